@@ -1,0 +1,1 @@
+"""Gateware of Precog (Amaranth)."""

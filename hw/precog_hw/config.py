@@ -1,0 +1,70 @@
+"""What is built: one frozen description, validated once, with named presets."""
+
+from dataclasses import dataclass
+
+__all__ = ["PRESETS", "NicConfig"]
+
+
+@dataclass(frozen=True)
+class NicConfig:
+    """Sizes of a Precog core.
+
+    Parameters
+    ----------
+    qps : int
+        QP slots (power of two, 1..65536).
+    sets : int
+        Weight sets in the pool (power of two, 2..64).
+    lanes : int
+        Multiply-accumulate lanes of the LSTM engine: 16, 64 or 128.
+    columns : int
+        Units that the element-wise pipe finishes per cycle: 1, 2 or 4.
+    steps : int
+        Longest window T for which run-ahead state is kept (1..8).
+    dsp : str
+        ``"generic"`` for behavioural multipliers, ``"ecp5"`` for MULT18X18D with its own registers.
+
+    Raises
+    ------
+    ValueError
+        A size is not one of those above.
+    """
+
+    qps: int = 64
+    sets: int = 16
+    lanes: int = 64
+    columns: int = 4
+    steps: int = 8
+    dsp: str = "generic"
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("qps", 1, 65536), ("sets", 2, 64)):
+            value = getattr(self, name)
+            if not low <= value <= high or value & (value - 1):
+                raise ValueError(f"{name} must be a power of two in {low}..{high}, not {value!r}")
+        if self.lanes not in (16, 64, 128):
+            raise ValueError(f"lanes must be 16, 64 or 128, not {self.lanes!r}")
+        if self.columns not in (1, 2, 4):
+            raise ValueError(f"columns must be 1, 2 or 4, not {self.columns!r}")
+        if not 1 <= self.steps <= 8:
+            raise ValueError(f"steps must be in 1..8, not {self.steps!r}")
+        if self.dsp not in ("generic", "ecp5"):
+            raise ValueError(f"dsp must be 'generic' or 'ecp5', not {self.dsp!r}")
+
+    @property
+    def qp_bits(self) -> int:
+        """Width of a slot number."""
+        return max(1, (self.qps - 1).bit_length())
+
+    @property
+    def set_bits(self) -> int:
+        """Width of a weight set's number."""
+        return (self.sets - 1).bit_length()
+
+
+PRESETS: dict[str, NicConfig] = {
+    "tiny": NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3),
+    "lanes16": NicConfig(lanes=16, columns=1),
+    "lanes64": NicConfig(lanes=64, columns=4),
+    "lanes128": NicConfig(lanes=128, columns=2),
+}

@@ -1,0 +1,1 @@
+"""Golden models of Precog: exact integers, one module per gateware block."""

@@ -1,0 +1,239 @@
+"""What the rooms of the house must agree on, declared once (standard library only).
+
+Number formats, the activation table, the layout of a model image, sample and decision layouts, and
+the hash of all of them. Gateware, golden models, quantizer, driver and simulator import from here;
+none of them states one of these facts again.
+
+A format is written ``Q(int_bits, frac_bits, signed)``; the sign bit is not counted in `int_bits`.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = [
+    "ACC_BITS",
+    "BASE_NONE",
+    "CONTRACT_HASH",
+    "DECISION_FIELDS",
+    "HEAD_ROWS",
+    "HEADER_OFFSET",
+    "HIDDEN",
+    "IMAGE_BYTES",
+    "IMAGE_ROWS",
+    "MAX_INPUTS",
+    "MAX_OUTPUTS",
+    "MAX_SHIFT",
+    "MAX_STEPS",
+    "ROW_BYTES",
+    "SAMPLE_FIELDS",
+    "TANH_FRAC_BITS",
+    "TANH_SEGMENTS",
+    "Algorithm",
+    "Flag",
+    "Fmt",
+    "HeadKind",
+    "Q",
+    "contract_dict",
+    "tanh_table",
+]
+
+
+@dataclass(frozen=True)
+class Q:
+    """A fixed-point format: value = integer * 2**-frac_bits."""
+
+    int_bits: int
+    frac_bits: int
+    signed: bool = True
+
+    def __post_init__(self) -> None:
+        if self.int_bits < 0 or self.frac_bits < 0 or self.width < 1:
+            raise ValueError(
+                f"format bits must be non-negative, not Q({self.int_bits}, {self.frac_bits})"
+            )
+
+    @property
+    def width(self) -> int:
+        """Width in bits, the sign included."""
+        return self.int_bits + self.frac_bits + int(self.signed)
+
+    @property
+    def min(self) -> int:
+        """Smallest integer of the format."""
+        return -(1 << (self.width - 1)) if self.signed else 0
+
+    @property
+    def max(self) -> int:
+        """Largest integer of the format."""
+        return (1 << (self.width - int(self.signed))) - 1
+
+    @property
+    def one(self) -> int:
+        """The integer that stands for 1.0 (it may lie outside the format)."""
+        return 1 << self.frac_bits
+
+    def from_float(self, value: float) -> int:
+        """Nearest integer, ties up, saturated.
+
+        Raises
+        ------
+        ValueError
+            `value` is NaN.
+        """
+        if math.isnan(value):
+            raise ValueError(f"value must be a number, not {value!r}")
+        if math.isinf(value):
+            return self.max if value > 0 else self.min
+        return max(self.min, min(self.max, math.floor(value * self.one + 0.5)))
+
+    def to_float(self, integer: int) -> float:
+        """The real value of `integer`."""
+        return integer / self.one
+
+
+class Fmt:
+    """Every number format that crosses a room's wall. Units are in the comments."""
+
+    RTT = Q(24, 0, signed=False)  # ticks; saturates at 16.7 ms for a 1-ns tick
+    TIME = Q(40, 0, signed=False)  # ticks, wraps
+    SRTT = Q(24, 8, signed=False)  # ticks; S_t, the prediction and the target share it
+    SIGMA = Q(0, 16, signed=False)  # EWMA weight of the new sample, (2)
+    X = Q(3, 12)  # engine inputs: K_t of (3) lies in [-1, 1/sigma - 1]
+    H = Q(0, 15)  # hidden state
+    C = Q(3, 12)  # cell state: |c_t| <= |c_{t-1}| + 1, so 8 steps need 3 integer bits
+    PRE = Q(4, 11)  # gate pre-activations and stored partial sums
+    OUT = Q(3, 12)  # head outputs: out_t of (12)
+    GAIN = Q(2, 13)  # Kp, Ki, Kd of (15)
+    ERR = Q(5, 12)  # e(t) of (14): 18 bits, one multiplier wide
+    DELTA = Q(0, 16)  # the rate step of (15) after the clamp (20)
+    RATE = Q(8, 24, signed=False)  # bytes per tick; 1 Mb/s at 1 ns is 2097 LSB
+    WINDOW = Q(32, 0, signed=False)  # bytes
+
+
+HIDDEN = 16
+MAX_INPUTS = 8
+MAX_STEPS = 8
+MAX_OUTPUTS = 16
+MAX_SHIFT = 7  # a weight row's real value is w * 2**-shift, shift 0..7
+ACC_BITS = 28  # 16 products of int8 and H: 8 + 16 + 4 bits
+
+BASE_NONE = Fmt.RTT.max  # the base-RTT tracker's value before the first sample
+
+
+class HeadKind(IntEnum):
+    """What a model's outputs mean."""
+
+    RTT = 0  # O = 1: out_t of (12)
+    QUEUE = 1  # O queue-length bins (issue D's softmax)
+
+
+class Algorithm(IntEnum):
+    """A QP's rate law."""
+
+    FIXED = 0  # the configured initial rate, no control
+    PID = 1  # (14)-(20) on the measured RTT
+    PREDPID = 2  # (14)-(20) on the predicted RTT
+
+
+class Flag(IntEnum):
+    """Bit positions in a decision's `flags`."""
+
+    PREDICTED = 0  # the prediction was valid and was used by the law
+    NO_MODEL = 1  # predpid ran as pid: no live model for the QP
+    ADVICE_CLAMPED = 2  # the prediction was clamped to RTT * (1 +- limit)
+    DELTA_CLAMPED = 3  # the clamp (20) was active
+    RATE_CLAMPED = 4  # min or max rate was active
+    TARGET_MOVED = 5  # the target adjuster fired
+
+
+# (name, bits): a sample enters the NIC core, a decision leaves it. The C ABI of the RTL library and
+# of the golden model passes both as arrays of int64 in this order. `qp` is a slot number.
+SAMPLE_FIELDS = (
+    ("qp", 16),
+    ("rtt", Fmt.RTT.width),
+    ("t", Fmt.TIME.width),
+)
+DECISION_FIELDS = (
+    ("qp", 16),
+    ("rate", Fmt.RATE.width),
+    ("window", Fmt.WINDOW.width),  # 0: no window limit
+    ("rtt_pred", Fmt.SRTT.width),  # 0 when there was no prediction
+    ("target", Fmt.SRTT.width),
+    ("base", Fmt.RTT.width),
+    ("srtt", Fmt.SRTT.width),
+    ("flags", 8),
+)
+
+# --- the model image: 32 rows of 64 bytes in canonical, lane-independent order -------------------
+# Gate row r = gate * 16 + unit, gates in the order i, f, g, o (as torch.nn.LSTM).
+#   rows  0..15  recurrent weights: byte r of row j = Wh[r, j], int8
+#   rows 16..23  input weights:     byte r of row 16 + i = Wx[r, i], int8
+#   rows 24..25  biases: int16 little-endian in PRE format, gate rows 0..31 then 32..63
+#   row  26      shifts: byte r = sh_h[r] | sh_x[r] << 4
+#   rows 27..30  head weights: byte (o % 4) * 16 + j of row 27 + o // 4 = Wl[o, j], int8
+#   row  31      head biases: 16 x int16 little-endian in OUT format (32 bytes), then head shifts:
+#                16 x 4 bits (8 bytes, output 0 in the low nibble), then the header (24 bytes)
+# Header (little-endian): inputs u8, steps u8, outputs u8, head kind u8, version u32,
+#                contract hash u32, 12 bytes zero.
+# Unused bytes are zero. The CRC-32 (Ethernet) runs over all 2048 bytes in ascending order.
+ROW_BYTES = 4 * HIDDEN
+IMAGE_ROWS = 32
+IMAGE_BYTES = IMAGE_ROWS * ROW_BYTES
+HEAD_ROWS = (27, 31)
+HEADER_OFFSET = 31 * ROW_BYTES + 40
+
+# --- activations: one table of tanh on [0, 4), shared by sigmoid(x) = (1 + tanh(x / 2)) / 2 -------
+TANH_SEGMENTS = 64
+TANH_FRAC_BITS = 8  # position inside a segment; the argument is |x| in Q(3, 12), 1.0 = 4096
+
+
+def tanh_table() -> tuple[tuple[int, int], ...]:
+    """Base and slope of each segment.
+
+    Returns
+    -------
+    tuple of (base, slope)
+        tanh(x) = base + slope * frac / 2**8 for x in segment s, in H's LSB; `frac` is 8 bits.
+        The chord through the segment's ends, raised by half of its largest sag, so that the error
+        is balanced; the result stays in [0, 32767]. An argument >= 4 gives 32767.
+    """
+    one = 1 << Fmt.H.frac_bits
+    step = 4.0 / TANH_SEGMENTS
+    rows = []
+    for s in range(TANH_SEGMENTS):
+        a, b = s * step, (s + 1) * step
+        ya, yb = math.tanh(a), math.tanh(b)
+        # tanh is concave for x >= 0: its largest distance above the chord is where slopes agree.
+        chord = (yb - ya) / step
+        at = math.atanh(math.sqrt(1.0 - chord)) if chord < 1.0 else a
+        sag = math.tanh(at) - (ya + chord * (at - a))
+        lift = 0.0 if s == 0 else sag / 2  # tanh(0) stays exactly 0
+        base = round((ya + lift) * one)
+        slope = round((yb - ya) * one)
+        rows.append((min(base, one - 1 - slope), slope))
+    return tuple(rows)
+
+
+def contract_dict() -> dict[str, object]:
+    """Everything that the hash covers, as plain data."""
+    formats = {
+        name: (q.int_bits, q.frac_bits, q.signed)
+        for name, q in sorted(vars(Fmt).items())
+        if isinstance(q, Q)
+    }
+    return {
+        "formats": formats,
+        "hidden": HIDDEN,
+        "limits": (MAX_INPUTS, MAX_STEPS, MAX_OUTPUTS, MAX_SHIFT),
+        "image": (IMAGE_ROWS, ROW_BYTES, HEAD_ROWS, HEADER_OFFSET),
+        "tanh": tanh_table(),
+    }
+
+
+#: First 32 bits of SHA-256 over the contract: in the image, in a register, in telemetry.
+CONTRACT_HASH = int.from_bytes(
+    hashlib.sha256(json.dumps(contract_dict(), sort_keys=True).encode()).digest()[:4], "big"
+)

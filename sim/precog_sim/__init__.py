@@ -1,0 +1,1 @@
+"""Simulation side of Precog: packet-level network and RTL in the loop."""

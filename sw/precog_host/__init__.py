@@ -1,0 +1,1 @@
+"""Host side of Precog: driver, command line, model loading."""

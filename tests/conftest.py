@@ -1,0 +1,19 @@
+"""Shared fixtures: every random test takes its seed from here and prints it."""
+
+import random
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", type=int, default=None, help="seed of every random test")
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """The run's random seed: --seed, or a fresh one; shown when a test fails."""
+    value = request.config.getoption("--seed")
+    if value is None:
+        value = random.SystemRandom().randrange(2**32)
+    print(f"seed: {value} (repeat with --seed {value})")
+    return int(value)
