@@ -1,0 +1,51 @@
+# Every target makes the virtual environment it needs. Two commands matter: make demo, make test.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+JOBS ?= 2
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.PHONY: help demo test soak bench synth formal lint clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+# constraints.txt pins what was tested; torch must be exactly the version that PyPI serves for CPU.
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(PY) || { echo "Making the virtual environment in $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing Precog and its tools (a few minutes the first time) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a network, report
+	$(PY) -m precog_sim.demo --out build/demo
+
+test: $(STAMP) lint ## lint, types and every test
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q
+
+soak: $(STAMP) ## RTL = golden over millions of vectors at 16, 64 and 128 lanes
+	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
+
+bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run
+	$(PY) -m precog_sim.bench --out build/bench
+
+synth: $(STAMP) ## place and route on LFE5UM5G-85F-8, three lane counts, seeds 1-5
+	$(PY) -m precog_sim.synth --out build/synth
+
+formal: $(STAMP) ## every proof, and the mutants that must fail
+	$(PY) -m precog_sim.formal --out build/formal
+
+lint: $(STAMP) ## ruff and mypy --strict
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+clean: ## remove what was built (not the virtual environment)
+	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find hw models sw sim tests -name __pycache__ -type d -prune -exec rm -rf {} +
