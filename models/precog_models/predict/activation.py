@@ -1,0 +1,41 @@
+"""Activations of the LSTM in integers: one table of tanh, shared by the sigmoid.
+
+Negation is the one's complement, so tanh(~a) = ~tanh(a) exactly; its centre of symmetry lies half
+an LSB below zero, which costs less than the rounding does. An exclusive-or is free in a LUT.
+"""
+
+import numpy as np
+from numba import njit
+
+from ..contract import TANH_FRAC_BITS, TANH_SEGMENTS, Fmt, tanh_table
+
+__all__ = ["sigmoid_q", "tanh_q"]
+
+_BASE = np.array([base for base, _ in tanh_table()], dtype=np.int64)
+_SLOPE = np.array([slope for _, slope in tanh_table()], dtype=np.int64)
+_LIMIT = TANH_SEGMENTS << TANH_FRAC_BITS  # 4.0
+_MASK = (1 << TANH_FRAC_BITS) - 1
+_HALF = 1 << (TANH_FRAC_BITS - 1)
+_ONE = Fmt.H.one
+
+
+@njit(cache=True)
+def tanh_q(arg: int) -> int:
+    """Hyperbolic tangent of `arg` (12 fraction bits, any size), in H's format."""
+    a = ~arg if arg < 0 else arg
+    if a >= _LIMIT:
+        t = _ONE - 1
+    else:
+        s = a >> TANH_FRAC_BITS
+        t = _BASE[s] + ((_SLOPE[s] * (a & _MASK) + _HALF) >> TANH_FRAC_BITS)
+    return ~t if arg < 0 else t
+
+
+@njit(cache=True)
+def sigmoid_q(pre: int) -> int:
+    """Logistic function of a PRE value (11 fraction bits, any size): unsigned, 16 fraction bits.
+
+    sigmoid(v) = (1 + tanh(v / 2)) / 2: halving the argument re-reads 11 fraction bits as 12,
+    halving the result re-reads 15 as 16.
+    """
+    return _ONE + int(tanh_q(pre))

@@ -1,0 +1,20 @@
+"""From the LSTM's output to a round-trip time: RTTpred = (1 + out) * S, thesis (12)."""
+
+from numba import njit
+
+from ..contract import Fmt
+
+__all__ = ["rtt_pred"]
+
+_ONE = Fmt.OUT.one
+_FRAC = Fmt.OUT.frac_bits
+_MAX = Fmt.SRTT.max
+
+
+@njit(cache=True)
+def rtt_pred(srtt: int, out: int) -> int:
+    """Predicted RTT in SRTT's format (floor), limited to it; `out` in OUT's format.
+
+    An output below -1 gives 0.
+    """
+    return min((max(_ONE + out, 0) * srtt) >> _FRAC, _MAX)
