@@ -1,0 +1,90 @@
+"""The C++ side of the contract: how a sample and a decision lie in their stream's payload.
+
+A struct's first field is the least significant; the layouts are `contract.SAMPLE_FIELDS` and
+`contract.DECISION_FIELDS`, so the harness never states them.
+"""
+
+from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+
+__all__ = ["DECISION_NAMES", "SAMPLE_NAMES", "fields_header"]
+
+SAMPLE_NAMES = tuple(name for name, _ in SAMPLE_FIELDS)
+DECISION_NAMES = tuple(name for name, _ in DECISION_FIELDS)
+
+_PRELUDE = """\
+// Generated from precog_models.contract; do not edit.
+#pragma once
+#include <cstdint>
+
+// Verilator makes a payload of up to 64 bits an integer, a wider one an array of 32-bit words.
+template <int LSB, int BITS, typename T>
+static inline void put_field(T& payload, uint64_t value) {
+    value &= (BITS == 64) ? ~0ull : ((1ull << BITS) - 1);
+    if constexpr (requires { payload[0]; }) {
+        constexpr int WORD = LSB / 32, SHIFT = LSB % 32;
+        payload[WORD] |= static_cast<uint32_t>(value << SHIFT);
+        if constexpr (SHIFT + BITS > 32) {
+            payload[WORD + 1] |= static_cast<uint32_t>(value >> (32 - SHIFT));
+        }
+        if constexpr (SHIFT + BITS > 64) {
+            payload[WORD + 2] |= static_cast<uint32_t>(value >> (64 - SHIFT));
+        }
+    } else {
+        payload |= static_cast<T>(value << LSB);
+    }
+}
+
+template <int LSB, int BITS, typename T>
+static inline int64_t get_field(const T& payload) {
+    constexpr uint64_t MASK = (BITS == 64) ? ~0ull : ((1ull << BITS) - 1);
+    if constexpr (requires { payload[0]; }) {
+        constexpr int WORD = LSB / 32, SHIFT = LSB % 32;
+        uint64_t value = static_cast<uint64_t>(payload[WORD]) >> SHIFT;
+        if constexpr (SHIFT + BITS > 32) {
+            value |= static_cast<uint64_t>(payload[WORD + 1]) << (32 - SHIFT);
+        }
+        if constexpr (SHIFT + BITS > 64) {
+            value |= static_cast<uint64_t>(payload[WORD + 2]) << (64 - SHIFT);
+        }
+        return static_cast<int64_t>(value & MASK);
+    } else {
+        return static_cast<int64_t>((static_cast<uint64_t>(payload) >> LSB) & MASK);
+    }
+}
+
+template <typename T> static inline void clear_payload(T& payload) {
+    if constexpr (requires { payload[0]; }) {
+        for (auto& word : payload.m_storage) word = 0;
+    } else {
+        payload = 0;
+    }
+}
+"""
+
+
+def fields_header() -> str:
+    """Text of ``fields.h``: pack a sample, unpack a decision, and their numbers of fields."""
+    lines = [_PRELUDE]
+    lines.append(f"constexpr int SAMPLE_FIELDS = {len(SAMPLE_FIELDS)};")
+    lines.append(f"constexpr int DECISION_FIELDS = {len(DECISION_FIELDS)};")
+    lines.append(f"constexpr int SAMPLE_QP = {SAMPLE_NAMES.index('qp')};")
+    lines.append(f"constexpr int DECISION_QP = {DECISION_NAMES.index('qp')};\n")
+    lines.append("template <typename T> static inline void pack_sample(T& p, const int64_t* f) {")
+    lines.append("    clear_payload(p);")
+    lines += _calls(SAMPLE_FIELDS, "    put_field<{lsb}, {bits}>(p, f[{index}]);  // {name}")
+    lines.append("}\n")
+    lines.append(
+        "template <typename T> static inline void unpack_decision(const T& p, int64_t* f) {"
+    )
+    lines += _calls(DECISION_FIELDS, "    f[{index}] = get_field<{lsb}, {bits}>(p);  // {name}")
+    lines.append("}\n")
+    return "\n".join(lines)
+
+
+def _calls(fields: tuple[tuple[str, int], ...], template: str) -> list[str]:
+    """One line per field, with its position."""
+    lines, lsb = [], 0
+    for index, (name, bits) in enumerate(fields):
+        lines.append(template.format(lsb=lsb, bits=bits, index=index, name=name))
+        lsb += bits
+    return lines

