@@ -1,0 +1,53 @@
+"""Structures that carry register values to and from the core, generated from the register map.
+
+Their fields have the names of the register fields; signed fields are signed.
+"""
+
+from amaranth.hdl import Shape, signed, unsigned
+from amaranth.lib import data
+
+from precog_hw.regmap.model import Access, Field, Register
+from precog_hw.regmap.precog import (
+    PARAMETER_BLOCKS,
+    QP_CONFIG,
+    QP_STATUS,
+    Identity,
+    Sizes,
+    build_map,
+)
+
+__all__ = ["PARAMETERS", "QP_CONFIG_LAYOUT", "QP_STATUS_LAYOUT", "field_shape", "registers_layout"]
+
+
+def field_shape(field: Field) -> Shape:
+    """Amaranth shape of `field`."""
+    return signed(field.bits) if field.signed else unsigned(field.bits)
+
+
+def registers_layout(registers: tuple[Register, ...], access: Access) -> data.StructLayout:
+    """One member per field of `registers` with `access`, in order."""
+    return data.StructLayout(
+        {
+            field.name: field_shape(field)
+            for register in registers
+            for field in register.fields
+            if field.access is access
+        }
+    )
+
+
+#: Parameters shared by all QPs: every RW field of the blocks MEASURE and PID.
+PARAMETERS = registers_layout(
+    tuple(
+        register
+        for name in PARAMETER_BLOCKS
+        for register in build_map(Sizes(), Identity(0)).block(name).registers
+    ),
+    Access.RW,
+)
+
+#: Configuration of one QP.
+QP_CONFIG_LAYOUT = registers_layout(QP_CONFIG, Access.RW)
+
+#: Last decision of one QP.
+QP_STATUS_LAYOUT = registers_layout(QP_STATUS, Access.RO)

@@ -1,0 +1,1 @@
+"""The register map as data (standard library only): what the bank, the driver and the docs share."""

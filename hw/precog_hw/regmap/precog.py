@@ -1,0 +1,484 @@
+"""Precog's register map, built from the sizes of a core.
+
+Blocks in address order: ID, MEASURE, MODEL, PID, QP, COUNTERS. Values that are real quantities keep
+the formats of `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
+"""
+
+from dataclasses import dataclass
+
+from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
+
+__all__ = [
+    "COUNTERS",
+    "LOAD_STATUS",
+    "MAGIC",
+    "PARAMETER_BLOCKS",
+    "QP_CONFIG",
+    "QP_STATUS",
+    "Identity",
+    "Sizes",
+    "build_map",
+]
+
+MAGIC = 0x50524347  # "PRCG"
+PARAMETER_BLOCKS = ("MEASURE", "PID")  # every RW field of these is a parameter of the core
+
+RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the map depends on: the fields of `precog_hw.config.NicConfig` with the same names."""
+
+    qps: int = 64
+    sets: int = 16
+    lanes: int = 64
+    columns: int = 4
+    steps: int = 8
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Facts that a core states about itself.
+
+    Parameters
+    ----------
+    contract_hash : int
+        `precog_models.contract.CONTRACT_HASH`.
+    tick_ps : int
+        Length of a tick in picoseconds.
+    inputs, outputs : int
+        Largest model that the engine runs.
+    """
+
+    contract_hash: int
+    tick_ps: int = 1000
+    inputs: int = 8
+    outputs: int = 16
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.tick_ps < 1 << 24:
+            raise ValueError(f"tick_ps must be in 1..16777215, not {self.tick_ps!r}")
+
+
+#: What became of the last load, MODEL.STATUS.code.
+LOAD_STATUS: tuple[tuple[str, int], ...] = (
+    ("idle", 0),
+    ("loading", 1),
+    ("ok", 2),
+    ("bad_crc", 3),
+    ("bad_length", 4),
+    ("bad_contract", 5),
+    ("bad_header", 6),
+    ("set_in_use", 7),
+    ("not_begun", 8),
+)
+
+#: (name, doc) of the 64-bit counters, in table order.
+COUNTERS: tuple[tuple[str, str], ...] = (
+    ("samples", "samples accepted"),
+    ("decisions", "decisions made"),
+    ("predictions", "decisions that used a prediction"),
+    ("fallbacks", "predpid decisions without a live model (base law alone)"),
+    ("advice_clamped", "predictions clamped to RTT * (1 +- advice limit)"),
+    ("delta_clamped", "rate steps clamped to dmin or dmax"),
+    ("rate_clamped", "rates clamped to the QP's minimum or maximum"),
+    ("target_moves", "moves of the target adjuster"),
+    ("dropped", "samples of a disabled QP or a slot that does not exist"),
+    ("load_errors", "model loads and map writes that were refused"),
+)
+
+#: The configuration of one QP, as it stands in the QP block's window.
+QP_CONFIG: tuple[Register, ...] = (
+    Register(
+        "CONTROL",
+        "What the QP runs.",
+        (
+            Field("enable", 1, RW, "Samples of the QP are decided on."),
+            Field(
+                "algorithm",
+                2,
+                RW,
+                "Rate law.",
+                lsb=4,
+                values=(("fixed", 0), ("pid", 1), ("predpid", 2)),
+            ),
+            Field(
+                "target_mode",
+                1,
+                RW,
+                "Where the RTT target comes from.",
+                lsb=8,
+                values=(("fixed", 0), ("base", 1)),
+            ),
+            Field("rttch", 1, RW, "The target adjuster moves the target.", lsb=9),
+            Field("win", 1, RW, "The window limit is on.", lsb=10),
+            Field("model_enable", 1, RW, "The QP names a model.", lsb=12),
+            Field("model_slot", 8, RW, "Slot of the model map.", lsb=16),
+        ),
+        loadable=True,
+    ),
+    Register(
+        "TARGET",
+        "RTT target, or its initial value when the adjuster is on.",
+        (Field("target", 32, RW, "RTT target.", unit="ticks", frac_bits=8),),
+        loadable=True,
+    ),
+    *(
+        Register(
+            f"{kind.upper()}_RATE",
+            f"{doc} rate.",
+            (Field(f"{kind}_rate", 32, RW, f"{doc} rate.", unit="bytes/tick", frac_bits=24),),
+            loadable=True,
+        )
+        for kind, doc in (("min", "Lowest"), ("max", "Highest"), ("init", "Initial"))
+    ),
+)
+
+#: What the core last decided for one QP: a consistent copy, taken by QP.COMMAND.fetch.
+QP_STATUS: tuple[Register, ...] = tuple(
+    Register(f"LAST_{name.upper()}", doc, (Field(name, bits, RO, doc, unit=unit, frac_bits=frac),))
+    for name, bits, frac, unit, doc in (
+        ("rate", 32, 24, "bytes/tick", "Rate."),
+        ("window", 32, 0, "bytes", "Window; 0 means no limit."),
+        ("rtt_pred", 32, 8, "ticks", "Predicted RTT; 0 means there was no prediction."),
+        ("target", 32, 8, "ticks", "RTT target in use."),
+        ("base", 24, 0, "ticks", "Base RTT; all ones before the first sample."),
+        ("srtt", 32, 8, "ticks", "Smoothed RTT S_t, equation (2)."),
+        ("flags", 8, 0, "", "Flags of the decision."),
+        ("samples", 32, 0, "", "Decisions since power-up (wraps)."),
+    )
+)
+
+
+def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
+    """The register map of a core.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    identity : Identity
+
+    Returns
+    -------
+    RegisterMap
+    """
+    return RegisterMap(
+        (
+            _id_block(sizes, identity),
+            _measure_block(identity),
+            _model_block(sizes),
+            _pid_block(identity),
+            _qp_block(),
+            _counter_block(),
+        )
+    )
+
+
+def _id_block(sizes: Sizes, identity: Identity) -> Block:
+    def constant(name: str, bits: int, value: int, doc: str, lsb: int = 0, unit: str = "") -> Field:
+        return Field(name, bits, RO, doc, lsb=lsb, reset=value, unit=unit)
+
+    return Block(
+        "ID",
+        "What this device is, how large it is, and which contract it keeps.",
+        id=0x01,
+        version=(1, 0),
+        registers=(
+            Register("MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),)),
+            Register(
+                "CONTRACT",
+                "Hash of the number formats and tables; a model image must carry the same.",
+                (constant("contract", 32, identity.contract_hash, "Contract hash."),),
+            ),
+            Register(
+                "TICK_PS",
+                "Length of a tick.",
+                (constant("tick_ps", 24, identity.tick_ps, "Tick.", unit="ps"),),
+            ),
+            Register(
+                "POOL",
+                "Numbers of QP slots and of model sets.",
+                (
+                    constant("qps", 17, sizes.qps, "QP slots."),
+                    constant("sets", 8, sizes.sets, "Model sets.", lsb=24),
+                ),
+            ),
+            Register(
+                "ENGINE",
+                "Size of the LSTM engine and of the models that it runs.",
+                (
+                    constant("lanes", 8, sizes.lanes, "Multiply-accumulate lanes."),
+                    constant("columns", 4, sizes.columns, "Units finished per cycle.", lsb=8),
+                    constant("steps", 4, sizes.steps, "Longest window T.", lsb=12),
+                    constant("inputs", 4, identity.inputs, "Most inputs I.", lsb=16),
+                    constant("outputs", 5, identity.outputs, "Most outputs O.", lsb=20),
+                ),
+            ),
+            Register("SCRATCH", "Does nothing.", (Field("scratch", 32, RW, "Any value."),)),
+        ),
+    )
+
+
+def _measure_block(identity: Identity) -> Block:
+    return Block(
+        "MEASURE",
+        "How RTT samples become features.",
+        id=0x02,
+        version=(1, 0),
+        registers=(
+            Register(
+                "SIGMA",
+                "Weight of a new sample in the smoothed RTT, equation (2).",
+                (
+                    Field(
+                        "sigma",
+                        16,
+                        RW,
+                        "EWMA weight.",
+                        reset=_fraction(0.2, 16),
+                        frac_bits=16,
+                    ),
+                ),
+            ),
+            Register(
+                "BASE_WINDOW",
+                "Length of the base-RTT tracker's windowed minimum.",
+                (
+                    Field(
+                        "base_window",
+                        32,
+                        RW,
+                        "Window length.",
+                        reset=_ticks(10_000.0, identity),
+                        unit="ticks",
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+def _model_block(sizes: Sizes) -> Block:
+    return Block(
+        "MODEL",
+        "Loader of the model sets, and the map from the slots that QPs name to sets.",
+        id=0x03,
+        version=(1, 0),
+        registers=(
+            Register(
+                "SET",
+                "The set that BEGIN takes.",
+                (Field("set", 8, RW, "Number of a set."),),
+            ),
+            Register(
+                "CRC",
+                "CRC-32 (Ethernet) expected over the image's 2048 bytes.",
+                (Field("crc", 32, RW, "Expected CRC."),),
+            ),
+            Register(
+                "COMMAND",
+                "Begin invalidates the set and takes words; commit checks and makes it valid.",
+                (
+                    Field("begin", 1, PULSE, "Start a load into SET; refused while it is mapped."),
+                    Field("commit", 1, PULSE, "End the load.", lsb=1),
+                ),
+            ),
+            Register(
+                "DATA",
+                "The next four bytes of the image, the first in the low byte.",
+                (Field("data", 32, PULSE, "Image word."),),
+            ),
+            Register(
+                "WORDS",
+                "Words taken since BEGIN.",
+                (Field("words", 16, RO, "Words."),),
+            ),
+            Register(
+                "STATUS",
+                "What became of the last load.",
+                (
+                    Field("code", 4, RO, "Outcome.", values=LOAD_STATUS),
+                    Field("busy", 1, RO, "A command is being executed.", lsb=8),
+                ),
+            ),
+            Register(
+                "ERROR",
+                "What went wrong; each bit stays until 1 is written to it.",
+                (
+                    Field("load", 1, W1C, "A load failed or was refused."),
+                    Field("map", 1, W1C, "A map write was refused.", lsb=1),
+                ),
+            ),
+        ),
+        tables=(
+            Table(
+                "SLOTS",
+                "What a QP's model slot stands for. A write is refused, and changes nothing, "
+                "when it enables a set that is not valid.",
+                (
+                    Register(
+                        "SLOT",
+                        "One entry of the map.",
+                        (
+                            Field("set", 8, RW, "Number of a set."),
+                            Field("enable", 1, RW, "The slot has a model.", lsb=8),
+                        ),
+                        external=True,
+                    ),
+                ),
+                count=sizes.sets,
+            ),
+            Table(
+                "SETS",
+                "The pool of model sets.",
+                (
+                    Register(
+                        "SET_STATE",
+                        "Whether the set may be mapped.",
+                        (Field("valid", 1, RO, "Holds a checked model."),),
+                    ),
+                    Register(
+                        "SET_VERSION",
+                        "Version from the image's header.",
+                        (Field("version", 32, RO, "Version."),),
+                    ),
+                ),
+                count=sizes.sets,
+            ),
+        ),
+    )
+
+
+def _pid_block(identity: Identity) -> Block:
+    def gain(name: str, value: float, doc: str) -> Register:
+        reset = _signed(_fraction(value, 13), 16)
+        field = Field(name, 16, RW, doc, reset=reset, signed=True, frac_bits=13)
+        return Register(name.upper(), doc, (field,))
+
+    def bound(name: str, value: float, doc: str) -> Register:
+        reset = _signed(_fraction(value, 16), 17)
+        field = Field(name, 17, RW, doc, reset=reset, signed=True, frac_bits=16)
+        return Register(name.upper(), doc, (field,))
+
+    def ticks(name: str, us: float, doc: str) -> Register:
+        reset = _ticks(us, identity) << 8
+        field = Field(name, 32, RW, doc, reset=reset, unit="ticks", frac_bits=8)
+        return Register(name.upper(), doc, (field,))
+
+    return Block(
+        "PID",
+        "Parameters of the laws pid and predpid, shared by all QPs.",
+        id=0x10,
+        version=(1, 0),
+        registers=(
+            gain("kp", -0.358, "Proportional gain, equation (15)."),
+            gain("ki", -0.060, "Gain of the mean error."),
+            gain("kd", -0.040, "Derivative gain."),
+            bound("dmin", -0.6, "Lowest rate step, equation (20)."),
+            bound("dmax", 0.5, "Highest rate step, equation (20)."),
+            Register(
+                "ADVICE",
+                "How far a prediction may lie from the measured RTT.",
+                (
+                    Field(
+                        "advice_limit",
+                        16,
+                        RW,
+                        "Prediction is clamped to RTT * (1 +- limit).",
+                        reset=_fraction(0.25, 16),
+                        frac_bits=16,
+                    ),
+                    Field("advice_clamp", 1, RW, "The clamp is on.", lsb=16, reset=1),
+                ),
+            ),
+            ticks("queue_budget", 1.0, "Target minus base RTT, for QPs with target mode base."),
+            Register(
+                "RTTCH_THRESHOLD",
+                "Samples on one side of the target before the adjuster moves it.",
+                (Field("rttch_threshold", 8, RW, "Fires above this count.", reset=6),),
+            ),
+            ticks("rttch_margin", 0.2, "The adjuster keeps the target above base RTT plus this."),
+            Register(
+                "MTU",
+                "Largest packet, for the window limit.",
+                (Field("mtu", 16, RW, "Largest packet.", reset=1000, unit="bytes"),),
+            ),
+        ),
+    )
+
+
+def _qp_block() -> Block:
+    return Block(
+        "QP",
+        "A window on one QP's configuration and on its last decision. Apply makes the whole "
+        "configuration take effect at once; fetch reads configuration and decision at one instant.",
+        id=0x11,
+        version=(1, 0),
+        registers=(
+            Register("SELECT", "The QP.", (Field("index", 16, RW, "QP slot."),)),
+            Register(
+                "COMMAND",
+                "Acts on the QP that SELECT names; wait until STATE.busy is 0.",
+                (
+                    Field("fetch", 1, PULSE, "Copy configuration and last decision here."),
+                    Field("apply", 1, PULSE, "Write the configuration to the QP.", lsb=1),
+                    Field(
+                        "clear",
+                        1,
+                        PULSE,
+                        "Reset the QP: its law starts from the initial rate, its history is empty.",
+                        lsb=2,
+                    ),
+                ),
+            ),
+            Register(
+                "STATE",
+                "Whether a command is being executed.",
+                (Field("busy", 1, RO, "A command is being executed."),),
+            ),
+            Register(
+                "ERROR",
+                "What went wrong; each bit stays until 1 is written to it.",
+                (Field("range", 1, W1C, "A command named a QP that does not exist."),),
+            ),
+            *QP_CONFIG,
+            *QP_STATUS,
+        ),
+    )
+
+
+def _counter_block() -> Block:
+    return Block(
+        "COUNTERS",
+        "Events since power-up: "
+        + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(COUNTERS)),
+        id=0x20,
+        version=(1, 0),
+        registers=(),
+        tables=(
+            Table(
+                "COUNTERS",
+                "Read LOW first: it keeps HIGH of the same instant.",
+                (
+                    Register("LOW", "Bits 31..0.", (Field("low", 32, RO, "Low half."),)),
+                    Register("HIGH", "Bits 63..32.", (Field("high", 32, RO, "High half."),)),
+                ),
+                count=len(COUNTERS),
+            ),
+        ),
+    )
+
+
+def _fraction(value: float, frac_bits: int) -> int:
+    """Nearest integer to ``value * 2**frac_bits``, ties up."""
+    return int((value * (1 << frac_bits) + 0.5) // 1)
+
+
+def _signed(value: int, bits: int) -> int:
+    """Two's complement of `value`."""
+    return value & ((1 << bits) - 1)
+
+
+def _ticks(us: float, identity: Identity) -> int:
+    return round(us * 1e6 / identity.tick_ps)
