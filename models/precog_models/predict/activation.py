@@ -7,27 +7,28 @@ an LSB below zero, which costs less than the rounding does. An exclusive-or is f
 import numpy as np
 from numba import njit
 
-from ..contract import TANH_FRAC_BITS, TANH_SEGMENTS, Fmt, tanh_table
+from ..contract import TANH_SEGMENTS, Fmt, tanh_table
 
 __all__ = ["sigmoid_q", "tanh_q"]
 
 _BASE = np.array([base for base, _ in tanh_table()], dtype=np.int64)
 _SLOPE = np.array([slope for _, slope in tanh_table()], dtype=np.int64)
-_LIMIT = TANH_SEGMENTS << TANH_FRAC_BITS  # 4.0
-_MASK = (1 << TANH_FRAC_BITS) - 1
-_HALF = 1 << (TANH_FRAC_BITS - 1)
+_SEGMENT_FRAC = 4  # segments are 2**-4 wide
 _ONE = Fmt.H.one
 
 
 @njit(cache=True)
-def tanh_q(arg: int) -> int:
-    """Hyperbolic tangent of `arg` (12 fraction bits, any size), in H's format."""
+def tanh_q(arg: int, frac_bits: int) -> int:
+    """Hyperbolic tangent of `arg` (any size, `frac_bits` > 4 fraction bits), in H's format."""
     a = ~arg if arg < 0 else arg
-    if a >= _LIMIT:
+    position_bits = frac_bits - _SEGMENT_FRAC
+    s = a >> position_bits
+    if s >= TANH_SEGMENTS:
         t = _ONE - 1
     else:
-        s = a >> TANH_FRAC_BITS
-        t = _BASE[s] + ((_SLOPE[s] * (a & _MASK) + _HALF) >> TANH_FRAC_BITS)
+        position = a & ((1 << position_bits) - 1)
+        half = 1 << (position_bits - 1)
+        t = _BASE[s] + ((_SLOPE[s] * position + half) >> position_bits)
     return ~t if arg < 0 else t
 
 
@@ -38,4 +39,4 @@ def sigmoid_q(pre: int) -> int:
     sigmoid(v) = (1 + tanh(v / 2)) / 2: halving the argument re-reads 11 fraction bits as 12,
     halving the result re-reads 15 as 16.
     """
-    return _ONE + int(tanh_q(pre))
+    return _ONE + int(tanh_q(pre, 12))

@@ -7,8 +7,9 @@ the hardware needs one adder for each:
     P_1 = b,  P_{k+1} = sat16((Wh . h_k) / 2**(4 + sh_h) + b)     PRE; h has 15 fraction bits
     pre = P_k + (Wx . x_k) / 2**(1 + sh_x)                        x has 12 fraction bits
     i, f, o = sigmoid(pre);  g = tanh(pre)
-    c_k = (f * c_{k-1} + i * g) / 2**19 from 12 + 16 + 3 bits     rounded once
-    h_k = o * tanh(c_k) / 2**16                                   floor: a wire
+    s_k = 2**3 * f * c_{k-1} + i * g                              31 fraction bits, exact
+    c_k = s_k / 2**19                                             C
+    h_k = o * tanh(s_k / 2**15) / 2**16                           both floor: wires
     out = sat16((Wl . h_T) / 2**(3 + sh_l) + bl)                  OUT
 
 Divisions round to nearest, ties up, unless said otherwise. `pre` needs no limit, since the
@@ -53,11 +54,14 @@ __all__ = [
 
 _GATES = 4 * HIDDEN
 _HEADER = struct.Struct("<BBBBII12x")
+_FRAC_PRE = Fmt.PRE.frac_bits
+_FRAC_TANH = 16  # the argument of the cell's tanh keeps these, so that it need not be rounded
 _SHIFT_H = Fmt.H.frac_bits - Fmt.PRE.frac_bits
 _SHIFT_X = Fmt.X.frac_bits - Fmt.PRE.frac_bits
 _SHIFT_L = Fmt.H.frac_bits - Fmt.OUT.frac_bits
 _ALIGN_C = Fmt.H.frac_bits - Fmt.C.frac_bits  # i * g has that many bits more than f * c
 _SHIFT_C = 16 + _ALIGN_C  # the gates' 16 fraction bits and the alignment
+_SHIFT_TANH = 16 + Fmt.H.frac_bits - _FRAC_TANH
 _SHIFT_O = 16
 
 Ints = NDArray[np.int64]
@@ -195,10 +199,10 @@ def cell(wx: Ints, sh_x: Ints, x: Ints, p: Ints, c: Ints, h: Ints) -> None:
                 pre2 = pre
             else:
                 pre3 = pre
-        # g's argument has 11 fraction bits; the table wants 12.
-        ig = sigmoid_q(pre0) * tanh_q(2 * pre2)
-        c[u] = shift_half_up((sigmoid_q(pre1) * c[u] << _ALIGN_C) + ig, _SHIFT_C)
-        h[u] = (sigmoid_q(pre3) * tanh_q(c[u])) >> _SHIFT_O
+        ig = sigmoid_q(pre0) * tanh_q(pre2, _FRAC_PRE)
+        s = (sigmoid_q(pre1) * c[u] << _ALIGN_C) + ig
+        c[u] = shift_half_up(s, _SHIFT_C)
+        h[u] = (sigmoid_q(pre3) * tanh_q(s >> _SHIFT_TANH, _FRAC_TANH)) >> _SHIFT_O
 
 
 @njit(cache=True)
