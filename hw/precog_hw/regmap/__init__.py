@@ -1,1 +1,1 @@
-"""The register map as data (standard library only): what the bank, the driver and the docs share."""
+"""The register map as data (standard library only): one source for bank, driver and docs."""

@@ -136,10 +136,10 @@ class Register:
         Identifier (upper case) and one sentence.
     fields : tuple of Field
         Its fields; other bits read as 0.
-    external : bool
-        An RW field keeps its value outside the bank: writes become strobes, reads come back.
     loadable : bool
         Hardware may replace the value of the RW fields.
+    constant : bool
+        The RO fields always read as their reset values.
 
     Raises
     ------
@@ -150,8 +150,8 @@ class Register:
     name: str
     doc: str
     fields: tuple[Field, ...]
-    external: bool = False
     loadable: bool = False
+    constant: bool = False
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name != self.name.upper():
@@ -182,7 +182,7 @@ class Register:
 
     @property
     def reset(self) -> int:
-        """The word that a read returns after reset (external and hardware-driven fields: 0)."""
+        """The word after reset, as far as the bank itself decides it."""
         word = 0
         for field in self.fields:
             if field.access is not Access.PULSE:
@@ -193,6 +193,8 @@ class Register:
 @dataclass(frozen=True)
 class Table:
     """`count` equal groups of registers, `stride` bytes apart; their values live outside the bank.
+
+    A write to an RW field becomes a strobe, a read asks the owner.
 
     Parameters
     ----------

@@ -185,16 +185,18 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         id=0x01,
         version=(1, 0),
         registers=(
-            Register("MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),)),
+            Register("MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True),
             Register(
                 "CONTRACT",
                 "Hash of the number formats and tables; a model image must carry the same.",
                 (constant("contract", 32, identity.contract_hash, "Contract hash."),),
+                constant=True,
             ),
             Register(
                 "TICK_PS",
                 "Length of a tick.",
                 (constant("tick_ps", 24, identity.tick_ps, "Tick.", unit="ps"),),
+                constant=True,
             ),
             Register(
                 "POOL",
@@ -203,6 +205,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                     constant("qps", 17, sizes.qps, "QP slots."),
                     constant("sets", 8, sizes.sets, "Model sets.", lsb=24),
                 ),
+                constant=True,
             ),
             Register(
                 "ENGINE",
@@ -214,6 +217,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                     constant("inputs", 4, identity.inputs, "Most inputs I.", lsb=16),
                     constant("outputs", 5, identity.outputs, "Most outputs O.", lsb=20),
                 ),
+                constant=True,
             ),
             Register("SCRATCH", "Does nothing.", (Field("scratch", 32, RW, "Any value."),)),
         ),
@@ -324,7 +328,6 @@ def _model_block(sizes: Sizes) -> Block:
                             Field("set", 8, RW, "Number of a set."),
                             Field("enable", 1, RW, "The slot has a model.", lsb=8),
                         ),
-                        external=True,
                     ),
                 ),
                 count=sizes.sets,
@@ -440,7 +443,10 @@ def _qp_block() -> Block:
             Register(
                 "ERROR",
                 "What went wrong; each bit stays until 1 is written to it.",
-                (Field("range", 1, W1C, "A command named a QP that does not exist."),),
+                (
+                    Field("range", 1, W1C, "A command named a QP that does not exist."),
+                    Field("overrun", 1, W1C, "A command came while busy and was ignored.", lsb=1),
+                ),
             ),
             *QP_CONFIG,
             *QP_STATUS,
