@@ -23,6 +23,7 @@ __all__ = [
     "Mape",
     "Row",
     "RtlVsGolden",
+    "Scenario",
     "Simulator",
     "Stage",
     "Tables",
@@ -30,6 +31,32 @@ __all__ = [
 
 RESULT_FILE = "result.json"
 SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The incast that the figures show.
+
+    Parameters
+    ----------
+    senders : int
+        Flows, all towards one receiver.
+    link_gbps, base_rtt_us : float
+        Every link's rate; the RTT with empty queues.
+    target_us : float
+        RTT target of PID and LSTM + PID in the run with the RTL.
+    start_jitter_us : float
+        Flows start uniformly within this time.
+    sizes_mb : tuple of float
+        Flow sizes in 10**6 bytes, by flow.
+    """
+
+    senders: int
+    link_gbps: float
+    base_rtt_us: float
+    target_us: float
+    start_jitter_us: float
+    sizes_mb: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -267,6 +294,8 @@ class DemoResult:
         Tool and library versions.
     seeds : dict of str to tuple of int
         Which seeds each part used, e.g. ``{"incast": (...), "training": (1,)}``.
+    scenario : Scenario
+        What was simulated.
     wall_s : float
         Wall time of the whole run.
     stages : tuple of Stage
@@ -287,6 +316,7 @@ class DemoResult:
     machine: str
     versions: dict[str, str]
     seeds: dict[str, tuple[int, ...]]
+    scenario: Scenario
     wall_s: float
     stages: tuple[Stage, ...]
     rtl_vs_golden: RtlVsGolden

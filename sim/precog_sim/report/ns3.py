@@ -2,9 +2,11 @@
 
 20 senders at 100 Gb/s on one switch, every flow starting at line rate; RTT is one sample per round
 trip unless the metric says "all". `JITTER` is the least and greatest of five runs whose flows
-start within 0-4 µs; `SYNC` is the run in which all start at the same instant.
+start within 0-4 µs, printed to four significant digits; `SYNC` is the run in which all start at
+the same instant.
 """
 
+import math
 from collections.abc import Mapping
 
 from precog_sim.report.data import Cell, Row
@@ -14,24 +16,24 @@ __all__ = ["JITTER", "SYNC", "SYNC_PERCENT", "row"]
 
 JITTER: dict[str, dict[str, tuple[float, float]]] = {
     "hpcc": {
-        "mean_fct_ms": (14.94, 16.12), "last_fct_ms": (58.3, 58.33), "mean_rate_gbps": (15.76, 17.0),
-        "mean_rtt_us": (4.319, 4.324), "p99_us": (4.631, 4.639), "max_us": (86.13, 87.17),
-        "max_queue_kb": (1038, 1043),
+        "mean_fct_ms": (14.94, 16.12), "last_fct_ms": (58.3, 58.33),
+        "mean_rate_gbps": (15.76, 17.0), "mean_rtt_us": (4.319, 4.324), "p99_us": (4.631, 4.639),
+        "max_us": (86.13, 87.17), "max_queue_kb": (1038, 1043),
     },
     "timely": {
-        "mean_fct_ms": (14.86, 15.77), "last_fct_ms": (59.48, 59.79), "mean_rate_gbps": (16.1, 17.09),
-        "mean_rtt_us": (13.8, 15.78), "p99_us": (88.53, 93.61), "max_us": (1811, 1871),
-        "max_queue_kb": (23050, 23710),
+        "mean_fct_ms": (14.86, 15.77), "last_fct_ms": (59.48, 59.79),
+        "mean_rate_gbps": (16.1, 17.09), "mean_rtt_us": (13.8, 15.78), "p99_us": (88.53, 93.61),
+        "max_us": (1811, 1871), "max_queue_kb": (23050, 23710),
     },
     "dctcp": {
-        "mean_fct_ms": (13.98, 14.28), "last_fct_ms": (52.71, 52.71), "mean_rate_gbps": (17.79, 18.16),
-        "mean_rtt_us": (17.44, 17.6), "p99_us": (28.05, 28.05), "max_us": (70.8, 83.0),
-        "max_queue_kb": (1024, 1035),
+        "mean_fct_ms": (13.98, 14.28), "last_fct_ms": (52.71, 52.71),
+        "mean_rate_gbps": (17.79, 18.16), "mean_rtt_us": (17.44, 17.6), "p99_us": (28.05, 28.05),
+        "max_us": (70.8, 83.0), "max_queue_kb": (1024, 1035),
     },
     "dcqcn": {
-        "mean_fct_ms": (17.94, 18.18), "last_fct_ms": (72.19, 73.97), "mean_rate_gbps": (13.97, 14.16),
-        "mean_rtt_us": (6.877, 7.38), "p99_us": (66.63, 70.18), "max_us": (786.5, 824.6),
-        "max_queue_kb": (10070, 10610),
+        "mean_fct_ms": (17.94, 18.18), "last_fct_ms": (72.19, 73.97),
+        "mean_rate_gbps": (13.97, 14.16), "mean_rtt_us": (6.877, 7.38), "p99_us": (66.63, 70.18),
+        "max_us": (786.5, 824.6), "max_queue_kb": (10070, 10610),
     },
 }  # fmt: skip
 
@@ -96,8 +98,16 @@ def row(
 
 def _range(algorithm: str, metric: str, start: str) -> tuple[float | None, float | None]:
     if start == "jitter":
-        return JITTER[algorithm].get(metric, (None, None))
+        if metric not in JITTER[algorithm]:
+            return None, None
+        low, high = JITTER[algorithm][metric]
+        return low - _half_digit(low), high + _half_digit(high)
     value = SYNC[algorithm].get(metric)
     if value is None:
         return None, None
     return value * (1 - SYNC_PERCENT / 100), value * (1 + SYNC_PERCENT / 100)
+
+
+def _half_digit(value: float) -> float:
+    """Half of the fourth significant digit: what rounding may have taken from a printed figure."""
+    return float(0.5 * 10.0 ** (math.floor(math.log10(value)) - 3))

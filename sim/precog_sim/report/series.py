@@ -43,6 +43,8 @@ class Run:
         Flow of each decision, from 0.
     t_us, rtt_us, rate_gbps : ndarray of float32, (n,)
         Time since the first flow's start, the RTT sample, the rate decided.
+    fct_ms : ndarray of float32, (flows,)
+        Flow completion times.
     queue_t_us, queue_kb : ndarray of float32, (m,)
         The bottleneck's queue over time, in 1000 bytes.
     """
@@ -51,6 +53,7 @@ class Run:
     t_us: Floats
     rtt_us: Floats
     rate_gbps: Floats
+    fct_ms: Floats
     queue_t_us: Floats
     queue_kb: Floats
 
@@ -146,7 +149,7 @@ class Series:
 
 
 # Arrays of one length, by the prefix of their names; the longest prefix wins.
-_ALIGNED = ("queue_", "scatter_", "error_lstm", "error_ar3", "error_persistence", "")
+_ALIGNED = ("fct_", "queue_", "scatter_", "error_lstm", "error_ar3", "error_persistence", "")
 
 
 def _group(kind: type[G], group: str, arrays: dict[str, NDArray[np.generic]]) -> G:
