@@ -1,0 +1,1 @@
+"""Golden models of the measuring path: features and base RTT."""

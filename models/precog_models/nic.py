@@ -1,0 +1,357 @@
+"""The golden NIC core: what the RTL core decides, sample by sample, in exact integers.
+
+    sample ─► feature, base RTT ─► LSTM over the last T features ─► rate unit ─► decision
+
+All of it lives in one block of int64, so that compiled code can run it through a bare pointer:
+`GoldenNic.decide_address` is a C function ``int64 decide(void* block, int64* sample, int64*
+decision)`` of the same type as the Verilated RTL's, and `GoldenNic.handle` is its first argument.
+
+What a queue pair remembers
+---------------------------
+The history is the last inputs that reached the LSTM. A sample without a live model (no slot named,
+the slot not enabled, or its set not valid) passes the LSTM by and is not part of the history; it
+still moves the smoothed RTT, the base RTT and the rate. A new model on a queue pair starts from the
+inputs that are there. A reset of the queue pair zeroes everything but its configuration.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import carray, cfunc, njit, types
+from numpy.typing import NDArray
+
+from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, HeadKind
+from .measure.base_rtt import BASE_STATE, base_step
+from .measure.feature import FEATURE_STATE, feature_step
+from .predict.lstm import LstmWeights, forward, unpack
+from .predict.rtt_head import rtt_pred
+from .rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE, rate_step
+
+__all__ = ["DROPPED", "PARAMETERS", "Decision", "GoldenNic", "decide"]
+
+#: Parameters shared by all queue pairs, in the block's order. `sigma` has SIGMA's format,
+#: `base_window` is in ticks; `rate.unit` has the others.
+PARAMETERS = ("sigma", "base_window", *RATE_PARAMETERS)
+
+#: `decide` returns it for a sample that makes no decision.
+DROPPED = -1
+
+Ints = NDArray[np.int64]
+
+
+class Decision(NamedTuple):
+    """`contract.DECISION_FIELDS` by name."""
+
+    qp: int
+    rate: int
+    window: int
+    rtt_pred: int
+    target: int
+    base: int
+    srtt: int
+    flags: int
+
+
+# --- the block: sizes, parameters, scratch, queue pairs, slots, sets ------------------------------
+_QPS, _SETS, _SIZE = range(3)
+_PARAMETERS = 3
+_SIGMA = _PARAMETERS + PARAMETERS.index("sigma")
+_BASE_WINDOW = _PARAMETERS + PARAMETERS.index("base_window")
+_RATE_PARAMETERS = _PARAMETERS + PARAMETERS.index(RATE_PARAMETERS[0])
+_WINDOW = _PARAMETERS + len(PARAMETERS)  # the LSTM's inputs and outputs
+_OUT = _WINDOW + MAX_STEPS * MAX_INPUTS
+_QP_TABLE = _OUT + MAX_OUTPUTS
+
+# One queue pair; from `_Q_FEATURE` on it is state, which a reset zeroes.
+_Q_FEATURE = len(QP_CONFIG)
+_Q_BASE = _Q_FEATURE + len(FEATURE_STATE)
+_Q_RATE = _Q_BASE + len(BASE_STATE)
+_Q_HISTORY = _Q_RATE + len(RATE_STATE)  # K, the newest last
+_QP_SIZE = _Q_HISTORY + MAX_STEPS
+_Q_ENABLE = QP_CONFIG.index("enable")
+_Q_MODEL_ENABLE = QP_CONFIG.index("model_enable")
+_Q_MODEL_SLOT = QP_CONFIG.index("model_slot")
+
+_SLOT_SET, _SLOT_ENABLE, _SLOT_SIZE = 0, 1, 2
+
+# One set: header, then the tensors of `LstmWeights`.
+_S_VALID, _S_STEPS, _S_OUTPUTS, _S_KIND, _S_VERSION = range(5)
+_GATES = 4 * HIDDEN
+_TENSORS = (
+    ("wh", (_GATES, HIDDEN)),
+    ("wx", (_GATES, MAX_INPUTS)),
+    ("b", (_GATES,)),
+    ("sh_h", (_GATES,)),
+    ("sh_x", (_GATES,)),
+    ("wl", (MAX_OUTPUTS, HIDDEN)),
+    ("bl", (MAX_OUTPUTS,)),
+    ("sh_l", (MAX_OUTPUTS,)),
+)
+_WH = _S_VERSION + 1
+_WX = _WH + _GATES * HIDDEN
+_B = _WX + _GATES * MAX_INPUTS
+_SH_H = _B + _GATES
+_SH_X = _SH_H + _GATES
+_WL = _SH_X + _GATES
+_BL = _WL + MAX_OUTPUTS * HIDDEN
+_SH_L = _BL + MAX_OUTPUTS
+_SET_SIZE = _SH_L + MAX_OUTPUTS
+
+_KIND_RTT = int(HeadKind.RTT)
+
+
+def _block_size(qps: int, sets: int) -> int:
+    return _QP_TABLE + qps * _QP_SIZE + sets * (_SLOT_SIZE + _SET_SIZE)
+
+
+@njit(cache=True)
+def _predict(block: Ints, history: Ints, model: Ints, k: int) -> int:
+    """Push feature `k` and run `model` over the history; output 0 in OUT's format."""
+    history[:-1] = history[1:]
+    history[-1] = k
+    steps = model[_S_STEPS]
+    x = block[_WINDOW:_OUT].reshape(MAX_STEPS, MAX_INPUTS)
+    for step in range(steps):
+        x[step, 0] = history[MAX_STEPS - steps + step]
+    out = block[_OUT:_QP_TABLE]
+    forward(
+        model[_WH:_WX].reshape(_GATES, HIDDEN),
+        model[_WX:_B].reshape(_GATES, MAX_INPUTS),
+        model[_B:_SH_H],
+        model[_SH_H:_SH_X],
+        model[_SH_X:_WL],
+        model[_WL:_BL].reshape(MAX_OUTPUTS, HIDDEN),
+        model[_BL:_SH_L],
+        model[_SH_L:_SET_SIZE],
+        x,
+        steps,
+        model[_S_OUTPUTS],
+        out,
+    )
+    return int(out[0])
+
+
+@njit(cache=True)
+def decide(block: Ints, sample: Ints, decision: Ints) -> int:
+    """Take a sample and make its decision.
+
+    Parameters
+    ----------
+    block : ndarray of int64
+        The NIC's block. Changed in place.
+    sample : ndarray of int64, shape (3,)
+        `contract.SAMPLE_FIELDS`.
+    decision : ndarray of int64, shape (8,)
+        Receives `contract.DECISION_FIELDS`.
+
+    Returns
+    -------
+    int
+        0, or `DROPPED`: the slot does not exist or is not enabled, and nothing has changed.
+    """
+    qp, rtt, t = sample[0], sample[1], sample[2]
+    if not 0 <= qp < block[_QPS]:
+        return DROPPED
+    at = _QP_TABLE + qp * _QP_SIZE
+    q = block[at : at + _QP_SIZE]
+    if not q[_Q_ENABLE]:
+        return DROPPED
+
+    k = feature_step(q[_Q_FEATURE:_Q_BASE], rtt, block[_SIGMA])
+    srtt = q[_Q_FEATURE + 1]
+    base = base_step(q[_Q_BASE:_Q_RATE], rtt, t, block[_BASE_WINDOW])
+
+    predicted = False
+    prediction = 0
+    slot = q[_Q_MODEL_SLOT]
+    if q[_Q_MODEL_ENABLE] and slot < block[_SETS]:
+        slots = _QP_TABLE + block[_QPS] * _QP_SIZE
+        at = slots + slot * _SLOT_SIZE
+        number = block[at + _SLOT_SET]
+        enabled = block[at + _SLOT_ENABLE]
+        at = slots + block[_SETS] * _SLOT_SIZE + number * _SET_SIZE
+        model = block[at : at + _SET_SIZE]
+        if enabled and model[_S_VALID]:
+            out = _predict(block, q[_Q_HISTORY:_QP_SIZE], model, k)
+            if model[_S_KIND] == _KIND_RTT:
+                predicted = True
+                prediction = rtt_pred(srtt, out)
+
+    rate, window, target, flags = rate_step(
+        q[_Q_RATE:_Q_HISTORY],
+        q[:_Q_FEATURE],
+        block[_RATE_PARAMETERS:_WINDOW],
+        rtt,
+        base,
+        predicted,
+        prediction,
+    )
+    decision[0] = qp
+    decision[1] = rate
+    decision[2] = window
+    decision[3] = prediction
+    decision[4] = target
+    decision[5] = base
+    decision[6] = srtt
+    decision[7] = flags
+    return 0
+
+
+@njit(cache=True)
+def _decide_many(block: Ints, samples: Ints, decisions: Ints) -> int:
+    made = 0
+    for n in range(len(samples)):
+        if decide(block, samples[n], decisions[made]) != DROPPED:
+            made += 1
+    return made
+
+
+_POINTER = types.CPointer(types.int64)
+
+
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+def _decide_c(handle, sample, decision):  # type: ignore[no-untyped-def]
+    head = carray(handle, (_PARAMETERS,))
+    return decide(carray(handle, (head[_SIZE],)), carray(sample, (3,)), carray(decision, (8,)))
+
+
+class GoldenNic:
+    """A golden NIC core: sets, slots, configuration and state in one block.
+
+    Parameters
+    ----------
+    qps : int
+        Queue pairs.
+    sets : int
+        Model sets, and as many slots.
+
+    Raises
+    ------
+    ValueError
+        A size is not positive.
+
+    Notes
+    -----
+    Everything is zero at first: no queue pair is enabled, and the parameters are zero.
+    """
+
+    def __init__(self, *, qps: int = 64, sets: int = 16) -> None:
+        for name, value in (("qps", qps), ("sets", sets)):
+            if value < 1:
+                raise ValueError(f"{name} must be positive, not {value!r}")
+        self.qps = qps
+        self.sets = sets
+        self.block: Ints = np.zeros(_block_size(qps, sets), dtype=np.int64)
+        self.block[[_QPS, _SETS, _SIZE]] = qps, sets, len(self.block)
+
+    @property
+    def handle(self) -> int:
+        """Address of the block; valid as long as this object lives."""
+        return int(self.block.ctypes.data)
+
+    @property
+    def decide_address(self) -> int:
+        """Address of ``int64 decide(void* block, int64* sample, int64* decision)``."""
+        return int(_decide_c.address)
+
+    def set_parameters(self, values: Mapping[str, int]) -> None:
+        """Set some of `PARAMETERS`, as integers of their formats.
+
+        Raises
+        ------
+        ValueError
+            A name is unknown.
+        """
+        _store(self.block[_PARAMETERS:_WINDOW], PARAMETERS, values, "parameter")
+
+    def parameters(self) -> dict[str, int]:
+        """All `PARAMETERS` by name."""
+        return dict(zip(PARAMETERS, self.block[_PARAMETERS:_WINDOW].tolist(), strict=True))
+
+    def configure(self, qp: int, values: Mapping[str, int]) -> None:
+        """Set some of `QP_CONFIG` of one queue pair.
+
+        Raises
+        ------
+        ValueError
+            The queue pair or a name does not exist.
+        """
+        _store(self._qp(qp)[:_Q_FEATURE], QP_CONFIG, values, "configuration field")
+
+    def configuration(self, qp: int) -> dict[str, int]:
+        """`QP_CONFIG` of one queue pair by name."""
+        return dict(zip(QP_CONFIG, self._qp(qp)[:_Q_FEATURE].tolist(), strict=True))
+
+    def reset_qp(self, qp: int) -> None:
+        """Forget all that was measured and decided for a queue pair, not its configuration."""
+        self._qp(qp)[_Q_FEATURE:] = 0
+
+    def load_set(self, number: int, model: bytes | LstmWeights) -> None:
+        """Put a model into a set and make it valid; an image that is refused leaves the set as is.
+
+        Raises
+        ------
+        ValueError
+            The set does not exist or the image is refused by `unpack`.
+        """
+        weights = unpack(model) if isinstance(model, bytes) else model
+        s = self._set(number)
+        s[_S_VERSION + 1 :] = np.concatenate(
+            [getattr(weights, name).reshape(-1) for name, _ in _TENSORS]
+        )
+        s[_S_STEPS] = weights.steps
+        s[_S_OUTPUTS] = weights.outputs
+        s[_S_KIND] = weights.kind
+        s[_S_VERSION] = weights.version
+        s[_S_VALID] = 1
+
+    def invalidate_set(self, number: int) -> None:
+        """Take a set out of service, as the begin of a load does."""
+        self._set(number)[_S_VALID] = 0
+
+    def map_slot(self, slot: int, number: int, *, enable: bool = True) -> None:
+        """Let `slot` stand for set `number`.
+
+        Raises
+        ------
+        ValueError
+            The slot or the set does not exist, or an invalid set is to be enabled.
+        """
+        if not 0 <= slot < self.sets:
+            raise ValueError(f"slot must be in 0..{self.sets - 1}, not {slot!r}")
+        if enable and not self._set(number)[_S_VALID]:
+            raise ValueError(f"set {number} must hold a valid model before a slot is mapped to it")
+        at = _QP_TABLE + self.qps * _QP_SIZE + slot * _SLOT_SIZE
+        self.block[at : at + _SLOT_SIZE] = number, int(enable)
+
+    def decide(self, qp: int, rtt: int, t: int) -> Decision | None:
+        """The decision on one sample; None if the sample is dropped."""
+        decision = np.zeros(len(Decision._fields), dtype=np.int64)
+        if decide(self.block, np.array([qp, rtt, t], dtype=np.int64), decision) == DROPPED:
+            return None
+        return Decision(*decision.tolist())
+
+    def decide_many(self, samples: Ints) -> Ints:
+        """Decisions [m, 8] on samples [n, 3] in order; dropped samples leave no row."""
+        decisions = np.zeros((len(samples) + 1, len(Decision._fields)), dtype=np.int64)
+        return decisions[: _decide_many(self.block, samples, decisions)]
+
+    def _qp(self, qp: int) -> Ints:
+        if not 0 <= qp < self.qps:
+            raise ValueError(f"queue pair must be in 0..{self.qps - 1}, not {qp!r}")
+        at = _QP_TABLE + qp * _QP_SIZE
+        return self.block[at : at + _QP_SIZE]
+
+    def _set(self, number: int) -> Ints:
+        if not 0 <= number < self.sets:
+            raise ValueError(f"set must be in 0..{self.sets - 1}, not {number!r}")
+        at = _QP_TABLE + self.qps * _QP_SIZE + self.sets * _SLOT_SIZE + number * _SET_SIZE
+        return self.block[at : at + _SET_SIZE]
+
+
+def _store(row: Ints, names: Sequence[str], values: Mapping[str, int], noun: str) -> None:
+    for name, value in values.items():
+        if name not in names:
+            raise ValueError(f"{noun} must be one of {', '.join(names)}, not {name!r}")
+        row[names.index(name)] = value

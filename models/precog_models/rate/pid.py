@@ -1,0 +1,89 @@
+"""PIDNN's control law with constant gains, thesis (14)-(18) and (20), in integers.
+
+    e     = in / target - 1                                 ERR; limited to +-32
+    mean  = mean + (e - mean) / n,  n = 1, 2, ..., 256, 256, ...
+    delta = Kp e + Ki mean + Kd (e - e_before)              one rounding, then the clamp (20)
+
+The thesis' integral term is a long-run average. Here n stops at 256, so that the average forgets
+with a time constant of 256 samples instead of freezing; for the first 256 samples it is the plain
+average. It is kept with 8 more fraction bits than e. Before the first sample e_before = e, so the
+first derivative is 0.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..contract import Fmt
+from ..fixed import saturate, shift_half_up
+from ..measure.reciprocal import quotient
+
+__all__ = [
+    "MEAN_FRAC_BITS",
+    "MEAN_SAMPLES",
+    "PID_STATE",
+    "mean_table",
+    "pid_delta",
+    "pid_error",
+]
+
+#: A queue pair's row of state. `count` is min(samples, 256).
+PID_STATE = ("count", "mean", "error")
+
+MEAN_SAMPLES = 256
+MEAN_FRAC_BITS = Fmt.ERR.frac_bits + 8
+
+_INV_BITS = 16
+_MEAN_GUARD = MEAN_FRAC_BITS - Fmt.ERR.frac_bits
+_ERR_BITS = Fmt.ERR.width
+_ERR_ONE = Fmt.ERR.one
+_DELTA_DROP = Fmt.GAIN.frac_bits + Fmt.ERR.frac_bits - Fmt.DELTA.frac_bits
+
+
+def mean_table() -> tuple[int, ...]:
+    """1/n with 16 fraction bits for n = 1..256 (17 bits), rounded to nearest."""
+    return tuple(round((1 << _INV_BITS) / n) for n in range(1, MEAN_SAMPLES + 1))
+
+
+_INVERSE = np.array(mean_table(), dtype=np.int64)
+
+
+@njit(cache=True)
+def pid_error(value: int, target_n: int, target_y: int) -> int:
+    """e(t) of (14) in ERR's format.
+
+    Parameters
+    ----------
+    value : int
+        The RTT, measured or predicted, in SRTT's format.
+    target_n, target_y : int
+        ``reciprocal(target)``.
+    """
+    return int(saturate(quotient(value, target_n, target_y) - _ERR_ONE, _ERR_BITS))
+
+
+@njit(cache=True)
+def pid_delta(state: NDArray[np.int64], error: int, kp: int, ki: int, kd: int) -> int:
+    """The rate step before the clamp (20).
+
+    Parameters
+    ----------
+    state : ndarray of int64, shape (3,)
+        `PID_STATE` of the queue pair; zeros after a reset. Changed in place.
+    error : int
+        e(t) in ERR's format.
+    kp, ki, kd : int
+        Gains in GAIN's format.
+
+    Returns
+    -------
+    int
+        delta with DELTA's fraction bits (27 bits), rounded once.
+    """
+    step = 0 if state[0] == 0 else saturate(error - state[2], _ERR_BITS)
+    state[0] = min(state[0] + 1, MEAN_SAMPLES)
+    gap = (error << _MEAN_GUARD) - state[1]
+    state[1] += shift_half_up(gap * _INVERSE[state[0] - 1], _INV_BITS)
+    state[2] = error
+    total = kp * error + ki * shift_half_up(state[1], _MEAN_GUARD) + kd * step
+    return int(shift_half_up(total, _DELTA_DROP))

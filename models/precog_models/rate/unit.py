@@ -1,0 +1,206 @@
+"""The rate unit: from a sample and, perhaps, a prediction to a decision. Thesis (14)-(20), RTTch.
+
+    target adjuster ─► in = prediction, clamped to RTT (1 +- limit), or the RTT itself
+                   ─► PID ─► rate = rate (1 + delta), clamped to [min, max] ─► window
+
+A prediction only replaces the law's input, and bounds come last: the advice cannot push a rate
+beyond [min, max], nor move the input further than the advice limit from what was measured.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..contract import Algorithm, Flag, Fmt
+from ..fixed import clamp, shift_half_up
+from ..measure.reciprocal import reciprocal
+from .pid import PID_STATE, pid_delta, pid_error
+from .target_adjuster import TARGET_STATE, nominal_target, target_step
+from .window import window_bytes
+
+__all__ = ["QP_CONFIG", "RATE_PARAMETERS", "RATE_STATE", "advice_limits", "rate_step"]
+
+#: Parameters shared by all queue pairs, in the order of a parameter row. GAIN's format: kp, ki, kd;
+#: DELTA's: dmin, dmax; UQ0.16: advice_limit; SRTT's: queue_budget, rttch_margin; bytes: mtu.
+RATE_PARAMETERS = (
+    "kp",
+    "ki",
+    "kd",
+    "dmin",
+    "dmax",
+    "advice_limit",
+    "advice_clamp",
+    "queue_budget",
+    "rttch_threshold",
+    "rttch_margin",
+    "mtu",
+)
+
+#: A queue pair's configuration, in the order of a configuration row. `target` has SRTT's format,
+#: the rates RATE's; `enable`, `model_enable` and `model_slot` concern the core around this unit.
+QP_CONFIG = (
+    "enable",
+    "algorithm",
+    "target_mode",
+    "rttch",
+    "win",
+    "model_enable",
+    "model_slot",
+    "target",
+    "min_rate",
+    "max_rate",
+    "init_rate",
+)
+
+#: A queue pair's row of state: the rate (valid once the PID counts), PID, target adjuster.
+RATE_STATE = ("rate", *PID_STATE, *TARGET_STATE)
+
+# Places in a parameter row and in a configuration row.
+(
+    _KP,
+    _KI,
+    _KD,
+    _DMIN,
+    _DMAX,
+    _ADVICE_LIMIT,
+    _ADVICE_CLAMP,
+    _QUEUE_BUDGET,
+    _RTTCH_THRESHOLD,
+    _RTTCH_MARGIN,
+    _MTU,
+) = range(len(RATE_PARAMETERS))
+_ALGORITHM, _TARGET_MODE, _RTTCH, _WIN = (
+    QP_CONFIG.index(name) for name in ("algorithm", "target_mode", "rttch", "win")
+)
+_TARGET, _MIN_RATE, _MAX_RATE, _INIT_RATE = (
+    QP_CONFIG.index(name) for name in ("target", "min_rate", "max_rate", "init_rate")
+)
+
+_PID_AT = 1
+_TARGET_AT = _PID_AT + len(PID_STATE)
+_FRAC = Fmt.SRTT.frac_bits
+_MAX = Fmt.SRTT.max
+_LIMIT_DROP = 16 - Fmt.SRTT.frac_bits
+_DELTA_FRAC = Fmt.DELTA.frac_bits
+_FIXED = int(Algorithm.FIXED)
+_PREDPID = int(Algorithm.PREDPID)
+_PREDICTED = 1 << Flag.PREDICTED
+_NO_MODEL = 1 << Flag.NO_MODEL
+_ADVICE_CLAMPED = 1 << Flag.ADVICE_CLAMPED
+_DELTA_CLAMPED = 1 << Flag.DELTA_CLAMPED
+_RATE_CLAMPED = 1 << Flag.RATE_CLAMPED
+_TARGET_MOVED = 1 << Flag.TARGET_MOVED
+
+
+@njit(cache=True)
+def advice_limits(rtt: int, limit: int, on: bool) -> tuple[int, int]:
+    """Ends of the range that a prediction is clamped to, SRTT's format.
+
+    Parameters
+    ----------
+    rtt : int
+        The sample, ticks.
+    limit : int
+        Relative half width, UQ0.16.
+    on : bool
+        False: no limit.
+    """
+    if not on:
+        return 0, _MAX
+    fine = rtt << _FRAC
+    reach = (rtt * limit) >> _LIMIT_DROP
+    return fine - reach, min(fine + reach, _MAX)
+
+
+@njit(cache=True)
+def rate_step(
+    state: NDArray[np.int64],
+    config: NDArray[np.int64],
+    parameters: NDArray[np.int64],
+    rtt: int,
+    base: int,
+    pred_valid: bool,
+    rtt_pred: int,
+) -> tuple[int, int, int, int]:
+    """Decide.
+
+    Parameters
+    ----------
+    state : ndarray of int64, shape (7,)
+        `RATE_STATE` of the queue pair; zeros after a reset. Changed in place.
+    config : ndarray of int64, shape (11,)
+        `QP_CONFIG` of the queue pair.
+    parameters : ndarray of int64, shape (11,)
+        `RATE_PARAMETERS` in order.
+    rtt, base : int
+        The sample and the base RTT, ticks.
+    pred_valid : bool
+        There is a prediction.
+    rtt_pred : int
+        The prediction, SRTT's format.
+
+    Returns
+    -------
+    rate : int
+        RATE's format.
+    window : int
+        Bytes; 0: no limit.
+    target : int
+        Target used, SRTT's format.
+    flags : int
+        Bits of `contract.Flag`.
+    """
+    algorithm = config[_ALGORITHM]
+    flags = 0
+
+    nominal = nominal_target(
+        config[_TARGET_MODE] != 0, config[_TARGET], base, parameters[_QUEUE_BUDGET]
+    )
+    target, fired = target_step(
+        state[_TARGET_AT:],
+        rtt,
+        base,
+        nominal,
+        config[_RTTCH] != 0,
+        parameters[_RTTCH_THRESHOLD],
+        parameters[_RTTCH_MARGIN],
+    )
+    if fired:
+        flags |= _TARGET_MOVED
+
+    value = rtt << _FRAC
+    if algorithm == _PREDPID:
+        if pred_valid:
+            flags |= _PREDICTED
+            low, high = advice_limits(
+                rtt, parameters[_ADVICE_LIMIT], parameters[_ADVICE_CLAMP] != 0
+            )
+            value = clamp(rtt_pred, low, high)
+            if value != rtt_pred:
+                flags |= _ADVICE_CLAMPED
+        else:
+            flags |= _NO_MODEL
+
+    start = algorithm == _FIXED or state[_PID_AT] == 0
+    rate = config[_INIT_RATE] if start else state[0]
+    n, y = reciprocal(target)
+    delta = pid_delta(
+        state[_PID_AT:_TARGET_AT],
+        pid_error(value, n, y),
+        parameters[_KP],
+        parameters[_KI],
+        parameters[_KD],
+    )
+    if algorithm == _FIXED:
+        wanted = rate
+    else:
+        step = clamp(delta, parameters[_DMIN], parameters[_DMAX])
+        if step != delta:
+            flags |= _DELTA_CLAMPED
+        wanted = rate + shift_half_up(rate * step, _DELTA_FRAC)
+    rate = clamp(wanted, config[_MIN_RATE], config[_MAX_RATE])
+    if rate != wanted:
+        flags |= _RATE_CLAMPED
+    state[0] = rate
+    window = window_bytes(rate, base, parameters[_MTU]) if config[_WIN] else 0
+    return int(rate), int(window), target, flags
