@@ -45,7 +45,7 @@ struct Nic {
     int64_t cycles = 0;
     int64_t decisions = 0;
     int64_t watchdog = 100000;
-    bool strict = false;  // two evaluations per cycle, as Verilator's manual has it
+    bool strict = !SINGLE_EVALUATION;  // two evaluations per cycle, as Verilator's manual has it
 
     Nic() {
         top.clk = 0;
@@ -271,4 +271,4 @@ API int64_t precog_pending(void* handle) {
 API void precog_set_watchdog(void* handle, int64_t cycles) {
     static_cast<Nic*>(handle)->watchdog = cycles;
 }
-API void precog_set_strict(void* handle, int on) { static_cast<Nic*>(handle)->strict = on != 0; }
+API void precog_set_strict(void* handle, int on) { static_cast<Nic*>(handle)->strict = on || !SINGLE_EVALUATION; }

@@ -105,8 +105,8 @@ def shared_library(
     verilog : str
         Source text that defines module `top`.
     harness : str
-        C++ source; it includes ``model.h``, which defines ``Model`` (the Verilated class) and
-        ``rearm_clock(model)`` (see `_model_header`).
+        C++ source; it includes ``model.h``, which defines ``Model`` (the Verilated class),
+        ``SINGLE_EVALUATION`` and ``rearm_clock(model)`` (see `_model_header`).
     headers : dict of str to str
         Further generated headers: file name to text.
     top : str
@@ -232,18 +232,21 @@ def _model_header(model: Path, prefix: str) -> str:
 
     Verilator finds a rising edge by comparing the clock with its value at the last evaluation, so a
     cycle normally costs two evaluations, one of which does nothing. ``rearm_clock`` clears that
-    memory: setting the clock to 1 is then an edge every time.
+    memory: setting the clock to 1 is then an edge every time. With more than one such memory (a
+    netlist whose clock has several names) two evaluations it is.
     """
     root_header = next(model.glob(f"{prefix}___024root.h"))
-    found = re.findall(r"\b(__Vtrigprevexpr\w*__clk__\d+)\b", root_header.read_text())
-    names = sorted(set(found))
-    if len(names) != 1:
-        raise VerilateError(f"the model must have one clock called clk, not {names!r}")
+    names = sorted(set(re.findall(r"\b(__Vtrigprevexpr\w*)\b", root_header.read_text())))
+    if not names:
+        raise VerilateError("the model must have a clock called clk, it has none")
+    single = len(names) == 1
+    body = f"m.rootp->{names[0]} = 0;" if single else ""
     return (
         f'#include "{prefix}.h"\n'
         f'#include "{root_header.name}"\n'
         f"using Model = {prefix};\n"
-        f"static inline void rearm_clock(Model& m) {{ m.rootp->{names[0]} = 0; }}\n"
+        f"constexpr bool SINGLE_EVALUATION = {str(single).lower()};\n"
+        f"static inline void rearm_clock(Model& m) {{ {body} }}\n"
     )
 
 

@@ -17,7 +17,7 @@ def test_a_broken_source_is_reported_with_the_tools_words(tmp_path: Path) -> Non
 
 def test_a_model_without_a_clock_is_refused(tmp_path: Path) -> None:
     source = "module precog_nic(input wire a, output wire b); assign b = a; endmodule"
-    with pytest.raises(VerilateError, match="must have one clock called clk"):
+    with pytest.raises(VerilateError, match="must have a clock called clk"):
         verilog_library(source, label="x", root=tmp_path, quiet=True)
 
 

