@@ -1,0 +1,1 @@
+"""RTT sequences from simulations or captures, and the pairs that a predictor learns from."""

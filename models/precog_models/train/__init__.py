@@ -1,0 +1,1 @@
+"""Training of the RTT predictor, its baselines, and the table of errors. Only this needs torch."""
