@@ -16,17 +16,23 @@ from enum import IntEnum
 __all__ = [
     "ACC_BITS",
     "BASE_NONE",
+    "CHORDS",
+    "CHORD_GUARD_BITS",
     "CONTRACT_HASH",
     "DECISION_FIELDS",
-    "HEAD_ROWS",
     "HEADER_OFFSET",
+    "HEAD_ROWS",
     "HIDDEN",
     "IMAGE_BYTES",
     "IMAGE_ROWS",
+    "INVERSE_FRAC_BITS",
     "MAX_INPUTS",
     "MAX_OUTPUTS",
     "MAX_SHIFT",
     "MAX_STEPS",
+    "MEAN_GUARD_BITS",
+    "MEAN_SAMPLES",
+    "RECIPROCAL_BITS",
     "ROW_BYTES",
     "SAMPLE_FIELDS",
     "TANH_FRAC_BITS",
@@ -36,7 +42,9 @@ __all__ = [
     "Fmt",
     "HeadKind",
     "Q",
+    "chord_table",
     "contract_dict",
+    "inverse_table",
     "tanh_table",
 ]
 
@@ -215,6 +223,43 @@ def tanh_table() -> tuple[tuple[int, int], ...]:
         slope = round((yb - ya) * one)
         rows.append((min(base, one - 1 - slope), slope))
     return tuple(rows)
+
+
+# --- division: a tabled reciprocal of a mantissa in [1, 2), for K_t of (3) and e(t) of (14) ------
+CHORDS = 128
+CHORD_GUARD_BITS = 4  # fraction bits of the table below the reciprocal's LSB
+RECIPROCAL_BITS = (
+    17  # 1/x in (1/2, 1] has 17 fraction bits: an operand of a signed 18-bit multiplier
+)
+
+
+def chord_table() -> tuple[tuple[int, int], ...]:
+    """Base (21 bit) and fall (14 bit) of 1/x on each of 128 chords over [1, 2).
+
+    In sixteenths of the reciprocal's LSB. 1/x is convex, so a chord lies above it; each is lowered
+    by half of its largest distance. The base has half an LSB in it, so that dropping the fraction
+    rounds; the result stays below 2**17.
+    """
+    one = 1 << (RECIPROCAL_BITS + CHORD_GUARD_BITS)
+    half = 1 << (CHORD_GUARD_BITS - 1)
+    rows = []
+    for s in range(CHORDS):
+        a, b = 1 + s / CHORDS, 1 + (s + 1) / CHORDS
+        # The distance is largest where 1/x has the chord's slope -1/(a b), at x = sqrt(a b).
+        sag = 1 / a + 1 / b - 2 / math.sqrt(a * b)
+        rows.append((round(one * (1 / a - sag / 2)) + half, round(one * (1 / a - 1 / b))))
+    return tuple(rows)
+
+
+# --- the running mean of e(t): n grows to 256 and stays there ------------------------------------
+MEAN_SAMPLES = 256
+MEAN_GUARD_BITS = 8  # fraction bits of the mean below ERR's
+INVERSE_FRAC_BITS = 16
+
+
+def inverse_table() -> tuple[int, ...]:
+    """1/n for n = 1..256 with 16 fraction bits (17 bits wide), rounded to nearest."""
+    return tuple(round((1 << INVERSE_FRAC_BITS) / n) for n in range(1, MEAN_SAMPLES + 1))
 
 
 def contract_dict() -> dict[str, object]:

@@ -12,43 +12,18 @@ random and extreme vectors). With K's |q| <= 2**15 that is below 1 LSB.
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "CHORDS",
-    "QUOTIENT_FRAC_BITS",
-    "chord_table",
-    "quotient",
-    "quotients",
-    "reciprocal",
-]
+from ..contract import CHORD_GUARD_BITS, CHORDS, chord_table
 
-CHORDS = 128  # segments of [1, 2)
+__all__ = ["QUOTIENT_FRAC_BITS", "quotient", "quotients", "reciprocal"]
+
 QUOTIENT_FRAC_BITS = 12  # of X and of ERR
 
-_Y_BITS = 17  # an unsigned operand of a signed 18-bit multiplier
-_GUARD = 4  # fraction bits of the table
 _X_BITS = 13  # position inside a segment
 _ALIGNED_MAX = (1 << 38) - 1  # |d| * 2**n is limited to it, |d / v| to 64
 _DROP = 4  # low bits of the aligned d that do not reach the multiplier
 _HALF_BITS = 17  # the aligned d goes through two multipliers, 17 bits below, 17 above
 _HALF_MASK = (1 << _HALF_BITS) - 1
 _ROUND_BITS = 15
-
-
-def chord_table() -> tuple[tuple[int, int], ...]:
-    """Base (21 bit) and fall (14 bit) of each chord, in sixteenths of y's LSB.
-
-    1/x is convex, so a chord lies above it; each is lowered by half of its largest distance. The
-    base has half an LSB of y in it, so that dropping the fraction rounds; y stays below 2**17.
-    """
-    one = 1 << (_Y_BITS + _GUARD)
-    half = 1 << (_GUARD - 1)
-    rows = []
-    for s in range(CHORDS):
-        a, b = 1 + s / CHORDS, 1 + (s + 1) / CHORDS
-        # The distance is largest where 1/x has the chord's slope -1/(a b), at x = sqrt(a b).
-        sag = 1 / a + 1 / b - 2 / (a * b) ** 0.5
-        rows.append((round(one * (1 / a - sag / 2)) + half, round(one * (1 / a - 1 / b))))
-    return tuple(rows)
 
 
 _BASE = np.array([base for base, _ in chord_table()], dtype=np.int64)
@@ -79,7 +54,7 @@ def reciprocal(v: int) -> tuple[int, int]:
             n += bits
     s = (m >> 24) & (CHORDS - 1)
     x = (m >> (24 - _X_BITS)) & ((1 << _X_BITS) - 1)
-    return n, (_BASE[s] - ((_FALL[s] * x) >> _X_BITS)) >> _GUARD
+    return n, (_BASE[s] - ((_FALL[s] * x) >> _X_BITS)) >> CHORD_GUARD_BITS
 
 
 @njit(cache=True)

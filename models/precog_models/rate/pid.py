@@ -14,38 +14,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..contract import Fmt
+from ..contract import INVERSE_FRAC_BITS, MEAN_GUARD_BITS, MEAN_SAMPLES, Fmt, inverse_table
 from ..fixed import saturate, shift_half_up
 from ..measure.reciprocal import quotient
 
-__all__ = [
-    "MEAN_FRAC_BITS",
-    "MEAN_SAMPLES",
-    "PID_STATE",
-    "mean_table",
-    "pid_delta",
-    "pid_error",
-]
+__all__ = ["PID_STATE", "pid_delta", "pid_error"]
 
 #: A queue pair's row of state. `count` is min(samples, 256).
 PID_STATE = ("count", "mean", "error")
 
-MEAN_SAMPLES = 256
-MEAN_FRAC_BITS = Fmt.ERR.frac_bits + 8
-
-_INV_BITS = 16
-_MEAN_GUARD = MEAN_FRAC_BITS - Fmt.ERR.frac_bits
 _ERR_BITS = Fmt.ERR.width
 _ERR_ONE = Fmt.ERR.one
 _DELTA_DROP = Fmt.GAIN.frac_bits + Fmt.ERR.frac_bits - Fmt.DELTA.frac_bits
 
 
-def mean_table() -> tuple[int, ...]:
-    """1/n with 16 fraction bits for n = 1..256 (17 bits), rounded to nearest."""
-    return tuple(round((1 << _INV_BITS) / n) for n in range(1, MEAN_SAMPLES + 1))
-
-
-_INVERSE = np.array(mean_table(), dtype=np.int64)
+_INVERSE = np.array(inverse_table(), dtype=np.int64)
 
 
 @njit(cache=True)
@@ -82,8 +65,8 @@ def pid_delta(state: NDArray[np.int64], error: int, kp: int, ki: int, kd: int) -
     """
     step = 0 if state[0] == 0 else saturate(error - state[2], _ERR_BITS)
     state[0] = min(state[0] + 1, MEAN_SAMPLES)
-    gap = (error << _MEAN_GUARD) - state[1]
-    state[1] += shift_half_up(gap * _INVERSE[state[0] - 1], _INV_BITS)
+    gap = (error << MEAN_GUARD_BITS) - state[1]
+    state[1] += shift_half_up(gap * _INVERSE[state[0] - 1], INVERSE_FRAC_BITS)
     state[2] = error
-    total = kp * error + ki * shift_half_up(state[1], _MEAN_GUARD) + kd * step
+    total = kp * error + ki * shift_half_up(state[1], MEAN_GUARD_BITS) + kd * step
     return int(shift_half_up(total, _DELTA_DROP))
