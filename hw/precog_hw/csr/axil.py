@@ -118,8 +118,11 @@ class AxiLiteFrontEnd(wiring.Component):
         m = Module()
         axil, bus = self.axil, self.bus
 
-        aw_full, w_full, ar_full = Signal(), Signal(), Signal()
-        awaddr, araddr = Signal.like(axil.awaddr), Signal.like(axil.araddr)
+        aw_full = Signal()
+        w_full = Signal()
+        ar_full = Signal()
+        awaddr = Signal.like(axil.awaddr)
+        araddr = Signal.like(axil.araddr)
         strobes = Signal(4)
         m.d.comb += [axil.awready.eq(~aw_full), axil.wready.eq(~w_full), axil.arready.eq(~ar_full)]
         with m.If(axil.awvalid & axil.awready):

@@ -1,6 +1,7 @@
-"""Structures that carry register values to and from the core, generated from the register map.
+"""Structures at the core's edge: samples and decisions, and register values.
 
-Their fields have the names of the register fields; signed fields are signed.
+The first two are the contract's; the others are generated from the register map, and their fields
+have the names of the register fields.
 """
 
 from amaranth.hdl import Shape, signed, unsigned
@@ -15,8 +16,17 @@ from precog_hw.regmap.precog import (
     Sizes,
     build_map,
 )
+from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
 
-__all__ = ["PARAMETERS", "QP_CONFIG_LAYOUT", "QP_STATUS_LAYOUT", "field_shape", "registers_layout"]
+__all__ = [
+    "DECISION",
+    "PARAMETERS",
+    "QP_CONFIG_LAYOUT",
+    "QP_STATUS_LAYOUT",
+    "SAMPLE",
+    "field_shape",
+    "registers_layout",
+]
 
 
 def field_shape(field: Field) -> Shape:
@@ -51,3 +61,7 @@ QP_CONFIG_LAYOUT = registers_layout(QP_CONFIG, Access.RW)
 
 #: Last decision of one QP.
 QP_STATUS_LAYOUT = registers_layout(QP_STATUS, Access.RO)
+
+#: What enters the core, and what leaves it.
+SAMPLE = data.StructLayout({name: unsigned(bits) for name, bits in SAMPLE_FIELDS})
+DECISION = data.StructLayout({name: unsigned(bits) for name, bits in DECISION_FIELDS})

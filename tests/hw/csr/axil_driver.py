@@ -2,13 +2,20 @@
 
 from typing import Any
 
-RESP_OKAY, RESP_SLVERR = 0, 2
+OKAY, SLVERR = 0, 2
 TIMEOUT_CYCLES = 100
 
 
 async def write(
-    ctx: Any, axil: Any, addr: int, data: int, *, strb: int = 0xF, aw_delay: int = 0,
-    w_delay: int = 0, b_delay: int = 0,
+    ctx: Any,
+    axil: Any,
+    addr: int,
+    data: int,
+    *,
+    strb: int = 0xF,
+    aw_delay: int = 0,
+    w_delay: int = 0,
+    b_delay: int = 0,
 ) -> int:
     """Write one word, each channel after its own delay in cycles; the response code."""
     ctx.set(axil.awaddr, addr)
@@ -24,8 +31,14 @@ async def write(
             answered_at = cycle
         ready = answered_at is not None and cycle - answered_at >= b_delay
         ctx.set(axil.bready, ready)
-        _, awv, awr, wv, wr, bv, br, resp = await _sample(
-            ctx, axil.awvalid, axil.awready, axil.wvalid, axil.wready, axil.bvalid, axil.bready,
+        awv, awr, wv, wr, bv, br, resp = await _sample(
+            ctx,
+            axil.awvalid,
+            axil.awready,
+            axil.wvalid,
+            axil.wready,
+            axil.bvalid,
+            axil.bready,
             axil.bresp,
         )
         sent["aw"] |= bool(awv and awr)
@@ -46,7 +59,7 @@ async def read(ctx: Any, axil: Any, addr: int, *, r_delay: int = 0) -> tuple[int
         if ctx.get(axil.rvalid) and answered_at is None:
             answered_at = cycle
         ctx.set(axil.rready, answered_at is not None and cycle - answered_at >= r_delay)
-        _, arv, arr, rv, rr, resp, data = await _sample(
+        arv, arr, rv, rr, resp, data = await _sample(
             ctx, axil.arvalid, axil.arready, axil.rvalid, axil.rready, axil.rresp, axil.rdata
         )
         sent |= bool(arv and arr)
@@ -58,4 +71,4 @@ async def read(ctx: Any, axil: Any, addr: int, *, r_delay: int = 0) -> tuple[int
 
 async def _sample(ctx: Any, *signals: Any) -> tuple[Any, ...]:
     result = await ctx.tick().sample(*signals)
-    return (None, *result[2:])
+    return tuple(result[2:])

@@ -1,0 +1,72 @@
+# amaranth: UnusedElaboratable=no
+"""Counters: 64 bits, every event counted, halves of one instant."""
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from precog_hw.csr.counters import Counters
+
+
+def simulate(dut: Counters, bench: Any) -> None:
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(bench)
+    sim.run()
+
+
+async def read(ctx: Any, dut: Counters, index: int) -> int:
+    ctx.set(dut.index, index)
+    ctx.set(dut.read, 1)
+    low = ctx.get(dut.low)
+    await ctx.tick()
+    ctx.set(dut.read, 0)
+    return int(ctx.get(dut.high) << 32 | low)
+
+
+def test_counts_of_all_events(seed: int) -> None:
+    rng = random.Random(seed)
+    dut = Counters(5)
+
+    async def bench(ctx: Any) -> None:
+        expected = [0] * 5
+        for _ in range(200):
+            events = rng.getrandbits(5)
+            ctx.set(dut.events, events)
+            expected = [n + (events >> i & 1) for i, n in enumerate(expected)]
+            await ctx.tick()
+        ctx.set(dut.events, 0)
+        await ctx.tick()
+        assert [await read(ctx, dut, i) for i in range(5)] == expected
+
+    simulate(dut, bench)
+
+
+@pytest.mark.parametrize("wait", range(6))
+def test_the_high_half_is_of_the_instant_of_the_low_half(wait: int) -> None:
+    """Across a carry, whichever cycle the low half is read in."""
+    start = 0x1_FFFF_FFFE
+    dut = Counters(1, init=start)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.events, 1)
+        for _ in range(wait):
+            await ctx.tick()
+        assert await read(ctx, dut, 0) == start + max(0, wait - 1)
+        high = ctx.get(dut.high)
+        await ctx.tick().repeat(5)
+        assert ctx.get(dut.high) == high, "only a read of the low half may change it"
+
+    simulate(dut, bench)
+
+
+def test_count_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="count must be at least 1, not 0"):
+        Counters(0)
+
+
+def test_init_must_fit() -> None:
+    with pytest.raises(ValueError, match="init must be a 64-bit unsigned number, not -1"):
+        Counters(1, init=-1)
