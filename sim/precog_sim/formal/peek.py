@@ -1,0 +1,50 @@
+"""Signals inside a block, by name: induction needs to speak about a block's own registers.
+
+The one place of the proofs that leans on Amaranth's private modules.
+"""
+
+from amaranth.hdl import Elaboratable, Signal
+from amaranth.hdl._ir import Fragment
+
+__all__ = ["Opened"]
+
+
+class Opened:
+    """A block elaborated once, whose inner signals can be named.
+
+    Parameters
+    ----------
+    block : Elaboratable
+
+    Attributes
+    ----------
+    fragment : Fragment
+        Goes into ``m.submodules`` in the block's place.
+    """
+
+    def __init__(self, block: Elaboratable) -> None:
+        self.fragment = Fragment.get(block, None)
+
+    def __getitem__(self, path: str) -> Signal:
+        """The signal ``submodule.submodule.name`` that the block assigns.
+
+        Raises
+        ------
+        KeyError
+            No signal, or more than one, has that name.
+        """
+        *parts, name = path.split(".")
+        fragment = self.fragment
+        for part in parts:
+            fragment = next(sub for sub, label, _ in fragment.subfragments if label == part)
+        found = {
+            id(signal): signal
+            for statements in fragment.statements.values()
+            for statement in statements
+            for signal in statement._lhs_signals()
+            if signal.name == name
+        }
+        if len(found) != 1:
+            raise KeyError(f"one signal must be called {path!r}, not {len(found)}")
+        (signal,) = found.values()
+        return signal
