@@ -12,17 +12,15 @@ read and a write that wait together alternate.
 """
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import enum, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["AxiLite", "AxiLiteFrontEnd", "RegisterBus", "Resp"]
+__all__ = ["OKAY", "SLVERR", "AxiLite", "AxiLiteFrontEnd", "RegisterBus"]
 
 
-class Resp(enum.Enum, shape=2):
-    """Response codes that this slave gives."""
-
-    OKAY = 0
-    SLVERR = 2
+#: Response codes that this slave gives.
+OKAY = 0
+SLVERR = 2
 
 
 class AxiLite(wiring.Signature):
@@ -145,7 +143,7 @@ class AxiLiteFrontEnd(wiring.Component):
         m.d.comb += address.eq(Mux(bus.write, awaddr, araddr))
         m.d.comb += bus.addr.eq(address[2:])
 
-        def respond(resp: Resp) -> None:
+        def respond(resp: int) -> None:
             with m.If(bus.write):
                 m.d.sync += [axil.bvalid.eq(1), axil.bresp.eq(resp)]
             with m.Else():
@@ -161,7 +159,7 @@ class AxiLiteFrontEnd(wiring.Component):
                     m.next = "CHECK"
             with m.State("CHECK"):
                 with m.If(address[:2].any() | (bus.write & ~strobes.all())):
-                    respond(Resp.SLVERR)
+                    respond(SLVERR)
                     m.d.sync += axil.rdata.eq(Mux(bus.write, axil.rdata, 0))
                     m.next = "IDLE"
                 with m.Else():
@@ -169,9 +167,9 @@ class AxiLiteFrontEnd(wiring.Component):
                     m.next = "WAIT"
             with m.State("WAIT"), m.If(bus.ack):
                 with m.If(bus.err):
-                    respond(Resp.SLVERR)
+                    respond(SLVERR)
                 with m.Else():
-                    respond(Resp.OKAY)
+                    respond(OKAY)
                 with m.If(~bus.write):
                     m.d.sync += axil.rdata.eq(Mux(bus.err, 0, bus.rdata))
                 m.next = "IDLE"

@@ -222,6 +222,11 @@ class Table:
         """Bytes from one group to the next: a power of two."""
         return WORD_BYTES << (len(self.registers) - 1).bit_length()
 
+    @property
+    def shape(self) -> int:
+        """Second word of the table's descriptor."""
+        return self.stride << 16 | self.count
+
 
 @dataclass(frozen=True)
 class Block:
@@ -400,8 +405,7 @@ def _block_words(placed: PlacedBlock) -> Iterator[Word]:
         at = base + block.descriptor_offset(table.name)
         name = f"{block.name}.{table.name}"
         yield Word(at, f"{name}_OFFSET", block, constant=block.table_offset(table.name))
-        shape = table.stride << 16 | table.count
-        yield Word(at + WORD_BYTES, f"{name}_SHAPE", block, constant=shape)
+        yield Word(at + WORD_BYTES, f"{name}_SHAPE", block, constant=table.shape)
     for table in block.tables:
         start = base + block.table_offset(table.name)
         for index in range(table.count):

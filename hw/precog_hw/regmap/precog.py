@@ -185,7 +185,9 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         id=0x01,
         version=(1, 0),
         registers=(
-            Register("MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True),
+            Register(
+                "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
+            ),
             Register(
                 "CONTRACT",
                 "Hash of the number formats and tables; a model image must carry the same.",
