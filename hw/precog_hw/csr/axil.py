@@ -11,16 +11,20 @@ Throughput: one read and one write may be outstanding; the bank sees one access 
 read and a write that wait together alternate.
 """
 
+from enum import IntEnum
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["OKAY", "SLVERR", "AxiLite", "AxiLiteFrontEnd", "RegisterBus"]
+__all__ = ["AxiLite", "AxiLiteFrontEnd", "RegisterBus", "Resp"]
 
 
-#: Response codes that this slave gives.
-OKAY = 0
-SLVERR = 2
+class Resp(IntEnum):
+    """Response codes that this slave gives."""
+
+    OKAY = 0
+    SLVERR = 2
 
 
 class AxiLite(wiring.Signature):
@@ -143,7 +147,7 @@ class AxiLiteFrontEnd(wiring.Component):
         m.d.comb += address.eq(Mux(bus.write, awaddr, araddr))
         m.d.comb += bus.addr.eq(address[2:])
 
-        def respond(resp: int) -> None:
+        def respond(resp: Resp) -> None:
             with m.If(bus.write):
                 m.d.sync += [axil.bvalid.eq(1), axil.bresp.eq(resp)]
             with m.Else():
@@ -159,7 +163,7 @@ class AxiLiteFrontEnd(wiring.Component):
                     m.next = "CHECK"
             with m.State("CHECK"):
                 with m.If(address[:2].any() | (bus.write & ~strobes.all())):
-                    respond(SLVERR)
+                    respond(Resp.SLVERR)
                     m.d.sync += axil.rdata.eq(Mux(bus.write, axil.rdata, 0))
                     m.next = "IDLE"
                 with m.Else():
@@ -167,9 +171,9 @@ class AxiLiteFrontEnd(wiring.Component):
                     m.next = "WAIT"
             with m.State("WAIT"), m.If(bus.ack):
                 with m.If(bus.err):
-                    respond(SLVERR)
+                    respond(Resp.SLVERR)
                 with m.Else():
-                    respond(OKAY)
+                    respond(Resp.OKAY)
                 with m.If(~bus.write):
                     m.d.sync += axil.rdata.eq(Mux(bus.err, 0, bus.rdata))
                 m.next = "IDLE"
