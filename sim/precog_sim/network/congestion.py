@@ -1,0 +1,350 @@
+"""Congestion-control plug-ins: which law decides, with which constants, window and headers.
+
+One frozen dataclass per law; each names its preset and its source. `start_gbps` is the rate of a
+new flow (None: line rate). `window` limits the bytes in flight: ``"none"``, ``"bdp"`` (line rate x
+base RTT) or ``"rate"`` (the same, scaled with the flow's rate, as HPCC's codes do).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, timely
+from precog_models.rate.reference.common import PARAMS, preset_of
+from precog_sim.network.layout import Law
+from precog_sim.network.scenario import Ecn
+
+__all__ = [
+    "CongestionControl",
+    "Dcqcn",
+    "Dctcp",
+    "Fixed",
+    "Hpcc",
+    "LawSetup",
+    "LinkFacts",
+    "Loop",
+    "Pid",
+    "PredPid",
+    "Timely",
+]
+
+_WINDOWS = ("none", "bdp", "rate")
+_BASE_HEADER = 48  # Ethernet 14, IP 20, UDP 8, sequence and priority 6
+_KB = 1000
+
+
+@dataclass(frozen=True)
+class LinkFacts:
+    """What a law may know of the network: rates in bit/s, base RTT in ns, payload in bytes."""
+
+    min_bps: float
+    max_bps: float
+    base_rtt_ns: float
+    payload: int
+    whole_bps: bool
+
+    @property
+    def bdp(self) -> int:
+        """Line rate times base RTT, in bytes."""
+        return int(self.max_bps * self.base_rtt_ns / 8e9)
+
+
+@dataclass(frozen=True)
+class LawSetup:
+    """What the kernel needs of a plug-in; made by `CongestionControl.setup`."""
+
+    law: Law
+    par: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    header: int = _BASE_HEADER
+    ack_bytes: int = 60
+    window: str = "none"
+    retime: bool = False
+    telemetry: bool = False
+    ecn: Ecn | None = None
+    cnp_us: float = 0.0
+    ack_high: bool = False
+    function: int = 0
+    handle: int = 0
+
+
+_NO_WEIGHTS = np.zeros(1)
+
+
+@dataclass(frozen=True)
+class CongestionControl:
+    """Base of all plug-ins.
+
+    Parameters
+    ----------
+    start_gbps : float or None
+        Rate of a new flow, Gb/s; None: the rate of its link.
+    window : str
+        ``"none"``, ``"bdp"`` or ``"rate"``.
+    retime : bool
+        A change of rate moves the pending packet's departure; otherwise the new rate counts from
+        the next packet on.
+    """
+
+    start_gbps: float | None = None
+    window: str = "none"
+    retime: bool = False
+
+    def __post_init__(self) -> None:
+        if self.start_gbps is not None and not self.start_gbps > 0:
+            raise ValueError(f"start_gbps must be positive, not {self.start_gbps!r}")
+        if self.window not in _WINDOWS:
+            raise ValueError(f"window must be one of {', '.join(_WINDOWS)}, not {self.window!r}")
+
+    @property
+    def label(self) -> str:
+        """Name for tables."""
+        return type(self).__name__.lower()
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in on `link`."""
+        raise NotImplementedError(f"{type(self).__name__} must define setup")
+
+
+@dataclass(frozen=True)
+class Fixed(CongestionControl):
+    """No control: every flow keeps its start rate."""
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in."""
+        return LawSetup(Law.FIXED, np.zeros(PARAMS), _NO_WEIGHTS, window=self.window)
+
+
+@dataclass(frozen=True)
+class Pid(CongestionControl):
+    """PID on the measured RTT (thesis 3.5; presets in `precog_models.rate.reference.pid`).
+
+    Parameters
+    ----------
+    preset : str or PidParams
+        Constants; ``target_us`` and ``train`` override its fields.
+    target_us : float, optional
+        Fixed RTT target in us.
+    train : bool
+        Train the gains on line, (21)-(26); the result is in `Result.gains`.
+    """
+
+    start_gbps: float | None = 10.0
+    retime: bool = True
+    preset: str | pid.PidParams = "thesis"
+    target_us: float | None = None
+    train: bool = False
+
+    @property
+    def params(self) -> pid.PidParams:
+        """The preset with the overrides."""
+        params = self.preset
+        if isinstance(params, str):
+            params = preset_of("pid", pid.PRESETS, params)
+        if self.target_us is not None:
+            params = replace(params, target_us=self.target_us)
+        return replace(params, train=True) if self.train else params
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in."""
+        return LawSetup(
+            Law.PID, self.params.vector(), _NO_WEIGHTS, window=self.window, retime=self.retime
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PredPid(Pid):
+    """LSTM + PID: the law acts on the predicted RTT (thesis 3.4, (12)).
+
+    Parameters
+    ----------
+    weights : ndarray
+        As `predictor.pack_weights` makes it: 1169 numbers.
+    sigma : float
+        EWMA weight of (2).
+    steps : int
+        Window of the LSTM (1..8).
+    advice_limit : float
+        Predictions are clamped to RTT (1 +- limit); 0: not clamped (thesis).
+    """
+
+    weights: NDArray[np.float64] | None = None
+    sigma: float = 0.2
+    steps: int = 3
+    advice_limit: float = 0.0
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in."""
+        if self.weights is None:
+            raise ValueError("weights must be given: train a model or use Pid")
+        weights = np.ascontiguousarray(self.weights, dtype=np.float64)
+        if weights.shape != (predictor.WEIGHTS,):
+            raise ValueError(
+                f"weights must have shape ({predictor.WEIGHTS},), not {weights.shape}: "
+                "use predictor.pack_weights"
+            )
+        if not 1 <= self.steps <= predictor.MAX_STEPS:
+            raise ValueError(f"steps must be in 1..{predictor.MAX_STEPS}, not {self.steps!r}")
+        par = self.params.vector(
+            sigma=self.sigma, advice_limit=self.advice_limit, steps=self.steps
+        )
+        return LawSetup(Law.PREDPID, par, weights, window=self.window, retime=self.retime)
+
+
+@dataclass(frozen=True)
+class Timely(CongestionControl):
+    """TIMELY: presets ``paper`` (source 002), ``ns3`` and ``scaled``."""
+
+    preset: str | timely.TimelyParams = "ns3"
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in; 8 bytes of time stamp in every packet."""
+        params = self.preset
+        if isinstance(params, str):
+            params = preset_of("timely", timely.PRESETS, params)
+        par = params.vector(
+            min_bps=link.min_bps, max_bps=link.max_bps, whole_bps=link.whole_bps
+        )
+        return LawSetup(
+            Law.TIMELY,
+            par,
+            _NO_WEIGHTS,
+            header=_BASE_HEADER + 8,
+            window=self.window,
+            retime=self.retime,
+            ecn=Ecn(400 * _KB, 1600 * _KB, 0.2),
+            ack_high=True,
+        )
+
+
+@dataclass(frozen=True)
+class Dctcp(CongestionControl):
+    """DCTCP with a rate-scaled window, marking above K = 300 KB."""
+
+    window: str = "rate"
+    preset: str | dctcp.DctcpParams = "ns3"
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in."""
+        params = self.preset
+        if isinstance(params, str):
+            params = preset_of("dctcp", dctcp.PRESETS, params)
+        par = params.vector(
+            min_bps=link.min_bps,
+            max_bps=link.max_bps,
+            mtu=link.payload,
+            whole_bps=link.whole_bps,
+        )
+        mark = int(params.mark_kb * _KB)
+        return LawSetup(
+            Law.DCTCP,
+            par,
+            _NO_WEIGHTS,
+            window=self.window,
+            retime=self.retime,
+            ecn=Ecn(mark, mark),
+        )
+
+
+@dataclass(frozen=True)
+class Hpcc(CongestionControl):
+    """HPCC: 42 bytes of in-band telemetry in every packet, rate-scaled window."""
+
+    window: str = "rate"
+    retime: bool = True
+    preset: str | hpcc.HpccParams = "ns3"
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in."""
+        params = self.preset
+        if isinstance(params, str):
+            params = preset_of("hpcc", hpcc.PRESETS, params)
+        par = params.vector(
+            min_bps=link.min_bps,
+            max_bps=link.max_bps,
+            t_ns=link.base_rtt_ns,
+            window=link.bdp,
+            whole_bps=link.whole_bps,
+        )
+        return LawSetup(
+            Law.HPCC,
+            par,
+            _NO_WEIGHTS,
+            header=_BASE_HEADER + 42,
+            ack_bytes=88,
+            window=self.window,
+            retime=self.retime,
+            telemetry=True,
+            ecn=Ecn(400 * _KB, 1600 * _KB, 0.2),
+        )
+
+
+@dataclass(frozen=True)
+class Dcqcn(CongestionControl):
+    """DCQCN: presets ``paper`` and ``vendor`` (with CNPs), ``ns3`` and ``ns3-paper-timers``."""
+
+    preset: str | dcqcn.DcqcnParams = "ns3"
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in."""
+        params = self.preset
+        if isinstance(params, str):
+            params = preset_of("dcqcn", dcqcn.PRESETS, params)
+        par = params.vector(
+            min_bps=link.min_bps, max_bps=link.max_bps, whole_bps=link.whole_bps
+        )
+        return LawSetup(
+            Law.DCQCN,
+            par,
+            _NO_WEIGHTS,
+            window=self.window,
+            retime=self.retime,
+            ecn=Ecn(
+                int(params.mark_min_kb * _KB), int(params.mark_max_kb * _KB), params.mark_max
+            ),
+            cnp_us=params.cnp_us,
+            ack_high=True,
+        )
+
+
+@dataclass(frozen=True)
+class Loop(CongestionControl):
+    """Every decision by a C function: the Verilated RTL or the golden NIC.
+
+    The function ``int64 f(void *handle, int64 *sample, int64 *decision)`` gets one sample
+    (`contract.SAMPLE_FIELDS`: qp = flow number, rtt and t in ticks of 1 ns) and fills one decision
+    (`contract.DECISION_FIELDS`); a result other than 0 aborts the run. `window` bytes limit the
+    flow from then on, 0 not. Until its first decision a flow runs at `start_gbps`, which must be
+    the rate that the decider was configured to start from.
+
+    Parameters
+    ----------
+    function : int
+        Address of the function.
+    handle : int
+        Its first argument.
+    """
+
+    start_gbps: float | None = 10.0
+    retime: bool = True
+    function: int = 0
+    handle: int = 0
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in."""
+        if self.function == 0:
+            raise ValueError("loop function must be the address of a C function, not 0")
+        if self.window != "none":
+            raise ValueError(
+                f"loop window must be none (each decision carries its own), not {self.window!r}"
+            )
+        return LawSetup(
+            Law.LOOP,
+            np.zeros(PARAMS),
+            _NO_WEIGHTS,
+            window="bdp",
+            retime=self.retime,
+            function=self.function,
+            handle=self.handle,
+        )

@@ -1,0 +1,236 @@
+"""Hosts: sending under pace and window, receiving, acknowledging, go-back-N.
+
+Acknowledgements leave before data; a host's flows take turns. A packet is made when the NIC is
+free for it, so no data waits in the host and an RTT has no NIC queueing in it.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from precog_models.rate.reference import dcqcn
+from precog_sim.network.layout import Cfg, Ctl, FlowCol, Kind, Law, PortCol, Rec
+from precog_sim.network.port import allocate, free, gap_ps, push, take
+from precog_sim.network.wheel import cancel, schedule
+
+__all__ = ["CNP_BYTES", "add_flow", "host_next", "receive_data", "remove_flow", "wake"]
+
+CNP_BYTES = 74  # Ethernet 14, IPv4 20, UDP 8, BTH 12, 16 reserved, ICRC 4
+_NEVER = np.int64(1) << 62
+
+_Table = NDArray[np.int64]
+_Wheel = NDArray[np.int32]
+
+
+@njit(cache=True, forceinline=True)
+def wake(
+    rec: _Table,
+    wheel: _Wheel,
+    bits: _Table,
+    heap: _Table,
+    port: _Table,
+    ctl: _Table,
+    cfg: _Table,
+    p: int,
+    t: int,
+) -> None:
+    """Let host port `p` look for work at `t` or earlier."""
+    row = 2 + cfg[Cfg.PORTS] + p
+    if port[p, PortCol.WAKE] >= 0:
+        if port[p, PortCol.WAKE] <= t:
+            return
+        cancel(rec, wheel, bits, heap, ctl, row)
+    port[p, PortCol.WAKE] = t
+    schedule(rec, wheel, bits, heap, ctl, row, t)
+
+
+@njit(cache=True)
+def add_flow(port: _Table, flow: _Table, f: int) -> None:
+    """Put `f` at the end of its host's ring of active flows."""
+    p = flow[f, FlowCol.PORT]
+    first = port[p, PortCol.RING]
+    if first < 0:
+        port[p, PortCol.RING] = f
+        flow[f, FlowCol.RING_NEXT] = f
+        flow[f, FlowCol.RING_PREVIOUS] = f
+        return
+    last = flow[first, FlowCol.RING_PREVIOUS]
+    flow[f, FlowCol.RING_NEXT] = first
+    flow[f, FlowCol.RING_PREVIOUS] = last
+    flow[last, FlowCol.RING_NEXT] = f
+    flow[first, FlowCol.RING_PREVIOUS] = f
+
+
+@njit(cache=True)
+def remove_flow(port: _Table, flow: _Table, f: int) -> None:
+    """Take the finished flow `f` out of its host's ring."""
+    p = flow[f, FlowCol.PORT]
+    after = flow[f, FlowCol.RING_NEXT]
+    before = flow[f, FlowCol.RING_PREVIOUS]
+    if after == f:
+        port[p, PortCol.RING] = -1
+        port[p, PortCol.LAST] = -1
+        return
+    flow[before, FlowCol.RING_NEXT] = after
+    flow[after, FlowCol.RING_PREVIOUS] = before
+    if port[p, PortCol.RING] == f:
+        port[p, PortCol.RING] = after
+    if port[p, PortCol.LAST] == f:
+        port[p, PortCol.LAST] = before
+
+
+@njit(cache=True, forceinline=True)
+def _may_send(
+    flow: _Table, rate: NDArray[np.float64], top: NDArray[np.float64], cfg: _Table, f: int
+) -> bool:
+    """Whether `f` has bytes left and room in its window."""
+    if flow[f, FlowCol.NEXT] >= flow[f, FlowCol.SIZE]:
+        return False
+    window = flow[f, FlowCol.WINDOW]
+    if window == 0:
+        return True
+    if cfg[Cfg.WINDOW_MODE] == 2:
+        window = max(np.int64(window * rate[f] / top[f]), 1)
+    return flow[f, FlowCol.NEXT] - flow[f, FlowCol.ACKED] < window
+
+
+@njit(cache=True, forceinline=True)
+def host_next(
+    rec: _Table,
+    wheel: _Wheel,
+    bits: _Table,
+    heap: _Table,
+    port: _Table,
+    flow: _Table,
+    rate: NDArray[np.float64],
+    top: NDArray[np.float64],
+    state: NDArray[np.float64],
+    par: NDArray[np.float64],
+    telemetry: _Table,
+    ctl: _Table,
+    cfg: _Table,
+    p: int,
+    now: int,
+) -> int:
+    """The packet that host port `p` sends next; -1: none now (and a WAKE is set if one will be)."""
+    ns3 = cfg[Cfg.NS3] != 0
+    if port[p, PortCol.PENDING] != 0:
+        return np.int64(-1)
+    if port[p, PortCol.BUSY_UNTIL] > now:
+        wake(rec, wheel, bits, heap, port, ctl, cfg, p, port[p, PortCol.BUSY_UNTIL])
+        return np.int64(-1)
+    if port[p, PortCol.HIGH_HEAD] >= 0 and (
+        port[p, PortCol.PAUSED] == 0 or cfg[Cfg.ACK_HIGH] != 0
+    ):
+        return take(rec, port, p, PortCol.HIGH_HEAD)
+    first = port[p, PortCol.RING]
+    if first < 0:
+        return np.int64(-1)
+    if port[p, PortCol.LAST] >= 0:
+        first = flow[port[p, PortCol.LAST], FlowCol.RING_NEXT]
+    soonest = _NEVER
+    f = first
+    chosen = np.int64(-1)
+    while True:
+        if flow[f, FlowCol.NEXT] < flow[f, FlowCol.SIZE]:
+            due = flow[f, FlowCol.AVAILABLE]
+            open_window = _may_send(flow, rate, top, cfg, f)
+            if open_window and due <= now and port[p, PortCol.PAUSED] == 0:
+                chosen = f
+                break
+            # ns-3 also wakes for a flow that its window will hold back.
+            if due < soonest and (open_window or ns3):
+                soonest = due
+        f = flow[f, FlowCol.RING_NEXT]
+        if f == first:
+            break
+    if chosen < 0:
+        if now < soonest < _NEVER and not (ns3 and port[p, PortCol.WAKE] >= 0):
+            wake(rec, wheel, bits, heap, port, ctl, cfg, p, soonest)
+        return np.int64(-1)
+    row = allocate(rec, ctl, cfg)
+    if row < 0:
+        return row
+    f = chosen
+    payload = min(flow[f, FlowCol.SIZE] - flow[f, FlowCol.NEXT], cfg[Cfg.PAYLOAD])
+    wire = payload + cfg[Cfg.HEADER]
+    rec[row, Rec.KIND] = Kind.DATA
+    rec[row, Rec.OWNER] = f
+    rec[row, Rec.SEQ] = flow[f, FlowCol.NEXT]
+    rec[row, Rec.SIZE] = wire
+    rec[row, Rec.SENT] = now
+    if cfg[Cfg.TELEMETRY] != 0:
+        telemetry[row, 0] = 0
+    flow[f, FlowCol.NEXT] += payload
+    flow[f, FlowCol.LAST_WIRE] = wire
+    flow[f, FlowCol.SENT_PACKETS] += 1
+    flow[f, FlowCol.AVAILABLE] = now + gap_ps(cfg, wire, rate[f])
+    port[p, PortCol.LAST] = f
+    ctl[Ctl.DATA_SENT] += 1
+    if cfg[Cfg.LAW] == Law.DCQCN:
+        rate[f] = dcqcn.dcqcn_bytes(state, f, par, wire, rate[f])
+    return row
+
+
+@njit(cache=True, forceinline=True)
+def after_send(
+    rec: _Table,
+    wheel: _Wheel,
+    bits: _Table,
+    heap: _Table,
+    port: _Table,
+    flow: _Table,
+    rate: NDArray[np.float64],
+    top: NDArray[np.float64],
+    ctl: _Table,
+    cfg: _Table,
+    p: int,
+) -> None:
+    """In exact timing, set the WAKE for whatever port `p` may send next."""
+    free_at = port[p, PortCol.BUSY_UNTIL]
+    f = port[p, PortCol.RING]
+    if port[p, PortCol.HIGH_HEAD] >= 0 or (f >= 0 and flow[f, FlowCol.RING_NEXT] != f):
+        wake(rec, wheel, bits, heap, port, ctl, cfg, p, free_at)
+    elif f >= 0 and _may_send(flow, rate, top, cfg, f):
+        due = max(free_at, flow[f, FlowCol.AVAILABLE])
+        wake(rec, wheel, bits, heap, port, ctl, cfg, p, due)
+
+
+@njit(cache=True, forceinline=True)
+def receive_data(
+    rec: _Table, port: _Table, flow: _Table, ctl: _Table, cfg: _Table, row: int, now: int
+) -> int:
+    """Data has reached its host: answer in place. Returns the port to serve, -1: no answer."""
+    p = rec[row, Rec.PORT]
+    f = rec[row, Rec.OWNER]
+    mark = rec[row, Rec.KIND] & Kind.MARK
+    expected = flow[f, FlowCol.EXPECTED]
+    seq = rec[row, Rec.SEQ]
+    ctl[Ctl.DATA_GOT] += 1
+    answer = np.int64(Kind.ACK)
+    if seq == expected:
+        flow[f, FlowCol.EXPECTED] = expected + rec[row, Rec.SIZE] - cfg[Cfg.HEADER]
+        flow[f, FlowCol.GOT_PACKETS] += 1
+    elif seq > expected:
+        if flow[f, FlowCol.NACK_SEQ] == expected and now < flow[f, FlowCol.NACK_TIME]:
+            free(rec, ctl, row)
+            return np.int64(-1)
+        flow[f, FlowCol.NACK_SEQ] = expected
+        flow[f, FlowCol.NACK_TIME] = now + cfg[Cfg.NACK_PS]
+        answer = np.int64(Kind.NACK)
+        ctl[Ctl.NACKS] += 1
+    if cfg[Cfg.CNP_PS] > 0 and mark != 0 and now >= flow[f, FlowCol.CNP_TIME]:
+        cnp = allocate(rec, ctl, cfg)
+        if cnp < 0:
+            return cnp
+        flow[f, FlowCol.CNP_TIME] = now + cfg[Cfg.CNP_PS]
+        rec[cnp, Rec.KIND] = Kind.CNP
+        rec[cnp, Rec.OWNER] = f
+        rec[cnp, Rec.SIZE] = CNP_BYTES
+        push(rec, port, p, cnp, PortCol.HIGH_HEAD)
+        ctl[Ctl.CNPS] += 1
+    rec[row, Rec.KIND] = answer | mark
+    rec[row, Rec.SEQ] = flow[f, FlowCol.EXPECTED]
+    rec[row, Rec.SIZE] = cfg[Cfg.ACK_BYTES]
+    push(rec, port, p, row, PortCol.HIGH_HEAD)
+    return p

@@ -1,0 +1,214 @@
+"""Where everything lies in the simulator's arrays: columns, kinds, error codes.
+
+The kernel's state is a few int64 tables, so that one compiled function serves every scenario. A
+*record* is a packet or a timer: both live in one table and wait in the same event queue.
+"""
+
+from enum import IntEnum
+
+__all__ = ["Cfg", "Ctl", "Err", "FCfg", "FlowCol", "Kind", "Law", "PortCol", "Rec", "SwitchCol"]
+
+
+class Rec(IntEnum):
+    """Columns of the record table (one cache line)."""
+
+    NEXT = 0  # in an event bucket, a port queue or the free list
+    TIME = 1  # ps
+    KIND = 2
+    OWNER = 3  # flow of a packet or flow timer; port of a port timer
+    SEQ = 4  # first byte of data; next byte expected of an acknowledgement
+    SIZE = 5  # bytes on the wire
+    SENT = 6  # ps: when the data packet began to leave its host
+    PORT = 7  # port of arrival
+
+
+class Kind(IntEnum):
+    """What a record is. `MARK` is added to a packet that carries a congestion mark."""
+
+    DATA = 0
+    ACK = 1
+    NACK = 2
+    CNP = 3
+    PAUSE = 4
+    RESUME = 5
+    MARK = 8
+    TX_DONE = 16
+    WAKE = 17
+    START = 18
+    PROBE = 19
+    ALPHA = 20
+    CUT = 21
+    RATE = 22
+    TIMEOUT = 23
+
+
+class Law(IntEnum):
+    """Which rate law decides."""
+
+    FIXED = 0
+    PID = 1
+    PREDPID = 2
+    TIMELY = 3
+    DCTCP = 4
+    HPCC = 5
+    DCQCN = 6
+    LOOP = 7
+
+
+class PortCol(IntEnum):
+    """Columns of the port table."""
+
+    NODE = 0
+    PEER = 1
+    DELAY = 2  # ps
+    BUSY_UNTIL = 3
+    PENDING = 4  # a TX_DONE is scheduled
+    WAKE = 5  # time of the scheduled WAKE, -1: none
+    HIGH_HEAD = 6  # control packets; a host's acknowledgements
+    HIGH_TAIL = 7
+    LOW_HEAD = 8
+    LOW_TAIL = 9
+    LOW_BYTES = 10
+    PAUSED = 11  # the peer told this port to stop
+    PAUSING = 12  # this port told its peer to stop
+    INGRESS = 13  # bytes in the switch that came in here, headroom excepted
+    HEADROOM_USED = 14
+    HEADROOM = 15
+    SENT = 16  # bytes, for telemetry
+    LARGEST = 17  # largest LOW_BYTES
+    MBPS = 18
+    RING = 19  # a host's first active flow
+    LAST = 20  # the flow that sent last
+    HIGH_BYTES = 21
+    WIDTH = 22
+
+
+class SwitchCol(IntEnum):
+    """Columns of the switch table (row = node - hosts)."""
+
+    SHARED = 0  # shared bytes in use
+    FREE = 1  # shared bytes there are
+    STATIC = 2  # t_PFC of the static form
+    WIDTH = 3
+
+
+class FlowCol(IntEnum):
+    """Columns of the flow table."""
+
+    SRC = 0
+    DST = 1
+    PORT = 2  # the source's port
+    SIZE = 3
+    NEXT = 4  # next byte to send
+    ACKED = 5
+    EXPECTED = 6  # receiver: next byte
+    AVAILABLE = 7  # ps: pacing allows the next packet
+    START = 8
+    END = 9  # ps; -1 while it runs
+    SAMPLE_SEQ = 10  # an acknowledgement beyond it completes a sample
+    LAST_WIRE = 11  # bytes of the last packet
+    WINDOW = 12
+    RING_NEXT = 13
+    RING_PREVIOUS = 14
+    NACK_SEQ = 15
+    NACK_TIME = 16
+    CNP_TIME = 17
+    PROGRESS = 18  # ps: last new acknowledgement
+    ALPHA_DUE = 19
+    ALPHA_ARMED = 20
+    RATE_DUE = 21
+    RATE_ARMED = 22
+    SENT_PACKETS = 23
+    GOT_PACKETS = 24  # in order, at the receiver
+    WIDTH = 25
+
+
+class Cfg(IntEnum):
+    """Integer constants of a run."""
+
+    NS3 = 0
+    LAW = 1
+    HEADER = 2
+    ACK_BYTES = 3
+    WINDOW_MODE = 4  # 0 none, 1 fixed, 2 scaled with the rate
+    RETIME = 5
+    TELEMETRY = 6
+    ECN = 7
+    ECN_MIN = 8
+    ECN_MAX = 9
+    PFC = 10  # 0 off, 1 dynamic, 2 static
+    ALPHA_SHIFT = 11
+    RESERVE = 12
+    RESUME = 13
+    NACK_PS = 14
+    TIMEOUT_PS = 15
+    CNP_PS = 16
+    ACK_HIGH = 17
+    HOSTS = 18
+    FLOWS = 19
+    PORTS = 20
+    ROWS = 21
+    HORIZON = 22
+    PAYLOAD = 23
+    FUNCTION = 24
+    HANDLE = 25
+    KEEP_PACKETS = 26
+    KEEP_LOG = 27
+    WATCHED = 28
+    FIRST_FLOW_TIMER = 29
+    WIDTH = 30
+
+
+class FCfg(IntEnum):
+    """Real constants of a run."""
+
+    ECN_P = 0
+    LOSS_DATA = 1
+    LOSS_ACK = 2
+    MIN_BPS = 3
+    WIDTH = 4
+
+
+class Ctl(IntEnum):
+    """Counters and cursors of a run."""
+
+    BUCKET = 0
+    FREE = 1
+    FRESH = 2
+    HEAP = 3
+    HEAP_SEQ = 4
+    EVENTS = 5
+    SAMPLES = 6
+    PACKETS = 7
+    DONE = 8
+    MARKS = 9
+    DROPS = 10
+    PAUSES = 11
+    RESUMES = 12
+    ERROR = 13
+    ERROR_VALUE = 14
+    STARTED = 15
+    PROBES = 16
+    PROBE_PS = 17
+    NACKS = 18
+    TIMEOUTS = 19
+    CNPS = 20
+    DATA_SENT = 21
+    DATA_GOT = 22  # data packets that reached their host
+    LOST = 23  # injected losses
+    NOW = 24
+    RNG = 25
+    DATA_DROPPED = 26
+    WIDTH = 27
+
+
+class Err(IntEnum):
+    """Why a run was given up."""
+
+    NONE = 0
+    POOL = 1
+    LOOP = 2
+    LOOP_RATE = 3
+    LOOP_QP = 4
+    NO_ROUTE = 5
+    RECORD = 6

@@ -1,0 +1,29 @@
+"""Calling a C function by address from compiled code.
+
+The decision function's signature is ``int64 f(void *handle, int64 *sample, int64 *decision)``; the
+fields are those of `contract.SAMPLE_FIELDS` and `contract.DECISION_FIELDS`. The address is an
+argument, not a constant, so that the simulator's compiled form can be cached and serves every
+function. Cost: one indirect call.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["call_decide"]
+
+
+@intrinsic
+def call_decide(_context: Any, address: Any, handle: Any, sample: Any, decision: Any) -> Any:
+    """``f(handle, sample, decision)`` with f at `address`; all arguments are int64 addresses."""
+
+    def codegen(_ctx: Any, builder: Any, _sig: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(word, [pointer, pointer, pointer])
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        return builder.call(function, [builder.inttoptr(arg, pointer) for arg in args[1:]])
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64), codegen

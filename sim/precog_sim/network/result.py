@@ -1,0 +1,165 @@
+"""What a run leaves behind."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_sim.network.buffer_rules import BufferRule
+from precog_sim.network.scenario import Scenario
+
+__all__ = ["Record", "Result", "SimulationError"]
+
+
+class SimulationError(RuntimeError):
+    """The run was given up: the message says why and what to change."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run keeps.
+
+    Parameters
+    ----------
+    packets : bool
+        The RTT of every packet.
+    log : bool
+        Every sample and decision of a `Loop`, as integers.
+    probe_us : float
+        First spacing of the rate and queue traces; it doubles as often as the run needs to stay
+        within `probes` rows. 0: no traces.
+    probes : int
+        Most rows of the traces.
+
+    Raises
+    ------
+    ValueError
+        A negative spacing, or fewer than two rows.
+    """
+
+    packets: bool = True
+    log: bool = False
+    probe_us: float = 5.0
+    probes: int = 4096
+
+    def __post_init__(self) -> None:
+        if self.probe_us < 0:
+            raise ValueError(f"probe_us must be >= 0, not {self.probe_us!r}")
+        if self.probes < 2:
+            raise ValueError(f"probes must be at least 2, not {self.probes!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One run.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    law : str
+        Label of the congestion control.
+    timing, seed
+        As given to `run`.
+    size : ndarray (flows,)
+        Bytes.
+    start_us, fct_us : ndarray (flows,)
+        Start, and flow completion time (start to last acknowledgement); NaN: not finished.
+    sample_flow, sample_t_us, sample_rtt_us : ndarray (samples,)
+        One non-overlapping sample per round trip and flow, in order of arrival.
+    sample_rtt_ps : ndarray (samples,)
+        The same RTTs as integers.
+    sample_rate_gbps : ndarray (samples,)
+        The flow's rate after the law acted on the sample.
+    sample_predicted_us : ndarray (samples,)
+        The RTT that the predictor expected *next*; 0 where there was no prediction.
+    packet_rtt_us : ndarray (packets,)
+        RTT of every acknowledged packet (empty if not recorded).
+    probe_t_us, probe_rate_gbps, probe_queue : ndarray (rows,), (rows, flows), (rows, ports)
+        Traces: rates of running flows (0 otherwise), bytes in the watched egress queues.
+    watched : ndarray (ports,)
+        Ports of `probe_queue`: the switches' last hops towards the receivers.
+    gains : ndarray (flows, 3)
+        Kp, Ki, Kd at the end (PID laws; NaN otherwise).
+    target_us : ndarray (flows,)
+        RTT target at the end (PID laws; NaN otherwise).
+    log : ndarray (samples, 11)
+        Loop only: sample and decision fields of every decision, integers.
+    max_queue : int
+        Largest egress queue of any switch port in bytes, the packet on the wire not counted.
+    events, marks, drops, lost, pauses, resumes, nacks, timeouts, cnps : int
+        Counts; `marks` of data packets, `drops` for want of buffer, `lost` injected.
+    data_sent, data_got, data_dropped, data_in_flight : int
+        Data packets sent, arrived at their hosts, dropped or lost, and still under way.
+    retransmitted : int
+        Data packets sent beyond the least number.
+    end_us : float
+        When the run ended.
+    cpu_s : float
+        CPU seconds of the simulation loop alone.
+    buffer_rules : tuple of BufferRule
+        How the scenario stands with the rules of source 004.
+    standalone_us : ndarray (flows,)
+        Completion time of each flow alone in the network.
+    header : int
+        Header bytes per data packet.
+    """
+
+    scenario: Scenario
+    law: str
+    timing: str
+    seed: int
+    size: NDArray[np.int64]
+    start_us: NDArray[np.float64]
+    fct_us: NDArray[np.float64]
+    sample_flow: NDArray[np.int64]
+    sample_t_us: NDArray[np.float64]
+    sample_rtt_ps: NDArray[np.int64]
+    sample_rate_gbps: NDArray[np.float64]
+    sample_predicted_us: NDArray[np.float64]
+    packet_rtt_us: NDArray[np.float64]
+    probe_t_us: NDArray[np.float64]
+    probe_rate_gbps: NDArray[np.float32]
+    probe_queue: NDArray[np.int64]
+    watched: NDArray[np.int64]
+    gains: NDArray[np.float64]
+    target_us: NDArray[np.float64]
+    log: NDArray[np.int64]
+    max_queue: int
+    events: int
+    marks: int
+    drops: int
+    lost: int
+    pauses: int
+    resumes: int
+    nacks: int
+    timeouts: int
+    cnps: int
+    data_sent: int
+    data_got: int
+    data_dropped: int
+    data_in_flight: int
+    retransmitted: int
+    end_us: float
+    cpu_s: float
+    buffer_rules: tuple[BufferRule, ...]
+    standalone_us: NDArray[np.float64]
+    header: int
+
+    @cached_property
+    def sample_rtt_us(self) -> NDArray[np.float64]:
+        """The samples' RTTs in microseconds."""
+        return self.sample_rtt_ps * 1e-6
+
+    @property
+    def finished(self) -> bool:
+        """Whether every flow is complete."""
+        return not bool(np.isnan(self.fct_us).any())
+
+    def samples_of(self, flow: int) -> NDArray[np.float64]:
+        """RTT samples of one flow in order, in microseconds."""
+        return self.sample_rtt_us[self.sample_flow == flow]
+
+    def sequences(self) -> list[NDArray[np.float64]]:
+        """RTT samples of every flow in order, in microseconds: what a predictor learns from."""
+        return [self.samples_of(flow) for flow in range(self.size.size)]

@@ -1,0 +1,290 @@
+"""What is simulated: a topology, its traffic, its buffers; and the incast presets.
+
+Everything is frozen data: two equal scenarios give equal runs.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_sim.network.topology import Topology, star
+
+__all__ = ["INCASTS", "Buffers", "Ecn", "Flow", "Recovery", "Scenario", "incast"]
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Flow:
+    """`size` bytes from host `src` to host `dst`, starting at `start_ps`.
+
+    Raises
+    ------
+    ValueError
+        The size is not positive, the start is negative, or source and destination are the same.
+    """
+
+    src: int
+    dst: int
+    size: int
+    start_ps: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.size > 0:
+            raise ValueError(
+                f"flow size must be at least 1 byte, not {self.size!r}: leave the flow out instead"
+            )
+        if self.start_ps < 0:
+            raise ValueError(f"flow start must be >= 0 ps, not {self.start_ps!r}")
+        if self.src == self.dst:
+            raise ValueError(f"flow destination must differ from its source, not {self.dst!r}")
+
+
+@dataclass(frozen=True)
+class Ecn:
+    """RED-like marking at dequeue: never below `min_bytes`, always above `max_bytes`.
+
+    Raises
+    ------
+    ValueError
+        The thresholds are out of order or the probability is not in [0, 1].
+    """
+
+    min_bytes: int
+    max_bytes: int
+    probability: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_bytes <= self.max_bytes:
+            raise ValueError(
+                f"ECN thresholds must satisfy 0 <= min <= max, not {self.min_bytes}, "
+                f"{self.max_bytes}"
+            )
+        if not 0 <= self.probability <= 1:
+            raise ValueError(f"ECN probability must be in [0, 1], not {self.probability!r}")
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """A switch's shared packet memory and its PFC.
+
+    Parameters
+    ----------
+    total : int
+        Bytes per switch.
+    pfc : str
+        ``"dynamic"``: an ingress port pauses its peer at (free shared bytes) >> `alpha_shift`, as
+        the ns-3 codes do; ``"static"``: at `pfc_bytes`; ``"off"``: never, and packets are dropped
+        when the memory is full.
+    pfc_bytes : int
+        t_PFC of the static form; 0: the largest that source 004 allows.
+    headroom : int
+        Bytes per port kept for what is in flight after a PAUSE; 0: 3 x rate x delay of the link.
+    reserve : int
+        Bytes per port that never count against the shared part.
+    alpha_shift : int
+        Shift of the dynamic threshold.
+    resume_bytes : int
+        RESUME is sent this far below the threshold; 0: two packets of full size.
+
+    Raises
+    ------
+    ValueError
+        `pfc` is unknown or a size is negative.
+    """
+
+    total: int = 32 * _MIB
+    pfc: str = "dynamic"
+    pfc_bytes: int = 0
+    headroom: int = 0
+    reserve: int = 4096
+    alpha_shift: int = 3
+    resume_bytes: int = 3072
+
+    def __post_init__(self) -> None:
+        if self.pfc not in ("dynamic", "static", "off"):
+            raise ValueError(f"pfc must be one of dynamic, static, off, not {self.pfc!r}")
+        for name in ("total", "pfc_bytes", "headroom", "reserve", "alpha_shift", "resume_bytes"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"buffer {name} must be >= 0, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Go-back-N: how losses are noticed.
+
+    Parameters
+    ----------
+    nack_us : float
+        Least time between two NACKs for the same missing packet.
+    timeout_us : float
+        Retransmission time-out of a flow without progress; 0: none (as ns-3, where a lost last
+        acknowledgement is for ever).
+    """
+
+    nack_us: float = 500.0
+    timeout_us: float = 20_000.0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One experiment, without its congestion control.
+
+    Parameters
+    ----------
+    name : str
+        For reports.
+    topology : Topology
+    flows : tuple of Flow
+    payload : int
+        Bytes of payload in a full packet.
+    min_gbps : float
+        Floor of every rate law, Gb/s; the ceiling is the sender's link.
+    jitter_ns : float
+        Every flow starts up to this much later, drawn uniformly from the run's seed.
+    buffers : Buffers
+    ecn : Ecn or None
+        Marking of every switch port; None: what the congestion control asks for.
+    recovery : Recovery
+    loss_data, loss_ack : float
+        Probability that a data or acknowledgement packet is lost on arrival at a switch.
+    horizon_us : float
+        The run ends here even if flows do not.
+
+    Raises
+    ------
+    ValueError
+        There is no flow, a flow's host does not exist, or a number is out of range.
+    """
+
+    name: str
+    topology: Topology
+    flows: tuple[Flow, ...]
+    payload: int = 1000
+    min_gbps: float = 1.0
+    jitter_ns: float = 0.0
+    buffers: Buffers = field(default_factory=Buffers)
+    ecn: Ecn | None = None
+    recovery: Recovery = field(default_factory=Recovery)
+    loss_data: float = 0.0
+    loss_ack: float = 0.0
+    horizon_us: float = 1_000_000.0
+
+    def __post_init__(self) -> None:
+        if not self.flows:
+            raise ValueError("scenario must have at least one flow, not none")
+        for flow in self.flows:
+            for host in (flow.src, flow.dst):
+                if not 0 <= host < self.topology.hosts:
+                    raise ValueError(
+                        f"flow host must be in 0..{self.topology.hosts - 1}, not {host!r}"
+                    )
+        if not 1 <= self.payload <= 9000:
+            raise ValueError(f"payload must be in 1..9000 bytes, not {self.payload!r}")
+        if not self.min_gbps > 0:
+            raise ValueError(f"min_gbps must be positive, not {self.min_gbps!r}")
+        if self.jitter_ns < 0:
+            raise ValueError(f"jitter_ns must be >= 0, not {self.jitter_ns!r}")
+        for name in ("loss_data", "loss_ack"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be in [0, 1), not {getattr(self, name)!r}")
+
+    def starts_ps(self, seed: int, *, whole_ns: bool) -> NDArray[np.int64]:
+        """Start of every flow for `seed`, in picoseconds; in whole nanoseconds if asked."""
+        jitter = np.random.default_rng(seed).uniform(0.0, self.jitter_ns, len(self.flows))
+        unit = 1000 if whole_ns else 1
+        late = np.floor(jitter * 1000 / unit).astype(np.int64) * unit
+        return np.array([flow.start_ps for flow in self.flows], dtype=np.int64) + late
+
+    @property
+    def base_rtt_us(self) -> float:
+        """Largest base RTT of any flow: delays both ways plus payload transmission one way."""
+        pairs = {(flow.src, flow.dst) for flow in self.flows}
+        return (
+            max(self.topology.base_rtt_ps(src, dst, self.payload) for src, dst in pairs) * 1e-6
+        )
+
+
+_MB = 1_000_000
+
+# name -> (sizes of the flows in bytes, link delay in ps)
+INCASTS: dict[str, tuple[tuple[int, ...], int]] = {
+    "thesis": ((200 * _MB, 200 * _MB, 150 * _MB) + (5 * _MB,) * 17, 1_000_000),
+    "tenth": ((20 * _MB, 20 * _MB, 15 * _MB) + (_MB // 2,) * 17, 1_000_000),
+    "hundredth": ((2 * _MB, 2 * _MB, 3 * _MB // 2) + (_MB // 20,) * 17, 1_000_000),
+    "senders8": ((40 * _MB, 40 * _MB, 30 * _MB) + (2 * _MB,) * 5, 1_000_000),
+    "senders32": ((40 * _MB, 40 * _MB, 30 * _MB) + (2 * _MB,) * 29, 1_000_000),
+    "base8us": ((40 * _MB, 40 * _MB, 30 * _MB) + (2 * _MB,) * 17, 1_960_000),
+}
+
+
+def incast(
+    preset: str = "thesis",
+    *,
+    senders: int | None = None,
+    sizes: Sequence[int] | None = None,
+    base_rtt_us: float | None = None,
+    scale: float = 1.0,
+    jitter_ns: float = 100.0,
+    gbps: float = 100.0,
+) -> Scenario:
+    """All senders towards one receiver through one switch; host 0 receives, sender k is host k + 1.
+
+    Parameters
+    ----------
+    preset : str
+        A name in `INCASTS`. ``thesis`` = 20 senders, 100 Gb/s, 1 us links, flows of 200, 200,
+        150 MB and 17 x 5 MB.
+    senders : int, optional
+        Another number of senders: the preset's first flows, or its last one repeated.
+    sizes : sequence of int, optional
+        Flow sizes in bytes instead of the preset's.
+    base_rtt_us : float, optional
+        Base RTT (delays both ways plus the payload's transmission one way) to be reached by the
+        links' delay.
+    scale : float
+        All sizes times this.
+    jitter_ns : float
+        Every flow starts up to this much later, by the run's seed.
+    gbps : float
+        Rate of every link.
+
+    Raises
+    ------
+    ValueError
+        Unknown preset, no sender, a flow of no bytes, or a base RTT that no delay can reach.
+    """
+    if preset not in INCASTS:
+        raise ValueError(
+            f"incast preset must be one of {', '.join(sorted(INCASTS))}, not {preset!r}"
+        )
+    chosen, delay_ps = INCASTS[preset]
+    name = preset
+    if sizes is not None:
+        chosen = tuple(sizes)
+    if senders is not None:
+        if senders < 1:
+            raise ValueError(f"senders must be at least 1, not {senders!r}")
+        chosen = (chosen + (chosen[-1],) * senders)[:senders]
+        name += f" senders={senders}"
+    if scale != 1.0:
+        chosen = tuple(math.floor(size * scale) for size in chosen)
+        name += f" scale={scale:g}"
+    payload = 1000
+    if base_rtt_us is not None:
+        # four link delays and two transmissions of the payload
+        delay_ps = round((base_rtt_us * 1e6 - 2 * payload * 8000 / gbps) / 4)
+        if delay_ps < 0:
+            raise ValueError(
+                f"base_rtt_us must be at least {2 * payload * 8e-3 / gbps:g}, not {base_rtt_us!r}"
+            )
+        name += f" base={base_rtt_us:g}us"
+    flows = tuple(Flow(k + 1, 0, size) for k, size in enumerate(chosen))
+    topology = star(len(flows) + 1, gbps=gbps, delay_ps=delay_ps)
+    scenario = Scenario(name, topology, flows, payload=payload, jitter_ns=jitter_ns)
+    # A slow tail must not cut the run short: one floor-rate flow needs size / min rate.
+    longest = max(flow.size for flow in flows) * 8e-3 / scenario.min_gbps
+    return replace(scenario, horizon_us=max(scenario.horizon_us, 2 * longest))

@@ -1,0 +1,213 @@
+"""Networks as data: hosts, switches, links, and the routes that follow from them.
+
+Nodes are numbered hosts first (0 ... hosts - 1), then switches. Every host has one link. A route is
+the set of shortest paths; a flow's packets pick among equal next hops by hash (ECMP).
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Link", "Routes", "Topology", "fat_tree", "star"]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A full-duplex cable between nodes `a` and `b`.
+
+    Parameters
+    ----------
+    a, b : int
+        Node numbers.
+    gbps : float
+        Rate of each direction, Gb/s.
+    delay_ps : int
+        Propagation delay, picoseconds.
+
+    Raises
+    ------
+    ValueError
+        The rate is not positive or the delay is negative.
+    """
+
+    a: int
+    b: int
+    gbps: float = 100.0
+    delay_ps: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if not self.gbps > 0:
+            raise ValueError(f"link rate must be positive Gb/s, not {self.gbps!r}")
+        if self.delay_ps < 0:
+            raise ValueError(f"link delay must be >= 0 ps, not {self.delay_ps!r}")
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Next hops: ``ports[start[n, h] : start[n, h] + count[n, h]]`` lead from node n to host h.
+
+    `hops[n, h]` is the number of links on the way, -1 where there is none.
+    """
+
+    start: NDArray[np.int64]
+    count: NDArray[np.int64]
+    ports: NDArray[np.int64]
+    hops: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A network.
+
+    Parameters
+    ----------
+    hosts, switches : int
+        How many there are of each.
+    links : tuple of Link
+        Link k owns port 2 k (at its end `a`) and port 2 k + 1 (at its end `b`).
+
+    Raises
+    ------
+    ValueError
+        A link ends at a node that does not exist, or a host does not have exactly one link.
+    """
+
+    hosts: int
+    switches: int
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        nodes = self.hosts + self.switches
+        degree = [0] * nodes
+        for link in self.links:
+            for node in (link.a, link.b):
+                if not 0 <= node < nodes:
+                    raise ValueError(f"link end must be a node in 0..{nodes - 1}, not {node!r}")
+                degree[node] += 1
+        for host in range(self.hosts):
+            if degree[host] != 1:
+                raise ValueError(f"host {host} must have exactly one link, not {degree[host]}")
+
+    @cached_property
+    def routes(self) -> Routes:
+        """All shortest paths towards every host."""
+        nodes = self.hosts + self.switches
+        neighbours: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
+        for k, link in enumerate(self.links):
+            neighbours[link.a].append((link.b, 2 * k))
+            neighbours[link.b].append((link.a, 2 * k + 1))
+        start = np.zeros((nodes, self.hosts), dtype=np.int64)
+        count = np.zeros((nodes, self.hosts), dtype=np.int64)
+        hops = np.full((nodes, self.hosts), -1, dtype=np.int64)
+        ports: list[int] = []
+        for host in range(self.hosts):
+            distance = [-1] * nodes
+            distance[host] = 0
+            queue = deque([host])
+            while queue:
+                here = queue.popleft()
+                for there, _ in neighbours[here]:
+                    if distance[there] < 0:
+                        distance[there] = distance[here] + 1
+                        if there >= self.hosts:  # no packet passes through a host
+                            queue.append(there)
+            for node in range(nodes):
+                hops[node, host] = distance[node]
+                if node == host or distance[node] < 0:
+                    continue
+                nexts = [
+                    port
+                    for there, port in neighbours[node]
+                    if distance[there] == distance[node] - 1 and (there >= self.hosts or there == host)
+                ]
+                start[node, host] = len(ports)
+                count[node, host] = len(nexts)
+                ports.extend(nexts)
+        return Routes(start, count, np.array(ports or [0], dtype=np.int64), hops)
+
+    def host_link(self, host: int) -> Link:
+        """The one link of `host`."""
+        return next(link for link in self.links if host in (link.a, link.b))
+
+    def path(self, src: int, dst: int) -> tuple[Link, ...]:
+        """The links of one shortest path from host `src` to host `dst`.
+
+        Raises
+        ------
+        ValueError
+            There is no path.
+        """
+        routes = self.routes
+        links: list[Link] = []
+        node = src
+        while node != dst:
+            if routes.count[node, dst] == 0:
+                raise ValueError(f"hosts must be connected: there is no path from {src} to {dst}")
+            port = int(routes.ports[routes.start[node, dst]])
+            link = self.links[port // 2]
+            links.append(link)
+            node = link.b if port % 2 == 0 else link.a
+        return tuple(links)
+
+    def base_rtt_ps(self, src: int, dst: int, payload: int) -> int:
+        """Twice the delay of the path plus one way's transmission of `payload` bytes per hop.
+
+        This is the ns-3 codes' T, the round-trip time that HPCC and bandwidth-delay products use.
+        """
+        path = self.path(src, dst)
+        return sum(2 * link.delay_ps + round(payload * 8000 / link.gbps) for link in path)
+
+
+def star(hosts: int, *, gbps: float = 100.0, delay_ps: int = 1_000_000) -> Topology:
+    """`hosts` hosts round one switch."""
+    return Topology(hosts, 1, tuple(Link(h, hosts, gbps, delay_ps) for h in range(hosts)))
+
+
+def fat_tree(
+    *,
+    pods: int = 5,
+    tors: int = 4,
+    aggs: int = 4,
+    cores: int = 16,
+    hosts_per_tor: int = 16,
+    host_gbps: float = 100.0,
+    fabric_gbps: float = 400.0,
+    delay_ps: int = 1_000_000,
+) -> Topology:
+    """A three-level fat tree; the defaults are the 320 hosts of HPCC's evaluation.
+
+    Aggregation switch a of every pod reaches the core switches of its group, cores / aggs of them.
+
+    Raises
+    ------
+    ValueError
+        The core switches do not divide evenly among the aggregation switches of a pod.
+    """
+    if cores % aggs:
+        raise ValueError(f"cores must be a multiple of aggs = {aggs}, not {cores!r}")
+    hosts = pods * tors * hosts_per_tor
+    first_agg = hosts + pods * tors
+    first_core = first_agg + pods * aggs
+    links: list[Link] = []
+    for h in range(hosts):
+        links.append(Link(h, hosts + h // hosts_per_tor, host_gbps, delay_ps))
+    for pod in range(pods):
+        for t in range(tors):
+            for a in range(aggs):
+                links.append(
+                    Link(hosts + pod * tors + t, first_agg + pod * aggs + a, fabric_gbps, delay_ps)
+                )
+        for a in range(aggs):
+            for c in range(cores // aggs):
+                links.append(
+                    Link(
+                        first_agg + pod * aggs + a,
+                        first_core + a * (cores // aggs) + c,
+                        fabric_gbps,
+                        delay_ps,
+                    )
+                )
+    return Topology(hosts, pods * tors + pods * aggs + cores, tuple(links))
