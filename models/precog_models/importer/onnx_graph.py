@@ -1,0 +1,132 @@
+"""Tensors of an ONNX graph that depend on constants only.
+
+Exporters hide weights behind small graphs; they are followed through Constant, Identity, Cast,
+Unsqueeze, Squeeze, Reshape, Concat, Slice and Transpose. Nothing outside of the file is read.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from . import ModelImportError
+
+__all__ = ["Array", "Graph", "attributes"]
+
+Array = NDArray[Any]
+
+
+def attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """A node's attributes by name."""
+    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+
+class Graph:
+    """Constants of a graph, and who makes and reads each tensor."""
+
+    def __init__(self, graph: onnx.GraphProto) -> None:
+        self._initializers = {i.name: i for i in graph.initializer}
+        self._makers = {name: node for node in graph.node for name in node.output}
+        self._nodes = list(graph.node)
+
+    def readers(self, name: str) -> list[onnx.NodeProto]:
+        """Nodes that read a tensor."""
+        return [node for node in self._nodes if name in node.input]
+
+    def constant(self, name: str, what: str) -> Array:
+        """The value of a tensor that depends on constants only."""
+        value = self._constant(name)
+        if value is None:
+            maker = self._makers.get(name)
+            how = f"made by {maker.op_type}" if maker is not None else "an input of the graph"
+            raise ModelImportError(f"{what} must be a constant, not {how}")
+        return value
+
+    def is_zero(self, name: str) -> bool:
+        """Whether a tensor is known to be all zero, whatever its shape."""
+        maker = self._makers.get(name)
+        if maker is not None and maker.op_type == "Expand":
+            return self.is_zero(maker.input[0])
+        if maker is not None and maker.op_type == "ConstantOfShape":
+            value = attributes(maker).get("value")
+            return value is None or not _to_array(value).any()
+        constant = self._constant(name)
+        return constant is not None and not constant.any()
+
+    def _constant(self, name: str) -> Array | None:
+        if name in self._initializers:
+            return _to_array(self._initializers[name])
+        maker = self._makers.get(name)
+        if maker is None:
+            return None
+        if maker.op_type == "Constant":
+            value = attributes(maker).get("value")
+            return None if value is None else _to_array(value)
+        fold = _FOLDS.get(maker.op_type)
+        if fold is None:
+            return None
+        arguments = [self._constant(i) if i else None for i in maker.input]
+        if any(i and a is None for i, a in zip(maker.input, arguments, strict=True)):
+            return None
+        try:
+            return fold(arguments, attributes(maker))
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise ModelImportError(
+                f"constant {name} cannot be computed by {maker.op_type}: {error}"
+            ) from error
+
+
+def _to_array(tensor: onnx.TensorProto) -> Array:
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        raise ModelImportError(f"weights must be inside of the file: {tensor.name} is external")
+    try:
+        return np.asarray(numpy_helper.to_array(tensor))
+    except (TypeError, ValueError) as error:
+        raise ModelImportError(f"tensor {tensor.name} is malformed: {error}") from error
+
+
+def _axes(arguments: list[Any], at: dict[str, Any]) -> tuple[int, ...] | None:
+    """Axes from the second input (opset 13 and later) or from the attribute."""
+    if len(arguments) > 1 and arguments[1] is not None:
+        return tuple(int(a) for a in arguments[1].reshape(-1))
+    axes = at.get("axes")
+    return None if axes is None else tuple(axes)
+
+
+def _slice(arguments: list[Any], at: dict[str, Any]) -> Array:
+    data = arguments[0]
+    if len(arguments) == 1:  # before opset 10
+        starts, ends = at["starts"], at["ends"]
+        axes, strides = at.get("axes"), None
+    else:
+        starts, ends = arguments[1], arguments[2]
+        axes = arguments[3] if len(arguments) > 3 else None
+        strides = arguments[4] if len(arguments) > 4 else None
+    axes = range(len(starts)) if axes is None else axes
+    strides = [1] * len(starts) if strides is None else strides
+    index = [slice(None)] * data.ndim
+    for start, end, axis, stride in zip(starts, ends, axes, strides, strict=True):
+        if stride < 0:
+            raise ModelImportError("a weight must not be made by a Slice that runs backwards")
+        index[int(axis)] = slice(int(start), int(end), int(stride))
+    return np.asarray(data[tuple(index)])
+
+
+_FOLDS: dict[str, Callable[[list[Any], dict[str, Any]], Array]] = {
+    "Cast": lambda args, at: args[0].astype(helper.tensor_dtype_to_np_dtype(at["to"])),
+    "Concat": lambda args, at: np.concatenate(args, axis=at["axis"]),
+    "Identity": lambda args, at: args[0],
+    "Reshape": lambda args, at: _reshape(args[0], args[1]),
+    "Slice": _slice,
+    "Squeeze": lambda args, at: np.squeeze(args[0], axis=_axes(args, at)),
+    "Transpose": lambda args, at: np.transpose(args[0], at.get("perm")),
+    "Unsqueeze": lambda args, at: np.expand_dims(args[0], _axes(args, at) or ()),
+}
+
+
+def _reshape(data: Array, shape: Array) -> Array:
+    # A zero in ONNX's shape keeps the input's dimension.
+    return data.reshape([data.shape[i] if n == 0 else int(n) for i, n in enumerate(shape)])

@@ -1,0 +1,181 @@
+"""State dicts of `torch.nn.LSTM` + `torch.nn.Linear`, as saved by `torch.save`.
+
+torch orders gate rows i, f, g, o, as we do, and keeps two bias vectors, which only ever appear as
+their sum. Prefixes that wrappers put before names (`module.` of DataParallel, `_orig_mod.` of
+torch.compile) are dropped.
+"""
+
+import pickle
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+from ..float_lstm import FloatLstm
+from . import ModelImportError
+
+__all__ = ["from_state_dict", "load_torch"]
+
+_WRAPPERS = re.compile(r"^((module|_orig_mod)\.)+")
+_CELL = re.compile(
+    r"^(?:(?P<path>.+)\.)?(?P<part>(?:weight|bias)_(?:ih|hh|hr)(?:_l\d+)?(?:_reverse)?)$"
+)
+_NESTED = ("state_dict", "model_state_dict", "model")  # where check points keep it
+
+_GATES = 4 * HIDDEN
+
+
+def load_torch(
+    path: str | Path, *, steps: int = 3, head: str | None = None, kind: HeadKind = HeadKind.RTT
+) -> FloatLstm:
+    """Read a file of `torch.save`; only tensors are unpickled (``weights_only=True``).
+
+    Parameters
+    ----------
+    path : path
+        The file: a state dict, or a check point that holds one.
+    steps : int
+        Window length T, which weights do not tell.
+    head : str, optional
+        Name of the linear layer, where there is more than one.
+    kind : HeadKind
+        What the outputs mean.
+
+    Raises
+    ------
+    ModelImportError
+        The file cannot be read safely, or `from_state_dict` refuses it.
+    OSError
+        There is no such file.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelImportError(f"{path} must be a torch file of tensors only: {first}") from error
+    if isinstance(state, Mapping):
+        for key in _NESTED:
+            if isinstance(state.get(key), Mapping):
+                state = state[key]
+                break
+    if not isinstance(state, Mapping):
+        raise ModelImportError(f"{path} must hold a state dict, not {type(state).__name__}")
+    return from_state_dict(state, steps=steps, head=head, kind=kind)
+
+
+def from_state_dict(
+    state: Mapping[str, Any],
+    *,
+    steps: int = 3,
+    head: str | None = None,
+    kind: HeadKind = HeadKind.RTT,
+) -> FloatLstm:
+    """The float model of a state dict with one LSTM layer and a linear head.
+
+    Parameters
+    ----------
+    state : mapping of str to torch.Tensor
+        The state dict.
+    steps, head, kind
+        As in `load_torch`.
+
+    Returns
+    -------
+    FloatLstm
+
+    Raises
+    ------
+    ModelImportError
+        More than one layer, both directions, a projection, another hidden size than 16, more than
+        8 inputs or 16 outputs, no or several possible heads, or a number that is NaN or infinite.
+    """
+    tensors = {
+        _WRAPPERS.sub("", str(name)): value
+        for name, value in state.items()
+        if isinstance(value, torch.Tensor)
+    }
+    cell, rest = _split(tensors)
+    w_ih = cell.get("weight_ih")
+    w_hh = cell.get("weight_hh")
+    if w_ih is None or w_hh is None:
+        raise ModelImportError("the state dict must hold an LSTM's weight_ih_l0 and weight_hh_l0")
+    if w_hh.ndim != 2 or w_hh.shape[0] != 4 * w_hh.shape[1]:
+        raise ModelImportError(
+            f"the recurrent layer must be an LSTM: weight_hh of shape (4 H, H), not {w_hh.shape}"
+        )
+    if w_hh.shape[1] != HIDDEN:
+        raise ModelImportError(f"hidden size must be {HIDDEN}, not {w_hh.shape[1]}")
+    if w_ih.ndim != 2 or not 1 <= w_ih.shape[1] <= MAX_INPUTS:
+        raise ModelImportError(f"inputs must be in 1..{MAX_INPUTS}, not {w_ih.shape[-1]}")
+    bias = np.zeros(_GATES)
+    for name in ("bias_ih", "bias_hh"):
+        if name in cell:
+            bias = bias + cell[name]
+    head_w, head_b = _head(rest, head)
+    try:
+        return FloatLstm(
+            w_ih=w_ih, w_hh=w_hh, bias=bias, head_w=head_w, head_b=head_b, steps=steps, kind=kind
+        )
+    except ValueError as error:
+        raise ModelImportError(str(error)) from error
+
+
+def _array(tensor: torch.Tensor) -> NDArray[np.float64]:
+    return np.asarray(tensor.detach().to(torch.float64).cpu().numpy())
+
+
+def _split(
+    tensors: dict[str, torch.Tensor],
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, torch.Tensor]]:
+    """The LSTM's arrays by short name, and every other tensor."""
+    cell: dict[str, NDArray[np.float64]] = {}
+    rest: dict[str, torch.Tensor] = {}
+    paths = set()
+    for name, tensor in tensors.items():
+        match = _CELL.match(name)
+        if match is None:
+            rest[name] = tensor
+            continue
+        part = match["part"]
+        if part.endswith("_reverse"):
+            raise ModelImportError("the LSTM must run in one direction, not be bidirectional")
+        if "_hr" in part:
+            raise ModelImportError("the LSTM must have no projection (proj_size must be 0)")
+        short, _, layer = part.partition("_l")
+        if layer not in ("", "0"):
+            raise ModelImportError(f"the LSTM must have one layer, not {int(layer) + 1} or more")
+        paths.add(match["path"])
+        cell[short] = _array(tensor)
+    if len(paths) > 1:
+        raise ModelImportError(f"the model must have one LSTM, not {len(paths)}")
+    return cell, rest
+
+
+def _head(
+    rest: dict[str, torch.Tensor], head: str | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weights and bias of the linear layer that reads the hidden state."""
+    found = {
+        name.removesuffix(".weight").removesuffix("weight"): tensor
+        for name, tensor in rest.items()
+        if name.endswith("weight") and tensor.ndim == 2 and tensor.shape[1] == HIDDEN
+    }
+    if head is not None:
+        if head not in found:
+            raise ModelImportError(f"head must be one of {sorted(found)}, not {head!r}")
+        found = {head: found[head]}
+    if len(found) != 1:
+        names = ", ".join(sorted(found)) or "none"
+        raise ModelImportError(
+            f"the model must have one linear head with {HIDDEN} inputs, not {len(found)} ({names})"
+        )
+    ((name, weight),) = found.items()
+    if weight.shape[0] > MAX_OUTPUTS:
+        raise ModelImportError(f"outputs must be in 1..{MAX_OUTPUTS}, not {weight.shape[0]}")
+    bias = rest.get(f"{name}.bias" if name else "bias")
+    return _array(weight), np.zeros(len(weight)) if bias is None else _array(bias)
