@@ -11,30 +11,18 @@ from amaranth.lib.wiring import In
 
 from .engine import Mode, Proof
 from .mutate import Mutant
+from .past import Past
 from .peek import Opened
 
 __all__ = ["MUTANTS", "PROOFS"]
 
 ADDRESS_BITS = 5
+OKAY, SLVERR = 0b00, 0b10  # AXI, table A3-4
 CHECKING, WAITING = 1, 2  # states of the front end
 BANK_CYCLES = 4
 #: An access takes check, strobe, the bank's cycles and the response; one of the other direction may
 #: be in front of it.
 ANSWER_CYCLES = 2 * (BANK_CYCLES + 3)
-
-
-class Past:
-    """A value one cycle ago, and whether there was such a cycle."""
-
-    def __init__(self, m: Module) -> None:
-        self._m = m
-        self.known = Signal(name="past_known")
-        m.d.sync += self.known.eq(1)
-
-    def __call__(self, value: Value, name: str) -> Signal:
-        held = Signal.like(value, name=f"past_{name}")
-        self._m.d.sync += held.eq(value)
-        return held
 
 
 class AxilHarness(wiring.Component):
@@ -54,13 +42,14 @@ class AxilHarness(wiring.Component):
     rdata: In(32)
 
     def elaborate(self, platform: object) -> Module:
-        from precog_hw.csr.axil import AxiLiteFrontEnd, Resp
+        from precog_hw.csr.axil import AxiLiteFrontEnd
 
         m = Module()
         dut = AxiLiteFrontEnd(ADDRESS_BITS)
         inner = Opened(dut)
         m.submodules.dut = inner.fragment
         axil, bus = dut.axil, dut.bus
+        bresp, rresp = Value.cast(axil.bresp), Value.cast(axil.rresp)
         for name in (
             *("awaddr", "awvalid", "wdata", "wstrb", "wvalid", "bready"),
             *("araddr", "arvalid", "rready"),
@@ -99,8 +88,8 @@ class AxilHarness(wiring.Component):
 
         # A response holds until it is taken, unchanged.
         for valid, ready, payload in (
-            (axil.bvalid, axil.bready, (("bresp", Value.cast(axil.bresp)),)),
-            (axil.rvalid, axil.rready, (("rresp", Value.cast(axil.rresp)), ("rdata", axil.rdata))),
+            (axil.bvalid, axil.bready, (("bresp", bresp),)),
+            (axil.rvalid, axil.rready, (("rresp", rresp), ("rdata", axil.rdata))),
         ):
             tag = payload[0][0]
             stalled = past.known & past(valid & ~ready, f"stalled_{tag}")
@@ -181,18 +170,16 @@ class AxilHarness(wiring.Component):
             Assert((inner["access_state"] != CHECKING) | bus.write | (ar & ~axil.rvalid)),
             Assert(inner["access_state"] <= WAITING),
         ]
-        slverr, okay = Resp.SLVERR.value, Resp.OKAY.value
-        bresp, rresp = Value.cast(axil.bresp), Value.cast(axil.rresp)
         m.d.comb += [
             Assert(~pending | (bus.write == write_flag), "the direction holds during an access"),
             Assert(~axil.bvalid | (write_sent == ~write_bad), "a good write reached the bank"),
             Assert(~axil.rvalid | (read_sent == ~read_bad), "a good read reached the bank"),
             Assert(
-                ~axil.bvalid | (bresp == Mux(write_bad | answer_err[1], slverr, okay)),
+                ~axil.bvalid | (bresp == Mux(write_bad | answer_err[1], SLVERR, OKAY)),
                 "a write's response is the bank's, or SLVERR",
             ),
             Assert(
-                ~axil.rvalid | (rresp == Mux(read_bad | answer_err[0], slverr, okay)),
+                ~axil.rvalid | (rresp == Mux(read_bad | answer_err[0], SLVERR, OKAY)),
                 "a read's response is the bank's, or SLVERR",
             ),
             Assert(
@@ -202,8 +189,8 @@ class AxilHarness(wiring.Component):
         ]
         self._no_wedge(m, (aw & w & ~axil.bvalid, "write"), (ar & ~axil.rvalid, "read"))
         m.d.comb += [
-            Cover(axil.bvalid & (bresp == slverr) & axil.rvalid & (rresp == okay)),
-            Cover(axil.bvalid & (bresp == okay) & answer_data.all()),
+            Cover(axil.bvalid & (bresp == SLVERR) & axil.rvalid & (rresp == OKAY)),
+            Cover(axil.bvalid & (bresp == OKAY) & answer_data.all()),
         ]
         return m
 
@@ -223,7 +210,7 @@ PROOFS = (
         "axil.rules",
         AxilHarness,
         Mode.INDUCTION,
-        18,
+        24,
         "responses hold until taken, one answer per request and within "
         f"{ANSWER_CYCLES} cycles, malformed accesses are refused and reach no register",
     ),

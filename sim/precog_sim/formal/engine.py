@@ -96,14 +96,14 @@ class _Top(wiring.Component):
         return m
 
 
-def check(proof: Proof, build: Callable[[], wiring.Component] | None = None) -> Outcome:
+def check(proof: Proof, *, base_case_only: bool = False) -> Outcome:
     """Ask the solver.
 
     Parameters
     ----------
     proof : Proof
-    build : callable, optional
-        Makes another harness than the proof's own: a mutant.
+    base_case_only : bool
+        Leave out the induction step: a mutant must fail in a run that starts from reset.
 
     Raises
     ------
@@ -113,10 +113,10 @@ def check(proof: Proof, build: Callable[[], wiring.Component] | None = None) -> 
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="precog-formal-") as name:
         directory = Path(name)
-        _write_smt((build or proof.build)(), directory)
+        _write_smt(proof.build(), directory)
         runs = {
             Mode.BOUNDED: [[]],
-            Mode.INDUCTION: [[], ["-i"]],
+            Mode.INDUCTION: [[]] if base_case_only else [[], ["-i"]],
             Mode.COVER: [["-c"]],
         }[proof.mode]
         for options in runs:

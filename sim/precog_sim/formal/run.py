@@ -1,0 +1,143 @@
+"""Every proof, then every mutant; what was found goes to a JSON file.
+
+The report of a mutant says whether the proof caught it. A mutant that survives is a failure of the
+proof, not of the design.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from . import axil, streams
+from .engine import Proof, check
+from .mutate import Mutant, mutated
+
+__all__ = ["MUTANTS", "PROOFS", "Report", "run"]
+
+PROOFS: tuple[Proof, ...] = (*streams.PROOFS, *axil.PROOFS)
+MUTANTS: tuple[Mutant, ...] = (*streams.MUTANTS, *axil.MUTANTS)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One line of the summary.
+
+    Attributes
+    ----------
+    name : str
+        The proof's name.
+    claim : str
+        The property, or the mistake.
+    kind : str
+        ``bounded``, ``induction``, ``cover`` or ``mutant``.
+    depth : int
+        Cycles.
+    ok : bool
+        The claim holds, or the mutant was caught.
+    seconds : float
+    detail : str
+        Where it failed.
+    """
+
+    name: str
+    claim: str
+    kind: str
+    depth: int
+    ok: bool
+    seconds: float
+    detail: str
+
+
+def prove(proof: Proof) -> Report:
+    """Run one proof."""
+    outcome = check(proof)
+    return Report(
+        proof.name,
+        proof.claim,
+        proof.mode.value,
+        proof.depth,
+        outcome.holds,
+        outcome.seconds,
+        outcome.detail,
+    )
+
+
+def catch(mutant: Mutant) -> Report:
+    """Run a proof on one of its mutants, which it must refute from reset."""
+    proof = next(proof for proof in PROOFS if proof.name == mutant.proof)
+    with mutated(mutant):
+        outcome = check(proof, base_case_only=True)
+    return Report(
+        proof.name,
+        mutant.mistake,
+        "mutant",
+        proof.depth,
+        not outcome.holds,
+        outcome.seconds,
+        outcome.detail,
+    )
+
+
+def run(
+    proofs: Iterable[Proof] = PROOFS,
+    mutants: Iterable[Mutant] = MUTANTS,
+    *,
+    out: Path | None = None,
+    quiet: bool = False,
+) -> list[Report]:
+    """Run proofs and mutants.
+
+    Parameters
+    ----------
+    proofs, mutants : iterable
+    out : Path, optional
+        Folder for ``summary.json``.
+    quiet : bool
+        No progress bar, no table.
+
+    Returns
+    -------
+    list of Report
+        In the order given, proofs first.
+    """
+    proofs, mutants = list(proofs), list(mutants)
+    reports: list[Report] = []
+    console = Console(quiet=quiet)
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("Proving", total=len(proofs) + len(mutants))
+        for proof in proofs:
+            progress.update(task, description=f"Proving {proof.name}")
+            reports.append(prove(proof))
+            _say(console, reports[-1])
+            progress.advance(task)
+        for mutant in mutants:
+            progress.update(task, description=f"Mutant of {mutant.proof}")
+            reports.append(catch(mutant))
+            _say(console, reports[-1])
+            progress.advance(task)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        rows = [vars(report) for report in reports]
+        (out / "summary.json").write_text(json.dumps(rows, indent=1) + "\n")
+    return reports
+
+
+def _say(console: Console, report: Report) -> None:
+    good = "caught" if report.kind == "mutant" else "holds"
+    bad = "SURVIVED" if report.kind == "mutant" else f"FAILS: {report.detail}"
+    word = f"[green]{good}[/]" if report.ok else f"[bold red]{bad}[/]"
+    console.print(
+        f"{report.name:18} {report.kind:10} {report.seconds:6.1f} s  {word}  {report.claim}",
+        soft_wrap=True,
+        highlight=False,
+    )

@@ -1,0 +1,87 @@
+"""The fast proofs hold, their mutants are caught, and the machinery can tell the difference."""
+
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Assert, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from precog_sim.formal.engine import Mode, Proof, check
+from precog_sim.formal.mutate import Mutant, mutated
+from precog_sim.formal.run import MUTANTS, PROOFS, run
+
+pytestmark = pytest.mark.synth
+
+
+class Counter(wiring.Component):
+    """Counts to `limit` and stays, while it is told to go."""
+
+    go: In(1)
+
+    def __init__(self, limit: int, bound: int) -> None:
+        super().__init__()
+        self._limit = limit
+        self._bound = bound
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        count = Signal(4)
+        with m.If(self.go & (count < self._limit)):
+            m.d.sync += count.eq(count + 1)
+        m.d.comb += Assert(count <= self._bound, "the count stays in its bounds")
+        return m
+
+
+def counter(limit: int, bound: int, mode: Mode = Mode.INDUCTION, depth: int = 6) -> Proof:
+    return Proof("counter", lambda: Counter(limit, bound), mode, depth, "bounded")
+
+
+def test_a_true_claim_holds_and_a_false_one_fails() -> None:
+    assert check(counter(4, 4)).holds
+    refuted = check(counter(4, 3))
+    assert not refuted.holds
+    assert "fail" in refuted.detail.lower()
+
+
+def test_a_bounded_proof_sees_no_further_than_its_depth() -> None:
+    assert check(counter(9, 8, Mode.BOUNDED)).holds
+    assert not check(counter(9, 8)).holds  # the induction step does not stop there
+
+
+@pytest.mark.parametrize("proof", [p for p in PROOFS if p.quick], ids=lambda p: str(p.name))
+def test_quick_proof(proof: Proof) -> None:
+    (report,) = run([proof], [], quiet=True)
+    assert report.ok, report.detail
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.quick], ids=lambda m: str(m.mistake))
+def test_quick_mutant_is_caught(mutant: Mutant) -> None:
+    (report,) = run([], [mutant], quiet=True)
+    assert report.ok, f"survived: {mutant.mistake}"
+
+
+def test_every_mutant_still_applies() -> None:
+    names = {proof.name for proof in PROOFS}
+    for mutant in MUTANTS:
+        assert mutant.proof in names
+        with mutated(mutant) as module:
+            assert module.__name__ == mutant.module
+
+
+def test_a_mutant_whose_text_is_gone_is_an_error() -> None:
+    mutant = Mutant("skid.rules", "precog_hw.stream.skid", "no such text", "", "nothing")
+    with (
+        pytest.raises(ValueError, match=r"the mutant's text must occur once .*, not 0 times"),
+        mutated(mutant),
+    ):
+        pass
+
+
+def test_the_summary_says_what_was_claimed(tmp_path: Path) -> None:
+    import json
+
+    run([PROOFS[0]], [], out=tmp_path, quiet=True)
+    (row,) = json.loads((tmp_path / "summary.json").read_text())
+    assert row["name"] == PROOFS[0].name
+    assert row["ok"] is True
