@@ -1,0 +1,251 @@
+"""The page: data model and pictures in, one self-contained HTML file out."""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from precog_sim.report import thesis
+from precog_sim.report.data import RESULT_FILE, DemoResult, Row
+from precog_sim.report.figures import Picture, draw_all
+from precog_sim.report.figures.agreement import comparisons
+from precog_sim.report.figures.network import elephants
+from precog_sim.report.figures.predictor import PREDICTORS
+from precog_sim.report.figures.spark import HEIGHT_PX, WIDTH_PX, spark
+from precog_sim.report.series import SERIES_FILE, Run, Series
+from precog_sim.report.wording import (
+    better_laws,
+    change,
+    chosen_hardware,
+    duration,
+    find_row,
+    headlines,
+    lower_first,
+    number,
+    signed,
+)
+
+__all__ = ["REPORT_FILE", "compose", "load", "render"]
+
+REPORT_FILE = "report.html"
+TEMPLATE_FILE = "template.html.j2"
+
+
+def render(result_dir: Path) -> Path:
+    """Write ``report.html`` beside the result files in `result_dir`.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    ValueError
+        A result file is missing, damaged, or of another version; the message names it and says
+        what to do.
+    """
+    result, series = load(result_dir)
+    page = compose(result, series, draw_all(result, series))
+    path = result_dir / REPORT_FILE
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def load(result_dir: Path) -> tuple[DemoResult, Series]:
+    """Read what ``make demo`` left in `result_dir`.
+
+    Raises
+    ------
+    ValueError
+        As `render`.
+    """
+    for name in (RESULT_FILE, SERIES_FILE):
+        if not (result_dir / name).is_file():
+            raise ValueError(f"{result_dir / name} must exist; run `make demo` to make it")
+    try:
+        result = DemoResult.from_json((result_dir / RESULT_FILE).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(_damaged(result_dir / RESULT_FILE, error)) from error
+    try:
+        series = Series.load(result_dir)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(_damaged(result_dir / SERIES_FILE, error)) from error
+    flows = result.scenario.senders
+    for name, run in (("predpid", series.predpid), ("pid", series.pid)):
+        counted = {"flows": flows, "sizes": len(result.scenario.sizes_mb), "FCTs": run.fct_ms.size}
+        if len(set(counted.values())) != 1 or int(run.flow.max()) >= flows:
+            what = ValueError(f"{name} must have one size and one FCT a flow, not {counted}")
+            raise ValueError(_damaged(result_dir / SERIES_FILE, what))
+    return result, series
+
+
+def _damaged(path: Path, error: Exception) -> str:
+    return (
+        f"{path} must be a whole result of this version of the demo: {error}; run `make demo` again"
+    )
+
+
+def compose(result: DemoResult, series: Series, pictures: dict[str, Picture]) -> str:
+    """The page's HTML. Every number on it comes from the arguments or from `thesis`."""
+    import jinja2
+
+    here = Path(__file__).parent
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(here),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        number=number, duration=duration, signed=signed, lower_first=lower_first
+    )
+    return environment.get_template(TEMPLATE_FILE).render(_context(result, series, pictures))
+
+
+def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -> dict[str, Any]:
+    compared = comparisons(result.tables)
+    agreeing = [item for item in compared if thesis.agrees(item.cell)]
+    simulated = [cell for row in result.tables.ns3 for cell in row.cells.values()]
+    referenced = [cell for cell in simulated if thesis.agrees(cell) is not None]
+    return {
+        "r": result,
+        "fig": pictures,
+        "headlines": headlines(result),
+        "flows": _flows(result, series),
+        "spark_size": (WIDTH_PX, HEIGHT_PX),
+        "end_ms": _end_us(series) / 1e3,
+        "big": elephants(result),
+        "algorithms": thesis.ALGORITHMS,
+        "metrics": thesis.METRICS,
+        "published": {"gains": thesis.GAINS, "table6": thesis.TABLE6},
+        "close_percent": thesis.CLOSE_PERCENT,
+        "agrees": thesis.agrees,
+        "deviation": thesis.deviation_percent,
+        "compared": compared,
+        "agreeing": agreeing,
+        "off": [item for item in compared if item not in agreeing],
+        "ns3_inside": sum(bool(thesis.agrees(cell)) for cell in referenced),
+        "ns3_all": len(referenced),
+        "sweep": _joined(result.tables.table4, result.tables.table5),
+        "table6": _grouped(result.tables.table6),
+        "algorithm_legend": [
+            (label, name, "") for name, label in thesis.ALGORITHMS.items() if name in series.cdf
+        ],
+        "predictor_legend": [(label, role, "dot") for label, role in PREDICTORS.values()],
+        "ns3_metrics": [
+            name for name in thesis.METRICS if any(name in row.cells for row in result.tables.ns3)
+        ],
+        "error_sets": {
+            "Balanced": result.mape.balanced,
+            "As they come": result.mape.unbalanced,
+            **result.mape.unseen,
+            "Thesis' recipe": result.mape.thesis_preset,
+        },
+        "hardware": chosen_hardware(result),
+        "better": better_laws(result),
+        "change": change,
+        "pid_row": find_row(result.tables.figure19, "pid"),
+        "predpid_row": find_row(result.tables.figure19, "predpid"),
+        "card": _flat(result.model_card),
+    }
+
+
+def _joined(first: tuple[Row, ...], second: tuple[Row, ...]) -> list[Row]:
+    """Tables 4 and 5 are the same runs: one row a target, with the cells of both."""
+    more = {row.target_us: row.cells for row in second}
+    return [
+        Row(
+            row.algorithm,
+            row.target_us,
+            row.start_gbps,
+            row.timing,
+            row.start,
+            row.cells | more.get(row.target_us, {}),
+        )
+        for row in first
+    ]
+
+
+def _grouped(rows: tuple[Row, ...]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.algorithm, []).append(row)
+    return groups
+
+
+def _end_us(series: Series) -> float:
+    return max(float(series.predpid.t_us.max()), float(series.pid.t_us.max()))
+
+
+@dataclass(frozen=True)
+class FlowLine:
+    """One row of the table of flows; the paths are of `spark`."""
+
+    number: int
+    size_mb: float
+    fct_ms: float
+    pid_fct_ms: float
+    rate_gbps: float
+    mean_rtt_us: float
+    p99_us: float
+    rtt: str
+    pid_rtt: str
+    rate: str
+    pid_rate: str
+
+
+def _flows(result: DemoResult, series: Series) -> list[FlowLine]:
+    end = _end_us(series)
+    both = np.concatenate([series.predpid.rtt_us, series.pid.rtt_us])
+    rtt_span = (float(both.min()), float(np.quantile(both, 0.99)) * 1.1)
+    rates = np.concatenate([series.predpid.rate_gbps, series.pid.rate_gbps])
+    rate_span = (max(float(rates.min()), 1e-3) * 0.9, float(rates.max()) * 1.1)
+    lines = []
+    for flow, size in enumerate(result.scenario.sizes_mb):
+
+        def paths(run: Run, flow: int = flow) -> tuple[str, str]:
+            mine = run.flow == flow
+            t = run.t_us[mine]
+            low, high = rtt_span
+            rtt = spark(t, run.rtt_us[mine], end=end, low=low, high=high)
+            low, high = rate_span
+            return rtt, spark(t, run.rate_gbps[mine], end=end, low=low, high=high, log=True)
+
+        samples = series.predpid.rtt_us[series.predpid.flow == flow]
+        rtt, rate = paths(series.predpid)
+        pid_rtt, pid_rate = paths(series.pid)
+        fct = float(series.predpid.fct_ms[flow])
+        lines.append(
+            FlowLine(
+                number=flow + 1,
+                size_mb=size,
+                fct_ms=fct,
+                pid_fct_ms=float(series.pid.fct_ms[flow]),
+                rate_gbps=8 * size / fct,
+                mean_rtt_us=float(samples.mean()) if samples.size else 0.0,
+                p99_us=float(np.quantile(samples, 0.99)) if samples.size else 0.0,
+                rtt=rtt,
+                pid_rtt=pid_rtt,
+                rate=rate,
+                pid_rate=pid_rate,
+            )
+        )
+    return lines
+
+
+def _flat(card: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """A model card as lines: nested keys joined by a point, lists by commas."""
+    lines: dict[str, str] = {}
+    for key, value in card.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            lines |= _flat(value, f"{name}.")
+        elif isinstance(value, list):
+            lines[name] = ", ".join(str(item) for item in value)
+        else:
+            lines[name] = f"{value:g}" if isinstance(value, float) else str(value)
+    return lines

@@ -1,0 +1,158 @@
+"""Figures as words: how the page prints numbers and what it says about them."""
+
+from dataclasses import dataclass
+
+from precog_sim.report.data import Cell, DemoResult, Hardware, Row
+from precog_sim.report.thesis import ALGORITHMS, METRICS
+
+__all__ = [
+    "Headline",
+    "better_laws",
+    "change",
+    "chosen_hardware",
+    "duration",
+    "find_row",
+    "headlines",
+    "lower_first",
+    "number",
+    "ratio",
+    "signed",
+]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One large figure: what, how much, compared with what; `good` is False for a failed check."""
+
+    title: str
+    value: str
+    unit: str
+    detail: str
+    good: bool = True
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A number with thousands separated and a true minus sign; a dash for none."""
+    if value is None:
+        return "–"
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A number with its sign."""
+    return f"{value:+,.{digits}f}".replace("-", "−")
+
+
+def lower_first(text: str) -> str:
+    """``Mean RTT`` within a sentence: ``mean RTT``; words like ``99 %`` stay."""
+    return text[:1].lower() + text[1:]
+
+
+def duration(seconds: float) -> str:
+    """``4 min 42 s``, ``19 s``, ``0.4 s``."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def change(new: float, old: float) -> str:
+    """``−12.5 %``: `new` against `old`, in percent of `old`."""
+    return f"{signed(100 * (new - old) / old)} %"
+
+
+def ratio(new: float, old: float, name: str) -> str:
+    """``12.5 % below PID``; from a factor of 2 on ``16 times below TIMELY``."""
+    side = "below" if new < old else "above"
+    factor = old / new if new < old else new / old
+    if factor >= 2:
+        return f"{factor:.{0 if factor >= 10 else 1}f} times {side} {name}"
+    percent = 100 * abs(new - old) / old
+    return f"{percent:.1f} % {side} {name}" if percent >= 0.05 else f"equal to {name}"
+
+
+def find_row(rows: tuple[Row, ...], algorithm: str, start_gbps: float | None = None) -> Row | None:
+    """The first row of `algorithm`, preferring those that start at `start_gbps`."""
+    mine = [row for row in rows if row.algorithm == algorithm]
+    return min(mine, key=lambda row: row.start_gbps != start_gbps, default=None)
+
+
+def chosen_hardware(result: DemoResult) -> Hardware | None:
+    """The synthesised block that the loop ran: the fewest cycles at the loop's lanes."""
+    mine = [item for item in result.hardware if item.lanes == result.loop.lanes]
+    return min(mine, key=lambda item: item.latency_cycles, default=None)
+
+
+def better_laws(result: DemoResult, metric: str = "p99_us") -> list[tuple[str, Cell]]:
+    """Laws whose `metric` is below LSTM + PID's at the same start rate: name and cell."""
+    ours = find_row(result.tables.table6, "predpid")
+    if ours is None or metric not in ours.cells:
+        return []
+    found = []
+    for row in result.tables.table6:
+        cell = row.cells.get(metric)
+        same = row.algorithm != "predpid" and row.start_gbps == ours.start_gbps
+        if same and cell is not None and cell.mean < ours.cells[metric].mean:
+            found.append((ALGORITHMS[row.algorithm], cell))
+    return found
+
+
+def headlines(result: DemoResult) -> list[Headline]:
+    """The figures at the top of the page."""
+    compared = result.rtl_vs_golden.mismatches + result.loop.mismatches
+    out = [
+        Headline(
+            "RTL against golden model",
+            number(compared),
+            "mismatch" if compared == 1 else "mismatches",
+            f"in {number(result.rtl_vs_golden.predictions)} predictions and "
+            f"{number(result.loop.decisions)} rate decisions, compared bit for bit",
+            good=compared == 0,
+        )
+    ]
+    out += _tail(result)
+    out.append(
+        Headline(
+            "Error of the predicted RTT",
+            number(result.mape.integer, 2),
+            "%",
+            f"in the hardware's integers; {number(result.mape.ar3, 2)} % for the best linear "
+            f"predictor, {number(result.mape.persistence, 2)} % for guessing no change",
+            good=result.mape.integer < min(result.mape.ar3, result.mape.persistence),
+        )
+    )
+    block = chosen_hardware(result)
+    if block is not None:
+        out.append(
+            Headline(
+                "From RTT to prediction",
+                number(block.latency_ns),
+                "ns",
+                f"{block.latency_cycles} cycles at {number(block.fmax_mhz)} MHz on "
+                f"{block.target}, after place and route",
+            )
+        )
+    return out
+
+
+def _tail(result: DemoResult) -> list[Headline]:
+    """99 % RTT of LSTM + PID against PID alone, TIMELY and DCTCP, at the same start rate."""
+    metric = "p99_us"
+    ours = find_row(result.tables.figure19, "predpid")
+    if ours is None or metric not in ours.cells:
+        return []
+    mine = ours.cells[metric].mean
+    parts, good = [], True
+    alone = find_row(result.tables.figure19, "pid")
+    if alone is not None and metric in alone.cells:
+        parts.append(ratio(mine, alone.cells[metric].mean, "PID alone"))
+        good = mine <= alone.cells[metric].mean
+    for name in ("timely", "dctcp"):
+        other = find_row(result.tables.table6, name, ours.start_gbps)
+        if other is not None and metric in other.cells:
+            parts.append(ratio(mine, other.cells[metric].mean, ALGORITHMS[name]))
+    n = ours.cells[metric].n
+    detail = ", ".join(parts) + f"; mean of {n} seed{'s' if n != 1 else ''}"
+    return [
+        Headline("99 % RTT, LSTM + PID", number(mine, METRICS[metric].digits), "µs", detail, good)
+    ]
