@@ -314,9 +314,10 @@ class Loop(CongestionControl):
 
     The function ``int64 f(void *handle, int64 *sample, int64 *decision)`` gets one sample
     (`contract.SAMPLE_FIELDS`: qp = flow number, rtt and t in ticks of 1 ns) and fills one decision
-    (`contract.DECISION_FIELDS`); a result other than 0 aborts the run. `window` bytes limit the
-    flow from then on, 0 not. Until its first decision a flow runs at `start_gbps`, which must be
-    the rate that the decider was configured to start from.
+    (`contract.DECISION_FIELDS`); a negative result aborts the run, any other is ignored (the RTL
+    gives its latency in cycles). `window` bytes limit the flow from then on, 0 not. Until its first
+    decision a flow runs at `start_gbps`, which must be the rate that the decider was configured to
+    start from.
 
     Parameters
     ----------
