@@ -5,10 +5,11 @@ free for it, so no data waits in the host and an RTT has no NIC queueing in it.
 """
 
 import numpy as np
-from numba import njit
+
 from numpy.typing import NDArray
 
 from precog_models.rate.reference import dcqcn
+from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, Ctl, FlowCol, Kind, Law, PortCol, Rec
 from precog_sim.network.port import allocate, free, gap_ps, push, take
 from precog_sim.network.wheel import cancel, schedule
@@ -22,7 +23,7 @@ _Table = NDArray[np.int64]
 _Wheel = NDArray[np.int32]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def wake(
     rec: _Table,
     wheel: _Wheel,
@@ -44,7 +45,7 @@ def wake(
     schedule(rec, wheel, bits, heap, ctl, row, t)
 
 
-@njit(cache=True)
+@compiled
 def add_flow(port: _Table, flow: _Table, f: int) -> None:
     """Put `f` at the end of its host's ring of active flows."""
     p = flow[f, FlowCol.PORT]
@@ -61,7 +62,7 @@ def add_flow(port: _Table, flow: _Table, f: int) -> None:
     flow[first, FlowCol.RING_PREVIOUS] = f
 
 
-@njit(cache=True)
+@compiled
 def remove_flow(port: _Table, flow: _Table, f: int) -> None:
     """Take the finished flow `f` out of its host's ring."""
     p = flow[f, FlowCol.PORT]
@@ -79,7 +80,7 @@ def remove_flow(port: _Table, flow: _Table, f: int) -> None:
         port[p, PortCol.LAST] = before
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _may_send(
     flow: _Table, rate: NDArray[np.float64], top: NDArray[np.float64], cfg: _Table, f: int
 ) -> bool:
@@ -94,7 +95,7 @@ def _may_send(
     return flow[f, FlowCol.NEXT] - flow[f, FlowCol.ACKED] < window
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def host_next(
     rec: _Table,
     wheel: _Wheel,
@@ -172,7 +173,7 @@ def host_next(
     return row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def after_send(
     rec: _Table,
     wheel: _Wheel,
@@ -196,7 +197,7 @@ def after_send(
         wake(rec, wheel, bits, heap, port, ctl, cfg, p, due)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def receive_data(
     rec: _Table, port: _Table, flow: _Table, ctl: _Table, cfg: _Table, row: int, now: int
 ) -> int:

@@ -6,11 +6,12 @@ in ns3 timing always, because ns-3 does and equal times are served in the order 
 """
 
 import numpy as np
-from numba import njit
+
 from numpy.typing import NDArray
 
 from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, timely
 from precog_sim.network.host import add_flow, after_send, host_next, receive_data, remove_flow, wake
+from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, FlowCol, Kind, Law, PortCol, Rec
 from precog_sim.network.native import call_decide
 from precog_sim.network.port import free, gap_ps, switch_arrive, switch_next, tx_done_row, tx_ps
@@ -29,7 +30,7 @@ _Reals = NDArray[np.float64]
 _Wheel = NDArray[np.int32]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _arm(
     rec: _Table,
     wheel: _Wheel,
@@ -66,7 +67,7 @@ def _arm(
             schedule(rec, wheel, bits, heap, ctl, first + 2, due)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _dcqcn_timer(
     rec: _Table,
     wheel: _Wheel,
@@ -108,7 +109,7 @@ def _dcqcn_timer(
         schedule(rec, wheel, bits, heap, ctl, first + 2, due)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _decide_outside(
     flow: _Table,
     ctl: _Table,
@@ -125,12 +126,12 @@ def _decide_outside(
     sample[0] = f
     sample[1] = (rtt + _PS_PER_TICK // 2) // _PS_PER_TICK
     sample[2] = ((now + _PS_PER_TICK // 2) // _PS_PER_TICK) & _TIME_MASK
-    failed = call_decide(
+    status = call_decide(
         cfg[Cfg.FUNCTION], cfg[Cfg.HANDLE], sample.ctypes.data, decision.ctypes.data
     )
-    if failed != 0:
+    if status < 0:
         ctl[Ctl.ERROR] = Err.LOOP
-        ctl[Ctl.ERROR_VALUE] = failed
+        ctl[Ctl.ERROR_VALUE] = status
         return rate_bps, 0.0
     if decision[0] != f:
         ctl[Ctl.ERROR] = Err.LOOP_QP
@@ -142,13 +143,15 @@ def _decide_outside(
         return rate_bps, 0.0
     if cfg[Cfg.KEEP_LOG] != 0:
         n = ctl[Ctl.SAMPLES]
-        log[n, : sample.size] = sample
-        log[n, sample.size :] = decision
+        for k in range(sample.size):
+            log[n, k] = sample[k]
+        for k in range(decision.size):
+            log[n, sample.size + k] = decision[k]
     flow[f, FlowCol.WINDOW] = decision[2]
     return decision[1] / _RATE_ONE * _BPS, decision[3] / _SRTT_ONE * 1e-3
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _decide(
     rec: _Table,
     wheel: _Wheel,
@@ -212,7 +215,7 @@ def _decide(
     return predicted
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _probe(
     ctl: _Table,
     cfg: _Table,
@@ -231,8 +234,10 @@ def _probe(
         n //= 2
         for i in range(n):
             probe_time[i] = probe_time[2 * i]
-            probe_rate[i, :] = probe_rate[2 * i, :]
-            probe_queue[i, :] = probe_queue[2 * i, :]
+            for f in range(cfg[Cfg.FLOWS]):
+                probe_rate[i, f] = probe_rate[2 * i, f]
+            for k in range(cfg[Cfg.WATCHED]):
+                probe_queue[i, k] = probe_queue[2 * i, k]
         ctl[Ctl.PROBE_PS] *= 2
     probe_time[n] = now
     for f in range(cfg[Cfg.FLOWS]):
@@ -243,7 +248,7 @@ def _probe(
     ctl[Ctl.PROBES] = n + 1
 
 
-@njit(cache=True)
+@compiled
 def simulate(
     rec: _Table,
     wheel: _Wheel,

@@ -5,9 +5,10 @@ marking, RESUME and telemetry at dequeue are those of the HPCC authors' ns-3 cod
 """
 
 import numpy as np
-from numba import njit
+
 from numpy.typing import NDArray
 
+from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, FlowCol, Kind, PortCol, Rec, SwitchCol
 from precog_sim.network.wheel import schedule
 
@@ -31,13 +32,13 @@ _Table = NDArray[np.int64]
 _Wheel = NDArray[np.int32]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def tx_done_row(p: int) -> int:
     """Record of port `p`'s TX_DONE; its WAKE is `Cfg.PORTS` further on."""
     return _FIRST_PORT_TIMER + p
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def uniform(ctl: _Table) -> float:
     """A random number in [0, 1): xorshift64."""
     x = ctl[Ctl.RNG]
@@ -48,7 +49,7 @@ def uniform(ctl: _Table) -> float:
     return ((x >> 11) & ((1 << 53) - 1)) * 2.0**-53
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def allocate(rec: _Table, ctl: _Table, cfg: _Table) -> int:
     """A record for a new packet; -1 and `Err.POOL` when the pool is exhausted."""
     row = ctl[Ctl.FREE]
@@ -63,14 +64,14 @@ def allocate(rec: _Table, ctl: _Table, cfg: _Table) -> int:
     return row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def free(rec: _Table, ctl: _Table, row: int) -> None:
     """Give a packet's record back."""
     rec[row, Rec.NEXT] = ctl[Ctl.FREE]
     ctl[Ctl.FREE] = row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def tx_ps(cfg: _Table, port_f: NDArray[np.float64], p: int, size: int) -> int:
     """Time on the wire of `size` bytes at port `p`; whole nanoseconds, cut off, in ns3 timing."""
     if cfg[Cfg.NS3] != 0:
@@ -78,7 +79,7 @@ def tx_ps(cfg: _Table, port_f: NDArray[np.float64], p: int, size: int) -> int:
     return np.int64(size * port_f[p] + 0.5)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def gap_ps(cfg: _Table, size: int, rate: float) -> int:
     """Pacing gap of `size` bytes at `rate` bit/s.
 
@@ -93,7 +94,7 @@ def gap_ps(cfg: _Table, size: int, rate: float) -> int:
     return np.int64(size * 8e12 / rate + 0.5)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def push(rec: _Table, port: _Table, p: int, row: int, head: int) -> None:
     """Append a packet to the queue of port `p` whose head column is `head`."""
     rec[row, Rec.NEXT] = -1
@@ -105,7 +106,7 @@ def push(rec: _Table, port: _Table, p: int, row: int, head: int) -> None:
     port[p, head + 1] = row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take(rec: _Table, port: _Table, p: int, head: int) -> int:
     """Remove the first packet of a queue that is not empty."""
     row = port[p, head]
@@ -115,7 +116,7 @@ def take(rec: _Table, port: _Table, p: int, head: int) -> int:
     return row
 
 
-@njit(cache=True)
+@compiled
 def _send_pfc(
     rec: _Table,
     wheel: _Wheel,
@@ -153,7 +154,7 @@ def _send_pfc(
     schedule(rec, wheel, bits, heap, ctl, row, done + port[p, PortCol.DELAY])
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _threshold(cfg: _Table, switch: _Table, s: int) -> int:
     """Bytes of the shared part that one ingress port may hold now."""
     left = switch[s, SwitchCol.FREE] - switch[s, SwitchCol.SHARED]
@@ -162,7 +163,7 @@ def _threshold(cfg: _Table, switch: _Table, s: int) -> int:
     return min(left, switch[s, SwitchCol.STATIC])
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _route(
     route_start: _Table, route_count: _Table, route_ports: _Table, node: int, dst: int, key: int
 ) -> int:
@@ -179,7 +180,7 @@ def _route(
     return route_ports[route_start[node, dst] + x % n]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def switch_arrive(
     rec: _Table,
     wheel: _Wheel,
@@ -264,7 +265,7 @@ def switch_arrive(
     return out
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _leave(
     rec: _Table,
     wheel: _Wheel,
@@ -311,7 +312,7 @@ def _leave(
             _send_pfc(rec, wheel, bits, heap, port, port_f, ctl, cfg, p, Kind.RESUME, now)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def switch_next(
     rec: _Table,
     wheel: _Wheel,

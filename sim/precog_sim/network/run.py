@@ -195,7 +195,7 @@ def _raise_if_failed(ctl: _Table, rows: int) -> None:
     messages = {
         Err.POOL: f"packet pool must hold more than {rows} records {at}: "
         "the scenario's switches hold too little for its traffic, or pass pool=",
-        Err.LOOP: f"decision function must return 0, not {value} ({at})",
+        Err.LOOP: f"decision function must not return an error, {value} ({at})",
         Err.LOOP_RATE: f"decision function must give a positive rate, not {value} ({at})",
         Err.LOOP_QP: f"decision function must answer for the sample's qp, not for {value} ({at})",
         Err.NO_ROUTE: f"flow {value} must have a route at every switch on its way ({at})",

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Ctl, Rec
 
 __all__ = ["SLOTS", "WORDS", "cancel", "pop", "schedule"]
@@ -37,21 +38,22 @@ def _trailing_zeros(_context: Any, word: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
-@njit(cache=True)
+@compiled
 def _heap_put(heap: _Table, ctl: _Table, row: int, t: int, seq: int, at: int) -> None:
     """Place (t, seq, row) at `at`, towards the root."""
     while at > 0:
         up = (at - 1) >> 1
         if heap[up, 0] < t or (heap[up, 0] == t and heap[up, 1] < seq):
             break
-        heap[at, :] = heap[up, :]
+        for k in range(3):
+            heap[at, k] = heap[up, k]
         at = up
     heap[at, 0] = t
     heap[at, 1] = seq
     heap[at, 2] = row
 
 
-@njit(cache=True)
+@compiled
 def _heap_push(heap: _Table, ctl: _Table, row: int, t: int) -> None:
     ctl[Ctl.HEAP_SEQ] += 1
     at = ctl[Ctl.HEAP]
@@ -59,7 +61,7 @@ def _heap_push(heap: _Table, ctl: _Table, row: int, t: int) -> None:
     _heap_put(heap, ctl, row, t, ctl[Ctl.HEAP_SEQ], at)
 
 
-@njit(cache=True)
+@compiled
 def _heap_take(heap: _Table, ctl: _Table, at: int) -> int:
     """Remove the entry at `at` and return its record."""
     taken = heap[at, 2]
@@ -80,13 +82,14 @@ def _heap_take(heap: _Table, ctl: _Table, at: int) -> int:
             down = right
         if t < heap[down, 0] or (t == heap[down, 0] and seq < heap[down, 1]):
             break
-        heap[at, :] = heap[down, :]
+        for k in range(3):
+            heap[at, k] = heap[down, k]
         at = down
     _heap_put(heap, ctl, row, t, seq, at)
     return taken
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _insert(rec: _Table, wheel: NDArray[np.int32], bits: _Table, row: int, t: int) -> None:
     """Put `row` into the bucket of `t`, behind everything due no later."""
     slot = (t // 1000) & _MASK
@@ -113,7 +116,7 @@ def _insert(rec: _Table, wheel: NDArray[np.int32], bits: _Table, row: int, t: in
             rec[before, Rec.NEXT] = row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def schedule(
     rec: _Table,
     wheel: NDArray[np.int32],
@@ -131,7 +134,7 @@ def schedule(
         _insert(rec, wheel, bits, row, t)
 
 
-@njit(cache=True)
+@compiled
 def cancel(
     rec: _Table, wheel: NDArray[np.int32], bits: _Table, heap: _Table, ctl: _Table, row: int
 ) -> None:
@@ -160,7 +163,7 @@ def cancel(
             bits[slot >> 6] &= ~(np.int64(1) << (slot & 63))
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def pop(
     rec: _Table, wheel: NDArray[np.int32], bits: _Table, heap: _Table, ctl: _Table
 ) -> int:
