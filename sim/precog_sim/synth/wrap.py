@@ -20,7 +20,8 @@ __all__ = ["Wrapped", "port_values"]
 
 def port_values(component: wiring.Component) -> tuple[list[Value], list[Value]]:
     """All input and all output values of `component`, in the signature's order."""
-    inputs, outputs = [], []
+    inputs: list[Value] = []
+    outputs: list[Value] = []
     for _, member, value in component.signature.flatten(component):
         (inputs if member.flow is In else outputs).append(Value.cast(value))
     return inputs, outputs
