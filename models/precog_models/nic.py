@@ -325,6 +325,19 @@ class GoldenNic:
         at = _QP_TABLE + self.qps * _QP_SIZE + slot * _SLOT_SIZE
         self.block[at : at + _SLOT_SIZE] = number, int(enable)
 
+    def slot(self, slot: int) -> tuple[int, bool]:
+        """The set that `slot` stands for, and whether it is enabled."""
+        if not 0 <= slot < self.sets:
+            raise ValueError(f"slot must be in 0..{self.sets - 1}, not {slot!r}")
+        at = _QP_TABLE + self.qps * _QP_SIZE + slot * _SLOT_SIZE
+        number, enable = self.block[at : at + _SLOT_SIZE].tolist()
+        return number, bool(enable)
+
+    def set_state(self, number: int) -> tuple[bool, int]:
+        """Whether a set holds a valid model, and the version of what was loaded last."""
+        s = self._set(number)
+        return bool(s[_S_VALID]), int(s[_S_VERSION])
+
     def decide(self, qp: int, rtt: int, t: int) -> Decision | None:
         """The decision on one sample; None if the sample is dropped."""
         decision = np.zeros(len(Decision._fields), dtype=np.int64)

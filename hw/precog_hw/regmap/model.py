@@ -28,6 +28,7 @@ VENDOR = 0x4350
 WORD_BYTES = 4
 HEADER_WORDS = 3
 _MIN_BLOCK_BYTES = 0x80
+_MIN_ADDRESS_BITS = 16
 
 
 class Access(enum.Enum):
@@ -369,8 +370,8 @@ class RegisterMap:
 
     @property
     def address_bits(self) -> int:
-        """Width of a byte address."""
-        return (self.size - 1).bit_length()
+        """Width of a byte address, the same for every small map, so that ports are stable."""
+        return max(_MIN_ADDRESS_BITS, (self.size - 1).bit_length())
 
     def block(self, name: str) -> Block:
         """The block called `name` (KeyError if there is none)."""

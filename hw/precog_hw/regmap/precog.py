@@ -143,7 +143,7 @@ QP_STATUS: tuple[Register, ...] = tuple(
         ("window", 32, 0, "bytes", "Window; 0 means no limit."),
         ("rtt_pred", 32, 8, "ticks", "Predicted RTT; 0 means there was no prediction."),
         ("target", 32, 8, "ticks", "RTT target in use."),
-        ("base", 24, 0, "ticks", "Base RTT; all ones before the first sample."),
+        ("base", 24, 0, "ticks", "Base RTT."),
         ("srtt", 32, 8, "ticks", "Smoothed RTT S_t, equation (2)."),
         ("flags", 8, 0, "", "Flags of the decision."),
         ("samples", 32, 0, "", "Decisions since power-up (wraps)."),
@@ -397,7 +397,7 @@ def _pid_block(identity: Identity) -> Block:
                     Field("advice_clamp", 1, RW, "The clamp is on.", lsb=16, reset=1),
                 ),
             ),
-            ticks("queue_budget", 1.0, "Target minus base RTT, for QPs with target mode base."),
+            ticks("queue_budget", 0.8, "Target minus base RTT, for QPs with target mode base."),
             Register(
                 "RTTCH_THRESHOLD",
                 "Samples on one side of the target before the adjuster moves it.",

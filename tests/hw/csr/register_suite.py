@@ -98,7 +98,12 @@ class Suite:
 
     async def unmapped(self) -> None:
         mapped = {word.address for word in self.regmap.words()}
-        for address in range(0, 1 << self.regmap.address_bits, 4):
+        beyond = (1 << self.regmap.address_bits) // 4
+        for address in (
+            *range(0, self.regmap.size, 4),
+            *(self.regmap.size | 1 << bit for bit in range(2, self.regmap.address_bits)),
+            *(4 * self.rng.randrange(self.regmap.size // 4, beyond) for _ in range(20)),
+        ):
             if address not in mapped:
                 got = await self.read(address)
                 assert got == (SLVERR, 0), f"{address:#x} must be refused, not {got}"

@@ -1,0 +1,110 @@
+"""Ways to reach a device's registers: what a transport is, and how a URI names one.
+
+``emu:`` is built in. Others register under the entry point group ``precog.transports`` as a
+function that takes what follows the colon and returns a `Transport`.
+"""
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "BusError",
+    "DeviceError",
+    "SampleTransport",
+    "Transport",
+    "open_transport",
+    "transport_names",
+]
+
+ENTRY_POINT_GROUP = "precog.transports"
+
+
+class DeviceError(Exception):
+    """The device refused something, or is not one that this driver knows."""
+
+
+class BusError(DeviceError):
+    """A register access was refused.
+
+    Parameters
+    ----------
+    access : str
+        ``"read"`` or ``"write"``.
+    address : int
+        Byte address.
+    response : str
+        What the bus answered, such as ``"SLVERR"``.
+    register : str
+        Name of the register, if there is one at the address.
+    """
+
+    def __init__(self, access: str, address: int, response: str, register: str = "") -> None:
+        self.access = access
+        self.address = address
+        self.response = response
+        self.register = register
+        where = f"{address:#06x}" + (f" ({register})" if register else "")
+        super().__init__(f"{access} of register {where} answered {response}")
+
+
+class Transport(Protocol):
+    """32-bit register access. An access that the bus refuses raises `BusError`."""
+
+    def read32(self, address: int) -> int:
+        """The word at byte address `address`."""
+
+    def write32(self, address: int, value: int) -> None:
+        """Set the word at byte address `address`."""
+
+    def close(self) -> None:
+        """Give the device back."""
+
+
+@runtime_checkable
+class SampleTransport(Transport, Protocol):
+    """A transport whose device takes samples from the host: an emulated or simulated NIC."""
+
+    def decide(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Decisions [m, 8] on samples [n, 3], in the contract's field order.
+
+        A sample that is dropped leaves no row.
+        """
+
+
+def _emulator(argument: str) -> Transport:
+    from precog_host.emulator import open_emulator
+
+    return open_emulator(argument)
+
+
+_BUILT_IN: dict[str, Callable[[str], Transport]] = {"emu": _emulator}
+
+
+def transport_names() -> list[str]:
+    """Names of all transports that are installed."""
+    return sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINT_GROUP))})
+
+
+def open_transport(uri: str) -> Transport:
+    """The transport that `uri`, ``name:argument``, names.
+
+    Raises
+    ------
+    DeviceError
+        There is no such transport, or it refuses its argument.
+    """
+    name, colon, argument = uri.partition(":")
+    if not colon:
+        raise DeviceError(f"device URI must be <transport>:<argument>, not {uri!r}")
+    if name in _BUILT_IN:
+        return _BUILT_IN[name](argument)
+    for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
+        opener: Callable[[str], Transport] = point.load()
+        return opener(argument)
+    known = ", ".join(f"{known}:" for known in transport_names())
+    raise DeviceError(f"device transport must be one of {known} not {name}:")

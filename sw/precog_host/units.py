@@ -1,0 +1,51 @@
+"""Register integers and real quantities: µs for ticks, Gb/s for bytes per tick, else the number."""
+
+import math
+
+from precog_hw.regmap.model import Field
+
+__all__ = ["from_real", "real_name", "to_real"]
+
+_PS_PER_US = 1e6
+_GBPS_TICK_PS = 8000.0  # 1 byte per tick of 8000 ps is 1 Gb/s
+
+
+def _lsb(field: Field, tick_ps: int) -> float:
+    """Size of the integer 1 in the presented unit."""
+    if field.unit == "ticks":
+        scale = tick_ps / _PS_PER_US
+    elif field.unit == "bytes/tick":
+        scale = _GBPS_TICK_PS / tick_ps
+    else:
+        scale = 1.0
+    return scale / (1 << field.frac_bits)
+
+
+def real_name(field: Field) -> str:
+    """The field's name with its presented unit."""
+    suffix = {"ticks": "_us", "bytes/tick": "_gbps"}.get(field.unit, "")
+    return field.name + suffix
+
+
+def to_real(field: Field, value: int, tick_ps: int) -> float | int:
+    """What the integer stands for; an int when the field counts something."""
+    if field.frac_bits or field.unit in ("ticks", "bytes/tick"):
+        return value * _lsb(field, tick_ps)
+    return value
+
+
+def from_real(field: Field, value: float, tick_ps: int) -> int:
+    """Nearest integer of the field's format.
+
+    Raises
+    ------
+    ValueError
+        `value` is not a number or does not fit the field.
+    """
+    lsb = _lsb(field, tick_ps)
+    if not math.isnan(value) and not math.isinf(value):
+        integer = math.floor(value / lsb + 0.5)
+        if field.min <= integer <= field.max:
+            return integer
+    low, high = (f"{bound * lsb:g}" for bound in (field.min, field.max))
+    raise ValueError(f"{real_name(field)} must be in {low}..{high}, not {value!r}")
