@@ -25,6 +25,7 @@ enum Error : int64_t {
 };
 
 constexpr int MAX_QPS = 1 << 16;
+constexpr int64_t SETTLE = 2000;  // far above the pipeline's longest latency, in cycles
 
 // xorshift64*: idle cycles and back-pressure must be repeatable from a seed on any machine.
 struct Random {
@@ -173,8 +174,9 @@ struct Nic {
         return result;
     }
 
-    // Keep the pipeline full: `n` samples in, `n` decisions out, each put where its sample was.
-    // Decisions are in order per QP; between QPs any order is accepted.
+    // Keep the pipeline full: `n` samples in, each decision put where its sample was; returns the
+    // number of decisions. Decisions are in order per QP; between QPs any order is accepted. A
+    // sample without a decision after `SETTLE` quiet cycles was dropped: its latency is -1.
     int64_t batch(int64_t n, const int64_t* samples, int64_t* out, int32_t* latency, uint64_t seed,
                   int idle_256, int stall_256, int32_t* commit_order) {
         std::vector<int32_t> head(MAX_QPS, -1), tail(MAX_QPS, -1), next(n, -1);
@@ -182,7 +184,8 @@ struct Nic {
         Random random(seed);
         int64_t sent = 0, received = 0, quiet = 0;
         bool offering = false;
-        while (received < n) {
+        for (int64_t i = 0; i < n; ++i) latency[i] = -1;
+        while (received < n && !(sent == n && quiet > SETTLE)) {
             if (!offering && sent < n && !(idle_256 && random.chance(idle_256))) {
                 pack_sample(top.s_sample_tdata, samples + sent * SAMPLE_FIELDS);
                 top.s_sample_tvalid = 1;
@@ -199,8 +202,8 @@ struct Nic {
                 if (index < 0) return finish_batch(UNEXPECTED);
                 head[qp] = next[index];
                 std::memcpy(out + index * DECISION_FIELDS, fields, sizeof fields);
-                if (latency) latency[index] = static_cast<int32_t>(cycles + 1 - entered[index]);
-                if (commit_order) commit_order[received] = index;
+                latency[index] = static_cast<int32_t>(cycles + 1 - entered[index]);
+                commit_order[received] = index;
                 ++received;
                 ++decisions;
             }
@@ -217,9 +220,9 @@ struct Nic {
                 top.s_sample_tvalid = 0;
             }
             quiet = (in || answer) ? 0 : quiet + 1;
-            if (quiet > watchdog) return finish_batch(WATCHDOG);
+            if (sent < n && quiet > watchdog) return finish_batch(WATCHDOG);
         }
-        return finish_batch(n);
+        return finish_batch(received);
     }
 
     int64_t finish_batch(int64_t result) {

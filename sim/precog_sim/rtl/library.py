@@ -46,10 +46,10 @@ class Batch:
     Attributes
     ----------
     decisions : (n, len(DECISION_FIELDS)) int64
-        One row per sample, in the samples' order.
+        One row per sample, in the samples' order; zeros for a sample that was dropped.
     latency : (n,) int32
-        Cycles from a sample's transfer to its decision's transfer.
-    commit_order : (n,) int32
+        Cycles from a sample's transfer to its decision's transfer; -1 for a dropped sample.
+    commit_order : (made,) int32
         Sample index of each decision in the order in which they came out.
     cycles : int
         Cycles that the whole batch took.
@@ -202,6 +202,7 @@ class NicLibrary:
         seed: int = 0,
         idle: float = 0.0,
         stall: float = 0.0,
+        allow_drops: bool = False,
     ) -> Batch:
         """Run all samples through the full pipeline.
 
@@ -212,18 +213,21 @@ class NicLibrary:
             Of the random idle and stall cycles.
         idle, stall : float
             Probability per cycle that no sample is offered, that no decision is accepted.
+        allow_drops : bool
+            Samples without a decision (of a QP that is not enabled) are no error.
 
         Raises
         ------
         RtlError
-            Nothing moved for the watchdog's cycles, or a decision came that nothing asked for.
+            Samples were not taken within the watchdog's cycles, got no decision, or a decision
+            came that nothing asked for.
         """
         rows = _rows(samples)
         out = np.zeros((len(rows), len(DECISION_NAMES)), dtype=np.int64)
         latency = np.zeros(len(rows), dtype=np.int32)
         order = np.zeros(len(rows), dtype=np.int32)
         start = self.cycles
-        self._check(
+        made = self._check(
             self._lib.precog_batch(
                 self.handle,
                 len(rows),
@@ -236,7 +240,9 @@ class NicLibrary:
                 _p32(order),
             )
         )
-        return Batch(out, latency, order, self.cycles - start)
+        if made < len(rows) and not allow_drops:
+            raise RtlError(f"RTL: {len(rows) - made} of {len(rows)} samples got no decision")
+        return Batch(out, latency, order[:made], self.cycles - start)
 
     def _check(self, result: int) -> int:
         if result < 0:

@@ -1,0 +1,97 @@
+"""``sim:``: the Verilated NIC behind the driver's transport interface.
+
+``sim:`` alone is preset ``lanes64``; ``sim:lanes16`` another preset of `NicConfig`, and
+``sim:qps=128,lanes=16`` sizes by name. Every register access is an AXI4-Lite transaction on the
+RTL's pins.
+"""
+
+from dataclasses import fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_host.transport import BusError, DeviceError
+from precog_hw.config import PRESETS, NicConfig
+
+from .library import NicLibrary, RtlError, RtlNic
+from .verilate import VerilateError
+
+__all__ = ["RtlTransport", "open_rtl", "parse_config"]
+
+_RESPONSES = {1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
+_NUMBERS = tuple(field.name for field in fields(NicConfig) if field.type in (int, "int"))
+
+
+class RtlTransport:
+    """Registers and samples of a NIC in a shared library.
+
+    Parameters
+    ----------
+    nic : NicLibrary
+        It is closed with the transport.
+    """
+
+    def __init__(self, nic: NicLibrary) -> None:
+        self.nic = nic
+
+    def read32(self, address: int) -> int:
+        """The word at `address`; `BusError` where there is none."""
+        value, response = self.nic.axil_read(address)
+        if response:
+            raise BusError("read", address, _RESPONSES[response])
+        return value
+
+    def write32(self, address: int, value: int) -> None:
+        """Set the word at `address`; `BusError` where there is none."""
+        if not 0 <= value < 1 << 32:
+            raise ValueError(f"a register's value must have 32 bits, not {value!r}")
+        response = self.nic.axil_write(address, value)
+        if response:
+            raise BusError("write", address, _RESPONSES[response])
+
+    def decide(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Decisions [m, 8] on samples [n, 3] through the full pipeline; dropped ones leave none."""
+        run = self.nic.batch(samples, allow_drops=True)
+        return run.decisions[run.latency >= 0]
+
+    def close(self) -> None:
+        """Free the RTL."""
+        self.nic.close()
+
+
+def parse_config(argument: str) -> NicConfig:
+    """A configuration from a URI's argument.
+
+    Raises
+    ------
+    DeviceError
+        Not a preset, not a size, or a size that cannot be built.
+    """
+    config = PRESETS["lanes64"]
+    for part in filter(None, argument.split(",")):
+        name, equals, text = part.partition("=")
+        if not equals and name in PRESETS:
+            config = PRESETS[name]
+        elif equals and name in _NUMBERS and text.isdecimal():
+            try:
+                config = NicConfig(**{**vars(config), name: int(text)})
+            except ValueError as error:
+                raise DeviceError(f"simulator: {error}") from error
+        else:
+            known = ", ".join([*PRESETS, *(f"{known}=<number>" for known in _NUMBERS)])
+            raise DeviceError(f"simulator argument must be one of {known}, not {part!r}")
+    return config
+
+
+def open_rtl(argument: str) -> RtlTransport:
+    """The Verilated NIC that `argument` describes, built if need be.
+
+    Raises
+    ------
+    DeviceError
+        The argument is not a configuration, or the RTL cannot be built.
+    """
+    try:
+        return RtlTransport(RtlNic(parse_config(argument)))
+    except (VerilateError, RtlError) as error:
+        raise DeviceError(f"simulator: {error}") from error

@@ -1,0 +1,50 @@
+"""``sim:`` URIs, and register access through the stand-in."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from precog_host.transport import BusError, DeviceError, SampleTransport
+from precog_hw.config import PRESETS
+from precog_sim.rtl.library import NicLibrary
+from precog_sim.rtl.transport import RtlTransport, parse_config
+
+
+def test_a_uri_names_a_preset_or_sizes() -> None:
+    assert parse_config("") == PRESETS["lanes64"]
+    assert parse_config("tiny") == PRESETS["tiny"]
+    config = parse_config("lanes16,qps=128,sets=4")
+    assert (config.lanes, config.qps, config.sets) == (16, 128, 4)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("lanes17", "simulator argument must be one of tiny, .* not 'lanes17'"),
+        ("dsp=ecp5", "simulator argument must be one of"),
+        ("qps=many", "simulator argument must be one of"),
+        ("qps=3", "qps must be a power of two in 1..65536, not 3"),
+    ],
+)
+def test_a_bad_uri_is_refused(argument: str, message: str) -> None:
+    with pytest.raises(DeviceError, match=message):
+        parse_config(argument)
+
+
+@pytest.mark.cosim
+def test_registers_and_samples_go_through(standin: Callable[..., NicLibrary]) -> None:
+    transport = RtlTransport(standin())
+    assert isinstance(transport, SampleTransport)
+    transport.write32(4, 0x89AB_CDEF)
+    assert transport.read32(4) == 0x89AB_CDEF
+    with pytest.raises(BusError, match=r"read of register 0x0040 answered SLVERR"):
+        transport.read32(64)
+    with pytest.raises(BusError, match=r"write of register 0x0040 answered SLVERR"):
+        transport.write32(64, 0)
+    with pytest.raises(ValueError, match="a register's value must have 32 bits"):
+        transport.write32(4, -1)
+    assert transport.decide(np.array([[3, 9, 1]]))[0, :2].tolist() == [3, 10]
+    transport.write32(12, 1)  # the stand-in goes mute
+    assert len(transport.decide(np.array([[3, 9, 1]]))) == 0
+    transport.close()
