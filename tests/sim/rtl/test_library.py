@@ -111,8 +111,6 @@ def test_a_nic_that_never_answers_is_reported(standin: Standin) -> None:
     with pytest.raises(RtlError, match="3 of 3 samples got no decision"):
         nic.batch(random_samples(1, 3))
     assert list(nic.batch(random_samples(1, 1), allow_drops=True).latency) == [-1]
-    with pytest.raises(RtlError, match="no answer"):
-        nic.batch(random_samples(1, 10))  # it takes no more samples either
 
 
 def test_a_wedged_bus_is_reported(standin: Standin) -> None:
