@@ -107,4 +107,4 @@ def open_transport(uri: str) -> Transport:
         opener: Callable[[str], Transport] = point.load()
         return opener(argument)
     known = ", ".join(f"{known}:" for known in transport_names())
-    raise DeviceError(f"device transport must be one of {known} not {name}:")
+    raise DeviceError(f"device transport must be one of {known}, not {name}:")

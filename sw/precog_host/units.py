@@ -1,41 +1,42 @@
 """Register integers and real quantities: µs for ticks, Gb/s for bytes per tick, else the number."""
 
 import math
+from fractions import Fraction
 
 from precog_hw.regmap.model import Field
 
 __all__ = ["from_real", "real_name", "to_real"]
 
-_PS_PER_US = 1e6
-_GBPS_TICK_PS = 8000.0  # 1 byte per tick of 8000 ps is 1 Gb/s
+_PS_PER_US = 1_000_000
+_GBPS_TICK_PS = 8000  # 1 byte per tick of 8000 ps is 1 Gb/s
+_SUFFIXES = {"ticks": "_us", "bytes/tick": "_gbps"}
 
 
-def _lsb(field: Field, tick_ps: int) -> float:
+def _lsb(field: Field, tick_ps: int) -> Fraction:
     """Size of the integer 1 in the presented unit."""
     if field.unit == "ticks":
-        scale = tick_ps / _PS_PER_US
+        scale = Fraction(tick_ps, _PS_PER_US)
     elif field.unit == "bytes/tick":
-        scale = _GBPS_TICK_PS / tick_ps
+        scale = Fraction(_GBPS_TICK_PS, tick_ps)
     else:
-        scale = 1.0
+        scale = Fraction(1)
     return scale / (1 << field.frac_bits)
 
 
 def real_name(field: Field) -> str:
     """The field's name with its presented unit."""
-    suffix = {"ticks": "_us", "bytes/tick": "_gbps"}.get(field.unit, "")
-    return field.name + suffix
+    return field.name + _SUFFIXES.get(field.unit, "")
 
 
 def to_real(field: Field, value: int, tick_ps: int) -> float | int:
-    """What the integer stands for; an int when the field counts something."""
-    if field.frac_bits or field.unit in ("ticks", "bytes/tick"):
-        return value * _lsb(field, tick_ps)
+    """What the integer stands for, rounded once; an int when the field counts something."""
+    if field.frac_bits or field.unit in _SUFFIXES:
+        return float(value * _lsb(field, tick_ps))
     return value
 
 
 def from_real(field: Field, value: float, tick_ps: int) -> int:
-    """Nearest integer of the field's format.
+    """Nearest integer of the field's format, ties up.
 
     Raises
     ------
@@ -43,9 +44,9 @@ def from_real(field: Field, value: float, tick_ps: int) -> int:
         `value` is not a number or does not fit the field.
     """
     lsb = _lsb(field, tick_ps)
-    if not math.isnan(value) and not math.isinf(value):
-        integer = math.floor(value / lsb + 0.5)
+    if math.isfinite(value):
+        integer = math.floor(Fraction(value) / lsb + Fraction(1, 2))
         if field.min <= integer <= field.max:
             return integer
-    low, high = (f"{bound * lsb:g}" for bound in (field.min, field.max))
+    low, high = (f"{float(bound * lsb):g}" for bound in (field.min, field.max))
     raise ValueError(f"{real_name(field)} must be in {low}..{high}, not {value!r}")

@@ -1,0 +1,338 @@
+"""The driver on every transport: what it does, and that a failure leaves the live model live."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from precog_host.device import Device
+from precog_host.transport import BusError, DeviceError
+from precog_hw.regmap.precog import COUNTERS
+from precog_models.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES
+from precog_models.image import Image, ModelImageError
+from precog_models.nic import GoldenNic
+from precog_models.presets import LAW_PRESETS, law_preset
+
+from .support import random_image, random_samples
+
+
+def golden_decisions(device: Device, image: Image, samples: np.ndarray) -> np.ndarray:
+    """What the golden core decides, set up without any register."""
+    nic = GoldenNic(qps=device.sizes.qps, sets=device.sizes.sets)
+    preset = law_preset("precog")
+    nic.set_parameters(preset.parameters(device.tick_ps))
+    nic.load_set(0, image.weights)
+    nic.map_slot(1, 0)
+    for qp in range(device.sizes.qps):
+        nic.configure(
+            qp,
+            preset.configuration(device.tick_ps)
+            | {"enable": 1, "algorithm": 2, "model_enable": 1, "model_slot": 1},
+        )
+    return nic.decide_many(samples)
+
+
+def prepare(device: Device, image: Image) -> None:
+    device.apply_preset("precog")
+    device.load_model(image, slot=1)
+    for qp in range(device.sizes.qps):
+        device.qp(qp).configure(preset="precog", enable=True, algorithm="predpid", model_slot=1)
+
+
+def assert_live(device: Device, image: Image, samples: np.ndarray) -> None:
+    """The device decides as the golden core does with `image`, from a fresh history on."""
+    for qp in range(device.sizes.qps):
+        device.qp(qp).clear()
+    expected = golden_decisions(device, image, samples)
+    assert np.array_equal(device.decide(samples), expected)
+    assert (expected[:, 7] & 1).all(), "every decision must come from a prediction"
+
+
+def test_a_loaded_model_decides_as_the_golden_core(device: Device, seed: int) -> None:
+    image = random_image(seed)
+    prepare(device, image)
+    entry = next(entry for entry in device.models() if entry.slots)
+    assert entry.slots == (1,)
+    assert entry.valid
+    assert entry.version == image.weights.version
+    assert_live(device, image, random_samples(seed, 60, list(range(device.sizes.qps))))
+
+
+def test_status_shows_the_last_decision_in_real_units(device: Device, seed: int) -> None:
+    image = random_image(seed)
+    prepare(device, image)
+    samples = random_samples(seed, 20, [0, 2])
+    rows = device.decide(samples)
+    for qp in (0, 2):
+        mine = rows[rows[:, 0] == qp]
+        status = device.qp(qp).status()
+        _, rate, window, pred, target, base, srtt, _ = mine[-1].tolist()
+        assert status.samples == len(mine)
+        assert status.rate_gbps == rate * 8 / 2**24
+        assert status.window_bytes == (window or None)
+        assert status.rtt_pred_us == pred / 256e3
+        assert status.target_us == target / 256e3
+        assert status.base_us == base / 1e3
+        assert status.srtt_us == srtt / 256e3
+        assert "predicted" in status.flags
+    assert device.qp(1).status().samples == 0
+
+
+def test_counters_count(device: Device, seed: int) -> None:
+    prepare(device, random_image(seed))
+    device.qp(1).configure(enable=False)
+    device.qp(2).configure(use_model=False)
+    samples = random_samples(seed, 40, [0, 1, 2])
+    rows = device.decide(samples)
+    flags = rows[:, 7]
+    expected = {
+        "samples": len(rows),
+        "decisions": len(rows),
+        "predictions": int((flags & 1).sum()),
+        "fallbacks": int((flags >> 1 & 1).sum()),
+        "advice_clamped": int((flags >> 2 & 1).sum()),
+        "delta_clamped": int((flags >> 3 & 1).sum()),
+        "rate_clamped": int((flags >> 4 & 1).sum()),
+        "target_moves": int((flags >> 5 & 1).sum()),
+        "dropped": int((samples[:, 0] == 1).sum()),
+        "load_errors": 0,
+    }
+    assert device.counters() == expected
+    assert expected["predictions"] > 0
+    assert expected["fallbacks"] > 0
+    assert expected["dropped"] > 0
+    assert list(expected) == [name for name, _ in COUNTERS]
+
+
+def test_a_new_model_replaces_the_old_one_in_another_set(device: Device, seed: int) -> None:
+    first, second = random_image(seed, version=1), random_image(seed + 1, version=2)
+    prepare(device, first)
+    before = next(entry.set for entry in device.models() if entry.slots == (1,))
+    loaded = device.load_model(second, slot=1)
+    assert loaded.set != before
+    assert loaded.version == 2
+    assert_live(device, second, random_samples(seed, 40, [0, 3]))
+
+
+# --- bad input: a clear error, and the live model stays live --------------------------------------
+
+
+def corrupt(payload: bytes) -> bytes:
+    return payload[:100] + bytes([payload[100] ^ 1]) + payload[101:]
+
+
+def other_contract(payload: bytes) -> bytes:
+    at = HEADER_OFFSET + 8
+    return payload[:at] + (CONTRACT_HASH ^ 1).to_bytes(4, "little") + payload[at + 4 :]
+
+
+@pytest.mark.parametrize(
+    ("change", "keep_crc", "message"),
+    [
+        (lambda p: p[: IMAGE_BYTES // 2], False, "bad length"),
+        (lambda p: p + bytes(4), False, "bad length"),
+        (lambda p: p + p, False, "bad length"),
+        (lambda p: b"", False, "bad length"),
+        (corrupt, True, "bad crc"),
+        (other_contract, False, "bad contract"),
+        (lambda p: p[:HEADER_OFFSET] + b"\x09" + p[HEADER_OFFSET + 1 :], False, "bad header"),
+        (lambda p: p[: HEADER_OFFSET + 1] + b"\x00" + p[HEADER_OFFSET + 2 :], False, "bad header"),
+        (lambda p: p[: HEADER_OFFSET + 2] + b"\x11" + p[HEADER_OFFSET + 3 :], False, "bad header"),
+        (lambda p: p[: HEADER_OFFSET + 3] + b"\x07" + p[HEADER_OFFSET + 4 :], False, "bad header"),
+    ],
+    ids=[
+        "truncated",
+        "a-word-too-long",
+        "oversized",
+        "empty",
+        "corrupt",
+        "contract",
+        "inputs",
+        "steps",
+        "outputs",
+        "kind",
+    ],
+)
+def test_the_device_refuses_a_bad_payload(
+    device: Device, seed: int, change: object, keep_crc: bool, message: str
+) -> None:
+    live = random_image(seed)
+    prepare(device, live)
+    free = next(entry.set for entry in device.models() if not entry.slots)
+    payload = random_image(seed + 1).payload
+    assert callable(change)
+    crc = random_image(seed + 1).crc32 if keep_crc else None
+    errors = device.counters()["load_errors"]
+    with pytest.raises(DeviceError, match=f"model set {free} was refused: {message}"):
+        device.write_set(free, change(payload), crc=crc)
+    assert not device.models()[free].valid
+    assert device.registers.fields("MODEL", "ERROR") == {"load": 0, "map": 0}
+    assert device.counters()["load_errors"] == errors + 1
+    with pytest.raises(DeviceError, match=f"model slot 1 was refused: set {free} is not valid"):
+        device.map_slot(1, free)
+    assert_live(device, live, random_samples(seed, 20, [0, 1]))
+    device.write_set(free, payload)  # the loader works again
+    assert device.models()[free].valid
+
+
+def test_commit_with_a_wrong_crc(device: Device, seed: int) -> None:
+    live = random_image(seed)
+    prepare(device, live)
+    free = next(entry.set for entry in device.models() if not entry.slots)
+    image = random_image(seed + 1)
+    with pytest.raises(DeviceError, match="refused: bad crc"):
+        device.write_set(free, image.payload, crc=image.crc32 ^ 0x8000_0000)
+    assert_live(device, live, random_samples(seed, 20, [0, 1]))
+
+
+def test_a_mapped_set_is_not_loaded_into(device: Device, seed: int) -> None:
+    live = random_image(seed)
+    prepare(device, live)
+    mapped = next(entry.set for entry in device.models() if entry.slots)
+    with pytest.raises(DeviceError, match=f"model set {mapped} was refused: set in use"):
+        device.load_model(random_image(seed + 1), slot=1, set=mapped)
+    assert_live(device, live, random_samples(seed, 20, [0, 1]))
+
+
+def test_commit_without_begin(device: Device) -> None:
+    device.registers.write_fields("MODEL", "COMMAND", commit=1)
+    assert device.registers.fields("MODEL", "ERROR")["load"] == 1
+    device.registers.write_fields("MODEL", "ERROR", load=1)
+    assert device.registers.fields("MODEL", "ERROR")["load"] == 0
+
+
+def test_no_free_set(device: Device, seed: int) -> None:
+    for slot in range(device.sizes.sets):
+        device.load_model(random_image(seed + slot), slot=slot)
+    with pytest.raises(DeviceError, match=f"all {device.sizes.sets} model sets are mapped"):
+        device.load_model(random_image(seed), slot=0)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda data: data[:-1], "truncated or corrupted"),
+        (lambda data: data[:40], "truncated or corrupted"),
+        (lambda data: b"", "truncated or corrupted"),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "CRC"),
+        (lambda data: data + bytes(70_000), "at most 65536 bytes"),
+    ],
+    ids=["truncated", "header only", "empty", "flipped", "oversized"],
+)
+def test_a_bad_file_never_reaches_the_device(
+    device: Device, seed: int, tmp_path: Path, spoil: object, message: str
+) -> None:
+    live = random_image(seed)
+    prepare(device, live)
+    path = tmp_path / "bad.safetensors"
+    assert callable(spoil)
+    path.write_bytes(spoil(random_image(seed + 1).to_bytes()))
+    words = device.registers.fields("MODEL", "WORDS")
+    with pytest.raises(ModelImageError, match=message):
+        device.load_model(path, slot=1)
+    assert device.registers.fields("MODEL", "WORDS") == words
+    assert_live(device, live, random_samples(seed, 20, [0, 1]))
+
+
+def test_a_model_larger_than_the_device_is_refused(device: Device, seed: int) -> None:
+    most = device.sizes.steps
+    if most == 8:
+        pytest.skip("this device runs the longest window")
+    with pytest.raises(DeviceError, match=f"model steps must be at most {most} here, not 8"):
+        device.load_model(random_image(seed, steps=8))
+
+
+def test_a_register_outside_the_map_is_a_bus_error(device: Device) -> None:
+    for address in (0x7C, 0xFFFC, device.registers.address("ID", "SCRATCH") + 4, 0x10_0000):
+        with pytest.raises(BusError, match=rf"read of register {address:#06x} answered") as caught:
+            device.transport.read32(address)
+        assert caught.value.address == address
+        with pytest.raises(BusError, match=rf"write of register {address:#06x} answered"):
+            device.transport.write32(address, 1)
+    scratch = device.registers.address("ID", "SCRATCH")
+    with pytest.raises(BusError, match="answered SLVERR"):
+        device.transport.read32(scratch + 1)
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def test_presets_and_parameters(device: Device) -> None:
+    for name, preset in LAW_PRESETS.items():
+        device.apply_preset(name)
+        seen = device.parameters()
+        assert seen["kd"] == pytest.approx(preset.kd, abs=2**-14)
+        assert seen["dmin"] == pytest.approx(preset.dmin, abs=2**-17)
+        assert seen["base_window_us"] == preset.base_window_us
+        assert bool(seen["advice_clamp"]) == (preset.advice_limit is not None)
+    device.set_parameters(kp=-0.5, queue_budget_us=2.5, mtu=4096)
+    seen = device.parameters()
+    assert (seen["kp"], seen["queue_budget_us"], seen["mtu"]) == (-0.5, 2.5, 4096)
+
+
+def test_parameters_that_do_not_fit_change_nothing(device: Device) -> None:
+    before = device.parameters()
+    for bad, message in (
+        ({"kp": 4.0}, r"kp must be in -4\.\.3\.99988, not 4\.0"),
+        ({"mtu": 65536}, r"mtu must be in 0\.\.65535"),
+        ({"ki": float("nan")}, r"ki must be in .*, not nan"),
+        ({"queue_budget_us": -1.0}, r"queue_budget_us must be in 0\.\."),
+        ({"kx": 1.0}, r"parameter must be one of sigma, .*, not 'kx'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            device.set_parameters(kd=1.0, **bad)
+    with pytest.raises(ValueError, match=r"law preset must be one of thesis, precog, not 'x'"):
+        device.apply_preset("x")
+    assert device.parameters() == before
+
+
+def test_configuration_round_trip_and_refusals(device: Device) -> None:
+    qp = device.qp(3)
+    qp.configure(
+        preset="thesis",
+        enable=True,
+        algorithm="pid",
+        win=True,
+        rttch=True,
+        max_gbps=50,
+        clear=False,
+    )
+    status = qp.status()
+    assert status.enable
+    assert status.algorithm == "pid"
+    assert status.target_mode == "fixed"
+    assert (status.win, status.rttch, status.model_slot) == (True, True, None)
+    assert status.max_rate_gbps == 50
+    qp.configure(model_slot=1, follow_base=True, win=False)
+    later = qp.status()
+    assert (later.model_slot, later.target_mode, later.win) == (1, "base", False)
+    for keywords, message in (
+        ({"algorithm": "cubic"}, "algorithm must be one of fixed, pid, predpid, not 'cubic'"),
+        ({"preset": "x"}, "law preset must be one of"),
+        ({"max_gbps": 5000.0}, r"max_rate_gbps must be in 0\.\.2048, not 5000\.0"),
+        ({"min_gbps": 60.0}, "min_gbps must not be above max_gbps"),
+        ({"target_us": float("inf")}, "target_us must be in"),
+        ({"model_slot": 99}, "model slot must be in"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            qp.configure(**keywords)  # type: ignore[arg-type]
+    assert qp.status() == later
+    with pytest.raises(ValueError, match=r"QP must be in 0\.\.\d+, not -1"):
+        device.qp(-1)
+    assert dataclasses.asdict(device.qp(2).status())["enable"] is False
+
+
+def test_clear_starts_from_the_initial_rate(device: Device, seed: int) -> None:
+    device.apply_preset("precog")
+    device.qp(0).configure(preset="precog", enable=True, algorithm="pid", init_gbps=20)
+    samples = random_samples(seed, 10, [0])
+    first = device.decide(samples)
+    device.qp(0).clear()
+    assert np.array_equal(device.decide(samples), first)
+
+
+def test_a_command_for_a_qp_that_does_not_exist(device: Device) -> None:
+    with pytest.raises(DeviceError, match="command was refused: range"):
+        device._qp_command(device.sizes.qps, "fetch")
+    device.qp(0).status()  # the error has been cleared

@@ -1,0 +1,134 @@
+"""Arrows between the packages: who may import whom, by reading every file and by importing."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {
+    "precog_hw": ROOT / "hw/precog_hw",
+    "precog_models": ROOT / "models/precog_models",
+    "precog_host": ROOT / "sw/precog_host",
+    "precog_sim": ROOT / "sim/precog_sim",
+}
+HEAVY = ("amaranth", "torch", "cocotb", "onnx", "matplotlib", "precog_sim")
+
+#: Folder or file: which of our modules it may import. The longest matching prefix counts.
+ALLOWED = {
+    "precog_models/contract.py": (),
+    "precog_hw/regmap": ("precog_hw.regmap",),
+    "precog_models": ("precog_models",),
+    "precog_hw": ("precog_hw", "precog_models.contract"),
+    "precog_host": ("precog_host", "precog_hw.regmap", "precog_models"),
+    "precog_sim": ("precog_sim", "precog_host", "precog_hw", "precog_models"),
+}
+
+
+def module_name(path: Path) -> str:
+    """Dotted name of a source file."""
+    for name, folder in PACKAGES.items():
+        if path.is_relative_to(folder):
+            parts = path.relative_to(folder).with_suffix("").parts
+            return ".".join((name, *(part for part in parts if part != "__init__")))
+    raise ValueError(f"path must lie in a package, not {path}")
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    """(line, absolute module) of everything that a file imports, at any depth."""
+    own = module_name(path)
+    package = own if path.name == "__init__.py" else own.rpartition(".")[0]
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join(filter(None, (*above, base)))
+            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
+    return found
+
+
+def allowed(path: Path) -> tuple[str, ...]:
+    """Modules that a file may import, of ours."""
+    name, folder = next(
+        (name, folder) for name, folder in PACKAGES.items() if path.is_relative_to(folder)
+    )
+    place = f"{name}/{path.relative_to(folder)}"
+    rule = max((key for key in ALLOWED if place.startswith(key)), key=len)
+    return ALLOWED[rule]
+
+
+def violations(path: Path) -> list[str]:
+    """What a file imports and must not."""
+    ours = (*PACKAGES, "tests")
+    return [
+        f"{path}:{line} imports {module}"
+        for line, module in imports(path)
+        if module.split(".")[0] in ours
+        and not any(module == ok or module.startswith(f"{ok}.") for ok in allowed(path))
+    ]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_arrows(package: str) -> None:
+    files = sorted(PACKAGES[package].rglob("*.py"))
+    assert files
+    assert [text for path in files for text in violations(path)] == []
+
+
+@pytest.mark.parametrize("path", ["models/precog_models/contract.py", "hw/precog_hw/regmap"])
+def test_standard_library_only(path: str) -> None:
+    place = ROOT / path
+    for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+        foreign = {
+            module.split(".")[0]
+            for _, module in imports(file)
+            if not module.startswith("precog_hw.regmap.")
+        } - sys.stdlib_module_names
+        assert not foreign, f"{file} imports {foreign}"
+
+
+def test_the_rule_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = tmp_path / "precog_hw" / "regmap" / "x.py"
+    bad.parent.mkdir(parents=True)
+    bad.write_text("def f():\n    from ..config import NicConfig\n    import precog_models.nic\n")
+    monkeypatch.setitem(PACKAGES, "precog_hw", tmp_path / "precog_hw")
+    assert sorted(text.rpartition(" ")[2] for text in violations(bad)) == [
+        "precog_hw.config.NicConfig",
+        "precog_models.nic",
+    ]
+
+
+def test_packages_do_not_import_eagerly() -> None:
+    """No package's `__init__` imports anything but itself."""
+    for name, folder in PACKAGES.items():
+        assert not imports(folder / "__init__.py"), name
+
+
+def test_the_host_package_needs_no_gateware_and_no_simulator() -> None:
+    """Every host module and the command line import with the heavy packages blocked."""
+    modules = [module_name(path) for path in sorted(PACKAGES["precog_host"].rglob("*.py"))]
+    script = f"""
+import importlib, sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {HEAVY!r}:
+            raise ImportError(f"{{name}} is blocked")
+
+sys.meta_path.insert(0, Block())
+for name in {modules!r}:
+    importlib.import_module(name)
+from precog_host.device import Device
+Device.open("emu:").close()
+"""
+    path = os.pathsep.join(str(folder.parent) for folder in PACKAGES.values())
+    subprocess.run(
+        [sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": path}
+    )
