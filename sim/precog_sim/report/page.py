@@ -1,5 +1,6 @@
 """The page: data model and pictures in, one self-contained HTML file out."""
 
+import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 from precog_sim.report import thesis
 from precog_sim.report.data import RESULT_FILE, DemoResult, Row
 from precog_sim.report.figures import Picture, draw_all
-from precog_sim.report.figures.agreement import comparisons
+from precog_sim.report.figures.agreement import Comparison, comparisons
 from precog_sim.report.figures.network import elephants
 from precog_sim.report.figures.predictor import PREDICTORS
 from precog_sim.report.figures.spark import HEIGHT_PX, WIDTH_PX, spark
@@ -23,6 +24,7 @@ from precog_sim.report.wording import (
     find_row,
     headlines,
     lower_first,
+    moment,
     number,
     signed,
 )
@@ -101,9 +103,10 @@ def compose(result: DemoResult, series: Series, pictures: dict[str, Picture]) ->
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=number, duration=duration, signed=signed, lower_first=lower_first
+        number=number, duration=duration, signed=signed, lower_first=lower_first, moment=moment
     )
-    return environment.get_template(TEMPLATE_FILE).render(_context(result, series, pictures))
+    page = environment.get_template(TEMPLATE_FILE).render(_context(result, series, pictures))
+    return re.sub(r"(?<=\d) (?=(?:µs|ms|ns|Gb/s|MHz|MB|KB|%)(?!\w))", "\u00a0", page)
 
 
 def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -> dict[str, Any]:
@@ -111,13 +114,16 @@ def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -
     agreeing = [item for item in compared if thesis.agrees(item.cell)]
     simulated = [cell for row in result.tables.ns3 for cell in row.cells.values()]
     referenced = [cell for cell in simulated if thesis.agrees(cell) is not None]
+    off: dict[str, list[Comparison]] = {}
+    for item in compared:
+        if not thesis.agrees(item.cell):
+            off.setdefault(item.label, []).append(item)
     return {
         "r": result,
         "fig": pictures,
         "headlines": headlines(result),
         "flows": _flows(result, series),
         "spark_size": (WIDTH_PX, HEIGHT_PX),
-        "end_ms": _end_us(series) / 1e3,
         "big": elephants(result),
         "algorithms": thesis.ALGORITHMS,
         "metrics": thesis.METRICS,
@@ -127,7 +133,8 @@ def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -
         "deviation": thesis.deviation_percent,
         "compared": compared,
         "agreeing": agreeing,
-        "off": [item for item in compared if item not in agreeing],
+        "off": len(compared) - len(agreeing),
+        "off_by_label": off,
         "ns3_inside": sum(bool(thesis.agrees(cell)) for cell in referenced),
         "ns3_all": len(referenced),
         "sweep": _joined(result.tables.table4, result.tables.table5),
@@ -177,10 +184,6 @@ def _grouped(rows: tuple[Row, ...]) -> dict[str, list[Row]]:
     return groups
 
 
-def _end_us(series: Series) -> float:
-    return max(float(series.predpid.t_us.max()), float(series.pid.t_us.max()))
-
-
 @dataclass(frozen=True)
 class FlowLine:
     """One row of the table of flows; the paths are of `spark`."""
@@ -199,15 +202,15 @@ class FlowLine:
 
 
 def _flows(result: DemoResult, series: Series) -> list[FlowLine]:
-    end = _end_us(series)
     both = np.concatenate([series.predpid.rtt_us, series.pid.rtt_us])
-    rtt_span = (float(both.min()), float(np.quantile(both, 0.99)) * 1.1)
+    rtt_span = (float(both.min()), float(np.quantile(both, 0.99)))
     rates = np.concatenate([series.predpid.rate_gbps, series.pid.rate_gbps])
     rate_span = (max(float(rates.min()), 1e-3) * 0.9, float(rates.max()) * 1.1)
     lines = []
     for flow, size in enumerate(result.scenario.sizes_mb):
+        end = 1e3 * max(float(series.predpid.fct_ms[flow]), float(series.pid.fct_ms[flow]))
 
-        def paths(run: Run, flow: int = flow) -> tuple[str, str]:
+        def paths(run: Run, flow: int = flow, end: float = end) -> tuple[str, str]:
             mine = run.flow == flow
             t = run.t_us[mine]
             low, high = rtt_span

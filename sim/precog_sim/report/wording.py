@@ -1,6 +1,7 @@
 """Figures as words: how the page prints numbers and what it says about them."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from precog_sim.report.data import Cell, DemoResult, Hardware, Row
 from precog_sim.report.thesis import ALGORITHMS, METRICS
@@ -14,6 +15,7 @@ __all__ = [
     "find_row",
     "headlines",
     "lower_first",
+    "moment",
     "number",
     "ratio",
     "signed",
@@ -46,6 +48,17 @@ def signed(value: float, digits: int = 1) -> str:
 def lower_first(text: str) -> str:
     """``Mean RTT`` within a sentence: ``mean RTT``; words like ``99 %`` stay."""
     return text[:1].lower() + text[1:]
+
+
+def moment(iso: str) -> str:
+    """``21 November 2026, 12:00 UTC`` from ISO 8601; any other text as it is."""
+    try:
+        time = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    months = "January February March April May June July August September October November December"
+    month = months.split()[time.month - 1]
+    return f"{time.day} {month} {time.year}, {time:%H:%M} UTC"
 
 
 def duration(seconds: float) -> str:

@@ -40,7 +40,7 @@ def comparisons(tables: Tables) -> list[Comparison]:
     for row in tables.table4 + tables.table5:
         for name, cell in row.cells.items():
             if cell.thesis is not None:
-                found.append(Comparison("4, 5", f"target {row.target_us:g} µs", name, cell))
+                found.append(Comparison("4, 5", f"Target {row.target_us:g} µs", name, cell))
     for row in tables.figure19:
         if row.algorithm == "pid":
             for name, cell in row.cells.items():

@@ -81,6 +81,11 @@ def run(result: DemoResult, series: Series) -> Picture:
     """The whole incast: RTT and rate of every flow, and the queue."""
     big = elephants(result)
     end = max(float(r.t_us.max()) for r in _runs(series).values())
+    # The start's peak, which `start` shows, would flatten all that follows.
+    late = START_ROUND_TRIPS * result.scenario.base_rtt_us
+    rest = [r.rtt_us[r.t_us > late] if end > late else r.rtt_us for r in _runs(series).values()]
+    top = max(float(np.quantile(rtt, 0.9995)) for rtt in rest if rtt.size)
+    bottom = min(float(r.rtt_us.min()) for r in _runs(series).values())
 
     def flows(axis: Any, name: str, one: Run, value: NDArray[np.float32], bins: int) -> None:
         edges = np.linspace(0, end, bins + 1)
@@ -116,8 +121,8 @@ def run(result: DemoResult, series: Series) -> Picture:
             rate.set_yscale("log")
             rate.yaxis.set_major_formatter("{x:g}")
             rate.set_title(f"Rate, {ALGORITHMS[name]} (Gb/s)")
-        for kind in (0, 1):
-            _same_limits(panels["predpid"][kind], panels["pid"][kind])
+            rtt.set_ylim(bottom - 0.1 * (top - bottom), top + 0.15 * (top - bottom))
+        _same_limits(panels["predpid"][1], panels["pid"][1])
         last = [axes[4, 0]] if narrow else list(axes[2])
         for index, (name, one) in enumerate(_runs(series).items()):
             axis = last[index % len(last)]
@@ -142,6 +147,8 @@ def cdf(series: Series) -> Picture:
     """RTT distributions: the body on the left, the tail on the right."""
 
     def draw(figure: Any, narrow: bool) -> None:
+        from matplotlib.ticker import LogLocator
+
         axes = axes_grid(figure, *((2, 1) if narrow else (1, 2))).ravel()
         for name in reversed(ALGORITHMS):
             if name not in series.cdf:
@@ -162,6 +169,7 @@ def cdf(series: Series) -> Picture:
         axes[1].yaxis.set_major_formatter("{x:g}")
         for axis in axes:
             axis.set_xscale("log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.xaxis.set_major_formatter("{x:g}")
             axis.xaxis.set_minor_formatter("")
             axis.grid(True, axis="x", color=COLOURS["grid"], linewidth=0.8)

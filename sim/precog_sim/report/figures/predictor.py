@@ -117,6 +117,8 @@ def training(result: DemoResult, series: Series) -> Picture:
     curve = series.training
 
     def draw(figure: Any, narrow: bool) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         left, right = axes_grid(figure, *((2, 1) if narrow else (1, 2)), sharey=not narrow).ravel()
         epochs = [row.epoch for row in rows]
         left.plot(epochs, [row.test for row in rows], color=COLOURS["predpid"], linewidth=2)
@@ -133,6 +135,7 @@ def training(result: DemoResult, series: Series) -> Picture:
         for axis in (left, right):
             axis.set_ylim(0, None)
             axis.set_xlabel("epoch")
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
     alt = (
         "Error on training and test data by epoch; left the thesis' training recipe with the "

@@ -82,7 +82,7 @@ def axes_grid(
         axis.spines["bottom"].set_color(COLOURS["grid"])
         axis.grid(True, axis="y", color=COLOURS["grid"], linewidth=0.8)
         axis.set_axisbelow(True)
-        axis.tick_params(length=0, colors=COLOURS["muted"])
+        axis.tick_params(which="both", length=0, colors=COLOURS["muted"])
     return axes
 
 
@@ -135,16 +135,20 @@ def _inline(svg: str, name: str, alt: str) -> str:
     used = set(re.findall(r'(?:url\(|href=")#([^")]+)', body))
     body = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", body)
     body = re.sub(r'(url\(|href=")#', rf"\1#{name}-", body).replace("xlink:href", "href")
-    body = re.sub(r"(\d+\.\d)\d+", r"\1", body)  # a tenth of a pixel is enough
+    body = re.sub(r"<[^>]+>", _short, body)
     body = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", body)
     body = re.sub(
         r"font: (bold|\d+) ([\d.]+)px [^;\"]*", r"font-weight: 650; font-size: \2px", body
     )
-    body = body.replace("font-family: 'DejaVu Sans'; ", "").replace(
-        ' transform="rotate(-0 ', ' transform="rotate(0 '
-    )
+    body = body.replace("font-family: 'DejaVu Sans'; ", "")
     for role, colour in COLOURS.items():
         body = body.replace(colour, f"var(--c-{role})")
     body = re.sub(r">\s+<", "><", body)
     label = html.escape(alt, quote=True)
     return f'<svg viewBox="{view[1]}" role="img" aria-label="{label}">{body.strip()}</svg>'
+
+
+def _short(tag: re.Match[str]) -> str:
+    """A tag with its coordinates cut to a tenth of a pixel, opacities to a hundredth."""
+    text = re.sub(r"(opacity: \d?\.\d\d)\d+", r"\1", tag[0])
+    return re.sub(r"(?<!opacity: 0)(?<!opacity: )(\b\d+\.\d)\d+", r"\1", text)
