@@ -1,0 +1,102 @@
+"""The exactness campaign finds one wrong bit, and only then; a slice of it runs on the real RTL."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from precog_hw.config import PRESETS, NicConfig
+from precog_models.contract import DECISION_FIELDS
+from precog_models.predict.lstm import unpack
+from precog_sim.rtl.exactness import Campaign, emulator_like
+from precog_sim.rtl.library import Batch, NicLibrary
+from precog_sim.rtl.stimulus import Ints, model_image, rtt_samples
+
+TINY = PRESETS["tiny"]
+FAMILIES = ("random", "saturating")
+
+
+class FakeNic(NicLibrary):
+    """The golden NIC behind the RTL library's interface, with one bit flipped if so asked."""
+
+    def __init__(self, config: NicConfig, *, flip_decision: int | None = None) -> None:
+        self._emulator = emulator_like(config)
+        self._flip = flip_decision
+        self._made = 0
+
+    def axil_read(self, address: int) -> tuple[int, int]:
+        return self._emulator.read32(address), 0
+
+    def axil_write(self, address: int, data: int) -> int:
+        self._emulator.write32(address, data)
+        return 0
+
+    def batch(self, samples: Ints, **_: object) -> Batch:
+        out = np.zeros((len(samples), len(DECISION_FIELDS)), dtype=np.int64)
+        latency = np.full(len(samples), -1, dtype=np.int32)
+        for n in range(len(samples)):
+            made = self._emulator.decide(samples[n : n + 1])
+            if len(made):
+                out[n], latency[n] = made[0], 50
+                if self._flip == self._made:
+                    out[n, -1] ^= 1
+                self._made += 1
+        return Batch(out, latency, np.flatnonzero(latency > 0).astype(np.int32), 50 * len(out))
+
+    def close(self) -> None:
+        pass
+
+
+def test_equal_devices_have_no_mismatches(seed: int) -> None:
+    campaign = Campaign(TINY, seed, nic=FakeNic(TINY), families=FAMILIES)
+    for _ in range(6):
+        campaign.batch(200)
+    result = campaign.result
+    assert result.mismatches == 0, result.first
+    assert result.decisions > 600
+    assert 0 < result.predictions <= result.decisions
+    assert set(result.families) == set(FAMILIES)
+
+
+def test_one_wrong_bit_is_found_and_said_where(seed: int) -> None:
+    campaign = Campaign(TINY, seed, nic=FakeNic(TINY, flip_decision=300), families=FAMILIES)
+    for _ in range(6):
+        campaign.batch(200)
+    assert campaign.result.mismatches == 1
+    assert campaign.result.first.startswith(f"seed {seed}, batch ")
+    assert "flags" in campaign.result.first
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_images_are_valid_and_of_every_size(family: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    models = [unpack(model_image(rng, family, 5)) for _ in range(60)]
+    assert {m.steps for m in models} == {1, 2, 3, 4, 5}
+    assert min(m.inputs for m in models) < max(m.inputs for m in models)
+
+
+def test_an_unknown_family_is_refused() -> None:
+    with pytest.raises(ValueError, match="family must be one of random, trained, saturating"):
+        model_image(np.random.default_rng(0), "trainde", 3)
+
+
+def test_samples_reach_the_ends_of_the_format(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rtt = np.concatenate([rtt_samples(rng, 8, 500)[:, 1] for _ in range(20)])
+    assert rtt.min() == 0
+    assert rtt.max() == (1 << 24) - 1
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize(
+    ("config", "decisions"),
+    [(replace(TINY, qps=8, sets=4), 50_000), (PRESETS["lanes64"], 50_000)],
+    ids=["lanes16", "lanes64"],
+)
+def test_rtl_equals_golden(config: NicConfig, decisions: int, seed: int) -> None:
+    campaign = Campaign(config, seed)
+    while campaign.result.decisions < decisions:
+        campaign.batch(5_000)
+    campaign.close()
+    assert campaign.result.mismatches == 0, campaign.result.first
+    assert campaign.result.predictions > decisions // 3
