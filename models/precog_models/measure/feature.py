@@ -1,8 +1,10 @@
 """Features of a queue pair: the smoothed RTT S (2) and its relative deviation K (3).
 
 S_0 = R_0, S_t = sigma * R_t + (1 - sigma) * S_{t-1}, rounded to nearest (ties up) to SRTT's format;
-K_t = (R_t - S_t) / S_t in X's format through `reciprocal.quotient`, saturated. K takes the rounded
-S_t, so it is the feature of exactly the state that is kept. S = 0 counts as 1 LSB in the division.
+K_t = (R_t - S_t) / S_t in X's format through `reciprocal.quotient`. K takes the rounded S_t, so it
+is the feature of exactly the state that is kept. S = 0 counts as 1 LSB in the division. From
+8 - 2**-12 on K is X's greatest number; a comparison finds that out beside the division, not after
+it. K lies within 1 LSB of the exact quotient, limited to that.
 """
 
 import numpy as np
@@ -10,7 +12,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Fmt
-from ..fixed import saturate
 from .reciprocal import quotient, reciprocal
 
 __all__ = ["FEATURE_STATE", "feature_step", "feature_stream"]
@@ -22,7 +23,9 @@ _SIGMA_ONE = 1 << Fmt.SIGMA.frac_bits
 _SIGMA_HALF = _SIGMA_ONE >> 1
 _FRAC = Fmt.SRTT.frac_bits
 _SIGMA_BITS = Fmt.SIGMA.frac_bits
-_X_BITS = Fmt.X.width
+_X_MAX = Fmt.X.max
+_X_RANGE = Fmt.X.int_bits
+_X_FRAC = Fmt.X.frac_bits
 
 
 @njit(cache=True)
@@ -50,8 +53,11 @@ def feature_step(state: NDArray[np.int64], rtt: int, sigma: int) -> int:
         srtt = ((_SIGMA_ONE - sigma) * state[1] + sigma * fine + _SIGMA_HALF) >> _SIGMA_BITS
     state[0] = 1
     state[1] = srtt
+    gap = fine - srtt
+    if gap > 0 and gap >= (srtt << _X_RANGE) - (srtt >> _X_FRAC):
+        return _X_MAX
     n, y = reciprocal(srtt)
-    return int(saturate(quotient(fine - srtt, n, y), _X_BITS))
+    return int(quotient(gap, n, y))
 
 
 @njit(cache=True)

@@ -19,7 +19,6 @@ __all__ = ["QUOTIENT_FRAC_BITS", "quotient", "quotients", "reciprocal"]
 QUOTIENT_FRAC_BITS = 12  # of X and of ERR
 
 _X_BITS = 13  # position inside a segment
-_ALIGNED_MAX = (1 << 38) - 1  # |d| * 2**n is limited to it, |d / v| to 64
 _DROP = 4  # low bits of the aligned d that do not reach the multiplier
 _HALF_BITS = 17  # the aligned d goes through two multipliers, 17 bits below, 17 above
 _HALF_MASK = (1 << _HALF_BITS) - 1
@@ -59,22 +58,16 @@ def reciprocal(v: int) -> tuple[int, int]:
 
 @njit(cache=True)
 def quotient(d: int, n: int, y: int) -> int:
-    """`d` / `v` with 12 fraction bits, `n` and `y` being ``reciprocal(v)``.
+    """`d` / `v` with 12 fraction bits, rounded, ties up.
 
     Parameters
     ----------
     d : int
-        Signed, |d| < 2**32.
+        Signed, |d| < 2**32 and |d / v| < 64.
     n, y : int
-        From `reciprocal`.
-
-    Returns
-    -------
-    int
-        Rounded, ties up. Sizes above 64 * 2**12 come out as at least 63 * 2**12, so a caller that
-        saturates far below sees the right end.
+        ``reciprocal(v)``.
     """
-    aligned = min(max(d << n, -_ALIGNED_MAX - 1), _ALIGNED_MAX) >> _DROP
+    aligned = (d << n) >> _DROP
     high = (aligned >> _HALF_BITS) * y
     low = ((aligned & _HALF_MASK) * y) >> _HALF_BITS
     return (high + low + (1 << (_ROUND_BITS - 1))) >> _ROUND_BITS

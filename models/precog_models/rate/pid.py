@@ -6,8 +6,8 @@
 
 The thesis' integral term is a long-run average. Here n stops at 256, so that the average forgets
 with a time constant of 256 samples instead of freezing; for the first 256 samples it is the plain
-average. It is kept with 8 more fraction bits than e. Before the first sample e_before = e, so the
-first derivative is 0.
+average. It is kept with 8 more fraction bits than e, which the product with Ki drops. Before the
+first sample e_before = e, so the first derivative is 0.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..contract import INVERSE_FRAC_BITS, MEAN_GUARD_BITS, MEAN_SAMPLES, Fmt, inverse_table
 from ..fixed import saturate, shift_half_up
-from ..measure.reciprocal import quotient
+from ..measure.reciprocal import quotient, reciprocal
 
 __all__ = ["PID_STATE", "pid_delta", "pid_error"]
 
@@ -25,6 +25,8 @@ PID_STATE = ("count", "mean", "error")
 
 _ERR_BITS = Fmt.ERR.width
 _ERR_ONE = Fmt.ERR.one
+_ERR_MAX = Fmt.ERR.max
+_NEAR_MAX = Fmt.ERR.frac_bits - 2
 _DELTA_DROP = Fmt.GAIN.frac_bits + Fmt.ERR.frac_bits - Fmt.DELTA.frac_bits
 
 
@@ -32,17 +34,22 @@ _INVERSE = np.array(inverse_table(), dtype=np.int64)
 
 
 @njit(cache=True)
-def pid_error(value: int, target_n: int, target_y: int) -> int:
-    """e(t) of (14) in ERR's format.
+def pid_error(value: int, target: int) -> int:
+    """e(t) of (14) in ERR's format; from 32 - 2**-10 on it is ERR's greatest number.
+
+    Within 0.51 + (1 + e) * 2**-4.2 LSB of the exact quotient, limited to that.
 
     Parameters
     ----------
     value : int
         The RTT, measured or predicted, in SRTT's format.
-    target_n, target_y : int
-        ``reciprocal(target)``.
+    target : int
+        In SRTT's format. 0 gives ERR's greatest number.
     """
-    return int(saturate(quotient(value, target_n, target_y) - _ERR_ONE, _ERR_BITS))
+    if value >= 33 * target - (target >> _NEAR_MAX):
+        return _ERR_MAX
+    n, y = reciprocal(target)
+    return int(quotient(value, n, y) - _ERR_ONE)
 
 
 @njit(cache=True)
@@ -68,5 +75,5 @@ def pid_delta(state: NDArray[np.int64], error: int, kp: int, ki: int, kd: int) -
     gap = (error << MEAN_GUARD_BITS) - state[1]
     state[1] += shift_half_up(gap * _INVERSE[state[0] - 1], INVERSE_FRAC_BITS)
     state[2] = error
-    total = kp * error + ki * shift_half_up(state[1], MEAN_GUARD_BITS) + kd * step
+    total = kp * error + ki * (state[1] >> MEAN_GUARD_BITS) + kd * step
     return int(shift_half_up(total, _DELTA_DROP))

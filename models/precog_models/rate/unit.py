@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ..contract import Algorithm, Flag, Fmt
 from ..fixed import clamp, shift_half_up
-from ..measure.reciprocal import reciprocal
 from .pid import PID_STATE, pid_delta, pid_error
 from .target_adjuster import TARGET_STATE, nominal_target, target_step
 from .window import window_bytes
@@ -183,10 +182,9 @@ def rate_step(
 
     start = algorithm == _FIXED or state[_PID_AT] == 0
     rate = config[_INIT_RATE] if start else state[0]
-    n, y = reciprocal(target)
     delta = pid_delta(
         state[_PID_AT:_TARGET_AT],
-        pid_error(value, n, y),
+        pid_error(value, target),
         parameters[_KP],
         parameters[_KI],
         parameters[_KD],

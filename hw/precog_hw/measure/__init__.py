@@ -1,0 +1,1 @@
+"""From RTT samples to features and base RTT."""

@@ -1,0 +1,195 @@
+"""Features of RTT samples: the smoothed RTT S_t (2), its relative deviation K_t (3), the base RTT.
+
+Thesis section 3.3; arithmetic and state are those of `precog_models.measure.feature`. Latency is
+what this unit is about: it stands between the sample and the prediction.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.measure.base_rtt import BaseRtt
+from precog_hw.measure.layouts import feature_layout, measured_layout
+from precog_hw.measure.reciprocal import Aligner, Reciprocal, quotient
+from precog_hw.measure.split import HALF_BITS, SplitMultiplier
+from precog_models.contract import RECIPROCAL_BITS, Fmt
+
+__all__ = ["Feature"]
+
+_STATE = data.StructLayout({"valid": unsigned(1), "srtt": unsigned(Fmt.SRTT.width)})
+_FRAC = Fmt.SRTT.frac_bits
+_SIGMA_BITS = Fmt.SIGMA.frac_bits
+_SMALL = 256  # queue pairs whose state is read from LUT RAM
+
+
+class Feature(wiring.Component):
+    """One sample at a time, from the RTT to S_t, K_t and the base RTT.
+
+    ::
+
+        cycle   0     1      2     3      4      5     6       7        8     9      10
+        rtt ─► [sigma R] ─► + ──┐
+        qp ──► S ─► [(1-sigma) S] ─► S' ─► lz ─► << ─► table ─► [x f] ─► y ─┐
+                                     └─► R - S' ──► align, 2 cycles ────────┴► [*] ─► round ─► K
+        qp, t ─► windowed minimum ─► base
+
+    Latency: `LATENCY` = 10 cycles from the sample's transfer to the feature's offer with up to 256
+    queue pairs, 11 above (block RAM).
+    Throughput: one sample every 11 (12) cycles. Cost: 7 multipliers, qps x 122 bits of memory.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    i : In(stream.Signature(measured_layout(config)))
+    o : Out(stream.Signature(feature_layout(config)))
+    clear : In(stream.Signature(qp_bits))
+        Forget a queue pair. Taken between two samples, before the next one.
+    sigma : In(16)
+        Weight of a new sample, UQ0.16.
+    base_window : In(32)
+        See `BaseRtt`.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    clear: stream.Interface
+    sigma: Signal
+    base_window: Signal
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(measured_layout(config))),
+                "o": Out(stream.Signature(feature_layout(config))),
+                "clear": In(stream.Signature(config.qp_bits)),
+                "sigma": In(Fmt.SIGMA.width),
+                "base_window": In(32),
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a sample's transfer to its feature's offer."""
+        return 10 if self._config.qps <= _SMALL else 11
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        i, o = self.i, self.o
+        small = self._config.qps <= _SMALL
+
+        accept, clear, busy = Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.clear.ready.eq(~busy),
+            clear.eq(self.clear.valid & ~busy),
+            i.ready.eq(~busy & ~self.clear.valid),
+            accept.eq(i.valid & i.ready),
+        ]
+        step = Signal(self.latency - 1)  # one bit per cycle after `accept`
+        m.d.sync += step.eq(Cat(accept, step))
+        with m.If(accept):
+            m.d.sync += [busy.eq(1), o.payload.qp.eq(i.payload.qp), o.payload.rtt.eq(i.payload.rtt)]
+        with m.If(step[-1]):
+            m.d.sync += o.valid.eq(1)
+        with m.If(o.valid & o.ready):
+            m.d.sync += [o.valid.eq(0), busy.eq(0)]
+
+        m.submodules.base = base = BaseRtt(self._config)
+        m.d.comb += [
+            base.stb.eq(accept),
+            base.qp.eq(Mux(clear, self.clear.payload, i.payload.qp)),
+            base.rtt.eq(i.payload.rtt),
+            base.t.eq(i.payload.t),
+            base.window.eq(self.base_window),
+            base.clear.eq(clear),
+            o.payload.base.eq(base.base),
+        ]
+
+        # The state's read. A block RAM's output is too late to be used in the same cycle.
+        m.submodules.states = states = Memory(
+            shape=_STATE,
+            depth=self._config.qps,
+            init=[],
+            attrs={"ram_style": "distributed" if small else "block"},
+        )
+        write, read = states.write_port(), states.read_port()
+        m.d.comb += read.addr.eq(i.payload.qp)
+        old, sampled = Signal(_STATE), Signal(Fmt.RTT.width)
+        read_at = 0 if small else 1
+        if small:
+            m.d.comb += [old.eq(read.data), sampled.eq(i.payload.rtt)]
+        else:
+            m.d.sync += [old.eq(read.data), sampled.eq(i.payload.rtt)]
+
+        srtt = self._smooth(m, old, sampled, step[read_at + 1])
+        m.d.comb += [
+            o.payload.srtt.eq(srtt),
+            write.en.eq(step[read_at + 2] | clear),
+            write.addr.eq(Mux(clear, self.clear.payload, o.payload.qp)),
+            write.data.eq(Mux(clear, 0, Cat(Const(1, 1), srtt))),
+        ]
+        self._deviation(m, srtt)
+        return m
+
+    def _smooth(self, m: Module, old: data.View, sampled: Signal, stb: Value) -> Signal:
+        """S_t of (2), 3 cycles after `sampled`, 2 after `old`, 1 after `stb`; then it holds."""
+        dsp = self._config.dsp
+        weight = Signal(_SIGMA_BITS + 1)
+        m.d.sync += weight.eq((1 << _SIGMA_BITS) - self.sigma)
+        m.submodules.new = new = SplitMultiplier(Fmt.RTT.width, unsigned(_SIGMA_BITS), dsp=dsp)
+        m.submodules.old = kept = SplitMultiplier(
+            Fmt.SRTT.width, unsigned(_SIGMA_BITS + 1), dsp=dsp
+        )
+        m.d.comb += [
+            new.a.eq(sampled),
+            new.b.eq(self.sigma),
+            kept.a.eq(old.srtt),
+            kept.b.eq(weight),
+        ]
+
+        # sigma * R and the rounding half; the first sample counts in full.
+        half = Const(1 << (_SIGMA_BITS - 1 - _FRAC), HALF_BITS)
+        fresh = Signal(Fmt.RTT.width + _SIGMA_BITS)
+        m.d.sync += fresh.eq(
+            Mux(
+                old.valid,
+                new.low + Cat(half, new.high),
+                Cat(half[:_SIGMA_BITS], self.o.payload.rtt),
+            )
+        )
+        srtt = Signal(Fmt.SRTT.width)
+        total = kept.low + Cat(Const(0, HALF_BITS), kept.high) + (fresh << _FRAC)
+        with m.If(stb):
+            m.d.sync += srtt.eq(total >> _SIGMA_BITS)
+        return srtt
+
+    def _deviation(self, m: Module, srtt: Signal) -> None:
+        """K_t of (3), 7 cycles after `srtt`; both hold until the next sample."""
+        dsp = self._config.dsp
+        m.submodules.reciprocal = reciprocal = Reciprocal(dsp=dsp)
+        m.submodules.aligner = aligner = Aligner()
+        m.submodules.scale = scale = SplitMultiplier(
+            signed(18 + HALF_BITS), unsigned(RECIPROCAL_BITS), dsp=dsp
+        )
+        gap = Signal(signed(Fmt.SRTT.width + 1))
+        bound, beyond = Signal(Fmt.SRTT.width + Fmt.X.int_bits), Signal()
+        m.d.sync += [
+            scale.a.eq(aligner.o),
+            gap.eq((self.o.payload.rtt << _FRAC) - srtt),
+            bound.eq((srtt << Fmt.X.int_bits) - (srtt >> Fmt.X.frac_bits)),
+            beyond.eq((gap > 0) & (gap >= bound)),
+        ]
+        m.d.comb += [
+            reciprocal.v.eq(srtt),
+            aligner.d.eq(gap),
+            aligner.n.eq(reciprocal.n),
+            scale.b.eq(reciprocal.y),
+        ]
+        m.d.sync += self.o.payload.k.eq(
+            Mux(beyond, Fmt.X.max, quotient(scale.high, scale.low)[: Fmt.X.width])
+        )

@@ -1,0 +1,311 @@
+"""PIDNN's control law with constant gains, thesis (14)-(20), and the window limit WIN.
+
+Arithmetic and state are those of `precog_models.rate.pid`, `rate.window` and `rate.unit`. Three
+multipliers do ten products: a wide one (two blocks) and one for the gains, whose operands are
+registers that each step loads.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.csr.layouts import DECISION, PARAMETERS
+from precog_hw.dsp import Multiplier
+from precog_hw.measure.reciprocal import Aligner, quotient
+from precog_hw.measure.split import HALF_BITS, SplitMultiplier
+from precog_hw.rate.layouts import ADVICE, job_layout
+from precog_models.contract import (
+    INVERSE_FRAC_BITS,
+    MEAN_GUARD_BITS,
+    MEAN_SAMPLES,
+    Algorithm,
+    Flag,
+    Fmt,
+    inverse_table,
+)
+
+__all__ = ["Pid"]
+
+_FRAC = Fmt.SRTT.frac_bits
+_ERR_BITS = Fmt.ERR.width
+_MEAN_BITS = _ERR_BITS + MEAN_GUARD_BITS
+_DELTA_FRAC = Fmt.DELTA.frac_bits
+_DELTA_DROP = Fmt.GAIN.frac_bits + Fmt.ERR.frac_bits - _DELTA_FRAC
+_RATE_BITS = Fmt.RATE.width
+_STATE = data.StructLayout(
+    {
+        "count": range(MEAN_SAMPLES + 1),  # samples seen, up to 256
+        "mean": signed(_MEAN_BITS),  # of e(t)
+        "error": signed(_ERR_BITS),  # e(t - 1)
+        "rate": _RATE_BITS,
+    }
+)
+
+
+class Pid(wiring.Component):
+    """One job at a time, from the prediction (or without one) to a decision.
+
+    ::
+
+        advice ─► in ─► align ─► [y] ─► e ─► [Kp e] [Kd de] ─► mean ─► [Ki] ─► sum ─► clamp
+                                       └► e - mean ─► [1/n] ─┘                         │
+                 window, 15..19 ◄─ rate ◄─ clamp ◄─ rate + ◄─ [rate delta] ◄───────────┘
+
+    Latency: 14 cycles from the advice's transfer to the decision's offer, 19 with a window. A job
+    is ready for its advice 3 cycles after its transfer; one without advice starts by itself then.
+    Throughput: one job every 19 cycles, 24 with a window. Cost: 3 multipliers, 1 block RAM of
+    inverses, qps x 85 bits of memory.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    i : In(stream.Signature(job_layout(config)))
+    i_advice : In(stream.Signature(ADVICE))
+        One for each job with `sample.advised`, in order.
+    o : Out(stream.Signature(DECISION))
+    parameters : In(PARAMETERS)
+    clear : In(1)
+        Forget all about queue pair `clear_qp`; only while `idle`.
+    clear_qp : In(qp_bits)
+    idle : Out(1)
+        No job is being worked on; none is accepted together with `clear`.
+    """
+
+    i: stream.Interface
+    i_advice: stream.Interface
+    o: stream.Interface
+    parameters: data.View
+    clear: Signal
+    clear_qp: Signal
+    idle: Signal
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(job_layout(config))),
+                "i_advice": In(stream.Signature(ADVICE)),
+                "o": Out(stream.Signature(DECISION)),
+                "parameters": In(PARAMETERS),
+                "clear": In(1),
+                "clear_qp": In(config.qp_bits),
+                "idle": Out(1, init=1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        job = Signal(job_layout(self._config))
+        old, new = Signal(_STATE), Signal(_STATE)
+        flags = {flag: Signal(name=flag.name.lower()) for flag in Flag}
+        go = Signal()
+        step = Signal(18)  # bit n - 1: cycle n
+
+        self._sequence(m, job, old, new, go, step)
+        value = self._input(m, job, go, flags)
+        self._law(m, job, old, new, step, value, flags)
+        m.d.comb += [
+            flags[Flag.TARGET_MOVED].eq(job.moved),
+            self.o.payload.qp.eq(job.sample.qp),
+            self.o.payload.target.eq(job.target),
+            self.o.payload.base.eq(job.sample.base),
+            self.o.payload.srtt.eq(job.sample.srtt),
+            self.o.payload.rate.eq(new.rate),
+            self.o.payload.flags.eq(Cat(flags[flag] for flag in Flag)),
+        ]
+        return m
+
+    def _sequence(
+        self,
+        m: Module,
+        job: data.View,
+        old: data.View,
+        new: data.View,
+        go: Signal,
+        step: Signal,
+    ) -> None:
+        """Take a job, read its state, wait for its advice, run the steps, offer the decision."""
+        m.submodules.states = states = Memory(shape=_STATE, depth=self._config.qps, init=[])
+        write, read = states.write_port(), states.read_port()
+        load = Signal(2)
+        ready = Signal()
+        accept = Signal()
+        m.d.comb += [
+            self.i.ready.eq(self.idle & ~self.clear),
+            accept.eq(self.i.valid & self.i.ready),
+            read.addr.eq(self.i.payload.sample.qp),
+            self.i_advice.ready.eq(ready & job.sample.advised),
+            go.eq(ready & (self.i_advice.valid | ~job.sample.advised)),
+            write.en.eq(step[14 - 1] | self.clear),
+            write.addr.eq(Mux(self.clear, self.clear_qp, job.sample.qp)),
+            write.data.eq(Mux(self.clear, 0, new.as_value())),
+        ]
+        m.d.sync += [load.eq(Cat(accept, load)), step.eq(Cat(go, step))]
+        with m.If(accept):
+            m.d.sync += [job.eq(self.i.payload), self.idle.eq(0)]
+        with m.If(load[0]):
+            m.d.sync += old.eq(read.data)
+        with m.If(load[1]):
+            m.d.sync += ready.eq(1)
+        with m.If(go):
+            m.d.sync += ready.eq(0)
+        with m.If(Mux(job.config.win, step[18 - 1], step[13 - 1])):
+            m.d.sync += self.o.valid.eq(1)
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += [self.o.valid.eq(0), self.idle.eq(1)]
+
+    def _input(self, m: Module, job: data.View, go: Signal, flags: dict[Flag, Signal]) -> Signal:
+        """Cycle 0: what the law controls, in SRTT's format."""
+        advice = self.i_advice.payload
+        fine = job.sample.rtt << _FRAC
+        value = Signal(Fmt.SRTT.width)
+        predicted = Signal()
+        wants = job.config.algorithm == Algorithm.PREDPID
+        below, above = advice.rtt_pred < job.low, advice.rtt_pred > job.high
+        m.d.comb += predicted.eq(wants & job.sample.advised & advice.valid)
+        with m.If(go):
+            m.d.sync += [
+                value.eq(fine),
+                flags[Flag.PREDICTED].eq(predicted),
+                flags[Flag.NO_MODEL].eq(wants & ~predicted),
+                flags[Flag.ADVICE_CLAMPED].eq(predicted & (below | above)),
+                self.o.payload.rtt_pred.eq(
+                    Mux(job.sample.advised & advice.valid, advice.rtt_pred, 0)
+                ),
+            ]
+            with m.If(predicted):
+                m.d.sync += value.eq(Mux(below, job.low, Mux(above, job.high, advice.rtt_pred)))
+        return value
+
+    def _law(
+        self,
+        m: Module,
+        job: data.View,
+        old: data.View,
+        new: data.View,
+        step: Signal,
+        value: Signal,
+        flags: dict[Flag, Signal],
+    ) -> None:
+        """Cycles 1 to 18."""
+        par, config = self.parameters, job.config
+        fixed = config.algorithm == Algorithm.FIXED
+        dsp = self._config.dsp
+
+        # The wide multiplier: loaded at the end of cycles 2, 5, 10, 14 and 15.
+        m.submodules.wide = wide = SplitMultiplier(signed(35), signed(18), dsp=dsp)
+        a, b = Signal(signed(35)), Signal(signed(18))
+        product = Signal(signed(53))
+        m.d.comb += [
+            wide.a.eq(a),
+            wide.b.eq(b),
+            product.eq(wide.low + (wide.high << HALF_BITS)),
+        ]
+        # The gains' multiplier: loaded at the end of cycles 4, 5 and 7.
+        m.submodules.gain = gain = Multiplier(_ERR_BITS, Fmt.GAIN.width, dsp=dsp)
+        term, factor = Signal(signed(_ERR_BITS)), Signal(signed(Fmt.GAIN.width))
+        m.d.comb += [gain.a.eq(term), gain.b.eq(factor)]
+
+        # Settled before the advice comes: the rate to act on, the number of samples, 1 / n.
+        rate = Signal(_RATE_BITS)
+        m.submodules.inverses = inverses = Memory(
+            shape=INVERSE_FRAC_BITS + 1, depth=MEAN_SAMPLES, init=inverse_table()
+        )
+        inverse_read = inverses.read_port()
+        inverse = Signal(INVERSE_FRAC_BITS + 1)
+        full = old.count == MEAN_SAMPLES
+        m.d.comb += inverse_read.addr.eq(Mux(full, MEAN_SAMPLES - 1, old.count))
+        m.d.sync += [
+            rate.eq(Mux(fixed | (old.count == 0), config.init_rate, old.rate)),
+            new.count.eq(Mux(full, MEAN_SAMPLES, old.count + 1)),
+            inverse.eq(inverse_read.data),
+        ]
+
+        m.submodules.aligner = aligner = Aligner()
+        m.d.comb += [aligner.d.eq(value), aligner.n.eq(job.n)]
+        beyond = Signal()
+        m.d.sync += beyond.eq(value >= job.most)
+        with m.If(step[2 - 1]):
+            m.d.sync += [a.eq(aligner.o), b.eq(job.y)]
+        error = Signal(signed(_ERR_BITS))
+        m.d.comb += error.eq(Mux(beyond, Fmt.ERR.max, quotient(wide.high, wide.low) - Fmt.ERR.one))
+        with m.If(step[4 - 1]):
+            m.d.sync += [new.error.eq(error), term.eq(error), factor.eq(par.kp)]
+
+        change = Signal(signed(_ERR_BITS + 1))
+        m.d.comb += change.eq(Mux(old.count == 0, 0, new.error - old.error))
+        with m.If(step[5 - 1]):
+            m.d.sync += [
+                term.eq(_saturated(change, _ERR_BITS)),
+                factor.eq(par.kd),
+                a.eq((new.error << MEAN_GUARD_BITS) - old.mean),
+                b.eq(inverse),
+            ]
+        total = Signal(signed(_ERR_BITS + Fmt.GAIN.width + 2))
+        with m.If(step[6 - 1]):
+            m.d.sync += total.eq(gain.p)
+        mean = Signal(signed(_MEAN_BITS))
+        m.d.comb += mean.eq(old.mean + _rounded(product, INVERSE_FRAC_BITS))
+        with m.If(step[7 - 1]):
+            m.d.sync += [
+                total.eq(total + gain.p),
+                new.mean.eq(mean),
+                term.eq(mean >> MEAN_GUARD_BITS),
+                factor.eq(par.ki),
+            ]
+        delta = Signal(signed(len(total) - _DELTA_DROP + 1))
+        with m.If(step[9 - 1]):
+            m.d.sync += delta.eq(_rounded(total + gain.p, _DELTA_DROP))
+
+        crossed = Signal()
+        m.d.sync += crossed.eq(par.dmin > par.dmax)
+        low, high = delta < par.dmin, crossed | (delta > par.dmax)
+        with m.If(step[10 - 1]):
+            m.d.sync += [
+                a.eq(rate),
+                b.eq(Mux(fixed, 0, Mux(high, par.dmax, Mux(low, par.dmin, delta)))),
+                flags[Flag.DELTA_CLAMPED].eq(~fixed & Mux(high, delta != par.dmax, low)),
+            ]
+        wanted = Signal(_RATE_BITS + 1)
+        with m.If(step[12 - 1]):
+            m.d.sync += wanted.eq(rate + _rounded(product, _DELTA_FRAC))
+        inverted = Signal()
+        m.d.sync += inverted.eq(config.min_rate > config.max_rate)
+        slow, fast = wanted < config.min_rate, inverted | (wanted > config.max_rate)
+        with m.If(step[13 - 1]):
+            m.d.sync += [
+                new.rate.eq(Mux(fast, config.max_rate, Mux(slow, config.min_rate, wanted))),
+                flags[Flag.RATE_CLAMPED].eq(Mux(fast, wanted != config.max_rate, slow)),
+                self.o.payload.window.eq(0),
+            ]
+
+        # WIN: rate times base RTT, the base in two pieces.
+        base = job.sample.base
+        part = Signal(_RATE_BITS + HALF_BITS)
+        with m.If(step[14 - 1]):
+            m.d.sync += [a.eq(new.rate), b.eq(base[:HALF_BITS])]
+        with m.If(step[15 - 1]):
+            m.d.sync += b.eq(base[HALF_BITS:])
+        with m.If(step[16 - 1]):
+            m.d.sync += part.eq(product)
+        bytes_ = Signal(Fmt.WINDOW.width)
+        with m.If(step[17 - 1]):
+            m.d.sync += bytes_.eq((part + (product << HALF_BITS)) >> Fmt.RATE.frac_bits)
+        with m.If(step[18 - 1] & config.win):
+            m.d.sync += self.o.payload.window.eq(Mux(bytes_ < par.mtu, par.mtu, bytes_))
+
+
+def _rounded(value: Value, drop: int) -> Value:
+    """`value` without its low `drop` bits, rounded to nearest, ties up."""
+    return (value + (1 << (drop - 1))) >> drop
+
+
+def _saturated(value: Value, bits: int) -> Value:
+    """Signed `value` of one bit more than `bits`, limited to a signed word of `bits` bits."""
+    over = value[-1] != value[-2]
+    return Mux(over, Cat((~value[-1]).replicate(bits - 1), value[-1]), value[:bits]).as_signed()

@@ -1,0 +1,221 @@
+"""The RTT target of a queue pair, its adjuster RTTch (thesis 3.5.4), and what follows from them.
+
+All that does not depend on the prediction happens here, while the predictor works: the target, its
+reciprocal, and the range that a prediction is clamped to. Rules and state are those of
+`precog_models.rate.target_adjuster`.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.csr.layouts import PARAMETERS, QP_CONFIG_LAYOUT
+from precog_hw.dsp import Multiplier
+from precog_hw.measure.reciprocal import Reciprocal
+from precog_hw.measure.split import HALF_BITS
+from precog_hw.rate.layouts import job_layout, rate_sample_layout
+from precog_models.contract import Fmt
+
+__all__ = ["TargetAdjuster"]
+
+_FRAC = Fmt.SRTT.frac_bits
+_BITS = Fmt.SRTT.width
+_MAX = Fmt.SRTT.max
+_MEAN_SHIFT = 3
+_COUNT_MAX = 255
+_LIMIT_DROP = 16 - _FRAC
+_STATE = data.StructLayout(
+    {
+        "offset": signed(_BITS + 1),  # target minus nominal target
+        "mean": signed(_BITS + 1),  # decaying mean of RTT - target
+        "count": signed(9),  # samples on one side, its sign
+    }
+)
+
+
+class TargetAdjuster(wiring.Component):
+    """One sample at a time, from the measured RTT to a job for the law.
+
+    ::
+
+        cycle 2      3        4, 5, 6      7     8       9       10    11, 12   13
+        state ─► nominal ─► + offset, ─► RTT - ─► gap ─► mean ─► + ─► clamp ─► offset, write
+        config   bounds     clamp: target target  count   fired
+                                   └─► [1 / target] ──────────────────► y
+        rtt ─► [RTT * limit] ─► low, high
+
+    Latency: 11 cycles from the sample's transfer to the job's offer.
+    Throughput: one sample every 15 cycles. Cost: 2 multipliers, qps x 75 bits of memory.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    i : In(stream.Signature(rate_sample_layout(config)))
+    o : Out(stream.Signature(job_layout(config)))
+    parameters : In(PARAMETERS)
+    config_addr : Out(qp_bits)
+    config_data : In(QP_CONFIG_LAYOUT)
+        Configuration of `config_addr`, one cycle later.
+    clear : In(1)
+        Forget all about queue pair `clear_qp`; only while `idle`.
+    clear_qp : In(qp_bits)
+    idle : Out(1)
+        No sample is being worked on; none is accepted together with `clear`.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    parameters: data.View
+    config_addr: Signal
+    config_data: data.View
+    clear: Signal
+    clear_qp: Signal
+    idle: Signal
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(rate_sample_layout(config))),
+                "o": Out(stream.Signature(job_layout(config))),
+                "parameters": In(PARAMETERS),
+                "config_addr": Out(config.qp_bits),
+                "config_data": In(QP_CONFIG_LAYOUT),
+                "clear": In(1),
+                "clear_qp": In(config.qp_bits),
+                "idle": Out(1, init=1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        job, sample = self.o.payload, self.o.payload.sample
+        accept = Signal()
+        step = Signal(14)  # bit n - 1: cycle n
+        writing = Signal()
+        m.d.comb += [
+            self.i.ready.eq(self.idle & ~self.clear),
+            accept.eq(self.i.valid & self.i.ready),
+        ]
+        m.d.sync += step.eq(Cat(accept, step))
+        with m.If(accept):
+            m.d.sync += [sample.eq(self.i.payload), self.idle.eq(0), writing.eq(1)]
+        with m.If(step[10 - 1]):
+            m.d.sync += self.o.valid.eq(1)
+        with m.Elif(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+        with m.If(step[13 - 1]):
+            m.d.sync += writing.eq(0)
+        with m.If(~writing & (~self.o.valid | self.o.ready)):
+            m.d.sync += self.idle.eq(~accept)
+
+        m.submodules.states = states = Memory(shape=_STATE, depth=self._config.qps, init=[])
+        write, read = states.write_port(), states.read_port()
+        old, new = Signal(_STATE), Signal(_STATE)
+        m.d.comb += [
+            read.addr.eq(self.i.payload.qp),
+            self.config_addr.eq(self.i.payload.qp),
+            write.en.eq(step[13 - 1] | self.clear),
+            write.addr.eq(Mux(self.clear, self.clear_qp, sample.qp)),
+            write.data.eq(Mux(self.clear, 0, new.as_value())),
+        ]
+        with m.If(step[1 - 1]):
+            m.d.sync += [old.eq(read.data), job.config.eq(self.config_data)]
+
+        self._target(m, step, old, new)
+        self._advice_range(m, step)
+        m.submodules.reciprocal = reciprocal = Reciprocal(dsp=self._config.dsp)
+        m.d.comb += [
+            reciprocal.v.eq(job.target),
+            job.n.eq(reciprocal.n),
+            job.y.eq(reciprocal.y),
+        ]
+        m.d.sync += job.most.eq(33 * job.target - (job.target >> (Fmt.ERR.frac_bits - 2)))
+        return m
+
+    def _target(self, m: Module, step: Value, old: data.View, new: data.View) -> None:
+        """Cycles 3 to 13. Registers without an enable hold what their sources hold."""
+        job, par, config = self.o.payload, self.parameters, self.o.payload.config
+        fine, base = job.sample.rtt << _FRAC, job.sample.base << _FRAC
+
+        nominal, low, high = Signal(_BITS), Signal(_BITS), Signal(_BITS)  # cycle 3
+        m.d.sync += [
+            nominal.eq(Mux(config.target_mode, _limited(base + par.queue_budget), config.target)),
+            low.eq(_limited(base + par.rttch_margin)),
+            high.eq(_limited(base + (base << 1))),
+        ]
+        wanted, raised = Signal(signed(_BITS + 3)), Signal(_BITS + 2)  # cycles 4, 5
+        m.d.sync += [
+            wanted.eq(nominal + old.offset),
+            raised.eq(Mux(wanted < low, low, wanted)),
+        ]
+        with m.If(step[5 - 1]):  # cycle 6
+            m.d.sync += job.target.eq(Mux(config.rttch, Mux(raised > high, high, raised), nominal))
+
+        gap = Signal(signed(_BITS + 1))  # cycle 7
+        m.d.sync += gap.eq(fine - job.target)
+
+        above = gap > 0
+        crossed = Mux(above, old.count < 0, old.count > 0)
+        apart, count = Signal(signed(_BITS + 2)), Signal(signed(9))  # cycle 8
+        m.d.sync += [
+            apart.eq(gap - old.mean),
+            count.eq(
+                Mux(
+                    crossed,
+                    0,
+                    Mux(
+                        above,
+                        Mux(old.count == _COUNT_MAX, _COUNT_MAX, old.count + 1),
+                        Mux(old.count == -_COUNT_MAX, -_COUNT_MAX, old.count - 1),
+                    ),
+                )
+            ),
+        ]
+        mean, fired = Signal(signed(_BITS + 1)), Signal()  # cycle 9
+        m.d.sync += [
+            mean.eq(old.mean + ((apart + (1 << (_MEAN_SHIFT - 1))) >> _MEAN_SHIFT)),
+            fired.eq(config.rttch & (Mux(count < 0, -count, count) > par.rttch_threshold)),
+        ]
+        m.d.comb += job.moved.eq(fired)
+
+        # Cycles 10, 11, 12.
+        aim, lifted, kept = Signal(signed(_BITS + 3)), Signal(_BITS + 2), Signal(_BITS)
+        m.d.sync += [
+            aim.eq(job.target + mean),
+            lifted.eq(Mux(aim < low, low, aim)),
+            kept.eq(Mux(lifted > high, high, lifted)),
+        ]
+        m.d.sync += [  # cycle 13
+            new.offset.eq(Mux(config.rttch, Mux(fired, kept - nominal, old.offset), 0)),
+            new.mean.eq(Mux(config.rttch, mean, 0)),
+            new.count.eq(Mux(config.rttch & ~fired, count, 0)),
+        ]
+
+    def _advice_range(self, m: Module, step: Value) -> None:
+        """RTT * (1 +- limit), through one multiplier twice."""
+        job, par = self.o.payload, self.parameters
+        rtt = job.sample.rtt
+        m.submodules.reach = reach = Multiplier(HALF_BITS + 1, 17, dsp=self._config.dsp)
+        part = Signal(HALF_BITS)  # cycle 2: the low part, cycle 3 on: the high part
+        low_product = Signal.like(reach.p)
+        m.d.sync += part.eq(Mux(step[1 - 1], rtt[:HALF_BITS], rtt[HALF_BITS:]))
+        m.d.comb += [reach.a.eq(part), reach.b.eq(par.advice_limit)]
+        with m.If(step[3 - 1]):
+            m.d.sync += low_product.eq(reach.p)
+        distance = Signal(_BITS)
+        m.d.sync += [
+            distance.eq((low_product + (reach.p << HALF_BITS)) >> _LIMIT_DROP),
+            job.low.eq(Mux(par.advice_clamp, (rtt << _FRAC) - distance, 0)),
+            job.high.eq(Mux(par.advice_clamp, _limited((rtt << _FRAC) + distance), _MAX)),
+        ]
+
+
+def _limited(value: Value) -> Value:
+    """Unsigned `value` limited to SRTT's format."""
+    return Mux(value[_BITS:].any(), _MAX, value[:_BITS])

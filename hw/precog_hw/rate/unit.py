@@ -1,0 +1,101 @@
+"""The rate unit: configuration memory, target adjuster, law. Thesis (14)-(20), RTTch, WIN.
+
+The golden model is `precog_models.rate.unit`.
+"""
+
+from amaranth.hdl import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
+from precog_hw.csr.qp_window import config_layout
+from precog_hw.rate.layouts import ADVICE, rate_sample_layout
+from precog_hw.rate.pid import Pid
+from precog_hw.rate.target_adjuster import TargetAdjuster
+
+__all__ = ["RateUnit"]
+
+
+class RateUnit(wiring.Component):
+    """From samples, and advice for some of them, to decisions, in order.
+
+    ::
+
+        i ─► target adjuster ─► pid ─► o
+        command ─► [configuration] ┘▲
+        i_advice ───────────────────┘
+
+    Latency: 14 cycles from the advice to the decision (19 with a window), if the sample came 14
+    cycles before the advice; 28 (33) from a sample without advice.
+    Throughput: one decision every 19 (24) cycles. Cost: 5 multipliers and qps x 336 bits of memory.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    i : In(stream.Signature(rate_sample_layout(config)))
+    i_advice : In(stream.Signature(ADVICE))
+        One for each sample with `advised`, in order.
+    o : Out(stream.Signature(DECISION))
+    command : In(stream.Signature(config_layout(config)))
+        Configure (`apply`) and reset (`clear`) a queue pair. Taken while nothing is in flight, and
+        before a sample that waits at `i`.
+    parameters : In(PARAMETERS)
+        To be held while a sample is in flight.
+    """
+
+    i: stream.Interface
+    i_advice: stream.Interface
+    o: stream.Interface
+    command: stream.Interface
+    parameters: data.View
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(rate_sample_layout(config))),
+                "i_advice": In(stream.Signature(ADVICE)),
+                "o": Out(stream.Signature(DECISION)),
+                "command": In(stream.Signature(config_layout(config))),
+                "parameters": In(PARAMETERS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.configs = configs = Memory(
+            shape=QP_CONFIG_LAYOUT, depth=self._config.qps, init=[]
+        )
+        write, read = configs.write_port(), configs.read_port()
+        m.submodules.adjuster = adjuster = TargetAdjuster(self._config)
+        m.submodules.pid = pid = Pid(self._config)
+
+        wiring.connect(m, adjuster.o, pid.i)
+        wiring.connect(m, wiring.flipped(self.i_advice), pid.i_advice)
+        wiring.connect(m, pid.o, wiring.flipped(self.o))
+
+        command = self.command.payload
+        idle, take = adjuster.idle & pid.idle, self.command.valid & self.command.ready
+        m.d.comb += [
+            self.command.ready.eq(idle),
+            adjuster.i.payload.eq(self.i.payload),
+            adjuster.i.valid.eq(self.i.valid & ~self.command.valid),
+            self.i.ready.eq(adjuster.i.ready & ~self.command.valid),
+            write.en.eq(take & command.apply),
+            write.addr.eq(command.qp),
+            write.data.eq(command.config),
+            read.addr.eq(adjuster.config_addr),
+            adjuster.config_data.eq(read.data),
+        ]
+        for unit in (adjuster, pid):
+            m.d.comb += [
+                unit.parameters.eq(self.parameters),
+                unit.clear.eq(take & command.clear),
+                unit.clear_qp.eq(command.qp),
+            ]
+        return m

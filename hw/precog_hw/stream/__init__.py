@@ -1,0 +1,1 @@
+"""Stream plumbing: a register slice and a small queue."""

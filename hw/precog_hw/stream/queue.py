@@ -1,0 +1,93 @@
+"""A small FIFO of any shape with a registered output."""
+
+from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Queue"]
+
+
+class Queue(wiring.Component):
+    """First in, first out. An empty queue passes a payload straight into its output register.
+
+    ::
+
+        i ─┬─────────────────► [register] ─► o
+           └─► [depth rows] ─►
+
+    Latency: 1 cycle when empty. Throughput: one payload per cycle. Cost: `depth` rows of LUT RAM
+    and one payload of flip-flops.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of the payload.
+    depth : int
+        Rows behind the output register (power of two): `depth` + 1 payloads fit.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape))
+    level : Out(range(depth + 2))
+        Payloads inside.
+
+    Raises
+    ------
+    ValueError
+        `depth` is not a power of two.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, shape: ShapeLike, depth: int) -> None:
+        if depth < 1 or depth & (depth - 1):
+            raise ValueError(f"depth must be a power of two, not {depth!r}")
+        self._shape = shape
+        self._depth = depth
+        super().__init__(
+            {
+                "i": In(stream.Signature(shape)),
+                "o": Out(stream.Signature(shape)),
+                "level": Out(range(depth + 2)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.rows = rows = Memory(
+            shape=self._shape, depth=self._depth, init=[], attrs={"ram_style": "distributed"}
+        )
+        write = rows.write_port()
+        read = rows.read_port(domain="comb")
+        waiting = Signal(range(self._depth + 1))  # rows in use
+        full = Signal()
+        put, take, load = Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(~full),
+            load.eq(self.o.ready | ~self.o.valid),
+            take.eq(load & (waiting != 0)),
+            put.eq(self.i.valid & ~full & ~(load & (waiting == 0))),
+            write.data.eq(self.i.payload),
+            write.en.eq(put),
+            self.level.eq(waiting + self.o.valid),
+        ]
+        with m.If(put):
+            m.d.sync += write.addr.eq(write.addr + 1)
+        with m.If(take):
+            m.d.sync += read.addr.eq(read.addr + 1)
+        with m.If(put & ~take):
+            m.d.sync += [waiting.eq(waiting + 1), full.eq(waiting == self._depth - 1)]
+        with m.Elif(take & ~put):
+            m.d.sync += [waiting.eq(waiting - 1), full.eq(0)]
+        with m.If(load):
+            with m.If(waiting != 0):
+                m.d.sync += [self.o.payload.eq(read.data), self.o.valid.eq(1)]
+            with m.Else():
+                m.d.sync += [
+                    self.o.payload.eq(self.i.payload),
+                    self.o.valid.eq(self.i.valid & ~full),
+                ]
+        return m
