@@ -26,6 +26,8 @@ from precog_sim.report.wording import (
     lower_first,
     moment,
     number,
+    ranges,
+    seeds_of,
     signed,
 )
 
@@ -103,7 +105,12 @@ def compose(result: DemoResult, series: Series, pictures: dict[str, Picture]) ->
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=number, duration=duration, signed=signed, lower_first=lower_first, moment=moment
+        number=number,
+        duration=duration,
+        signed=signed,
+        lower_first=lower_first,
+        moment=moment,
+        ranges=ranges,
     )
     page = environment.get_template(TEMPLATE_FILE).render(_context(result, series, pictures))
     return re.sub(r"(?<=\d) (?=(?:µs|ms|ns|Gb/s|MHz|MB|KB|%)(?!\w))", "\u00a0", page)
@@ -155,6 +162,7 @@ def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -
         "hardware": chosen_hardware(result),
         "better": better_laws(result),
         "change": change,
+        "seeds_of": seeds_of,
         "pid_row": find_row(result.tables.figure19, "pid"),
         "predpid_row": find_row(result.tables.figure19, "predpid"),
         "card": _flat(result.model_card),

@@ -1,7 +1,9 @@
 """Figures as words: how the page prints numbers and what it says about them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
 from precog_sim.report.data import Cell, DemoResult, Hardware, Row
 from precog_sim.report.thesis import ALGORITHMS, METRICS
@@ -17,7 +19,9 @@ __all__ = [
     "lower_first",
     "moment",
     "number",
+    "ranges",
     "ratio",
+    "seeds_of",
     "signed",
 ]
 
@@ -64,9 +68,19 @@ def moment(iso: str) -> str:
 def duration(seconds: float) -> str:
     """``4 min 42 s``, ``19 s``, ``0.4 s``."""
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f}\u00a0s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes}\u00a0min {rest}\u00a0s" if minutes else f"{rest}\u00a0s"
+
+
+def ranges(values: Sequence[int]) -> str:
+    """``1–20, 42``: whole numbers in order, runs of three and more drawn together."""
+    parts: list[str] = []
+    ordered = sorted(set(values))
+    for _, group in groupby(enumerate(ordered), key=lambda item: item[1] - item[0]):
+        run = [value for _, value in group]
+        parts += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
+    return ", ".join(parts)
 
 
 def change(new: float, old: float) -> str:
@@ -88,6 +102,15 @@ def find_row(rows: tuple[Row, ...], algorithm: str, start_gbps: float | None = N
     """The first row of `algorithm`, preferring those that start at `start_gbps`."""
     mine = [row for row in rows if row.algorithm == algorithm]
     return min(mine, key=lambda row: row.start_gbps != start_gbps, default=None)
+
+
+def seeds_of(rows: Sequence[Row]) -> str:
+    """``20 seeds``: how many runs stand behind the cells of `rows`."""
+    counts = {cell.n for row in rows for cell in row.cells.values()}
+    if not counts:
+        return "no seeds"
+    low, high = min(counts), max(counts)
+    return f"{low}–{high} seeds" if low != high else f"{low} seed{'s' if low != 1 else ''}"
 
 
 def chosen_hardware(result: DemoResult) -> Hardware | None:
@@ -129,7 +152,7 @@ def headlines(result: DemoResult) -> list[Headline]:
             "Error of the predicted RTT",
             number(result.mape.integer, 2),
             "%",
-            f"in the hardware's integers; {number(result.mape.ar3, 2)} % for the best linear "
+            f"in the hardware's integers; {number(result.mape.ar3, 2)} % for a fitted linear "
             f"predictor, {number(result.mape.persistence, 2)} % for guessing no change",
             good=result.mape.integer < min(result.mape.ar3, result.mape.persistence),
         )
@@ -164,8 +187,7 @@ def _tail(result: DemoResult) -> list[Headline]:
         other = find_row(result.tables.table6, name, ours.start_gbps)
         if other is not None and metric in other.cells:
             parts.append(ratio(mine, other.cells[metric].mean, ALGORITHMS[name]))
-    n = ours.cells[metric].n
-    detail = ", ".join(parts) + f"; mean of {n} seed{'s' if n != 1 else ''}"
+    detail = ", ".join(parts) + f"; mean of {seeds_of([ours])}"
     return [
         Headline("99 % RTT, LSTM + PID", number(mine, METRICS[metric].digits), "µs", detail, good)
     ]
