@@ -498,6 +498,8 @@ class Qp:
                 key = register.name.lower() if register in QP_STATUS else field.name
                 words[key] = values[field.name]
                 real[key] = to_real(field, values[field.name], device.tick_ps)
+        # A prediction of 0 is possible; one that the law did not use has no flag.
+        predicted = words["last_rtt_pred"] or words["last_flags"] >> Flag.PREDICTED & 1
         return QpStatus(
             qp=self.number,
             enable=bool(words["enable"]),
@@ -512,7 +514,7 @@ class Qp:
             samples=words["last_samples"],
             rate_gbps=real["last_rate"],
             window_bytes=words["last_window"] or None,
-            rtt_pred_us=real["last_rtt_pred"] if words["last_rtt_pred"] else None,
+            rtt_pred_us=real["last_rtt_pred"] if predicted else None,
             target_us=real["last_target"],
             base_us=real["last_base"],
             srtt_us=real["last_srtt"],

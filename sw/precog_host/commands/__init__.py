@@ -1,0 +1,1 @@
+"""Commands of the host package, one file per noun."""

@@ -1,0 +1,80 @@
+"""``precog cc``: congestion control of a device: algorithms, parameters, counters."""
+
+from typing import Annotated
+
+import typer
+
+from precog_host.output import DeviceOption, JsonOption, emit, table
+
+app = typer.Typer(help="Congestion control.", no_args_is_help=True, rich_markup_mode=None)
+
+_PresetOption = Annotated[str | None, typer.Option(help="Law preset: thesis or precog.")]
+
+
+@app.command()
+def algo(
+    name: Annotated[str | None, typer.Argument(help="fixed, pid or predpid.")] = None,
+    qp: Annotated[list[int] | None, typer.Option(help="QP slot; may be repeated.")] = None,
+    slot: Annotated[int | None, typer.Option(help="Model slot.")] = None,
+    preset: _PresetOption = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """List the rate laws and which queue pairs run them, or set the law of some."""
+    from precog_host.device import Device
+    from precog_models.contract import Algorithm
+
+    with Device.open(device) as opened:
+        if name is not None:
+            if not qp:
+                raise ValueError("option --qp must name at least one queue pair")
+            for number in qp:
+                opened.qp(number).configure(
+                    preset=preset, enable=True, algorithm=name, model_slot=slot
+                )
+        running: dict[str, list[int]] = {a.name.lower(): [] for a in Algorithm}
+        for number in range(opened.sizes.qps):
+            state = opened.qp(number).status()
+            if state.enable:
+                running[state.algorithm].append(number)
+    emit(running, lambda: table(("algorithm", "queue pairs"), list(running.items())), json_)
+
+
+@app.command()
+def param(
+    assignments: Annotated[
+        list[str] | None,
+        typer.Argument(help="name=value, in the units shown.", metavar="NAME=VALUE"),
+    ] = None,
+    preset: _PresetOption = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Show the parameters that all queue pairs share, after setting some."""
+    from precog_host.device import Device
+
+    values = dict(_assignment(text) for text in assignments or ())
+    with Device.open(device) as opened:
+        if preset is not None:
+            opened.apply_preset(preset)
+        opened.set_parameters(**values)
+        parameters = opened.parameters()
+    emit(parameters, lambda: table(("parameter", "value"), list(parameters.items())), json_)
+
+
+@app.command()
+def counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show the event counters."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        counters = opened.counters()
+    emit(counters, lambda: table(("counter", "events"), list(counters.items())), json_)
+
+
+def _assignment(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise ValueError(f"parameter must be <name>=<number>, not {text!r}") from None

@@ -1,0 +1,89 @@
+"""What commands print: JSON for machines, tables for people, errors on stderr, progress bars."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+__all__ = ["DeviceOption", "JsonOption", "emit", "progress_bar", "table"]
+
+_WIDE = 200  # columns of a file or a pipe
+
+#: ``-j`` of every command.
+JsonOption: TypeAlias = Annotated[
+    bool, typer.Option("-j", "--json", help="Print JSON instead of tables.")
+]
+#: ``-d`` of every command that talks to a device.
+DeviceOption: TypeAlias = Annotated[
+    str, typer.Option("-d", "--device", help="Device URI: emu:, sim:, ...", metavar="URI")
+]
+
+
+def emit(data: Any, show: Callable[[], None], as_json: bool) -> None:
+    """Print `data` as one line of sorted JSON, or call `show`."""
+    if as_json:
+        sys.stdout.write(json.dumps(data, sort_keys=True, default=_plain) + "\n")
+    else:
+        show()
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return value.tolist()
+    return str(value)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
+    """Print a table; numbers stand to the right, None is a dash."""
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for index, name in enumerate(columns):
+        numeric = any(_is_number(row[index]) for row in rows)
+        drawn.add_column(name, justify="right" if numeric else "left")
+    for row in rows:
+        drawn.add_row(*(_cell(value) for value in row))
+    console = Console()
+    if not console.is_terminal:
+        console.width = _WIDE
+    console.print(drawn)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple | list):
+        return " ".join(map(str, value)) or "–"
+    return str(value)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr; yields a function of (done, total)."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,210 @@
+"""The command line: JSON, tables, plug-ins, and errors without tracebacks."""
+
+import json
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+import typer
+
+from precog_host import cli
+from precog_host.transport import DeviceError
+
+from .support import random_image
+
+
+class Ran:
+    """What a run of the command line did."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status = status
+        self.out = out
+        self.err = err
+
+
+@pytest.fixture
+def run(  # type: ignore[no-untyped-def]
+    seed: int, capsys: pytest.CaptureFixture[str]
+):
+    capsys.readouterr()  # the seed's line is not the command's output
+
+    def go(*arguments: str) -> Ran:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(arguments)
+        captured = capsys.readouterr()
+        return Ran(int(caught.value.code or 0), captured.out, captured.err)
+
+    return go
+
+
+def test_every_command_has_json_and_help(run) -> None:  # type: ignore[no-untyped-def]
+    """Walk all commands of this installation, plug-ins included."""
+    root = typer.main.get_command(cli._application())
+
+    def walk(command, path):  # type: ignore[no-untyped-def]
+        children = getattr(command, "commands", {})
+        for name, child in children.items():
+            yield from walk(child, [*path, name])
+        if not children:
+            yield path, command
+
+    found = list(walk(root, []))
+    names = {" ".join(path) for path, _ in found}
+    assert {"model load", "model list", "model info", "model quantize", "qp show"} <= names
+    assert {"cc algo", "cc param", "cc counter", "dump", "registers"} <= names
+    for path, command in found:
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {"-j", "--json"} <= options, f"{' '.join(path)} must have -j"
+        assert command.help, f"{' '.join(path)} must have a help text"
+
+
+def test_json_of_device_commands(run) -> None:  # type: ignore[no-untyped-def]
+    assert json.loads(run("cc", "counter", "-j").out)["decisions"] == 0
+    parameters = json.loads(run("cc", "param", "--preset", "thesis", "ki=-0.5", "-j").out)
+    assert (parameters["ki"], parameters["advice_clamp"]) == (-0.5, 0)
+    algorithms = json.loads(run("cc", "algo", "pid", "--qp", "2", "--qp", "5", "-j").out)
+    assert algorithms == {"fixed": [], "pid": [2, 5], "predpid": []}
+    assert json.loads(run("qp", "show", "7", "-d", "emu:qps=8", "-j").out)[0]["qp"] == 7
+    rows = json.loads(run("dump", "-j").out)
+    magic = next(row for row in rows if row["name"] == "ID.MAGIC")
+    assert magic["fields"] == {"magic": 0x50524347}
+
+
+def test_tables(run) -> None:  # type: ignore[no-untyped-def]
+    assert "decisions" in run("cc", "counter").out
+    assert "no queue pair is enabled" in run("qp", "show").out
+    assert "samples" in run("qp", "show", "0").out
+    assert "predpid" in run("cc", "algo").out
+    assert "ID.MAGIC" in run("dump").out
+    assert "valid" in run("model", "list").out
+
+
+def test_models_from_file_to_device(run, tmp_path: Path, seed: int) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "m.safetensors"
+    image = random_image(seed, version=7)
+    image.save(path)
+    meta = json.loads(run("model", "info", str(path), "-j").out)
+    assert meta["payload_crc32"] == f"{image.crc32:#010x}"
+    assert "version 7" in run("model", "info", str(path)).out
+    loaded = json.loads(run("model", "load", str(path), "--slot", "3", "-j").out)
+    assert loaded == {
+        "set": 0,
+        "valid": True,
+        "version": 7,
+        "slots": [3],
+        "crc32": f"{image.crc32:#010x}",
+    }
+    assert "set 2, slot 1" in run("model", "load", str(path), "--slot", "1", "--set", "2").out
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"), [("md", "# Registers"), ("rdl", "addrmap"), ("c", "#if")]
+)
+def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) -> None:  # type: ignore[no-untyped-def]
+    assert word in run("registers", "-f", kind).out
+    path = tmp_path / "out"
+    said = json.loads(run("registers", "-f", kind, "-o", str(path), "-j").out)
+    assert said == {"path": str(path), "format": kind}
+    assert word in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "error: no such command 'nonsense'"),
+        (["model", "nonsense"], "error: no such command 'nonsense'"),
+        (["qp", "show", "--nonsense"], "error: no such option: --nonsense"),
+        (["qp", "show", "x"], "error: invalid value for"),
+        (["qp", "show", "64"], "error: QP must be in 0..63, not 64"),
+        (["model", "load"], "error: missing argument 'model'"),
+        (["model", "load", "/no/such/file"], "error: file /no/such/file: No such file"),
+        (["model", "quantize", "/no/such.pt", "-o", "x"], "does not exist"),
+        (["dump", "-d", "pigeon:"], "error: device transport must be one of emu:"),
+        (["dump", "-d", "emu"], "error: device URI must be <transport>:<argument>, not 'emu'"),
+        (["cc", "param", "kp"], "error: parameter must be <name>=<number>, not 'kp'"),
+        (["cc", "param", "kx=1"], "error: parameter must be one of sigma"),
+        (["cc", "param", "kp=9"], "error: kp must be in -4..3.99988, not 9.0"),
+        (["cc", "param", "--preset", "x"], "error: law preset must be one of thesis, precog"),
+        (["cc", "algo", "pid"], "error: option --qp must name at least one queue pair"),
+        (["cc", "algo", "cubic", "--qp", "1"], "error: algorithm must be one of fixed, pid"),
+        (["registers", "-f", "pdf"], "error: format must be one of rdl, c, md, not 'pdf'"),
+    ],
+)
+def test_bad_arguments_say_so_without_a_traceback(run, arguments, message) -> None:  # type: ignore[no-untyped-def]
+    ran = run(*arguments)
+    assert ran.status == 2
+    assert ran.out == ""
+    assert ran.err.count("\n") == 1
+    assert message in ran.err
+
+
+@pytest.mark.parametrize("length", [0, 40, 1000])
+def test_a_broken_file_says_so(run, tmp_path: Path, length: int, seed: int) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "broken.safetensors"
+    path.write_bytes(random_image(seed).to_bytes()[:length])
+    ran = run("model", "load", str(path))
+    assert ran.status == 2
+    assert "truncated or corrupted" in ran.err
+
+
+def test_groups_without_a_command_show_their_help(run) -> None:  # type: ignore[no-untyped-def]
+    assert run("model").status == 2
+    assert run("--help").status == 0
+
+
+def test_debug_shows_the_traceback() -> None:
+    with pytest.raises(DeviceError):
+        cli.main(["--debug", "dump", "-d", "x:"])
+
+
+def plug(monkeypatch: pytest.MonkeyPatch, points: dict[str, object]) -> None:
+    class Point(EntryPoint):
+        def load(self) -> object:
+            found = points[self.name]
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+    monkeypatch.setattr(
+        cli, "entry_points", lambda group: [Point(name, "x:y", group) for name in points]
+    )
+
+
+def test_plug_ins_join_their_groups(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    group = typer.Typer()
+    group.command("one")(lambda: typer.echo("group"))
+    group.command("two")(lambda: None)
+    plug(
+        monkeypatch,
+        {
+            "single": lambda: typer.echo("single"),
+            "model.extra": lambda: typer.echo("extra"),
+            "pid.tune": lambda: typer.echo("tune"),
+            "pid.other": lambda: None,
+            "sim": group,
+        },
+    )
+    assert run("single").out == "single\n"
+    assert run("model", "extra").out == "extra\n"
+    assert run("pid", "tune").out == "tune\n"
+    assert run("sim", "one").out == "group\n"
+    assert "load" in run("model", "--help").out
+
+
+def test_a_plug_in_that_cannot_be_imported_says_what_is_missing(  # type: ignore[no-untyped-def]
+    run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plug(monkeypatch, {"synth": ImportError("No module named 'amaranth'")})
+    ran = run("synth")
+    assert ran.status == 2
+    assert ran.err == "error: command synth is not available: No module named 'amaranth'\n"
+    assert run("cc", "counter", "-j").status == 0
+
+
+def test_failed_work_is_status_1(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def fail() -> None:
+        raise RuntimeError("simulation did not end")
+
+    plug(monkeypatch, {"work": fail})
+    ran = run("work")
+    assert (ran.status, ran.err) == (1, "error: simulation did not end\n")
