@@ -8,10 +8,9 @@ decision)`` of the same type as the Verilated RTL's, and `GoldenNic.handle` is i
 
 What a queue pair remembers
 ---------------------------
-The history is the last inputs that reached the LSTM. A sample without a live model (no slot named,
-the slot not enabled, or its set not valid) passes the LSTM by and is not part of the history; it
-still moves the smoothed RTT, the base RTT and the rate. A new model on a queue pair starts from the
-inputs that are there. A reset of the queue pair zeroes everything but its configuration.
+Every decided sample's feature enters the history, whether or not there is a live model (a slot that
+is named and enabled, and its set valid): a new model on a queue pair starts from the inputs that
+are there. A reset of the queue pair zeroes everything but its configuration.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 from numba import carray, cfunc, njit, types
 from numpy.typing import NDArray
 
-from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, HeadKind
+from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS
 from .measure.base_rtt import BASE_STATE, base_step
 from .measure.feature import FEATURE_STATE, feature_step
 from .predict.lstm import LstmWeights, forward, unpack
@@ -76,7 +75,7 @@ _Q_MODEL_SLOT = QP_CONFIG.index("model_slot")
 _SLOT_SET, _SLOT_ENABLE, _SLOT_SIZE = 0, 1, 2
 
 # One set: header, then the tensors of `LstmWeights`.
-_S_VALID, _S_STEPS, _S_OUTPUTS, _S_KIND, _S_VERSION = range(5)
+_S_VALID, _S_STEPS, _S_OUTPUTS, _S_VERSION = range(4)
 _GATES = 4 * HIDDEN
 _TENSORS = (
     ("wh", (_GATES, HIDDEN)),
@@ -98,18 +97,14 @@ _BL = _WL + MAX_OUTPUTS * HIDDEN
 _SH_L = _BL + MAX_OUTPUTS
 _SET_SIZE = _SH_L + MAX_OUTPUTS
 
-_KIND_RTT = int(HeadKind.RTT)
-
 
 def _block_size(qps: int, sets: int) -> int:
     return _QP_TABLE + qps * _QP_SIZE + sets * (_SLOT_SIZE + _SET_SIZE)
 
 
 @njit(cache=True)
-def _predict(block: Ints, history: Ints, model: Ints, k: int) -> int:
-    """Push feature `k` and run `model` over the history; output 0 in OUT's format."""
-    history[:-1] = history[1:]
-    history[-1] = k
+def _predict(block: Ints, history: Ints, model: Ints) -> int:
+    """Run `model` over the history; output 0 in OUT's format."""
     steps = model[_S_STEPS]
     x = block[_WINDOW:_OUT].reshape(MAX_STEPS, MAX_INPUTS)
     for step in range(steps):
@@ -162,6 +157,10 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     srtt = q[_Q_FEATURE + 1]
     base = base_step(q[_Q_BASE:_Q_RATE], rtt, t, block[_BASE_WINDOW])
 
+    history = q[_Q_HISTORY:_QP_SIZE]
+    history[:-1] = history[1:]
+    history[-1] = k
+
     predicted = False
     prediction = 0
     slot = q[_Q_MODEL_SLOT]
@@ -173,10 +172,8 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         at = slots + block[_SETS] * _SLOT_SIZE + number * _SET_SIZE
         model = block[at : at + _SET_SIZE]
         if enabled and model[_S_VALID]:
-            out = _predict(block, q[_Q_HISTORY:_QP_SIZE], model, k)
-            if model[_S_KIND] == _KIND_RTT:
-                predicted = True
-                prediction = rtt_pred(srtt, out)
+            predicted = True
+            prediction = rtt_pred(srtt, _predict(block, history, model))
 
     rate, window, target, flags = rate_step(
         q[_Q_RATE:_Q_HISTORY],
@@ -302,7 +299,6 @@ class GoldenNic:
         )
         s[_S_STEPS] = weights.steps
         s[_S_OUTPUTS] = weights.outputs
-        s[_S_KIND] = weights.kind
         s[_S_VERSION] = weights.version
         s[_S_VALID] = 1
 
