@@ -38,6 +38,7 @@ __all__ = ["Emulator", "open_emulator"]
 
 Ints = NDArray[np.int64]
 
+_TOO_MANY_WORDS = IMAGE_BYTES // 4 + 1  # where the loader's count stops
 _STATUS = dict(LOAD_STATUS)
 _DECISION = [name for name, _ in DECISION_FIELDS]
 _FLAG_COUNTERS = (
@@ -132,7 +133,9 @@ class Emulator:
         """Decisions [m, 8] on samples [n, 3]; status and counters follow."""
         decisions = self.nic.decide_many(samples)
         self.account(decisions)
-        self._counts["dropped"] += len(samples) - len(decisions)
+        dropped = len(samples) - len(decisions)
+        self._counts["samples"] += dropped
+        self._counts["dropped"] += dropped
         return decisions
 
     def account(self, decisions: Ints) -> None:
@@ -204,22 +207,22 @@ class Emulator:
 
     def _begin(self, number: int) -> None:
         mapped = {s for s, enable in map(self.nic.slot, range(self.sizes.sets)) if enable}
-        if number >= self.sizes.sets or number in mapped:
+        self._loading = None
+        self._image.clear()
+        self._put("MODEL.WORDS", "words", 0)
+        if number in mapped:
             self._fail("load", "set_in_use")
             return
         self.nic.invalidate_set(number)
         self._loading = number
-        self._image.clear()
-        self._put("MODEL.WORDS", "words", 0)
         self._put("MODEL.STATUS", "code", _STATUS["loading"])
 
     def _model_data(self, value: int) -> None:
         if self._loading is None:
             self._fail("load", "not_begun")
             return
-        words = self.map.block("MODEL").register("WORDS").fields[0]
-        count = min(self._field("MODEL.WORDS", "words") + 1, words.max)
-        self._put("MODEL.WORDS", "words", count)
+        count = self._field("MODEL.WORDS", "words") + 1
+        self._put("MODEL.WORDS", "words", min(count, _TOO_MANY_WORDS))
         if len(self._image) < IMAGE_BYTES:
             self._image += value.to_bytes(4, "little")
 
@@ -237,7 +240,10 @@ class Emulator:
             self._fail("load", "bad_contract")
         else:
             try:
-                self.nic.load_set(number, unpack(bytes(self._image)))
+                weights = unpack(bytes(self._image))
+                if weights.steps > self.sizes.steps:
+                    raise ValueError(f"steps must be at most {self.sizes.steps}")
+                self.nic.load_set(number, weights)
             except ValueError:
                 self._fail("load", "bad_header")
             else:

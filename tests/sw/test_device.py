@@ -87,7 +87,7 @@ def test_counters_count(device: Device, seed: int) -> None:
     rows = device.decide(samples)
     flags = rows[:, 7]
     expected = {
-        "samples": len(rows),
+        "samples": len(samples),
         "decisions": len(rows),
         "predictions": int((flags & 1).sum()),
         "fallbacks": int((flags >> 1 & 1).sum()),

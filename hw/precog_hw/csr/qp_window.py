@@ -54,6 +54,8 @@ class QpWindow(wiring.Component):
         Configuration that `apply` writes.
     busy : Out(1)
         A command is being executed.
+    ready : Out(1)
+        Every QP has been disabled since reset.
     range_error, overrun : Out(1)
         Strobes: a command for a QP that does not exist; a command while busy. Both are ignored.
     load : Out(1)
@@ -77,6 +79,7 @@ class QpWindow(wiring.Component):
                 "clear": In(1),
                 "window": In(QP_CONFIG_LAYOUT),
                 "busy": Out(1),
+                "ready": Out(1),
                 "range_error": Out(1),
                 "overrun": Out(1),
                 "load": Out(1),
@@ -109,7 +112,7 @@ class QpWindow(wiring.Component):
             self.o_config.payload.config.eq(read.data),
         ]
         capture = Signal()
-        m.d.comb += [read.en.eq(capture), self.busy.eq(1)]
+        m.d.comb += [read.en.eq(capture), self.busy.eq(1), self.ready.eq(~walking)]
 
         with m.FSM(name="command"):
             with m.State("WALK"):  # the first state after reset: disable every QP

@@ -76,7 +76,7 @@ LOAD_STATUS: tuple[tuple[str, int], ...] = (
 
 #: (name, doc) of the 64-bit counters, in table order.
 COUNTERS: tuple[tuple[str, str], ...] = (
-    ("samples", "samples accepted"),
+    ("samples", "samples that came in"),
     ("decisions", "decisions made"),
     ("predictions", "decisions that used a prediction"),
     ("fallbacks", "predpid decisions without a live model (base law alone)"),
@@ -266,6 +266,7 @@ def _measure_block(identity: Identity) -> Block:
 
 
 def _model_block(sizes: Sizes) -> Block:
+    number = Field("set", (sizes.sets - 1).bit_length(), RW, "Number of a set.")
     return Block(
         "MODEL",
         "Loader of the model sets, and the map from the slots that QPs name to sets.",
@@ -275,7 +276,7 @@ def _model_block(sizes: Sizes) -> Block:
             Register(
                 "SET",
                 "The set that BEGIN takes.",
-                (Field("set", 8, RW, "Number of a set."),),
+                (number,),
             ),
             Register(
                 "CRC",
@@ -327,7 +328,7 @@ def _model_block(sizes: Sizes) -> Block:
                         "SLOT",
                         "One entry of the map.",
                         (
-                            Field("set", 8, RW, "Number of a set."),
+                            number,
                             Field("enable", 1, RW, "The slot has a model.", lsb=8),
                         ),
                     ),

@@ -1,0 +1,179 @@
+"""The NIC: register bank and core, one page.
+
+::
+
+    s_axil ─► front end ─► bank ─┬─ parameters ─────────────────► core
+                                 ├─ model loader, slot map ─────► core
+                                 ├─ QP window ─ commands ───────► core
+                                 │      ▲ last decisions           │
+                                 └─ counters ◄──── events ─────────┤
+    i_sample ──────────────────────────────────────► core ─────────┴─► o_decision
+"""
+
+from amaranth.hdl import Cat, Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.core import Core
+from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
+from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.counters import Counters
+from precog_hw.csr.layouts import DECISION, SAMPLE
+from precog_hw.csr.qp_window import QpWindow
+from precog_hw.regmap.model import RegisterMap
+from precog_hw.regmap.precog import (
+    COUNTERS,
+    PARAMETER_BLOCKS,
+    QP_CONFIG,
+    QP_STATUS,
+    Identity,
+    Sizes,
+    build_map,
+)
+from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, Flag
+
+__all__ = ["PrecogNic", "nic_map"]
+
+
+def nic_map(config: NicConfig, *, tick_ps: int = 1000) -> RegisterMap:
+    """The register map of the NIC that `config` describes."""
+    sizes = Sizes(config.qps, config.sets, config.lanes, config.columns, config.steps)
+    return build_map(sizes, Identity(CONTRACT_HASH, tick_ps, MAX_INPUTS, MAX_OUTPUTS))
+
+
+class PrecogNic(wiring.Component):
+    """A Precog core behind AXI4-Lite registers.
+
+    Latency and throughput of samples: the core's; a sample waits while the QP window disables all
+    queue pairs after reset, some `qps` x 8 cycles. Registers: `AxiLiteFrontEnd` and `RegisterBank`.
+    Cost: the core, and about 3000 flip-flops of registers and counters.
+
+    Parameters
+    ----------
+    config : NicConfig
+    tick_ps : int
+        Length of the tick that `rtt` and `t` count, in picoseconds: what the register says.
+
+    Members
+    -------
+    s_axil : In(AxiLite)
+        Registers, `nic_map`.
+    i_sample : In(stream.Signature(SAMPLE))
+        Completed RTT samples.
+    o_decision : Out(stream.Signature(DECISION))
+        One decision for each sample of an enabled queue pair, in order.
+    """
+
+    def __init__(self, config: NicConfig, *, tick_ps: int = 1000) -> None:
+        self._config = config
+        self.regmap = nic_map(config, tick_ps=tick_ps)
+        super().__init__(
+            {
+                "s_axil": In(AxiLite(self.regmap.address_bits)),
+                "i_sample": In(stream.Signature(SAMPLE)),
+                "o_decision": Out(stream.Signature(DECISION)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.front = front = AxiLiteFrontEnd(self.regmap.address_bits)
+        m.submodules.bank = bank = RegisterBank(self.regmap)
+        m.submodules.core = core = Core(self._config)
+        m.submodules.window = window = QpWindow(self._config)
+        m.submodules.counters = counters = Counters(len(COUNTERS))
+
+        wiring.connect(m, wiring.flipped(self.s_axil), front.axil)
+        wiring.connect(m, front.bus, bank.bus)
+        wiring.connect(m, window.o_config, core.command)
+        wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
+        m.d.comb += [
+            core.i_sample.payload.eq(self.i_sample.payload),
+            core.i_sample.valid.eq(self.i_sample.valid & window.ready),
+            self.i_sample.ready.eq(core.i_sample.ready & window.ready),
+        ]
+        decided = self.o_decision.valid & self.o_decision.ready
+        m.d.comb += [window.decision.eq(self.o_decision.payload), window.decision_stb.eq(decided)]
+
+        self._parameters(m, bank, core)
+        self._models(m, bank, core)
+        self._queue_pairs(m, bank, window)
+
+        flags = self.o_decision.payload.flags
+        load_error = core.load_error | core.map_error
+        events = {
+            "samples": core.i_sample.valid & core.i_sample.ready,
+            "decisions": decided,
+            "predictions": decided & flags[Flag.PREDICTED],
+            "fallbacks": decided & flags[Flag.NO_MODEL],
+            "advice_clamped": decided & flags[Flag.ADVICE_CLAMPED],
+            "delta_clamped": decided & flags[Flag.DELTA_CLAMPED],
+            "rate_clamped": decided & flags[Flag.RATE_CLAMPED],
+            "target_moves": decided & flags[Flag.TARGET_MOVED],
+            "dropped": core.dropped,
+            "load_errors": load_error,
+        }
+        m.d.comb += [
+            counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),
+            counters.index.eq(bank.counters_counters_index),
+            counters.read.eq(bank.counters_counters_low_read),
+            bank.counters_counters_low_low.eq(counters.low),
+            bank.counters_counters_high_high.eq(counters.high),
+        ]
+        return m
+
+    def _parameters(self, m: Module, bank: RegisterBank, core: Core) -> None:
+        for block in PARAMETER_BLOCKS:
+            for register in self.regmap.block(block).registers:
+                for field in register.fields:
+                    value = getattr(bank, port(block, register.name, field.name))
+                    m.d.comb += core.parameters[field.name].eq(value)
+
+    def _models(self, m: Module, bank: RegisterBank, core: Core) -> None:
+        m.d.comb += [
+            core.begin_stb.eq(bank.model_command_begin),
+            core.begin_set.eq(bank.model_set_set),
+            core.word_stb.eq(bank.model_data_stb),
+            core.word.eq(bank.model_data_data),
+            core.commit_stb.eq(bank.model_command_commit),
+            core.commit_crc.eq(bank.model_crc_crc),
+            bank.model_words_words.eq(core.words),
+            bank.model_status_code.eq(core.status),
+            bank.model_status_busy.eq(core.busy),
+            bank.model_error_load_set.eq(core.load_error),
+            bank.model_error_map_set.eq(core.map_error),
+            core.map_stb.eq(bank.model_slots_slot_stb),
+            core.map_slot.eq(bank.model_slots_index),
+            core.map_set.eq(bank.model_slots_slot_set_new),
+            core.map_enable.eq(bank.model_slots_slot_enable_new),
+            core.query_slot.eq(bank.model_slots_index),
+            bank.model_slots_slot_set.eq(core.query_slot_set),
+            bank.model_slots_slot_enable.eq(core.query_slot_enable),
+            core.query_set.eq(bank.model_sets_index),
+            bank.model_sets_set_state_valid.eq(core.query_valid),
+            bank.model_sets_set_version_version.eq(core.query_version),
+        ]
+
+    def _queue_pairs(self, m: Module, bank: RegisterBank, window: QpWindow) -> None:
+        m.d.comb += [
+            window.index.eq(bank.qp_select_index),
+            window.fetch.eq(bank.qp_command_fetch),
+            window.apply.eq(bank.qp_command_apply),
+            window.clear.eq(bank.qp_command_clear),
+            bank.qp_state_busy.eq(window.busy),
+            bank.qp_error_range_set.eq(window.range_error),
+            bank.qp_error_overrun_set.eq(window.overrun),
+        ]
+        for register in QP_CONFIG:
+            m.d.comb += getattr(bank, port("qp", register.name, "load")).eq(window.load)
+            for field in register.fields:
+                name = port("qp", register.name, field.name)
+                m.d.comb += [
+                    window.window[field.name].eq(getattr(bank, name)),
+                    getattr(bank, f"{name}_new").eq(window.loaded[field.name]),
+                ]
+        for register in QP_STATUS:
+            for field in register.fields:
+                name = port("qp", register.name, field.name)
+                m.d.comb += getattr(bank, name).eq(window.status[field.name])
