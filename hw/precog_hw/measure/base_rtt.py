@@ -3,7 +3,7 @@
 Rules and state are those of `precog_models.measure.base_rtt`.
 """
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -46,6 +46,8 @@ class BaseRtt(wiring.Component):
         Epoch in ticks; 0: without end.
     clear : In(1)
         Forget all about `qp`; not within 6 cycles after `stb`, nor together with it.
+    cancel : In(1)
+        In the cycle after `stb`: the sample was none.
     base : Out(24)
         Base RTT in ticks, the sample included.
     """
@@ -56,6 +58,7 @@ class BaseRtt(wiring.Component):
     t: Signal
     window: Signal
     clear: Signal
+    cancel: Signal
     base: Signal
 
     def __init__(self, config: NicConfig) -> None:
@@ -68,6 +71,7 @@ class BaseRtt(wiring.Component):
                 "t": In(Fmt.TIME.width),
                 "window": In(32),
                 "clear": In(1),
+                "cancel": In(1),
                 "base": Out(Fmt.RTT.width),
             }
         )
@@ -77,10 +81,10 @@ class BaseRtt(wiring.Component):
         m.submodules.states = states = Memory(shape=_STATE, depth=self._qps, init=[])
         write, read = states.write_port(), states.read_port()
         old, new = Signal(_STATE), Signal(_STATE)
-        step = Signal(6)  # one bit per cycle after `stb`
+        step = Signal(5)  # bit n - 1: cycle n
         qp, rtt, t = (Signal.like(signal) for signal in (self.qp, self.rtt, self.t))
         m.d.comb += read.addr.eq(self.qp)
-        m.d.sync += step.eq(Mux(self.stb, 1, step << 1))
+        m.d.sync += step.eq(Cat(self.stb, step & ~self.cancel.replicate(len(step))))
         with m.If(self.stb):
             m.d.sync += [qp.eq(self.qp), rtt.eq(self.rtt), t.eq(self.t)]
 

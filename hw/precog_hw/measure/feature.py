@@ -47,6 +47,12 @@ class Feature(wiring.Component):
     -------
     i : In(stream.Signature(measured_layout(config)))
     o : Out(stream.Signature(feature_layout(config)))
+    o_lead : Out(stream.Signature(qp_bits))
+        The queue pair whose feature `o` will offer at the latest `LEAD` cycles after this transfer.
+    cancel : In(1)
+        In the cycle after a sample's transfer: the sample was none, nothing comes of it.
+    idle : Out(1)
+        No sample is being worked on.
     clear : In(stream.Signature(qp_bits))
         Forget a queue pair. Taken between two samples, before the next one.
     sigma : In(16)
@@ -55,8 +61,13 @@ class Feature(wiring.Component):
         See `BaseRtt`.
     """
 
+    LEAD = 3
+
     i: stream.Interface
     o: stream.Interface
+    o_lead: stream.Interface
+    cancel: Signal
+    idle: Signal
     clear: stream.Interface
     sigma: Signal
     base_window: Signal
@@ -67,6 +78,9 @@ class Feature(wiring.Component):
             {
                 "i": In(stream.Signature(measured_layout(config))),
                 "o": Out(stream.Signature(feature_layout(config))),
+                "o_lead": Out(stream.Signature(config.qp_bits)),
+                "cancel": In(1),
+                "idle": Out(1, init=1),
                 "clear": In(stream.Signature(config.qp_bits)),
                 "sigma": In(Fmt.SIGMA.width),
                 "base_window": In(32),
@@ -83,21 +97,33 @@ class Feature(wiring.Component):
         i, o = self.i, self.o
         small = self._config.qps <= _SMALL
 
-        accept, clear, busy = Signal(), Signal(), Signal()
+        accept, clear = Signal(), Signal()
         m.d.comb += [
-            self.clear.ready.eq(~busy),
-            clear.eq(self.clear.valid & ~busy),
-            i.ready.eq(~busy & ~self.clear.valid),
+            self.clear.ready.eq(self.idle),
+            clear.eq(self.clear.valid & self.idle),
+            i.ready.eq(self.idle & ~self.clear.valid),
             accept.eq(i.valid & i.ready),
+            self.o_lead.payload.eq(o.payload.qp),
         ]
-        step = Signal(self.latency - 1)  # one bit per cycle after `accept`
-        m.d.sync += step.eq(Cat(accept, step))
+        step = Signal(self.latency - 1)  # bit n - 1: cycle n
+        go = step & ~self.cancel.replicate(len(step))
+        m.d.sync += step.eq(Cat(accept, go))
         with m.If(accept):
-            m.d.sync += [busy.eq(1), o.payload.qp.eq(i.payload.qp), o.payload.rtt.eq(i.payload.rtt)]
+            m.d.sync += [
+                self.idle.eq(0),
+                o.payload.qp.eq(i.payload.qp),
+                o.payload.rtt.eq(i.payload.rtt),
+            ]
+        with m.If(self.o_lead.ready):
+            m.d.sync += self.o_lead.valid.eq(0)
+        with m.If(step[self.latency - self.LEAD - 2]):
+            m.d.sync += self.o_lead.valid.eq(1)
         with m.If(step[-1]):
             m.d.sync += o.valid.eq(1)
         with m.If(o.valid & o.ready):
-            m.d.sync += [o.valid.eq(0), busy.eq(0)]
+            m.d.sync += [o.valid.eq(0), self.idle.eq(1)]
+        with m.If(self.cancel):
+            m.d.sync += self.idle.eq(1)
 
         m.submodules.base = base = BaseRtt(self._config)
         m.d.comb += [
@@ -107,6 +133,7 @@ class Feature(wiring.Component):
             base.t.eq(i.payload.t),
             base.window.eq(self.base_window),
             base.clear.eq(clear),
+            base.cancel.eq(self.cancel),
             o.payload.base.eq(base.base),
         ]
 

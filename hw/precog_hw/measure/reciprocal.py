@@ -125,6 +125,10 @@ class Aligner(wiring.Component):
         return m
 
 
-def quotient(high: Value, low: Value) -> Value:
-    """d / v with 12 fraction bits from the `SplitMultiplier` of the aligned d and y."""
-    return (high + (low >> HALF_BITS) + (1 << (_ROUND_BITS - 1))) >> _ROUND_BITS
+def quotient(high: Value, low: Value, *, minus: int = 0) -> Value:
+    """d / v with 12 fraction bits from the `SplitMultiplier` of the aligned d and y; less `minus`.
+
+    One sum of two numbers and a constant.
+    """
+    constant = (1 << (_ROUND_BITS - 1)) - (minus << _ROUND_BITS)
+    return (high + (low >> HALF_BITS) + constant) >> _ROUND_BITS

@@ -19,14 +19,13 @@ ADVICE = data.StructLayout(
 
 
 def rate_sample_layout(config: NicConfig) -> data.StructLayout:
-    """A sample on which a decision is to be made."""
+    """A sample on which a decision is to be made once its `ADVICE` comes."""
     return data.StructLayout(
         {
             "qp": unsigned(config.qp_bits),
             "rtt": unsigned(Fmt.RTT.width),  # ticks
             "srtt": unsigned(Fmt.SRTT.width),  # passed on into the decision
             "base": unsigned(Fmt.RTT.width),  # ticks
-            "advised": unsigned(1),  # an `ADVICE` for it comes, in order
         }
     )
 

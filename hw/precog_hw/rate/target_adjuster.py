@@ -5,7 +5,7 @@ reciprocal, and the range that a prediction is clamped to. Rules and state are t
 `precog_models.rate.target_adjuster`.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -135,7 +135,12 @@ class TargetAdjuster(wiring.Component):
             job.n.eq(reciprocal.n),
             job.y.eq(reciprocal.y),
         ]
-        m.d.sync += job.most.eq(33 * job.target - (job.target >> (Fmt.ERR.frac_bits - 2)))
+        # 33 targets less a little: shifts, since synthesis makes a multiplier of `33 *`.
+        less = Signal(Fmt.SRTT.width)
+        m.d.sync += [
+            less.eq(job.target - (job.target >> (Fmt.ERR.frac_bits - 2))),
+            job.most.eq((job.target << 5) + less),
+        ]
         return m
 
     def _target(self, m: Module, step: Value, old: data.View, new: data.View) -> None:
@@ -178,8 +183,10 @@ class TargetAdjuster(wiring.Component):
             ),
         ]
         mean, fired = Signal(signed(_BITS + 1)), Signal()  # cycle 9
+        half = Const(1 << (_MEAN_SHIFT - 1), _MEAN_SHIFT)
         m.d.sync += [
-            mean.eq(old.mean + ((apart + (1 << (_MEAN_SHIFT - 1))) >> _MEAN_SHIFT)),
+            # One sum: the rounding half stands below the mean's LSB.
+            mean.eq((Cat(half, old.mean).as_signed() + apart) >> _MEAN_SHIFT),
             fired.eq(config.rttch & (Mux(count < 0, -count, count) > par.rttch_threshold)),
         ]
         m.d.comb += job.moved.eq(fired)

@@ -19,7 +19,7 @@ __all__ = ["RateUnit"]
 
 
 class RateUnit(wiring.Component):
-    """From samples, and advice for some of them, to decisions, in order.
+    """From samples, and what the predictor says of them, to decisions, in order.
 
     ::
 
@@ -28,8 +28,8 @@ class RateUnit(wiring.Component):
         i_advice ───────────────────┘
 
     Latency: 14 cycles from the advice to the decision (19 with a window), if the sample came 14
-    cycles before the advice; 28 (33) from a sample without advice.
-    Throughput: one decision every 19 (24) cycles. Cost: 5 multipliers and qps x 336 bits of memory.
+    cycles before the advice. Throughput: one decision every 18 (23) cycles.
+    Cost: 5 multipliers, 1 block RAM of inverses, qps x 330 bits of memory.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class RateUnit(wiring.Component):
     -------
     i : In(stream.Signature(rate_sample_layout(config)))
     i_advice : In(stream.Signature(ADVICE))
-        One for each sample with `advised`, in order.
+        One for each sample, in order.
     o : Out(stream.Signature(DECISION))
     command : In(stream.Signature(config_layout(config)))
         Configure (`apply`) and reset (`clear`) a queue pair. Taken while nothing is in flight, and
