@@ -1,0 +1,1 @@
+"""Devices and boards: the only place with vendor primitives."""

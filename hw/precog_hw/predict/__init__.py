@@ -1,0 +1,1 @@
+"""Prediction: LSTM engine, model sets and output heads."""

@@ -1,0 +1,113 @@
+"""tanh and sigmoid by one table of 64 segments; golden model `precog_models.predict.activation`."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from precog_models.contract import TANH_SEGMENTS, tanh_table
+
+from ..dsp import FabricMultiplier, Multiplier
+from .pipeline import Delays
+
+__all__ = ["Tanh"]
+
+_SEGMENT_BITS = (TANH_SEGMENTS - 1).bit_length()
+_SEGMENT_FRAC = 4  # segments are 2**-4 wide
+_BASE_BITS = 15
+_SLOPE_BITS = 11
+
+
+class Tanh(wiring.Component):
+    """Hyperbolic tangent, or the logistic function of twice the argument.
+
+    ::
+
+        arg ─► |arg| ─► table ─► slope × position ─► ± base ± product ─► t
+                     (1)                        (2)                 (3)
+
+    Latency: 3 cycles, 4 with a fabric multiplier. Throughput: 1 a cycle.
+    Cost: 1 multiplier block (or 120 LUTs) and about 160 LUTs.
+
+    Parameters
+    ----------
+    width : int
+        Bits of the argument.
+    frac_bits : int
+        Its fraction bits, 5..16.
+    sigmoid : bool
+        Give (1 + tanh(arg)) / 2 instead.
+    dsp : str
+        ``"generic"``, ``"ecp5"``, or ``"fabric"`` for adders.
+
+    Members
+    -------
+    arg : In(signed(width))
+        The argument.
+    t : Out(signed(16)) or Out(unsigned(16))
+        H's format; the sigmoid is unsigned with 16 fraction bits.
+    """
+
+    latency: int
+
+    def __init__(self, width: int, frac_bits: int, *, sigmoid: bool, dsp: str) -> None:
+        self._position_bits = frac_bits - _SEGMENT_FRAC
+        if width <= self._position_bits + _SEGMENT_BITS + 1:
+            raise ValueError(f"the argument must be wider than the table's range, not {width!r}")
+        self._sigmoid = sigmoid
+        self._dsp = dsp
+        self.latency = 4 if dsp == "fabric" else 3
+        super().__init__(
+            {"arg": In(signed(width)), "t": Out(unsigned(16) if sigmoid else signed(16))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        delay = Delays(m)
+        bits = self._position_bits
+
+        negative = Signal()
+        size = Signal(len(self.arg) - 1)
+        m.d.comb += [
+            negative.eq(self.arg[-1]),
+            size.eq(self.arg[:-1] ^ negative.replicate(len(size))),
+        ]
+        table = [base | slope << _BASE_BITS for base, slope in tanh_table()]
+        m.submodules.table = rom = Memory(
+            shape=_BASE_BITS + _SLOPE_BITS, depth=TANH_SEGMENTS, init=table
+        )
+        port = rom.read_port(domain="comb")
+        m.d.comb += port.addr.eq(size[bits : bits + _SEGMENT_BITS])
+        base = Signal(_BASE_BITS, reset_less=True)
+        slope = Signal(_SLOPE_BITS, reset_less=True)
+        position = Signal(bits, reset_less=True)
+        over = Signal(reset_less=True)
+        sign = Signal(reset_less=True)
+        m.d.sync += [
+            Cat(base, slope).eq(port.data),
+            position.eq(size[:bits]),
+            over.eq(size[bits + _SEGMENT_BITS :].any()),
+            sign.eq(negative),
+        ]
+
+        if self._dsp == "fabric":
+            m.submodules.mult = mult = FabricMultiplier(_SLOPE_BITS, bits)
+        else:
+            m.submodules.mult = mult = Multiplier(_SLOPE_BITS + 1, bits + 1, dsp=self._dsp)
+        m.d.comb += [mult.a.eq(slope), mult.b.eq(position)]
+        base_over = Signal(_BASE_BITS, reset_less=True)
+        m.d.sync += base_over.eq(base | over.replicate(_BASE_BITS))
+        base_over = delay(base_over, mult.latency - 1)
+        over = delay(over, mult.latency)
+        sign = delay(sign, mult.latency)
+
+        # ~(base + rise) = ~base + ~rise + 1: the one's complement costs no second adder, the
+        # rounding bit enters as the carry, and flipping the top bit adds one half for the sigmoid.
+        rise = Mux(over, 0, mult.p[bits : bits + _SLOPE_BITS])
+        up = ~over & mult.p[bits - 1]
+        top = ~sign if self._sigmoid else sign
+        low = Cat(Const(1, 1), base_over ^ sign.replicate(_BASE_BITS), top)
+        high = Cat(up ^ sign, rise ^ sign.replicate(_SLOPE_BITS), sign.replicate(16 - _SLOPE_BITS))
+        total = Signal(17, reset_less=True)
+        m.d.sync += total.eq(low + high)
+        m.d.comb += self.t.eq(total[1:])
+        return m

@@ -1,0 +1,243 @@
+"""The element-wise pipe: from stored partial sums and an input to c and h, a group a cycle.
+
+Equations (4)-(8) of the thesis; golden model `precog_models.predict.lstm.cell`.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from precog_models.contract import Fmt
+
+from ..config import NicConfig
+from ..dsp import Multiplier
+from .activation import Tanh
+from .layouts import GATES, Sizes, load_layout, slot_layout
+from .pipeline import Delays
+from .weights import add_biases, add_input_weights, add_shifts, pick_unit
+
+__all__ = ["CellPipe", "state_write_layout"]
+
+_SHIFT_C = 19  # s has 31 fraction bits, c 12
+_SHIFT_TANH = 15  # ... and the argument of the cell's tanh 16
+_ALIGN_C = 3
+_SUM_C_BITS = 36
+
+
+def state_write_layout(config: NicConfig) -> data.StructLayout:
+    """A write of one group's partial sums, gate-major."""
+    sizes = Sizes(config)
+    return data.StructLayout(
+        {
+            "en": 1,
+            "qp": config.qp_bits,
+            "step": sizes.step_bits,
+            "group": sizes.group_bits,
+            "p": data.ArrayLayout(signed(Fmt.PRE.width), GATES * config.columns),
+        }
+    )
+
+
+class CellPipe(wiring.Component):
+    """Element-wise part of an LSTM step.
+
+    ::
+
+        slot ─► Wx, shift ─► Wx << (7 - shift) ─┐
+         x ─────────────────────────────────────┴► × ─► Σ over inputs ─► σ, σ, tanh, σ ─► i f g o
+                       P or b ──────────────────────────┘                                    │
+        c ─────────────────────────────────────────────────────────────► f × c + i × g ◄────┤
+                                                                        c' ◄──┴─► tanh ─► o × ─► h
+
+    Shifting the weight instead of the sum gives every product the same 19 fraction bits, so that
+    the stored partial sum and the rounding bit enter the accumulator as its start value.
+
+    Latency: `latency` = 14 cycles from a group's last slot to its `row` (16 with `fabric`).
+    Throughput: one slot a cycle; a group needs as many slots as the model has inputs.
+    Cost: ``columns`` x (4 input + 5 table + 3 state) multipliers; state memories of
+    ``qps * steps * 16 * 80`` bits.
+
+    Parameters
+    ----------
+    config : NicConfig
+        What is built.
+    table_dsp : str
+        ``dsp`` of the tables' multipliers: the configuration's, or ``"fabric"``.
+
+    Members
+    -------
+    slot : In(slot_layout)
+        What to do, one slot a cycle.
+    flush : In(1)
+        Kills `slot` and the slot before it.
+    x : In(signed(16))
+        The input of the slot that was given one cycle ago, in X's format.
+    load : In(load_layout)
+        Writes into the weight memories.
+    state : In(state_write_layout)
+        Partial sums for later steps.
+    early : Out(slot_layout)
+        The slot that will be on `row` two cycles later.
+    inject_en, inject : In(1), In(ArrayLayout(signed(16), columns))
+        Hidden values to put on `row` one cycle later, for the head's further outputs.
+    row : Out(slot_layout), h : Out(ArrayLayout(signed(16), columns))
+        A group's new hidden values, in H's format.
+    """
+
+    latency: int
+
+    def __init__(self, config: NicConfig, *, table_dsp: str) -> None:
+        self._config = config
+        self._table_dsp = table_dsp
+        table_latency = 4 if table_dsp == "fabric" else 3
+        self._gates_at = 4 + table_latency
+        self._tanh_at = self._gates_at + 2 + table_latency
+        self.latency = self._tanh_at + 2
+        slot = slot_layout(config)
+        hidden = data.ArrayLayout(signed(Fmt.H.width), config.columns)
+        super().__init__(
+            {
+                "slot": In(slot),
+                "flush": In(1),
+                "x": In(signed(Fmt.X.width)),
+                "load": In(load_layout(config)),
+                "state": In(state_write_layout(config)),
+                "early": Out(slot),
+                "inject_en": In(1),
+                "inject": In(hidden),
+                "row": Out(slot),
+                "h": Out(hidden),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, sizes = self._config, Sizes(self._config)
+        columns, sub = config.columns, sizes.sub_bits
+        delay = Delays(m)
+
+        stages = [self.slot]
+        for n in range(1, self.latency + 1):
+            stage = Signal(slot_layout(config), name=f"slot_{n}", reset_less=True)
+            m.d.sync += stage.eq(stages[-1])
+            if n <= 2:
+                m.d.sync += stage.valid.eq(stages[-1].valid & ~self.flush)
+            stages.append(stage)
+        m.d.comb += [self.early.eq(stages[-3]), self.row.eq(stages[-1])]
+
+        def state_addr(stage: data.View) -> Cat:
+            return Cat(stage.group, stage.step, stage.qp)
+
+        # Stages 0..2: weights, shifted to 19 fraction bits of the product.
+        wx, shifts = add_input_weights(m, config, self.load), add_shifts(m, config, self.load)
+        quad = self.slot.group[sub:]
+        x = Signal(signed(Fmt.X.width), reset_less=True)
+        m.d.sync += x.eq(self.x)
+        products = []
+        for gate in range(GATES):
+            m.d.comb += [
+                wx[gate].addr.eq(Cat(quad, self.slot.input, self.slot.set)),
+                shifts[gate].addr.eq(Cat(quad, self.slot.set)),
+            ]
+            for column in range(columns):
+                which = stages[1].group[:sub]
+                weight = pick_unit(wx[gate].data, 8, config, which, column)
+                shift = pick_unit(shifts[gate].data, 8, config, which, column)[4:7]
+                wide = Signal(signed(15), name=f"wx_{gate}_{column}", reset_less=True)
+                m.d.sync += wide.eq(Cat(Const(0, 7), weight).as_signed() >> shift)
+                mult = Multiplier(15, Fmt.X.width, dsp=config.dsp)
+                m.submodules[f"mult_x_{gate}_{column}"] = mult
+                m.d.comb += [mult.a.eq(wide), mult.b.eq(x)]
+                products.append(mult.p)
+
+        # Stage 3: the stored partial sum, or the bias in a window's first step.
+        m.submodules.state_p = memory = Memory(
+            shape=GATES * columns * Fmt.PRE.width, depth=sizes.state_rows, init=[]
+        )
+        write, stored = memory.write_port(), memory.read_port()
+        m.d.comb += [
+            write.en.eq(self.state.en),
+            write.addr.eq(state_addr(self.state)),
+            write.data.eq(self.state.p.as_value()),
+            stored.addr.eq(state_addr(stages[1])),
+        ]
+        biases = add_biases(m, config, self.load)
+        sums = []
+        for gate in range(GATES):
+            for half in range(2):
+                m.d.comb += biases[gate][half].addr.eq(
+                    Cat(stages[1].group[sub:], stages[1].set)
+                )
+            words = Cat(biases[gate][0].data, biases[gate][1].data)
+            for column in range(columns):
+                row = gate * columns + column
+                bias = pick_unit(words, 16, config, stages[2].group[:sub], column)
+                start = Signal(signed(16), name=f"start_{row}", reset_less=True)
+                m.d.sync += start.eq(
+                    Mux(stages[2].step == 0, bias, stored.data.word_select(row, 16))
+                )
+                # Stage 4: 19 fraction bits; the constant rounds to PRE's 11.
+                total = Signal(signed(34), name=f"sum_{row}", reset_less=True)
+                first = Cat(Const(1 << 7, 8), start).as_signed()
+                m.d.sync += total.eq(Mux(stages[3].first, first, total) + products[row])
+                sums.append(total)
+
+        # Gates: i, f, o are sigmoids (the argument is re-read as half), g is a tanh.
+        gates = []
+        for gate, name in enumerate("ifgo"):
+            for column in range(columns):
+                table = Tanh(
+                    26,
+                    Fmt.PRE.frac_bits + (name != "g"),
+                    sigmoid=name != "g",
+                    dsp=self._table_dsp,
+                )
+                m.submodules[f"gate_{name}_{column}"] = table
+                m.d.comb += table.arg.eq(sums[gate * columns + column][8:].as_signed())
+                gates.append(table.t)
+
+        # Cell state: read just in time, rounded and written back two stages later.
+        m.submodules.state_c = memory = Memory(
+            shape=columns * Fmt.C.width, depth=sizes.state_rows, init=[]
+        )
+        write, stored = memory.write_port(), memory.read_port()
+        at = self._gates_at
+        m.d.comb += stored.addr.eq(state_addr(stages[at - 2]))
+        written = stages[at + 3]
+        m.d.comb += [
+            write.en.eq(written.valid & written.done & ~written.final),
+            write.addr.eq(Cat(written.group, (written.step + 1)[: sizes.step_bits], written.qp)),
+        ]
+        for column in range(columns):
+            i, f, g, o = (gates[gate * columns + column] for gate in range(GATES))
+            c = Signal(signed(Fmt.C.width), name=f"c_{column}", reset_less=True)
+            m.d.sync += c.eq(
+                Mux(stages[at - 1].step == 0, 0, stored.data.word_select(column, Fmt.C.width))
+            )
+            mult_fc = Multiplier(17, Fmt.C.width, dsp=config.dsp)
+            mult_ig = Multiplier(17, Fmt.H.width, dsp=config.dsp)
+            mult_oh = Multiplier(17, Fmt.H.width, dsp=config.dsp)
+            m.submodules[f"mult_fc_{column}"] = mult_fc
+            m.submodules[f"mult_ig_{column}"] = mult_ig
+            m.submodules[f"mult_oh_{column}"] = mult_oh
+            m.d.comb += [mult_fc.a.eq(f), mult_fc.b.eq(c), mult_ig.a.eq(i), mult_ig.b.eq(g)]
+            s = Signal(signed(_SUM_C_BITS), name=f"s_{column}", reset_less=True)
+            m.d.sync += s.eq((mult_fc.p << _ALIGN_C) + mult_ig.p)
+            # |c| grows by less than one a step, so eight steps fit C without a limit.
+            rounded = Signal(signed(Fmt.C.width), name=f"c_new_{column}", reset_less=True)
+            m.d.sync += rounded.eq((s[_SHIFT_C - 1 :].as_signed() + 1) >> 1)
+            m.d.comb += write.data.word_select(column, Fmt.C.width).eq(rounded)
+
+            table = Tanh(_SUM_C_BITS - _SHIFT_TANH, 16, sigmoid=False, dsp=self._table_dsp)
+            m.submodules[f"tanh_{column}"] = table
+            m.d.comb += [
+                table.arg.eq(s[_SHIFT_TANH:].as_signed()),
+                mult_oh.a.eq(delay(o, self._tanh_at - self._gates_at)),
+                mult_oh.b.eq(table.t),
+            ]
+            h = Signal(signed(Fmt.H.width), name=f"h_{column}", reset_less=True)
+            m.d.sync += h.eq(
+                Mux(self.inject_en, self.inject[column], mult_oh.p[16:32].as_signed())
+            )
+            m.d.comb += self.h[column].eq(h)
+        return m

@@ -1,0 +1,133 @@
+"""The LSTM engine: one general engine for all models of the pool and all QPs.
+
+DESIGN section 3, *Latency trick*; golden model `precog_models.predict.lstm.forward_stream`: every
+output is that of a full run of the live model over the QP's latest T inputs (zeros before the
+first), whatever was stored before.
+"""
+
+from amaranth.hdl import Module, Mux
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from precog_models.contract import MAX_OUTPUTS
+
+from ..config import NicConfig
+from .cell import CellPipe
+from .head import LinearHead
+from .layouts import OUTPUTS, X_VECTOR, Sizes, load_layout
+from .mac import MacArray
+from .sequencer import Sequencer, request_layout
+
+__all__ = ["LstmEngine", "prediction_layout"]
+
+
+def prediction_layout(config: NicConfig) -> data.StructLayout:
+    """The engine's answer: outputs in OUT's format, zero beyond the model's and without one."""
+    return data.StructLayout({"qp": config.qp_bits, "live": 1, "out": OUTPUTS})
+
+
+class LstmEngine(wiring.Component):
+    """LSTM with 16 hidden units, I <= 8 inputs, T <= 8 steps and O <= 16 outputs.
+
+    ::
+
+        i_req ─► sequencer ─► slots ─► element-wise pipe ─► h ─┬─► head ─► o_rsp
+        i_x ────────┘                     ▲ state              └─► queue ─► MAC array ─┐
+                                          └────────────────────────────────────────────┘
+
+    Latency: `latency` cycles from a request's transfer to its response, when the QP's context is of
+    the model and nothing is in the way: 25 with one input and output and 4 columns; 22 from `i_x`.
+    Each further input adds ``16 / columns - 1`` cycles at most, a context of another model T runs.
+    Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over
+    several QPs, `interval`.
+    Cost: ``lanes + 13 * columns`` multipliers, about 100 block RAMs with 64 QPs and 16 sets.
+
+    Parameters
+    ----------
+    config : NicConfig
+        What is built.
+
+    Members
+    -------
+    i_req : In(stream of request_layout)
+        A sample of a QP and its model.
+    i_x : In(stream of X_VECTOR)
+        The sample's inputs, in X's format; must be valid `X_LEAD` cycles after the transfer on
+        `i_req` and is taken then, not before.
+    i_reset : In(stream of qp)
+        Forget a QP's inputs.
+    o_rsp : Out(stream of prediction_layout)
+        Predictions in the order of the requests.
+    load : In(load_layout)
+        Writes into the weight memories.
+    in_use : Out(sets)
+        Sets of unfinished inferences.
+    """
+
+    X_LEAD = 3
+    """Cycles from a request's transfer to that of its inputs, at the earliest."""
+
+    latency: int
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        sizes = Sizes(config)
+        # 128 lanes leave no blocks for the tables' products.
+        table_dsp = "fabric" if config.lanes == 128 else config.dsp
+        self._cell = CellPipe(config, table_dsp=table_dsp)
+        self._head = LinearHead(config)
+        self.latency = 2 + self._cell.latency + sizes.groups - 1 + self._head.latency
+        super().__init__(
+            {
+                "i_req": In(stream.Signature(request_layout(config))),
+                "i_x": In(stream.Signature(X_VECTOR)),
+                "i_reset": In(stream.Signature(config.qp_bits)),
+                "o_rsp": Out(stream.Signature(prediction_layout(config))),
+                "load": In(load_layout(config)),
+                "in_use": Out(config.sets),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        m.submodules.sequencer = sequencer = Sequencer(config)
+        m.submodules.cell = cell = self._cell
+        m.submodules.mac = mac = MacArray(config)
+        m.submodules.head = head = self._head
+
+        connect(m, flipped(self.i_req), sequencer.i_req)
+        connect(m, flipped(self.i_x), sequencer.i_x)
+        connect(m, flipped(self.i_reset), sequencer.i_reset)
+        m.d.comb += [
+            self.in_use.eq(sequencer.in_use),
+            cell.slot.eq(sequencer.o_slot),
+            cell.flush.eq(sequencer.o_flush),
+            cell.x.eq(sequencer.o_x),
+            cell.state.eq(mac.state),
+            cell.inject_en.eq(head.inject_en),
+            cell.inject.eq(head.inject),
+            mac.row.eq(cell.row),
+            mac.h.eq(cell.h),
+            head.early.eq(cell.early),
+            head.row.eq(cell.row),
+            head.h.eq(cell.h),
+            sequencer.mac_done.eq(mac.done),
+            sequencer.mac_pass.eq(mac.done_pass),
+            sequencer.head_done.eq(head.done),
+            sequencer.head_job.eq(head.done_job),
+        ]
+        for block in (cell, mac, head):
+            m.d.comb += block.load.eq(self.load)
+
+        rsp = sequencer.o_rsp
+        m.d.comb += [
+            head.job.eq(rsp.payload.job),
+            rsp.ready.eq(self.o_rsp.ready),
+            self.o_rsp.valid.eq(rsp.valid),
+            self.o_rsp.payload.qp.eq(rsp.payload.qp),
+            self.o_rsp.payload.live.eq(rsp.payload.live),
+        ]
+        for n in range(MAX_OUTPUTS):
+            given = rsp.payload.live & (rsp.payload.outputs >= n)
+            m.d.comb += self.o_rsp.payload.out[n].eq(Mux(given, head.out[n], 0))
+        return m

@@ -1,0 +1,202 @@
+"""The linear head: output 0 while the hidden values pass by, further outputs from a copy of them.
+
+Golden model `precog_models.predict.lstm.head`.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from precog_models.contract import HIDDEN, MAX_OUTPUTS, Fmt
+
+from ..config import NicConfig
+from ..dsp import Multiplier
+from .layouts import JOBS, OUTPUTS, Sizes, load_layout, slot_layout
+from .pipeline import Delays
+from .weights import add_head_biases, add_head_shifts, add_head_weights, pick_unit
+
+__all__ = ["LinearHead"]
+
+_SUM_BITS = 30  # 16 products of 24 bits, and the bias shifted left by at most 10
+
+
+class LinearHead(wiring.Component):
+    """Outputs of a model from the window's last hidden vector.
+
+    Latency: `latency` cycles from the vector's last group on `row` to readable outputs, with one; each
+    further output takes ``16 / columns`` cycles, the second 2 more.
+    Throughput: one output in ``16 / columns`` cycles.
+    Cost: ``columns`` multipliers, 4 block RAMs, 64 LUT RAMs.
+
+    Parameters
+    ----------
+    config : NicConfig
+        What is built.
+
+    Members
+    -------
+    early : In(slot_layout)
+        The slot that will be on `row` two cycles later.
+    row : In(slot_layout), h : In(ArrayLayout(signed(16), columns))
+        Hidden values from the element-wise pipe.
+    inject_en, inject : Out(1), Out(ArrayLayout(signed(16), columns))
+        Hidden values to be put on `h` one cycle later. Between a sample with several outputs and
+        its `done`, no other final slot may be `early`.
+    load : In(load_layout)
+        Writes into the weight memories.
+    done, done_job : Out(1), Out(2)
+        All outputs of a job can be read from the next cycle on.
+    job : In(2), out : Out(OUTPUTS)
+        Read port: the outputs of a job, those beyond the model's being old ones.
+    """
+
+    latency: int
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        self._tree = config.columns.bit_length() - 1
+        self.latency = self._tree + 4
+        slot = slot_layout(config)
+        hidden = data.ArrayLayout(signed(Fmt.H.width), config.columns)
+        super().__init__(
+            {
+                "early": In(slot),
+                "row": In(slot),
+                "h": In(hidden),
+                "inject_en": Out(1),
+                "inject": Out(hidden),
+                "load": In(load_layout(config)),
+                "done": Out(1),
+                "done_job": Out(2),
+                "job": In(2),
+                "out": Out(OUTPUTS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, sizes = self._config, Sizes(self._config)
+        columns, sub = config.columns, sizes.sub_bits
+        delay = Delays(m)
+
+        # A copy of the vector, for the outputs after the first.
+        m.submodules.copy = copy = Memory(
+            shape=columns * Fmt.H.width, depth=HIDDEN // columns, init=[]
+        )
+        put, get = copy.write_port(), copy.read_port(domain="comb")
+        final = self.row.valid & self.row.done & self.row.final
+        m.d.comb += [
+            put.en.eq(final),
+            put.addr.eq(self.row.group),
+            put.data.eq(self.h.as_value()),
+        ]
+        again = Signal()
+        output = Signal(range(MAX_OUTPUTS))
+        group = Signal(sizes.group_bits)
+        copied = Signal(slot_layout(config), reset_less=True)
+        last_group = group == sizes.groups - 1
+        # The windows to come send their hidden values down the same path, and go first.
+        go = Signal()
+        m.d.comb += go.eq(again & ~(self.early.valid & self.early.done))
+        with m.If(go):
+            m.d.sync += group.eq(group + 1)
+            with m.If(last_group):
+                m.d.sync += [output.eq(output + 1), again.eq(output != copied.outputs)]
+        with m.If(final & self.row.last_group & (self.row.outputs != 0)):
+            m.d.sync += [again.eq(1), output.eq(1), group.eq(0), copied.eq(self.row)]
+
+        # Stage 0 is two cycles before `row`: addresses.
+        beat = Signal(
+            data.StructLayout(
+                {
+                    "en": 1,
+                    "set": config.set_bits,
+                    "job": 2,
+                    "output": 4,
+                    "group": sizes.group_bits,
+                    "first": 1,
+                    "last": 1,
+                    "end": 1,
+                }
+            )
+        )
+        now_final = self.early.valid & self.early.done & self.early.final
+        m.d.comb += [
+            beat.en.eq(go | now_final),
+            beat.set.eq(Mux(again, copied.set, self.early.set)),
+            beat.job.eq(Mux(again, copied.job, self.early.job)),
+            beat.output.eq(Mux(again, output, 0)),
+            beat.group.eq(Mux(again, group, self.early.group)),
+            beat.first.eq(beat.group == 0),
+            beat.last.eq(beat.group == sizes.groups - 1),
+            beat.end.eq(beat.last & (beat.output == Mux(again, copied.outputs, self.early.outputs))),
+        ]
+        en = beat.en
+        weights = add_head_weights(m, config, self.load)
+        biases = add_head_biases(m, config, self.load)
+        shifts = add_head_shifts(m, config, self.load)
+        m.d.comb += [
+            weights.addr.eq(Cat(beat.group[sub:], beat.output, beat.set)),
+            biases.addr.eq(Cat(beat.output[1:], beat.set)),
+            shifts.addr.eq(Cat(beat.output[3:], beat.set)),
+        ]
+
+        # Stage 1: the hidden values of a further output.
+        m.d.comb += [
+            self.inject_en.eq(delay(go, 1, reset=True)),
+            get.addr.eq(delay(group, 1)),
+            self.inject.as_value().eq(get.data),
+        ]
+
+        # Stages 2, 3: products. Stage 3: the start value, bias and half an LSB.
+        beat_1, beat_2 = delay(beat, 1), delay(beat, 2)
+        products = []
+        for column in range(columns):
+            weight = Signal(signed(8), name=f"wl_{column}", reset_less=True)
+            m.d.sync += weight.eq(
+                pick_unit(weights.data, 8, config, beat_1.group[:sub], column).as_signed()
+            )
+            m.submodules[f"mult_{column}"] = mult = Multiplier(8, Fmt.H.width, dsp=config.dsp)
+            m.d.comb += [mult.a.eq(weight), mult.b.eq(self.h[column])]
+            products.append(mult.p)
+        bias, shift = Signal(signed(16), reset_less=True), Signal(3, reset_less=True)
+        start = Signal(signed(_SUM_BITS), reset_less=True)
+        m.d.sync += [
+            bias.eq(biases.data.word_select(beat_1.output[0], 16).as_signed()),
+            shift.eq(shifts.data.word_select(beat_1.output[:3], 4)),
+            start.eq(Cat(Const(0b100, 3), bias).as_signed() << shift),
+        ]
+
+        # The adder tree and the sum over the groups.
+        terms = products
+        while len(terms) > 1:
+            pairs = []
+            for a, b in zip(terms[0::2], terms[1::2], strict=True):
+                pair = Signal(signed(len(a) + 1), name=f"pair_{len(terms)}_{len(pairs)}")
+                m.d.sync += pair.eq(a + b)
+                pairs.append(pair)
+            terms = pairs
+        at = 3 + self._tree
+        total = Signal(signed(_SUM_BITS), reset_less=True)
+        m.d.sync += total.eq(
+            Mux(delay(beat, at).first, delay(start, self._tree), total) + terms[0]
+        )
+        shifted = Signal(signed(_SUM_BITS - 3), reset_less=True)
+        m.d.sync += shifted.eq(total[3:].as_signed() >> delay(shift, at - 1))
+        fits = shifted[15:].all() | ~shifted[15:].any()
+        limit = Cat((~shifted[-1]).replicate(15), shifted[-1])
+
+        result, store = delay(beat, at + 2), delay(en, at + 2, reset=True) & delay(beat, at + 2).last
+        for n in range(MAX_OUTPUTS):
+            memory = Memory(shape=Fmt.OUT.width, depth=JOBS, init=[])
+            m.submodules[f"out_{n}"] = memory
+            write, read = memory.write_port(), memory.read_port(domain="comb")
+            m.d.comb += [
+                write.en.eq(store & (result.output == n)),
+                write.addr.eq(result.job),
+                write.data.eq(Mux(fits, shifted[:16], limit)),
+                read.addr.eq(self.job),
+                self.out[n].eq(read.data.as_signed()),
+            ]
+        m.d.comb += [self.done.eq(store & result.end), self.done_job.eq(result.job)]
+        return m

@@ -1,0 +1,165 @@
+"""Shapes of the LSTM engine: what its pieces hand to each other, and the sizes that follow.
+
+A *unit* is one of the 16 cells; a *quad* four neighbouring units, one 32-bit word of an image row
+per gate; a *group* the `columns` units that the element-wise pipe finishes together. A *pass* is
+one step of one window for all units. Step k (from 1) of a window reads the state of index k - 1 and
+writes that of index k.
+"""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import signed
+from amaranth.lib import data
+from precog_models.contract import (
+    HIDDEN,
+    MAX_INPUTS,
+    MAX_OUTPUTS,
+    Fmt,
+)
+
+from ..config import NicConfig
+
+__all__ = [
+    "EPOCH_BITS",
+    "GATES",
+    "JOBS",
+    "OUTPUTS",
+    "PASSES",
+    "QUADS",
+    "Sizes",
+    "X_VECTOR",
+    "load_layout",
+    "model_layout",
+    "pass_layout",
+    "slot_layout",
+]
+
+GATES = 4
+QUADS = HIDDEN // 4
+JOBS = 4  # samples in flight
+PASSES = 8  # hidden vectors that wait for the MAC array; a sample makes at most T - 1
+EPOCH_BITS = 32  # commits are counted with so many bits: a model's identity
+
+X_VECTOR = data.ArrayLayout(signed(Fmt.X.width), MAX_INPUTS)
+OUTPUTS = data.ArrayLayout(signed(Fmt.OUT.width), MAX_OUTPUTS)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Derived sizes of the engine.
+
+    Parameters
+    ----------
+    config : NicConfig
+        What is built.
+
+    Raises
+    ------
+    ValueError
+        The element-wise pipe is narrower than what the MAC array takes in a cycle.
+    """
+
+    config: NicConfig
+
+    def __post_init__(self) -> None:
+        if self.config.columns < self.ways:
+            raise ValueError(
+                f"columns must be at least {self.ways} at {self.config.lanes} lanes, "
+                f"not {self.config.columns!r}"
+            )
+
+    @property
+    def units(self) -> int:
+        """Units whose gate rows the MAC array works on at once."""
+        return min(HIDDEN, self.config.lanes // GATES)
+
+    @property
+    def ways(self) -> int:
+        """Hidden values that the MAC array takes in a cycle."""
+        return self.config.lanes // (GATES * self.units)
+
+    @property
+    def turns(self) -> int:
+        """How often a hidden vector goes through the MAC array."""
+        return HIDDEN // self.units
+
+    @property
+    def groups(self) -> int:
+        """Groups of units."""
+        return HIDDEN // self.config.columns
+
+    @property
+    def group_bits(self) -> int:
+        """Width of a group's number."""
+        return (self.groups - 1).bit_length()
+
+    @property
+    def sub_bits(self) -> int:
+        """Bits of a group's number that are its place inside a quad."""
+        return self.group_bits - 2
+
+    @property
+    def step_bits(self) -> int:
+        """Width of a state's index, 0..steps - 1."""
+        return max(1, (self.config.steps - 1).bit_length())
+
+    @property
+    def state_rows(self) -> int:
+        """Rows of a state memory."""
+        return self.config.qps << self.step_bits << self.group_bits
+
+
+def load_layout(config: NicConfig) -> data.StructLayout:
+    """A write of one image word into all memories that hold it."""
+    return data.StructLayout(
+        {"en": 1, "set": config.set_bits, "row": 5, "word": 4, "data": data.ArrayLayout(8, 4)}
+    )
+
+
+def model_layout(config: NicConfig) -> data.StructLayout:
+    """What a slot of the map stands for. Without `live` the others mean nothing."""
+    return data.StructLayout(
+        {
+            "live": 1,
+            "set": config.set_bits,
+            "epoch": EPOCH_BITS,
+            "inputs": 3,  # I - 1
+            "steps": 3,  # T - 1
+            "outputs": 4,  # O - 1
+        }
+    )
+
+
+def slot_layout(config: NicConfig) -> data.StructLayout:
+    """One cycle of the element-wise pipe: input `i` of group `group` in the pass of `step`."""
+    sizes = Sizes(config)
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "qp": config.qp_bits,
+            "set": config.set_bits,
+            "job": 2,
+            "step": sizes.step_bits,  # index of the state that is read
+            "group": sizes.group_bits,
+            "input": 3,
+            "first": 1,  # the sum over the inputs begins
+            "done": 1,  # ... and ends: this slot's results count
+            "last_group": 1,  # of the pass
+            "last_pass": 1,  # of the sample
+            "final": 1,  # the window's last step: its h goes to the head, no state is written
+            "outputs": 4,  # O - 1
+        }
+    )
+
+
+def pass_layout(config: NicConfig) -> data.StructLayout:
+    """A hidden vector that waits for the MAC array."""
+    return data.StructLayout(
+        {
+            "qp": config.qp_bits,
+            "set": config.set_bits,
+            "step": Sizes(config).step_bits,  # index of the state that is written
+            "job": 2,
+            "last": 1,  # of the sample
+        }
+    )

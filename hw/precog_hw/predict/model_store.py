@@ -1,0 +1,261 @@
+"""The pool of model sets: loading with CRC, commit, and the map from slots to sets.
+
+A load is `begin`, 512 words in the image's order, `commit` with the expected CRC-32. A set counts
+as valid from a good commit to the next `begin`. The map names only valid sets, and a set that it
+names, or that an inference still uses, cannot be begun: so a live model is never touched.
+"""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, enum, wiring
+from amaranth.lib.crc.catalog import CRC32_ETHERNET
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+
+from ..config import NicConfig
+from ..regmap.precog import LOAD_STATUS
+from .layouts import EPOCH_BITS, load_layout, model_layout
+from .weights import HEADER_WORD, TAIL_ROW
+
+__all__ = ["LoadStatus", "ModelStore"]
+
+_WORDS = 512
+
+
+class LoadStatus(enum.Enum, shape=4):
+    """What became of the last load. The values are the register map's `LOAD_STATUS`."""
+
+    IDLE = 0
+    LOADING = 1
+    OK = 2
+    BAD_CRC = 3
+    BAD_LENGTH = 4
+    BAD_CONTRACT = 5
+    BAD_HEADER = 6
+    SET_IN_USE = 7
+    NOT_BEGUN = 8
+
+
+assert LOAD_STATUS == tuple((code.name.lower(), code.value) for code in LoadStatus)
+
+
+class ModelStore(wiring.Component):
+    """Loader, state of the sets, and slot map.
+
+    Latency: a word reaches the memories 2 cycles after its strobe; a commit is decided after 6.
+    Throughput: one word a cycle. A map write takes effect for the request of the next cycle.
+    Cost: about 700 LUTs, no block RAM.
+
+    Parameters
+    ----------
+    config : NicConfig
+        What is built.
+
+    Members
+    -------
+    begin_stb, begin_set : In(1), In(set_bits)
+        Start a load. The set becomes invalid, or `status` says that it is in use.
+    word_stb, word : In(1), In(32)
+        The next four bytes of the image, the first in the low byte.
+    commit_stb, commit_crc : In(1), In(32)
+        End the load: check length, CRC, contract hash and header; then the set is valid.
+    status : Out(LoadStatus), words : Out(16), busy : Out(1)
+        Outcome of the last command; words taken since `begin`; a commit is being checked, during
+        which commands are ignored.
+    map_stb, map_slot, map_enable, map_set : In
+        Write one entry of the map. Refused, and nothing changes, if it enables an invalid set.
+    load_error, map_error : Out(1)
+        Strobes: a load failed or was refused; a map write was refused.
+    slot : In(set_bits), model : Out(model_layout)
+        What a slot stands for, in the same cycle.
+    in_use : In(sets)
+        Sets that inferences in flight use.
+    load : Out(load_layout)
+        Writes into the weight memories.
+    query_slot : In(set_bits), query_slot_enable : Out(1), query_slot_set : Out(set_bits)
+        Read port of the map.
+    query_set : In(set_bits), query_valid : Out(1), query_version : Out(32)
+        Read port of the sets; the version of an invalid set means nothing.
+    """
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        number = config.set_bits
+        super().__init__(
+            {
+                "begin_stb": In(1),
+                "begin_set": In(number),
+                "word_stb": In(1),
+                "word": In(32),
+                "commit_stb": In(1),
+                "commit_crc": In(32),
+                "status": Out(LoadStatus),
+                "words": Out(16),
+                "busy": Out(1),
+                "map_stb": In(1),
+                "map_slot": In(number),
+                "map_enable": In(1),
+                "map_set": In(number),
+                "load_error": Out(1),
+                "map_error": Out(1),
+                "slot": In(number),
+                "model": Out(model_layout(config)),
+                "in_use": In(config.sets),
+                "load": Out(load_layout(config)),
+                "query_slot": In(number),
+                "query_slot_enable": Out(1),
+                "query_slot_set": Out(number),
+                "query_set": In(number),
+                "query_valid": Out(1),
+                "query_version": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        model = model_layout(config)
+        entry = data.StructLayout({"enable": 1, "set": config.set_bits})
+        slots = Signal(data.ArrayLayout(entry, config.sets))
+        valid = Signal(config.sets)
+        epoch = Signal(EPOCH_BITS)
+
+        # Sets: what the engine must know of a model, and its version.
+        m.submodules.models = models = Memory(shape=model, depth=config.sets, init=[])
+        m.submodules.versions = versions = Memory(shape=32, depth=config.sets, init=[])
+        put_model, get_model = models.write_port(), models.read_port(domain="comb")
+        put_version, get_version = versions.write_port(), versions.read_port(domain="comb")
+        m.d.comb += [
+            get_model.addr.eq(slots[self.slot].set),
+            self.model.eq(get_model.data),
+            self.model.set.eq(slots[self.slot].set),
+            self.model.live.eq(slots[self.slot].enable),
+            self.query_slot_enable.eq(slots[self.query_slot].enable),
+            self.query_slot_set.eq(slots[self.query_slot].set),
+            get_version.addr.eq(self.query_set),
+            self.query_valid.eq(valid.bit_select(self.query_set, 1)),
+            self.query_version.eq(get_version.data),
+        ]
+
+        # The map.
+        mapped = Signal(config.sets)
+        for number in range(config.sets):
+            names = [slots[n].enable & (slots[n].set == number) for n in range(config.sets)]
+            m.d.comb += mapped[number].eq(sum(names[1:], names[0]) != 0)
+        refused = self.map_enable & ~valid.bit_select(self.map_set, 1)
+        with m.If(self.map_stb & ~refused):
+            m.d.sync += [
+                slots[self.map_slot].enable.eq(self.map_enable),
+                slots[self.map_slot].set.eq(self.map_set),
+            ]
+        m.d.sync += self.map_error.eq(self.map_stb & refused)
+
+        # Words.
+        number = Signal(config.set_bits)
+        count = Signal(range(_WORDS + 2))
+        loading = Signal()
+        taken = Signal(load_layout(config))
+        header = Signal(data.ArrayLayout(32, 3))
+        m.submodules.crc = crc = CRC32_ETHERNET(data_width=32).create()
+        begin = self.begin_stb & ~self.busy
+        free = ~(mapped | self.in_use).bit_select(self.begin_set, 1)
+        m.d.sync += [
+            taken.en.eq(self.word_stb & loading & (count < _WORDS)),
+            taken.set.eq(number),
+            taken.row.eq(count[4:9]),
+            taken.word.eq(count[:4]),
+            taken.data.as_value().eq(self.word),
+            self.load.eq(taken),
+        ]
+        with m.If(self.word_stb & loading & (count != _WORDS + 1)):
+            m.d.sync += count.eq(count + 1)
+        m.d.comb += [
+            self.words.eq(count),
+            crc.start.eq(begin),
+            crc.valid.eq(taken.en),
+            crc.data.eq(taken.data.as_value()),
+        ]
+        with m.If(taken.en & (taken.row == TAIL_ROW)):
+            for n in range(3):
+                with m.If(taken.word == HEADER_WORD + n):
+                    m.d.sync += header[n].eq(taken.data.as_value())
+
+        # Commands.
+        limits = (
+            ("inputs", header[0][0:8], MAX_INPUTS),
+            ("steps", header[0][8:16], config.steps),
+            ("outputs", header[0][16:24], MAX_OUTPUTS),
+        )
+        good_header = Signal()
+        good_crc, good_contract, good_length = Signal(), Signal(), Signal()
+        wanted = Signal(32)
+        ranges = [(value != 0) & (value <= limit) for _, value, limit in limits]
+        m.d.sync += [
+            good_header.eq(
+                ranges[0] & ranges[1] & ranges[2] & (header[0][24:] <= max(HeadKind))
+            ),
+            good_crc.eq(crc.crc == wanted),
+            good_contract.eq(header[2] == CONTRACT_HASH),
+            good_length.eq(count == _WORDS),
+        ]
+        outcome = Signal(LoadStatus)
+        with m.If(~good_length):
+            m.d.comb += outcome.eq(LoadStatus.BAD_LENGTH)
+        with m.Elif(~good_crc):
+            m.d.comb += outcome.eq(LoadStatus.BAD_CRC)
+        with m.Elif(~good_contract):
+            m.d.comb += outcome.eq(LoadStatus.BAD_CONTRACT)
+        with m.Elif(~good_header):
+            m.d.comb += outcome.eq(LoadStatus.BAD_HEADER)
+        with m.Else():
+            m.d.comb += outcome.eq(LoadStatus.OK)
+
+        m.d.sync += self.load_error.eq(0)
+        m.d.comb += [
+            put_model.addr.eq(number),
+            put_model.data.epoch.eq(epoch),
+            put_version.addr.eq(number),
+            put_version.data.eq(header[1]),
+        ]
+        for name, value, _ in limits:
+            m.d.comb += put_model.data[name].eq(value - 1)
+        settle = Signal(range(4))
+        with m.FSM(name="load"):
+            with m.State("READY"):
+                with m.If(self.begin_stb):
+                    m.d.sync += [
+                        count.eq(0),
+                        loading.eq(free),
+                        self.status.eq(Mux(free, LoadStatus.LOADING, LoadStatus.SET_IN_USE)),
+                        self.load_error.eq(~free),
+                    ]
+                    with m.If(free):
+                        m.d.sync += [
+                            number.eq(self.begin_set),
+                            valid.bit_select(self.begin_set, 1).eq(0),
+                        ]
+                with m.Elif(self.commit_stb):
+                    m.d.sync += [loading.eq(0), wanted.eq(self.commit_crc), settle.eq(0)]
+                    with m.If(loading):
+                        m.d.sync += self.busy.eq(1)
+                        m.next = "SETTLE"
+                    with m.Else():
+                        m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
+                with m.Elif(self.word_stb & ~loading):
+                    m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
+            with m.State("SETTLE"):
+                # The last word goes through the CRC and the comparisons.
+                m.d.sync += settle.eq(settle + 1)
+                with m.If(settle == 3):
+                    m.next = "DECIDE"
+            with m.State("DECIDE"):
+                m.d.sync += [
+                    self.busy.eq(0),
+                    self.status.eq(outcome),
+                    self.load_error.eq(outcome != LoadStatus.OK),
+                ]
+                with m.If(outcome == LoadStatus.OK):
+                    m.d.comb += [put_model.en.eq(1), put_version.en.eq(1)]
+                    m.d.sync += [valid.bit_select(number, 1).eq(1), epoch.eq(epoch + 1)]
+                m.next = "READY"
+        return m

@@ -1,0 +1,311 @@
+"""What the engine does when: samples in, slots of the element-wise pipe out.
+
+A window's last step is done first, from the state that earlier samples left behind; then one step
+of each coming window, the longest first, so that each reads its state before it is overwritten.
+A context that holds another model's state is rebuilt by feeding the kept inputs again.
+"""
+
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from ..config import NicConfig
+from .layouts import EPOCH_BITS, JOBS, PASSES, X_VECTOR, Sizes, model_layout, pass_layout, slot_layout
+
+__all__ = ["Sequencer", "request_layout", "response_layout"]
+
+
+def request_layout(config: NicConfig) -> data.StructLayout:
+    """A sample of a QP, and the model that its window shall run through."""
+    return data.StructLayout({"qp": config.qp_bits, "model": model_layout(config)})
+
+
+def response_layout(config: NicConfig) -> data.StructLayout:
+    """A job that is finished, or will be."""
+    return data.StructLayout({"qp": config.qp_bits, "live": 1, "outputs": 4, "job": 2})
+
+
+class Sequencer(wiring.Component):
+    """Admission, contexts, history of inputs and order of passes.
+
+    Latency: the first slot is given 2 cycles after a request's transfer, if nothing stands in its
+    way; the response becomes valid one cycle after `head_done`.
+    Throughput: ``T * 16 / columns * I + 2`` cycles a sample, if the MAC array keeps up. A sample of
+    a QP waits until the run-ahead of its last one is done.
+    Cost: about 900 LUTs, ``qps * steps`` x 128 bits of history, ``qps`` x 40 bits of tags.
+
+    Parameters
+    ----------
+    config : NicConfig
+        What is built.
+
+    Members
+    -------
+    i_req : In(stream of request_layout)
+        Samples.
+    i_x : In(stream of X_VECTOR)
+        Their inputs, taken `X_LEAD` = 3 cycles after a request's transfer at the earliest: whoever
+        offers a request promises that its inputs are valid by then.
+    i_reset : In(stream of qp)
+        Forget a QP's inputs, before the next request that is not yet started.
+    o_slot : Out(slot_layout), o_flush : Out(1), o_x : Out(signed(16))
+        To the element-wise pipe.
+    o_rsp : Out(stream of response_layout)
+        In the order of the requests.
+    mac_done, mac_pass : In(1), In(pass_layout)
+        A hidden vector has gone through the MAC array.
+    head_done, head_job : In(1), In(2)
+        A job's outputs can be read from the next cycle on.
+    in_use : Out(sets)
+        Sets of the jobs that are not finished.
+    """
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "i_req": In(stream.Signature(request_layout(config))),
+                "i_x": In(stream.Signature(X_VECTOR)),
+                "i_reset": In(stream.Signature(config.qp_bits)),
+                "o_slot": Out(slot_layout(config)),
+                "o_flush": Out(1),
+                "o_x": Out(X_VECTOR.elem_shape),
+                "o_rsp": Out(stream.Signature(response_layout(config))),
+                "mac_done": In(1),
+                "mac_pass": In(pass_layout(config)),
+                "head_done": In(1),
+                "head_job": In(2),
+                "in_use": Out(config.sets),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, sizes = self._config, Sizes(self._config)
+        request = request_layout(config)
+        depth_bits = sizes.step_bits
+        keep = config.steps - 1
+
+        # The request that waits for its start. One without a model runs one step and one output
+        # of whatever set: its place in the order costs no second path.
+        req, req_valid = Signal(request), Signal()
+        started = Signal()
+        m.d.comb += self.i_req.ready.eq(~req_valid)
+        with m.If(self.i_req.valid & self.i_req.ready):
+            m.d.sync += [req.eq(self.i_req.payload), req_valid.eq(1)]
+            with m.If(~self.i_req.payload.model.live):
+                m.d.sync += [
+                    req.model.inputs.eq(0),
+                    req.model.steps.eq(0),
+                    req.model.outputs.eq(0),
+                ]
+        with m.Elif(started):
+            m.d.sync += req_valid.eq(0)
+
+        # Jobs in flight.
+        job_layout = data.StructLayout(
+            {
+                "qp": config.qp_bits,
+                "set": config.set_bits,
+                "live": 1,
+                "outputs": 4,
+                "mac": 1,  # its run-ahead is not finished
+                "rsp": 1,  # its response has not been taken
+                "ready": 1,  # its response is complete
+            }
+        )
+        jobs = Signal(data.ArrayLayout(job_layout, JOBS))
+        alloc, oldest = Signal(range(JOBS)), Signal(range(JOBS))
+        hazard = Signal()
+        in_use = Signal(config.sets)
+        m.d.comb += [
+            hazard.eq(Cat(jobs[n].mac & (jobs[n].qp == req.qp) for n in range(JOBS)).any()),
+            self.o_rsp.valid.eq(jobs[oldest].ready),
+            self.o_rsp.payload.qp.eq(jobs[oldest].qp),
+            self.o_rsp.payload.live.eq(jobs[oldest].live),
+            self.o_rsp.payload.outputs.eq(jobs[oldest].outputs),
+            self.o_rsp.payload.job.eq(oldest),
+        ]
+        for number in range(config.sets):
+            users = [(jobs[n].mac | jobs[n].rsp) & (jobs[n].set == number) for n in range(JOBS)]
+            waits = req_valid & req.model.live & (req.model.set == number)
+            m.d.comb += in_use[number].eq(Cat(*users, waits).any())
+        m.d.comb += self.in_use.eq(in_use)
+        with m.If(self.o_rsp.valid & self.o_rsp.ready):
+            m.d.sync += [jobs[oldest].rsp.eq(0), jobs[oldest].ready.eq(0), oldest.eq(oldest + 1)]
+        with m.If(self.head_done):
+            m.d.sync += jobs[self.head_job].ready.eq(1)
+        with m.If(self.mac_done & self.mac_pass.last):
+            m.d.sync += jobs[self.mac_pass.job].mac.eq(0)
+
+        # Room in the MAC array's queue, and the head that repeats for further outputs.
+        level = Signal(range(PASSES + 1))
+        reserve = Signal(range(PASSES + 1))
+        m.d.sync += level.eq(level + reserve - self.mac_done)
+        head_held = Signal()
+
+        # Contexts: whose state a QP's rows hold, and how many inputs are kept where.
+        tag_layout = data.StructLayout(
+            {"valid": 1, "epoch": EPOCH_BITS, "next": depth_bits, "kept": range(keep + 1)}
+        )
+        m.submodules.tags = tags = Memory(shape=tag_layout, depth=config.qps, init=[])
+        put_tag, get_tag = tags.write_port(), tags.read_port()
+        m.submodules.history = history = Memory(
+            shape=X_VECTOR, depth=config.qps << depth_bits, init=[]
+        )
+        put_x, get_x = history.write_port(), history.read_port()
+
+        # The job at work.
+        job = Signal(request)
+        number = Signal(2)
+        step = Signal(depth_bits)
+        group, place = Signal(sizes.group_bits), Signal(3)
+        fresh, check, store = Signal(), Signal(), Signal()  # the job's first three cycles
+        replay = Signal()
+        turn = Signal(3)  # the replay's sample, from 0; T - 1 is the new one
+        tag = Signal(tag_layout)
+        mismatch = Signal()
+        x_new, x_now = Signal(X_VECTOR), Signal(X_VECTOR)
+        newest = Signal()
+        model = job.model
+        m.d.comb += newest.eq(~replay | (turn == model.steps))
+
+        last_group = group == sizes.groups - 1
+        with m.If(self.head_done & (self.head_job == number)):
+            m.d.sync += head_held.eq(0)
+
+        running = Signal()
+        slot = self.o_slot
+        m.d.comb += [
+            slot.valid.eq(running),
+            slot.qp.eq(job.qp),
+            slot.set.eq(model.set),
+            slot.job.eq(number),
+            slot.step.eq(step),
+            slot.group.eq(group),
+            slot.input.eq(place),
+            slot.first.eq(place == 0),
+            slot.done.eq(place == model.inputs),
+            slot.last_group.eq(last_group),
+            slot.last_pass.eq((step == 0) & newest),
+            slot.final.eq(step == model.steps),
+            slot.outputs.eq(model.outputs),
+        ]
+
+        # The tag read at the start is compared one cycle later, when the first slot is on its way.
+        m.d.comb += [get_tag.addr.eq(req.qp), self.o_flush.eq(check & mismatch)]
+        m.d.sync += [fresh.eq(started), check.eq(fresh), store.eq(check)]
+        with m.If(fresh):
+            m.d.sync += [
+                tag.eq(get_tag.data),
+                mismatch.eq(
+                    (model.steps != 0)
+                    & ~(get_tag.data.valid & (get_tag.data.epoch == model.epoch))
+                ),
+            ]
+        m.d.comb += self.i_x.ready.eq(check)
+        m.d.comb += Assert(~check | self.i_x.valid, "a request's inputs must be there in time")
+        with m.If(check):
+            m.d.sync += [x_new.eq(self.i_x.payload), x_now.eq(self.i_x.payload)]
+            with m.If(~mismatch):
+                m.d.comb += reserve.eq(model.steps)
+        place_1 = Signal.like(place)
+        m.d.sync += place_1.eq(place)
+        m.d.comb += self.o_x.eq(Mux(check, self.i_x.payload[0], x_now[place_1]))
+
+        # The tag and the history are updated when the inputs are in; `sweep` clears all tags.
+        sweep = Signal(range(config.qps + 1))
+        sweeping = sweep != config.qps
+        reset_now = Signal()
+        m.d.comb += [
+            put_x.en.eq(store),
+            put_x.addr.eq(Cat(tag.next, job.qp)),
+            put_x.data.eq(x_new),
+            put_tag.en.eq(store | reset_now | sweeping),
+            put_tag.addr.eq(Mux(store, job.qp, Mux(sweeping, sweep, self.i_reset.payload))),
+        ]
+        with m.If(store):
+            m.d.comb += [
+                put_tag.data.valid.eq(model.live),
+                put_tag.data.epoch.eq(model.epoch),
+                put_tag.data.next.eq(tag.next + 1),
+                put_tag.data.kept.eq(Mux(tag.kept == keep, keep, tag.kept + 1)),
+            ]
+        with m.If(sweeping):
+            m.d.sync += sweep.eq(sweep + 1)
+
+        # A replay reads the inputs that came before the new one.
+        back = Signal(3)
+        m.d.comb += [
+            back.eq(model.steps - turn),
+            get_x.addr.eq(Cat((tag.next - back)[:depth_bits], job.qp)),
+        ]
+
+        ok = Signal()
+        m.d.comb += ok.eq(
+            req_valid
+            & ~hazard
+            & ~head_held
+            & ~(jobs[alloc].mac | jobs[alloc].rsp)
+            & (level + req.model.steps <= PASSES)
+        )
+        with m.FSM(name="sequence"):
+            with m.State("CLEAR"):
+                with m.If(~sweeping):
+                    m.next = "IDLE"
+            with m.State("IDLE"):
+                with m.If(self.i_reset.valid):
+                    m.d.comb += [reset_now.eq(1), self.i_reset.ready.eq(1)]
+                with m.Elif(ok):
+                    m.d.comb += started.eq(1)
+                    m.d.sync += [
+                        job.eq(req),
+                        number.eq(alloc),
+                        alloc.eq(alloc + 1),
+                        step.eq(req.model.steps),
+                        group.eq(0),
+                        place.eq(0),
+                        replay.eq(0),
+                        running.eq(1),
+                        head_held.eq(req.model.outputs != 0),
+                        jobs[alloc].qp.eq(req.qp),
+                        jobs[alloc].set.eq(req.model.set),
+                        jobs[alloc].live.eq(req.model.live),
+                        jobs[alloc].outputs.eq(req.model.outputs),
+                        jobs[alloc].mac.eq(req.model.steps != 0),
+                        jobs[alloc].rsp.eq(1),
+                    ]
+                    m.next = "RUN"
+            with m.State("RUN"):
+                m.d.sync += place.eq(place + 1)
+                with m.If(slot.done):
+                    m.d.sync += [place.eq(0), group.eq(group + 1)]
+                    with m.If(last_group):
+                        m.d.sync += step.eq(step - 1)
+                        with m.If(step == 0):
+                            m.d.sync += running.eq(0)
+                            with m.If(newest):
+                                m.next = "IDLE"
+                            with m.Else():
+                                m.d.sync += turn.eq(turn + 1)
+                                m.next = "WAIT"
+                with m.If(check & mismatch):
+                    m.d.sync += [running.eq(0), replay.eq(1), turn.eq(0)]
+                    m.next = "WAIT"
+            with m.State("WAIT"):
+                m.d.sync += [step.eq(turn), group.eq(0), place.eq(0)]
+                with m.If(level == 0):
+                    m.next = "FETCH"
+            with m.State("FETCH"):
+                # Step 1 needs no stored state; a sample that is not the newest has turn + 1 passes.
+                m.d.comb += reserve.eq(Mux(newest, model.steps, turn + 1))
+                with m.If(newest):
+                    m.d.sync += x_now.eq(x_new)
+                with m.Elif(back <= tag.kept):
+                    m.d.sync += x_now.eq(get_x.data)
+                with m.Else():
+                    m.d.sync += x_now.eq(X_VECTOR.const([0] * 8))
+                m.d.sync += running.eq(1)
+                m.next = "RUN"
+        return m
