@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def load(result_dir: Path) -> tuple[DemoResult, Series]:
         raise ValueError(_damaged(result_dir / RESULT_FILE, error)) from error
     try:
         series = Series.load(result_dir)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(_damaged(result_dir / SERIES_FILE, error)) from error
     flows = result.scenario.senders
     for name, run in (("predpid", series.predpid), ("pid", series.pid)):

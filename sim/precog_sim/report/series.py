@@ -129,7 +129,11 @@ class Series:
         ValueError
             An array is missing, or arrays that belong together differ in length.
         """
-        with np.load(directory / SERIES_FILE, allow_pickle=False) as file:
+        # numpy leaves a file open that it could not read, so it is opened here.
+        with (
+            (directory / SERIES_FILE).open("rb") as raw,
+            np.load(raw, allow_pickle=False) as file,
+        ):
             arrays = {name: file[name] for name in file.files}
         cdf = {
             name.removeprefix("cdf."): value

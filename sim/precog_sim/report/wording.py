@@ -172,7 +172,7 @@ def headlines(result: DemoResult) -> list[Headline]:
 
 
 def _tail(result: DemoResult) -> list[Headline]:
-    """99 % RTT of LSTM + PID against PID alone, TIMELY and DCTCP, at the same start rate."""
+    """99 % RTT of LSTM + PID against PID alone, TIMELY and DCTCP, at its own start rate if run."""
     metric = "p99_us"
     ours = find_row(result.tables.figure19, "predpid")
     if ours is None or metric not in ours.cells:
@@ -186,7 +186,10 @@ def _tail(result: DemoResult) -> list[Headline]:
     for name in ("timely", "dctcp"):
         other = find_row(result.tables.table6, name, ours.start_gbps)
         if other is not None and metric in other.cells:
-            parts.append(ratio(mine, other.cells[metric].mean, ALGORITHMS[name]))
+            label = ALGORITHMS[name]
+            if other.start_gbps != ours.start_gbps:
+                label += f" (which started at {number(other.start_gbps)} Gb/s)"
+            parts.append(ratio(mine, other.cells[metric].mean, label))
     detail = ", ".join(parts) + f"; mean of {seeds_of([ours])}"
     return [
         Headline("99 % RTT, LSTM + PID", number(mine, METRICS[metric].digits), "µs", detail, good)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from precog_sim.report import ns3, thesis
 from precog_sim.report.data import (
     DemoResult,
@@ -18,6 +19,7 @@ from precog_sim.report.data import (
     Stage,
     Tables,
 )
+from precog_sim.report.figures import Picture, draw_all
 from precog_sim.report.series import CDF_P, Prediction, Run, Series, Training
 
 SIZES_MB = (200.0, 200.0, 150.0) + (5.0,) * 17
@@ -284,6 +286,12 @@ def result(report_seed: int) -> DemoResult:
 @pytest.fixture(scope="session")
 def series(report_seed: int) -> Series:
     return synthetic_series(report_seed)
+
+
+@pytest.fixture(scope="session")
+def pictures(result: DemoResult, series: Series) -> dict[str, Picture]:
+    """Every picture, drawn once."""
+    return draw_all(result, series)
 
 
 @pytest.fixture
