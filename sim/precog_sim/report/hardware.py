@@ -1,0 +1,43 @@
+"""The hardware table's lines, from what the last ``make synth`` recorded."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+from precog_sim.report.codec import decode
+from precog_sim.report.data import Hardware
+
+__all__ = ["read_hardware"]
+
+
+def read_hardware(path: Path) -> tuple[Hardware, ...]:
+    """Read a list of synthesis results; keys that `Hardware` does not have are left out.
+
+    Parameters
+    ----------
+    path : Path
+        ``docs/synth.json`` or ``build/synth/summary.json``.
+
+    Returns
+    -------
+    tuple of Hardware
+        Empty where the file does not exist: nothing was synthesised.
+
+    Raises
+    ------
+    ValueError
+        The file is not such a list; the message names it.
+    """
+    if not path.is_file():
+        return ()
+    known = {field.name for field in fields(Hardware)}
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+            raise ValueError("the file must be a list of objects, not anything else")
+        kept = [{key: item[key] for key in item if key in known} for item in data]
+        return tuple(decode(Hardware, item, f"[{i}]") for i, item in enumerate(kept))
+    except ValueError as error:
+        raise ValueError(
+            f"{path} must list synthesis results: {error}; run `make synth`"
+        ) from error

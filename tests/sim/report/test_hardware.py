@@ -1,0 +1,36 @@
+"""Reading the synthesis record."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from precog_sim.report.codec import encode
+from precog_sim.report.data import DemoResult
+from precog_sim.report.hardware import read_hardware
+
+
+def test_no_record_is_no_hardware(tmp_path: Path) -> None:
+    assert read_hardware(tmp_path / "synth.json") == ()
+
+
+def test_other_keys_are_left_out(tmp_path: Path, result: DemoResult) -> None:
+    path = tmp_path / "synth.json"
+    path.write_text(json.dumps([encode(item) | {"ports": 3} for item in result.hardware]))
+    assert read_hardware(path) == result.hardware
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[{}]", r"\[0\]\.block must be present, not missing"),
+        ('{"block": "nic"}', "must be a list of objects"),
+        ("[3]", "must be a list of objects"),
+        ("[", "Expecting value"),
+    ],
+)
+def test_damaged_records_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "synth.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"synth\.json must list .*{message}.*run `make synth`"):
+        read_hardware(path)
