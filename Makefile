@@ -3,6 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+PLAN ?= full
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -24,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a network, report
-	$(PY) -m precog_sim.demo --out build/demo
+	$(PY) -m precog_sim.demo --plan $(PLAN) --out build/demo
 
 test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q
