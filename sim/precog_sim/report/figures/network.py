@@ -102,6 +102,8 @@ def run(result: DemoResult, series: Series) -> Picture:
             )
 
     def draw(figure: Any, narrow: bool) -> None:
+        from matplotlib.ticker import LogLocator
+
         bins = BINS_NARROW if narrow else BINS_WIDE
         shape = (5, 1) if narrow else (3, 2)
         axes = axes_grid(figure, *shape, sharex=True, heights=None if narrow else [3, 3, 2])
@@ -119,7 +121,9 @@ def run(result: DemoResult, series: Series) -> Picture:
             rtt.set_title(f"RTT, {ALGORITHMS[name]} (µs)")
             flows(rate, name, one, one.rate_gbps, bins)
             rate.set_yscale("log")
+            rate.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             rate.yaxis.set_major_formatter("{x:g}")
+            rate.yaxis.set_minor_formatter("")
             rate.set_title(f"Rate, {ALGORITHMS[name]} (Gb/s)")
             rtt.set_ylim(bottom - 0.1 * (top - bottom), top + 0.15 * (top - bottom))
         _same_limits(panels["predpid"][1], panels["pid"][1])
