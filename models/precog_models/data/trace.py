@@ -103,7 +103,8 @@ def load_traces(path: str | Path) -> list[RttTrace]:
         The file is not one of traces.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here, not by numpy, which leaves a file that it cannot read open.
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             heads = json.loads(file["heads"].tobytes())
             return [
                 RttTrace(

@@ -25,7 +25,7 @@ from .baselines import AutoRegression, linear, persistence
 
 __all__ = ["METHODS", "Evaluation", "Score", "evaluate", "integer_rtt"]
 
-METHODS = ("float", "integer", "ar3", "linear", "persistence")
+METHODS = ("float", "integer", "ar3", "ar3-robust", "linear", "persistence")
 
 _BINS = len(BIN_EDGES) + 1
 _CONFIDENCE = (2.5, 97.5)
@@ -161,7 +161,7 @@ def evaluate(
     Parameters
     ----------
     dataset : Dataset
-        AR(3) is fitted to its core training pairs, the others need no fit.
+        AR(3) is fitted to its core training pairs, by least squares and by the error itself.
     model : FloatLstm
         One input, one output.
     image : Image, optional
@@ -175,10 +175,10 @@ def evaluate(
     -------
     Evaluation
     """
-    regression = AutoRegression.fit(dataset.core)
     methods: dict[str, Callable[[Pairs], Floats]] = {
         "float": lambda p: model.forward(p.k[:, -model.steps :, None])[:, 0],
-        "ar3": regression.predict,
+        "ar3": AutoRegression.fit(dataset.core).predict,
+        "ar3-robust": AutoRegression.fit(dataset.core, robust=True).predict,
         "linear": linear,
         "persistence": persistence,
     }

@@ -1,7 +1,7 @@
 """The LSTM of (4)-(8) in torch, written out so that short windows train fast on a CPU.
 
 torch.nn.LSTM spends most of a three-step window on bookkeeping; here the first step skips the
-recurrent product (h_0 = 0), and the weights can be rounded as the quantizer will round them.
+recurrent product (h_0 = 0).
 """
 
 import math
@@ -10,21 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..contract import HIDDEN, MAX_SHIFT, HeadKind
+from ..contract import HIDDEN, HeadKind
 from ..float_lstm import FloatLstm
 
-__all__ = ["Network", "round_rows"]
+__all__ = ["Network"]
 
 _FORGET_BIAS = 0.5  # remember at first: gradients reach the window's first step
-
-
-def round_rows(weights: Tensor) -> Tensor:
-    """`weights` [rows, columns] on the quantizer's grid, gradients passed straight through."""
-    largest = weights.detach().abs().amax(dim=1, keepdim=True).clamp_min(1e-9)
-    shift = torch.floor(torch.log2(127.5 / largest)).clamp(0, MAX_SHIFT)
-    scale = torch.exp2(shift)
-    rounded = torch.floor(weights.detach() * scale + 0.5).clamp(-128, 127) / scale
-    return weights + (rounded - weights.detach())
 
 
 class Network(nn.Module):
@@ -38,9 +29,20 @@ class Network(nn.Module):
         Window length T.
     seed : int
         Of the initial weights: uniform in +-1/4, as torch's own LSTM of this size.
+    input_scale : float
+        The initial input weights times this: K is mostly far below 1, and gates that hardly move
+        learn slowly.
     """
 
-    def __init__(self, *, inputs: int = 1, outputs: int = 1, steps: int = 3, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        inputs: int = 1,
+        outputs: int = 1,
+        steps: int = 3,
+        seed: int = 0,
+        input_scale: float = 1.0,
+    ) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         bound = 1.0 / math.sqrt(HIDDEN)
@@ -55,14 +57,12 @@ class Network(nn.Module):
         self.head_w = uniform(outputs, HIDDEN)
         self.head_b = uniform(outputs)
         with torch.no_grad():
+            self.w_ih.mul_(input_scale)
             self.bias[HIDDEN : 2 * HIDDEN] += _FORGET_BIAS
 
-    def forward(self, x: Tensor, rounded: bool = False) -> Tensor:
-        """Windows [n, T, I], oldest first, to outputs [n, O]; `rounded`: on the int8 grid."""
-        rows: tuple[Tensor, ...] = (self.w_ih, self.w_hh, self.head_w)
-        if rounded:
-            rows = tuple(round_rows(weights) for weights in rows)
-        w_ih, w_hh, head_w = (weights.t() for weights in rows)
+    def forward(self, x: Tensor) -> Tensor:
+        """Windows [n, T, I], oldest first, to outputs [n, O]."""
+        w_ih, w_hh = self.w_ih.t(), self.w_hh.t()
         h = c = torch.zeros(())
         for k in range(self.steps):
             pre = torch.addmm(self.bias, x[:, k], w_ih)
@@ -72,7 +72,12 @@ class Network(nn.Module):
             new = torch.sigmoid(i) * torch.tanh(g)
             c = torch.sigmoid(f) * c + new if k else new
             h = torch.sigmoid(o) * torch.tanh(c)
-        return torch.addmm(self.head_b, h, head_w)
+        return torch.addmm(self.head_b, h, self.head_w.t())
+
+    @property
+    def matrices(self) -> list[Tensor]:
+        """The weights that become int8: rows have their own scales."""
+        return [self.w_ih, self.w_hh, self.head_w]
 
     def to_float_lstm(self, kind: HeadKind = HeadKind.RTT) -> FloatLstm:
         """The weights as plain arrays."""

@@ -1,5 +1,6 @@
 """How a predictor is trained: the thesis' recipe, and ours."""
 
+import math
 from dataclasses import dataclass
 
 from ..contract import MAX_STEPS
@@ -28,17 +29,19 @@ class Recipe:
     loss : str
         ``"l1"``: |out - L| (11); ``"mape"``: |out - L| / (1 + L), the quantity that is judged (13).
     scheduled : bool
-        Warm up over the first tenth, then follow a cosine to zero.
+        Warm up over the first tenth, then follow a cosine to zero; while freezing, a tenth of it.
     averaged : bool
         The result is the running mean of the last weights (decay 0.999).
     varied_share : float
         Share of every batch that comes from other scenarios than the core ones.
-    quantized_share : float
-        Share of all updates, the last, in which the weights are rounded as the quantizer will.
+    freeze_share : float
+        Share of all updates, the last, in which weights are moved to the quantizer's grid.
+    input_scale : float
+        Initial input weights, times torch's.
     pool : int
         Pairs drawn once, to which training is confined; 0: every training pair.
     history_pairs : int
-        Random pairs behind each epoch's errors; 0: none are measured during training.
+        Random pairs behind each epoch's errors.
 
     Raises
     ------
@@ -56,19 +59,22 @@ class Recipe:
     scheduled: bool = True
     averaged: bool = True
     varied_share: float = 0.0
-    quantized_share: float = 0.0
+    freeze_share: float = 0.0
+    input_scale: float = 1.0
     pool: int = 0
     history_pairs: int = 2000
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "updates", "batch"):
+        for name in ("epochs", "updates", "batch", "history_pairs"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)!r}")
+        if not 0.0 < self.rate < math.inf:
+            raise ValueError(f"rate must be a positive number, not {self.rate!r}")
         if not 1 <= self.steps <= MAX_STEPS:
             raise ValueError(f"steps must be in 1..{MAX_STEPS}, not {self.steps!r}")
         if self.loss not in ("l1", "mape"):
             raise ValueError(f"loss must be 'l1' or 'mape', not {self.loss!r}")
-        for name in ("varied_share", "quantized_share"):
+        for name in ("varied_share", "freeze_share"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} must be in 0..1, not {getattr(self, name)!r}")
 
@@ -89,12 +95,13 @@ RECIPES: dict[str, Recipe] = {
     ),
     "precog": Recipe(
         name="precog",
-        epochs=20,
-        updates=300,
-        batch=2048,
-        rate=1e-2,
-        varied_share=0.3,
-        quantized_share=0.25,
+        epochs=24,
+        updates=500,
+        batch=512,
+        rate=2e-2,
+        varied_share=0.4,
+        freeze_share=0.25,
+        input_scale=4.0,
     ),
 }
 

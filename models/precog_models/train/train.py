@@ -18,6 +18,7 @@ from torch import Tensor
 from ..data.dataset import Dataset
 from ..data.pairs import Pairs
 from ..float_lstm import FloatLstm
+from .freeze import FREEZE_SHARES, Freezer
 from .network import Network
 from .presets import Recipe, recipe
 from .sampler import BalancedSampler, balanced_pool
@@ -29,6 +30,7 @@ Progress = Callable[[int, int, str], None]  # epochs done, of how many, what to 
 _WARM_UP = 0.1
 _AVERAGE_DECAY = 0.999
 _MAX_GRADIENT = 1.0
+_FREEZE_RATE = 0.1  # of the peak rate, where freezing begins
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,9 @@ def _rate_factor(done: float) -> float:
 class _Average:
     """Running mean of a network's weights; a plain mean until the decay's horizon is reached."""
 
-    def __init__(self, network: Network) -> None:
-        self._parameters: list[Tensor] = list(network.parameters())
-        self._means = [p.detach().clone() for p in self._parameters]
+    def __init__(self, parameters: list[Tensor]) -> None:
+        self._parameters = parameters
+        self._means = [p.detach().clone() for p in parameters]
         self._updates = 0
 
     def update(self) -> None:
@@ -123,7 +125,7 @@ def train(
     dataset: Dataset,
     *,
     seed: int = 0,
-    threads: int = 2,
+    threads: int = 1,
     progress: Progress | None = None,
 ) -> TrainedModel:
     """Train a predictor of L_t.
@@ -137,7 +139,8 @@ def train(
     seed : int
         Of initial weights and draws.
     threads : int
-        CPU threads. The same seed and threads give the same weights on the same machine.
+        CPU threads; a second one gains nothing at these sizes. The same seed and threads give the
+        same weights on the same machine.
     progress : callable, optional
         Called after each epoch with (epochs done, epochs, text).
 
@@ -162,54 +165,32 @@ def train(
 def _train(plan: Recipe, dataset: Dataset, seed: int, progress: Progress | None) -> TrainedModel:
     started = time.monotonic()
     rng = np.random.default_rng(seed)
-    core = dataset.core
-    if plan.pool:
-        core = balanced_pool(core, plan.pool, rng)
+    core = balanced_pool(dataset.core, plan.pool, rng) if plan.pool else dataset.core
     sources = [(core, 1.0)]
     if dataset.varied is not None and plan.varied_share > 0.0:
         sources = [(core, 1.0 - plan.varied_share), (dataset.varied, plan.varied_share)]
     sampler = BalancedSampler(sources, plan.batch, rng)
     x, label = _tensors(Pairs.concatenate([pairs for pairs, _ in sources]), plan.steps)
-    checks = [(core, rng), (_held_out(dataset), rng)]
-
-    network = Network(steps=plan.steps, seed=seed)
-    optimizer = torch.optim.Adam(network.parameters(), lr=plan.rate)
-    average = _Average(network)
-    total = plan.epochs * plan.updates
-    rounded_from = total - round(plan.quantized_share * total)
+    held_out = _held_out(dataset)
+    network = Network(steps=plan.steps, seed=seed, input_scale=plan.input_scale)
+    run = _Run(plan, network)
     history = []
     for epoch in range(plan.epochs):
         draws = torch.from_numpy(sampler.draw(plan.updates))
-        epoch_error = torch.zeros(())
-        for update in range(plan.updates):
-            done = epoch * plan.updates + update
-            if plan.scheduled:
-                optimizer.param_groups[0]["lr"] = plan.rate * _rate_factor(done / total)
-            if done == rounded_from:
-                average.restart()  # means of unrounded weights would blur the rounded ones
-            which = draws[update]
-            y = label[which]
-            out = network(x[which], rounded=done >= rounded_from)[:, 0]
-            distance = (out - y).abs()
-            relative = (distance / (1.0 + y)).mean()
-            loss = relative if plan.loss == "mape" else distance.mean()
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), _MAX_GRADIENT)
-            optimizer.step()
-            epoch_error += relative.detach()
-            if plan.averaged:
-                average.update()
-        error = float(epoch_error) / plan.updates
+        errors = torch.stack([run.update(x[which], label[which]) for which in draws])
+        error = float(errors.mean())
         if not math.isfinite(error):
             raise ValueError(f"training diverged in epoch {epoch + 1}: the loss is {error}")
-        if plan.averaged and epoch == plan.epochs - 1:
-            average.apply()
-        pool_test, held_out = (
-            _random_error(network, pairs, plan.history_pairs, generator)
-            for pairs, generator in checks
+        if epoch == plan.epochs - 1:
+            run.finish()
+        history.append(
+            Epoch(
+                number=epoch + 1,
+                train=error,
+                pool_test=_random_error(network, core, plan.history_pairs, rng),
+                held_out=_random_error(network, held_out, plan.history_pairs, rng),
+            )
         )
-        history.append(Epoch(epoch + 1, error, pool_test, held_out))
         if progress is not None:
             progress(epoch + 1, plan.epochs, f"MAPE {100 * error:.2f} %")
     return TrainedModel(
@@ -219,6 +200,72 @@ def _train(plan: Recipe, dataset: Dataset, seed: int, progress: Progress | None)
         seed=seed,
         wall_s=time.monotonic() - started,
     )
+
+
+class _Run:
+    """The state of one training: optimizer, schedule, average, and what is frozen."""
+
+    def __init__(self, plan: Recipe, network: Network) -> None:
+        self._plan = plan
+        self._network = network
+        self._parameters: list[Tensor] = list(network.parameters())
+        self._optimizer = torch.optim.Adam(self._parameters, lr=plan.rate)
+        self._average = _Average(self._parameters)
+        self._done = 0
+        total = plan.epochs * plan.updates
+        freezing = round(plan.freeze_share * total)
+        self._learning = total - freezing  # updates before anything is frozen
+        self._freezing = freezing
+        # The last of the equal stretches has every weight frozen: only biases learn.
+        stages = len(FREEZE_SHARES) + 1
+        self._stages = {
+            self._learning + k * freezing // stages: share
+            for k, share in enumerate(FREEZE_SHARES)
+            if freezing >= stages
+        }
+        self._freezer: Freezer | None = None
+
+    def update(self, x: Tensor, label: Tensor) -> Tensor:
+        """One optimizer step; returns the batch's mean error (13) before it."""
+        self._freeze_if_due()
+        self._optimizer.param_groups[0]["lr"] = self._rate()
+        distance = (self._network(x)[:, 0] - label).abs()
+        relative: Tensor = (distance / (1.0 + label)).mean()
+        loss = relative if self._plan.loss == "mape" else distance.mean()
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._parameters, _MAX_GRADIENT)
+        self._optimizer.step()
+        if self._freezer is not None:
+            self._freezer.hold()
+        if self._plan.averaged:
+            self._average.update()
+        self._done += 1
+        return relative.detach()
+
+    def finish(self) -> None:
+        """Leave the averaged weights in the network."""
+        if self._plan.averaged:
+            self._average.apply()
+
+    def _rate(self) -> float:
+        plan = self._plan
+        if not plan.scheduled:
+            return plan.rate
+        if self._done < self._learning:
+            return plan.rate * _rate_factor(self._done / self._learning)
+        share = (self._done - self._learning) / self._freezing
+        return plan.rate * _FREEZE_RATE * 0.5 * (1.0 + math.cos(math.pi * share))
+
+    def _freeze_if_due(self) -> None:
+        share = self._stages.get(self._done)
+        if share is None:
+            return
+        if self._freezer is None:
+            self.finish()  # rounding begins from the average
+            self._freezer = Freezer(self._network.matrices)
+        self._freezer.freeze(share)
+        self._average.restart()  # a mean over weights that were free would leave the grid
 
 
 def _held_out(dataset: Dataset) -> Pairs:

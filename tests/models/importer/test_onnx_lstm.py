@@ -236,7 +236,7 @@ def test_structures_that_the_engine_lacks_are_refused() -> None:
         (build(model, extra=big), "hidden size must be 16, not 20"),
         (build(model, lstm_inputs=["x", "x", "R"]), "W must be a constant, not an input"),
         (
-            build(model, extra={"head_w": np.zeros((17, 16)), "head_b": np.zeros(17)}),
+            build(model, extra=outputs),
             "outputs must be in 1..16, not 17",
         ),
     ]
