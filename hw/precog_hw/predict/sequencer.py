@@ -205,7 +205,7 @@ class Sequencer(wiring.Component):
                 ),
             ]
         m.d.comb += self.i_x.ready.eq(check)
-        m.d.comb += Assert(~check | self.i_x.valid, "a request's inputs must be there in time")
+        m.d.sync += Assert(~check | self.i_x.valid, "a request's inputs must be there in time")
         with m.If(check):
             m.d.sync += [x_new.eq(self.i_x.payload), x_now.eq(self.i_x.payload)]
             with m.If(~mismatch):

@@ -40,7 +40,7 @@ class Predictor(wiring.Component):
     store : the members of `ModelStore` but `slot`, `model`, `in_use`, `load`
     """
 
-    _STORE_PORTS = (
+    STORE_PORTS = (
         "begin_stb",
         "begin_set",
         "word_stb",
@@ -64,6 +64,8 @@ class Predictor(wiring.Component):
         "query_version",
     )
 
+    X_LEAD = LstmEngine.X_LEAD
+
     latency: int
 
     def __init__(self, config: NicConfig) -> None:
@@ -77,14 +79,14 @@ class Predictor(wiring.Component):
             "i_reset": In(stream.Signature(config.qp_bits)),
             "o_rsp": Out(stream.Signature(prediction_layout(config))),
         }
-        members |= {name: self._store.signature.members[name] for name in self._STORE_PORTS}
+        members |= {name: self._store.signature.members[name] for name in self.STORE_PORTS}
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.store = store = self._store
         m.submodules.engine = engine = self._engine
-        for name in self._STORE_PORTS:
+        for name in self.STORE_PORTS:
             mine, its = getattr(self, name), getattr(store, name)
             inward = store.signature.members[name].flow is In
             m.d.comb += its.eq(mine) if inward else mine.eq(its)

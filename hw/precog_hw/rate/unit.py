@@ -48,6 +48,11 @@ class RateUnit(wiring.Component):
         To be held while a sample is in flight.
     """
 
+    LATENCY = 14
+    """Cycles from the advice's transfer to the decision's offer, without a window."""
+    WINDOW_LATENCY = 5
+    """Cycles that a window adds."""
+
     i: stream.Interface
     i_advice: stream.Interface
     o: stream.Interface

@@ -1,0 +1,263 @@
+"""The NIC core: RTT samples in, rate decisions out, one for each, in order.
+
+::
+
+                                   ┌─ lead ─► [predictor] ─► out ─► [RTT head] ─► advice ─┐
+    i_sample ─► [queue] ─► [feature] ── k ──────┘                      ▲                  ▼
+                   │           └─ rtt, srtt, base ─► [queues] ─ srtt ──┘        ┌─► [rate unit] ─► o
+                   └─► [who runs] ─► model slot             └─ sample ──────────┘
+    command ─► all of them, once nothing is in flight
+
+The golden model is `precog_models.nic`.
+"""
+
+from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
+from precog_hw.csr.qp_window import config_layout
+from precog_hw.measure.feature import Feature
+from precog_hw.predict.rtt_head import RttHead
+from precog_hw.predict.unit import Predictor
+from precog_hw.rate.layouts import rate_sample_layout
+from precog_hw.rate.unit import RateUnit
+from precog_hw.stream.queue import Queue
+from precog_models.contract import Fmt
+
+__all__ = ["Core"]
+
+_SAMPLES = 16  # samples that wait for the feature unit
+_FLYING = 8  # samples between the feature unit and the decision that the queues hold
+
+
+class Core(wiring.Component):
+    """From a sample to its decision, for all queue pairs.
+
+    Latency: from a sample's transfer to its decision's offer
+    ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 22 + 4 + 14 = 51 cycles with 64
+    lanes, 4 columns, one input and up to 256 queue pairs; 56 with a window. The prediction is there
+    after 37. All that holds if the predictor is free and the queue pair's context is of the model.
+    Throughput: the slower of the predictor's and the rate unit's.
+    Cost: 7 + 5 + 2 multipliers and the predictor.
+
+    Time enters through the samples' stamps alone: cycles without work change nothing that is seen.
+
+    Parameters
+    ----------
+    config : NicConfig
+        What is built.
+
+    Members
+    -------
+    i_sample : In(stream.Signature(SAMPLE))
+        Samples. One of a queue pair that does not exist or is not enabled is dropped.
+    o_decision : Out(stream.Signature(DECISION))
+        One for each other sample, in order.
+    dropped : Out(1)
+        Strobe: a sample is dropped.
+    command : In(stream.Signature(config_layout(config)))
+        Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
+        unit has begun, before those that still wait for it.
+    parameters : In(PARAMETERS)
+        To be changed between samples: one in flight may see the old and the new ones.
+    others
+        The ports of `Predictor`'s model store, with its names.
+
+    Raises
+    ------
+    ValueError
+        The feature unit promises its features later than the engine needs them.
+    """
+
+    i_sample: stream.Interface
+    o_decision: stream.Interface
+    dropped: Signal
+    command: stream.Interface
+    parameters: data.View
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        self._predictor = Predictor(config)
+        self._feature = Feature(config)
+        lead = self._predictor.X_LEAD
+        if lead < Feature.LEAD:
+            raise ValueError(f"lead must be at least {Feature.LEAD} cycles, not {lead!r}")
+        #: Cycles from a sample's transfer to its prediction's offer.
+        self.prediction_latency = (
+            1 + self._feature.latency + self._predictor.latency - Feature.LEAD + RttHead.latency
+        )
+        #: Cycles from a sample's transfer to its decision's offer, without a window.
+        self.latency = self.prediction_latency + RateUnit.LATENCY
+        #: Cycles that a window adds.
+        self.window_latency = RateUnit.WINDOW_LATENCY
+        signature = self._predictor.signature
+        super().__init__(
+            {
+                "i_sample": In(stream.Signature(SAMPLE)),
+                "o_decision": Out(stream.Signature(DECISION)),
+                "dropped": Out(1),
+                "command": In(stream.Signature(config_layout(config))),
+                "parameters": In(PARAMETERS),
+            }
+            | {name: signature.members[name] for name in Predictor.STORE_PORTS}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        m.submodules.samples = samples = Queue(SAMPLE, _SAMPLES)
+        m.submodules.feature = feature = self._feature
+        m.submodules.predictor = predictor = self._predictor
+        m.submodules.head = head = RttHead(dsp=config.dsp)
+        m.submodules.srtts = srtts = Queue(unsigned(Fmt.SRTT.width), _FLYING)
+        m.submodules.measured = measured = Queue(rate_sample_layout(config), _FLYING)
+        m.submodules.rate = rate = RateUnit(config)
+
+        for name in Predictor.STORE_PORTS:
+            mine, its = getattr(self, name), getattr(predictor, name)
+            inward = predictor.signature.members[name].flow is In
+            m.d.comb += its.eq(mine) if inward else mine.eq(its)
+        m.d.comb += [
+            feature.sigma.eq(self.parameters.sigma),
+            feature.base_window.eq(self.parameters.base_window),
+            rate.parameters.eq(self.parameters),
+        ]
+
+        halt = self._commands(m, feature, predictor, rate)
+        wiring.connect(m, wiring.flipped(self.i_sample), samples.i)
+        sample = samples.o.payload
+        m.d.comb += [
+            feature.i.valid.eq(samples.o.valid & ~halt),
+            samples.o.ready.eq(feature.i.ready & ~halt),
+            feature.i.payload.qp.eq(sample.qp),
+            feature.i.payload.rtt.eq(sample.rtt),
+            feature.i.payload.t.eq(sample.t),
+        ]
+        self._requests(m, samples, feature, predictor, srtts, measured)
+
+        # The feature goes to the predictor, and around it. The queues have room for a sample whose
+        # request has been made.
+        made = Signal()
+        m.d.comb += [
+            made.eq(feature.o.valid & predictor.i_x.ready),
+            predictor.i_x.valid.eq(feature.o.valid),
+            predictor.i_x.payload[0].eq(feature.o.payload.k),
+            feature.o.ready.eq(predictor.i_x.ready),
+            srtts.i.valid.eq(made),
+            srtts.i.payload.eq(feature.o.payload.srtt),
+            measured.i.valid.eq(made),
+        ]
+        m.d.comb += [
+            measured.i.payload[name].eq(feature.o.payload[name])
+            for name in ("qp", "rtt", "srtt", "base")
+        ]
+        wiring.connect(m, measured.o, rate.i)
+        self._advice(m, predictor, srtts, head, rate)
+        wiring.connect(m, rate.o, wiring.flipped(self.o_decision))
+        return m
+
+    def _commands(
+        self, m: Module, feature: Feature, predictor: Predictor, rate: RateUnit
+    ) -> Signal:
+        """Hand a command to all units once no sample is in flight; says when to admit none."""
+        payload = self.command.payload
+        flying = Signal(range(_FLYING + 8))  # samples from the feature's transfer to the decision
+        begun = feature.o.valid & feature.o.ready
+        ended = self.o_decision.valid & self.o_decision.ready
+        m.d.sync += flying.eq(flying + begun - ended)
+
+        halt, quiet = Signal(), Signal()
+        m.d.comb += halt.eq(self.command.valid)
+        m.d.sync += quiet.eq(halt & feature.idle & (flying == 0))
+
+        targets = {
+            "feature": (feature.clear, payload.clear),
+            "predictor": (predictor.i_reset, payload.clear),
+            "rate": (rate.command, 1),
+        }
+        done = []
+        for name, (target, wanted) in targets.items():
+            given = Signal(name=f"{name}_given")
+            m.d.comb += target.valid.eq(quiet & halt & wanted & ~given)
+            with m.If(target.valid & target.ready):
+                m.d.sync += given.eq(1)
+            with m.If(self.command.ready):
+                m.d.sync += given.eq(0)
+            done.append(given | ~wanted)
+        m.d.comb += [
+            feature.clear.payload.eq(payload.qp),
+            predictor.i_reset.payload.eq(payload.qp),
+            rate.command.payload.eq(payload),
+            self.command.ready.eq(quiet & Cat(done).all()),
+        ]
+        return halt
+
+    def _requests(
+        self,
+        m: Module,
+        samples: Queue,
+        feature: Feature,
+        predictor: Predictor,
+        srtts: Queue,
+        measured: Queue,
+    ) -> None:
+        """Who runs, and with which model: known one cycle after the feature's start."""
+        config, command = self._config, self.command
+        entry = data.StructLayout({"enable": 1, "model_enable": 1, "model_slot": config.set_bits})
+        m.submodules.entries = entries = Memory(
+            shape=entry, depth=config.qps, init=[], attrs={"ram_style": "distributed"}
+        )
+        write, read = entries.write_port(), entries.read_port()
+        slot = command.payload.config.model_slot
+        sample = samples.o.payload
+        m.d.comb += [
+            write.en.eq(command.valid & command.ready & command.payload.apply),
+            write.addr.eq(command.payload.qp),
+            write.data.enable.eq(command.payload.config.enable),
+            write.data.model_enable.eq(command.payload.config.model_enable & (slot < config.sets)),
+            write.data.model_slot.eq(slot),
+            read.addr.eq(sample.qp),
+        ]
+        begun, exists = Signal(), Signal()
+        m.d.sync += begun.eq(feature.i.valid & feature.i.ready)
+        with m.If(feature.i.ready):
+            m.d.sync += exists.eq(sample.qp < config.qps)
+        m.d.comb += [
+            read.en.eq(feature.i.ready),
+            self.dropped.eq(begun & ~(exists & read.data.enable)),
+            feature.cancel.eq(self.dropped),
+        ]
+
+        room = Signal()
+        m.d.sync += room.eq((srtts.level < _FLYING) & (measured.level < _FLYING))
+        m.d.comb += [
+            predictor.i_req.valid.eq(feature.o_lead.valid & room),
+            predictor.i_req.payload.qp.eq(feature.o_lead.payload),
+            predictor.i_req.payload.slot.eq(read.data.model_slot),
+            predictor.i_req.payload.enable.eq(read.data.model_enable),
+            feature.o_lead.ready.eq(predictor.i_req.ready & room),
+        ]
+
+    def _advice(
+        self, m: Module, predictor: Predictor, srtts: Queue, head: RttHead, rate: RateUnit
+    ) -> None:
+        """The engine's answer and the sample's S_t become a predicted RTT, or none."""
+        answer = predictor.o_rsp
+        both = answer.valid & srtts.o.valid
+        live = Signal()
+        m.d.comb += [
+            head.i.valid.eq(both),
+            head.i.payload.out.eq(answer.payload.out[0]),
+            head.i.payload.srtt.eq(srtts.o.payload),
+            answer.ready.eq(head.i.ready & srtts.o.valid),
+            srtts.o.ready.eq(head.i.ready & answer.valid),
+            rate.i_advice.valid.eq(head.o.valid),
+            rate.i_advice.payload.rtt_pred.eq(head.o.payload),
+            rate.i_advice.payload.valid.eq(live),
+            head.o.ready.eq(rate.i_advice.ready),
+        ]
+        with m.If(both & head.i.ready):
+            m.d.sync += live.eq(answer.payload.live)
