@@ -178,9 +178,9 @@ class LinearHead(wiring.Component):
             terms = pairs
         at = 3 + self._tree
         total = Signal(signed(_SUM_BITS), reset_less=True)
-        m.d.sync += total.eq(
-            Mux(delay(beat, at).first, delay(start, self._tree), total) + terms[0]
-        )
+        adding, start = delay(beat, at), delay(start, self._tree)
+        with m.If(adding.en):
+            m.d.sync += total.eq(Mux(adding.first, start, total) + terms[0])
         shifted = Signal(signed(_SUM_BITS - 3), reset_less=True)
         m.d.sync += shifted.eq(total[3:].as_signed() >> delay(shift, at - 1))
         fits = shifted[15:].all() | ~shifted[15:].any()
