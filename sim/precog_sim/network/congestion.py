@@ -6,6 +6,7 @@ base RTT) or ``"rate"`` (the same, scaled with the flow's rate, as HPCC's codes 
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ __all__ = [
 
 _WINDOWS = ("none", "bdp", "rate")
 _BASE_HEADER = 48  # Ethernet 14, IP 20, UDP 8, sequence and priority 6
+_STAMPED_HEADER = 56  # and a time stamp
 _KB = 1000
 
 
@@ -128,6 +130,13 @@ class Pid(CongestionControl):
         Fixed RTT target in us.
     train : bool
         Train the gains on line, (21)-(26); the result is in `Result.gains`.
+    header : int
+        Header bytes of a data packet; 56 where it carries a time stamp, as in the thesis.
+
+    Notes
+    -----
+    `thesis` has the settings that reproduce the thesis' program in ns3 timing; the defaults here
+    are Precog's: rate changes move the pending departure, and no time stamp is sent.
     """
 
     start_gbps: float | None = 10.0
@@ -135,6 +144,17 @@ class Pid(CongestionControl):
     preset: str | pid.PidParams = "thesis"
     target_us: float | None = None
     train: bool = False
+    header: int = _BASE_HEADER
+
+    @classmethod
+    def thesis(cls, target_us: float = 5.0, **changes: Any) -> Self:
+        """The thesis' program; `changes` are further fields.
+
+        Its rates take effect with the next packet, its packets carry TIMELY's time stamp, and a
+        flow's first sample is only stored.
+        """
+        fields = {"retime": False, "header": _STAMPED_HEADER, "target_us": target_us, **changes}
+        return cls(**fields)
 
     @property
     def params(self) -> pid.PidParams:
@@ -149,7 +169,12 @@ class Pid(CongestionControl):
     def setup(self, link: LinkFacts) -> LawSetup:
         """The kernel's view of the plug-in."""
         return LawSetup(
-            Law.PID, self.params.vector(), _NO_WEIGHTS, window=self.window, retime=self.retime
+            Law.PID,
+            self.params.vector(whole_bps=link.whole_bps),
+            _NO_WEIGHTS,
+            header=self.header,
+            window=self.window,
+            retime=self.retime,
         )
 
 
@@ -187,9 +212,19 @@ class PredPid(Pid):
         if not 1 <= self.steps <= predictor.MAX_STEPS:
             raise ValueError(f"steps must be in 1..{predictor.MAX_STEPS}, not {self.steps!r}")
         par = self.params.vector(
-            sigma=self.sigma, advice_limit=self.advice_limit, steps=self.steps
+            sigma=self.sigma,
+            advice_limit=self.advice_limit,
+            steps=self.steps,
+            whole_bps=link.whole_bps,
         )
-        return LawSetup(Law.PREDPID, par, weights, window=self.window, retime=self.retime)
+        return LawSetup(
+            Law.PREDPID,
+            par,
+            weights,
+            header=self.header,
+            window=self.window,
+            retime=self.retime,
+        )
 
 
 @dataclass(frozen=True)
@@ -210,7 +245,7 @@ class Timely(CongestionControl):
             Law.TIMELY,
             par,
             _NO_WEIGHTS,
-            header=_BASE_HEADER + 8,
+            header=_STAMPED_HEADER,
             window=self.window,
             retime=self.retime,
             ecn=Ecn(400 * _KB, 1600 * _KB, 0.2),

@@ -163,6 +163,7 @@ def _decide(
     state: _Reals,
     par: _Reals,
     weights: _Reals,
+    work: _Reals,
     telemetry: _Table,
     ctl: _Table,
     cfg: _Table,
@@ -199,7 +200,7 @@ def _decide(
         if law == Law.PID or law == Law.PREDPID:
             signal = rtt_us
             if law == Law.PREDPID:
-                predicted = predictor.predict_step(state, f, par, weights, rtt_us)
+                predicted = predictor.predict_step(state, f, par, weights, work, rtt_us)
                 signal = predicted
             new = pid.pid_step(state, f, par, rtt_us, signal, now * 1e-6, old)
             rate[f] = min(max(new, fcfg[FCfg.MIN_BPS]), top[f])
@@ -263,6 +264,7 @@ def simulate(
     state: _Reals,
     par: _Reals,
     weights: _Reals,
+    work: _Reals,
     telemetry: _Table,
     route_start: _Table,
     route_count: _Table,
@@ -337,8 +339,8 @@ def simulate(
                         flow[f, FlowCol.NEXT] = flow[f, FlowCol.ACKED]
                     full = seq > flow[f, FlowCol.SAMPLE_SEQ]
                     predicted = _decide(
-                        rec, wheel, bits, heap, flow, rate, top, state, par, weights, telemetry,
-                        ctl, cfg, fcfg, sample, decision, log, row, full, rtt, now,
+                        rec, wheel, bits, heap, flow, rate, top, state, par, weights, work,
+                        telemetry, ctl, cfg, fcfg, sample, decision, log, row, full, rtt, now,
                     )  # fmt: skip
                     if full:
                         n = ctl[Ctl.SAMPLES]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
-from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid
+from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor
 from precog_models.rate.reference.common import STATES
 from precog_sim.network.buffer_rules import (
     BufferRule,
@@ -355,7 +355,7 @@ def run(
     began = time.process_time()
     simulate(
         rec, wheel, bits, heap, port, port_f, _switches(scenario, port), flow, rate, top, state,
-        law.par, law.weights, telemetry, routes.start, routes.count, routes.ports, order, ctl,
+        law.par, law.weights, np.empty(predictor.WORK), telemetry, routes.start, routes.count, routes.ports, order, ctl,
         cfg, fcfg, packet_rtt, samples, sample_f, watched, probe_time, probe_rate, probe_queue,
         np.zeros(len(SAMPLE_FIELDS), dtype=np.int64),
         np.zeros(len(DECISION_FIELDS), dtype=np.int64), log,

@@ -9,7 +9,10 @@ Units: the law sees microseconds and, inside (24)-(26), Gb/s; the caller's rates
 those units the gradient is clipped at nearly every step, so that (21)-(26) is sign descent slowed
 by the learning-rate schedule, not convergence.
 
-At the first sample there is no e', and the derivative term is 0.
+The first sample: with ``first = "use"`` it makes a step whose derivative term is 0. With
+``first = "store"`` it is passed over, as TIMELY's ns-3 code does, from which the thesis' program
+was made; the second sample then sees e' = 0 and opens the mean. With that, the thesis' PID run is
+reproduced to every printed digit.
 """
 
 from dataclasses import dataclass
@@ -45,6 +48,8 @@ class Param(IntEnum):
     SIGMA = 15  # EWMA weight of (2), used by the predictor
     ADVICE_LIMIT = 16  # prediction clamped to rtt (1 +- limit); 0: not clamped
     STEPS = 17  # window of the predictor
+    STORE_FIRST = 18
+    WHOLE_BPS = 19  # 1: rates are whole bit/s, cut off, as ns-3's DataRate
 
 
 class State(IntEnum):
@@ -104,11 +109,13 @@ class PidParams:
         Train the gains on line, (21)-(26).
     learning_rate, gradient_clip, beta : float
         Constants of (23)-(26).
+    first : str
+        What a flow's first sample does: ``"use"`` or ``"store"`` (module docstring).
 
     Raises
     ------
     ValueError
-        The target is not positive, the clamp is not around zero, or the adjuster is unknown.
+        The target is not positive, the clamp is not around zero, or a choice is unknown.
     """
 
     kp: float = -0.358
@@ -126,6 +133,7 @@ class PidParams:
     learning_rate: float = 0.01
     gradient_clip: float = 0.1
     beta: float = 1.0
+    first: str = "use"
 
     def __post_init__(self) -> None:
         if self.target_us is not None and not self.target_us > 0:
@@ -138,11 +146,18 @@ class PidParams:
             raise ValueError(
                 f"adjuster must be one of {', '.join(_ADJUSTERS)}, not {self.adjuster!r}"
             )
+        if self.first not in ("use", "store"):
+            raise ValueError(f"first must be use or store, not {self.first!r}")
 
     def vector(
-        self, *, sigma: float = 0.2, advice_limit: float = 0.0, steps: int = 3
+        self,
+        *,
+        sigma: float = 0.2,
+        advice_limit: float = 0.0,
+        steps: int = 3,
+        whole_bps: bool = False,
     ) -> NDArray[np.float64]:
-        """The parameter vector; the keywords belong to the predictor."""
+        """The parameter vector; `sigma`, `advice_limit` and `steps` belong to the predictor."""
         return pack(
             {
                 Param.KP: self.kp,
@@ -163,6 +178,8 @@ class PidParams:
                 Param.SIGMA: sigma,
                 Param.ADVICE_LIMIT: advice_limit,
                 Param.STEPS: steps,
+                Param.STORE_FIRST: float(self.first == "store"),
+                Param.WHOLE_BPS: float(whole_bps),
             }
         )
 
@@ -170,10 +187,10 @@ class PidParams:
 _ADJUSTERS = ("off", "thesis", "precog")
 
 PRESETS: dict[str, PidParams] = {
-    "thesis": PidParams(),
-    "thesis-rttch": PidParams(adjuster="thesis"),
+    "thesis": PidParams(first="store"),
+    "thesis-rttch": PidParams(first="store", adjuster="thesis"),
     # where on-line training starts (section 3.5.3)
-    "thesis-untrained": PidParams(kp=-0.2, ki=-0.05, kd=0.1),
+    "thesis-untrained": PidParams(kp=-0.2, ki=-0.05, kd=0.1, first="store"),
     # Kd <= 0: the thesis' +0.040 raises the rate while the RTT rises
     "precog": PidParams(kd=-0.040, target_us=None, adjuster="precog"),
 }
@@ -211,7 +228,7 @@ def _train(
 ) -> None:
     """One gradient step of (21)-(26): `rtt_us` is the answer to the last step."""
     n = state[flow, State.COUNT]
-    if n < 1:
+    if n < 1 or state[flow, State.RATE_GBPS] == 0:  # no step has been made yet
         return
     slope = (rtt_us - target_us) * p[Param.BETA] * state[flow, State.RATE_GBPS]
     clip = p[Param.GRADIENT_CLIP]
@@ -233,7 +250,7 @@ def _adjust_target(
     mean = state[flow, State.DEVIATION_MEAN]
     if p[Param.ADJUST] == 1:
         count = count + 1 if count * side >= 0 else 0.0
-        mean += (deviation - mean) / (state[flow, State.COUNT] + 1)
+        mean += (deviation - mean) / state[flow, State.COUNT]
         fired = count > p[Param.ADJUST_COUNT]
     else:
         count = count + side if count * side >= 0 else 0.0
@@ -287,8 +304,15 @@ def pid_step(
     if p[Param.TRAIN] != 0:
         _train(state, flow, p, rtt_us, target)
     n = state[flow, State.COUNT] + 1
+    state[flow, State.COUNT] = n
+    if p[Param.STORE_FIRST] != 0:
+        n -= 1
+        if n == 0:
+            return rate_bps
     error = (signal_us - target) / target
-    last = state[flow, State.ERROR] if n > 1 else error
+    last = state[flow, State.ERROR]
+    if n == 1 and p[Param.STORE_FIRST] == 0:
+        last = error
     mean = state[flow, State.ERROR_MEAN]
     weight = p[Param.LEAK] if p[Param.LEAK] > 0 and n > 1 else 1 / n
     mean += (error - mean) * weight
@@ -304,8 +328,8 @@ def pid_step(
     state[flow, State.OUT_I] = mean
     state[flow, State.OUT_D] = error - last
     state[flow, State.RATE_GBPS] = rate_bps * 1e-9
-    state[flow, State.COUNT] = n
     state[flow, State.ERROR] = error
     state[flow, State.ERROR_MEAN] = mean
     state[flow, State.STEP] = step
-    return rate_bps * (1 + step)
+    new = rate_bps * (1 + step)
+    return np.floor(new) if p[Param.WHOLE_BPS] != 0 else new

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from precog_models.rate.reference.common import clamp
 from precog_models.rate.reference.pid import Param, State
 
-__all__ = ["HIDDEN", "WEIGHTS", "lstm_forward", "pack_weights", "predict_step"]
+__all__ = ["HIDDEN", "MAX_STEPS", "WEIGHTS", "WORK", "lstm_forward", "pack_weights", "predict_step"]
 
 HIDDEN = 16
 _GATES = 4 * HIDDEN
@@ -31,6 +31,7 @@ _WX, _WH, _B, _HEAD, _HEAD_BIAS = (
     2 * _GATES + _GATES * HIDDEN + HIDDEN,
 )
 WEIGHTS = _HEAD_BIAS + 1  # 1169
+WORK = _GATES + 2 * HIDDEN
 MAX_STEPS = 8
 
 
@@ -77,12 +78,23 @@ def _sigmoid(x: float) -> float:
 
 @njit(cache=True)
 def lstm_forward(
-    w: NDArray[np.float64], state: NDArray[np.float64], flow: int, first: int, steps: int
+    w: NDArray[np.float64],
+    work: NDArray[np.float64],
+    state: NDArray[np.float64],
+    flow: int,
+    first: int,
+    steps: int,
 ) -> float:
-    """`out` of (10) for the features ``state[flow, first:first + steps]``, oldest first."""
-    h = np.zeros(HIDDEN)
-    c = np.zeros(HIDDEN)
-    z = np.empty(_GATES)
+    """`out` of (10) for the features ``state[flow, first:first + steps]``, oldest first.
+
+    `work` is room for `WORK` numbers; what it holds before does not matter.
+    """
+    z = work[:_GATES]
+    h = work[_GATES : _GATES + HIDDEN]
+    c = work[_GATES + HIDDEN : WORK]
+    for j in range(HIDDEN):
+        h[j] = 0.0
+        c[j] = 0.0
     for step in range(steps):
         x = state[flow, first + step]
         for r in range(_GATES):
@@ -111,11 +123,13 @@ def predict_step(
     flow: int,
     p: NDArray[np.float64],
     w: NDArray[np.float64],
+    work: NDArray[np.float64],
     rtt_us: float,
 ) -> float:
     """Take one sample in and return the predicted RTT (12) in microseconds.
 
-    The state columns are those of `pid.State`; `p` is a vector of `PidParams.vector`.
+    The state columns are those of `pid.State`; `p` is a vector of `PidParams.vector`;
+    `work` is scratch room as for `lstm_forward`.
     """
     steps = int(p[Param.STEPS])
     if state[flow, State.SRTT_US] == 0:
@@ -126,7 +140,7 @@ def predict_step(
     for i in range(steps - 1):
         state[flow, State.FEATURE + i] = state[flow, State.FEATURE + i + 1]
     state[flow, State.FEATURE + steps - 1] = (rtt_us - srtt) / srtt
-    out = lstm_forward(w, state, flow, State.FEATURE, steps)
+    out = lstm_forward(w, work, state, flow, State.FEATURE, steps)
     predicted = (1 + out) * srtt
     limit = p[Param.ADVICE_LIMIT]
     if limit > 0:
