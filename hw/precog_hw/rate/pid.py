@@ -49,13 +49,14 @@ class Pid(wiring.Component):
 
     ::
 
-        advice ─► in ─► align ─► [y] ─► e ─► [Kp e] [Kd de] ─► mean ─► [Ki] ─► sum ─► clamp
-                                       └► e - mean ─► [1/n] ─┘                         │
-                 window, 15..19 ◄─ rate ◄─ clamp ◄─ rate + ◄─ [rate delta] ◄───────────┘
+        cycle 0     1     2, 3     4     5, 6        7       8, 9      10     11
+        advice ─► limits ─► align ─► [y] ─► e ─┬─► [Kp e] [Kd de] ───► sum ─► [Ki] ─► + ─► clamp
+                                               └─► e - mean ─► [1/n] ─► mean ─┘             │
+                           window, 15..20 ◄─ rate, 14 ◄─ clamp ◄─ rate + ◄─ [rate delta] ◄──┘
 
-    Latency: 14 cycles from the advice's transfer to the decision's offer, 19 with a window. A job
+    Latency: 15 cycles from the advice's transfer to the decision's offer, 20 with a window. A job
     is ready for its advice 3 cycles after its transfer.
-    Throughput: one job every 18 cycles, 23 with a window. Cost: 3 multipliers, 1 block RAM of
+    Throughput: one job every 19 cycles, 24 with a window. Cost: 3 multipliers, 1 block RAM of
     inverses, qps x 85 bits of memory.
 
     Parameters
@@ -104,7 +105,7 @@ class Pid(wiring.Component):
         old, new = Signal(_STATE), Signal(_STATE)
         flags = {flag: Signal(name=flag.name.lower()) for flag in Flag}
         go = Signal()
-        step = Signal(18)  # bit n - 1: cycle n
+        step = Signal(19)  # bit n - 1: cycle n
 
         self._sequence(m, job, old, new, go, step)
         value = self._input(m, job, go, flags)
@@ -141,7 +142,7 @@ class Pid(wiring.Component):
             read.addr.eq(self.i.payload.sample.qp),
             self.i_advice.ready.eq(ready),
             go.eq(ready & self.i_advice.valid),
-            write.en.eq(step[14 - 1] | self.clear),
+            write.en.eq(step[15 - 1] | self.clear),
             write.addr.eq(Mux(self.clear, self.clear_qp, job.sample.qp)),
             write.data.eq(Mux(self.clear, 0, new.as_value())),
         ]
@@ -154,31 +155,28 @@ class Pid(wiring.Component):
             m.d.sync += ready.eq(1)
         with m.If(go):
             m.d.sync += ready.eq(0)
-        with m.If(Mux(job.config.win, step[18 - 1], step[13 - 1])):
+        with m.If(Mux(job.config.win, step[19 - 1], step[14 - 1])):
             m.d.sync += self.o.valid.eq(1)
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += [self.o.valid.eq(0), self.idle.eq(1)]
 
-    def _input(self, m: Module, job: data.View, go: Signal, flags: dict[Flag, Signal]) -> Signal:
-        """Cycle 0: what the law controls, in SRTT's format."""
-        advice = self.i_advice.payload
-        fine = job.sample.rtt << _FRAC
-        value = Signal(Fmt.SRTT.width)
-        predicted = Signal()
+    def _input(self, m: Module, job: data.View, go: Signal, flags: dict[Flag, Signal]) -> Value:
+        """Cycle 1: what the law controls, in SRTT's format, chosen by flags made in cycle 0."""
+        advice, shown = self.i_advice.payload, self.o.payload.rtt_pred
         wants = job.config.algorithm == Algorithm.PREDPID
-        below, above = advice.rtt_pred < job.low, advice.rtt_pred > job.high
-        m.d.comb += predicted.eq(wants & advice.valid)
+        below, above = Signal(), Signal()
         with m.If(go):
             m.d.sync += [
-                value.eq(fine),
-                flags[Flag.PREDICTED].eq(predicted),
-                flags[Flag.NO_MODEL].eq(wants & ~predicted),
-                flags[Flag.ADVICE_CLAMPED].eq(predicted & (below | above)),
-                self.o.payload.rtt_pred.eq(Mux(advice.valid, advice.rtt_pred, 0)),
+                below.eq(advice.rtt_pred < job.low),
+                above.eq(advice.rtt_pred > job.high),
+                flags[Flag.PREDICTED].eq(wants & advice.valid),
+                flags[Flag.NO_MODEL].eq(wants & ~advice.valid),
+                shown.eq(Mux(advice.valid, advice.rtt_pred, 0)),
             ]
-            with m.If(predicted):
-                m.d.sync += value.eq(Mux(below, job.low, Mux(above, job.high, advice.rtt_pred)))
-        return value
+        predicted = flags[Flag.PREDICTED]
+        m.d.comb += flags[Flag.ADVICE_CLAMPED].eq(predicted & (below | above))
+        limited = Mux(below, job.low, Mux(above, job.high, shown))
+        return Mux(predicted, limited, job.sample.rtt << _FRAC)
 
     def _law(
         self,
@@ -187,15 +185,15 @@ class Pid(wiring.Component):
         old: data.View,
         new: data.View,
         step: Signal,
-        value: Signal,
+        value: Value,
         flags: dict[Flag, Signal],
     ) -> None:
-        """Cycles 1 to 18."""
+        """Cycles 1 to 19."""
         par, config = self.parameters, job.config
         fixed = config.algorithm == Algorithm.FIXED
         dsp = self._config.dsp
 
-        # The wide multiplier: loaded at the end of cycles 2, 5, 10, 14 and 15.
+        # The wide multiplier: loaded at the end of cycles 2, 5, 11, 15 and 16.
         m.submodules.wide = wide = SplitMultiplier(signed(35), signed(18), dsp=dsp)
         a, b = Signal(signed(35)), Signal(signed(18))
         product = Signal(signed(53))
@@ -204,7 +202,7 @@ class Pid(wiring.Component):
             wide.b.eq(b),
             product.eq(wide.low + (wide.high << HALF_BITS)),
         ]
-        # The gains' multiplier: loaded at the end of cycles 4, 5 and 7.
+        # The gains' multiplier: loaded at the end of cycles 5, 6 and 8.
         m.submodules.gain = gain = Multiplier(_ERR_BITS, Fmt.GAIN.width, dsp=dsp)
         term, factor = Signal(signed(_ERR_BITS)), Signal(signed(Fmt.GAIN.width))
         m.d.comb += [gain.a.eq(term), gain.b.eq(factor)]
@@ -226,77 +224,99 @@ class Pid(wiring.Component):
 
         m.submodules.aligner = aligner = Aligner()
         m.d.comb += [aligner.d.eq(value), aligner.n.eq(job.n)]
-        beyond = Signal()
-        m.d.sync += beyond.eq(value >= job.most)
+        late, beyond = Signal(Fmt.SRTT.width), Signal()
+        m.d.sync += [late.eq(value), beyond.eq(late >= job.most)]
         with m.If(step[2 - 1]):
             m.d.sync += [a.eq(aligner.o), b.eq(job.y)]
-        error = Signal(signed(_ERR_BITS))
-        m.d.comb += error.eq(
-            Mux(beyond, Fmt.ERR.max, quotient(wide.high, wide.low, minus=Fmt.ERR.one))
-        )
         with m.If(step[4 - 1]):
-            m.d.sync += [new.error.eq(error), term.eq(error), factor.eq(par.kp)]
+            m.d.sync += new.error.eq(
+                Mux(beyond, Fmt.ERR.max, quotient(wide.high, wide.low, minus=Fmt.ERR.one))
+            )
 
         change = Signal(signed(_ERR_BITS + 1))
-        m.d.comb += change.eq(Mux(old.count == 0, 0, new.error - old.error))
+        m.d.sync += change.eq(Mux(old.count == 0, 0, new.error - old.error))
         with m.If(step[5 - 1]):
             m.d.sync += [
-                term.eq(_saturated(change, _ERR_BITS)),
-                factor.eq(par.kd),
+                term.eq(new.error),
+                factor.eq(par.kp),
                 a.eq((new.error << MEAN_GUARD_BITS) - old.mean),
                 b.eq(inverse),
             ]
-        total = Signal(signed(_ERR_BITS + Fmt.GAIN.width + 2))
         with m.If(step[6 - 1]):
-            m.d.sync += total.eq(gain.p + (1 << (_DELTA_DROP - 1)))
-        mean = Signal(signed(_MEAN_BITS))
-        m.d.comb += mean.eq(_plus(old.mean, wide, INVERSE_FRAC_BITS))
+            m.d.sync += [term.eq(_saturated(change, _ERR_BITS)), factor.eq(par.kd)]
+        total = Signal(signed(_ERR_BITS + Fmt.GAIN.width + 2))
         with m.If(step[7 - 1]):
             m.d.sync += [
+                total.eq(gain.p + (1 << (_DELTA_DROP - 1))),
+                new.mean.eq(_plus(old.mean, wide, INVERSE_FRAC_BITS)),
+            ]
+        with m.If(step[8 - 1]):
+            m.d.sync += [
                 total.eq(total + gain.p),
-                new.mean.eq(mean),
-                term.eq(mean >> MEAN_GUARD_BITS),
+                term.eq(new.mean >> MEAN_GUARD_BITS),
                 factor.eq(par.ki),
             ]
-        delta = Signal(signed(len(total) - _DELTA_DROP + 1))
-        with m.If(step[9 - 1]):
-            m.d.sync += delta.eq((total + gain.p) >> _DELTA_DROP)
 
-        crossed = Signal()
+        # Clamps compare sums that are less by the bound, which takes no time after the sum.
+        delta = Signal(signed(len(total) - _DELTA_DROP + 1))
+        above, below = Signal.like(total), Signal.like(total)
+        m.d.sync += [
+            above.eq(total - ((par.dmax + 1) << _DELTA_DROP)),
+            below.eq(total - (par.dmin << _DELTA_DROP)),
+        ]
+        crossed, high, low = Signal(), Signal(), Signal()
         m.d.sync += crossed.eq(par.dmin > par.dmax)
-        low, high = delta < par.dmin, crossed | (delta > par.dmax)
         with m.If(step[10 - 1]):
             m.d.sync += [
-                a.eq(rate),
-                b.eq(Mux(fixed, 0, Mux(high, par.dmax, Mux(low, par.dmin, delta)))),
-                flags[Flag.DELTA_CLAMPED].eq(~fixed & Mux(high, delta != par.dmax, low)),
+                delta.eq((total + gain.p) >> _DELTA_DROP),
+                high.eq(above + gain.p >= 0),
+                low.eq(below + gain.p < 0),
             ]
+        with m.If(step[11 - 1]):
+            m.d.sync += [
+                a.eq(rate),
+                b.eq(Mux(high | crossed, par.dmax, Mux(low, par.dmin, delta))),
+                flags[Flag.DELTA_CLAMPED].eq(~fixed & (high | low)),
+            ]
+            with m.If(fixed):
+                m.d.sync += b.eq(0)
+
         wanted = Signal(_RATE_BITS + 1)
-        with m.If(step[12 - 1]):
-            m.d.sync += wanted.eq(_plus(rate, wide, _DELTA_FRAC))
-        inverted = Signal()
-        m.d.sync += inverted.eq(config.min_rate > config.max_rate)
-        slow, fast = wanted < config.min_rate, inverted | (wanted > config.max_rate)
+        room, excess = Signal(signed(_RATE_BITS + 1)), Signal(signed(_RATE_BITS + 2))
+        inverted, fast, slow = Signal(), Signal(), Signal()
+        m.d.sync += [
+            excess.eq(rate - config.max_rate - 1),
+            room.eq(rate - config.min_rate),
+            inverted.eq(config.min_rate > config.max_rate),
+        ]
         with m.If(step[13 - 1]):
             m.d.sync += [
-                new.rate.eq(Mux(fast, config.max_rate, Mux(slow, config.min_rate, wanted))),
-                flags[Flag.RATE_CLAMPED].eq(Mux(fast, wanted != config.max_rate, slow)),
+                wanted.eq(_plus(rate, wide, _DELTA_FRAC)),
+                fast.eq(_plus(excess, wide, _DELTA_FRAC) >= 0),
+                slow.eq(_plus(room, wide, _DELTA_FRAC) < 0),
+            ]
+        with m.If(step[14 - 1]):
+            m.d.sync += [
+                new.rate.eq(
+                    Mux(fast | inverted, config.max_rate, Mux(slow, config.min_rate, wanted))
+                ),
+                flags[Flag.RATE_CLAMPED].eq(fast | slow),
                 self.o.payload.window.eq(0),
             ]
 
         # WIN: rate times base RTT, the base in two pieces.
         base = job.sample.base
         part = Signal(_RATE_BITS + HALF_BITS)
-        with m.If(step[14 - 1]):
-            m.d.sync += [a.eq(new.rate), b.eq(base[:HALF_BITS])]
         with m.If(step[15 - 1]):
-            m.d.sync += b.eq(base[HALF_BITS:])
+            m.d.sync += [a.eq(new.rate), b.eq(base[:HALF_BITS])]
         with m.If(step[16 - 1]):
+            m.d.sync += b.eq(base[HALF_BITS:])
+        with m.If(step[17 - 1]):
             m.d.sync += part.eq(product)
         bytes_ = Signal(Fmt.WINDOW.width)
-        with m.If(step[17 - 1]):
+        with m.If(step[18 - 1]):
             m.d.sync += bytes_.eq((part + (product << HALF_BITS)) >> Fmt.RATE.frac_bits)
-        with m.If(step[18 - 1] & config.win):
+        with m.If(step[19 - 1] & config.win):
             m.d.sync += self.o.payload.window.eq(Mux(bytes_ < par.mtu, par.mtu, bytes_))
 
 

@@ -40,14 +40,14 @@ class TargetAdjuster(wiring.Component):
 
     ::
 
-        cycle 2      3        4, 5, 6      7     8       9       10    11, 12   13
-        state ─► nominal ─► + offset, ─► RTT - ─► gap ─► mean ─► + ─► clamp ─► offset, write
-        config   bounds     clamp: target target  count   fired
-                                   └─► [1 / target] ──────────────────► y
+        cycle 2   3        4 .. 8     9         10     11     12       13 .. 16  17, 18
+        state ─► nominal ─► + offset, ─► RTT - ─► gap ─► mean ─► fired ─► clamp ──► offset, write
+        config   bounds     clamp: target target  side   count   + mean
+                                   └─► [1 / target], 5 cycles ─► y
         rtt ─► [RTT * limit] ─► low, high
 
-    Latency: 11 cycles from the sample's transfer to the job's offer.
-    Throughput: one sample every 15 cycles. Cost: 2 multipliers, qps x 75 bits of memory.
+    Latency: 14 cycles from the sample's transfer to the job's offer.
+    Throughput: one sample every 20 cycles. Cost: 2 multipliers, qps x 75 bits of memory.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class TargetAdjuster(wiring.Component):
         m = Module()
         job, sample = self.o.payload, self.o.payload.sample
         accept = Signal()
-        step = Signal(14)  # bit n - 1: cycle n
+        step = Signal(18)  # bit n - 1: cycle n
         writing = Signal()
         m.d.comb += [
             self.i.ready.eq(self.idle & ~self.clear),
@@ -105,11 +105,11 @@ class TargetAdjuster(wiring.Component):
         m.d.sync += step.eq(Cat(accept, step))
         with m.If(accept):
             m.d.sync += [sample.eq(self.i.payload), self.idle.eq(0), writing.eq(1)]
-        with m.If(step[10 - 1]):
+        with m.If(step[13 - 1]):
             m.d.sync += self.o.valid.eq(1)
         with m.Elif(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
-        with m.If(step[13 - 1]):
+        with m.If(step[18 - 1]):
             m.d.sync += writing.eq(0)
         with m.If(~writing & (~self.o.valid | self.o.ready)):
             m.d.sync += self.idle.eq(~accept)
@@ -120,7 +120,7 @@ class TargetAdjuster(wiring.Component):
         m.d.comb += [
             read.addr.eq(self.i.payload.qp),
             self.config_addr.eq(self.i.payload.qp),
-            write.en.eq(step[13 - 1] | self.clear),
+            write.en.eq(step[18 - 1] | self.clear),
             write.addr.eq(Mux(self.clear, self.clear_qp, sample.qp)),
             write.data.eq(Mux(self.clear, 0, new.as_value())),
         ]
@@ -144,64 +144,52 @@ class TargetAdjuster(wiring.Component):
         return m
 
     def _target(self, m: Module, step: Value, old: data.View, new: data.View) -> None:
-        """Cycles 3 to 13. Registers without an enable hold what their sources hold."""
+        """Cycles 3 to 17. Registers without an enable hold what their sources hold."""
         job, par, config = self.o.payload, self.parameters, self.o.payload.config
         fine, base = job.sample.rtt << _FRAC, job.sample.base << _FRAC
 
         nominal, low, high = Signal(_BITS), Signal(_BITS), Signal(_BITS)  # cycle 3
+        wanted = Signal(signed(_BITS + 3))  # cycle 4
         m.d.sync += [
             nominal.eq(Mux(config.target_mode, _limited(base + par.queue_budget), config.target)),
             low.eq(_limited(base + par.rttch_margin)),
             high.eq(_limited(base + (base << 1))),
-        ]
-        wanted, raised = Signal(signed(_BITS + 3)), Signal(_BITS + 2)  # cycles 4, 5
-        m.d.sync += [
             wanted.eq(nominal + old.offset),
-            raised.eq(Mux(wanted < low, low, wanted)),
         ]
-        with m.If(step[5 - 1]):  # cycle 6
-            m.d.sync += job.target.eq(Mux(config.rttch, Mux(raised > high, high, raised), nominal))
+        within = _clamped(m, wanted, low, high)
+        with m.If(step[8 - 1]):
+            m.d.sync += job.target.eq(Mux(config.rttch, within, nominal))
 
-        gap = Signal(signed(_BITS + 1))  # cycle 7
-        m.d.sync += gap.eq(fine - job.target)
+        gap = Signal(signed(_BITS + 1))  # cycle 9
+        apart, above = Signal(signed(_BITS + 2)), Signal()  # cycle 10
+        m.d.sync += [gap.eq(fine - job.target), apart.eq(gap - old.mean), above.eq(gap > 0)]
 
-        above = gap > 0
+        mean, count = Signal(signed(_BITS + 1)), Signal(signed(9))  # cycle 11
         crossed = Mux(above, old.count < 0, old.count > 0)
-        apart, count = Signal(signed(_BITS + 2)), Signal(signed(9))  # cycle 8
-        m.d.sync += [
-            apart.eq(gap - old.mean),
-            count.eq(
-                Mux(
-                    crossed,
-                    0,
-                    Mux(
-                        above,
-                        Mux(old.count == _COUNT_MAX, _COUNT_MAX, old.count + 1),
-                        Mux(old.count == -_COUNT_MAX, -_COUNT_MAX, old.count - 1),
-                    ),
-                )
-            ),
-        ]
-        mean, fired = Signal(signed(_BITS + 1)), Signal()  # cycle 9
+        end = Mux(above, _COUNT_MAX, -_COUNT_MAX)
         half = Const(1 << (_MEAN_SHIFT - 1), _MEAN_SHIFT)
         m.d.sync += [
             # One sum: the rounding half stands below the mean's LSB.
             mean.eq((Cat(half, old.mean).as_signed() + apart) >> _MEAN_SHIFT),
-            fired.eq(config.rttch & (Mux(count < 0, -count, count) > par.rttch_threshold)),
+            count.eq(
+                Mux(
+                    crossed,
+                    0,
+                    Mux(old.count == end, end, old.count + Mux(above, Const(1, signed(2)), -1)),
+                )
+            ),
         ]
-        m.d.comb += job.moved.eq(fired)
-
-        # Cycles 10, 11, 12.
-        aim, lifted, kept = Signal(signed(_BITS + 3)), Signal(_BITS + 2), Signal(_BITS)
+        aim = Signal(signed(_BITS + 3))  # cycle 12
         m.d.sync += [
+            job.moved.eq(config.rttch & (Mux(count < 0, -count, count) > par.rttch_threshold)),
             aim.eq(job.target + mean),
-            lifted.eq(Mux(aim < low, low, aim)),
-            kept.eq(Mux(lifted > high, high, lifted)),
         ]
-        m.d.sync += [  # cycle 13
-            new.offset.eq(Mux(config.rttch, Mux(fired, kept - nominal, old.offset), 0)),
+        kept = Signal(_BITS)  # cycle 16
+        m.d.sync += kept.eq(_clamped(m, aim, low, high))
+        m.d.sync += [  # cycle 17
+            new.offset.eq(Mux(config.rttch, Mux(job.moved, kept - nominal, old.offset), 0)),
             new.mean.eq(Mux(config.rttch, mean, 0)),
-            new.count.eq(Mux(config.rttch & ~fired, count, 0)),
+            new.count.eq(Mux(config.rttch & ~job.moved, count, 0)),
         ]
 
     def _advice_range(self, m: Module, step: Value) -> None:
@@ -226,3 +214,14 @@ class TargetAdjuster(wiring.Component):
 def _limited(value: Value) -> Value:
     """Unsigned `value` limited to SRTT's format."""
     return Mux(value[_BITS:].any(), _MAX, value[:_BITS])
+
+
+def _clamped(m: Module, value: Value, low: Value, high: Value) -> Value:
+    """`value` at least `low`, then at most `high`: 3 cycles and the logic of a choice."""
+    under, over, raised = Signal(), Signal(), Signal(_BITS + 2)
+    m.d.sync += [
+        under.eq(value < low),
+        raised.eq(Mux(under, low, value)),
+        over.eq(raised > high),
+    ]
+    return Mux(over, high, raised[:_BITS])

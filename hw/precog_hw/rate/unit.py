@@ -27,8 +27,8 @@ class RateUnit(wiring.Component):
         command ─► [configuration] ┘▲
         i_advice ───────────────────┘
 
-    Latency: 14 cycles from the advice to the decision (19 with a window), if the sample came 14
-    cycles before the advice. Throughput: one decision every 18 (23) cycles.
+    Latency: 15 cycles from the advice to the decision (20 with a window), if the sample came 17
+    cycles before the advice. Throughput: one decision every 20 (24) cycles.
     Cost: 5 multipliers, 1 block RAM of inverses, qps x 330 bits of memory.
 
     Parameters
@@ -48,7 +48,7 @@ class RateUnit(wiring.Component):
         To be held while a sample is in flight.
     """
 
-    LATENCY = 14
+    LATENCY = 15
     """Cycles from the advice's transfer to the decision's offer, without a window."""
     WINDOW_LATENCY = 5
     """Cycles that a window adds."""

@@ -193,11 +193,11 @@ def rate_step(
         wanted = rate
     else:
         step = clamp(delta, parameters[_DMIN], parameters[_DMAX])
-        if step != delta:
+        if delta < parameters[_DMIN] or delta > parameters[_DMAX]:
             flags |= _DELTA_CLAMPED
         wanted = rate + shift_half_up(rate * step, _DELTA_FRAC)
     rate = clamp(wanted, config[_MIN_RATE], config[_MAX_RATE])
-    if rate != wanted:
+    if wanted < config[_MIN_RATE] or wanted > config[_MAX_RATE]:
         flags |= _RATE_CLAMPED
     state[0] = rate
     window = window_bytes(rate, base, parameters[_MTU]) if config[_WIN] else 0
