@@ -73,7 +73,7 @@ def test_settings_of_torch_are_left_alone(dataset: Dataset) -> None:
 
 
 def test_divergence_is_reported(dataset: Dataset) -> None:
-    plan = replace(SHORT, epochs=1, updates=5, rate=3e38, scheduled=False)
+    plan = replace(SHORT, epochs=1, updates=5, rate=1e37, scheduled=False)
     with pytest.raises(ValueError, match="diverged in epoch 1"):
         train(plan, dataset)
 
