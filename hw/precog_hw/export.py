@@ -10,6 +10,7 @@
 The first field of a structure stands in the lowest bits of ``tdata``.
 """
 
+from functools import lru_cache
 from pathlib import Path
 
 from amaranth.back import verilog
@@ -39,8 +40,9 @@ def port_map(component: wiring.Component) -> dict[str, tuple[Value, PortDirectio
     return ports
 
 
+@lru_cache(maxsize=8)
 def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1000) -> str:
-    """Verilog text of the NIC.
+    """Verilog text of the NIC; elaborating takes seconds, so a process does it once.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from .verilate import VerilateError
 __all__ = ["RtlTransport", "open_rtl", "parse_config"]
 
 _RESPONSES = {1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
+_ADDRESS_BITS = 16  # of the exported NIC
 _NUMBERS = tuple(field.name for field in fields(NicConfig) if field.type in (int, "int"))
 
 
@@ -36,6 +37,7 @@ class RtlTransport:
 
     def read32(self, address: int) -> int:
         """The word at `address`; `BusError` where there is none."""
+        _check("read", address)
         value, response = self.nic.axil_read(address)
         if response:
             raise BusError("read", address, _RESPONSES[response])
@@ -45,6 +47,7 @@ class RtlTransport:
         """Set the word at `address`; `BusError` where there is none."""
         if not 0 <= value < 1 << 32:
             raise ValueError(f"a register's value must have 32 bits, not {value!r}")
+        _check("write", address)
         response = self.nic.axil_write(address, value)
         if response:
             raise BusError("write", address, _RESPONSES[response])
@@ -57,6 +60,12 @@ class RtlTransport:
     def close(self) -> None:
         """Free the RTL."""
         self.nic.close()
+
+
+def _check(access: str, address: int) -> None:
+    """An address that the pins cannot carry reaches no device."""
+    if not 0 <= address < 1 << _ADDRESS_BITS:
+        raise BusError(access, address, _RESPONSES[3])
 
 
 def parse_config(argument: str) -> NicConfig:
