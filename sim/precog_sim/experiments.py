@@ -14,8 +14,21 @@ import numpy as np
 
 from precog_host.device import Device
 from precog_models.image import Image
+from precog_models.quantize import dequantize
+from precog_models.rate.reference.predictor import pack_weights
 from precog_sim.loop import LoopSetup, run_in_loop
-from precog_sim.network import Dcqcn, Dctcp, Hpcc, Record, Result, Timely, incast, run
+from precog_sim.network import (
+    Dcqcn,
+    Dctcp,
+    Hpcc,
+    Pid,
+    PredPid,
+    Record,
+    Result,
+    Timely,
+    incast,
+    run,
+)
 from precog_sim.network.congestion import CongestionControl
 from precog_sim.network.metrics import Metrics, measure, summarise
 from precog_sim.report import ns3, thesis
@@ -82,6 +95,9 @@ class Case:
         Every flow starts up to this much later; 0: all at once.
     preset : str
         The incast (`network.INCASTS`).
+    as_thesis : bool
+        PID and LSTM + PID as the thesis' program ran them (`Pid.thesis`): float laws whose rates
+        take effect with the next packet and that only store a flow's first sample.
     """
 
     algorithm: str
@@ -90,6 +106,7 @@ class Case:
     timing: str = "exact"
     jitter_ns: float = THESIS_JITTER_NS
     preset: str = "thesis"
+    as_thesis: bool = False
 
     def run(self, seed: int, image: Image | None) -> Result:
         """One run; `image` is the model of ``predpid``.
@@ -100,7 +117,8 @@ class Case:
             ``predpid`` without a model, or an unknown algorithm.
         """
         scenario = incast(self.preset, jitter_ns=self.jitter_ns)
-        record = Record(log=self.algorithm in ("pid", "predpid"), probe_us=0.0)
+        in_loop = self.algorithm in ("pid", "predpid") and not self.as_thesis
+        record = Record(log=in_loop, probe_us=0.0)
         if self.algorithm in _REFERENCES:
             control = _REFERENCES[self.algorithm](self.start_gbps)
             return run(scenario, control, timing=self.timing, seed=seed, record=record)
@@ -110,6 +128,9 @@ class Case:
             )
         if self.algorithm == "predpid" and image is None:
             raise ValueError("predpid must have a model image, not none")
+        if self.as_thesis:
+            control = self._thesis_program(image)
+            return run(scenario, control, timing=self.timing, seed=seed, record=record)
         setup = LoopSetup(
             algorithm=self.algorithm,
             target_us=self.target_us,
@@ -120,6 +141,17 @@ class Case:
             return run_in_loop(
                 device, setup, scenario, timing=self.timing, seed=seed, record=record
             )
+
+    def _thesis_program(self, image: Image | None) -> CongestionControl:
+        if self.algorithm == "pid" or image is None:
+            return Pid.thesis(self.target_us or 5.0, start_gbps=self.start_gbps)
+        model = dequantize(image.weights)
+        return PredPid.thesis(
+            self.target_us or 5.0,
+            start_gbps=self.start_gbps,
+            weights=pack_weights(model.w_ih, model.w_hh, model.bias, model.head_w, model.head_b),
+            steps=model.steps,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +172,10 @@ def cases(preset: str = "thesis") -> tuple[list[Case], list[Case]]:
     many += [Case(law, start, preset=preset) for law in _REFERENCES for start in _STARTS_GBPS]
     many += [Case(law, 100.0, None, "ns3", NS3_JITTER_NS, preset) for law in _REFERENCES]
     once = [Case(law, 100.0, None, "ns3", 0.0, preset) for law in _REFERENCES]
+    once += [
+        Case(law, 10.0, _TARGETS_US[0], "ns3", 0.0, preset, as_thesis=True)
+        for law in ("pid", "predpid")
+    ]
     return many, once
 
 
@@ -211,10 +247,14 @@ def tables(outcomes: Sequence[Outcome], epochs: tuple[Epoch, ...]) -> Tables:
                 target_us=case.target_us,
                 start_gbps=case.start_gbps,
                 timing=case.timing,
+                start="jitter" if case.jitter_ns else "sync",
             )
         )
 
     for case in by_case:
+        if case.as_thesis:
+            add("figure19", case, _RTT_COLUMNS)
+            continue
         if case.timing == "ns3":
             start = "jitter" if case.jitter_ns else "sync"
             values = _values(by_case[case], tuple(_COLUMNS))
