@@ -165,9 +165,7 @@ class CellPipe(wiring.Component):
         sums = []
         for gate in range(GATES):
             for half in range(2):
-                m.d.comb += biases[gate][half].addr.eq(
-                    Cat(stages[1].group[sub:], stages[1].set)
-                )
+                m.d.comb += biases[gate][half].addr.eq(Cat(stages[1].group[sub:], stages[1].set))
             words = Cat(biases[gate][0].data, biases[gate][1].data)
             for column in range(columns):
                 row = gate * columns + column
@@ -236,8 +234,6 @@ class CellPipe(wiring.Component):
                 mult_oh.b.eq(table.t),
             ]
             h = Signal(signed(Fmt.H.width), name=f"h_{column}", reset_less=True)
-            m.d.sync += h.eq(
-                Mux(self.inject_en, self.inject[column], mult_oh.p[16:32].as_signed())
-            )
+            m.d.sync += h.eq(Mux(self.inject_en, self.inject[column], mult_oh.p[16:32].as_signed()))
             m.d.comb += self.h[column].eq(h)
         return m

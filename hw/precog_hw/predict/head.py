@@ -129,7 +129,9 @@ class LinearHead(wiring.Component):
             beat.group.eq(Mux(again, group, self.early.group)),
             beat.first.eq(beat.group == 0),
             beat.last.eq(beat.group == sizes.groups - 1),
-            beat.end.eq(beat.last & (beat.output == Mux(again, copied.outputs, self.early.outputs))),
+            beat.end.eq(
+                beat.last & (beat.output == Mux(again, copied.outputs, self.early.outputs))
+            ),
         ]
         en = beat.en
         weights = add_head_weights(m, config, self.load)
@@ -186,7 +188,10 @@ class LinearHead(wiring.Component):
         fits = shifted[15:].all() | ~shifted[15:].any()
         limit = Cat((~shifted[-1]).replicate(15), shifted[-1])
 
-        result, store = delay(beat, at + 2), delay(en, at + 2, reset=True) & delay(beat, at + 2).last
+        result, store = (
+            delay(beat, at + 2),
+            delay(en, at + 2, reset=True) & delay(beat, at + 2).last,
+        )
         for n in range(MAX_OUTPUTS):
             memory = Memory(shape=Fmt.OUT.width, depth=JOBS, init=[])
             m.submodules[f"out_{n}"] = memory

@@ -191,9 +191,7 @@ class ModelStore(wiring.Component):
         wanted = Signal(32)
         ranges = [(value != 0) & (value <= limit) for _, value, limit in limits]
         m.d.sync += [
-            good_header.eq(
-                ranges[0] & ranges[1] & ranges[2] & (header[0][24:] <= max(HeadKind))
-            ),
+            good_header.eq(ranges[0] & ranges[1] & ranges[2] & (header[0][24:] <= max(HeadKind))),
             good_crc.eq(crc.crc == wanted),
             good_contract.eq(header[2] == CONTRACT_HASH),
             good_length.eq(count == _WORDS),

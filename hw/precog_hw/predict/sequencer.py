@@ -11,7 +11,16 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
-from .layouts import EPOCH_BITS, JOBS, PASSES, X_VECTOR, Sizes, model_layout, pass_layout, slot_layout
+from .layouts import (
+    EPOCH_BITS,
+    JOBS,
+    PASSES,
+    X_VECTOR,
+    Sizes,
+    model_layout,
+    pass_layout,
+    slot_layout,
+)
 
 __all__ = ["Sequencer", "request_layout", "response_layout"]
 
@@ -200,8 +209,7 @@ class Sequencer(wiring.Component):
             m.d.sync += [
                 tag.eq(get_tag.data),
                 mismatch.eq(
-                    (model.steps != 0)
-                    & ~(get_tag.data.valid & (get_tag.data.epoch == model.epoch))
+                    (model.steps != 0) & ~(get_tag.data.valid & (get_tag.data.epoch == model.epoch))
                 ),
             ]
         m.d.comb += self.i_x.ready.eq(check)
