@@ -148,7 +148,8 @@ class Pid(wiring.Component):
         ]
         m.d.sync += [load.eq(Cat(accept, load)), step.eq(Cat(go, step))]
         with m.If(accept):
-            m.d.sync += [job.eq(self.i.payload), self.idle.eq(0)]
+            # A job without a window ends before its last steps: they are not the next job's.
+            m.d.sync += [job.eq(self.i.payload), self.idle.eq(0), step.eq(0)]
         with m.If(load[0]):
             m.d.sync += old.eq(read.data)
         with m.If(load[1]):
