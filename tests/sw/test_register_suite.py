@@ -9,7 +9,6 @@ from precog_host.device import Device
 from precog_host.transport import BusError
 from precog_hw.regmap.precog import build_map
 
-
 _CODES = {"SLVERR": SLVERR}
 
 
