@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
 from precog_models.contract import TANH_SEGMENTS, tanh_table
 
 from ..dsp import FabricMultiplier, Multiplier

@@ -8,6 +8,7 @@ first), whatever was stored before.
 from amaranth.hdl import Module, Mux
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+
 from precog_models.contract import MAX_OUTPUTS
 
 from ..config import NicConfig

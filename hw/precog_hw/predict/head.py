@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
 from precog_models.contract import HIDDEN, MAX_OUTPUTS, Fmt
 
 from ..config import NicConfig
@@ -23,8 +24,8 @@ _SUM_BITS = 30  # 16 products of 24 bits, and the bias shifted left by at most 1
 class LinearHead(wiring.Component):
     """Outputs of a model from the window's last hidden vector.
 
-    Latency: `latency` cycles from the vector's last group on `row` to readable outputs, with one; each
-    further output takes ``16 / columns`` cycles, the second 2 more.
+    Latency: `latency` cycles from the vector's last group on `row` to a readable output 0; each
+    further output takes ``16 / columns`` cycles, and waits for the run-ahead to pass.
     Throughput: one output in ``16 / columns`` cycles.
     Cost: ``columns`` multipliers, 4 block RAMs, 64 LUT RAMs.
 
@@ -151,7 +152,7 @@ class LinearHead(wiring.Component):
         ]
 
         # Stages 2, 3: products. Stage 3: the start value, bias and half an LSB.
-        beat_1, beat_2 = delay(beat, 1), delay(beat, 2)
+        beat_1 = delay(beat, 1)
         products = []
         for column in range(columns):
             weight = Signal(signed(8), name=f"wl_{column}", reset_less=True)
@@ -172,7 +173,7 @@ class LinearHead(wiring.Component):
         # The adder tree and the sum over the groups.
         terms = products
         while len(terms) > 1:
-            pairs = []
+            pairs: list[Signal] = []
             for a, b in zip(terms[0::2], terms[1::2], strict=True):
                 pair = Signal(signed(len(a) + 1), name=f"pair_{len(terms)}_{len(pairs)}")
                 m.d.sync += pair.eq(a + b)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import signed
 from amaranth.lib import data
+
 from precog_models.contract import (
     HIDDEN,
     MAX_INPUTS,
@@ -26,8 +27,8 @@ __all__ = [
     "OUTPUTS",
     "PASSES",
     "QUADS",
-    "Sizes",
     "X_VECTOR",
+    "Sizes",
     "load_layout",
     "model_layout",
     "pass_layout",

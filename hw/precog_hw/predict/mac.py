@@ -8,6 +8,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
 from precog_models.contract import ACC_BITS, HIDDEN, Fmt
 
 from ..config import NicConfig

@@ -5,15 +5,17 @@ as valid from a good commit to the next `begin`. The map names only valid sets, 
 names, or that an inference still uses, cannot be begun: so a live model is never touched.
 """
 
+from enum import IntEnum
+
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
 from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, HeadKind
 
 from ..config import NicConfig
-from ..regmap.precog import LOAD_STATUS
 from .layouts import EPOCH_BITS, load_layout, model_layout
 from .weights import HEADER_WORD, TAIL_ROW
 
@@ -22,8 +24,8 @@ __all__ = ["LoadStatus", "ModelStore"]
 _WORDS = 512
 
 
-class LoadStatus(enum.Enum, shape=4):
-    """What became of the last load. The values are the register map's `LOAD_STATUS`."""
+class LoadStatus(IntEnum):
+    """What became of the last load, as the register map's `LOAD_STATUS` has it."""
 
     IDLE = 0
     LOADING = 1
@@ -34,9 +36,6 @@ class LoadStatus(enum.Enum, shape=4):
     BAD_HEADER = 6
     SET_IN_USE = 7
     NOT_BEGUN = 8
-
-
-assert LOAD_STATUS == tuple((code.name.lower(), code.value) for code in LoadStatus)
 
 
 class ModelStore(wiring.Component):
@@ -59,9 +58,9 @@ class ModelStore(wiring.Component):
         The next four bytes of the image, the first in the low byte.
     commit_stb, commit_crc : In(1), In(32)
         End the load: check length, CRC, contract hash and header; then the set is valid.
-    status : Out(LoadStatus), words : Out(16), busy : Out(1)
-        Outcome of the last command; words taken since `begin`; a commit is being checked, during
-        which commands are ignored.
+    status : Out(4), words : Out(16), busy : Out(1)
+        Outcome of the last command, a `LoadStatus`; words taken since `begin`; a commit is being
+        checked, during which commands are ignored.
     map_stb, map_slot, map_enable, map_set : In
         Write one entry of the map. Refused, and nothing changes, if it enables an invalid set.
     load_error, map_error : Out(1)
@@ -89,7 +88,7 @@ class ModelStore(wiring.Component):
                 "word": In(32),
                 "commit_stb": In(1),
                 "commit_crc": In(32),
-                "status": Out(LoadStatus),
+                "status": Out(4),
                 "words": Out(16),
                 "busy": Out(1),
                 "map_stb": In(1),
@@ -196,7 +195,7 @@ class ModelStore(wiring.Component):
             good_contract.eq(header[2] == CONTRACT_HASH),
             good_length.eq(count == _WORDS),
         ]
-        outcome = Signal(LoadStatus)
+        outcome = Signal(4)
         with m.If(~good_length):
             m.d.comb += outcome.eq(LoadStatus.BAD_LENGTH)
         with m.Elif(~good_crc):

@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+
 from precog_models.contract import Fmt
 
 from ..dsp import Multiplier

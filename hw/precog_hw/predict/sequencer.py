@@ -259,9 +259,8 @@ class Sequencer(wiring.Component):
             & (level + req.model.steps <= PASSES)
         )
         with m.FSM(name="sequence"):
-            with m.State("CLEAR"):
-                with m.If(~sweeping):
-                    m.next = "IDLE"
+            with m.State("CLEAR"), m.If(~sweeping):
+                m.next = "IDLE"
             with m.State("IDLE"):
                 with m.If(self.i_reset.valid):
                     m.d.comb += [reset_now.eq(1), self.i_reset.ready.eq(1)]

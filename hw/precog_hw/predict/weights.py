@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib.memory import Memory, ReadPort
+
 from precog_models.contract import HEAD_ROWS, HIDDEN
 
 from ..config import NicConfig
