@@ -37,8 +37,8 @@ class Core(wiring.Component):
     """From a sample to its decision, for all queue pairs.
 
     Latency: from a sample's transfer to its decision's offer
-    ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 22 + 4 + 15 = 52 cycles with 64
-    lanes, 4 columns, one input and up to 256 queue pairs; 57 with a window. The prediction is there
+    ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 22 + 4 + 16 = 53 cycles with 64
+    lanes, 4 columns, one input and up to 256 queue pairs; 59 with a window. The prediction is there
     after 37. All that holds if the predictor is free and the queue pair's context is of the model.
     Throughput: the slower of the predictor's and the rate unit's.
     Cost: 7 + 5 + 2 multipliers and the predictor.

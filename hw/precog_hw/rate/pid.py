@@ -52,11 +52,11 @@ class Pid(wiring.Component):
         cycle 0     1     2, 3     4     5, 6        7       8, 9      10     11
         advice ─► limits ─► align ─► [y] ─► e ─┬─► [Kp e] [Kd de] ───► sum ─► [Ki] ─► + ─► clamp
                                                └─► e - mean ─► [1/n] ─► mean ─┘             │
-                           window, 15..20 ◄─ rate, 14 ◄─ clamp ◄─ rate + ◄─ [rate delta] ◄──┘
+                           window, 16..22 ◄─ rate, 15 ◄─ clamp ◄─ rate + ◄─ [rate delta] ◄──┘
 
-    Latency: 15 cycles from the advice's transfer to the decision's offer, 20 with a window. A job
+    Latency: 16 cycles from the advice's transfer to the decision's offer, 22 with a window. A job
     is ready for its advice 3 cycles after its transfer.
-    Throughput: one job every 19 cycles, 24 with a window. Cost: 3 multipliers, 1 block RAM of
+    Throughput: one job every 20 cycles, 26 with a window. Cost: 3 multipliers, 1 block RAM of
     inverses, qps x 85 bits of memory.
 
     Parameters
@@ -105,7 +105,7 @@ class Pid(wiring.Component):
         old, new = Signal(_STATE), Signal(_STATE)
         flags = {flag: Signal(name=flag.name.lower()) for flag in Flag}
         go = Signal()
-        step = Signal(19)  # bit n - 1: cycle n
+        step = Signal(21)  # bit n - 1: cycle n
 
         self._sequence(m, job, old, new, go, step)
         value = self._input(m, job, go, flags)
@@ -142,7 +142,7 @@ class Pid(wiring.Component):
             read.addr.eq(self.i.payload.sample.qp),
             self.i_advice.ready.eq(ready),
             go.eq(ready & self.i_advice.valid),
-            write.en.eq(step[15 - 1] | self.clear),
+            write.en.eq(step[16 - 1] | self.clear),
             write.addr.eq(Mux(self.clear, self.clear_qp, job.sample.qp)),
             write.data.eq(Mux(self.clear, 0, new.as_value())),
         ]
@@ -156,7 +156,7 @@ class Pid(wiring.Component):
             m.d.sync += ready.eq(1)
         with m.If(go):
             m.d.sync += ready.eq(0)
-        with m.If(Mux(job.config.win, step[19 - 1], step[14 - 1])):
+        with m.If(Mux(job.config.win, step[21 - 1], step[15 - 1])):
             m.d.sync += self.o.valid.eq(1)
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += [self.o.valid.eq(0), self.idle.eq(1)]
@@ -189,20 +189,17 @@ class Pid(wiring.Component):
         value: Value,
         flags: dict[Flag, Signal],
     ) -> None:
-        """Cycles 1 to 19."""
+        """Cycles 1 to 21."""
         par, config = self.parameters, job.config
         fixed = config.algorithm == Algorithm.FIXED
         dsp = self._config.dsp
 
-        # The wide multiplier: loaded at the end of cycles 2, 5, 11, 15 and 16.
+        # The wide multiplier: loaded at the end of cycles 2, 5, 11, 16 and 17.
         m.submodules.wide = wide = SplitMultiplier(signed(35), signed(18), dsp=dsp)
         a, b = Signal(signed(35)), Signal(signed(18))
-        product = Signal(signed(53))
-        m.d.comb += [
-            wide.a.eq(a),
-            wide.b.eq(b),
-            product.eq(wide.low + (wide.high << HALF_BITS)),
-        ]
+        product = Signal(signed(53))  # a register of its own for those whose sums are long
+        m.d.comb += [wide.a.eq(a), wide.b.eq(b)]
+        m.d.sync += product.eq(wide.low + (wide.high << HALF_BITS))
         # The gains' multiplier: loaded at the end of cycles 5, 6 and 8.
         m.submodules.gain = gain = Multiplier(_ERR_BITS, Fmt.GAIN.width, dsp=dsp)
         term, factor = Signal(signed(_ERR_BITS)), Signal(signed(Fmt.GAIN.width))
@@ -249,7 +246,9 @@ class Pid(wiring.Component):
         with m.If(step[7 - 1]):
             m.d.sync += [
                 total.eq(gain.p + (1 << (_DELTA_DROP - 1))),
-                new.mean.eq(_plus(old.mean, wide, INVERSE_FRAC_BITS)),
+                new.mean.eq(
+                    _plus(old.mean, wide.low + (wide.high << HALF_BITS), INVERSE_FRAC_BITS)
+                ),
             ]
         with m.If(step[8 - 1]):
             m.d.sync += [
@@ -290,13 +289,13 @@ class Pid(wiring.Component):
             room.eq(rate - config.min_rate),
             inverted.eq(config.min_rate > config.max_rate),
         ]
-        with m.If(step[13 - 1]):
-            m.d.sync += [
-                wanted.eq(_plus(rate, wide, _DELTA_FRAC)),
-                fast.eq(_plus(excess, wide, _DELTA_FRAC) >= 0),
-                slow.eq(_plus(room, wide, _DELTA_FRAC) < 0),
-            ]
         with m.If(step[14 - 1]):
+            m.d.sync += [
+                wanted.eq(_plus(rate, product, _DELTA_FRAC)),
+                fast.eq(_plus(excess, product, _DELTA_FRAC) >= 0),
+                slow.eq(_plus(room, product, _DELTA_FRAC) < 0),
+            ]
+        with m.If(step[15 - 1]):
             m.d.sync += [
                 new.rate.eq(
                     Mux(fast | inverted, config.max_rate, Mux(slow, config.min_rate, wanted))
@@ -307,30 +306,29 @@ class Pid(wiring.Component):
 
         # WIN: rate times base RTT, the base in two pieces.
         base = job.sample.base
-        part = Signal(_RATE_BITS + HALF_BITS)
-        with m.If(step[15 - 1]):
-            m.d.sync += [a.eq(new.rate), b.eq(base[:HALF_BITS])]
+        part, bytes_ = Signal(_RATE_BITS + HALF_BITS), Signal(Fmt.WINDOW.width)
         with m.If(step[16 - 1]):
-            m.d.sync += b.eq(base[HALF_BITS:])
+            m.d.sync += [a.eq(new.rate), b.eq(base[:HALF_BITS])]
         with m.If(step[17 - 1]):
+            m.d.sync += b.eq(base[HALF_BITS:])
+        with m.If(step[19 - 1]):
             m.d.sync += part.eq(product)
-        bytes_ = Signal(Fmt.WINDOW.width)
-        with m.If(step[18 - 1]):
+        with m.If(step[20 - 1]):
             m.d.sync += bytes_.eq((part + (product << HALF_BITS)) >> Fmt.RATE.frac_bits)
-        with m.If(step[19 - 1] & config.win):
+        with m.If(step[21 - 1] & config.win):
             m.d.sync += self.o.payload.window.eq(Mux(bytes_ < par.mtu, par.mtu, bytes_))
 
 
-def _plus(value: Value, wide: SplitMultiplier, drop: int) -> Value:
-    """`value` plus the product without its low `drop` bits, rounded to nearest, ties up.
+def _plus(value: Value, product: Value, drop: int) -> Value:
+    """`value` plus `product` without its low `drop` bits, rounded to nearest, ties up.
 
-    Written as one sum, which costs one carry chain.
+    Written as one sum: no second carry chain for the rounding.
     """
     half = Const(1 << (drop - 1), drop)
     shifted = Cat(half, value)
     if value.shape().signed:
         shifted = shifted.as_signed()
-    return (shifted + wide.low + (wide.high << HALF_BITS)) >> drop
+    return (shifted + product) >> drop
 
 
 def _saturated(value: Value, bits: int) -> Value:

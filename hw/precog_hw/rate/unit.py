@@ -27,8 +27,8 @@ class RateUnit(wiring.Component):
         command ─► [configuration] ┘▲
         i_advice ───────────────────┘
 
-    Latency: 15 cycles from the advice to the decision (20 with a window), if the sample came 17
-    cycles before the advice. Throughput: one decision every 20 (24) cycles.
+    Latency: 16 cycles from the advice to the decision (22 with a window), if the sample came 17
+    cycles before the advice. Throughput: one decision every 20 (26) cycles.
     Cost: 5 multipliers, 1 block RAM of inverses, qps x 330 bits of memory.
 
     Parameters
@@ -48,9 +48,9 @@ class RateUnit(wiring.Component):
         To be held while a sample is in flight.
     """
 
-    LATENCY = 15
+    LATENCY = 16
     """Cycles from the advice's transfer to the decision's offer, without a window."""
-    WINDOW_LATENCY = 5
+    WINDOW_LATENCY = 6
     """Cycles that a window adds."""
 
     i: stream.Interface
