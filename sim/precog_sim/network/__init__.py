@@ -1,6 +1,39 @@
-"""Packet-level network simulator."""
+"""Packet-level network simulator: hosts, switches, links, queues, ECN, INT, PFC, ACKs, CNPs.
 
+    from precog_sim.network import Pid, PredPid, Timely, incast, measure, run
+
+    result = run(incast("thesis"), Timely(start_gbps=10), timing="exact", seed=0)
+    measure(result).sample_p99_us            # every figure of merit: `metrics.Metrics`
+    result.sequences()                       # RTT samples per flow, in order: training data
+    run(incast("tenth", senders=8), Pid())   # presets: `INCASTS`; senders, sizes, scale,
+    run(incast(base_rtt_us=8), Pid())        #   base RTT, start jitter and rate are arguments
+    run(incast(jitter_ns=0), Pid.thesis(), timing="ns3")     # the thesis' own run, to every digit
+    run(incast(), PredPid(weights=w))        # LSTM + PID; w = predictor.pack_weights(...)
+    run(incast(), Loop(function=address, handle=pointer), record=Record(log=True))
+    run(incast(), Pid("thesis-untrained", train=True)).gains  # on-line training (21)-(26)
+
+Congestion controls (`congestion`): `Pid`, `PredPid`, `Timely` (presets ``ns3``, ``paper``,
+``scaled``), `Dctcp`, `Dcqcn` (``ns3``, ``ns3-paper-timers``, ``paper``, ``vendor``), `Hpcc`,
+`Fixed` and `Loop`, where a C function decides (RTL or golden NIC). All take ``start_gbps`` (None:
+line rate; PID laws start at 10), ``window`` (``none``, ``bdp``, ``rate``) and ``retime`` (a change
+of rate moves the departure of the packet that waits for its pace).
+
+A `Scenario` is a `Topology` (`topology.star`, `topology.fat_tree`), flows, `Buffers`, `Ecn`,
+`Recovery`; its buffers are held against the rules of source 004 (`buffer_rules`) before it runs.
+
+Two timings. ``exact``: integer picoseconds. ``ns3``: as the HPCC authors' ns-3 code, which cuts
+transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.84: the link carries
+101 Gb/s); runs without random marking equal ns-3's packet for packet.
+
+Inside: `topology`, `scenario` (data) -> `tables` (int64 tables laid out by `layout`) -> `kernel`
+(the loop; `wheel` = event queue, `port` = switch, `host` = NIC, `native` = call by address) ->
+`result`, `metrics`, `experiments`. One compiled function serves all laws and scenarios; the first
+call compiles it (about 25 s), later processes load it from the cache.
+"""
+
+from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.congestion import (
+    CongestionControl,
     Dcqcn,
     Dctcp,
     Fixed,
@@ -10,20 +43,27 @@ from precog_sim.network.congestion import (
     PredPid,
     Timely,
 )
+from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.run import run
 from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Recovery, Scenario, incast
+from precog_sim.network.topology import Link, Topology, fat_tree, star
 
 __all__ = [
     "INCASTS",
+    "BufferRule",
     "Buffers",
+    "CongestionControl",
     "Dcqcn",
     "Dctcp",
     "Ecn",
+    "Estimate",
     "Fixed",
     "Flow",
     "Hpcc",
+    "Link",
     "Loop",
+    "Metrics",
     "Pid",
     "PredPid",
     "Record",
@@ -32,6 +72,13 @@ __all__ = [
     "Scenario",
     "SimulationError",
     "Timely",
+    "Topology",
+    "check_buffer_rules",
+    "estimate",
+    "fat_tree",
     "incast",
+    "measure",
     "run",
+    "star",
+    "summarise",
 ]

@@ -53,7 +53,7 @@ def static_threshold(total: int, ports: int) -> int:
 
 
 def headroom_bytes(scenario: Scenario, gbps: float, delay_ps: int) -> int:
-    """Headroom of a port: as configured, or 3 x rate x delay, on short cables a few packets more."""
+    """Headroom of a port: as configured, or 3 x rate x delay; on short cables a little more."""
     cable = gbps * delay_ps / 8000
     return scenario.buffers.headroom or int(
         max(3 * cable, 2 * cable + 4 * (scenario.payload + _MOST_HEADER))
@@ -132,8 +132,8 @@ def check_buffer_rules(scenario: Scenario, ecn: Ecn | None, wire: int) -> tuple[
                     "ecn_before_pfc",
                     ecn.min_bytes < at_mark,
                     True,
-                    f"switch {switch}: ECN marks from {ecn.min_bytes} B, PFC pauses at {at_mark} B: "
-                    "lower ecn.min_bytes, or raise the PFC threshold",
+                    f"switch {switch}: ECN marks from {ecn.min_bytes} B, PFC pauses at "
+                    f"{at_mark} B: lower ecn.min_bytes, or raise the PFC threshold",
                 )
             )
         resume = buffers.resume_bytes or 2 * wire

@@ -54,7 +54,11 @@ class LinkFacts:
 
 @dataclass(frozen=True)
 class LawSetup:
-    """What the kernel needs of a plug-in; made by `CongestionControl.setup`."""
+    """What the kernel needs of a plug-in; made by `CongestionControl.setup`.
+
+    `ack_high`: in ns3 timing, hosts send acknowledgements even while they are paused, as the
+    HPCC authors' code does under this law.
+    """
 
     law: Law
     par: NDArray[np.float64]
@@ -238,9 +242,7 @@ class Timely(CongestionControl):
         params = self.preset
         if isinstance(params, str):
             params = preset_of("timely", timely.PRESETS, params)
-        par = params.vector(
-            min_bps=link.min_bps, max_bps=link.max_bps, whole_bps=link.whole_bps
-        )
+        par = params.vector(min_bps=link.min_bps, max_bps=link.max_bps, whole_bps=link.whole_bps)
         return LawSetup(
             Law.TIMELY,
             par,
@@ -326,18 +328,14 @@ class Dcqcn(CongestionControl):
         params = self.preset
         if isinstance(params, str):
             params = preset_of("dcqcn", dcqcn.PRESETS, params)
-        par = params.vector(
-            min_bps=link.min_bps, max_bps=link.max_bps, whole_bps=link.whole_bps
-        )
+        par = params.vector(min_bps=link.min_bps, max_bps=link.max_bps, whole_bps=link.whole_bps)
         return LawSetup(
             Law.DCQCN,
             par,
             _NO_WEIGHTS,
             window=self.window,
             retime=self.retime,
-            ecn=Ecn(
-                int(params.mark_min_kb * _KB), int(params.mark_max_kb * _KB), params.mark_max
-            ),
+            ecn=Ecn(int(params.mark_min_kb * _KB), int(params.mark_max_kb * _KB), params.mark_max),
             cnp_us=params.cnp_us,
             ack_high=True,
         )

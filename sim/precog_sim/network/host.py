@@ -5,7 +5,6 @@ free for it, so no data waits in the host and an RTT has no NIC queueing in it.
 """
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from precog_models.rate.reference import dcqcn
@@ -17,7 +16,8 @@ from precog_sim.network.wheel import cancel, schedule
 __all__ = ["CNP_BYTES", "add_flow", "host_next", "receive_data", "remove_flow", "wake"]
 
 CNP_BYTES = 74  # Ethernet 14, IPv4 20, UDP 8, BTH 12, 16 reserved, ICRC 4
-_NEVER = np.int64(1) << 62
+_NEVER = 1 << 62
+_ACK, _NACK = int(Kind.ACK), int(Kind.NACK)
 
 _Table = NDArray[np.int64]
 _Wheel = NDArray[np.int32]
@@ -91,8 +91,8 @@ def _may_send(
     if window == 0:
         return True
     if cfg[Cfg.WINDOW_MODE] == 2:
-        window = max(np.int64(window * rate[f] / top[f]), 1)
-    return flow[f, FlowCol.NEXT] - flow[f, FlowCol.ACKED] < window
+        window = max(int(window * rate[f] / top[f]), 1)
+    return bool(flow[f, FlowCol.NEXT] - flow[f, FlowCol.ACKED] < window)
 
 
 @inlined
@@ -116,22 +116,20 @@ def host_next(
     """The packet that host port `p` sends next; -1: none now (and a WAKE is set if one will be)."""
     ns3 = cfg[Cfg.NS3] != 0
     if port[p, PortCol.PENDING] != 0:
-        return np.int64(-1)
+        return -1
     if port[p, PortCol.BUSY_UNTIL] > now:
         wake(rec, wheel, bits, heap, port, ctl, cfg, p, port[p, PortCol.BUSY_UNTIL])
-        return np.int64(-1)
-    if port[p, PortCol.HIGH_HEAD] >= 0 and (
-        port[p, PortCol.PAUSED] == 0 or cfg[Cfg.ACK_HIGH] != 0
-    ):
+        return -1
+    if port[p, PortCol.HIGH_HEAD] >= 0 and (port[p, PortCol.PAUSED] == 0 or cfg[Cfg.ACK_HIGH] != 0):
         return take(rec, port, p, PortCol.HIGH_HEAD)
     first = port[p, PortCol.RING]
     if first < 0:
-        return np.int64(-1)
+        return -1
     if port[p, PortCol.LAST] >= 0:
         first = flow[port[p, PortCol.LAST], FlowCol.RING_NEXT]
     soonest = _NEVER
     f = first
-    chosen = np.int64(-1)
+    chosen = -1
     while True:
         if flow[f, FlowCol.NEXT] < flow[f, FlowCol.SIZE]:
             due = flow[f, FlowCol.AVAILABLE]
@@ -148,7 +146,7 @@ def host_next(
     if chosen < 0:
         if now < soonest < _NEVER and not (ns3 and port[p, PortCol.WAKE] >= 0):
             wake(rec, wheel, bits, heap, port, ctl, cfg, p, soonest)
-        return np.int64(-1)
+        return -1
     row = allocate(rec, ctl, cfg)
     if row < 0:
         return row
@@ -208,17 +206,17 @@ def receive_data(
     expected = flow[f, FlowCol.EXPECTED]
     seq = rec[row, Rec.SEQ]
     ctl[Ctl.DATA_GOT] += 1
-    answer = np.int64(Kind.ACK)
+    answer = _ACK
     if seq == expected:
         flow[f, FlowCol.EXPECTED] = expected + rec[row, Rec.SIZE] - cfg[Cfg.HEADER]
         flow[f, FlowCol.GOT_PACKETS] += 1
     elif seq > expected:
         if flow[f, FlowCol.NACK_SEQ] == expected and now < flow[f, FlowCol.NACK_TIME]:
             free(rec, ctl, row)
-            return np.int64(-1)
+            return -1
         flow[f, FlowCol.NACK_SEQ] = expected
         flow[f, FlowCol.NACK_TIME] = now + cfg[Cfg.NACK_PS]
-        answer = np.int64(Kind.NACK)
+        answer = _NACK
         ctl[Ctl.NACKS] += 1
     if cfg[Cfg.CNP_PS] > 0 and mark != 0 and now >= flow[f, FlowCol.CNP_TIME]:
         cnp = allocate(rec, ctl, cfg)
@@ -234,4 +232,4 @@ def receive_data(
     rec[row, Rec.SEQ] = flow[f, FlowCol.EXPECTED]
     rec[row, Rec.SIZE] = cfg[Cfg.ACK_BYTES]
     push(rec, port, p, row, PortCol.HIGH_HEAD)
-    return p
+    return int(p)

@@ -6,7 +6,6 @@ in ns3 timing always, because ns-3 does and equal times are served in the order 
 """
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, timely
@@ -15,7 +14,7 @@ from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, FlowCol, Kind, Law, PortCol, Rec
 from precog_sim.network.native import call_decide
 from precog_sim.network.port import free, gap_ps, switch_arrive, switch_next, tx_done_row, tx_ps
-from precog_sim.network.wheel import cancel, pop, schedule
+from precog_sim.network.wheel import pop, schedule
 
 __all__ = ["simulate"]
 
@@ -50,17 +49,17 @@ def _arm(
     """
     first = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f
     if timers & 1:
-        due = now + np.int64(par[dcqcn.Param.ALPHA_US] * 1e6)
+        due = now + int(par[dcqcn.Param.ALPHA_US] * 1e6)
         flow[f, FlowCol.ALPHA_DUE] = due
         if flow[f, FlowCol.ALPHA_ARMED] == 0:
             flow[f, FlowCol.ALPHA_ARMED] = 1
             schedule(rec, wheel, bits, heap, ctl, first, due)
     if timers & 2:
         # 1 ns later than its period, so that the check comes after the alpha update
-        due = now + np.int64(par[dcqcn.Param.CUT_US] * 1e6) + 1000
+        due = now + int(par[dcqcn.Param.CUT_US] * 1e6) + 1000
         schedule(rec, wheel, bits, heap, ctl, first + 1, due)
     if timers & 4:
-        due = now + np.int64(par[dcqcn.Param.RATE_US] * 1e6)
+        due = now + int(par[dcqcn.Param.RATE_US] * 1e6)
         flow[f, FlowCol.RATE_DUE] = due
         if flow[f, FlowCol.RATE_ARMED] == 0:
             flow[f, FlowCol.RATE_ARMED] = 1
@@ -91,11 +90,11 @@ def _dcqcn_timer(
         due = flow[f, FlowCol.ALPHA_DUE]
         if now >= due:
             dcqcn.dcqcn_alpha_timer(state, f, par)
-            due = now + np.int64(par[dcqcn.Param.ALPHA_US] * 1e6)
+            due = now + int(par[dcqcn.Param.ALPHA_US] * 1e6)
             flow[f, FlowCol.ALPHA_DUE] = due
         schedule(rec, wheel, bits, heap, ctl, first, due)
     elif kind == Kind.CUT:
-        due = now + np.int64(par[dcqcn.Param.CUT_US] * 1e6)
+        due = now + int(par[dcqcn.Param.CUT_US] * 1e6)
         schedule(rec, wheel, bits, heap, ctl, first + 1, due)
         rate[f], cut = dcqcn.dcqcn_cut_timer(state, f, par, rate[f])
         if cut:
@@ -103,7 +102,7 @@ def _dcqcn_timer(
     else:
         due = flow[f, FlowCol.RATE_DUE]
         if now >= due:
-            due = now + np.int64(par[dcqcn.Param.RATE_US] * 1e6)
+            due = now + int(par[dcqcn.Param.RATE_US] * 1e6)
             flow[f, FlowCol.RATE_DUE] = due
             rate[f] = dcqcn.dcqcn_rate_timer(state, f, par, rate[f])
         schedule(rec, wheel, bits, heap, ctl, first + 2, due)
@@ -290,6 +289,9 @@ def simulate(
     """
     hosts = cfg[Cfg.HOSTS]
     ns3 = cfg[Cfg.NS3] != 0
+    schedule(rec, wheel, bits, heap, ctl, 0, flow[order[0], FlowCol.START])
+    if ctl[Ctl.PROBE_PS] > 0:
+        schedule(rec, wheel, bits, heap, ctl, 1, 0)
     while ctl[Ctl.ERROR] == 0:
         row = pop(rec, wheel, bits, heap, ctl)
         if row < 0:
@@ -299,10 +301,10 @@ def simulate(
             break
         ctl[Ctl.NOW] = now
         ctl[Ctl.EVENTS] += 1
-        kind = rec[row, Rec.KIND] & 7 if row >= cfg[Cfg.FIRST_FLOW_TIMER] + 4 * cfg[
-            Cfg.FLOWS
-        ] else rec[row, Rec.KIND]
-        kick = np.int64(-1)
+        kind = rec[row, Rec.KIND]
+        if kind < Kind.TX_DONE:
+            kind &= 7  # a packet, without its mark
+        kick = -1
         if kind < Kind.PAUSE:
             p = rec[row, Rec.PORT]
             if port[p, PortCol.NODE] >= hosts:
@@ -394,9 +396,7 @@ def simulate(
                 schedule(rec, wheel, bits, heap, ctl, timer, now + cfg[Cfg.TIMEOUT_PS])
             kick = flow[f, FlowCol.PORT]
         elif kind == Kind.PROBE:
-            _probe(
-                ctl, cfg, port, flow, rate, watched, probe_time, probe_rate, probe_queue, now
-            )
+            _probe(ctl, cfg, port, flow, rate, watched, probe_time, probe_rate, probe_queue, now)
             schedule(rec, wheel, bits, heap, ctl, row, now + ctl[Ctl.PROBE_PS])
         elif kind == Kind.TIMEOUT:
             f = rec[row, Rec.OWNER]
@@ -412,9 +412,7 @@ def simulate(
                 schedule(rec, wheel, bits, heap, ctl, row, due)
         else:
             f = rec[row, Rec.OWNER]
-            _dcqcn_timer(
-                rec, wheel, bits, heap, flow, rate, state, par, ctl, cfg, kind, f, now
-            )
+            _dcqcn_timer(rec, wheel, bits, heap, flow, rate, state, par, ctl, cfg, kind, f, now)
         if kick < 0:
             continue
         is_host = port[kick, PortCol.NODE] < hosts

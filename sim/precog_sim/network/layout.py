@@ -143,7 +143,7 @@ class Cfg(IntEnum):
     NACK_PS = 14
     TIMEOUT_PS = 15
     CNP_PS = 16
-    ACK_HIGH = 17
+    ACK_HIGH = 17  # a paused host still sends acknowledgements
     HOSTS = 18
     FLOWS = 19
     PORTS = 20

@@ -5,7 +5,6 @@ marking, RESUME and telemetry at dequeue are those of the HPCC authors' ns-3 cod
 """
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from precog_sim.network.jit import compiled, inlined
@@ -46,7 +45,7 @@ def uniform(ctl: _Table) -> float:
     x ^= (x >> 7) & ((1 << 57) - 1)
     x ^= x << 17
     ctl[Ctl.RNG] = x
-    return ((x >> 11) & ((1 << 53) - 1)) * 2.0**-53
+    return float(((x >> 11) & ((1 << 53) - 1)) * 2.0**-53)
 
 
 @inlined
@@ -55,13 +54,13 @@ def allocate(rec: _Table, ctl: _Table, cfg: _Table) -> int:
     row = ctl[Ctl.FREE]
     if row >= 0:
         ctl[Ctl.FREE] = rec[row, Rec.NEXT]
-        return row
+        return int(row)
     row = ctl[Ctl.FRESH]
     if row >= cfg[Cfg.ROWS]:
         ctl[Ctl.ERROR] = Err.POOL
-        return np.int64(-1)
+        return -1
     ctl[Ctl.FRESH] = row + 1
-    return row
+    return int(row)
 
 
 @inlined
@@ -75,8 +74,8 @@ def free(rec: _Table, ctl: _Table, row: int) -> None:
 def tx_ps(cfg: _Table, port_f: NDArray[np.float64], p: int, size: int) -> int:
     """Time on the wire of `size` bytes at port `p`; whole nanoseconds, cut off, in ns3 timing."""
     if cfg[Cfg.NS3] != 0:
-        return np.int64(size * port_f[p]) // 1000 * 1000
-    return np.int64(size * port_f[p] + 0.5)
+        return int(size * port_f[p]) // 1000 * 1000
+    return int(size * port_f[p] + 0.5)
 
 
 @inlined
@@ -88,10 +87,10 @@ def gap_ps(cfg: _Table, size: int, rate: float) -> int:
     """
     if cfg[Cfg.NS3] != 0:
         seconds = size * 8 / rate
-        high = np.int64(seconds * 4294967296.0)
-        low = np.int64((seconds * 4294967296.0 - high) * 4294967296.0)
+        high = int(seconds * 4294967296.0)
+        low = int((seconds * 4294967296.0 - high) * 4294967296.0)
         return ((high * 1_000_000_000 + ((low * 1_000_000_000) >> 32)) >> 32) * 1000
-    return np.int64(size * 8e12 / rate + 0.5)
+    return int(size * 8e12 / rate + 0.5)
 
 
 @inlined
@@ -113,7 +112,7 @@ def take(rec: _Table, port: _Table, p: int, head: int) -> int:
     port[p, head] = rec[row, Rec.NEXT]
     if port[p, head] < 0:
         port[p, head + 1] = -1
-    return row
+    return int(row)
 
 
 @compiled
@@ -159,8 +158,8 @@ def _threshold(cfg: _Table, switch: _Table, s: int) -> int:
     """Bytes of the shared part that one ingress port may hold now."""
     left = switch[s, SwitchCol.FREE] - switch[s, SwitchCol.SHARED]
     if cfg[Cfg.PFC] == 1:
-        return left >> cfg[Cfg.ALPHA_SHIFT]
-    return min(left, switch[s, SwitchCol.STATIC])
+        return int(left >> cfg[Cfg.ALPHA_SHIFT])
+    return int(min(left, switch[s, SwitchCol.STATIC]))
 
 
 @inlined
@@ -170,14 +169,14 @@ def _route(
     """Output port at `node` towards host `dst`, by hash among equals; -1: none."""
     n = route_count[node, dst]
     if n == 1:
-        return route_ports[route_start[node, dst]]
+        return int(route_ports[route_start[node, dst]])
     if n == 0:
-        return np.int64(-1)
+        return -1
     x = (key * 0x9E3779B1 + node * 0x85EBCA77) & 0xFFFFFFFF
     x = ((x ^ (x >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
     x = ((x ^ (x >> 12)) * 0x297A2D39) & 0xFFFFFFFF
     x ^= x >> 15
-    return route_ports[route_start[node, dst] + x % n]
+    return int(route_ports[route_start[node, dst] + x % n])
 
 
 @inlined
@@ -212,7 +211,7 @@ def switch_arrive(
         if is_data:
             ctl[Ctl.DATA_DROPPED] += 1
         free(rec, ctl, row)
-        return np.int64(-1)
+        return -1
     # The two directions of a flow hash apart, as their headers differ.
     if is_data:
         out = _route(route_start, route_count, route_ports, node, flow[f, FlowCol.DST], 2 * f)
@@ -222,7 +221,7 @@ def switch_arrive(
         ctl[Ctl.ERROR] = Err.NO_ROUTE
         ctl[Ctl.ERROR_VALUE] = f
         return out
-    if kind == Kind.CNP or (not is_data and cfg[Cfg.ACK_HIGH] != 0):
+    if kind == Kind.CNP:
         port[out, PortCol.HIGH_BYTES] += size
         push(rec, port, out, row, PortCol.HIGH_HEAD)
         return out
@@ -238,7 +237,7 @@ def switch_arrive(
         if is_data:
             ctl[Ctl.DATA_DROPPED] += 1
         free(rec, ctl, row)
-        return np.int64(-1)
+        return -1
     total = held + size
     if total <= reserve:
         port[p, PortCol.INGRESS] = total
@@ -330,11 +329,11 @@ def switch_next(
 ) -> int:
     """The packet that switch port `p` sends next, out of its queue; -1: none now."""
     if port[p, PortCol.PENDING] != 0:
-        return np.int64(-1)
+        return -1
     if port[p, PortCol.BUSY_UNTIL] > now:
         port[p, PortCol.PENDING] = 1
         schedule(rec, wheel, bits, heap, ctl, tx_done_row(p), port[p, PortCol.BUSY_UNTIL])
-        return np.int64(-1)
+        return -1
     if port[p, PortCol.HIGH_HEAD] >= 0:
         row = take(rec, port, p, PortCol.HIGH_HEAD)
         port[p, PortCol.HIGH_BYTES] -= rec[row, Rec.SIZE]
@@ -349,6 +348,6 @@ def switch_next(
             telemetry[row, 3 + 4 * hop] = port[p, PortCol.LOW_BYTES] + port[p, PortCol.HIGH_BYTES]
             telemetry[row, 4 + 4 * hop] = port[p, PortCol.MBPS]
     else:
-        return np.int64(-1)
+        return -1
     port[p, PortCol.SENT] += rec[row, Rec.SIZE]
     return row

@@ -149,7 +149,7 @@ class Result:
     @cached_property
     def sample_rtt_us(self) -> NDArray[np.float64]:
         """The samples' RTTs in microseconds."""
-        return self.sample_rtt_ps * 1e-6
+        return np.asarray(self.sample_rtt_ps * 1e-6, dtype=np.float64)
 
     @property
     def finished(self) -> bool:
@@ -158,7 +158,7 @@ class Result:
 
     def samples_of(self, flow: int) -> NDArray[np.float64]:
         """RTT samples of one flow in order, in microseconds."""
-        return self.sample_rtt_us[self.sample_flow == flow]
+        return np.asarray(self.sample_rtt_us[self.sample_flow == flow], dtype=np.float64)
 
     def sequences(self) -> list[NDArray[np.float64]]:
         """RTT samples of every flow in order, in microseconds: what a predictor learns from."""

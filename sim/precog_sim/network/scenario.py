@@ -203,9 +203,7 @@ class Scenario:
     def base_rtt_us(self) -> float:
         """Largest base RTT of any flow: delays both ways plus payload transmission one way."""
         pairs = {(flow.src, flow.dst) for flow in self.flows}
-        return (
-            max(self.topology.base_rtt_ps(src, dst, self.payload) for src, dst in pairs) * 1e-6
-        )
+        return max(self.topology.base_rtt_ps(src, dst, self.payload) for src, dst in pairs) * 1e-6
 
 
 _MB = 1_000_000

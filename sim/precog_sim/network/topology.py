@@ -121,7 +121,8 @@ class Topology:
                 nexts = [
                     port
                     for there, port in neighbours[node]
-                    if distance[there] == distance[node] - 1 and (there >= self.hosts or there == host)
+                    if distance[there] == distance[node] - 1
+                    and (there >= self.hosts or there == host)
                 ]
                 start[node, host] = len(ports)
                 count[node, host] = len(nexts)

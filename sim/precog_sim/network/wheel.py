@@ -68,7 +68,7 @@ def _heap_take(heap: _Table, ctl: _Table, at: int) -> int:
     n = ctl[Ctl.HEAP] - 1
     ctl[Ctl.HEAP] = n
     if at == n:
-        return taken
+        return int(taken)
     t, seq, row = heap[n, 0], heap[n, 1], heap[n, 2]
     while True:
         down = 2 * at + 1
@@ -86,7 +86,7 @@ def _heap_take(heap: _Table, ctl: _Table, at: int) -> int:
             heap[at, k] = heap[down, k]
         at = down
     _heap_put(heap, ctl, row, t, seq, at)
-    return taken
+    return int(taken)
 
 
 @inlined
@@ -98,14 +98,14 @@ def _insert(rec: _Table, wheel: NDArray[np.int32], bits: _Table, row: int, t: in
         wheel[slot, 0] = row
         wheel[slot, 1] = row
         rec[row, Rec.NEXT] = -1
-        bits[slot >> 6] |= np.int64(1) << (slot & 63)
+        bits[slot >> 6] |= 1 << (slot & 63)
     elif rec[tail, Rec.TIME] <= t:
         rec[tail, Rec.NEXT] = row
         rec[row, Rec.NEXT] = -1
         wheel[slot, 1] = row
     else:
         before = -1
-        here = np.int64(wheel[slot, 0])
+        here = int(wheel[slot, 0])
         while rec[here, Rec.TIME] <= t:
             before = here
             here = rec[here, Rec.NEXT]
@@ -148,7 +148,7 @@ def cancel(
         return
     slot = (t // 1000) & _MASK
     before = -1
-    here = np.int64(wheel[slot, 0])
+    here = int(wheel[slot, 0])
     while here != row:
         before = here
         here = rec[here, Rec.NEXT]
@@ -160,20 +160,18 @@ def cancel(
     if after < 0:
         wheel[slot, 1] = before
         if before < 0:
-            bits[slot >> 6] &= ~(np.int64(1) << (slot & 63))
+            bits[slot >> 6] &= ~(1 << (slot & 63))
 
 
 @inlined
-def pop(
-    rec: _Table, wheel: NDArray[np.int32], bits: _Table, heap: _Table, ctl: _Table
-) -> int:
+def pop(rec: _Table, wheel: NDArray[np.int32], bits: _Table, heap: _Table, ctl: _Table) -> int:
     """The record that is due next, taken out; -1 when nothing is scheduled."""
     bucket = ctl[Ctl.BUCKET]
     slot = bucket & _MASK
-    row = np.int64(wheel[slot, 0])
+    row = int(wheel[slot, 0])
     if row < 0:
         at = slot >> 6
-        word = bits[at] & (np.int64(-1) << (slot & 63))
+        word = bits[at] & (-1 << (slot & 63))
         left = WORDS
         while word == 0 and left > 0:
             at = (at + 1) & (WORDS - 1)
@@ -190,10 +188,10 @@ def pop(
             due = heap[0, 0]
             _insert(rec, wheel, bits, _heap_take(heap, ctl, 0), due)
         slot = bucket & _MASK
-        row = np.int64(wheel[slot, 0])
+        row = int(wheel[slot, 0])
     after = rec[row, Rec.NEXT]
     wheel[slot, 0] = after
     if after < 0:
         wheel[slot, 1] = -1
-        bits[slot >> 6] &= ~(np.int64(1) << (slot & 63))
+        bits[slot >> 6] &= ~(1 << (slot & 63))
     return row

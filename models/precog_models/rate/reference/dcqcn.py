@@ -173,9 +173,7 @@ def dcqcn_reset(state: NDArray[np.float64], flow: int, rate_bps: float) -> None:
 
 
 @njit(cache=True)
-def _cut(
-    state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rate_bps: float
-) -> float:
+def _cut(state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rate_bps: float) -> float:
     """Fall by alpha / 2 and start recovery anew."""
     increased = state[flow, State.TIMER_STAGE] > 0 or state[flow, State.BYTE_STAGE] > 0
     if p[Param.CLAMP_TARGET] != 0 or increased:
@@ -186,7 +184,7 @@ def _cut(
     state[flow, State.TIMER_STAGE] = 0
     state[flow, State.BYTE_STAGE] = 0
     state[flow, State.BYTES] = 0
-    return max(p[Param.MIN_BPS], new)
+    return float(max(p[Param.MIN_BPS], new))
 
 
 @njit(cache=True)
@@ -207,8 +205,8 @@ def _increase(
         target = min(target, p[Param.MAX_BPS])
         state[flow, State.TARGET_BPS] = target
     if p[Param.WHOLE_BPS] != 0:
-        return np.floor(rate_bps / 2) + np.floor(target / 2)
-    return (rate_bps + target) / 2
+        return float(np.floor(rate_bps / 2) + np.floor(target / 2))
+    return float((rate_bps + target) / 2)
 
 
 @njit(cache=True)

@@ -121,7 +121,7 @@ def hpcc_ack(
     """
     hops = telemetry[row, 0]
     started = state[flow, State.STARTED] != 0
-    multi = np.int64(p[Param.MULTI])
+    multi = int(p[Param.MULTI])
     bytes_unit = _BYTES_UNIT * multi
     queue_unit = _QUEUE_UNIT * multi
     bytes_mask = (1 << _BYTES_BITS) - 1
@@ -135,8 +135,8 @@ def hpcc_ack(
         column = State.HOP + 3 * hop
         if started:
             line = telemetry[row, 4 + 4 * hop] * 1e6
-            tau = (t - np.int64(state[flow, column])) & time_mask
-            moved = ((sent - np.int64(state[flow, column + 1])) & bytes_mask) * bytes_unit
+            tau = (t - int(state[flow, column])) & time_mask
+            moved = ((sent - int(state[flow, column + 1])) & bytes_mask) * bytes_unit
             shortest = min(float(queue), state[flow, column + 2])
             tx = moved * 8 / (tau * 1e-9) if tau > 0 else 0.0
             u = tx / line + shortest * p[Param.MAX_BPS] / line / p[Param.WINDOW]
@@ -167,4 +167,4 @@ def hpcc_ack(
     if window_done:
         state[flow, State.BASE_BPS] = new
         state[flow, State.STAGE] = stage
-    return new
+    return float(new)

@@ -140,7 +140,8 @@ class PidParams:
             raise ValueError(f"target_us must be positive, not {self.target_us!r}")
         if not -1 < self.step_min <= 0 <= self.step_max:
             raise ValueError(
-                f"step clamp must satisfy -1 < min <= 0 <= max, not {self.step_min}, {self.step_max}"
+                f"step clamp must satisfy -1 < min <= 0 <= max, not {self.step_min}, "
+                f"{self.step_max}"
             )
         if self.adjuster not in _ADJUSTERS:
             raise ValueError(
@@ -332,4 +333,4 @@ def pid_step(
     state[flow, State.ERROR_MEAN] = mean
     state[flow, State.STEP] = step
     new = rate_bps * (1 + step)
-    return np.floor(new) if p[Param.WHOLE_BPS] != 0 else new
+    return float(np.floor(new) if p[Param.WHOLE_BPS] != 0 else new)

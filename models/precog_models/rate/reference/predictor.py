@@ -1,9 +1,9 @@
 """Features and LSTM predictor in float: thesis sections 3.3 and 3.4, (2)-(10) and (12).
 
-``S_0 = R_0; S_t = sigma R_t + (1 - sigma) S_{t-1}`` (2); ``K_t = (R_t - S_t) / S_t`` (3). An LSTM with
-16 units runs over the latest `steps` features from a zero state, a linear layer gives `out`, and
-the prediction is ``(1 + out) S_t`` (12). Features from before the first sample are 0, so there is a
-prediction from the first sample on.
+``S_0 = R_0; S_t = sigma R_t + (1 - sigma) S_{t-1}`` (2); ``K_t = (R_t - S_t) / S_t`` (3). An LSTM
+with 16 units runs over the latest `steps` features from a zero state, a linear layer gives `out`,
+and the prediction is ``(1 + out) S_t`` (12). Features from before the first sample are 0, so there
+is a prediction from the first sample on.
 
 A weight vector is the concatenation of input weights (64), recurrent weights (64 x 16, row by
 row), the summed bias (64), the head's weights (16) and its bias; gate order i, f, g, o as in
@@ -114,7 +114,7 @@ def lstm_forward(
     out = w[_HEAD_BIAS]
     for j in range(HIDDEN):
         out += w[_HEAD + j] * h[j]
-    return out
+    return float(out)
 
 
 @njit(cache=True)
@@ -146,4 +146,4 @@ def predict_step(
     if limit > 0:
         predicted = clamp(predicted, rtt_us * (1 - limit), rtt_us * (1 + limit))
     state[flow, State.PREDICTED_US] = predicted
-    return predicted
+    return float(predicted)

@@ -153,7 +153,7 @@ def _source_step(
     else:
         new = rate * (1 - p[Param.BETA] * gradient)
     new = max(new, rate * 0.5)
-    return clamp(new, p[Param.MIN_BPS], p[Param.MAX_BPS])
+    return float(clamp(new, p[Param.MIN_BPS], p[Param.MAX_BPS]))
 
 
 @njit(cache=True)
@@ -179,12 +179,12 @@ def _ns3_step(
         hyper = state[flow, State.COUNT] >= p[Param.HAI_COUNT]
         new = rate + (p[Param.HAI_BPS] if hyper else p[Param.AI_BPS])
         state[flow, State.COUNT] += 1
-        return min(new, p[Param.MAX_BPS])
+        return float(min(new, p[Param.MAX_BPS]))
     state[flow, State.COUNT] = 0
     new = rate * factor
     if p[Param.WHOLE_BPS] != 0:
         new = np.floor(new)
-    return max(new, p[Param.MIN_BPS])
+    return float(max(new, p[Param.MIN_BPS]))
 
 
 @njit(cache=True)
@@ -198,5 +198,5 @@ def timely_step(
 ) -> float:
     """The rate in bit/s after one completed RTT sample; a new flow's state row is all zeros."""
     if p[Param.FORM] == 0:
-        return _source_step(state, flow, p, rtt_us, t_us, rate_bps)
-    return _ns3_step(state, flow, p, rtt_us, rate_bps)
+        return float(_source_step(state, flow, p, rtt_us, t_us, rate_bps))
+    return float(_ns3_step(state, flow, p, rtt_us, rate_bps))

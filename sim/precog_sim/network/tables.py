@@ -1,0 +1,233 @@
+"""From a scenario to the kernel's tables."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid
+from precog_models.rate.reference.common import STATES
+from precog_sim.network.buffer_rules import headroom_bytes, static_threshold
+from precog_sim.network.congestion import LawSetup
+from precog_sim.network.layout import Cfg, Ctl, FCfg, FlowCol, Kind, Law, PortCol, Rec, SwitchCol
+from precog_sim.network.result import Record
+from precog_sim.network.scenario import Ecn, Scenario
+
+__all__ = [
+    "Rows",
+    "configuration",
+    "controls",
+    "flow_table",
+    "pool_rows",
+    "port_tables",
+    "records",
+    "start_states",
+    "switch_table",
+]
+
+_TIMERS_PER_FLOW = 4
+_Table = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where records lie: START, PROBE, a TX_DONE and a WAKE per port, flow timers, packets."""
+
+    ports: int
+    flows: int
+    packets: int
+
+    @property
+    def first_flow_timer(self) -> int:
+        """First of the flows' timers, four each."""
+        return 2 + 2 * self.ports
+
+    @property
+    def first_packet(self) -> int:
+        """First packet of the pool."""
+        return self.first_flow_timer + _TIMERS_PER_FLOW * self.flows
+
+    @property
+    def total(self) -> int:
+        """All records."""
+        return self.first_packet + self.packets
+
+
+def records(rows: Rows) -> _Table:
+    """Record table: every timer knows its kind and owner."""
+    rec = np.empty((rows.total, 8), dtype=np.int64)
+    rec[: rows.first_packet] = 0
+    rec[0, Rec.KIND] = Kind.START
+    rec[1, Rec.KIND] = Kind.PROBE
+    ports = np.arange(rows.ports)
+    done = rec[2 : 2 + rows.ports]
+    done[:, Rec.KIND] = Kind.TX_DONE
+    done[:, Rec.OWNER] = ports
+    wakes = rec[2 + rows.ports : rows.first_flow_timer]
+    wakes[:, Rec.KIND] = Kind.WAKE
+    wakes[:, Rec.OWNER] = ports
+    timers = rec[rows.first_flow_timer : rows.first_packet]
+    timers[:, Rec.KIND] = np.tile([Kind.ALPHA, Kind.CUT, Kind.RATE, Kind.TIMEOUT], rows.flows)
+    timers[:, Rec.OWNER] = np.repeat(np.arange(rows.flows), _TIMERS_PER_FLOW)
+    return rec
+
+
+def controls(rows: Rows, record: Record, seed: int) -> _Table:
+    """Counters and cursors at the beginning."""
+    ctl = np.zeros(Ctl.WIDTH, dtype=np.int64)
+    ctl[Ctl.FREE] = -1
+    ctl[Ctl.FRESH] = rows.first_packet
+    ctl[Ctl.PROBE_PS] = round(record.probe_us * 1e6)
+    # Any odd number will do; neighbouring seeds must not give neighbouring states.
+    ctl[Ctl.RNG] = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
+    return ctl
+
+
+def port_tables(scenario: Scenario) -> tuple[_Table, NDArray[np.float64]]:
+    """Port table and picoseconds per byte of every port."""
+    links = scenario.topology.links
+    port = np.zeros((2 * len(links), PortCol.WIDTH), dtype=np.int64)
+    for column in (
+        PortCol.WAKE,
+        PortCol.HIGH_HEAD,
+        PortCol.HIGH_TAIL,
+        PortCol.LOW_HEAD,
+        PortCol.LOW_TAIL,
+        PortCol.RING,
+        PortCol.LAST,
+    ):
+        port[:, column] = -1
+    port_f = np.zeros(2 * len(links))
+    for k, link in enumerate(links):
+        for end, node in enumerate((link.a, link.b)):
+            p = 2 * k + end
+            port[p, PortCol.NODE] = node
+            port[p, PortCol.PEER] = 2 * k + 1 - end
+            port[p, PortCol.DELAY] = link.delay_ps
+            port[p, PortCol.MBPS] = round(link.gbps * 1000)
+            if scenario.buffers.pfc != "off":
+                port[p, PortCol.HEADROOM] = headroom_bytes(scenario, link.gbps, link.delay_ps)
+            port_f[p] = 8000.0 / link.gbps
+    return port, port_f
+
+
+def switch_table(scenario: Scenario, port: _Table) -> _Table:
+    """Switch table: what is left to share."""
+    buffers = scenario.buffers
+    topology = scenario.topology
+    table = np.zeros((topology.switches, SwitchCol.WIDTH), dtype=np.int64)
+    for s in range(topology.switches):
+        mine = port[:, PortCol.NODE] == topology.hosts + s
+        ports = int(mine.sum())
+        reserve = 0 if buffers.pfc == "off" else buffers.reserve * ports
+        table[s, SwitchCol.FREE] = buffers.total - int(port[mine, PortCol.HEADROOM].sum()) - reserve
+        table[s, SwitchCol.STATIC] = (
+            buffers.total
+            if buffers.pfc == "off"
+            else buffers.pfc_bytes or static_threshold(buffers.total, ports)
+        )
+    return table
+
+
+def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
+    """Flow table before anything has happened."""
+    host_port = np.zeros(scenario.topology.hosts, dtype=np.int64)
+    for k, link in enumerate(scenario.topology.links):
+        for end, node in enumerate((link.a, link.b)):
+            if node < scenario.topology.hosts:
+                host_port[node] = 2 * k + end
+    table = np.zeros((len(scenario.flows), FlowCol.WIDTH), dtype=np.int64)
+    for f, flow in enumerate(scenario.flows):
+        table[f, FlowCol.SRC] = flow.src
+        table[f, FlowCol.DST] = flow.dst
+        table[f, FlowCol.PORT] = host_port[flow.src]
+        table[f, FlowCol.SIZE] = flow.size
+    table[:, FlowCol.START] = starts
+    table[:, FlowCol.END] = -1
+    table[:, FlowCol.NACK_SEQ] = -1
+    table[:, FlowCol.WINDOW] = window
+    return table
+
+
+def configuration(
+    scenario: Scenario,
+    law: LawSetup,
+    ecn: Ecn | None,
+    record: Record,
+    *,
+    ns3: bool,
+    rows: Rows,
+    watched: int,
+) -> tuple[_Table, NDArray[np.float64]]:
+    """Integer and real constants of the run."""
+    buffers = scenario.buffers
+    wire = scenario.payload + law.header
+    cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
+    values = {
+        Cfg.NS3: int(ns3),
+        Cfg.LAW: law.law,
+        Cfg.HEADER: law.header,
+        Cfg.ACK_BYTES: law.ack_bytes,
+        Cfg.WINDOW_MODE: ("none", "bdp", "rate").index(law.window),
+        Cfg.RETIME: int(law.retime),
+        Cfg.TELEMETRY: int(law.telemetry),
+        Cfg.ECN: int(ecn is not None),
+        Cfg.ECN_MIN: ecn.min_bytes if ecn else 0,
+        Cfg.ECN_MAX: ecn.max_bytes if ecn else 0,
+        Cfg.PFC: ("off", "dynamic", "static").index(buffers.pfc),
+        Cfg.ALPHA_SHIFT: buffers.alpha_shift,
+        Cfg.RESERVE: 0 if buffers.pfc == "off" else buffers.reserve,
+        Cfg.RESUME: buffers.resume_bytes or 2 * wire,
+        Cfg.NACK_PS: round(scenario.recovery.nack_us * 1e6),
+        Cfg.TIMEOUT_PS: round(scenario.recovery.timeout_us * 1e6),
+        Cfg.CNP_PS: round(law.cnp_us * 1e6),
+        Cfg.ACK_HIGH: int(law.ack_high and ns3),
+        Cfg.HOSTS: scenario.topology.hosts,
+        Cfg.FLOWS: len(scenario.flows),
+        Cfg.PORTS: 2 * len(scenario.topology.links),
+        Cfg.ROWS: rows.total,
+        Cfg.HORIZON: round(scenario.horizon_us * 1e6),
+        Cfg.PAYLOAD: scenario.payload,
+        Cfg.FUNCTION: law.function,
+        Cfg.HANDLE: law.handle,
+        Cfg.KEEP_PACKETS: int(record.packets),
+        Cfg.KEEP_LOG: int(record.log),
+        Cfg.WATCHED: watched,
+        Cfg.FIRST_FLOW_TIMER: rows.first_flow_timer,
+    }
+    for place, value in values.items():
+        cfg[place] = value
+    fcfg = np.zeros(FCfg.WIDTH)
+    fcfg[FCfg.ECN_P] = ecn.probability if ecn else 0.0
+    fcfg[FCfg.LOSS_DATA] = scenario.loss_data
+    fcfg[FCfg.LOSS_ACK] = scenario.loss_ack
+    fcfg[FCfg.MIN_BPS] = scenario.min_gbps * 1e9
+    return cfg, fcfg
+
+
+def pool_rows(scenario: Scenario) -> int:
+    """Packets that can be in the network at once, with room to spare.
+
+    What switches can hold, plus what fits on all wires, counted in packets of the smallest size
+    that the flows make; a pool that is too small ends a run with an error, never in silence.
+    """
+    smallest = min(min(flow.size for flow in scenario.flows), scenario.payload) + 48
+    held = scenario.buffers.total * scenario.topology.switches // smallest
+    wires = sum(2 * link.gbps * link.delay_ps / 8000 / 60 for link in scenario.topology.links)
+    acks = sum(min(flow.size // scenario.payload + 1, 64) for flow in scenario.flows)
+    return min(int(held + wires) + 4 * acks + 4096, 1 << 23)
+
+
+def start_states(law: LawSetup, rate: NDArray[np.float64], flows: int) -> NDArray[np.float64]:
+    """State table of new flows."""
+    state = np.zeros((flows, STATES))
+    for f in range(flows):
+        if law.law in (Law.PID, Law.PREDPID):
+            pid.pid_reset(state, f, law.par)
+        elif law.law == Law.DCTCP:
+            dctcp.dctcp_reset(state, f)
+        elif law.law == Law.HPCC:
+            hpcc.hpcc_reset(state, f, rate[f])
+        elif law.law == Law.DCQCN:
+            dcqcn.dcqcn_reset(state, f, rate[f])
+    return state
