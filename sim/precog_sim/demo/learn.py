@@ -11,6 +11,7 @@ from precog_models.data.pairs import Pairs
 from precog_models.image import Image
 from precog_models.quantize import quantize
 from precog_models.train.baselines import AutoRegression, persistence
+from precog_models.train.card import data_card
 from precog_models.train.evaluate import Evaluation, evaluate, integer_rtt
 from precog_models.train.train import TrainedModel, train
 from precog_sim.collect import collect, plan
@@ -72,12 +73,10 @@ def learn(stages: Stages, data: str, recipe: str, seed: int, out: Path) -> Learn
     with stages.stage(f"Train, preset {recipe}") as bar:
         trained = train(recipe, dataset, seed=seed, progress=bar)
     with stages.stage("Quantize and judge") as bar:
-        image = quantize(trained.model, card=_card(trained, dataset), version=1)
+        image, judged = _quantized(trained, dataset, data)
         image.save(out / "model.safetensors")
-        judged = evaluate(dataset, trained.model, image)
         bar(1, 2)
-        thesis_image = quantize(ours_of_thesis.model, card=_card(ours_of_thesis, dataset))
-        judged_thesis = evaluate(dataset, ours_of_thesis.model, thesis_image)
+        _, judged_thesis = _quantized(ours_of_thesis, dataset, data)
     core = dataset.test[_CORE]
     truth, predicted, errors = _curves(image, dataset, core, seed)
     return Learned(
@@ -98,9 +97,12 @@ def learn(stages: Stages, data: str, recipe: str, seed: int, out: Path) -> Learn
     )
 
 
-def _card(trained: TrainedModel, dataset: Dataset) -> dict[str, object]:
-    """The data card: how it was trained, and on which runs."""
-    return {"training": trained.card(), "data": [trace.card for trace in dataset.traces]}
+def _quantized(trained: TrainedModel, dataset: Dataset, data: str) -> tuple[Image, Evaluation]:
+    """The image with its data card, and the errors that stand in the card."""
+    judged = evaluate(dataset, trained.model, quantize(trained.model))
+    source = f"Precog's packet-level simulator, plan {data!r}"
+    card = data_card(dataset, judged, trained.card(), source=source)
+    return quantize(trained.model, card=card, version=1), judged
 
 
 def _errors(judged: Evaluation, group: str, which: str) -> Errors:
