@@ -40,7 +40,7 @@ class TargetAdjuster(wiring.Component):
 
     ::
 
-        cycle 2   3        4 .. 8     9         10     11     12       13 .. 16  17, 18
+        cycle 2   3        4 .. 8     9         10     11     12, 13   13 .. 16  17, 18
         state ─► nominal ─► + offset, ─► RTT - ─► gap ─► mean ─► fired ─► clamp ──► offset, write
         config   bounds     clamp: target target  side   count   + mean
                                    └─► [1 / target], 5 cycles ─► y
@@ -179,10 +179,11 @@ class TargetAdjuster(wiring.Component):
                 )
             ),
         ]
-        aim = Signal(signed(_BITS + 3))  # cycle 12
+        aim, size = Signal(signed(_BITS + 3)), Signal(8)  # cycle 12
         m.d.sync += [
-            job.moved.eq(config.rttch & (Mux(count < 0, -count, count) > par.rttch_threshold)),
             aim.eq(job.target + mean),
+            size.eq(Mux(count < 0, -count, count)),
+            job.moved.eq(config.rttch & (size > par.rttch_threshold)),  # cycle 13
         ]
         kept = Signal(_BITS)  # cycle 16
         m.d.sync += kept.eq(_clamped(m, aim, low, high))
