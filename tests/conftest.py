@@ -2,7 +2,12 @@
 
 import random
 
+import hypothesis
 import pytest
+
+# A first call compiles for seconds: how long an example takes says nothing.
+hypothesis.settings.register_profile("precog", deadline=None)
+hypothesis.settings.load_profile("precog")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

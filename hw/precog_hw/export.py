@@ -19,7 +19,7 @@ from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
 from amaranth.lib import wiring
 
 from precog_hw.config import NicConfig
-from precog_hw.nic import PrecogNic
+from precog_hw.nic import PrecogNic, nic_map
 
 __all__ = ["export", "nic_verilog", "port_map"]
 
@@ -51,7 +51,13 @@ def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1
         Name of the top module.
     tick_ps : int
         Length of a tick in picoseconds.
+
+    Raises
+    ------
+    ValueError
+        `tick_ps` does not fit its register.
     """
+    nic_map(config, tick_ps=tick_ps)  # a component that refuses its arguments would warn instead
     nic = PrecogNic(config, tick_ps=tick_ps)
     text: str = verilog.convert(
         nic, name=name, ports=port_map(nic), emit_src=False, strip_internal_attrs=True

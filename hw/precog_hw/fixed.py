@@ -5,8 +5,8 @@ that name in `precog_models.fixed`.
 """
 
 from amaranth.hdl import Cat, Const, Mux, Shape, Value, signed, unsigned
-from precog_models.contract import Q
-from precog_models.fixed import Overflow, Rounding
+
+from precog_models.contract import Overflow, Q, Rounding
 
 __all__ = ["Overflow", "Rounding", "quantize", "shape"]
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 __all__ = [
     "ACC_BITS",
@@ -41,7 +41,9 @@ __all__ = [
     "Flag",
     "Fmt",
     "HeadKind",
+    "Overflow",
     "Q",
+    "Rounding",
     "chord_table",
     "contract_dict",
     "inverse_table",
@@ -100,6 +102,21 @@ class Q:
     def to_float(self, integer: int) -> float:
         """The real value of `integer`."""
         return integer / self.one
+
+
+class Rounding(Enum):
+    """What happens to fraction bits that the target format does not have."""
+
+    FLOOR = "floor"  # towards minus infinity: drop the bits
+    HALF_UP = "half_up"  # nearest, ties towards plus infinity
+    HALF_EVEN = "half_even"  # nearest, ties to the even integer
+
+
+class Overflow(Enum):
+    """What happens to a value outside the target format."""
+
+    WRAP = "wrap"  # drop the upper bits
+    SATURATE = "saturate"  # the nearest end of the format
 
 
 class Fmt:

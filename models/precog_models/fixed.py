@@ -4,30 +4,13 @@ The same functions exist for gateware in `precog_hw.fixed`; a test holds the two
 compiled scalars (`shift_half_up`, `saturate`, ...) are the vocabulary of every golden model.
 """
 
-from enum import Enum
-
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from .contract import Q
+from .contract import Overflow, Q, Rounding
 
 __all__ = ["Overflow", "Rounding", "clamp", "quantize", "saturate", "shift_half_up"]
-
-
-class Rounding(Enum):
-    """What happens to fraction bits that the target format does not have."""
-
-    FLOOR = "floor"  # towards minus infinity: drop the bits
-    HALF_UP = "half_up"  # nearest, ties towards plus infinity
-    HALF_EVEN = "half_even"  # nearest, ties to the even integer
-
-
-class Overflow(Enum):
-    """What happens to a value outside the target format."""
-
-    WRAP = "wrap"  # drop the upper bits
-    SATURATE = "saturate"  # the nearest end of the format
 
 
 @njit(cache=True)

@@ -20,6 +20,7 @@ from .transport import DeviceError
 __all__ = ["ENTRY_POINT_GROUP", "main"]
 
 ENTRY_POINT_GROUP = "precog.cli"
+_GROUPS = {"sim": "Network simulator.", "pid": "Gains of the PID law."}  # that plug-ins fill
 _FAILED = 1
 _USAGE = 2
 
@@ -45,7 +46,9 @@ def _application() -> typer.Typer:
         parent = app
         if group:
             if group not in groups:
-                groups[group] = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+                groups[group] = typer.Typer(
+                    help=_GROUPS.get(group), no_args_is_help=True, rich_markup_mode=None
+                )
             parent = groups[group]
         _add(parent, command, _load(point))
     for name, child in groups.items():

@@ -73,8 +73,8 @@ def _cell(value: object) -> str:
 
 
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr; yields a function of (done, total)."""
+def progress_bar(label: str) -> Iterator[Callable[..., None]]:
+    """A bar on a terminal's stderr; yields a function of (done, total) and perhaps a new label."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -84,6 +84,11 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda done, total, text=label: bar.update(
+            task, completed=done, total=total, description=text
+        )

@@ -1,0 +1,1 @@
+"""What the simulator, the trainer and the gateware add to ``precog`` (entry points precog.cli)."""

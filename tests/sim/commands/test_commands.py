@@ -1,0 +1,101 @@
+"""Commands that the simulator and the gateware add to ``precog``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from precog_host import cli
+from precog_models.image import pretrained_names
+
+SMALL = ["--scenario", "hundredth", "--senders", "3"]
+
+
+@pytest.fixture
+def run(seed: int, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    capsys.readouterr()  # the seed's line is not the command's output
+
+    def go(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(arguments)
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return go
+
+
+def test_incast_of_several_laws(run) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = run("sim", "incast", *SMALL, "--law", "pid", "--law", "timely", "-j")
+    assert status == 0
+    results = json.loads(out)["results"]
+    assert [row["law"] for row in results] == ["pid", "timely"]
+    assert [row["device"] for row in results] == ["emu:", None]
+    for row in results:
+        assert 4.0 < row["metrics"]["sample_mean_us"]["mean"] < 60.0
+    status, out, _ = run("sim", "incast", *SMALL, "--law", "pid", "--seeds", "2")
+    assert status == 0
+    assert "2 seeds" in out
+
+
+@pytest.mark.cosim
+def test_the_rtl_decides_as_the_golden_model(run) -> None:  # type: ignore[no-untyped-def]
+    if "rtt-incast" not in pretrained_names():
+        pytest.skip("no model is shipped yet")
+
+    def metrics(device: str) -> dict[str, dict[str, float]]:
+        status, out, _ = run("sim", "incast", *SMALL, "--law", "predpid", "-d", device, "-j")
+        assert status == 0
+        found: dict[str, dict[str, float]] = json.loads(out)["results"][0]["metrics"]
+        found.pop("packets_per_cpu_s")
+        return found
+
+    golden = metrics("emu:")
+    assert metrics("sim:tiny") == golden
+
+
+def test_tune_trains_every_flow(run) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = run("pid", "tune", "--scenario", "hundredth", "--seeds", "1", "-j")
+    assert status == 0
+    data = json.loads(out)
+    assert data["flows"] == 20
+    assert [row["gain"] for row in data["gains"]] == ["kp", "ki", "kd"]
+    assert all(row["low"] != row["start"] for row in data["gains"])
+
+
+def test_export_writes_verilog(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "sub" / "nic.v"
+    status, out, _ = run("export", "-o", str(path), "--preset", "tiny", "--name", "my_nic", "-j")
+    assert status == 0
+    assert json.loads(out)["config"]["qps"] == 4
+    assert "module my_nic(" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sim", "incast", "--law", "cubic"], "law must be one of pid, predpid"),
+        (["sim", "incast", "--scenario", "x"], "incast preset must be one of"),
+        (["sim", "incast", "--size", "0", "--law", "pid"], "flow size must be at least 1 byte"),
+        (["sim", "incast", *SMALL, "--timing", "x", "--law", "pid"], "timing must be exact or ns3"),
+        (["sim", "incast", *SMALL, "--preset", "x", "--law", "pid"], "law preset must be one of"),
+        (["sim", "incast", "--model", "/no/file"], "file /no/file: No such file"),
+        (["sim", "incast", "--seeds", "0"], "invalid value for '--seeds'"),
+        (["sim", "incast", *SMALL, "--law", "pid", "-d", "emu:qps=2"], "flows must be at most"),
+        (["sim", "incast", *SMALL, "--law", "pid", "-d", "x:"], "device transport must be one of"),
+        (["pid", "tune", "--preset", "x"], "preset must be one of"),
+        (["model", "train", "-o", "/no/folder/m"], "output folder must exist, /no/folder does not"),
+        (["model", "train", "-o", "/tmp/x", "--data", "x"], "data plan must be one of"),
+        (["report", "/no/folder"], "/no/folder/result.json must exist"),
+        (["export", "-o", "/tmp/x.v", "--preset", "x"], "configuration preset must be one of"),
+        (["export", "-o", "/tmp/x.v", "--qps", "3"], "qps must be a power of two in 1..65536"),
+        (["export", "-o", "/tmp/x.v", "--name", "1x"], "module name must be an identifier"),
+        (["export", "-o", "/tmp/x.v", "--tick-ps", "0"], "tick_ps must be in"),
+    ],
+)
+def test_bad_arguments_say_so_without_a_traceback(run, arguments, message) -> None:  # type: ignore[no-untyped-def]
+    status, out, err = run(*arguments)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
