@@ -1,0 +1,88 @@
+"""The thesis' and ns-3's own figures, reproduced to every printed digit.
+
+The ns-3 figures are of the HPCC authors' simulator (commit 9f4be2a) on the thesis' incast, all
+flows started at once; the PID figures are printed in the thesis, section 4.2.3.
+"""
+
+import pytest
+
+from precog_sim.network import (
+    CongestionControl,
+    Dctcp,
+    Hpcc,
+    Pid,
+    Record,
+    Timely,
+    incast,
+    measure,
+    run,
+)
+
+_SMALL = (
+    "9.147 9.616 8.212 7.638 9.069 9.384 9.606 9.542 9.325 8.722 9.138 9.745 9.277 9.536 9.384 "
+    "7.843 9.354"
+)
+_NS3 = [
+    (Hpcc(), f"57.172 58.321 36.477 {_SMALL}", (4.32, 4.65, 90.48), 61939, 1081),
+    (
+        Timely(),
+        "59.767 59.825 50.311 9.076 9.127 9.047 9.019 8.829 8.869 8.894 8.657 8.965 8.873 9.073 "
+        "8.916 8.888 8.869 8.763 8.762 8.906",
+        (13.24, 102.97, 1866.04),
+        23157,
+        23571,
+    ),
+    (
+        Dctcp(),
+        "52.707 52.709 44.301 7.385 8.046 8.644 8.538 8.879 8.326 8.814 8.629 8.586 8.759 8.196 "
+        "7.926 8.550 8.617 7.462 8.525 7.186",
+        (17.81, 28.05, 86.32),
+        16302,
+        1038,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("cc", "fct_ms", "rtts", "samples", "queue_kb"), _NS3, ids=lambda v: getattr(v, "label", "")
+)
+def test_ns3_packet_for_packet(
+    cc: CongestionControl,
+    fct_ms: str,
+    rtts: tuple[float, float, float],
+    samples: int,
+    queue_kb: int,
+) -> None:
+    result = run(incast(jitter_ns=0), cc, timing="ns3", record=Record(probe_us=0))
+    metrics = measure(result)
+    assert [f"{t * 1e-3:.3f}" for t in result.fct_us] == fct_ms.split()
+    assert result.sample_rtt_ps.size == samples
+    assert round(metrics.sample_mean_us, 2) == rtts[0]
+    assert metrics.sample_p99_us == pytest.approx(rtts[1], abs=0.03)  # other quantile definition
+    assert round(metrics.sample_max_us, 2) == rtts[2]
+    assert round(metrics.max_queue_kb) == queue_kb
+
+
+def test_thesis_pid_run() -> None:
+    result = run(incast(jitter_ns=0), Pid.thesis(), timing="ns3", record=Record(probe_us=0))
+    metrics = measure(result)
+    assert round(metrics.sample_mean_us, 4) == 4.9616
+    assert round(metrics.sample_p99_us, 3) == 7.462
+    assert round(metrics.sample_max_us, 3) == 24.552
+    assert round(metrics.mean_rate_gbps, 4) == 14.7977
+
+
+def test_thesis_timely_row_started_at_10_gbps() -> None:
+    result = run(incast(jitter_ns=0), Timely(start_gbps=10), timing="ns3")
+    metrics = measure(result)
+    assert round(metrics.mean_rate_gbps, 4) == 15.6302
+    assert round(metrics.sample_max_us, 3) == 165.244
+    assert metrics.sample_mean_us == pytest.approx(11.9797, rel=1e-3)
+    assert metrics.sample_p99_us == pytest.approx(102.673, rel=1e-3)
+
+
+def test_tenth_of_the_incast_in_exact_timing() -> None:
+    """Guards the exact mode: 1040 packets of 87.2 ns stand before the last one, and no more."""
+    result = run(incast("tenth", jitter_ns=0), Hpcc())
+    assert int(result.sample_rtt_ps.max()) == 1040 * 87_200
+    assert (result.sample_rtt_ps.size, int(result.sample_rtt_ps.sum())) == (5707, 26_588_050_326)

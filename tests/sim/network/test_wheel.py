@@ -1,0 +1,77 @@
+"""The event queue against a sorted list: exact order, first come first served among equals."""
+
+import heapq
+
+import numpy as np
+
+from precog_sim.network.layout import Ctl, Rec
+from precog_sim.network.wheel import SLOTS, WORDS, cancel, pop, schedule
+
+_HORIZON_PS = SLOTS * 1000
+
+
+class _Queue:
+    def __init__(self, rows: int) -> None:
+        self.tables = (
+            np.zeros((rows, 8), dtype=np.int64),
+            np.full((SLOTS, 2), -1, dtype=np.int32),
+            np.zeros(WORDS, dtype=np.int64),
+            np.zeros((rows, 3), dtype=np.int64),
+            np.zeros(Ctl.WIDTH, dtype=np.int64),
+        )
+
+    def schedule(self, row: int, t: int) -> None:
+        schedule(*self.tables, row, t)
+
+    def cancel(self, row: int) -> None:
+        cancel(*self.tables, row)
+
+    def pop(self) -> tuple[int, int] | None:
+        row = pop(*self.tables)
+        return None if row < 0 else (int(self.tables[0][row, Rec.TIME]), row)
+
+
+def test_order_of_random_events_near_and_far(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = 64
+    queue, want = _Queue(rows), []
+    idle = list(range(rows))
+    scheduled: dict[int, tuple[int, int, int]] = {}
+    now = count = 0
+    for step in range(6000):
+        action = rng.random()
+        if idle and (action < 0.5 or not scheduled):
+            row = idle.pop(int(rng.integers(len(idle))))
+            reach = rng.choice([3, 900, 40_000, _HORIZON_PS, 5 * _HORIZON_PS])
+            t = now + int(rng.integers(reach))
+            queue.schedule(row, t)
+            scheduled[row] = (t, count, row)
+            heapq.heappush(want, scheduled[row])
+            count += 1
+        elif action < 0.6 and scheduled:
+            row = list(scheduled)[int(rng.integers(len(scheduled)))]
+            queue.cancel(row)
+            want.remove(scheduled.pop(row))
+            heapq.heapify(want)
+            idle.append(row)
+        elif want:
+            t, _, row = heapq.heappop(want)
+            assert queue.pop() == (t, row), f"step {step}"
+            now = t
+            del scheduled[row]
+            idle.append(row)
+    while want:
+        t, _, row = heapq.heappop(want)
+        assert queue.pop() == (t, row)
+    assert queue.pop() is None
+
+
+def test_an_event_far_away_comes_before_one_put_beside_it_later() -> None:
+    queue = _Queue(3)
+    far = 2 * _HORIZON_PS
+    queue.schedule(0, far)
+    queue.schedule(1, far - _HORIZON_PS // 2)
+    assert queue.pop() == (far - _HORIZON_PS // 2, 1)
+    queue.schedule(2, far)
+    assert queue.pop() == (far, 0)
+    assert queue.pop() == (far, 2)
