@@ -17,11 +17,13 @@ from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, HeadK
 
 from ..config import NicConfig
 from .layouts import EPOCH_BITS, load_layout, model_layout
+from .pipeline import Delays
 from .weights import HEADER_WORD, TAIL_ROW
 
 __all__ = ["LoadStatus", "ModelStore"]
 
 _WORDS = 512
+_BEGIN_CYCLES = 4
 
 
 class LoadStatus(IntEnum):
@@ -41,7 +43,8 @@ class LoadStatus(IntEnum):
 class ModelStore(wiring.Component):
     """Loader, state of the sets, and slot map.
 
-    Latency: a word reaches the memories 2 cycles after its strobe; a commit is decided after 6.
+    Latency: a begin is decided after 4 cycles; a word reaches the memories 6 cycles after its
+    strobe; a commit is decided after 10.
     Throughput: one word a cycle. A map write takes effect for the request of the next cycle.
     Cost: about 700 LUTs, no block RAM.
 
@@ -156,21 +159,29 @@ class ModelStore(wiring.Component):
         taken = Signal(load_layout(config))
         header = Signal(data.ArrayLayout(32, 3))
         m.submodules.crc = crc = CRC32_ETHERNET(data_width=32).create()
-        begin = self.begin_stb & ~self.busy
-        free = ~(mapped | self.in_use).bit_select(self.begin_set, 1)
+        # Words and commits wait until the `begin` before them has been decided.
+        delay = Delays(m)
+        word_stb = delay(self.word_stb, _BEGIN_CYCLES, reset=True)
+        word = delay(self.word, _BEGIN_CYCLES)
+        commit_stb = delay(self.commit_stb, _BEGIN_CYCLES, reset=True)
+        commit_crc = delay(self.commit_crc, _BEGIN_CYCLES)
+        blocked = Signal(config.sets)
+        was_valid = Signal()
+        begun = Signal()
         m.d.sync += [
-            taken.en.eq(self.word_stb & loading & (count < _WORDS)),
+            blocked.eq(mapped | self.in_use),
+            taken.en.eq(word_stb & loading & (count < _WORDS)),
             taken.set.eq(number),
             taken.row.eq(count[4:9]),
             taken.word.eq(count[:4]),
-            taken.data.as_value().eq(self.word),
+            taken.data.as_value().eq(word),
             self.load.eq(taken),
         ]
-        with m.If(self.word_stb & loading & (count != _WORDS + 1)):
+        with m.If(word_stb & loading & (count != _WORDS + 1)):
             m.d.sync += count.eq(count + 1)
         m.d.comb += [
             self.words.eq(count),
-            crc.start.eq(begin),
+            crc.start.eq(begun),
             crc.valid.eq(taken.en),
             crc.data.eq(taken.data.as_value()),
         ]
@@ -220,26 +231,43 @@ class ModelStore(wiring.Component):
         with m.FSM(name="load"):
             with m.State("READY"):
                 with m.If(self.begin_stb):
+                    # Not valid from now on, so that nobody maps it while that is looked up.
                     m.d.sync += [
-                        count.eq(0),
-                        loading.eq(free),
-                        self.status.eq(Mux(free, LoadStatus.LOADING, LoadStatus.SET_IN_USE)),
-                        self.load_error.eq(~free),
+                        number.eq(self.begin_set),
+                        was_valid.eq(valid.bit_select(self.begin_set, 1)),
+                        valid.bit_select(self.begin_set, 1).eq(0),
+                        loading.eq(0),
+                        settle.eq(0),
+                        self.busy.eq(1),
                     ]
-                    with m.If(free):
-                        m.d.sync += [
-                            number.eq(self.begin_set),
-                            valid.bit_select(self.begin_set, 1).eq(0),
-                        ]
-                with m.Elif(self.commit_stb):
-                    m.d.sync += [loading.eq(0), wanted.eq(self.commit_crc), settle.eq(0)]
+                    m.next = "BEGIN"
+                with m.Elif(commit_stb):
+                    m.d.sync += [loading.eq(0), wanted.eq(commit_crc), settle.eq(0)]
                     with m.If(loading):
                         m.d.sync += self.busy.eq(1)
                         m.next = "SETTLE"
                     with m.Else():
                         m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
-                with m.Elif(self.word_stb & ~loading):
+                with m.Elif(word_stb & ~loading):
                     m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
+            with m.State("BEGIN"):
+                m.d.sync += settle.eq(settle + 1)
+                with m.If(settle == _BEGIN_CYCLES - 2):
+                    m.d.sync += self.busy.eq(0)
+                    m.next = "READY"
+                    with m.If(blocked.bit_select(number, 1)):
+                        m.d.sync += [
+                            valid.bit_select(number, 1).eq(was_valid),
+                            self.status.eq(LoadStatus.SET_IN_USE),
+                            self.load_error.eq(1),
+                        ]
+                    with m.Else():
+                        m.d.comb += begun.eq(1)
+                        m.d.sync += [
+                            count.eq(0),
+                            loading.eq(1),
+                            self.status.eq(LoadStatus.LOADING),
+                        ]
             with m.State("SETTLE"):
                 # The last word goes through the CRC and the comparisons.
                 m.d.sync += settle.eq(settle + 1)

@@ -1,0 +1,75 @@
+"""The predictor, whole: exact for every mix of models, resets and back-pressure, and in time."""
+
+import random
+
+import numpy as np
+import pytest
+from precog_hw.config import NicConfig
+from precog_hw.predict.engine import LstmEngine
+
+from tests.models.predict.weights import random_weights
+
+from .bench import PredictorBench, Sample, expected
+
+TINY = NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)
+
+
+def inputs(rng: random.Random) -> list[int]:
+    if rng.random() < 0.2:
+        return [rng.choice((-32768, 32767, 0)) for _ in range(8)]
+    return [max(-32768, min(32767, round(rng.gauss(0, 3000)))) for _ in range(8)]
+
+
+def check(bench: PredictorBench) -> None:
+    bench.run()
+    assert bench.answers == expected(bench.samples, bench.models)
+
+
+@pytest.mark.parametrize(("idle", "stall"), [(0.0, 0.0), (0.9, 0.0), (0.0, 0.97)])
+def test_models_resets_and_back_pressure(idle, stall, seed):
+    rng, weights = random.Random(seed), np.random.default_rng(seed)
+    models = {
+        0: random_weights(weights, inputs=2, steps=3, outputs=3),
+        1: random_weights(weights, inputs=1, steps=2, outputs=1, saturating=True),
+    }
+    samples = []
+    for n in range(36):
+        slot = None if rng.random() < 0.15 else int(rng.random() < 0.3)
+        sample = Sample(rng.randrange(4), slot, inputs(rng), reset=rng.random() < 0.1)
+        if n and rng.random() < 0.1:
+            # Slot 0 changes its meaning between two samples.
+            sample.commands.append((0, rng.choice((0, 1, None))))
+        samples.append(sample)
+    check(PredictorBench(TINY, models, samples, seed=seed, idle=idle, stall=stall))
+
+
+@pytest.mark.parametrize(
+    ("lanes", "columns", "latency", "interval"),
+    [(16, 1, 36, 128), (64, 4, 25, 32), (128, 2, 30, 26)],
+)
+def test_latency_and_interval(lanes, columns, latency, interval, seed):
+    """I = 1, T = 3, O = 1 over several QPs: the figures that the report quotes."""
+    config = NicConfig(qps=8, sets=2, lanes=lanes, columns=columns, steps=3)
+    rng, weights = random.Random(seed), np.random.default_rng(seed)
+    models = {1: random_weights(weights)}
+    warm = [Sample(qp, 1, inputs(rng)) for qp in (5, 2, 7)]
+    stream = [Sample(qp, 1, inputs(rng)) for _ in range(3) for qp in (2, 7, 5)]
+    bench = PredictorBench(config, models, warm + stream)
+    assert bench.dut.latency == latency
+    check(bench)
+    spacing = np.diff(bench.response_at[-5:])
+    assert (spacing <= interval).all(), spacing
+    assert bench.response_at[-1] - bench.input_at[-1] == latency - LstmEngine.X_LEAD
+
+    # Alone in the engine, the request does not wait either.
+    alone = PredictorBench(config, models, [Sample(5, None, inputs(rng))])
+    check(alone)
+    assert alone.response_at[0] - alone.request_at[0] == latency
+
+
+def test_widest_model(seed):
+    """I = 8, T = 8, O = 16 at 64 lanes, unequal QPs, from an empty context."""
+    config = NicConfig(qps=2, sets=2, lanes=64, columns=4, steps=8)
+    rng, weights = random.Random(seed), np.random.default_rng(seed)
+    models = {0: random_weights(weights, inputs=8, steps=8, outputs=16)}
+    check(PredictorBench(config, models, [Sample(1, 0, inputs(rng)), Sample(1, 0, inputs(rng))]))
