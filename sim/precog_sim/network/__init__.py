@@ -23,7 +23,7 @@ A `Scenario` is a `Topology` (`topology.star`, `topology.fat_tree`), flows, `Buf
 
 Two timings. ``exact``: integer picoseconds. ``ns3``: as the HPCC authors' ns-3 code, which cuts
 transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.84: the link carries
-101 Gb/s); runs without random marking equal ns-3's packet for packet.
+101 Gb/s); the incast under HPCC, TIMELY, DCTCP and DCQCN equals ns-3's packet for packet.
 
 Inside: `topology`, `scenario` (data) -> `tables` (int64 tables laid out by `layout`) -> `kernel`
 (the loop; `wheel` = event queue, `port` = switch, `host` = NIC, `native` = call by address) ->

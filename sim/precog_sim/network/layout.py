@@ -199,7 +199,8 @@ class Ctl(IntEnum):
     NOW = 24
     RNG = 25
     DATA_DROPPED = 26
-    WIDTH = 27
+    STREAM = 27  # six words: the state of ns-3's next random stream
+    WIDTH = 33
 
 
 class Err(IntEnum):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, FlowCol, Kind, PortCol, Rec, SwitchCol
+from precog_sim.network.ns3_random import ns3_uniform
 from precog_sim.network.wheel import schedule
 
 __all__ = [
@@ -136,6 +137,8 @@ def _send_pfc(
     rec[row, Rec.KIND] = kind
     rec[row, Rec.OWNER] = p
     rec[row, Rec.SIZE] = PFC_BYTES
+    if cfg[Cfg.NS3] != 0:
+        ns3_uniform(ctl)  # ns-3 draws the frame's IP identification
     if port[p, PortCol.PENDING] != 0 or port[p, PortCol.BUSY_UNTIL] > now:
         push(rec, port, p, row, PortCol.HIGH_HEAD)
         port[p, PortCol.HIGH_BYTES] += PFC_BYTES
@@ -297,7 +300,8 @@ def _leave(
         if not mark:
             span = cfg[Cfg.ECN_MAX] - cfg[Cfg.ECN_MIN]
             share = (behind - cfg[Cfg.ECN_MIN]) / span if span > 0 else 1.0
-            mark = uniform(ctl) < fcfg[FCfg.ECN_P] * share
+            draw = ns3_uniform(ctl) if cfg[Cfg.NS3] != 0 else uniform(ctl)
+            mark = draw < fcfg[FCfg.ECN_P] * share
         if mark and rec[row, Rec.KIND] & Kind.MARK == 0:
             if rec[row, Rec.KIND] == Kind.DATA:
                 ctl[Ctl.MARKS] += 1

@@ -184,7 +184,7 @@ def run(
     cfg, fcfg = configuration(
         scenario, law, ecn, record, ns3=ns3, rows=rows, watched=kept.watched.size
     )
-    ctl = controls(rows, record, seed)
+    ctl = controls(rows, record, topology.hosts + topology.switches, seed)
     telemetry = np.zeros((rows.total if law.telemetry else 1, 1 + 4 * hpcc.HOPS), dtype=np.int64)
     routes = topology.routes
 

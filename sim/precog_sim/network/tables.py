@@ -10,6 +10,7 @@ from precog_models.rate.reference.common import STATES
 from precog_sim.network.buffer_rules import headroom_bytes, static_threshold
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.layout import Cfg, Ctl, FCfg, FlowCol, Kind, Law, PortCol, Rec, SwitchCol
+from precog_sim.network.ns3_random import first_stream, stream_state
 from precog_sim.network.result import Record
 from precog_sim.network.scenario import Ecn, Scenario
 
@@ -72,13 +73,14 @@ def records(rows: Rows) -> _Table:
     return rec
 
 
-def controls(rows: Rows, record: Record, seed: int) -> _Table:
+def controls(rows: Rows, record: Record, nodes: int, seed: int) -> _Table:
     """Counters and cursors at the beginning."""
     ctl = np.zeros(Ctl.WIDTH, dtype=np.int64)
     ctl[Ctl.FREE] = -1
     ctl[Ctl.FRESH] = rows.first_packet
     ctl[Ctl.PROBE_PS] = round(record.probe_us * 1e6)
     # Any odd number will do; neighbouring seeds must not give neighbouring states.
+    ctl[Ctl.STREAM : Ctl.STREAM + 6] = stream_state(first_stream(nodes), 1 + seed)
     ctl[Ctl.RNG] = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
     return ctl
 

@@ -34,7 +34,8 @@ class _Queue:
 def test_order_of_random_events_near_and_far(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = 64
-    queue, want = _Queue(rows), []
+    queue = _Queue(rows)
+    want: list[tuple[int, int, int]] = []
     idle = list(range(rows))
     scheduled: dict[int, tuple[int, int, int]] = {}
     now = count = 0
