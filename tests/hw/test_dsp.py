@@ -5,6 +5,7 @@ import random
 import pytest
 from amaranth.back import verilog
 from amaranth.sim import Simulator
+
 from precog_hw.dsp import FabricMultiplier, Multiplier
 
 

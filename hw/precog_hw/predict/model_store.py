@@ -7,7 +7,7 @@ names, or that an inference still uses, cannot be begun: so a live model is neve
 
 from enum import IntEnum
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.memory import Memory

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from amaranth.sim import Simulator
+
 from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import LstmWeights, forward_windows, pack
 

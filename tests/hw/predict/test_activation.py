@@ -4,6 +4,7 @@ import random
 
 import pytest
 from amaranth.sim import Simulator
+
 from precog_hw.predict.activation import Tanh
 from precog_models.predict.activation import sigmoid_q, tanh_q
 

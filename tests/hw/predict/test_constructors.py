@@ -2,6 +2,7 @@
 """What the constructors refuse."""
 
 import pytest
+
 from precog_hw.config import NicConfig
 from precog_hw.dsp import Multiplier
 from precog_hw.predict.activation import Tanh

@@ -6,13 +6,13 @@ import zlib
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
+from tests.models.predict.weights import random_weights
+
 from precog_hw.config import NicConfig
 from precog_hw.predict.model_store import LoadStatus, ModelStore
 from precog_hw.regmap.precog import LOAD_STATUS
 from precog_models.contract import HEADER_OFFSET
 from precog_models.predict.lstm import pack
-
-from tests.models.predict.weights import random_weights
 
 from .bench import load, words
 
@@ -72,7 +72,7 @@ async def command(ctx, dut, name, **values):
 
 
 def test_status_codes_are_the_register_map_s():
-    assert LOAD_STATUS == tuple((code.name.lower(), code.value) for code in LoadStatus)
+    assert tuple((code.name.lower(), code.value) for code in LoadStatus) == LOAD_STATUS
 
 
 def test_load_map_and_replace():

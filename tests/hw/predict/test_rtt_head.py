@@ -4,6 +4,7 @@ import random
 
 import pytest
 from amaranth.sim import Simulator
+
 from precog_hw.predict.rtt_head import RttHead
 from precog_models.predict.rtt_head import rtt_pred
 
