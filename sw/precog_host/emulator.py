@@ -208,13 +208,13 @@ class Emulator:
     def _begin(self, number: int) -> None:
         mapped = {s for s, enable in map(self.nic.slot, range(self.sizes.sets)) if enable}
         self._loading = None
-        self._image.clear()
-        self._put("MODEL.WORDS", "words", 0)
         if number in mapped:
             self._fail("load", "set_in_use")
             return
         self.nic.invalidate_set(number)
         self._loading = number
+        self._image.clear()
+        self._put("MODEL.WORDS", "words", 0)
         self._put("MODEL.STATUS", "code", _STATUS["loading"])
 
     def _model_data(self, value: int) -> None:

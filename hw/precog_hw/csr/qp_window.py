@@ -9,7 +9,7 @@
 The configuration of all QPs is zero (disabled) after reset: the sequencer walks over them first.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -151,11 +151,11 @@ class QpWindow(wiring.Component):
                         m.next = "IDLE"
         m.d.comb += self.overrun.eq(strobe & self.busy)
 
-        self._keep_decisions(m, qp, walking, write.en, capture)
+        self._keep_decisions(m, qp, walking, write.en, capture & fetch)
         return m
 
     def _keep_decisions(
-        self, m: Module, qp: Signal, walking: Signal, wipe: Signal, capture: Signal
+        self, m: Module, qp: Signal, walking: Signal, wipe: Value, capture: Value
     ) -> None:
         """Memory of last decisions, with a count of them beside it.
 

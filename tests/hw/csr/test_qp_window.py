@@ -70,6 +70,7 @@ def test_reset_disables_every_qp_in_order_and_is_busy_meanwhile() -> None:
         seen = []
         ctx.set(dut.o_config.ready, 1)
         while ctx.get(dut.busy):
+            assert not ctx.get(dut.ready)
             if ctx.get(dut.o_config.valid):
                 item = ctx.get(dut.o_config.payload)
                 assert item.apply == 1
@@ -78,6 +79,7 @@ def test_reset_disables_every_qp_in_order_and_is_busy_meanwhile() -> None:
                 seen.append(item.qp)
             await ctx.tick()
         assert seen == list(range(CONFIG.qps))
+        assert ctx.get(dut.ready)
 
     simulate(dut, bench)
 
@@ -203,6 +205,10 @@ def test_the_last_decision_of_every_qp_is_kept_whole(gap: int, seed: int) -> Non
         await ctx.tick().repeat(2)
         for qp in range(8):
             assert (await fetch(ctx, dut, qp))[1] == expected[qp]
+            await command(ctx, dut, (qp + 1) % 8, apply=1)  # only a fetch changes what is shown
+            await idle(ctx, dut)
+            shown = ctx.get(dut.status)
+            assert {name: shown[name] for name in QP_STATUS_LAYOUT.members} == expected[qp]
 
     simulate(dut, bench)
 

@@ -1,0 +1,176 @@
+"""The emulator is the RTL's twin: the same accesses give the same words, whatever is asked."""
+
+import random
+import zlib
+
+import numpy as np
+import pytest
+
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.transport import BusError, SampleTransport, open_transport
+from precog_hw.regmap.precog import COUNTERS, Sizes
+from precog_models.contract import HEADER_OFFSET, IMAGE_BYTES
+
+from .support import random_image, random_samples
+
+TINY = "qps=4,sets=2,lanes=16,columns=1,steps=3"
+
+
+# Bytes that the hardware looks at and the golden model takes as they are: recurrent weights, sizes
+# and head kind, contract hash. (Bytes that must be zero, and shifts above 7, only the latter knows.)
+_SPOILT = (*range(0, 1024, 97), *range(HEADER_OFFSET, HEADER_OFFSET + 12))
+
+
+class Twins:
+    """Two transports that get the same accesses and must give the same answers."""
+
+    def __init__(self, *transports: SampleTransport) -> None:
+        self.transports = transports
+        self.map = Emulator(Sizes(qps=4, sets=2, lanes=16, columns=1, steps=3)).map
+        self.address = {word.name: word.address for word in self.map.words()}
+
+    def read(self, name: str) -> int:
+        values = [t.read32(self.address[name]) for t in self.transports]
+        assert len(set(values)) == 1, f"{name} reads {[hex(v) for v in values]}"
+        return values[0]
+
+    def settle(self, name: str, busy: int) -> None:
+        """Wait until no transport's word has the bit `busy`."""
+        for transport in self.transports:
+            while transport.read32(self.address[name]) & busy:
+                pass
+
+    def write(self, name: str, value: int) -> None:
+        for transport in self.transports:
+            transport.write32(self.address[name], value)
+
+    def decide(self, samples: np.ndarray) -> None:
+        first, second = (transport.decide(samples) for transport in self.transports)
+        assert np.array_equal(first, second)
+
+    def compare(self) -> None:
+        """Every word of the map."""
+        for name in self.address:
+            valid = name.replace("SET_VERSION", "SET_STATE")
+            if name.endswith("SET_VERSION") and not self.read(valid):
+                continue  # the version of an invalid set means nothing
+            self.read(name)
+
+
+def load(twins: Twins, rng: random.Random) -> None:
+    """A load, whole or spoilt in one of many ways."""
+    number = rng.randrange(2)
+    twins.write("MODEL.SET", number)
+    if rng.random() < 0.9:
+        twins.write("MODEL.COMMAND", 1)
+        twins.settle("MODEL.STATUS", 1 << 8)
+    steps = rng.choice((1, 3, 3, 4))
+    payload = bytearray(random_image(rng.getrandbits(32), steps=steps).payload)
+    words = rng.choice((512, 512, 512, 512, 512, 511, 513, 515, 1))
+    if rng.random() < 0.2:
+        payload[rng.choice(_SPOILT)] ^= 1 << rng.randrange(8)
+        crc = rng.choice((zlib.crc32(payload), 0))
+    else:
+        crc = zlib.crc32(payload)
+    for index in range(words):
+        at = 4 * index % IMAGE_BYTES
+        twins.write("MODEL.DATA", int.from_bytes(payload[at : at + 4], "little"))
+    twins.write("MODEL.CRC", crc)
+    twins.write("MODEL.COMMAND", 2)
+    twins.settle("MODEL.STATUS", 1 << 8)
+    twins.write(f"MODEL.SLOTS[{rng.randrange(2)}].SLOT", number | 1 << 8)  # refused if not valid
+
+
+def configure(twins: Twins, rng: random.Random) -> None:
+    twins.write("QP.SELECT", rng.randrange(5))
+    twins.write(
+        "QP.CONTROL", 1 | rng.getrandbits(24) & 0x01_1730 & ~(3 << 4) | rng.randrange(3) << 4
+    )
+    twins.write("QP.TARGET", rng.randrange(1 << 22))
+    low, high = sorted(rng.randrange(1 << 28) for _ in range(2))
+    for name, value in (("MIN", low), ("MAX", high), ("INIT", rng.randrange(1 << 28))):
+        twins.write(f"QP.{name}_RATE", value)
+    twins.write("QP.COMMAND", rng.randrange(8))
+    twins.settle("QP.STATE", 1)
+
+
+def parameters(twins: Twins, rng: random.Random) -> None:
+    for name, bits in (("PID.KP", 13), ("PID.KI", 13), ("PID.KD", 13), ("PID.QUEUE_BUDGET", 20)):
+        twins.write(name, rng.getrandbits(bits))
+    twins.write("MEASURE.SIGMA", rng.getrandbits(16))
+    twins.write("PID.ADVICE", rng.getrandbits(17))
+
+
+def decide(twins: Twins, rng: random.Random) -> None:
+    twins.decide(random_samples(rng.getrandbits(32), rng.randrange(1, 20), [0, 1, 2, 3, 4]))
+
+
+def map_slot(twins: Twins, rng: random.Random) -> None:
+    twins.write(f"MODEL.SLOTS[{rng.randrange(2)}].SLOT", rng.randrange(2) | rng.getrandbits(1) << 8)
+
+
+def clear_errors(twins: Twins, rng: random.Random) -> None:
+    twins.write("MODEL.ERROR", rng.randrange(4))
+    twins.write("QP.ERROR", rng.randrange(4))
+
+
+@pytest.mark.cosim
+def test_random_accesses(seed: int) -> None:
+    """Loads good and bad, maps, configurations, samples; after each, every word agrees."""
+    rng = random.Random(seed)
+    golden, rtl = open_transport(f"emu:{TINY}"), open_transport("sim:tiny")
+    assert isinstance(golden, SampleTransport)
+    assert isinstance(rtl, SampleTransport)
+    twins = Twins(golden, rtl)
+    Device(rtl)  # waits until the RTL has disabled every queue pair
+    twins.compare()
+    actions = (load, configure, configure, parameters, decide, decide, map_slot, clear_errors)
+    for _ in range(150):
+        rng.choice(actions)(twins, rng)
+        twins.compare()
+    counts = {
+        name: twins.read(f"COUNTERS.COUNTERS[{n}].LOW") for n, (name, _) in enumerate(COUNTERS)
+    }
+    for name in ("predictions", "fallbacks", "dropped", "load_errors"):
+        assert counts[name] > 0, f"the run must have {name}, not {counts}"
+    rtl.close()
+
+
+def test_values_must_have_32_bits() -> None:
+    emulator = Emulator()
+    with pytest.raises(ValueError, match="a register's value must have 32 bits, not -1"):
+        emulator.write32(0, -1)
+    with pytest.raises(BusError, match="write of register 0x0002 answered SLVERR"):
+        emulator.write32(2, 0)
+
+
+def test_account_counts_what_compiled_code_decided(seed: int) -> None:
+    """Status and counters are the same whether samples came through the transport or beside it."""
+    samples = random_samples(seed, 50, [0, 1])
+    found = []
+    for beside in (False, True):
+        device = Device(Emulator(Sizes(qps=4, sets=2)))
+        device.apply_preset("precog")
+        for qp in (0, 1):
+            device.qp(qp).configure(preset="precog", enable=True, algorithm="pid")
+        transport = device.transport
+        assert isinstance(transport, Emulator)
+        if beside:
+            transport.account(transport.nic.decide_many(samples))
+        else:
+            transport.decide(samples)
+        found.append((device.counters(), device.qp(0).status(), device.qp(1).status()))
+    assert found[0] == found[1]
+
+
+def test_counters_are_64_bits_wide_and_latch() -> None:
+    device = Device(Emulator(Sizes(qps=4, sets=2)))
+    transport = device.transport
+    assert isinstance(transport, Emulator)
+    transport._counts["decisions"] = (1 << 32) - 1
+    low = device.registers.entry("COUNTERS", "COUNTERS", 1, "LOW")["low"]
+    transport._counts["decisions"] += 1
+    high = device.registers.entry("COUNTERS", "COUNTERS", 1, "HIGH")["high"]
+    assert high << 32 | low == (1 << 32) - 1
+    assert device.counters()["decisions"] == 1 << 32
