@@ -18,7 +18,7 @@ TINY = "qps=4,sets=2,lanes=16,columns=1,steps=3"
 
 
 # Bytes that the hardware looks at and the golden model takes as they are: recurrent weights, sizes
-# and head kind, contract hash. (Bytes that must be zero, and shifts above 7, only the latter knows.)
+# and head kind, contract hash. (Only the latter refuses shifts above 7 and unused bytes.)
 _SPOILT = (*range(0, 1024, 97), *range(HEADER_OFFSET, HEADER_OFFSET + 12))
 
 
