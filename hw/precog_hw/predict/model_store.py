@@ -6,8 +6,10 @@ names, or that an inference still uses, cannot be begun: so a live model is neve
 """
 
 from enum import IntEnum
+from functools import reduce
+from operator import or_
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.memory import Memory
@@ -141,9 +143,8 @@ class ModelStore(wiring.Component):
 
         # The map.
         mapped = Signal(config.sets)
-        for number in range(config.sets):
-            names = [slots[n].enable & (slots[n].set == number) for n in range(config.sets)]
-            m.d.comb += mapped[number].eq(sum(names[1:], names[0]) != 0)
+        named = [Mux(slots[n].enable, 1 << slots[n].set, 0) for n in range(config.sets)]
+        m.d.comb += mapped.eq(reduce(or_, named))
         refused = self.map_enable & ~valid.bit_select(self.map_set, 1)
         with m.If(self.map_stb & ~refused):
             m.d.sync += [
