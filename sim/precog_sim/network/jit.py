@@ -21,13 +21,19 @@ __all__ = ["compiled", "inlined"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+_PARTS = ("host", "jit", "kernel", "layout", "native", "ns3_random", "port", "wheel")
+
+
 def _source_stamp() -> tuple[tuple[str, int, int], ...]:
     """Name, time and size of every file whose code ends up in the kernel."""
+    here = Path(__file__).parent
     stamps = []
-    for folder in (Path(__file__).parent, Path(reference.__file__).parent):
-        for path in sorted(folder.glob("*.py")):
-            status = path.stat()
-            stamps.append((path.name, status.st_mtime_ns, status.st_size))
+    for path in (
+        *(here / f"{part}.py" for part in _PARTS),
+        *sorted(Path(reference.__file__).parent.glob("*.py")),
+    ):
+        status = path.stat()
+        stamps.append((path.name, status.st_mtime_ns, status.st_size))
     return tuple(stamps)
 
 

@@ -25,6 +25,7 @@ from precog_sim.network.tables import (
     start_states,
     switch_table,
 )
+from precog_sim.network.topology import Link
 from precog_sim.network.wheel import SLOTS, WORDS
 
 __all__ = ["run"]
@@ -107,18 +108,29 @@ def _refuse_broken(rules: tuple[BufferRule, ...]) -> None:
         )
 
 
-def _standalone(scenario: Scenario, header: int) -> NDArray[np.float64]:
-    """Completion time in us of each flow alone: its bytes at the slowest link, and the base RTT."""
+def _standalone(scenario: Scenario, header: int, ack_bytes: int) -> NDArray[np.float64]:
+    """Completion time in us of each flow alone at line rate, in exact timing."""
     times = np.empty(len(scenario.flows))
-    known: dict[tuple[int, int], tuple[float, float]] = {}
+    paths: dict[tuple[int, int], tuple[Link, ...]] = {}
     for f, flow in enumerate(scenario.flows):
         pair = (flow.src, flow.dst)
-        if pair not in known:
-            slowest = min(link.gbps for link in scenario.topology.path(*pair))
-            known[pair] = (scenario.topology.base_rtt_ps(*pair, scenario.payload), slowest)
-        base, gbps = known[pair]
+        if pair not in paths:
+            paths[pair] = scenario.topology.path(*pair)
         packets = -(-flow.size // scenario.payload)
-        times[f] = (base + (flow.size + packets * header) * 8000 / gbps) * 1e-6
+        full = scenario.payload + header
+        last = flow.size - (packets - 1) * scenario.payload + header
+        # When the last packet and the one before it have left each hop, delays left out.
+        sent_ns = slowest_ns = before_ns = last_ns = 0.0
+        for link in paths[pair]:
+            sent_ns += full * 8 / link.gbps
+            slowest_ns = max(slowest_ns, full * 8 / link.gbps)
+            before_ns = sent_ns + (packets - 2) * slowest_ns if packets > 1 else 0.0
+            last_ns = max(last_ns, before_ns) + last * 8 / link.gbps
+        for link in reversed(paths[pair]):
+            before_ns += ack_bytes * 8 / link.gbps if packets > 1 else 0.0
+            last_ns = max(last_ns, before_ns) + ack_bytes * 8 / link.gbps
+        delays_ps = sum(2 * link.delay_ps for link in paths[pair])
+        times[f] = last_ns * 1e-3 + delays_ps * 1e-6
     return times
 
 
@@ -274,6 +286,6 @@ def run(
         end_us=int(ctl[Ctl.NOW]) * 1e-6,
         cpu_s=cpu_s,
         buffer_rules=rules,
-        standalone_us=_standalone(scenario, law.header),
+        standalone_us=_standalone(scenario, law.header, law.ack_bytes),
         header=law.header,
     )

@@ -5,7 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from precog_sim.network import Fixed, Flow, Pid, Scenario, estimate, incast, measure, run, star
+from precog_sim.network import (
+    Fixed,
+    Flow,
+    Pid,
+    Scenario,
+    estimate,
+    fat_tree,
+    incast,
+    measure,
+    run,
+    star,
+)
 from precog_sim.network.metrics import summarise
 
 
@@ -16,8 +27,18 @@ def test_a_lone_flow() -> None:
     assert metrics.mean_rate_gbps == pytest.approx(8000 / fct_us)
     assert metrics.utilisation == pytest.approx(1000 * 0.08384 / fct_us)
     assert metrics.jain == 1.0
-    assert metrics.slowdown_mean == pytest.approx(1.0, abs=2e-3)
+    assert metrics.slowdown_mean == pytest.approx(1.0, abs=1e-12)
     assert metrics.packet_mean_us == pytest.approx(4.17728)
+
+
+@pytest.mark.parametrize("size", [300, 1000, 1001, 54_321])
+def test_a_flow_alone_in_a_fat_tree_has_slowdown_one(size: int) -> None:
+    topology = fat_tree(pods=2, tors=2, aggs=2, cores=2, hosts_per_tor=2)
+    result = run(Scenario("alone", topology, (Flow(0, 7, size),)), Fixed())
+    assert measure(result).slowdown_mean == pytest.approx(1.0, abs=1e-12)
+    slower = fat_tree(pods=2, tors=2, aggs=2, cores=2, hosts_per_tor=2, fabric_gbps=40.0)
+    result = run(Scenario("alone", slower, (Flow(0, 7, size),)), Fixed())
+    assert measure(result).slowdown_mean == pytest.approx(1.0, abs=1e-12)
 
 
 def test_jain_is_over_flows_of_the_commonest_size() -> None:

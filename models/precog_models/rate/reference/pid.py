@@ -228,8 +228,8 @@ def _train(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rtt_us: float, target_us: float
 ) -> None:
     """One gradient step of (21)-(26): `rtt_us` is the answer to the last step."""
-    n = state[flow, State.COUNT]
-    if n < 1 or state[flow, State.RATE_GBPS] == 0:  # no step has been made yet
+    n = state[flow, State.COUNT] - p[Param.STORE_FIRST]  # steps made: t + 1
+    if n < 1:
         return
     slope = (rtt_us - target_us) * p[Param.BETA] * state[flow, State.RATE_GBPS]
     clip = p[Param.GRADIENT_CLIP]
