@@ -12,6 +12,7 @@ STREAM = {"s_sample": ("input", SAMPLE_FIELDS), "m_decision": ("output", DECISIO
 OTHER = {"input": "output", "output": "input"}
 
 
+@pytest.mark.xdist_group("tiny")
 def test_ports() -> None:
     text = nic_verilog(PRESETS["tiny"])
     body = text[text.index("module precog_nic(") :]

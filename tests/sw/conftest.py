@@ -6,9 +6,10 @@ import pytest
 
 from precog_host.device import Device
 
+# One worker elaborates the RTL, once.
 URIS = [
     pytest.param("emu:qps=8,sets=4", id="emu"),
-    pytest.param("sim:tiny", id="sim", marks=pytest.mark.cosim),
+    pytest.param("sim:tiny", id="sim", marks=[pytest.mark.cosim, pytest.mark.xdist_group("tiny")]),
 ]
 
 

@@ -21,7 +21,9 @@ def test_register_suite(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(name, value)
     # The wheel's make rules leave the precompiled header's flag empty. Compiling costs more than
     # simulating here.
-    monkeypatch.setenv("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0")
+    monkeypatch.setenv(
+        "MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
+    )
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))  # the runner hands sys.path on
     bench = BankBench(regmap(), random.Random(seed))
     source = tmp_path / "bank.v"

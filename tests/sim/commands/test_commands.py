@@ -38,6 +38,7 @@ def test_incast_of_several_laws(run) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.cosim
+@pytest.mark.xdist_group("tiny")
 def test_the_rtl_decides_as_the_golden_model(run) -> None:  # type: ignore[no-untyped-def]
     if "rtt-incast" not in pretrained_names():
         pytest.skip("no model is shipped yet")
@@ -62,12 +63,13 @@ def test_tune_trains_every_flow(run) -> None:  # type: ignore[no-untyped-def]
     assert all(row["low"] != row["start"] for row in data["gains"])
 
 
+@pytest.mark.xdist_group("tiny")
 def test_export_writes_verilog(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "sub" / "nic.v"
-    status, out, _ = run("export", "-o", str(path), "--preset", "tiny", "--name", "my_nic", "-j")
+    status, out, _ = run("export", "-o", str(path), "--preset", "tiny", "-j")
     assert status == 0
     assert json.loads(out)["config"]["qps"] == 4
-    assert "module my_nic(" in path.read_text()
+    assert "module precog_nic(" in path.read_text()
 
 
 @pytest.mark.parametrize(
