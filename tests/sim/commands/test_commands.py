@@ -72,6 +72,14 @@ def test_export_writes_verilog(run, tmp_path: Path) -> None:  # type: ignore[no-
     assert "module precog_nic(" in path.read_text()
 
 
+def test_synth_shows_the_last_table(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [{"lanes": 64, "fmax_mhz": 199.5, "dsp": 91}]
+    (tmp_path / "summary.json").write_text(json.dumps(rows))
+    status, out, _ = run("synth", "--show", "-o", str(tmp_path), "-j")
+    assert (status, json.loads(out)) == (0, rows)
+    assert "199.5" in run("synth", "--show", "-o", str(tmp_path))[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -87,6 +95,8 @@ def test_export_writes_verilog(run, tmp_path: Path) -> None:  # type: ignore[no-
         (["pid", "tune", "--preset", "x"], "preset must be one of"),
         (["model", "train", "-o", "/no/folder/m"], "output folder must exist, /no/folder does not"),
         (["model", "train", "-o", "/tmp/x", "--data", "x"], "data plan must be one of"),
+        (["synth", "--lanes", "32"], "lanes must be 16, 64 or 128, not 32"),
+        (["synth", "--show", "-o", "/no/folder"], "/no/folder/summary.json must exist"),
         (["report", "/no/folder"], "/no/folder/result.json must exist"),
         (["export", "-o", "/tmp/x.v", "--preset", "x"], "configuration preset must be one of"),
         (["export", "-o", "/tmp/x.v", "--qps", "3"], "qps must be a power of two in 1..65536"),
