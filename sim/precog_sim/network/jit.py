@@ -21,7 +21,7 @@ __all__ = ["compiled", "inlined"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-_PARTS = ("host", "jit", "kernel", "layout", "native", "ns3_random", "port", "wheel")
+_PARTS = ("host", "jit", "kernel", "laws", "layout", "native", "ns3_random", "port", "wheel")
 
 
 def _source_stamp() -> tuple[tuple[str, int, int], ...]:

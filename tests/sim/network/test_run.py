@@ -31,6 +31,7 @@ from precog_sim.network import (
 _LAWS = [
     Pid(),
     Pid(preset="precog"),
+    Pid(preset="precog-rttch"),
     Pid(window="rate"),
     Timely(),
     Timely(preset="paper"),

@@ -193,7 +193,8 @@ PRESETS: dict[str, PidParams] = {
     # where on-line training starts (section 3.5.3)
     "thesis-untrained": PidParams(kp=-0.2, ki=-0.05, kd=0.1, first="store"),
     # Kd <= 0: the thesis' +0.040 raises the rate while the RTT rises
-    "precog": PidParams(kd=-0.040, target_us=None, adjuster="precog"),
+    "precog": PidParams(kd=-0.040, target_us=None),
+    "precog-rttch": PidParams(kd=-0.040, target_us=None, adjuster="precog"),
 }
 
 

@@ -151,7 +151,9 @@ def test_nan_parameter() -> None:
 
 
 def test_unknown_preset_names_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"pid preset must be one of precog, thesis.*not 'best'"):
+    with pytest.raises(
+        ValueError, match=r"pid preset must be one of precog, precog-rttch, thesis.*not 'best'"
+    ):
         preset_of("pid", PRESETS, "best")
 
 
