@@ -1,8 +1,9 @@
 """``precog model``: model images and the device's model sets."""
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -71,7 +72,18 @@ def info(model: _ModelArgument, json_: JsonOption = False) -> None:
             f"{arch['steps']} steps, head {arch['head']}, version {meta['version']}"
         )
         typer.echo(f"contract {meta['contract_hash']}, CRC {meta['payload_crc32']}")
-        table(("data card", ""), sorted((key, str(value)) for key, value in meta["card"].items()))
+        card = dict(meta["card"])
+        errors = card.pop("errors", None)
+        table(("data card", ""), sorted(_flat(card)))
+        if isinstance(errors, dict):
+            methods = sorted({method for group in errors.values() for method in group})
+            table(
+                ("test MAPE, %", *methods),
+                [
+                    (name, *(group.get(method, {}).get("balanced") for method in methods))
+                    for name, group in errors.items()
+                ],
+            )
 
     emit(meta, show, json_)
 
@@ -105,6 +117,15 @@ def quantize(
         lambda: typer.echo(f"{output}: version {version}, CRC {meta['payload_crc32']}"),
         json_,
     )
+
+
+def _flat(card: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The leaves of nested objects, with dotted names."""
+    for key, value in card.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", str(value)
 
 
 def _image(model: str) -> "Image":
