@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,17 +27,24 @@ DeviceOption: TypeAlias = Annotated[
 def emit(data: Any, show: Callable[[], None], as_json: bool) -> None:
     """Print `data` as one line of sorted JSON, or call `show`."""
     if as_json:
-        sys.stdout.write(json.dumps(data, sort_keys=True, default=_plain) + "\n")
+        sys.stdout.write(json.dumps(_plain(data), sort_keys=True, allow_nan=False) + "\n")
     else:
         show()
 
 
 def _plain(value: Any) -> Any:
+    """JSON data: arrays as lists, what is not a finite number as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
+        return _plain(dataclasses.asdict(value))
     if hasattr(value, "tolist"):  # numpy scalars and arrays
-        return value.tolist()
-    return str(value)
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:

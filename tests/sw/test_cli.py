@@ -4,10 +4,12 @@ import json
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
 from precog_host import cli
+from precog_host.output import emit
 from precog_host.transport import DeviceError
 
 from .support import random_image
@@ -77,6 +79,22 @@ def test_tables(run) -> None:  # type: ignore[no-untyped-def]
     assert "predpid" in run("cc", "algo").out
     assert "ID.MAGIC" in run("dump").out
     assert "valid" in run("model", "list").out
+
+
+def test_info_of_the_shipped_model_shows_its_errors(run) -> None:  # type: ignore[no-untyped-def]
+    shown = run("model", "info", "rtt-incast").out
+    assert "test MAPE" in shown
+    assert "training.recipe.name" in shown
+
+
+def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    data = {"a": [float("nan"), 1.5, (2, float("inf"))], "b": np.float64("nan"), "c": np.arange(2)}
+    emit(data, lambda: None, True)
+    assert json.loads(capsys.readouterr().out) == {
+        "a": [None, 1.5, [2, None]],
+        "b": None,
+        "c": [0, 1],
+    }
 
 
 def test_models_from_file_to_device(run, tmp_path: Path, seed: int) -> None:  # type: ignore[no-untyped-def]
