@@ -38,7 +38,9 @@ class Tanh(wiring.Component):
     sigmoid : bool
         Give (1 + tanh(arg)) / 2 instead.
     dsp : str
-        ``"generic"``, ``"ecp5"``, or ``"fabric"`` for adders.
+        ``"generic"`` or ``"ecp5"``.
+    fabric : bool
+        Multiply with adders instead of a block.
 
     Members
     -------
@@ -50,13 +52,16 @@ class Tanh(wiring.Component):
 
     latency: int
 
-    def __init__(self, width: int, frac_bits: int, *, sigmoid: bool, dsp: str) -> None:
+    def __init__(
+        self, width: int, frac_bits: int, *, sigmoid: bool, dsp: str, fabric: bool = False
+    ) -> None:
         self._position_bits = frac_bits - _SEGMENT_FRAC
         if width <= self._position_bits + _SEGMENT_BITS + 1:
             raise ValueError(f"the argument must be wider than the table's range, not {width!r}")
         self._sigmoid = sigmoid
         self._dsp = dsp
-        self.latency = 4 if dsp == "fabric" else 3
+        self._fabric = fabric
+        self.latency = 4 if fabric else 3
         super().__init__(
             {"arg": In(signed(width)), "t": Out(unsigned(16) if sigmoid else signed(16))}
         )
@@ -73,24 +78,31 @@ class Tanh(wiring.Component):
             size.eq(self.arg[:-1] ^ negative.replicate(len(size))),
         ]
         table = [base | slope << _BASE_BITS for base, slope in tanh_table()]
-        m.submodules.table = rom = Memory(
-            shape=_BASE_BITS + _SLOPE_BITS, depth=TANH_SEGMENTS, init=table
-        )
-        port = rom.read_port(domain="comb")
-        m.d.comb += port.addr.eq(size[bits : bits + _SEGMENT_BITS])
+        segment = size[bits : bits + _SEGMENT_BITS]
+        if self._dsp == "ecp5":
+            from ..boards.ecp5_rom import rom64
+
+            word = rom64(m, "table", segment, table, _BASE_BITS + _SLOPE_BITS)
+        else:
+            m.submodules.table = rom = Memory(
+                shape=_BASE_BITS + _SLOPE_BITS, depth=TANH_SEGMENTS, init=table
+            )
+            port = rom.read_port(domain="comb")
+            m.d.comb += port.addr.eq(segment)
+            word = port.data
         base = Signal(_BASE_BITS, reset_less=True)
         slope = Signal(_SLOPE_BITS, reset_less=True)
         position = Signal(bits, reset_less=True)
         over = Signal(reset_less=True)
         sign = Signal(reset_less=True)
         m.d.sync += [
-            Cat(base, slope).eq(port.data),
+            Cat(base, slope).eq(word),
             position.eq(size[:bits]),
             over.eq(size[bits + _SEGMENT_BITS :].any()),
             sign.eq(negative),
         ]
 
-        if self._dsp == "fabric":
+        if self._fabric:
             m.submodules.mult = mult = FabricMultiplier(_SLOPE_BITS, bits)
         else:
             m.submodules.mult = mult = Multiplier(_SLOPE_BITS + 1, bits + 1, dsp=self._dsp)

@@ -53,7 +53,7 @@ class CellPipe(wiring.Component):
     Shifting the weight instead of the sum gives every product the same 19 fraction bits, so that
     the stored partial sum and the rounding bit enter the accumulator as its start value.
 
-    Latency: `latency` = 14 cycles from a group's last slot to its `row` (16 with `fabric`).
+    Latency: `latency` = 14 cycles from a group's last slot to its `row` (16 with `fabric_tables`).
     Throughput: one slot a cycle; a group needs as many slots as the model has inputs.
     Cost: ``columns`` x (4 input + 5 table + 3 state) multipliers; state memories of
     ``qps * steps * 16 * 80`` bits.
@@ -62,8 +62,8 @@ class CellPipe(wiring.Component):
     ----------
     config : NicConfig
         What is built.
-    table_dsp : str
-        ``dsp`` of the tables' multipliers: the configuration's, or ``"fabric"``.
+    fabric_tables : bool
+        The tables multiply with adders instead of blocks.
 
     Members
     -------
@@ -87,10 +87,10 @@ class CellPipe(wiring.Component):
 
     latency: int
 
-    def __init__(self, config: NicConfig, *, table_dsp: str) -> None:
+    def __init__(self, config: NicConfig, *, fabric_tables: bool) -> None:
         self._config = config
-        self._table_dsp = table_dsp
-        table_latency = 4 if table_dsp == "fabric" else 3
+        self._fabric_tables = fabric_tables
+        table_latency = 4 if fabric_tables else 3
         self._gates_at = 4 + table_latency
         self._tanh_at = self._gates_at + 2 + table_latency
         self.latency = self._tanh_at + 2
@@ -189,7 +189,8 @@ class CellPipe(wiring.Component):
                     26,
                     Fmt.PRE.frac_bits + (name != "g"),
                     sigmoid=name != "g",
-                    dsp=self._table_dsp,
+                    dsp=config.dsp,
+                    fabric=self._fabric_tables,
                 )
                 m.submodules[f"gate_{name}_{column}"] = table
                 m.d.comb += table.arg.eq(sums[gate * columns + column][8:].as_signed())
@@ -227,7 +228,13 @@ class CellPipe(wiring.Component):
             m.d.sync += rounded.eq((s[_SHIFT_C - 1 :].as_signed() + 1) >> 1)
             m.d.comb += write.data.word_select(column, Fmt.C.width).eq(rounded)
 
-            table = Tanh(_SUM_C_BITS - _SHIFT_TANH, 16, sigmoid=False, dsp=self._table_dsp)
+            table = Tanh(
+                _SUM_C_BITS - _SHIFT_TANH,
+                16,
+                sigmoid=False,
+                dsp=config.dsp,
+                fabric=self._fabric_tables,
+            )
             m.submodules[f"tanh_{column}"] = table
             m.d.comb += [
                 table.arg.eq(s[_SHIFT_TANH:].as_signed()),

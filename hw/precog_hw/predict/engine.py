@@ -73,8 +73,7 @@ class LstmEngine(wiring.Component):
         self._config = config
         sizes = Sizes(config)
         # 128 lanes leave no blocks for the tables' products.
-        table_dsp = "fabric" if config.lanes == 128 else config.dsp
-        self._cell = CellPipe(config, table_dsp=table_dsp)
+        self._cell = CellPipe(config, fabric_tables=config.lanes == 128)
         self._head = LinearHead(config)
         self.latency = 2 + self._cell.latency + sizes.groups - 1 + self._head.latency
         super().__init__(

@@ -47,7 +47,7 @@ class ModelStore(wiring.Component):
 
     Latency: a begin is decided after 4 cycles; a word reaches the memories 6 cycles after its
     strobe; a commit is decided after 10.
-    Throughput: one word a cycle. A map write takes effect for the request of the next cycle.
+    Throughput: one word a cycle. A map write takes effect for requests 2 cycles later.
     Cost: about 700 LUTs, no block RAM.
 
     Parameters
@@ -145,13 +145,18 @@ class ModelStore(wiring.Component):
         mapped = Signal(config.sets)
         named = [Mux(slots[n].enable, 1 << slots[n].set, 0) for n in range(config.sets)]
         m.d.comb += mapped.eq(reduce(or_, named))
-        refused = self.map_enable & ~valid.bit_select(self.map_set, 1)
-        with m.If(self.map_stb & ~refused):
-            m.d.sync += [
-                slots[self.map_slot].enable.eq(self.map_enable),
-                slots[self.map_slot].set.eq(self.map_set),
-            ]
-        m.d.sync += self.map_error.eq(self.map_stb & refused)
+        wish = Signal(entry)
+        wish_stb, wish_slot = Signal(), Signal(config.set_bits)
+        refused = wish.enable & ~valid.bit_select(wish.set, 1)
+        m.d.sync += [
+            wish_stb.eq(self.map_stb),
+            wish_slot.eq(self.map_slot),
+            wish.enable.eq(self.map_enable),
+            wish.set.eq(self.map_set),
+            self.map_error.eq(wish_stb & refused),
+        ]
+        with m.If(wish_stb & ~refused):
+            m.d.sync += slots[wish_slot].eq(wish)
 
         # Words.
         number = Signal(config.set_bits)
@@ -170,6 +175,7 @@ class ModelStore(wiring.Component):
         was_valid = Signal()
         begun = Signal()
         m.d.sync += [
+            begun.eq(0),
             blocked.eq(mapped | self.in_use),
             taken.en.eq(word_stb & loading & (count < _WORDS)),
             taken.set.eq(number),
@@ -263,8 +269,8 @@ class ModelStore(wiring.Component):
                             self.load_error.eq(1),
                         ]
                     with m.Else():
-                        m.d.comb += begun.eq(1)
                         m.d.sync += [
+                            begun.eq(1),
                             count.eq(0),
                             loading.eq(1),
                             self.status.eq(LoadStatus.LOADING),

@@ -100,8 +100,13 @@ class Sequencer(wiring.Component):
         # of whatever set: its place in the order costs no second path.
         req, req_valid = Signal(request), Signal()
         started = Signal()
-        m.d.comb += self.i_req.ready.eq(~req_valid)
-        with m.If(self.i_req.valid & self.i_req.ready):
+        fresh, check, store = Signal(), Signal(), Signal()  # a job's first three cycles
+        taken = Signal()
+        m.d.comb += [
+            self.i_req.ready.eq(~req_valid & ~fresh),
+            taken.eq(self.i_req.valid & self.i_req.ready),
+        ]
+        with m.If(taken):
             m.d.sync += [req.eq(self.i_req.payload), req_valid.eq(1)]
             with m.If(~self.i_req.payload.model.live):
                 m.d.sync += [
@@ -112,7 +117,8 @@ class Sequencer(wiring.Component):
         with m.Elif(started):
             m.d.sync += req_valid.eq(0)
 
-        # Jobs in flight.
+        # Jobs in flight. One that has started is entered a cycle later.
+        job = Signal(request)
         job_layout = data.StructLayout(
             {
                 "qp": config.qp_bits,
@@ -126,20 +132,27 @@ class Sequencer(wiring.Component):
         )
         jobs = Signal(data.ArrayLayout(job_layout, JOBS))
         alloc, oldest = Signal(range(JOBS)), Signal(range(JOBS))
+        same_qp = Signal(JOBS)
         hazard = Signal()
+        free = Signal()
         in_use = Signal(config.sets)
         m.d.comb += [
-            hazard.eq(Cat(jobs[n].mac & (jobs[n].qp == req.qp) for n in range(JOBS)).any()),
+            hazard.eq(Cat(jobs[n].mac & same_qp[n] for n in range(JOBS)).any()),
             self.o_rsp.valid.eq(jobs[oldest].ready),
             self.o_rsp.payload.qp.eq(jobs[oldest].qp),
             self.o_rsp.payload.live.eq(jobs[oldest].live),
             self.o_rsp.payload.outputs.eq(jobs[oldest].outputs),
             self.o_rsp.payload.job.eq(oldest),
         ]
+        # No job starts between a request's transfer and its own start, so it is compared once.
+        with m.If(taken):
+            m.d.sync += same_qp.eq(Cat(jobs[n].qp == self.i_req.payload.qp for n in range(JOBS)))
+        m.d.sync += free.eq(~(jobs[alloc].mac | jobs[alloc].rsp))
         for number in range(config.sets):
             users = [(jobs[n].mac | jobs[n].rsp) & (jobs[n].set == number) for n in range(JOBS)]
             waits = req_valid & req.model.live & (req.model.set == number)
-            m.d.comb += in_use[number].eq(Cat(*users, waits).any())
+            starts = fresh & (job.model.set == number)
+            m.d.comb += in_use[number].eq(Cat(*users, waits, starts).any())
         m.d.comb += self.in_use.eq(in_use)
         with m.If(self.o_rsp.valid & self.o_rsp.ready):
             m.d.sync += [jobs[oldest].rsp.eq(0), jobs[oldest].ready.eq(0), oldest.eq(oldest + 1)]
@@ -150,9 +163,16 @@ class Sequencer(wiring.Component):
 
         # Room in the MAC array's queue, and the head that repeats for further outputs.
         level = Signal(range(PASSES + 1))
-        reserve = Signal(range(PASSES + 1))
-        m.d.sync += level.eq(level + reserve - self.mac_done)
+        claim = Signal(range(PASSES + 1))
+        room = Signal()
+        wanted = Mux(req_valid, req.model.steps, self.i_req.payload.model.steps)
+        m.d.sync += [
+            claim.eq(0),
+            level.eq(level + claim - self.mac_done),
+            room.eq(level + wanted <= PASSES),
+        ]
         head_held = Signal()
+        held = Signal(2)
 
         # Contexts: whose state a QP's rows hold, and how many inputs are kept where.
         tag_layout = data.StructLayout(
@@ -166,11 +186,9 @@ class Sequencer(wiring.Component):
         put_x, get_x = history.write_port(), history.read_port()
 
         # The job at work.
-        job = Signal(request)
         number = Signal(2)
         step = Signal(depth_bits)
         group, place = Signal(sizes.group_bits), Signal(3)
-        fresh, check, store = Signal(), Signal(), Signal()  # the job's first three cycles
         replay = Signal()
         turn = Signal(3)  # the replay's sample, from 0; T - 1 is the new one
         tag = Signal(tag_layout)
@@ -181,7 +199,18 @@ class Sequencer(wiring.Component):
         m.d.comb += newest.eq(~replay | (turn == model.steps))
 
         last_group = group == sizes.groups - 1
-        with m.If(self.head_done & (self.head_job == number)):
+        with m.If(fresh):
+            m.d.sync += [
+                held.eq(number),
+                head_held.eq(model.outputs != 0),
+                jobs[number].qp.eq(job.qp),
+                jobs[number].set.eq(model.set),
+                jobs[number].live.eq(model.live),
+                jobs[number].outputs.eq(model.outputs),
+                jobs[number].mac.eq(model.steps != 0),
+                jobs[number].rsp.eq(1),
+            ]
+        with m.Elif(self.head_done & (self.head_job == held)):
             m.d.sync += head_held.eq(0)
 
         running = Signal()
@@ -217,7 +246,7 @@ class Sequencer(wiring.Component):
         with m.If(check):
             m.d.sync += [x_new.eq(self.i_x.payload), x_now.eq(self.i_x.payload)]
             with m.If(~mismatch):
-                m.d.comb += reserve.eq(model.steps)
+                m.d.sync += claim.eq(model.steps)
         place_1 = Signal.like(place)
         m.d.sync += place_1.eq(place)
         m.d.comb += self.o_x.eq(Mux(check, self.i_x.payload[0], x_now[place_1]))
@@ -251,38 +280,24 @@ class Sequencer(wiring.Component):
         ]
 
         ok = Signal()
-        m.d.comb += ok.eq(
-            req_valid
-            & ~hazard
-            & ~head_held
-            & ~(jobs[alloc].mac | jobs[alloc].rsp)
-            & (level + req.model.steps <= PASSES)
-        )
+        m.d.comb += ok.eq(req_valid & ~hazard & ~head_held & free & room)
         with m.FSM(name="sequence"):
             with m.State("CLEAR"), m.If(~sweeping):
                 m.next = "IDLE"
             with m.State("IDLE"):
+                m.d.sync += [
+                    job.eq(req),
+                    number.eq(alloc),
+                    step.eq(req.model.steps),
+                    group.eq(0),
+                    place.eq(0),
+                    replay.eq(0),
+                ]
                 with m.If(self.i_reset.valid):
                     m.d.comb += [reset_now.eq(1), self.i_reset.ready.eq(1)]
                 with m.Elif(ok):
                     m.d.comb += started.eq(1)
-                    m.d.sync += [
-                        job.eq(req),
-                        number.eq(alloc),
-                        alloc.eq(alloc + 1),
-                        step.eq(req.model.steps),
-                        group.eq(0),
-                        place.eq(0),
-                        replay.eq(0),
-                        running.eq(1),
-                        head_held.eq(req.model.outputs != 0),
-                        jobs[alloc].qp.eq(req.qp),
-                        jobs[alloc].set.eq(req.model.set),
-                        jobs[alloc].live.eq(req.model.live),
-                        jobs[alloc].outputs.eq(req.model.outputs),
-                        jobs[alloc].mac.eq(req.model.steps != 0),
-                        jobs[alloc].rsp.eq(1),
-                    ]
+                    m.d.sync += [alloc.eq(alloc + 1), running.eq(1)]
                     m.next = "RUN"
             with m.State("RUN"):
                 m.d.sync += place.eq(place + 1)
@@ -306,7 +321,7 @@ class Sequencer(wiring.Component):
                     m.next = "FETCH"
             with m.State("FETCH"):
                 # Step 1 needs no stored state; a sample that is not the newest has turn + 1 passes.
-                m.d.comb += reserve.eq(Mux(newest, model.steps, turn + 1))
+                m.d.sync += claim.eq(Mux(newest, model.steps, turn + 1))
                 with m.If(newest):
                     m.d.sync += x_now.eq(x_new)
                 with m.Elif(back <= tag.kept):
