@@ -5,7 +5,6 @@ Equations (4)-(8) of the thesis; golden model `precog_models.predict.lstm.cell`.
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_models.contract import Fmt
@@ -14,6 +13,7 @@ from ..config import NicConfig
 from ..dsp import Multiplier
 from .activation import Tanh
 from .layouts import GATES, Sizes, load_layout, slot_layout
+from .memory import block_memory
 from .pipeline import Delays
 from .weights import add_biases, add_input_weights, add_shifts, pick_unit
 
@@ -130,7 +130,8 @@ class CellPipe(wiring.Component):
             return Cat(stage.group, stage.step, stage.qp)
 
         # Stages 0..2: weights, shifted to 19 fraction bits of the product.
-        wx, shifts = add_input_weights(m, config, self.load), add_shifts(m, config, self.load)
+        wx = add_input_weights(m, config, self.load)
+        shifts = add_shifts(m, config, self.load, domain="comb")
         quad = self.slot.group[sub:]
         x = Signal(signed(Fmt.X.width), reset_less=True)
         m.d.sync += x.eq(self.x)
@@ -140,10 +141,12 @@ class CellPipe(wiring.Component):
                 wx[gate].addr.eq(Cat(quad, self.slot.input, self.slot.set)),
                 shifts[gate].addr.eq(Cat(quad, self.slot.set)),
             ]
+            quad_shifts = Signal(32, name=f"shifts_{gate}", reset_less=True)
+            m.d.sync += quad_shifts.eq(shifts[gate].data)
             for column in range(columns):
                 which = stages[1].group[:sub]
                 weight = pick_unit(wx[gate].data, 8, config, which, column)
-                shift = pick_unit(shifts[gate].data, 8, config, which, column)[4:7]
+                shift = pick_unit(quad_shifts, 8, config, which, column)[4:7]
                 wide = Signal(signed(15), name=f"wx_{gate}_{column}", reset_less=True)
                 m.d.sync += wide.eq(Cat(Const(0, 7), weight).as_signed() >> shift)
                 mult = Multiplier(15, Fmt.X.width, dsp=config.dsp)
@@ -152,8 +155,8 @@ class CellPipe(wiring.Component):
                 products.append(mult.p)
 
         # Stage 3: the stored partial sum, or the bias in a window's first step.
-        m.submodules.state_p = memory = Memory(
-            shape=GATES * columns * Fmt.PRE.width, depth=sizes.state_rows, init=[]
+        m.submodules.state_p = memory = block_memory(
+            GATES * columns * Fmt.PRE.width, sizes.state_rows
         )
         write, stored = memory.write_port(), memory.read_port()
         m.d.comb += [
@@ -197,9 +200,7 @@ class CellPipe(wiring.Component):
                 gates.append(table.t)
 
         # Cell state: read just in time, rounded and written back two stages later.
-        m.submodules.state_c = memory = Memory(
-            shape=columns * Fmt.C.width, depth=sizes.state_rows, init=[]
-        )
+        m.submodules.state_c = memory = block_memory(columns * Fmt.C.width, sizes.state_rows)
         write, stored = memory.write_port(), memory.read_port()
         at = self._gates_at
         m.d.comb += stored.addr.eq(state_addr(stages[at - 2]))

@@ -103,8 +103,12 @@ class LinearHead(wiring.Component):
             m.d.sync += group.eq(group + 1)
             with m.If(last_group):
                 m.d.sync += [output.eq(output + 1), again.eq(output != copied.outputs)]
-        with m.If(final & self.row.last_group & (self.row.outputs != 0)):
-            m.d.sync += [again.eq(1), output.eq(1), group.eq(0), copied.eq(self.row)]
+        begin = Signal()
+        m.d.sync += begin.eq(final & self.row.last_group & (self.row.outputs != 0))
+        with m.If(final):
+            m.d.sync += copied.eq(self.row)
+        with m.If(begin):
+            m.d.sync += [again.eq(1), output.eq(1), group.eq(0)]
 
         # Stage 0 is two cycles before `row`: addresses.
         beat = Signal(

@@ -40,7 +40,7 @@ class MacArray(wiring.Component):
     Groups of units are skewed by a cycle each, so that their sums leave one a cycle and h travels
     through registers instead of fanning out.
 
-    Latency: `pass_cycles` + `groups` + 9 from a complete vector in an idle array to `done`.
+    Latency: `pass_cycles` + `groups` + 11 from a complete vector in an idle array to `done`.
     Throughput: a vector in `pass_cycles` (16 at 64 lanes, 64 at 16, 8 at 128).
     Cost: ``lanes`` multipliers, ``lanes`` x 28-bit accumulators, 16 or 32 block RAMs.
 
@@ -117,21 +117,26 @@ class MacArray(wiring.Component):
         beat = Signal(range(beats))
         turn = Signal(range(max(sizes.turns, 2)))
         active = Signal()
-        last_beat = Signal()
+        last_beat, last_turn = Signal(), Signal()
+        m.d.sync += last_beat.eq(active & (beat == beats - 2))
         m.d.comb += [
-            last_beat.eq(beat == beats - 1),
-            take.eq(active & last_beat & (turn == sizes.turns - 1)),
+            last_turn.eq(turn == sizes.turns - 1),
+            take.eq(last_beat & last_turn),
         ]
         with m.If(active):
             m.d.sync += beat.eq(beat + 1)
             with m.If(last_beat):
-                m.d.sync += turn.eq(Mux(turn == sizes.turns - 1, 0, turn + 1))
+                m.d.sync += turn.eq(Mux(last_turn, 0, turn + 1))
         with m.If(take):
             m.d.sync += [head.eq(head + 1), active.eq(waiting > 1)]
         with m.Elif(~active):
             m.d.sync += active.eq(waiting != 0)
 
-        # Stage 0: the hidden values and the weights' address.
+        # A row of the queue; then stage 0: the hidden values and the weights' address.
+        row = Signal(columns * Fmt.H.width, reset_less=True)
+        m.d.sync += row.eq(get.data)
+        beat_0, turn_0 = delay(beat, 1), delay(turn, 1)
+        pass_0 = Signal(descriptor, reset_less=True)
         lane_bits = (columns // ways).bit_length() - 1
         turn_bits = sizes.turns.bit_length() - 1
         m.d.comb += [
@@ -144,12 +149,13 @@ class MacArray(wiring.Component):
         this_turn = Signal.like(turn, reset_less=True)
         this_pass = Signal(descriptor, reset_less=True)
         m.d.sync += [
-            hidden.eq(get.data.word_select(beat[:lane_bits], ways * Fmt.H.width)),
-            addr.eq(Cat(turn[:turn_bits], beat, get_pass.data.set)),
-            first.eq(beat == 0),
-            last.eq(active & last_beat),
-            this_turn.eq(turn),
-            this_pass.eq(get_pass.data),
+            pass_0.eq(get_pass.data),
+            hidden.eq(row.word_select(beat_0[:lane_bits], ways * Fmt.H.width)),
+            addr.eq(Cat(turn_0[:turn_bits], beat_0, pass_0.set)),
+            first.eq(beat_0 == 0),
+            last.eq(delay(last_beat, 1, reset=True)),
+            this_turn.eq(turn_0),
+            this_pass.eq(pass_0),
         ]
 
         # Stages 1 to 3 (4 with two ways): product; then the sum.
@@ -231,20 +237,24 @@ class MacArray(wiring.Component):
                     # Half an LSB and the bias in one sum: ((a + 1) >> 1) + b = (a + 1 + 2b) >> 1.
                     total.eq(shifted + Cat(Const(1, 1), bias).as_signed()),
                 ]
-                value = total[1:].as_signed()
-                fits = value[15:].all() | ~value[15:].any()
+                fits = Signal(name=f"fits_{row}", reset_less=True)
+                value = Signal(signed(17), name=f"value_{row}", reset_less=True)
                 limit = Cat((~value[-1]).replicate(15), value[-1])
-                m.d.sync += write.p[row].eq(Mux(fits, value[:16], limit).as_signed())
+                m.d.sync += [
+                    fits.eq(total[16:].all() | ~total[16:].any()),
+                    value.eq(Cat(total[1:17], total[-1]).as_signed()),
+                    write.p[row].eq(Mux(fits, value[:16], limit).as_signed()),
+                ]
 
-        drained_4 = delay(drained, 4)
-        writing = delay(draining, 4, reset=True)
+        drained_5, whole_5 = delay(drained, 5), delay(whole, 5)
+        writing = delay(draining, 5, reset=True)
         m.d.sync += [
             write.en.eq(writing),
-            write.qp.eq(drained_4.qp),
-            write.step.eq(drained_4.step),
-            write.group.eq(delay(whole, 4)),
-            self.done.eq(writing & (delay(whole, 4) == sizes.groups - 1)),
-            self.done_pass.eq(drained_4),
+            write.qp.eq(drained_5.qp),
+            write.step.eq(drained_5.step),
+            write.group.eq(whole_5),
+            self.done.eq(writing & (whole_5 == sizes.groups - 1)),
+            self.done_pass.eq(drained_5),
         ]
         m.d.comb += self.state.eq(write)
         return m

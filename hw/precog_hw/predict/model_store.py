@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.memory import Memory
@@ -128,12 +128,16 @@ class ModelStore(wiring.Component):
         m.submodules.models = models = Memory(shape=model, depth=config.sets, init=[])
         m.submodules.versions = versions = Memory(shape=32, depth=config.sets, init=[])
         put_model, get_model = models.write_port(), models.read_port(domain="comb")
+        # ... and by slot, so that a sample waits for one look-up only.
+        m.submodules.by_slot = by_slot = Memory(shape=model, depth=config.sets, init=[])
+        put_slot, get_slot = by_slot.write_port(), by_slot.read_port(domain="comb")
+        enabled = Signal(config.sets)
         put_version, get_version = versions.write_port(), versions.read_port(domain="comb")
         m.d.comb += [
-            get_model.addr.eq(slots[self.slot].set),
-            self.model.eq(get_model.data),
-            self.model.set.eq(slots[self.slot].set),
-            self.model.live.eq(slots[self.slot].enable),
+            get_slot.addr.eq(self.slot),
+            enabled.eq(Cat(slots[n].enable for n in range(config.sets))),
+            self.model.eq(get_slot.data),
+            self.model.live.eq(enabled.bit_select(self.slot, 1)),
             self.query_slot_enable.eq(slots[self.query_slot].enable),
             self.query_slot_set.eq(slots[self.query_slot].set),
             get_version.addr.eq(self.query_set),
@@ -155,7 +159,14 @@ class ModelStore(wiring.Component):
             wish.set.eq(self.map_set),
             self.map_error.eq(wish_stb & refused),
         ]
+        m.d.comb += [
+            get_model.addr.eq(wish.set),
+            put_slot.addr.eq(wish_slot),
+            put_slot.data.eq(get_model.data),
+            put_slot.data.set.eq(wish.set),
+        ]
         with m.If(wish_stb & ~refused):
+            m.d.comb += put_slot.en.eq(1)
             m.d.sync += slots[wish_slot].eq(wish)
 
         # Words.
@@ -192,10 +203,11 @@ class ModelStore(wiring.Component):
             crc.valid.eq(taken.en),
             crc.data.eq(taken.data.as_value()),
         ]
-        with m.If(taken.en & (taken.row == TAIL_ROW)):
-            for n in range(3):
-                with m.If(taken.word == HEADER_WORD + n):
-                    m.d.sync += header[n].eq(taken.data.as_value())
+        for n in range(3):
+            hit = Signal(name=f"header_{n}")
+            m.d.sync += hit.eq(taken.en & (taken.row == TAIL_ROW) & (taken.word == HEADER_WORD + n))
+            with m.If(hit):
+                m.d.sync += header[n].eq(self.load.data.as_value())
 
         # Commands.
         limits = (
@@ -215,15 +227,15 @@ class ModelStore(wiring.Component):
         ]
         outcome = Signal(4)
         with m.If(~good_length):
-            m.d.comb += outcome.eq(LoadStatus.BAD_LENGTH)
+            m.d.sync += outcome.eq(LoadStatus.BAD_LENGTH)
         with m.Elif(~good_crc):
-            m.d.comb += outcome.eq(LoadStatus.BAD_CRC)
+            m.d.sync += outcome.eq(LoadStatus.BAD_CRC)
         with m.Elif(~good_contract):
-            m.d.comb += outcome.eq(LoadStatus.BAD_CONTRACT)
+            m.d.sync += outcome.eq(LoadStatus.BAD_CONTRACT)
         with m.Elif(~good_header):
-            m.d.comb += outcome.eq(LoadStatus.BAD_HEADER)
+            m.d.sync += outcome.eq(LoadStatus.BAD_HEADER)
         with m.Else():
-            m.d.comb += outcome.eq(LoadStatus.OK)
+            m.d.sync += outcome.eq(LoadStatus.OK)
 
         m.d.sync += self.load_error.eq(0)
         m.d.comb += [

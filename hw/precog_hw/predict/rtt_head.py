@@ -20,8 +20,8 @@ class RttHead(wiring.Component):
 
     ::
 
-        out ─► max(1 + out, 0) ─► × S[31:16] ─┐
-                                └► × S[15:0] ─┴► + ─► limit
+        out ─► 1 + out ─┬► × S[31:16] ─┐
+                        └► × S[15:0] ──┴► + ─► limit
 
     Latency: 4 cycles. Throughput: one in 5 cycles. Cost: 2 multipliers, about 150 LUTs.
 
@@ -58,13 +58,11 @@ class RttHead(wiring.Component):
         m.d.comb += [self.i.ready.eq(idle), take.eq(self.i.valid & idle)]
         m.d.sync += steps.eq(Cat(take, steps))
 
-        factor = Signal(Fmt.OUT.width, reset_less=True)  # 1 + out < 9
+        factor = Signal(signed(Fmt.OUT.width + 1), reset_less=True)  # 1 + out < 9
         srtt = Signal(Fmt.SRTT.width, reset_less=True)
-        one_plus = Signal(signed(Fmt.OUT.width + 1))
-        m.d.comb += one_plus.eq(self.i.payload.out + Fmt.OUT.one)
         with m.If(take):
             m.d.sync += [
-                factor.eq(Mux(one_plus < 0, 0, one_plus)),
+                factor.eq(self.i.payload.out + Fmt.OUT.one),
                 srtt.eq(self.i.payload.srtt),
             ]
         products = []
@@ -74,13 +72,14 @@ class RttHead(wiring.Component):
             m.d.comb += [mult.a.eq(factor), mult.b.eq(half)]
             products.append(mult.p)
         low, high = products
-        total = Signal(Fmt.OUT.width + Fmt.SRTT.width, reset_less=True)
-        m.d.sync += total.eq(low[: 2 * _HALF] + (high[: 2 * _HALF] << _HALF))
-        value = total[Fmt.OUT.frac_bits :]
+        total = Signal(signed(Fmt.OUT.width + 1 + Fmt.SRTT.width), reset_less=True)
+        m.d.sync += total.eq(low + (high << _HALF))
+        value = total[Fmt.OUT.frac_bits : -1]
         over = value[Fmt.SRTT.width :].any()
+        limited = value[: Fmt.SRTT.width] | over.replicate(Fmt.SRTT.width)
         with m.If(steps[-1]):
             m.d.sync += [
-                self.o.payload.eq(value[: Fmt.SRTT.width] | over.replicate(Fmt.SRTT.width)),
+                self.o.payload.eq(Mux(total < 0, 0, limited)),
                 self.o.valid.eq(1),
             ]
         with m.Elif(self.o.ready):

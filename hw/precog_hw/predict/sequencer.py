@@ -5,9 +5,11 @@ of each coming window, the longest first, so that each reads its state before it
 A context that holds another model's state is rebuilt by feeding the kept inputs again.
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
@@ -21,6 +23,7 @@ from .layouts import (
     pass_layout,
     slot_layout,
 )
+from .memory import block_memory
 
 __all__ = ["Sequencer", "request_layout", "response_layout"]
 
@@ -148,11 +151,9 @@ class Sequencer(wiring.Component):
         with m.If(taken):
             m.d.sync += same_qp.eq(Cat(jobs[n].qp == self.i_req.payload.qp for n in range(JOBS)))
         m.d.sync += free.eq(~(jobs[alloc].mac | jobs[alloc].rsp))
-        for number in range(config.sets):
-            users = [(jobs[n].mac | jobs[n].rsp) & (jobs[n].set == number) for n in range(JOBS)]
-            waits = req_valid & req.model.live & (req.model.set == number)
-            starts = fresh & (job.model.set == number)
-            m.d.comb += in_use[number].eq(Cat(*users, waits, starts).any())
+        users = [(jobs[n].mac | jobs[n].rsp, jobs[n].set) for n in range(JOBS)]
+        users += [(req_valid & req.model.live, req.model.set), (fresh, job.model.set)]
+        m.d.comb += in_use.eq(reduce(or_, (Mux(uses, 1 << number, 0) for uses, number in users)))
         m.d.comb += self.in_use.eq(in_use)
         with m.If(self.o_rsp.valid & self.o_rsp.ready):
             m.d.sync += [jobs[oldest].rsp.eq(0), jobs[oldest].ready.eq(0), oldest.eq(oldest + 1)]
@@ -178,25 +179,22 @@ class Sequencer(wiring.Component):
         tag_layout = data.StructLayout(
             {"valid": 1, "epoch": EPOCH_BITS, "next": depth_bits, "kept": range(keep + 1)}
         )
-        m.submodules.tags = tags = Memory(shape=tag_layout, depth=config.qps, init=[])
+        m.submodules.tags = tags = block_memory(tag_layout, config.qps)
         put_tag, get_tag = tags.write_port(), tags.read_port()
-        m.submodules.history = history = Memory(
-            shape=X_VECTOR, depth=config.qps << depth_bits, init=[]
-        )
+        m.submodules.history = history = block_memory(X_VECTOR, config.qps << depth_bits)
         put_x, get_x = history.write_port(), history.read_port()
 
         # The job at work.
         number = Signal(2)
         step = Signal(depth_bits)
         group, place = Signal(sizes.group_bits), Signal(3)
-        replay = Signal()
         turn = Signal(3)  # the replay's sample, from 0; T - 1 is the new one
         tag = Signal(tag_layout)
-        mismatch = Signal()
+        same = Signal(4)  # the tag is of this model: valid, and the epoch's bytes
+        stateful, mismatch = Signal(), Signal()
         x_new, x_now = Signal(X_VECTOR), Signal(X_VECTOR)
-        newest = Signal()
+        newest = Signal()  # turn == T - 1, or no replay
         model = job.model
-        m.d.comb += newest.eq(~replay | (turn == model.steps))
 
         last_group = group == sizes.groups - 1
         with m.If(fresh):
@@ -231,22 +229,45 @@ class Sequencer(wiring.Component):
             slot.outputs.eq(model.outputs),
         ]
 
+        # A replay reads the inputs that came before the new one.
+        back, known = Signal(3), Signal()
+        fetching = Signal()
+        m.d.sync += [known.eq(back <= tag.kept), fetching.eq(0)]
+        m.d.comb += [
+            back.eq(model.steps - turn),
+            get_x.addr.eq(Cat((tag.next - back)[:depth_bits], job.qp)),
+        ]
+
         # The tag read at the start is compared one cycle later, when the first slot is on its way.
         m.d.comb += [get_tag.addr.eq(req.qp), self.o_flush.eq(check & mismatch)]
         m.d.sync += [fresh.eq(started), check.eq(fresh), store.eq(check)]
         with m.If(fresh):
             m.d.sync += [
                 tag.eq(get_tag.data),
-                mismatch.eq(
-                    (model.steps != 0) & ~(get_tag.data.valid & (get_tag.data.epoch == model.epoch))
+                stateful.eq(model.steps != 0),
+                same.eq(
+                    Cat(
+                        get_tag.data.epoch.word_select(n, 8) == model.epoch.word_select(n, 8)
+                        for n in range(4)
+                    )
                 ),
             ]
-        m.d.comb += self.i_x.ready.eq(check)
+        m.d.comb += [
+            mismatch.eq(stateful & ~(tag.valid & same.all())),
+            self.i_x.ready.eq(check),
+        ]
         m.d.sync += Assert(~check | self.i_x.valid, "a request's inputs must be there in time")
         with m.If(check):
             m.d.sync += [x_new.eq(self.i_x.payload), x_now.eq(self.i_x.payload)]
             with m.If(~mismatch):
                 m.d.sync += claim.eq(model.steps)
+        with m.If(fetching):
+            with m.If(newest):
+                m.d.sync += x_now.eq(x_new)
+            with m.Elif(known):
+                m.d.sync += x_now.eq(get_x.data)
+            with m.Else():
+                m.d.sync += x_now.eq(X_VECTOR.const([0] * 8))
         place_1 = Signal.like(place)
         m.d.sync += place_1.eq(place)
         m.d.comb += self.o_x.eq(Mux(check, self.i_x.payload[0], x_now[place_1]))
@@ -272,13 +293,6 @@ class Sequencer(wiring.Component):
         with m.If(sweeping):
             m.d.sync += sweep.eq(sweep + 1)
 
-        # A replay reads the inputs that came before the new one.
-        back = Signal(3)
-        m.d.comb += [
-            back.eq(model.steps - turn),
-            get_x.addr.eq(Cat((tag.next - back)[:depth_bits], job.qp)),
-        ]
-
         ok = Signal()
         m.d.comb += ok.eq(req_valid & ~hazard & ~head_held & free & room)
         with m.FSM(name="sequence"):
@@ -291,7 +305,7 @@ class Sequencer(wiring.Component):
                     step.eq(req.model.steps),
                     group.eq(0),
                     place.eq(0),
-                    replay.eq(0),
+                    newest.eq(1),
                 ]
                 with m.If(self.i_reset.valid):
                     m.d.comb += [reset_now.eq(1), self.i_reset.ready.eq(1)]
@@ -310,24 +324,22 @@ class Sequencer(wiring.Component):
                             with m.If(newest):
                                 m.next = "IDLE"
                             with m.Else():
-                                m.d.sync += turn.eq(turn + 1)
+                                m.d.sync += [
+                                    turn.eq(turn + 1),
+                                    newest.eq(turn + 1 == model.steps),
+                                ]
                                 m.next = "WAIT"
                 with m.If(check & mismatch):
-                    m.d.sync += [running.eq(0), replay.eq(1), turn.eq(0)]
+                    m.d.sync += [running.eq(0), newest.eq(0), turn.eq(0)]
                     m.next = "WAIT"
             with m.State("WAIT"):
                 m.d.sync += [step.eq(turn), group.eq(0), place.eq(0)]
                 with m.If(level == 0):
+                    m.d.sync += fetching.eq(1)
                     m.next = "FETCH"
             with m.State("FETCH"):
                 # Step 1 needs no stored state; a sample that is not the newest has turn + 1 passes.
                 m.d.sync += claim.eq(Mux(newest, model.steps, turn + 1))
-                with m.If(newest):
-                    m.d.sync += x_now.eq(x_new)
-                with m.Elif(back <= tag.kept):
-                    m.d.sync += x_now.eq(get_x.data)
-                with m.Else():
-                    m.d.sync += x_now.eq(X_VECTOR.const([0] * 8))
                 m.d.sync += running.eq(1)
                 m.next = "RUN"
         return m

@@ -9,12 +9,13 @@ a (72, 64) code.
 from collections.abc import Callable
 
 from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib.memory import Memory, ReadPort
+from amaranth.lib.memory import ReadPort
 
 from precog_models.contract import HEAD_ROWS, HIDDEN
 
 from ..config import NicConfig
 from .layouts import GATES, QUADS, Sizes
+from .memory import block_memory
 
 __all__ = [
     "BIAS_ROW",
@@ -39,9 +40,18 @@ TAIL_ROW = 31
 HEADER_WORD = 10  # of the tail row
 
 
-def _add(m: Module, name: str, depth: int, load: Value, en: Value, addr: Value) -> ReadPort:
-    """A memory of image words; returns its read port (1 cycle)."""
-    memory = Memory(shape=32, depth=depth, init=[])
+def _add(
+    m: Module,
+    name: str,
+    depth: int,
+    load: Value,
+    en: Value,
+    addr: Value,
+    *,
+    domain: str = "sync",
+) -> ReadPort:
+    """A memory of image words; returns its read port (1 cycle, or none in domain ``"comb"``)."""
+    memory = block_memory(32, depth)
     m.submodules[name] = memory
     write = memory.write_port()
     m.d.comb += [
@@ -49,7 +59,7 @@ def _add(m: Module, name: str, depth: int, load: Value, en: Value, addr: Value) 
         write.addr.eq(addr),
         write.data.eq(load.data.as_value()),
     ]
-    return memory.read_port()
+    return memory.read_port(domain=domain)
 
 
 def add_recurrent_weights(
@@ -105,12 +115,22 @@ def add_biases(m: Module, config: NicConfig, load: Value) -> list[list[ReadPort]
     ]
 
 
-def add_shifts(m: Module, config: NicConfig, load: Value) -> list[ReadPort]:
+def add_shifts(
+    m: Module, config: NicConfig, load: Value, *, domain: str = "sync"
+) -> list[ReadPort]:
     """Shifts of both weight matrices, a memory for each gate; address {set, quad}."""
     addr = Cat(load.word[:2], load.set)
     hit = load.row == SHIFT_ROW
     return [
-        _add(m, f"shift_{gate}", config.sets * QUADS, load, hit & (load.word[2:] == gate), addr)
+        _add(
+            m,
+            f"shift_{gate}",
+            config.sets * QUADS,
+            load,
+            hit & (load.word[2:] == gate),
+            addr,
+            domain=domain,
+        )
         for gate in range(GATES)
     ]
 
