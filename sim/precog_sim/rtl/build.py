@@ -1,18 +1,26 @@
 """A configuration -> the exported Verilog -> a shared library.
 
-The Verilog is that of ``precog export``: what is simulated is what is synthesised.
+The Verilog is that of ``precog export``: what is simulated is what is synthesised. Two things are
+done to its text, for speed and with no change of meaning (a test compares both forms):
+
+* The reset is tied low. Registers start with their reset values, so a reset is a new instance; a
+  third of the simulator's work would be to ask every register in every cycle whether it is reset.
+* A sign extension that is written bit by bit becomes a replication.
 """
 
+import re
 from pathlib import Path
 
 from precog_hw.config import NicConfig
 
 from .fields import fields_header
-from .verilate import BUILD_ROOT, shared_library
+from .verilate import BUILD_ROOT, VerilateError, shared_library
 
-__all__ = ["TOP", "nic_library", "verilog_library"]
+__all__ = ["TOP", "nic_library", "prepared", "verilog_library"]
 
 TOP = "precog_nic"
+
+_REPEATED = re.compile(r"((?:\\\S+ |[A-Za-z_$][\w$]*)\s?\[\d+\])((?:,\s+\1)+)")
 
 
 def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = False) -> Path:
@@ -30,23 +38,64 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
 
 
 def verilog_library(
-    verilog: str, *, label: str, top: str = TOP, root: Path = BUILD_ROOT, quiet: bool = False
+    verilog: str, *, label: str, plain: bool = False, root: Path = BUILD_ROOT, quiet: bool = False
 ) -> Path:
-    """The shared library of any top module with the NIC's ports.
+    """The shared library of any top module `TOP` with the NIC's ports.
+
+    Parameters
+    ----------
+    verilog : str
+    label : str
+        What is shown while building.
+    plain : bool
+        Take the text as it is.
+    root : Path
+        Where build directories go.
+    quiet : bool
+        No progress bar.
 
     Raises
     ------
     VerilateError
-        A tool of the build is missing or failed.
+        A tool of the build is missing or failed, or the text has no module `TOP`.
     """
     from .library import harness_source
 
     return shared_library(
-        verilog,
+        verilog if plain else prepared(verilog),
         harness_source(),
         {"fields.h": fields_header()},
-        top=top,
+        top=TOP,
         label=label,
         root=root,
         quiet=quiet,
     )
+
+
+def prepared(verilog: str) -> str:
+    """The text with its reset tied low and its sign extensions as replications.
+
+    Raises
+    ------
+    VerilateError
+        There is no module `TOP`.
+    """
+    inner = f"{TOP}_without_reset"
+    head = re.search(rf"^module {TOP}\((.*?)\);(.*?)^endmodule", verilog, re.M | re.S)
+    if head is None:
+        raise VerilateError(f"the Verilog must have a module {TOP}")
+    ports = [port.strip() for port in head.group(1).split(",")]
+    declarations, connections = [], []
+    for port in ports:
+        kind = re.search(rf"^\s*(input|output)\s+(\[[\d:]+\])?\s*{port}\s*;", head.group(2), re.M)
+        if kind is None:
+            raise VerilateError(f"port {port} must be declared in module {TOP}")
+        declarations.append(f"  {kind.group(1)} {kind.group(2) or ''} {port}")
+        value = "1'b0" if port == "rst" else port
+        connections.append(f"    .{port}({value})")
+    text = verilog.replace(f"module {TOP}(", f"module {inner}(", 1)
+    text = _REPEATED.sub(
+        lambda found: f"{{{1 + found.group(2).count(found.group(1))}{{{found.group(1)}}}}}", text
+    )
+    outer = ",\n".join(declarations), ",\n".join(connections)
+    return f"{text}\nmodule {TOP}(\n{outer[0]}\n);\n  {inner} nic (\n{outer[1]}\n  );\nendmodule\n"

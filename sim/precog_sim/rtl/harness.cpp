@@ -7,7 +7,7 @@
 // Functions that can fail return a negative error (`Error`); nothing throws, nothing exits.
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <new>
 #include <vector>
 
 #include "verilated.h"
@@ -64,7 +64,7 @@ struct Nic {
         top.s_axil_araddr = 0;
         top.s_axil_rready = 0;
         top.eval();
-        reset();
+        pulse_reset();
     }
     ~Nic() { top.final(); }
 
@@ -84,7 +84,8 @@ struct Nic {
     // Let combinational outputs follow inputs that changed after the last edge.
     void settle() { top.eval(); }
 
-    void reset() {
+    // For a model whose reset is connected; the prepared one starts in its reset state anyway.
+    void pulse_reset() {
         top.rst = 1;
         tick();
         tick();
@@ -236,7 +237,18 @@ struct Nic {
 
 API void* precog_new(void) { return new (std::nothrow) Nic; }
 API void precog_free(void* handle) { delete static_cast<Nic*>(handle); }
-API void precog_reset(void* handle) { static_cast<Nic*>(handle)->reset(); }
+// A new instance in the old one's place: what memory and registers held is gone, counts go on.
+API void precog_reset(void* handle) {
+    Nic* nic = static_cast<Nic*>(handle);
+    const int64_t cycles = nic->cycles, decisions = nic->decisions, watchdog = nic->watchdog;
+    const bool strict = nic->strict;
+    nic->~Nic();
+    new (nic) Nic;
+    nic->cycles += cycles;
+    nic->decisions = decisions;
+    nic->watchdog = watchdog;
+    nic->strict = strict;
+}
 
 API int64_t precog_axil_write(void* handle, uint32_t address, uint32_t data) {
     return static_cast<Nic*>(handle)->write(address, data);

@@ -130,7 +130,7 @@ class NicLibrary:
         self.close()
 
     def reset(self) -> None:
-        """Hold the NIC's reset for two cycles."""
+        """Power-up state: memories too are as they were at first; the counts go on."""
         self._lib.precog_reset(self.handle)
 
     def idle(self, cycles: int) -> None:

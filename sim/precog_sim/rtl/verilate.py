@@ -21,6 +21,10 @@ __all__ = ["BUILD_ROOT", "VerilateError", "shared_library", "verilator_environme
 
 BUILD_ROOT = Path("build") / "rtl"
 
+#: A model's code is streamed through the instruction cache every cycle, so small beats unrolled;
+#: what runs once, at the start, is not worth a compiler's time.
+FAST, ONCE = "-O2", "-O0"
+
 #: Flags that change the meaning of nothing but the speed: no assertions, no X randomisation.
 VERILATOR_FLAGS = (
     "--cc",
@@ -43,7 +47,6 @@ VERILATOR_FLAGS = (
 )
 CXX_FLAGS = (
     "-std=gnu++20",
-    "-O3",
     "-march=native",
     "-fPIC",
     "-fno-plt",
@@ -156,7 +159,9 @@ def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, compi
         [compiler, "-march=native", "-Q", "--help=target"], capture_output=True, text=True
     ).stdout
     texts = [f"{name}={text}" for name, text in sorted(headers.items())]
-    return _hash(verilog, harness, *texts, top, *VERILATOR_FLAGS, *CXX_FLAGS, version, cpu)
+    return _hash(
+        verilog, harness, *texts, top, FAST, ONCE, *VERILATOR_FLAGS, *CXX_FLAGS, version, cpu
+    )
 
 
 def _hash(*parts: str) -> str:
@@ -195,7 +200,7 @@ def _build(
         (model / "harness.cpp").write_text(harness)
         for name, text in headers.items():
             (model / name).write_text(text)
-        runtime = directory.parent / f"runtime-{_hash(compiler, *CXX_FLAGS, str(include))}"
+        runtime = directory.parent / f"runtime-{_hash(compiler, FAST, *CXX_FLAGS, str(include))}"
         runtime.mkdir(exist_ok=True)
         # The longest files first, so that the last one does not run alone.
         sources = sorted(model.glob("*.cpp"), key=lambda path: -path.stat().st_size)
@@ -208,7 +213,9 @@ def _build(
             source, target = unit
             if not target.exists():
                 part = target.with_suffix(f".{os.getpid()}.o")
-                _run([compiler, *flags, "-c", str(source), "-o", str(part)], model, None, "g++")
+                effort = ONCE if "__Slow" in source.name else FAST
+                command = [compiler, effort, *flags, "-c", str(source), "-o", str(part)]
+                _run(command, model, None, "g++")
                 os.replace(part, target)
             progress.advance(task)
 

@@ -133,8 +133,12 @@ def standin() -> Iterator[Callable[..., NicLibrary]]:
     """Open the stand-in: ``standin(fault=1)``; closed when the test ends."""
     opened: list[NicLibrary] = []
 
-    def open_standin(*, fault: int = 0, watchdog_cycles: int = 500) -> NicLibrary:
-        path: Path = verilog_library(standin_verilog(TOP), label="stand-in", quiet=True)
+    def open_standin(
+        *, fault: int = 0, watchdog_cycles: int = 500, plain: bool = False
+    ) -> NicLibrary:
+        path: Path = verilog_library(
+            standin_verilog(TOP), label="stand-in", plain=plain, quiet=True
+        )
         opened.append(NicLibrary(path, watchdog_cycles=watchdog_cycles))
         opened[-1].axil_write(12, fault)
         return opened[-1]

@@ -81,18 +81,30 @@ def test_a_batch_keeps_every_sample(standin: Standin, seed: int, idle: float, st
     assert not nic.pending
 
 
-def test_one_evaluation_per_cycle_changes_nothing(standin: Standin, seed: int) -> None:
+def test_the_tricks_for_speed_change_nothing(standin: Standin, seed: int) -> None:
     samples = random_samples(seed, 2000)
     runs = []
-    for strict in (False, True):
-        nic = standin()
-        nic.set_strict(strict)
+    # One evaluation per cycle and no reset, against what Verilator's manual asks for.
+    for plain in (False, True):
+        nic = standin(plain=plain)
+        nic.set_strict(plain)
         nic.axil_write(8, 0x1234_5678)
         assert nic.axil_read(8) == (0x1234_5678, 0)
         runs.append(nic.batch(samples, seed=seed, idle=0.3, stall=0.3))
     assert np.array_equal(runs[0].decisions, runs[1].decisions)
     assert np.array_equal(runs[0].latency, runs[1].latency)
     assert runs[0].cycles == runs[1].cycles
+
+
+def test_a_reset_forgets_everything(standin: Standin) -> None:
+    nic = standin(fault=1)
+    nic.axil_write(4, 77)
+    nic.batch(random_samples(1, 1), allow_drops=True)
+    cycles = nic.cycles
+    nic.reset()
+    assert nic.axil_read(4) == (0, 0)
+    assert nic.cycles > cycles
+    assert nic.decide(qp=1, rtt=2, t=3)["rate"] == 3
 
 
 def test_registers_answer_with_data_and_response(standin: Standin) -> None:
