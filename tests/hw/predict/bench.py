@@ -144,6 +144,7 @@ class PredictorBench:
         ctx.set(dut.map_stb, 1)
         await ctx.tick()
         ctx.set(dut.map_stb, 0)
+        await ctx.tick()  # requests see it from now on
 
     async def _inputs(self, ctx):
         for sample in self.samples:

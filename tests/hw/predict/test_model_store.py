@@ -55,6 +55,7 @@ async def map_slot(ctx, dut, slot, number, enable=1):
     ctx.set(dut.map_stb, 1)
     await ctx.tick()
     ctx.set(dut.map_stb, 0)
+    await ctx.tick()
 
 
 def model(ctx, dut, slot):
