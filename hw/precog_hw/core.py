@@ -41,7 +41,7 @@ class Core(wiring.Component):
     lanes, 4 columns, one input and up to 256 queue pairs; 59 with a window. The prediction is there
     after 37. All that holds if the predictor is free and the queue pair's context is of the model.
     Throughput: the slower of the predictor's and the rate unit's.
-    Cost: 7 + 5 + 2 multipliers and the predictor.
+    Cost: 7 + 3 + 2 multipliers and the predictor.
 
     Time enters through the samples' stamps alone: cycles without work change nothing that is seen.
 

@@ -9,12 +9,15 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.dsp import Multiplier
+from precog_hw.measure.serial import SerialMultiplier
 from precog_hw.measure.split import HALF_BITS
 from precog_models.contract import CHORD_GUARD_BITS, CHORDS, RECIPROCAL_BITS, chord_table
 
 __all__ = ["Aligner", "Reciprocal", "leading_zeros", "quotient"]
 
 _X_BITS = 13  # position inside a chord
+_BASE_BITS = max(base for base, _ in chord_table()).bit_length()
+_FALL_BITS = max(fall for _, fall in chord_table()).bit_length()
 _DROP = 4  # low bits of the aligned dividend that do not reach the multipliers
 _ALIGNED_BITS = 39
 _ROUND_BITS = 15
@@ -34,23 +37,28 @@ def leading_zeros(value: Value) -> Value:
 
 
 class Reciprocal(wiring.Component):
-    """Shift and mantissa of 1 / v: a chord of 1/x through one multiplier.
+    """Shift and mantissa of 1 / v: a chord of 1/x through one product.
 
     ::
 
         v ─► leading zeros ─► shift ─► table ─► [x fall] ─► base - fall x ─► y
                  └► n
 
-    Latency: `n` 1 cycle, `y` 5 cycles after `v`. Throughput: one per cycle.
-    Cost: 1 multiplier, 128 x 35 bits of table in LUTs.
+    Latency: `n` 1 cycle, `y` `latency` cycles after `v`: 5, or 12 in the serial form.
+    Throughput: one per cycle; in the serial form `v` must hold until `y` is there.
+    Cost: 1 multiplier (serial: an adder), 128 x 35 bits of table in LUTs.
 
     Parameters
     ----------
     dsp : str
         `NicConfig.dsp`.
+    serial : bool
+        Make the product of additions.
 
     Members
     -------
+    stb : In(1)
+        `v` is new. Only the serial form looks at it.
     v : In(32)
         Divisor; 0 counts as 1.
     n : Out(5)
@@ -59,13 +67,20 @@ class Reciprocal(wiring.Component):
         About 2**48 / (v * 2**n).
     """
 
+    stb: Signal
     v: Signal
     n: Signal
     y: Signal
 
-    def __init__(self, *, dsp: str = "generic") -> None:
-        self._dsp = dsp
-        super().__init__({"v": In(32), "n": Out(5), "y": Out(RECIPROCAL_BITS)})
+    def __init__(self, *, dsp: str = "generic", serial: bool = False) -> None:
+        self._serial = serial
+        self._slope = (
+            SerialMultiplier(_FALL_BITS, _X_BITS)
+            if serial
+            else Multiplier(_FALL_BITS + 1, _X_BITS + 1, dsp=dsp)
+        )
+        self.latency = 4 + self._slope.latency
+        super().__init__({"stb": In(1), "v": In(32), "n": Out(5), "y": Out(RECIPROCAL_BITS)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -76,24 +91,23 @@ class Reciprocal(wiring.Component):
         mantissa = Signal(31)
         m.d.sync += mantissa.eq((v << self.n)[:31])
 
-        rows = chord_table()
-        base_bits = max(base for base, _ in rows).bit_length()
-        fall_bits = max(fall for _, fall in rows).bit_length()
-        base, fall, x = Signal(base_bits), Signal(fall_bits), Signal(_X_BITS)
+        base, fall, x = Signal(_BASE_BITS), Signal(_FALL_BITS), Signal(_X_BITS)
         chord = mantissa[-(CHORDS - 1).bit_length() :]
         m.d.sync += [
-            base.eq(Array(Const(value, base_bits) for value, _ in rows)[chord]),
-            fall.eq(Array(Const(value, fall_bits) for _, value in rows)[chord]),
+            base.eq(Array(Const(value, _BASE_BITS) for value, _ in chord_table())[chord]),
+            fall.eq(Array(Const(value, _FALL_BITS) for _, value in chord_table())[chord]),
             x.eq(mantissa[24 - _X_BITS : 24]),
         ]
 
-        m.submodules.slope = slope = Multiplier(fall_bits + 1, _X_BITS + 1, dsp=self._dsp)
         late = Signal.like(base)
+        m.d.sync += late.eq(base)
+        m.submodules.slope = slope = self._slope
+        if self._serial:
+            begin = Signal(3)
+            m.d.sync += begin.eq(Cat(self.stb, begin))
+            m.d.comb += slope.stb.eq(begin[-1])
         m.d.comb += [slope.a.eq(fall), slope.b.eq(x)]
-        m.d.sync += [
-            late.eq(base),
-            self.y.eq((late - (slope.p >> _X_BITS)) >> CHORD_GUARD_BITS),
-        ]
+        m.d.sync += self.y.eq((late - (slope.p >> _X_BITS)) >> CHORD_GUARD_BITS)
         return m
 
 

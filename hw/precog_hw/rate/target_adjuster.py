@@ -12,9 +12,8 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import PARAMETERS, QP_CONFIG_LAYOUT
-from precog_hw.dsp import Multiplier
 from precog_hw.measure.reciprocal import Reciprocal
-from precog_hw.measure.split import HALF_BITS
+from precog_hw.measure.serial import SerialMultiplier
 from precog_hw.rate.layouts import job_layout, rate_sample_layout
 from precog_models.contract import Fmt
 
@@ -43,11 +42,12 @@ class TargetAdjuster(wiring.Component):
         cycle 2   3        4 .. 8     9         10     11     12, 13   13 .. 16  17, 18
         state ─► nominal ─► + offset, ─► RTT - ─► gap ─► mean ─► fired ─► clamp ──► offset, write
         config   bounds     clamp: target target  side   count   + mean
-                                   └─► [1 / target], 5 cycles ─► y
-        rtt ─► [RTT * limit] ─► low, high
+                                   └─► 1 / target, 12 cycles ─► y
+        rtt ─► RTT * limit, 9 cycles ─► low, high
 
-    Latency: 14 cycles from the sample's transfer to the job's offer.
-    Throughput: one sample every 20 cycles. Cost: 2 multipliers, qps x 75 bits of memory.
+    Latency: 21 cycles from the sample's transfer to the job's offer: the predictor takes longer, so
+    the two products are made of additions.
+    Throughput: one sample every 22 cycles. Cost: no multiplier, qps x 75 bits of memory.
 
     Parameters
     ----------
@@ -96,22 +96,20 @@ class TargetAdjuster(wiring.Component):
         m = Module()
         job, sample = self.o.payload, self.o.payload.sample
         accept = Signal()
-        step = Signal(18)  # bit n - 1: cycle n
-        writing = Signal()
+        step = Signal(20)  # bit n - 1: cycle n
+        busy = Signal()
         m.d.comb += [
             self.i.ready.eq(self.idle & ~self.clear),
             accept.eq(self.i.valid & self.i.ready),
         ]
         m.d.sync += step.eq(Cat(accept, step))
         with m.If(accept):
-            m.d.sync += [sample.eq(self.i.payload), self.idle.eq(0), writing.eq(1)]
-        with m.If(step[13 - 1]):
-            m.d.sync += self.o.valid.eq(1)
+            m.d.sync += [sample.eq(self.i.payload), self.idle.eq(0), busy.eq(1)]
+        with m.If(step[20 - 1]):
+            m.d.sync += [self.o.valid.eq(1), busy.eq(0)]
         with m.Elif(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
-        with m.If(step[18 - 1]):
-            m.d.sync += writing.eq(0)
-        with m.If(~writing & (~self.o.valid | self.o.ready)):
+        with m.If(~busy & (~self.o.valid | self.o.ready)):
             m.d.sync += self.idle.eq(~accept)
 
         m.submodules.states = states = Memory(shape=_STATE, depth=self._config.qps, init=[])
@@ -129,8 +127,9 @@ class TargetAdjuster(wiring.Component):
 
         self._target(m, step, old, new)
         self._advice_range(m, step)
-        m.submodules.reciprocal = reciprocal = Reciprocal(dsp=self._config.dsp)
+        m.submodules.reciprocal = reciprocal = Reciprocal(serial=True)
         m.d.comb += [
+            reciprocal.stb.eq(step[9 - 1]),
             reciprocal.v.eq(job.target),
             job.n.eq(reciprocal.n),
             job.y.eq(reciprocal.y),
@@ -194,21 +193,19 @@ class TargetAdjuster(wiring.Component):
         ]
 
     def _advice_range(self, m: Module, step: Value) -> None:
-        """RTT * (1 +- limit), through one multiplier twice."""
+        """RTT * (1 +- limit)."""
         job, par = self.o.payload, self.parameters
-        rtt = job.sample.rtt
-        m.submodules.reach = reach = Multiplier(HALF_BITS + 1, 17, dsp=self._config.dsp)
-        part = Signal(HALF_BITS)  # cycle 2: the low part, cycle 3 on: the high part
-        low_product = Signal.like(reach.p)
-        m.d.sync += part.eq(Mux(step[1 - 1], rtt[:HALF_BITS], rtt[HALF_BITS:]))
-        m.d.comb += [reach.a.eq(part), reach.b.eq(par.advice_limit)]
-        with m.If(step[3 - 1]):
-            m.d.sync += low_product.eq(reach.p)
-        distance = Signal(_BITS)
+        fine = job.sample.rtt << _FRAC
+        m.submodules.reach = reach = SerialMultiplier(Fmt.RTT.width, 16)
+        distance = reach.p >> _LIMIT_DROP
+        m.d.comb += [
+            reach.stb.eq(step[1 - 1]),
+            reach.a.eq(job.sample.rtt),
+            reach.b.eq(par.advice_limit),
+        ]
         m.d.sync += [
-            distance.eq((low_product + (reach.p << HALF_BITS)) >> _LIMIT_DROP),
-            job.low.eq(Mux(par.advice_clamp, (rtt << _FRAC) - distance, 0)),
-            job.high.eq(Mux(par.advice_clamp, _limited((rtt << _FRAC) + distance), _MAX)),
+            job.low.eq(Mux(par.advice_clamp, fine - distance, 0)),
+            job.high.eq(Mux(par.advice_clamp, _limited(fine + distance), _MAX)),
         ]
 
 

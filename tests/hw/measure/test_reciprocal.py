@@ -69,6 +69,22 @@ def test_reciprocal_each_cycle(seed: int) -> None:
     simulate(dut, bench)
 
 
+def test_serial_reciprocal(seed: int) -> None:
+    dut = Reciprocal(serial=True)
+
+    async def bench(ctx: Any) -> None:
+        for v in divisors(random.Random(seed), 60):
+            ctx.set(dut.v, v)
+            ctx.set(dut.stb, 1)
+            await ctx.tick()
+            ctx.set(dut.stb, 0)
+            for _ in range(dut.latency - 1):
+                await ctx.tick()
+            assert (ctx.get(dut.n), ctx.get(dut.y)) == reciprocal(v)
+
+    simulate(dut, bench)
+
+
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_aligner(sign: int, seed: int) -> None:
     rng = random.Random(seed)

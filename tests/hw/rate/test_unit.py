@@ -11,7 +11,7 @@ from precog_models.rate.unit import QP_CONFIG
 
 from .bench import RateBench, random_config, random_parameters
 
-PREPARE = 17  # cycles from a sample to readiness for its advice
+PREPARE = 24  # cycles from a sample to readiness for its advice
 
 
 def test_names_are_those_of_the_register_map() -> None:
