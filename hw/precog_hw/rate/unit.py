@@ -29,7 +29,7 @@ class RateUnit(wiring.Component):
 
     Latency: 16 cycles from the advice to the decision (22 with a window), if the sample came 24
     cycles before the advice. Throughput: one decision every 22 (26) cycles.
-    Cost: 3 multipliers, 1 block RAM of inverses, qps x 330 bits of memory.
+    Cost: 3 multipliers, 1 block RAM of inverses, qps x 303 bits of memory.
 
     Parameters
     ----------
