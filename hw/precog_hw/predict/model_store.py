@@ -273,18 +273,21 @@ class ModelStore(wiring.Component):
             m.d.sync += [loading.eq(0), wanted.eq(commit_crc), self.busy.eq(1)]
         with m.Elif((commit_stb | word_stb) & ~loading & ~self.busy):
             m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
+        # Busy ends together with the change of `valid`: a begin sees the set as it then is.
+        ended = Signal()
+        m.d.sync += ended.eq(begun | checked)
+        with m.If(ended):
+            m.d.sync += self.busy.eq(0)
         with m.If(begun):
             m.d.sync += [
                 count.eq(0),
                 loading.eq(~stopped),
-                self.busy.eq(0),
                 self.status.eq(Mux(stopped, LoadStatus.SET_IN_USE, LoadStatus.LOADING)),
                 self.load_error.eq(stopped),
                 now_valid.eq(stopped & was_valid),
             ]
         with m.If(checked):
             m.d.sync += [
-                self.busy.eq(0),
                 self.status.eq(outcome),
                 self.load_error.eq(~good),
                 now_valid.eq(good),
