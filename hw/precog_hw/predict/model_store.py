@@ -195,7 +195,9 @@ class ModelStore(wiring.Component):
         begun = delay(begin, _BEGIN_CYCLES - 1, reset=True)
         checked = delay(commit, _COMMIT_CYCLES - 1, reset=True)
         in_use, blocked = Signal(config.sets), Signal(config.sets)
-        stopped, was_valid, now_valid = Signal(), Signal(), Signal()
+        stopped = Signal()
+        was_valid = Signal()
+        now_valid = Signal()
         m.d.sync += [
             in_use.eq(self.in_use),
             blocked.eq(mapped | in_use),
@@ -229,7 +231,9 @@ class ModelStore(wiring.Component):
             ("outputs", header[0][16:24], MAX_OUTPUTS),
         )
         good_header = Signal()
-        good_crc, good_contract, good_length = Signal(), Signal(), Signal()
+        good_crc = Signal()
+        good_contract = Signal()
+        good_length = Signal()
         wanted = Signal(32)
         ranges = [(value != 0) & (value <= limit) for _, value, limit in limits]
         m.d.sync += [
@@ -238,7 +242,8 @@ class ModelStore(wiring.Component):
             good_contract.eq(header[2] == CONTRACT_HASH),
             good_length.eq(count == _WORDS),
         ]
-        outcome, good = Signal(4), Signal()
+        outcome = Signal(4)
+        good = Signal()
         m.d.sync += good.eq(good_length & good_crc & good_contract & good_header)
         with m.If(~good_length):
             m.d.sync += outcome.eq(LoadStatus.BAD_LENGTH)
