@@ -137,7 +137,7 @@ def test_one_at_a_time(seed: int) -> None:
         nonlocal exact_latencies
         await bench.start(ctx)
         t, before = 0, [False] * CONFIG.qps
-        for _ in range(60):
+        for _ in range(40):
             if rng.random() < 0.15:
                 qp = rng.randrange(CONFIG.qps)
                 config = bench.config(qp) | {

@@ -50,7 +50,8 @@ class Twins:
         assert np.array_equal(first, second)
 
     def compare(self) -> None:
-        """Every word of the map."""
+        """Every word of the map, once the loader is done with what was written."""
+        self.settle("MODEL.STATUS", 1 << 8)
         for name in self.address:
             valid = name.replace("SET_VERSION", "SET_STATE")
             if name.endswith("SET_VERSION") and not self.read(valid):

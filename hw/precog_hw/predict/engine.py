@@ -37,7 +37,7 @@ class LstmEngine(wiring.Component):
 
     Latency: `latency` cycles from a request's transfer to its response, when the QP's context is of
     the model and nothing is in the way: 25 with one input and output and 4 columns; 22 from `i_x`.
-    Each further input adds ``16 / columns - 1`` cycles at most, a context of another model T runs.
+    Each further input adds ``16 / columns`` cycles, a context of another model T runs.
     Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over
     several QPs, `interval`.
     Cost: ``lanes + 13 * columns`` multipliers, about 100 block RAMs with 64 QPs and 16 sets.

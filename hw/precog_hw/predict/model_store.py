@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.memory import Memory
@@ -25,7 +25,8 @@ from .weights import HEADER_WORD, TAIL_ROW
 __all__ = ["LoadStatus", "ModelStore"]
 
 _WORDS = 512
-_BEGIN_CYCLES = 4
+_BEGIN_CYCLES = 8  # until a map write or a request of just before is seen
+_COMMIT_CYCLES = 8  # until the last word has gone through CRC and comparisons
 
 
 class LoadStatus(IntEnum):
@@ -45,9 +46,9 @@ class LoadStatus(IntEnum):
 class ModelStore(wiring.Component):
     """Loader, state of the sets, and slot map.
 
-    Latency: a begin is decided after 4 cycles; a word reaches the memories 6 cycles after its
-    strobe; a commit is decided after 10.
-    Throughput: one word a cycle. A map write takes effect for requests 2 cycles later.
+    Latency: a begin is decided after 8 cycles; a word reaches the memories 11 cycles after its
+    strobe; a commit is decided after 16.
+    Throughput: one word a cycle. A map write takes effect for requests 3 cycles later.
     Cost: about 700 LUTs, no block RAM.
 
     Parameters
@@ -64,8 +65,8 @@ class ModelStore(wiring.Component):
     commit_stb, commit_crc : In(1), In(32)
         End the load: check length, CRC, contract hash and header; then the set is valid.
     status : Out(4), words : Out(16), busy : Out(1)
-        Outcome of the last command, a `LoadStatus`; words taken since `begin`; a commit is being
-        checked, during which commands are ignored.
+        Outcome of the last command, a `LoadStatus`; words taken since `begin`; what was written is
+        not yet in them. While a begin or a commit is being decided, commands are ignored.
     map_stb, map_slot, map_enable, map_set : In
         Write one entry of the map. Refused, and nothing changes, if it enables an invalid set.
     load_error, map_error : Out(1)
@@ -149,8 +150,9 @@ class ModelStore(wiring.Component):
         mapped = Signal(config.sets)
         named = [Mux(slots[n].enable, 1 << slots[n].set, 0) for n in range(config.sets)]
         m.d.comb += mapped.eq(reduce(or_, named))
-        wish = Signal(entry)
-        wish_stb, wish_slot = Signal(), Signal(config.set_bits)
+        wish, granted = Signal(entry), Signal(entry)
+        wish_stb, granted_stb = Signal(), Signal()
+        wish_slot, granted_slot = Signal(config.set_bits), Signal(config.set_bits)
         refused = wish.enable & ~valid.bit_select(wish.set, 1)
         m.d.sync += [
             wish_stb.eq(self.map_stb),
@@ -158,16 +160,19 @@ class ModelStore(wiring.Component):
             wish.enable.eq(self.map_enable),
             wish.set.eq(self.map_set),
             self.map_error.eq(wish_stb & refused),
+            granted_stb.eq(wish_stb & ~refused),
+            granted_slot.eq(wish_slot),
+            granted.eq(wish),
         ]
         m.d.comb += [
-            get_model.addr.eq(wish.set),
-            put_slot.addr.eq(wish_slot),
+            get_model.addr.eq(granted.set),
+            put_slot.en.eq(granted_stb),
+            put_slot.addr.eq(granted_slot),
             put_slot.data.eq(get_model.data),
-            put_slot.data.set.eq(wish.set),
+            put_slot.data.set.eq(granted.set),
         ]
-        with m.If(wish_stb & ~refused):
-            m.d.comb += put_slot.en.eq(1)
-            m.d.sync += slots[wish_slot].eq(wish)
+        with m.If(granted_stb):
+            m.d.sync += slots[granted_slot].eq(granted)
 
         # Words.
         number = Signal(config.set_bits)
@@ -175,19 +180,49 @@ class ModelStore(wiring.Component):
         loading = Signal()
         taken = Signal(load_layout(config))
         header = Signal(data.ArrayLayout(32, 3))
-        m.submodules.crc = crc = CRC32_ETHERNET(data_width=32).create()
-        # Words and commits wait until the `begin` before them has been decided.
+        crc = CRC32_ETHERNET(data_width=32).create()
+        # Words and commits wait until the `begin` before them has been decided; without one they
+        # are refused at once.
+        deciding = Signal()  # on a begin or a commit
+        committing = Signal()  # a commit waits
+        astray, put_word, put_commit = Signal(), Signal(), Signal()
+        m.d.comb += [
+            astray.eq((self.word_stb | self.commit_stb) & ~(loading | deciding | committing)),
+            put_word.eq(self.word_stb & ~astray),
+            put_commit.eq(self.commit_stb & ~astray),
+        ]
         delay = Delays(m)
-        word_stb = delay(self.word_stb, _BEGIN_CYCLES, reset=True)
+        word_stb = delay(put_word, _BEGIN_CYCLES, reset=True)
         word = delay(self.word, _BEGIN_CYCLES)
-        commit_stb = delay(self.commit_stb, _BEGIN_CYCLES, reset=True)
+        commit_stb = delay(put_commit, _BEGIN_CYCLES, reset=True)
         commit_crc = delay(self.commit_crc, _BEGIN_CYCLES)
-        blocked = Signal(config.sets)
+        begin, commit = Signal(), Signal()
+        # Busy also while a word or a commit waits: what it leads to is seen once busy is 0.
+        waiting = Signal(range(_BEGIN_CYCLES + 2))
+        with m.If(put_word | put_commit):
+            m.d.sync += waiting.eq(_BEGIN_CYCLES + 1)
+        with m.Elif(waiting != 0):
+            m.d.sync += waiting.eq(waiting - 1)
+        with m.If(put_commit):
+            m.d.sync += committing.eq(1)
+        with m.Elif(commit_stb):
+            m.d.sync += committing.eq(0)
+        m.d.comb += [
+            begin.eq(self.begin_stb & ~deciding & ~committing),
+            commit.eq(commit_stb & loading & ~deciding),
+            self.busy.eq(deciding | (waiting != 0)),
+        ]
+        begun = delay(begin, _BEGIN_CYCLES - 1, reset=True)
+        checked = delay(commit, _COMMIT_CYCLES - 1, reset=True)
+        in_use, blocked = Signal(config.sets), Signal(config.sets)
+        stopped = Signal()
         was_valid = Signal()
-        begun = Signal()
+        now_valid = Signal()
         m.d.sync += [
-            begun.eq(0),
-            blocked.eq(mapped | self.in_use),
+            in_use.eq(self.in_use),
+            blocked.eq(mapped | in_use),
+            stopped.eq(blocked.bit_select(number, 1)),
+            now_valid.eq(0),
             taken.en.eq(word_stb & loading & (count < _WORDS)),
             taken.set.eq(number),
             taken.row.eq(count[4:9]),
@@ -199,10 +234,10 @@ class ModelStore(wiring.Component):
             m.d.sync += count.eq(count + 1)
         m.d.comb += [
             self.words.eq(count),
-            crc.start.eq(begun),
             crc.valid.eq(taken.en),
             crc.data.eq(taken.data.as_value()),
         ]
+        m.submodules.crc = ResetInserter(begun)(crc)
         for n in range(3):
             hit = Signal(name=f"header_{n}")
             m.d.sync += hit.eq(taken.en & (taken.row == TAIL_ROW) & (taken.word == HEADER_WORD + n))
@@ -216,7 +251,9 @@ class ModelStore(wiring.Component):
             ("outputs", header[0][16:24], MAX_OUTPUTS),
         )
         good_header = Signal()
-        good_crc, good_contract, good_length = Signal(), Signal(), Signal()
+        good_crc = Signal()
+        good_contract = Signal()
+        good_length = Signal()
         wanted = Signal(32)
         ranges = [(value != 0) & (value <= limit) for _, value, limit in limits]
         m.d.sync += [
@@ -226,6 +263,8 @@ class ModelStore(wiring.Component):
             good_length.eq(count == _WORDS),
         ]
         outcome = Signal(4)
+        good = Signal()
+        m.d.sync += good.eq(good_length & good_crc & good_contract & good_header)
         with m.If(~good_length):
             m.d.sync += outcome.eq(LoadStatus.BAD_LENGTH)
         with m.Elif(~good_crc):
@@ -246,60 +285,41 @@ class ModelStore(wiring.Component):
         ]
         for name, value, _ in limits:
             m.d.comb += put_model.data[name].eq(value - 1)
-        settle = Signal(range(4))
-        with m.FSM(name="load"):
-            with m.State("READY"):
-                with m.If(self.begin_stb):
-                    # Not valid from now on, so that nobody maps it while that is looked up.
-                    m.d.sync += [
-                        number.eq(self.begin_set),
-                        was_valid.eq(valid.bit_select(self.begin_set, 1)),
-                        valid.bit_select(self.begin_set, 1).eq(0),
-                        loading.eq(0),
-                        settle.eq(0),
-                        self.busy.eq(1),
-                    ]
-                    m.next = "BEGIN"
-                with m.Elif(commit_stb):
-                    m.d.sync += [loading.eq(0), wanted.eq(commit_crc), settle.eq(0)]
-                    with m.If(loading):
-                        m.d.sync += self.busy.eq(1)
-                        m.next = "SETTLE"
-                    with m.Else():
-                        m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
-                with m.Elif(word_stb & ~loading):
-                    m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
-            with m.State("BEGIN"):
-                m.d.sync += settle.eq(settle + 1)
-                with m.If(settle == _BEGIN_CYCLES - 2):
-                    m.d.sync += self.busy.eq(0)
-                    m.next = "READY"
-                    with m.If(blocked.bit_select(number, 1)):
-                        m.d.sync += [
-                            valid.bit_select(number, 1).eq(was_valid),
-                            self.status.eq(LoadStatus.SET_IN_USE),
-                            self.load_error.eq(1),
-                        ]
-                    with m.Else():
-                        m.d.sync += [
-                            begun.eq(1),
-                            count.eq(0),
-                            loading.eq(1),
-                            self.status.eq(LoadStatus.LOADING),
-                        ]
-            with m.State("SETTLE"):
-                # The last word goes through the CRC and the comparisons.
-                m.d.sync += settle.eq(settle + 1)
-                with m.If(settle == 3):
-                    m.next = "DECIDE"
-            with m.State("DECIDE"):
-                m.d.sync += [
-                    self.busy.eq(0),
-                    self.status.eq(outcome),
-                    self.load_error.eq(outcome != LoadStatus.OK),
-                ]
-                with m.If(outcome == LoadStatus.OK):
-                    m.d.comb += [put_model.en.eq(1), put_version.en.eq(1)]
-                    m.d.sync += [valid.bit_select(number, 1).eq(1), epoch.eq(epoch + 1)]
-                m.next = "READY"
+        with m.If(begin):
+            # Not valid from now on, so that nobody maps it while that is looked up.
+            m.d.sync += [
+                number.eq(self.begin_set),
+                was_valid.eq(valid.bit_select(self.begin_set, 1)),
+                valid.bit_select(self.begin_set, 1).eq(0),
+                loading.eq(0),
+                deciding.eq(1),
+            ]
+        with m.Elif(commit):
+            m.d.sync += [loading.eq(0), wanted.eq(commit_crc), deciding.eq(1)]
+        with m.Elif(astray | ((commit_stb | word_stb) & ~loading & ~deciding)):
+            m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
+        # The decision ends together with the change of `valid`: a begin sees the set as it then is.
+        ended = Signal()
+        m.d.sync += ended.eq(begun | checked)
+        with m.If(ended):
+            m.d.sync += deciding.eq(0)
+        with m.If(begun):
+            m.d.sync += [
+                count.eq(Mux(stopped, count, 0)),
+                loading.eq(~stopped),
+                self.status.eq(Mux(stopped, LoadStatus.SET_IN_USE, LoadStatus.LOADING)),
+                self.load_error.eq(stopped),
+                now_valid.eq(stopped & was_valid),
+            ]
+        with m.If(checked):
+            m.d.sync += [
+                self.status.eq(outcome),
+                self.load_error.eq(~good),
+                now_valid.eq(good),
+            ]
+            with m.If(good):
+                m.d.comb += [put_model.en.eq(1), put_version.en.eq(1)]
+                m.d.sync += epoch.eq(epoch + 1)
+        with m.If(now_valid):
+            m.d.sync += valid.bit_select(number, 1).eq(1)
         return m

@@ -196,7 +196,8 @@ class Sequencer(wiring.Component):
         newest = Signal()  # turn == T - 1, or no replay
         model = job.model
 
-        last_group = group == sizes.groups - 1
+        # What ends with this slot: the sum over the inputs, the pass, the sample's passes.
+        done, last_group, last_step = Signal(), Signal(), Signal()
         with m.If(fresh):
             m.d.sync += [
                 held.eq(number),
@@ -222,21 +223,19 @@ class Sequencer(wiring.Component):
             slot.group.eq(group),
             slot.input.eq(place),
             slot.first.eq(place == 0),
-            slot.done.eq(place == model.inputs),
+            slot.done.eq(done),
             slot.last_group.eq(last_group),
-            slot.last_pass.eq((step == 0) & newest),
+            slot.last_pass.eq(last_step & newest),
             slot.final.eq(step == model.steps),
             slot.outputs.eq(model.outputs),
         ]
 
         # A replay reads the inputs that came before the new one.
         back, known = Signal(3), Signal()
+        past = Signal(depth_bits)
         fetching = Signal()
-        m.d.sync += [known.eq(back <= tag.kept), fetching.eq(0)]
-        m.d.comb += [
-            back.eq(model.steps - turn),
-            get_x.addr.eq(Cat((tag.next - back)[:depth_bits], job.qp)),
-        ]
+        m.d.sync += [known.eq(back <= tag.kept), past.eq(tag.next - back), fetching.eq(0)]
+        m.d.comb += [back.eq(model.steps - turn), get_x.addr.eq(Cat(past, job.qp))]
 
         # The tag read at the start is compared one cycle later, when the first slot is on its way.
         m.d.comb += [get_tag.addr.eq(req.qp), self.o_flush.eq(check & mismatch)]
@@ -305,6 +304,9 @@ class Sequencer(wiring.Component):
                     step.eq(req.model.steps),
                     group.eq(0),
                     place.eq(0),
+                    done.eq(req.model.inputs == 0),
+                    last_group.eq(0),
+                    last_step.eq(req.model.steps == 0),
                     newest.eq(1),
                 ]
                 with m.If(self.i_reset.valid):
@@ -314,12 +316,17 @@ class Sequencer(wiring.Component):
                     m.d.sync += [alloc.eq(alloc + 1), running.eq(1)]
                     m.next = "RUN"
             with m.State("RUN"):
-                m.d.sync += place.eq(place + 1)
-                with m.If(slot.done):
-                    m.d.sync += [place.eq(0), group.eq(group + 1)]
+                m.d.sync += [place.eq(place + 1), done.eq(place + 1 == model.inputs)]
+                with m.If(done):
+                    m.d.sync += [
+                        place.eq(0),
+                        done.eq(model.inputs == 0),
+                        group.eq(group + 1),
+                        last_group.eq(group == sizes.groups - 2),
+                    ]
                     with m.If(last_group):
-                        m.d.sync += step.eq(step - 1)
-                        with m.If(step == 0):
+                        m.d.sync += [step.eq(step - 1), last_step.eq(step == 1)]
+                        with m.If(last_step):
                             m.d.sync += running.eq(0)
                             with m.If(newest):
                                 m.next = "IDLE"
@@ -333,10 +340,19 @@ class Sequencer(wiring.Component):
                     m.d.sync += [running.eq(0), newest.eq(0), turn.eq(0)]
                     m.next = "WAIT"
             with m.State("WAIT"):
-                m.d.sync += [step.eq(turn), group.eq(0), place.eq(0)]
+                m.d.sync += [
+                    step.eq(turn),
+                    group.eq(0),
+                    place.eq(0),
+                    done.eq(model.inputs == 0),
+                    last_group.eq(0),
+                    last_step.eq(turn == 0),
+                ]
                 with m.If(level == 0):
-                    m.d.sync += fetching.eq(1)
-                    m.next = "FETCH"
+                    m.next = "READ"
+            with m.State("READ"):
+                m.d.sync += fetching.eq(1)
+                m.next = "FETCH"
             with m.State("FETCH"):
                 # Step 1 needs no stored state; a sample that is not the newest has turn + 1 passes.
                 m.d.sync += claim.eq(Mux(newest, model.steps, turn + 1))

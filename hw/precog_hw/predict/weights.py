@@ -54,11 +54,12 @@ def _add(
     memory = block_memory(32, depth)
     m.submodules[name] = memory
     write = memory.write_port()
-    m.d.comb += [
-        write.en.eq(load.en & en),
-        write.addr.eq(addr),
-        write.data.eq(load.data.as_value()),
-    ]
+    # A register before each memory: an image word goes to all corners of the engine.
+    hit = Signal(name=f"{name}_hit")
+    where = Signal.like(write.addr, name=f"{name}_where", reset_less=True)
+    what = Signal(32, name=f"{name}_what", reset_less=True)
+    m.d.sync += [hit.eq(load.en & en), where.eq(addr), what.eq(load.data.as_value())]
+    m.d.comb += [write.en.eq(hit), write.addr.eq(where), write.data.eq(what)]
     return memory.read_port(domain=domain)
 
 

@@ -71,10 +71,10 @@ class Pid(wiring.Component):
     o : Out(stream.Signature(DECISION))
     parameters : In(PARAMETERS)
     clear : In(1)
-        Forget all about queue pair `clear_qp`; only while `idle`.
+        Forget all about queue pair `clear_qp`; only while `idle` and no job is offered.
     clear_qp : In(qp_bits)
     idle : Out(1)
-        No job is being worked on; none is accepted together with `clear`.
+        No job is being worked on.
     """
 
     i: stream.Interface
@@ -137,7 +137,7 @@ class Pid(wiring.Component):
         ready = Signal()
         accept = Signal()
         m.d.comb += [
-            self.i.ready.eq(self.idle & ~self.clear),
+            self.i.ready.eq(self.idle),
             accept.eq(self.i.valid & self.i.ready),
             read.addr.eq(self.i.payload.sample.qp),
             self.i_advice.ready.eq(ready),

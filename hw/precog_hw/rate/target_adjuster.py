@@ -62,10 +62,10 @@ class TargetAdjuster(wiring.Component):
     config_data : In(QP_CONFIG_LAYOUT)
         Configuration of `config_addr`, one cycle later.
     clear : In(1)
-        Forget all about queue pair `clear_qp`; only while `idle`.
+        Forget all about queue pair `clear_qp`; only while `idle` and no sample is offered.
     clear_qp : In(qp_bits)
     idle : Out(1)
-        No sample is being worked on; none is accepted together with `clear`.
+        No sample is being worked on.
     """
 
     i: stream.Interface
@@ -99,7 +99,7 @@ class TargetAdjuster(wiring.Component):
         step = Signal(20)  # bit n - 1: cycle n
         busy = Signal()
         m.d.comb += [
-            self.i.ready.eq(self.idle & ~self.clear),
+            self.i.ready.eq(self.idle),
             accept.eq(self.i.valid & self.i.ready),
         ]
         m.d.sync += step.eq(Cat(accept, step))

@@ -3,7 +3,7 @@
 The golden model is `precog_models.rate.unit`.
 """
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -29,7 +29,7 @@ class RateUnit(wiring.Component):
 
     Latency: 16 cycles from the advice to the decision (22 with a window), if the sample came 24
     cycles before the advice. Throughput: one decision every 22 (26) cycles.
-    Cost: 3 multipliers, 1 block RAM of inverses, qps x 330 bits of memory.
+    Cost: 3 multipliers, 1 block RAM of inverses, qps x 303 bits of memory.
 
     Parameters
     ----------
@@ -85,9 +85,12 @@ class RateUnit(wiring.Component):
         wiring.connect(m, pid.o, wiring.flipped(self.o))
 
         command = self.command.payload
-        idle, take = adjuster.idle & pid.idle, self.command.valid & self.command.ready
+        # No sample is admitted while a command waits: once idle, the unit stays so.
+        quiet, take = Signal(), Signal()
+        m.d.sync += quiet.eq(adjuster.idle & pid.idle & self.command.valid & ~quiet)
         m.d.comb += [
-            self.command.ready.eq(idle),
+            self.command.ready.eq(quiet),
+            take.eq(self.command.valid & quiet),
             adjuster.i.payload.eq(self.i.payload),
             adjuster.i.valid.eq(self.i.valid & ~self.command.valid),
             self.i.ready.eq(adjuster.i.ready & ~self.command.valid),

@@ -306,7 +306,13 @@ def _model_block(sizes: Sizes) -> Block:
                 "What became of the last load.",
                 (
                     Field("code", 4, RO, "Outcome.", values=LOAD_STATUS),
-                    Field("busy", 1, RO, "A command is being executed.", lsb=8),
+                    Field(
+                        "busy",
+                        1,
+                        RO,
+                        "A word or a command is being executed: the outcome is not yet seen.",
+                        lsb=8,
+                    ),
                 ),
             ),
             Register(

@@ -14,6 +14,8 @@ from pathlib import Path
 
 __all__ = ["Mutant", "mutated"]
 
+_SOURCE = "__precog_mutated_source__"
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -53,7 +55,9 @@ def mutated(mutant: Mutant) -> Iterator[types.ModuleType]:
     spec = importlib.util.find_spec(mutant.module)
     if spec is None or spec.origin is None:
         raise ValueError(f"module must exist, not {mutant.module!r}")
-    source = Path(spec.origin).read_text()
+    original = sys.modules.get(mutant.module)
+    # Mutations nest: the inner one starts from the outer one's text.
+    source = getattr(original, _SOURCE, None) or Path(spec.origin).read_text()
     if source.count(mutant.old) != 1:
         raise ValueError(
             f"the mutant's text must occur once in {mutant.module}, "
@@ -63,10 +67,11 @@ def mutated(mutant: Mutant) -> Iterator[types.ModuleType]:
     module.__file__ = spec.origin
     module.__package__ = spec.parent
     module.__spec__ = spec
-    original = sys.modules.get(mutant.module)
+    source = source.replace(mutant.old, mutant.new)
+    setattr(module, _SOURCE, source)
     sys.modules[mutant.module] = module
     try:
-        exec(compile(source.replace(mutant.old, mutant.new), spec.origin, "exec"), module.__dict__)
+        exec(compile(source, spec.origin, "exec"), module.__dict__)
         yield module
     finally:
         if original is None:

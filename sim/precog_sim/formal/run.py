@@ -12,14 +12,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import axil, streams
+from . import axil, loader, streams
 from .engine import Proof, check
 from .mutate import Mutant, mutated
 
 __all__ = ["MUTANTS", "PROOFS", "Report", "run"]
 
-PROOFS: tuple[Proof, ...] = (*streams.PROOFS, *axil.PROOFS)
-MUTANTS: tuple[Mutant, ...] = (*streams.MUTANTS, *axil.MUTANTS)
+PROOFS: tuple[Proof, ...] = (*streams.PROOFS, *axil.PROOFS, *loader.PROOFS)
+MUTANTS: tuple[Mutant, ...] = (*streams.MUTANTS, *axil.MUTANTS, *loader.MUTANTS)
 
 
 @dataclass(frozen=True)

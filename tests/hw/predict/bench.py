@@ -43,7 +43,7 @@ async def load(ctx, dut, number: int, image: bytes, crc: int | None = None) -> i
     ctx.set(dut.commit_stb, 1)
     await ctx.tick()
     ctx.set(dut.commit_stb, 0)
-    await ctx.tick().repeat(5)
+    await ctx.tick().repeat(12)
     await ctx.tick().until(~dut.busy)
     return ctx.get(dut.status)
 
@@ -144,7 +144,7 @@ class PredictorBench:
         ctx.set(dut.map_stb, 1)
         await ctx.tick()
         ctx.set(dut.map_stb, 0)
-        await ctx.tick()  # requests see it from now on
+        await ctx.tick().repeat(2)  # requests see it from now on
 
     async def _inputs(self, ctx):
         for sample in self.samples:

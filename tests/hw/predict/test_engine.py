@@ -4,12 +4,16 @@ import random
 
 import numpy as np
 import pytest
+from amaranth.sim import Simulator
 from tests.models.predict.weights import random_weights
 
 from precog_hw.config import NicConfig
 from precog_hw.predict.engine import LstmEngine
+from precog_hw.predict.model_store import LoadStatus
+from precog_hw.predict.unit import Predictor
+from precog_models.predict.lstm import pack
 
-from .bench import PredictorBench, Sample, expected
+from .bench import PredictorBench, Sample, expected, load
 
 TINY = NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)
 
@@ -73,3 +77,49 @@ def test_widest_model(seed):
     rng, weights = random.Random(seed), np.random.default_rng(seed)
     models = {0: random_weights(weights, inputs=8, steps=8, outputs=16)}
     check(PredictorBench(config, models, [Sample(1, 0, inputs(rng)), Sample(1, 0, inputs(rng))]))
+
+
+def test_a_set_is_not_begun_while_an_inference_uses_it(seed):
+    """Unmapped is not enough: the response and the run-ahead must be done too."""
+    model = random_weights(np.random.default_rng(seed), steps=3)
+    dut = Predictor(TINY)
+    seen = []
+
+    async def begin(ctx):
+        ctx.set(dut.begin_set, 1)
+        ctx.set(dut.begin_stb, 1)
+        await ctx.tick()
+        ctx.set(dut.begin_stb, 0)
+        await ctx.tick().repeat(12)
+        seen.append(LoadStatus(ctx.get(dut.status)).name)
+
+    async def bench(ctx):
+        assert await load(ctx, dut, 1, pack(model)) == LoadStatus.OK
+        for enable in (1, 0):
+            ctx.set(dut.map_slot, 0)
+            ctx.set(dut.map_set, 1)
+            ctx.set(dut.map_enable, enable)
+            ctx.set(dut.map_stb, 1)
+            await ctx.tick()
+            ctx.set(dut.map_stb, 0)
+            await ctx.tick().repeat(2)
+            if enable:
+                ctx.set(dut.i_x.valid, 1)
+                ctx.set(dut.i_req.payload, {"qp": 3, "slot": 0, "enable": 1})
+                ctx.set(dut.i_req.valid, 1)
+                await ctx.tick().until(dut.i_req.ready)
+                ctx.set(dut.i_req.valid, 0)
+        await begin(ctx)  # runs
+        await ctx.tick().until(dut.o_rsp.valid)
+        await begin(ctx)  # its response waits
+        ctx.set(dut.o_rsp.ready, 1)
+        await ctx.tick().repeat(2)
+        await begin(ctx)  # it runs ahead
+        await ctx.tick().repeat(400)
+        await begin(ctx)
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(bench)
+    sim.run()
+    assert seen == ["SET_IN_USE", "SET_IN_USE", "SET_IN_USE", "LOADING"]

@@ -40,7 +40,7 @@ def simulate(bench):
 
     async def run(ctx):
         await bench(ctx, dut)
-        await ctx.tick().repeat(4)
+        await ctx.tick().repeat(16)
 
     sim.add_testbench(watch, background=True)
     sim.add_testbench(run)
@@ -55,7 +55,7 @@ async def map_slot(ctx, dut, slot, number, enable=1):
     ctx.set(dut.map_stb, 1)
     await ctx.tick()
     ctx.set(dut.map_stb, 0)
-    await ctx.tick()
+    await ctx.tick().repeat(2)
 
 
 def model(ctx, dut, slot):
@@ -69,7 +69,7 @@ async def command(ctx, dut, name, **values):
     ctx.set(getattr(dut, f"{name}_stb"), 1)
     await ctx.tick()
     ctx.set(getattr(dut, f"{name}_stb"), 0)
-    await ctx.tick().repeat(5)
+    await ctx.tick().repeat(12)
 
 
 def test_status_codes_are_the_register_map_s():
