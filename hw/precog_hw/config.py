@@ -23,6 +23,8 @@ class NicConfig:
         Longest window T for which run-ahead state is kept (1..8).
     dsp : str
         ``"generic"`` for behavioural multipliers, ``"ecp5"`` for MULT18X18D with its own registers.
+    activity : bool
+        Outputs that say which units have work, for clock gates (`precog_hw.activity`).
 
     Raises
     ------
@@ -36,6 +38,7 @@ class NicConfig:
     columns: int = 4
     steps: int = 8
     dsp: str = "generic"
+    activity: bool = False
 
     def __post_init__(self) -> None:
         for name, low, high in (("qps", 1, 65536), ("sets", 2, 64)):

@@ -16,6 +16,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.activity import ACTIVITY, hold
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
 from precog_hw.csr.qp_window import config_layout
@@ -37,9 +38,9 @@ class Core(wiring.Component):
     """From a sample to its decision, for all queue pairs.
 
     Latency: from a sample's transfer to its decision's offer
-    ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 22 + 4 + 16 = 53 cycles with 64
-    lanes, 4 columns, one input and up to 256 queue pairs; 59 with a window. The prediction is there
-    after 37. All that holds if the predictor is free and the queue pair's context is of the model.
+    ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 23 + 4 + 16 = 54 cycles with 64
+    lanes, 4 columns, one input and up to 256 queue pairs; 60 with a window. The prediction is there
+    after 38. All that holds if the predictor is free and the queue pair's context is of the model.
     Throughput: the slower of the predictor's and the rate unit's.
     Cost: 7 + 3 + 2 multipliers and the predictor.
 
@@ -63,6 +64,8 @@ class Core(wiring.Component):
         unit has begun, before those that still wait for it.
     parameters : In(PARAMETERS)
         To be changed between samples: one in flight may see the old and the new ones.
+    activity : Out(ACTIVITY)
+        Which units have work (`precog_hw.activity`), with `config.activity` only.
     others
         The ports of `Predictor`'s model store, with its names.
 
@@ -103,6 +106,7 @@ class Core(wiring.Component):
                 "parameters": In(PARAMETERS),
             }
             | {name: signature.members[name] for name in Predictor.STORE_PORTS}
+            | ({"activity": Out(ACTIVITY)} if config.activity else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -157,6 +161,14 @@ class Core(wiring.Component):
         wiring.connect(m, measured.o, rate.i)
         self._advice(m, predictor, srtts, head, rate)
         wiring.connect(m, rate.o, wiring.flipped(self.o_decision))
+        if config.activity:
+            measuring = ~feature.idle | feature.i.valid | feature.clear.valid
+            answering = ~head.i.ready | head.i.valid
+            m.d.comb += [
+                self.activity.eq(predictor.activity.as_value() | rate.activity.as_value()),
+                self.activity.feature.eq(hold(m, "feature", measuring, 1)),
+                self.activity.rtt_head.eq(hold(m, "rtt_head", answering, 2)),
+            ]
         return m
 
     def _commands(

@@ -10,10 +10,11 @@
     i_sample ──────────────────────────────────────► core ─────────┴─► o_decision
 """
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.activity import ACTIVITY, CSR, UNITS, hold
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
@@ -63,6 +64,8 @@ class PrecogNic(wiring.Component):
         Completed RTT samples.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order.
+    active : Out(ACTIVITY)
+        Which units have work (`precog_hw.activity`), with `config.activity` only.
     """
 
     def __init__(self, config: NicConfig, *, tick_ps: int = 1000) -> None:
@@ -74,6 +77,7 @@ class PrecogNic(wiring.Component):
                 "i_sample": In(stream.Signature(SAMPLE)),
                 "o_decision": Out(stream.Signature(DECISION)),
             }
+            | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -121,6 +125,16 @@ class PrecogNic(wiring.Component):
             bank.counters_counters_low_low.eq(counters.low),
             bank.counters_counters_high_high.eq(counters.high),
         ]
+        if self._config.activity:
+            # What the host does reaches every unit: parameters, commands, models.
+            axil = self.s_axil
+            host = axil.awvalid | axil.wvalid | axil.arvalid | axil.bvalid | axil.rvalid
+            awake = Signal()
+            m.d.comb += [
+                awake.eq(hold(m, "host", host | window.busy | core.activity.store, 16)),
+                self.active.eq(core.activity.as_value() | awake.replicate(len(UNITS))),
+                self.active[CSR].eq(hold(m, CSR, awake | counters.events.any(), 4)),
+            ]
         return m
 
     def _parameters(self, m: Module, bank: RegisterBank, core: Core) -> None:

@@ -53,7 +53,7 @@ class CellPipe(wiring.Component):
     Shifting the weight instead of the sum gives every product the same 19 fraction bits, so that
     the stored partial sum and the rounding bit enter the accumulator as its start value.
 
-    Latency: `latency` = 14 cycles from a group's last slot to its `row` (16 with `fabric_tables`).
+    Latency: `latency` = 15 cycles from a group's last slot to its `row` (17 with `fabric_tables`).
     Throughput: one slot a cycle; a group needs as many slots as the model has inputs.
     Cost: ``columns`` x (4 input + 5 table + 3 state) multipliers; state memories of
     ``qps * steps * 16 * 80`` bits.
@@ -91,7 +91,7 @@ class CellPipe(wiring.Component):
         self._config = config
         self._fabric_tables = fabric_tables
         table_latency = 4 if fabric_tables else 3
-        self._gates_at = 4 + table_latency
+        self._gates_at = 5 + table_latency
         self._tanh_at = self._gates_at + 2 + table_latency
         self.latency = self._tanh_at + 2
         slot = slot_layout(config)
@@ -129,7 +129,8 @@ class CellPipe(wiring.Component):
         def state_addr(stage: data.View) -> Cat:
             return Cat(stage.group, stage.step, stage.qp)
 
-        # Stages 0..2: weights, shifted to 19 fraction bits of the product.
+        # Stages 0..3: weights, shifted to 19 fraction bits of the product. What a memory gives and
+        # what the shift gives are registered: both end far away.
         wx = add_input_weights(m, config, self.load)
         shifts = add_shifts(m, config, self.load, domain="comb")
         quad = self.slot.group[sub:]
@@ -145,16 +146,21 @@ class CellPipe(wiring.Component):
             m.d.sync += quad_shifts.eq(shifts[gate].data)
             for column in range(columns):
                 which = stages[1].group[:sub]
-                weight = pick_unit(wx[gate].data, 8, config, which, column)
-                shift = pick_unit(quad_shifts, 8, config, which, column)[4:7]
-                wide = Signal(signed(15), name=f"wx_{gate}_{column}", reset_less=True)
-                m.d.sync += wide.eq(Cat(Const(0, 7), weight).as_signed() >> shift)
-                mult = Multiplier(15, Fmt.X.width, dsp=config.dsp)
+                weight = Signal(8, name=f"wx_{gate}_{column}", reset_less=True)
+                shift = Signal(3, name=f"shift_{gate}_{column}", reset_less=True)
+                m.d.sync += [
+                    weight.eq(pick_unit(wx[gate].data, 8, config, which, column)),
+                    shift.eq(pick_unit(quad_shifts, 8, config, which, column)[4:7]),
+                ]
+                mult = Multiplier(15, Fmt.X.width, dsp=config.dsp, input_register=True)
                 m.submodules[f"mult_x_{gate}_{column}"] = mult
-                m.d.comb += [mult.a.eq(wide), mult.b.eq(x)]
+                m.d.comb += [
+                    mult.a.eq(Cat(Const(0, 7), weight).as_signed() >> shift),
+                    mult.b.eq(x),
+                ]
                 products.append(mult.p)
 
-        # Stage 3: the stored partial sum, or the bias in a window's first step.
+        # Stage 4: the stored partial sum, or the bias in a window's first step.
         m.submodules.state_p = memory = block_memory(
             GATES * columns * Fmt.PRE.width, sizes.state_rows
         )
@@ -163,25 +169,25 @@ class CellPipe(wiring.Component):
             write.en.eq(self.state.en),
             write.addr.eq(state_addr(self.state)),
             write.data.eq(self.state.p.as_value()),
-            stored.addr.eq(state_addr(stages[1])),
+            stored.addr.eq(state_addr(stages[2])),
         ]
         biases = add_biases(m, config, self.load)
         sums = []
         for gate in range(GATES):
             for half in range(2):
-                m.d.comb += biases[gate][half].addr.eq(Cat(stages[1].group[sub:], stages[1].set))
+                m.d.comb += biases[gate][half].addr.eq(Cat(stages[2].group[sub:], stages[2].set))
             words = Cat(biases[gate][0].data, biases[gate][1].data)
             for column in range(columns):
                 row = gate * columns + column
-                bias = pick_unit(words, 16, config, stages[2].group[:sub], column)
+                bias = pick_unit(words, 16, config, stages[3].group[:sub], column)
                 start = Signal(signed(16), name=f"start_{row}", reset_less=True)
                 m.d.sync += start.eq(
-                    Mux(stages[2].step == 0, bias, stored.data.word_select(row, 16))
+                    Mux(stages[3].step == 0, bias, stored.data.word_select(row, 16))
                 )
-                # Stage 4: 19 fraction bits; the constant rounds to PRE's 11.
+                # Stage 5: 19 fraction bits; the constant rounds to PRE's 11.
                 total = Signal(signed(34), name=f"sum_{row}", reset_less=True)
                 first = Cat(Const(1 << 7, 8), start).as_signed()
-                m.d.sync += total.eq(Mux(stages[3].first, first, total) + products[row])
+                m.d.sync += total.eq(Mux(stages[4].first, first, total) + products[row])
                 sums.append(total)
 
         # Gates: i, f, o are sigmoids (the argument is re-read as half), g is a tanh.

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from precog_models.contract import MAX_OUTPUTS
 
+from ..activity import ACTIVITY, ENGINE, hold
 from ..config import NicConfig
 from .cell import CellPipe
 from .head import LinearHead
@@ -36,7 +37,7 @@ class LstmEngine(wiring.Component):
                                           └────────────────────────────────────────────┘
 
     Latency: `latency` cycles from a request's transfer to its response, when the QP's context is of
-    the model and nothing is in the way: 25 with one input and output and 4 columns; 22 from `i_x`.
+    the model and nothing is in the way: 26 with one input and output and 4 columns; 23 from `i_x`.
     Each further input adds ``16 / columns`` cycles, a context of another model T runs.
     Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over
     several QPs, `interval`.
@@ -62,6 +63,8 @@ class LstmEngine(wiring.Component):
         Writes into the weight memories.
     in_use : Out(sets)
         Sets of unfinished inferences.
+    activity : Out(ACTIVITY)
+        The bits of `ENGINE`'s units (`precog_hw.activity`).
     """
 
     X_LEAD = 3
@@ -84,12 +87,13 @@ class LstmEngine(wiring.Component):
                 "o_rsp": Out(stream.Signature(prediction_layout(config))),
                 "load": In(load_layout(config)),
                 "in_use": Out(config.sets),
+                "activity": Out(ACTIVITY),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self._config
+        config, sizes = self._config, Sizes(self._config)
         m.submodules.sequencer = sequencer = Sequencer(config)
         m.submodules.cell = cell = self._cell
         m.submodules.mac = mac = MacArray(config)
@@ -130,4 +134,27 @@ class LstmEngine(wiring.Component):
         for n in range(MAX_OUTPUTS):
             given = rsp.payload.live & (rsp.payload.outputs >= n)
             m.d.comb += self.o_rsp.payload.out[n].eq(Mux(given, head.out[n], 0))
+
+        # Held as long as what has begun takes to run dry; a write is a cycle's work, a loaded word
+        # two, since it passes a register before each memory.
+        loading = hold(m, "load", self.load.en, 2)
+        final = cell.early.valid & cell.early.final
+        starts = {
+            "sequencer": (
+                sequencer.busy
+                | self.i_req.valid
+                | self.i_reset.valid
+                | mac.done
+                | head.done
+                | rsp.valid,
+                3,
+            ),
+            "cell": (sequencer.o_slot.valid, cell.latency + 1),
+            "mac": (cell.row.valid | mac.busy, sizes.units // config.columns + 12),
+            "head": (final | head.busy, head.latency + 6),
+        }
+        for unit in ENGINE:
+            m.d.comb += self.activity[unit].eq(hold(m, unit, *starts[unit]) | loading)
+        with m.If(mac.state.en | head.inject_en):
+            m.d.comb += self.activity.cell.eq(1)
         return m

@@ -45,6 +45,8 @@ class LinearHead(wiring.Component):
         its `done`, no other final slot may be `early`.
     load : In(load_layout)
         Writes into the weight memories.
+    busy : Out(1)
+        Further outputs are being worked on.
     done, done_job : Out(1), Out(2)
         All outputs of a job can be read from the next cycle on.
     job : In(2), out : Out(OUTPUTS)
@@ -67,6 +69,7 @@ class LinearHead(wiring.Component):
                 "inject_en": Out(1),
                 "inject": Out(hidden),
                 "load": In(load_layout(config)),
+                "busy": Out(1),
                 "done": Out(1),
                 "done_job": Out(2),
                 "job": In(2),
@@ -92,6 +95,7 @@ class LinearHead(wiring.Component):
             put.data.eq(self.h.as_value()),
         ]
         again = Signal()
+        m.d.comb += self.busy.eq(again)
         output = Signal(range(MAX_OUTPUTS))
         group = Signal(sizes.group_bits)
         copied = Signal(slot_layout(config), reset_less=True)

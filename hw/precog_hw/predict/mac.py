@@ -59,6 +59,8 @@ class MacArray(wiring.Component):
         The next step's partial sums.
     done : Out(1), done_pass : Out(pass_layout)
         A vector's last group has been written.
+    busy : Out(1)
+        A vector waits or is being worked on; low some cycles before the last sums are written.
     """
 
     def __init__(self, config: NicConfig) -> None:
@@ -73,6 +75,7 @@ class MacArray(wiring.Component):
                 "state": Out(state_write_layout(config)),
                 "done": Out(1),
                 "done_pass": Out(pass_layout(config)),
+                "busy": Out(1),
             }
         )
 
@@ -131,6 +134,8 @@ class MacArray(wiring.Component):
             m.d.sync += [head.eq(head + 1), active.eq(waiting > 1)]
         with m.Elif(~active):
             m.d.sync += active.eq(waiting != 0)
+
+        m.d.comb += self.busy.eq(active | (waiting != 0))
 
         # A row of the queue; then stage 0: the hidden values and the weights' address.
         row = Signal(columns * Fmt.H.width, reset_less=True)

@@ -71,6 +71,8 @@ class Sequencer(wiring.Component):
         A job's outputs can be read from the next cycle on.
     in_use : Out(sets)
         Sets of the jobs that are not finished.
+    busy : Out(1)
+        A job is being started or its slots are being given.
     """
 
     def __init__(self, config: NicConfig) -> None:
@@ -89,6 +91,7 @@ class Sequencer(wiring.Component):
                 "head_done": In(1),
                 "head_job": In(2),
                 "in_use": Out(config.sets),
+                "busy": Out(1),
             }
         )
 
@@ -291,6 +294,8 @@ class Sequencer(wiring.Component):
             ]
         with m.If(sweeping):
             m.d.sync += sweep.eq(sweep + 1)
+
+        m.d.comb += self.busy.eq(req_valid | fresh | check | store | running | sweeping)
 
         ok = Signal()
         m.d.comb += ok.eq(req_valid & ~hazard & ~head_held & free & room)

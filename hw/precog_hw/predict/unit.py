@@ -4,6 +4,7 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from ..activity import ACTIVITY, ENGINE, hold
 from ..config import NicConfig
 from .engine import LstmEngine, prediction_layout
 from .layouts import X_VECTOR
@@ -37,6 +38,8 @@ class Predictor(wiring.Component):
         Samples. The response is `live` if the slot has a model.
     i_x, i_reset, o_rsp
         As `LstmEngine`; `LstmEngine.X_LEAD` holds.
+    activity : Out(ACTIVITY)
+        The bits of `ENGINE`'s units and of the store (`precog_hw.activity`).
     store : the members of `ModelStore` but `slot`, `model`, `in_use`, `load`
     """
 
@@ -78,6 +81,7 @@ class Predictor(wiring.Component):
             "i_x": In(stream.Signature(X_VECTOR)),
             "i_reset": In(stream.Signature(config.qp_bits)),
             "o_rsp": Out(stream.Signature(prediction_layout(config))),
+            "activity": Out(ACTIVITY),
         }
         members |= {name: self._store.signature.members[name] for name in self.STORE_PORTS}
         super().__init__(members)
@@ -105,4 +109,7 @@ class Predictor(wiring.Component):
             request.payload.model.live.eq(store.model.live & sample.payload.enable),
             sample.ready.eq(request.ready),
         ]
+        strobes = self.begin_stb | self.word_stb | self.commit_stb | self.map_stb
+        m.d.comb += self.activity.store.eq(hold(m, "store", strobes | self.busy, 40))
+        m.d.comb += [self.activity[unit].eq(engine.activity[unit]) for unit in ENGINE]
         return m

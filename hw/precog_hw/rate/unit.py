@@ -8,6 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.activity import ACTIVITY, hold
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.csr.qp_window import config_layout
@@ -46,6 +47,8 @@ class RateUnit(wiring.Component):
         before a sample that waits at `i`.
     parameters : In(PARAMETERS)
         To be held while a sample is in flight.
+    activity : Out(ACTIVITY)
+        The bits of this unit and its parts (`precog_hw.activity`).
     """
 
     LATENCY = 16
@@ -58,6 +61,7 @@ class RateUnit(wiring.Component):
     o: stream.Interface
     command: stream.Interface
     parameters: data.View
+    activity: data.View
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
@@ -68,6 +72,7 @@ class RateUnit(wiring.Component):
                 "o": Out(stream.Signature(DECISION)),
                 "command": In(stream.Signature(config_layout(config))),
                 "parameters": In(PARAMETERS),
+                "activity": Out(ACTIVITY),
             }
         )
 
@@ -106,4 +111,11 @@ class RateUnit(wiring.Component):
                 unit.clear.eq(take & command.clear),
                 unit.clear_qp.eq(command.qp),
             ]
+        activity = self.activity
+        starts = {
+            "adjuster": ~adjuster.idle | self.i.valid | self.command.valid,
+            "pid": ~pid.idle | pid.i.valid | self.i_advice.valid | self.command.valid,
+        }
+        m.d.comb += [activity[unit].eq(hold(m, unit, start, 1)) for unit, start in starts.items()]
+        m.d.comb += activity.rate.eq(activity.adjuster | activity.pid)
         return m

@@ -6,11 +6,16 @@ done to its text, for speed and with no change of meaning (a test compares both 
 * The reset is tied low. Registers start with their reset values, so a reset is a new instance; a
   third of the simulator's work would be to ask every register in every cycle whether it is reset.
 * A sign extension that is written bit by bit becomes a replication.
+* The clock of a unit without work stops (`precog_hw.activity`): the harness raises the clocks of
+  those that the NIC's output `active` names. Most of the simulator's work would be to find out that
+  an idle register keeps its value. `NicLibrary.set_gating` turns it off.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+from precog_hw.activity import UNITS
 from precog_hw.config import NicConfig
 
 from .fields import fields_header
@@ -34,7 +39,8 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
     from precog_hw.export import nic_verilog
 
     label = f"NIC ({config.lanes} lanes, {config.qps} QPs)"
-    return verilog_library(nic_verilog(config, name=TOP), label=label, root=root, quiet=quiet)
+    verilog = nic_verilog(replace(config, activity=True), name=TOP)
+    return verilog_library(verilog, label=label, root=root, quiet=quiet)
 
 
 def verilog_library(
@@ -73,12 +79,15 @@ def verilog_library(
 
 
 def prepared(verilog: str) -> str:
-    """The text with its reset tied low and its sign extensions as replications.
+    """The text with its reset tied low, its sign extensions as replications and its clocks gated.
+
+    The top has a further input then, a clock for each bit of `active`; without the output `active`
+    there is nothing to gate by.
 
     Raises
     ------
     VerilateError
-        There is no module `TOP`.
+        There is no module `TOP`, or a unit is not found in it.
     """
     inner = f"{TOP}_without_reset"
     head = re.search(rf"^module {TOP}\((.*?)\);(.*?)^endmodule", verilog, re.M | re.S)
@@ -97,5 +106,22 @@ def prepared(verilog: str) -> str:
     text = _REPEATED.sub(
         lambda found: f"{{{1 + found.group(2).count(found.group(1))}{{{found.group(1)}}}}}", text
     )
+    if "active" in ports:
+        text = _gated(text)
+        declarations.append(f"  input [{len(UNITS) - 1}:0] unit_clk")
     outer = ",\n".join(declarations), ",\n".join(connections)
     return f"{text}\nmodule {TOP}(\n{outer[0]}\n);\n  {inner} nic (\n{outer[1]}\n  );\nendmodule\n"
+
+
+def _gated(text: str) -> str:
+    """The text with every unit of `UNITS` on its own bit of the top's input ``unit_clk``."""
+    for number, (unit, parts) in enumerate(UNITS.items()):
+        for part in parts:
+            module = re.escape(f"\\{TOP}.{part}")
+            instance = re.compile(
+                rf"^(  {module}(?:\$\d+)? +\S+ +\(\n(?:    \..*\n)*?    \.clk\()clk\)", re.M
+            )
+            text, found = instance.subn(rf"\g<1>{TOP}.unit_clk[{number}])", text)
+            if found != 1:
+                raise VerilateError(f"unit {unit} must have one instance of {part}, it has {found}")
+    return text

@@ -47,6 +47,7 @@ struct Nic {
     int64_t decisions = 0;
     int64_t watchdog = 100000;
     bool strict = !SINGLE_EVALUATION;  // two evaluations per cycle, as Verilator's manual has it
+    bool gated = GATED;                // units that have no work are not clocked
 
     Nic() {
         top.clk = 0;
@@ -69,14 +70,17 @@ struct Nic {
     ~Nic() { top.final(); }
 
     // One rising edge. The outputs afterwards are those of the new state under the same inputs.
+    // Which units have work depends on the inputs, so they must have settled if they changed.
     void tick() {
         if (__builtin_expect(strict, 0)) {
             top.clk = 0;
+            lower_units(top);
             top.eval();
         } else {
             rearm_clock(top);
         }
         top.clk = 1;
+        raise_units(top, !gated);
         top.eval();
         ++cycles;
     }
@@ -152,6 +156,7 @@ struct Nic {
         pack_sample(top.s_sample_tdata, sample);
         top.s_sample_tvalid = 1;
         top.m_decision_tready = 1;
+        if (gated) settle();
         int64_t left = watchdog;
         bool taken = false;
         do {  // `ready` must not depend on `valid` in the same cycle: it is read before the edge
@@ -193,6 +198,7 @@ struct Nic {
                 offering = true;
             }
             top.m_decision_tready = !(stall_256 && random.chance(stall_256));
+            if (gated) settle();
             const bool in = offering && top.s_sample_tready;
             const bool answer = top.m_decision_tvalid && top.m_decision_tready;
             if (answer) {
@@ -241,13 +247,14 @@ API void precog_free(void* handle) { delete static_cast<Nic*>(handle); }
 API void precog_reset(void* handle) {
     Nic* nic = static_cast<Nic*>(handle);
     const int64_t cycles = nic->cycles, decisions = nic->decisions, watchdog = nic->watchdog;
-    const bool strict = nic->strict;
+    const bool strict = nic->strict, gated = nic->gated;
     nic->~Nic();
     new (nic) Nic;
     nic->cycles += cycles;
     nic->decisions = decisions;
     nic->watchdog = watchdog;
     nic->strict = strict;
+    nic->gated = gated;
 }
 
 API int64_t precog_axil_write(void* handle, uint32_t address, uint32_t data) {
@@ -287,3 +294,4 @@ API void precog_set_watchdog(void* handle, int64_t cycles) {
     static_cast<Nic*>(handle)->watchdog = cycles;
 }
 API void precog_set_strict(void* handle, int on) { static_cast<Nic*>(handle)->strict = on || !SINGLE_EVALUATION; }
+API void precog_set_gating(void* handle, int on) { static_cast<Nic*>(handle)->gated = on && GATED; }

@@ -141,6 +141,10 @@ class NicLibrary:
         """Evaluate twice per cycle, as Verilator's manual has it, instead of once."""
         self._lib.precog_set_strict(self.handle, int(on))
 
+    def set_gating(self, on: bool) -> None:
+        """Clock only the units that have work, as it is from the start, or all of them."""
+        self._lib.precog_set_gating(self.handle, int(on))
+
     def axil_write(self, address: int, data: int) -> int:
         """One AXI4-Lite write; the result is BRESP (0 OKAY, 2 SLVERR, 3 DECERR).
 
@@ -295,6 +299,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "pending": (_I64, [_HANDLE]),
         "set_watchdog": (None, [_HANDLE, _I64]),
         "set_strict": (None, [_HANDLE, ctypes.c_int]),
+        "set_gating": (None, [_HANDLE, ctypes.c_int]),
     }
     for name, (result, arguments) in table.items():
         function: Callable[..., object] = getattr(lib, f"precog_{name}")

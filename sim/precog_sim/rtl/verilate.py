@@ -110,7 +110,8 @@ def shared_library(
         Source text that defines module `top`.
     harness : str
         C++ source; it includes ``model.h``, which defines ``Model`` (the Verilated class),
-        ``SINGLE_EVALUATION`` and ``rearm_clock(model)`` (see `_model_header`).
+        ``SINGLE_EVALUATION``, ``GATED``, ``rearm_clock(model)``, ``raise_units(model, all)``
+        and ``lower_units(model)`` (see `_model_header`).
     headers : dict of str to str
         Further generated headers: file name to text.
     top : str
@@ -159,9 +160,8 @@ def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, compi
         [compiler, "-march=native", "-Q", "--help=target"], capture_output=True, text=True
     ).stdout
     texts = [f"{name}={text}" for name, text in sorted(headers.items())]
-    return _hash(
-        verilog, harness, *texts, top, FAST, ONCE, *VERILATOR_FLAGS, *CXX_FLAGS, version, cpu
-    )
+    recipe = Path(__file__).read_text()  # flags, and the header that is written after Verilation
+    return _hash(verilog, harness, *texts, top, recipe, version, cpu)
 
 
 def _hash(*parts: str) -> str:
@@ -240,20 +240,29 @@ def _model_header(model: Path, prefix: str) -> str:
 
     Verilator finds a rising edge by comparing the clock with its value at the last evaluation, so a
     cycle normally costs two evaluations, one of which does nothing. ``rearm_clock`` clears that
-    memory: setting the clock to 1 is then an edge every time. With more than one such memory (a
-    netlist whose clock has several names) two evaluations it is.
+    memory: setting the clock to 1 is then an edge every time. With more than one such memory of
+    the clock (a netlist whose clock has several names) two evaluations it is. A model with an input
+    ``unit_clk`` has a clock, and a memory, for each of its bits; ``raise_units`` raises those of
+    the output ``active``, or all.
     """
     root_header = next(model.glob(f"{prefix}___024root.h"))
     names = sorted(set(re.findall(r"\b(__Vtrigprevexpr\w*)\b", root_header.read_text())))
     if not names:
         raise VerilateError("the model must have a clock called clk, it has none")
-    single = len(names) == 1
-    body = f"m.rootp->{names[0]} = 0;" if single else ""
+    port = re.search(r"&unit_clk,(\d+),0\)", (model / f"{prefix}.h").read_text())
+    gated, width = port is not None, 1 + int(port[1]) if port else 0
+    single = gated or len(names) == 1
+    body = " ".join(f"m.rootp->{name} = 0;" for name in names) if single else ""
+    units = "m.unit_clk = all ? (1u << UNITS) - 1 : m.active;" if gated else ""
     return (
         f'#include "{prefix}.h"\n'
         f'#include "{root_header.name}"\n'
         f"using Model = {prefix};\n"
         f"constexpr bool SINGLE_EVALUATION = {str(single).lower()};\n"
+        f"constexpr bool GATED = {str(gated).lower()};\n"
+        f"constexpr int UNITS = {width};\n"
+        f"static inline void raise_units(Model& m, bool all) {{ {units} }}\n"
+        f"static inline void lower_units(Model& m) {{ {'m.unit_clk = 0;' if gated else ''} }}\n"
         f"static inline void rearm_clock(Model& m) {{ {body} }}\n"
     )
 

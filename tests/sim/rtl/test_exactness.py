@@ -1,5 +1,7 @@
 """The exactness campaign finds one wrong bit, and only then; a slice of it runs on the real RTL."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,21 @@ def test_rtl_equals_golden(config: NicConfig, decisions: int, seed: int) -> None
     campaign.close()
     assert campaign.result.mismatches == 0, campaign.result.first
     assert campaign.result.predictions > decisions // 20
+
+
+@pytest.mark.cosim
+def test_a_unit_without_work_need_not_be_clocked(seed: int) -> None:
+    """With the idle units' clocks stopped and running: the same rows in the same cycles."""
+    runs = []
+    for gated in (True, False):
+        campaign = Campaign(replace(TINY, qps=8), seed)
+        campaign.nic.set_gating(gated)
+        for _ in range(8):  # host accesses, loads and samples in turn
+            campaign.batch(500)
+        assert campaign.result.mismatches == 0, campaign.result.first
+        runs.append((campaign.result.decisions, campaign.nic.cycles))
+        campaign.close()
+    assert runs[0] == runs[1]
 
 
 @pytest.mark.cosim

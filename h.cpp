@@ -1,0 +1,299 @@
+// The Verilated NIC behind a C ABI: register access and samples through the NIC's own pins.
+//
+// Everything here happens on the pins of the exported top module: AXI4-Lite handshakes for
+// registers, valid/ready streams for samples and decisions. A cycle is one rising edge. Nothing is
+// clocked while the caller does other things: idle cycles change nothing (a tested property).
+//
+// Functions that can fail return a negative error (`Error`); nothing throws, nothing exits.
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <vector>
+#include <cstdlib>
+
+#include "verilated.h"
+#include "model.h"
+#include "fields.h"
+
+#define API extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+enum Error : int64_t {
+    WATCHDOG = -1,      // no answer within the watchdog's cycles
+    UNEXPECTED = -2,    // a decision that no sample asked for
+    BAD_ARGUMENT = -3,  // the caller's fault
+};
+
+constexpr int MAX_QPS = 1 << 16;
+constexpr int64_t SETTLE = 2000;  // far above the pipeline's longest latency, in cycles
+
+// xorshift64*: idle cycles and back-pressure must be repeatable from a seed on any machine.
+struct Random {
+    uint64_t state;
+    explicit Random(uint64_t seed) : state(seed * 2685821657736338717ull + 88172645463325252ull) {}
+    uint32_t next() {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        return static_cast<uint32_t>((state * 2685821657736338717ull) >> 32);
+    }
+    bool chance(int of_256) { return static_cast<int>(next() & 255) < of_256; }
+};
+
+struct Nic {
+    VerilatedContext context;
+    Model top{&context, "nic"};
+    int64_t cycles = 0; unsigned mask = 0x7ff;
+    int64_t decisions = 0;
+    int64_t watchdog = 100000;
+    bool strict = !SINGLE_EVALUATION;  // two evaluations per cycle, as Verilator's manual has it
+
+    Nic() {
+        top.clk = 0;
+        top.rst = 0;
+        top.s_sample_tvalid = 0;
+        clear_payload(top.s_sample_tdata);
+        top.m_decision_tready = 0;
+        top.s_axil_awvalid = 0;
+        top.s_axil_awaddr = 0;
+        top.s_axil_wvalid = 0;
+        top.s_axil_wdata = 0;
+        top.s_axil_wstrb = 0;
+        top.s_axil_bready = 0;
+        top.s_axil_arvalid = 0;
+        top.s_axil_araddr = 0;
+        top.s_axil_rready = 0;
+        top.eval();
+        pulse_reset();
+    }
+    ~Nic() { top.final(); }
+
+    // One rising edge. The outputs afterwards are those of the new state under the same inputs.
+    void tick() {
+        if (__builtin_expect(strict, 0)) {
+            top.clk = 0;
+            top.eval();
+        } else {
+            rearm_clock(top);
+        }
+        top.clk = 1;
+        top.unit_clk = mask;
+        top.eval();
+        ++cycles;
+    }
+
+    // Let combinational outputs follow inputs that changed after the last edge.
+    void settle() { top.eval(); }
+
+    // For a model whose reset is connected; the prepared one starts in its reset state anyway.
+    void pulse_reset() {
+        top.rst = 1;
+        tick();
+        tick();
+        top.rst = 0;
+        tick();
+    }
+
+    int64_t write(uint32_t address, uint32_t data) {
+        top.s_axil_awaddr = address;
+        top.s_axil_awvalid = 1;
+        top.s_axil_wdata = data;
+        top.s_axil_wstrb = 0xF;
+        top.s_axil_wvalid = 1;
+        top.s_axil_bready = 1;
+        int64_t response = WATCHDOG;
+        for (int64_t left = watchdog; left > 0; --left) {
+            settle();
+            const bool aw = top.s_axil_awvalid && top.s_axil_awready;
+            const bool w = top.s_axil_wvalid && top.s_axil_wready;
+            const bool b = top.s_axil_bvalid;
+            const int code = top.s_axil_bresp;
+            tick();
+            if (aw) top.s_axil_awvalid = 0;
+            if (w) top.s_axil_wvalid = 0;
+            if (b) {
+                response = code;
+                break;
+            }
+        }
+        top.s_axil_awvalid = 0;
+        top.s_axil_wvalid = 0;
+        top.s_axil_bready = 0;
+        settle();
+        return response;
+    }
+
+    // Data in the low 32 bits, the response in bits 32 and 33.
+    int64_t read(uint32_t address) {
+        top.s_axil_araddr = address;
+        top.s_axil_arvalid = 1;
+        top.s_axil_rready = 1;
+        int64_t answer = WATCHDOG;
+        for (int64_t left = watchdog; left > 0; --left) {
+            settle();
+            const bool ar = top.s_axil_arvalid && top.s_axil_arready;
+            const bool r = top.s_axil_rvalid;
+            const int64_t word = static_cast<int64_t>(static_cast<uint32_t>(top.s_axil_rdata)) |
+                                 (static_cast<int64_t>(top.s_axil_rresp) << 32);
+            tick();
+            if (ar) top.s_axil_arvalid = 0;
+            if (r) {
+                answer = word;
+                break;
+            }
+        }
+        top.s_axil_arvalid = 0;
+        top.s_axil_rready = 0;
+        settle();
+        return answer;
+    }
+
+    // One sample in, its decision out; returns cycles from the sample's transfer to the decision's.
+    int64_t decide(const int64_t* sample, int64_t* decision) {
+        pack_sample(top.s_sample_tdata, sample);
+        top.s_sample_tvalid = 1;
+        top.m_decision_tready = 1;
+        int64_t left = watchdog;
+        bool taken = false;
+        do {  // `ready` must not depend on `valid` in the same cycle: it is read before the edge
+            taken = top.s_sample_tready;
+            tick();
+        } while (!taken && --left > 0);
+        top.s_sample_tvalid = 0;
+        const int64_t start = cycles;
+        int64_t result = WATCHDOG;
+        for (; left > 0; --left) {
+            int64_t p = cycles - start; mask = 0;
+            if (p < 13) mask |= 1<<5;
+            if (p > 8) mask |= 1<<6;
+            if (p > 7 && p < 38) mask |= 1<<7;
+            if (p > 20 && p < 38) mask |= 1<<8;
+            if (p > 20 || p<4) mask |= 1<<9;
+            if (p > 28 && p < 40) mask |= 1<<10;
+            if (p < 3 || top.m_decision_tvalid) mask |= 15; if (decisions < 2000) mask = 0x7ff;
+            if (top.m_decision_tvalid) {
+                unpack_decision(top.m_decision_tdata, decision);
+                tick();
+                ++decisions;
+                result = cycles - start;
+                break;
+            }
+            tick();
+        }
+        top.m_decision_tready = 0;
+        return result;
+    }
+
+    // Keep the pipeline full: `n` samples in, each decision put where its sample was; returns the
+    // number of decisions. Decisions are in order per QP; between QPs any order is accepted. A
+    // sample without a decision after `SETTLE` quiet cycles was dropped: its latency is -1.
+    int64_t batch(int64_t n, const int64_t* samples, int64_t* out, int32_t* latency, uint64_t seed,
+                  int idle_256, int stall_256, int32_t* commit_order) {
+        std::vector<int32_t> head(MAX_QPS, -1), tail(MAX_QPS, -1), next(n, -1);
+        std::vector<int64_t> entered(n, 0);
+        Random random(seed);
+        int64_t sent = 0, received = 0, quiet = 0;
+        bool offering = false;
+        for (int64_t i = 0; i < n; ++i) latency[i] = -1;
+        while (received < n && !(sent == n && quiet > SETTLE)) {
+            if (!offering && sent < n && !(idle_256 && random.chance(idle_256))) {
+                pack_sample(top.s_sample_tdata, samples + sent * SAMPLE_FIELDS);
+                top.s_sample_tvalid = 1;
+                offering = true;
+            }
+            top.m_decision_tready = !(stall_256 && random.chance(stall_256));
+            const bool in = offering && top.s_sample_tready;
+            const bool answer = top.m_decision_tvalid && top.m_decision_tready;
+            if (answer) {
+                int64_t fields[DECISION_FIELDS];
+                unpack_decision(top.m_decision_tdata, fields);
+                const int64_t qp = fields[DECISION_QP];
+                const int32_t index = head[qp];
+                if (index < 0) return finish_batch(UNEXPECTED);
+                head[qp] = next[index];
+                std::memcpy(out + index * DECISION_FIELDS, fields, sizeof fields);
+                latency[index] = static_cast<int32_t>(cycles + 1 - entered[index]);
+                commit_order[received] = index;
+                ++received;
+                ++decisions;
+            }
+            tick();
+            if (in) {
+                const int64_t qp = samples[sent * SAMPLE_FIELDS + SAMPLE_QP];
+                if (qp < 0 || qp >= MAX_QPS) return finish_batch(BAD_ARGUMENT);
+                if (head[qp] < 0) head[qp] = static_cast<int32_t>(sent);
+                else next[tail[qp]] = static_cast<int32_t>(sent);
+                tail[qp] = static_cast<int32_t>(sent);
+                entered[sent] = cycles;
+                ++sent;
+                offering = false;
+                top.s_sample_tvalid = 0;
+            }
+            quiet = (in || answer) ? 0 : quiet + 1;
+            if (sent < n && quiet > watchdog) return finish_batch(WATCHDOG);
+        }
+        return finish_batch(received);
+    }
+
+    int64_t finish_batch(int64_t result) {
+        top.s_sample_tvalid = 0;
+        top.m_decision_tready = 0;
+        return result;
+    }
+};
+
+}  // namespace
+
+API void* precog_new(void) { return new (std::nothrow) Nic; }
+API void precog_free(void* handle) { delete static_cast<Nic*>(handle); }
+// A new instance in the old one's place: what memory and registers held is gone, counts go on.
+API void precog_reset(void* handle) {
+    Nic* nic = static_cast<Nic*>(handle);
+    const int64_t cycles = nic->cycles, decisions = nic->decisions, watchdog = nic->watchdog;
+    const bool strict = nic->strict;
+    nic->~Nic();
+    new (nic) Nic;
+    nic->cycles += cycles;
+    nic->decisions = decisions;
+    nic->watchdog = watchdog;
+    nic->strict = strict;
+}
+
+API int64_t precog_axil_write(void* handle, uint32_t address, uint32_t data) {
+    return static_cast<Nic*>(handle)->write(address, data);
+}
+API int64_t precog_axil_read(void* handle, uint32_t address) {
+    return static_cast<Nic*>(handle)->read(address);
+}
+API int64_t precog_decide(void* handle, const int64_t* sample, int64_t* decision) {
+    return static_cast<Nic*>(handle)->decide(sample, decision);
+}
+API int64_t precog_decide_each(void* handle, int64_t n, const int64_t* samples, int64_t* decisions,
+                               int32_t* latency) {
+    Nic* nic = static_cast<Nic*>(handle);
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t result = nic->decide(samples + i * SAMPLE_FIELDS, decisions + i * DECISION_FIELDS);
+        if (result < 0) return result;
+        latency[i] = static_cast<int32_t>(result);
+    }
+    return n;
+}
+API int64_t precog_batch(void* handle, int64_t n, const int64_t* samples, int64_t* decisions,
+                         int32_t* latency, uint64_t seed, int idle_256, int stall_256,
+                         int32_t* commit_order) {
+    return static_cast<Nic*>(handle)->batch(n, samples, decisions, latency, seed, idle_256,
+                                            stall_256, commit_order);
+}
+API void precog_idle(void* handle, int64_t n) { static_cast<Nic*>(handle)->mask = strtol(getenv("GM"),0,16);
+    for (Nic* nic = static_cast<Nic*>(handle); n > 0; --n) nic->tick();
+}
+API int64_t precog_cycles(void* handle) { return static_cast<Nic*>(handle)->cycles; }
+API int64_t precog_decisions(void* handle) { return static_cast<Nic*>(handle)->decisions; }
+API int64_t precog_pending(void* handle) {
+    return static_cast<Nic*>(handle)->top.m_decision_tvalid;
+}
+API void precog_set_watchdog(void* handle, int64_t cycles) {
+    static_cast<Nic*>(handle)->watchdog = cycles;
+}
+API void precog_set_strict(void* handle, int on) { static_cast<Nic*>(handle)->strict = on || !SINGLE_EVALUATION; }

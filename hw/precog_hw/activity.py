@@ -1,0 +1,51 @@
+"""Which units have work: what a clock gate needs to know.
+
+A unit whose bit is 0 is at rest: a clock edge would change nothing of it that is ever seen. All
+bits are functions of registers and of the NIC's inputs in the same cycle.
+"""
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data
+
+__all__ = ["ACTIVITY", "CSR", "ENGINE", "UNITS", "hold"]
+
+_ENGINE = "core.predictor.engine"
+
+#: Unit: the components of the NIC that it is made of. What is not listed is never at rest.
+UNITS: dict[str, tuple[str, ...]] = {
+    "csr": ("front", "bank", "window", "counters"),
+    "store": ("core.predictor.store",),
+    "feature": ("core.feature",),
+    "sequencer": (f"{_ENGINE}.sequencer",),
+    "cell": (f"{_ENGINE}.cell",),
+    "mac": (f"{_ENGINE}.mac",),
+    "head": (f"{_ENGINE}.head",),
+    "rtt_head": ("core.head",),
+    "rate": ("core.rate",),
+    "adjuster": ("core.rate.adjuster",),
+    "pid": ("core.rate.pid",),
+}
+CSR = "csr"
+ENGINE = ("sequencer", "cell", "mac", "head")
+
+ACTIVITY = data.StructLayout({name: 1 for name in UNITS})
+
+
+def hold(m: Module, name: str, start: Value, cycles: int) -> Value:
+    """`start`, and `cycles` cycles after it: the time in which a pipeline runs dry.
+
+    Parameters
+    ----------
+    m : Module
+    name : str
+        For the counter's name.
+    start : Value
+        1 bit.
+    cycles : int
+    """
+    left = Signal(range(cycles + 1), name=f"{name}_left")
+    with m.If(start):
+        m.d.sync += left.eq(cycles)
+    with m.Elif(left != 0):
+        m.d.sync += left.eq(left - 1)
+    return start | (left != 0)
