@@ -19,6 +19,8 @@ UNITS: dict[str, tuple[str, ...]] = {
     "sequencer": (f"{_ENGINE}.sequencer",),
     "cell": (f"{_ENGINE}.cell",),
     "mac": (f"{_ENGINE}.mac",),
+    "lanes": (f"{_ENGINE}.mac.lanes",),
+    "drain": (f"{_ENGINE}.mac.drain",),
     "head": (f"{_ENGINE}.head",),
     "rtt_head": ("core.head",),
     "rate": ("core.rate",),
@@ -26,7 +28,7 @@ UNITS: dict[str, tuple[str, ...]] = {
     "pid": ("core.rate.pid",),
 }
 CSR = "csr"
-ENGINE = ("sequencer", "cell", "mac", "head")
+ENGINE = ("sequencer", "cell", "mac", "lanes", "drain", "head")
 
 ACTIVITY = data.StructLayout({name: 1 for name in UNITS})
 

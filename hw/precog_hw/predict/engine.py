@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from precog_models.contract import MAX_OUTPUTS
 
-from ..activity import ACTIVITY, ENGINE, hold
+from ..activity import ACTIVITY, hold
 from ..config import NicConfig
 from .cell import CellPipe
 from .head import LinearHead
@@ -93,7 +93,7 @@ class LstmEngine(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, sizes = self._config, Sizes(self._config)
+        config = self._config
         m.submodules.sequencer = sequencer = Sequencer(config)
         m.submodules.cell = cell = self._cell
         m.submodules.mac = mac = MacArray(config)
@@ -150,10 +150,10 @@ class LstmEngine(wiring.Component):
                 3,
             ),
             "cell": (sequencer.o_slot.valid, cell.latency + 1),
-            "mac": (cell.row.valid | mac.busy, sizes.units // config.columns + 12),
             "head": (final | head.busy, head.latency + 6),
         }
-        for unit in ENGINE:
+        m.d.comb += self.activity.eq(mac.activity)
+        for unit in starts:
             m.d.comb += self.activity[unit].eq(hold(m, unit, *starts[unit]) | loading)
         with m.If(mac.state.en | head.inject_en):
             m.d.comb += self.activity.cell.eq(1)

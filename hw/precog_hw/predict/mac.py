@@ -4,26 +4,20 @@ Golden model `precog_models.predict.lstm.recur`. Nothing here is on the path fro
 prediction: the array works for the windows to come.
 """
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import ACC_BITS, HIDDEN, Fmt
+from precog_models.contract import HIDDEN, Fmt
 
+from ..activity import ACTIVITY, hold
 from ..config import NicConfig
-from ..dsp import Multiplier
 from .cell import state_write_layout
-from .layouts import (
-    GATES,
-    PASSES,
-    Sizes,
-    load_layout,
-    pass_layout,
-    slot_layout,
-)
+from .layouts import PASSES, Sizes, load_layout, pass_layout, slot_layout
+from .mac_drain import MacDrain
+from .mac_lanes import MacLanes
 from .pipeline import Delays
-from .weights import add_biases, add_recurrent_weights, add_shifts, pick_unit
 
 __all__ = ["MacArray"]
 
@@ -59,13 +53,15 @@ class MacArray(wiring.Component):
         The next step's partial sums.
     done : Out(1), done_pass : Out(pass_layout)
         A vector's last group has been written.
-    busy : Out(1)
-        A vector waits or is being worked on; low some cycles before the last sums are written.
+    activity : Out(ACTIVITY)
+        The bits of this unit and its parts (`precog_hw.activity`).
     """
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
         sizes = Sizes(config)
+        self._lanes = MacLanes(config)
+        self._drain = MacDrain(config)
         self.pass_cycles = HIDDEN // sizes.ways * sizes.turns
         super().__init__(
             {
@@ -75,7 +71,7 @@ class MacArray(wiring.Component):
                 "state": Out(state_write_layout(config)),
                 "done": Out(1),
                 "done_pass": Out(pass_layout(config)),
-                "busy": Out(1),
+                "activity": Out(ACTIVITY),
             }
         )
 
@@ -135,8 +131,6 @@ class MacArray(wiring.Component):
         with m.Elif(~active):
             m.d.sync += active.eq(waiting != 0)
 
-        m.d.comb += self.busy.eq(active | (waiting != 0))
-
         # A row of the queue; then stage 0: the hidden values and the weights' address.
         row = Signal(columns * Fmt.H.width, reset_less=True)
         m.d.sync += row.eq(get.data)
@@ -163,103 +157,27 @@ class MacArray(wiring.Component):
             this_pass.eq(pass_0),
         ]
 
-        # Stages 1 to 3 (4 with two ways): product; then the sum.
-        weight = add_recurrent_weights(m, config, self.load)
-        product_at = 3 + (ways == 2)
-        sum_at = product_at + 1
-        hidden_1 = delay(hidden, 1)
-        sums: dict[tuple[int, int], Signal] = {}
-        for gate in range(GATES):
-            for unit in range(sizes.units):
-                skew = unit // columns
-                word_skew = unit // 4 * 4 // columns
-                products = []
-                for way in range(ways):
-                    port = weight(way, gate, unit // 4)
-                    m.d.comb += port.addr.eq(delay(addr, word_skew))
-                    byte = delay(port.data, skew - word_skew)[unit % 4 * 8 :][:8]
-                    mult = Multiplier(8, Fmt.H.width, dsp=config.dsp, input_register=True)
-                    m.submodules[f"mac_{way}_{gate}_{unit}"] = mult
-                    m.d.comb += [
-                        mult.a.eq(byte.as_signed()),
-                        mult.b.eq(delay(hidden_1, skew)[way]),
-                    ]
-                    products.append(mult.p)
-                if ways == 2:
-                    pair = Signal(signed(25), name=f"pair_{gate}_{unit}", reset_less=True)
-                    m.d.sync += pair.eq(products[0] + products[1])
-                    products = [pair]
-                total = Signal(signed(ACC_BITS), name=f"acc_{gate}_{unit}", reset_less=True)
-                restart = delay(first, product_at + skew)
-                m.d.sync += total.eq(Mux(restart, 0, total) + products[0])
-                sums[gate, unit] = total
-
-        # The drain: one group a cycle from stage `sum_at` on.
-        draining = Signal()
-        group = Signal(range(max(groups, 2)))
-        drained = Signal(descriptor, reset_less=True)
-        drained_turn = Signal.like(turn, reset_less=True)
-        begin = delay(last, sum_at - 2, reset=True)
-        begin_pass, begin_turn = delay(this_pass, sum_at - 2), delay(this_turn, sum_at - 2)
-        with m.If(begin):
-            m.d.sync += [
-                draining.eq(1),
-                group.eq(0),
-                drained.eq(begin_pass),
-                drained_turn.eq(begin_turn),
-            ]
-        with m.Elif(draining):
-            m.d.sync += [draining.eq(group != groups - 1), group.eq(group + 1)]
-        whole = Signal(max(sizes.group_bits, 1))
-        group_bits = groups.bit_length() - 1
-        m.d.comb += whole.eq(Cat(group[:group_bits], drained_turn[:turn_bits]))
-
-        # `draining` is one cycle before the first group's sum is complete.
-        shifts, biases = add_shifts(m, config, self.load), add_biases(m, config, self.load)
-        sub = sizes.sub_bits
-        group_1, whole_1, whole_2 = delay(group, 1), delay(whole, 1), delay(whole, 2)
-        set_1 = delay(drained, 1).set
-        write = Signal(state_write_layout(config))
-        for gate in range(GATES):
-            m.d.comb += shifts[gate].addr.eq(Cat(whole[sub:], drained.set))
-            for half in range(2):
-                m.d.comb += biases[gate][half].addr.eq(Cat(whole_1[sub:], set_1))
-            words = Cat(biases[gate][0].data, biases[gate][1].data)
-            for column in range(columns):
-                row = gate * columns + column
-                chosen = Signal(signed(ACC_BITS), name=f"chosen_{row}", reset_less=True)
-                choices = [sums[gate, g * columns + column] for g in range(groups)]
-                m.d.sync += chosen.eq(Array(choices)[group_1] if groups > 1 else choices[0])
-                byte = pick_unit(shifts[gate].data, 8, config, whole_1[:sub], column)
-                shift = Signal(3, name=f"shift_{row}", reset_less=True)
-                shifted = Signal(signed(ACC_BITS - 3), name=f"shifted_{row}", reset_less=True)
-                bias = Signal(signed(16), name=f"bias_{row}", reset_less=True)
-                total = Signal(signed(ACC_BITS - 2), name=f"total_{row}", reset_less=True)
-                m.d.sync += [
-                    shift.eq(byte),
-                    shifted.eq(chosen[3:].as_signed() >> shift),
-                    bias.eq(pick_unit(words, 16, config, whole_2[:sub], column)),
-                    # Half an LSB and the bias in one sum: ((a + 1) >> 1) + b = (a + 1 + 2b) >> 1.
-                    total.eq(shifted + Cat(Const(1, 1), bias).as_signed()),
-                ]
-                fits = Signal(name=f"fits_{row}", reset_less=True)
-                value = Signal(signed(17), name=f"value_{row}", reset_less=True)
-                limit = Cat((~value[-1]).replicate(15), value[-1])
-                m.d.sync += [
-                    fits.eq(total[16:].all() | ~total[16:].any()),
-                    value.eq(Cat(total[1:17], total[-1]).as_signed()),
-                    write.p[row].eq(Mux(fits, value[:16], limit).as_signed()),
-                ]
-
-        drained_5, whole_5 = delay(drained, 5), delay(whole, 5)
-        writing = delay(draining, 5, reset=True)
-        m.d.sync += [
-            write.en.eq(writing),
-            write.qp.eq(drained_5.qp),
-            write.step.eq(drained_5.step),
-            write.group.eq(whole_5),
-            self.done.eq(writing & (whole_5 == sizes.groups - 1)),
-            self.done_pass.eq(drained_5),
+        m.submodules.lanes = lanes = self._lanes
+        m.submodules.drain = drain = self._drain
+        at = lanes.latency - 2
+        m.d.comb += [
+            lanes.hidden.eq(hidden),
+            lanes.addr.eq(addr),
+            lanes.first.eq(first),
+            lanes.load.eq(self.load),
+            drain.sums.eq(lanes.sums),
+            drain.begin.eq(delay(last, at, reset=True)),
+            drain.begin_pass.eq(delay(this_pass, at)),
+            drain.begin_turn.eq(delay(this_turn, at)),
+            drain.load.eq(self.load),
+            self.state.eq(drain.state),
+            self.done.eq(drain.done),
+            self.done_pass.eq(drain.done_pass),
         ]
-        m.d.comb += self.state.eq(write)
+        loading = hold(m, "load", self.load.en, 2)
+        m.d.comb += [
+            self.activity.mac.eq(hold(m, "mac", self.row.valid | active | (waiting != 0), 8)),
+            self.activity.lanes.eq(hold(m, "lanes", active, 3 + lanes.latency + groups) | loading),
+            self.activity.drain.eq(hold(m, "drain", drain.begin, drain.latency) | loading),
+        ]
         return m
