@@ -56,6 +56,10 @@ _REFERENCES: dict[str, Callable[[float], CongestionControl]] = {
     "dctcp": lambda start: Dctcp(start_gbps=start),
     "dcqcn": lambda start: Dcqcn(start_gbps=start),
 }
+# What is compared with ns-3: the laws, and the other set of timers that ns-3 was run with.
+_NS3: dict[str, Callable[[float], CongestionControl]] = _REFERENCES | {
+    "dcqcn-paper-timers": lambda start: Dcqcn(start_gbps=start, preset="ns3-paper-timers"),
+}
 
 # Names of `Metrics` -> names of `thesis.METRICS`, and the factor between their units.
 _COLUMNS: dict[str, tuple[str, float]] = {
@@ -84,7 +88,7 @@ class Case:
     Parameters
     ----------
     algorithm : str
-        A key of `thesis.ALGORITHMS`.
+        A key of `thesis.ALGORITHMS`, or of `ns3.VARIANTS`.
     start_gbps : float
         Rate at which every flow starts.
     target_us : float or None
@@ -119,8 +123,8 @@ class Case:
         scenario = incast(self.preset, jitter_ns=self.jitter_ns)
         in_loop = self.algorithm in ("pid", "predpid") and not self.as_thesis
         record = Record(log=in_loop, probe_us=0.0)
-        if self.algorithm in _REFERENCES:
-            control = _REFERENCES[self.algorithm](self.start_gbps)
+        if self.algorithm in _NS3:
+            control = _NS3[self.algorithm](self.start_gbps)
             return run(scenario, control, timing=self.timing, seed=seed, record=record)
         if self.algorithm not in ("pid", "predpid"):
             raise ValueError(
@@ -170,8 +174,8 @@ def cases(preset: str = "thesis") -> tuple[list[Case], list[Case]]:
     many += [Case("predpid", 100.0, _TARGETS_US[0], preset=preset)]
     many += [Case("pid", start, _TARGETS_US[0], preset=preset) for start in _STARTS_GBPS]
     many += [Case(law, start, preset=preset) for law in _REFERENCES for start in _STARTS_GBPS]
-    many += [Case(law, 100.0, None, "ns3", NS3_JITTER_NS, preset) for law in _REFERENCES]
-    once = [Case(law, 100.0, None, "ns3", 0.0, preset) for law in _REFERENCES]
+    many += [Case(law, 100.0, None, "ns3", NS3_JITTER_NS, preset) for law in _NS3]
+    once = [Case(law, 100.0, None, "ns3", 0.0, preset) for law in _NS3]
     once += [
         Case(law, 10.0, _TARGETS_US[0], "ns3", 0.0, preset, as_thesis=True)
         for law in ("pid", "predpid")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from precog_sim.report import thesis
+from precog_sim.report import ns3, thesis
 from precog_sim.report.data import RESULT_FILE, DemoResult, Row
 from precog_sim.report.figures import Picture, draw_all
 from precog_sim.report.figures.agreement import Comparison, comparisons
@@ -133,7 +133,7 @@ def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -
         "flows": _flows(result, series),
         "spark_size": (WIDTH_PX, HEIGHT_PX),
         "big": elephants(result),
-        "algorithms": thesis.ALGORITHMS,
+        "algorithms": thesis.ALGORITHMS | ns3.VARIANTS,
         "metrics": thesis.METRICS,
         "published": {"gains": thesis.GAINS, "table6": thesis.TABLE6},
         "close_percent": thesis.CLOSE_PERCENT,

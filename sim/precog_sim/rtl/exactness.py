@@ -249,7 +249,7 @@ def main() -> int:
     """Exit status: 0 if nothing differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/exactness.json"))
-    parser.add_argument("--decisions", type=int, default=1_000_000, help="per lane count")
+    parser.add_argument("--predictions", type=int, default=1_000_000, help="per lane count")
     parser.add_argument("--batch", type=int, default=10_000, help="decisions between changes")
     parser.add_argument("--presets", nargs="+", default=["lanes16", "lanes64", "lanes128"])
     parser.add_argument("--seed", type=int, default=None)
@@ -261,16 +261,16 @@ def main() -> int:
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} decisions"),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} predictions"),
         TimeElapsedColumn(),
     )
     for name in arguments.presets:
         campaign = Campaign(PRESETS[name], seed)
         with Progress(*columns) as progress:
-            task = progress.add_task(f"RTL = golden, {name}", total=arguments.decisions)
-            while campaign.result.decisions < arguments.decisions and not campaign.result.first:
+            task = progress.add_task(f"RTL = golden, {name}", total=arguments.predictions)
+            while campaign.result.predictions < arguments.predictions and not campaign.result.first:
                 campaign.batch(arguments.batch)
-                progress.update(task, completed=campaign.result.decisions)
+                progress.update(task, completed=campaign.result.predictions)
         campaign.close()
         results.append(campaign.result)
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
