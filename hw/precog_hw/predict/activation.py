@@ -91,27 +91,32 @@ class Tanh(wiring.Component):
             m.d.comb += port.addr.eq(segment)
             word = port.data
         base = Signal(_BASE_BITS, reset_less=True)
-        slope = Signal(_SLOPE_BITS, reset_less=True)
-        position = Signal(bits, reset_less=True)
         over = Signal(reset_less=True)
         sign = Signal(reset_less=True)
         m.d.sync += [
-            Cat(base, slope).eq(word),
-            position.eq(size[:bits]),
+            base.eq(word[:_BASE_BITS]),
             over.eq(size[bits + _SEGMENT_BITS :].any()),
             sign.eq(negative),
         ]
-
+        slope, position = word[_BASE_BITS:], size[:bits]
         if self._fabric:
+            registered = Signal.like(slope, reset_less=True), Signal.like(position, reset_less=True)
+            m.d.sync += [registered[0].eq(slope), registered[1].eq(position)]
+            slope, position = registered
             m.submodules.mult = mult = FabricMultiplier(_SLOPE_BITS, bits)
+            product_at: int = mult.latency
         else:
-            m.submodules.mult = mult = Multiplier(_SLOPE_BITS + 1, bits + 1, dsp=self._dsp)
+            # The block's own registers: a path into the block without them takes 2 ns more.
+            m.submodules.mult = mult = Multiplier(
+                _SLOPE_BITS + 1, bits + 1, dsp=self._dsp, input_register=True
+            )
+            product_at = mult.latency - 1
         m.d.comb += [mult.a.eq(slope), mult.b.eq(position)]
         base_over = Signal(_BASE_BITS, reset_less=True)
         m.d.sync += base_over.eq(base | over.replicate(_BASE_BITS))
-        base_over = delay(base_over, mult.latency - 1)
-        over = delay(over, mult.latency)
-        sign = delay(sign, mult.latency)
+        base_over = delay(base_over, product_at - 1)
+        over = delay(over, product_at)
+        sign = delay(sign, product_at)
 
         # ~(base + rise) = ~base + ~rise + 1: the one's complement costs no second adder, the
         # rounding bit enters as the carry, and flipping the top bit adds one half for the sigmoid.
