@@ -22,7 +22,8 @@ ALLOWED = {
     "precog_models/contract.py": (),
     "precog_hw/regmap": ("precog_hw.regmap",),
     "precog_models": ("precog_models",),
-    "precog_hw": ("precog_hw", "precog_models.contract"),
+    "precog_models/packet/wire": ("precog_models.packet.wire",),
+    "precog_hw": ("precog_hw", "precog_models.contract", "precog_models.packet.wire"),
     "precog_host": ("precog_host", "precog_hw.regmap", "precog_models"),
     "precog_sim": ("precog_sim", "precog_host", "precog_hw", "precog_models"),
 }
@@ -82,14 +83,21 @@ def test_arrows(package: str) -> None:
     assert [text for path in files for text in violations(path)] == []
 
 
-@pytest.mark.parametrize("path", ["models/precog_models/contract.py", "hw/precog_hw/regmap"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "models/precog_models/contract.py",
+        "models/precog_models/packet/wire",
+        "hw/precog_hw/regmap",
+    ],
+)
 def test_standard_library_only(path: str) -> None:
     place = ROOT / path
     for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
         foreign = {
             module.split(".")[0]
             for _, module in imports(file)
-            if not module.startswith("precog_hw.regmap.")
+            if not module.startswith(("precog_hw.regmap.", "precog_models.packet.wire."))
         } - sys.stdlib_module_names
         assert not foreign, f"{file} imports {foreign}"
 

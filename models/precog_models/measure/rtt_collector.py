@@ -1,0 +1,257 @@
+"""RTT collector: one sample per round trip and queue pair, never overlapping, by PSN.
+
+RTT = (T3 - T0) - (T2 - T1), thesis (1): the first packet sent after the last sample completed is
+the next one timed (section 3.2). T2 - T1 comes from the answer's time field if the peer has one.
+
+    sent      new PSN, none timed, asks for an answer ─► time it
+              PSN sent before (retransmission)        ─► drop what is timed: Karn's rule
+    answered  acknowledges the timed PSN              ─► sample; a later PSN: coalesced
+              NAK at or before the timed PSN          ─► drop: it will be sent again
+    either    timed for longer than the time-out      ─► drop: the answer was lost
+
+A packet is timed only if it asks for an answer: others are answered when a later packet of the
+message asks, and that would measure the sender's own pace. `any_packet` times them all the same, as
+the thesis does, where every packet is acknowledged.
+
+PSNs are compared on the circle of 2**24: the half ahead is new. A READ request occupies as many
+PSNs as its response has packets. An answer to a PSN that was never sent is ignored.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum, IntFlag
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..contract import Fmt
+from ..packet.parser import Descriptor
+from ..packet.wire.descriptor import Reason
+from ..packet.wire.headers import PSN_BITS
+from ..packet.wire.opcodes import (
+    ACKNOWLEDGES,
+    PLAIN_ACKNOWLEDGES,
+    READ_REQUEST,
+    SYNDROME_ACK,
+    SYNDROME_NAK,
+    SYNDROME_RNR,
+    is_reliable,
+    solicits,
+    syndrome_kind,
+)
+
+__all__ = ["COLLECTOR_STATE", "NO_TURNAROUND", "Outcome", "RttCollector", "answered", "sent"]
+
+#: A queue pair's row of state: a PSN was sent; next new PSN; a packet is timed; its PSN; its T0.
+COLLECTOR_STATE = ("seen", "next", "timed", "psn", "t0")
+
+NO_TURNAROUND = -1
+
+
+class Outcome(IntFlag):
+    """What one packet did to its queue pair's sample."""
+
+    STARTED = 1
+    SAMPLE = 2
+    COALESCED = 4  # the answer acknowledged a later PSN
+    CORRECTED = 8  # T2 - T1 was known
+    DROPPED_RETRANSMISSION = 16
+    DROPPED_NAK = 32
+    DROPPED_TIMEOUT = 64
+
+
+class _Answer(IntEnum):
+    ACK = 0  # acknowledges up to its PSN
+    NAK = 1  # acknowledges up to the PSN before
+
+
+_PSN_MASK = (1 << PSN_BITS) - 1
+_PSN_HALF = 1 << (PSN_BITS - 1)
+_TIME_MASK = Fmt.TIME.max
+_RTT_MAX = Fmt.RTT.max
+_STARTED = int(Outcome.STARTED)
+_SAMPLE = int(Outcome.SAMPLE)
+_COALESCED = int(Outcome.COALESCED)
+_CORRECTED = int(Outcome.CORRECTED)
+_RETRANSMISSION = int(Outcome.DROPPED_RETRANSMISSION)
+_NAK_DROP = int(Outcome.DROPPED_NAK)
+_TIMEOUT = int(Outcome.DROPPED_TIMEOUT)
+_NAK = int(_Answer.NAK)
+_DEFAULT_MTU = 1024
+
+
+@njit(cache=True)
+def sent(state: NDArray[np.int64], psn: int, span: int, wanted: bool, t: int, timeout: int) -> int:
+    """A request leaves.
+
+    Parameters
+    ----------
+    state : ndarray of int64, shape (5,)
+        `COLLECTOR_STATE` of the queue pair; zeros after a reset. Changed in place.
+    psn : int
+        Its PSN, 24 bits.
+    span : int
+        PSNs that it occupies: for a READ request the packets of its response, otherwise 1.
+    wanted : bool
+        It may be timed.
+    t : int
+        T0, ticks in 40 bits.
+    timeout : int
+        Ticks after which a timed packet is given up; 0: never.
+
+    Returns
+    -------
+    int
+        `Outcome` bits.
+    """
+    outcome = 0
+    if state[2] != 0 and timeout > 0 and ((t - state[4]) & _TIME_MASK) >= timeout:
+        state[2] = 0
+        outcome |= _TIMEOUT
+    if state[0] != 0 and ((psn - state[1]) & _PSN_MASK) >= _PSN_HALF:
+        if state[2] != 0:
+            state[2] = 0
+            outcome |= _RETRANSMISSION
+        return outcome
+    state[0] = 1
+    state[1] = (psn + span) & _PSN_MASK
+    if state[2] == 0 and wanted:
+        state[2] = 1
+        state[3] = psn
+        state[4] = t
+        outcome |= _STARTED
+    return outcome
+
+
+@njit(cache=True)
+def answered(
+    state: NDArray[np.int64], psn: int, answer: int, t: int, turnaround: int, timeout: int
+) -> tuple[int, int]:
+    """An acknowledge, a NAK or a READ response arrives.
+
+    Parameters
+    ----------
+    state : ndarray of int64, shape (5,)
+        As for `sent`.
+    psn : int
+        Its PSN, 24 bits.
+    answer : int
+        0: acknowledges up to `psn`; 1, a NAK: up to the PSN before.
+    t : int
+        T3, ticks in 40 bits.
+    turnaround : int
+        T2 - T1 in ticks, `NO_TURNAROUND` if unknown.
+    timeout : int
+        As for `sent`.
+
+    Returns
+    -------
+    outcome : int
+        `Outcome` bits.
+    rtt : int
+        The sample in ticks, at most RTT's greatest; 0 without one, and where T2 - T1 is larger.
+    """
+    if state[2] == 0:
+        return 0, 0
+    elapsed = (t - state[4]) & _TIME_MASK
+    if timeout > 0 and elapsed >= timeout:
+        state[2] = 0
+        return _TIMEOUT, 0
+    through = (psn - answer) & _PSN_MASK
+    beyond = (through - state[3]) & _PSN_MASK
+    if beyond >= _PSN_HALF:  # the timed PSN is not acknowledged
+        if answer != _NAK:
+            return 0, 0
+        state[2] = 0
+        return _NAK_DROP, 0
+    if ((state[1] - 1 - through) & _PSN_MASK) >= _PSN_HALF:
+        return 0, 0
+    state[2] = 0
+    outcome = _SAMPLE
+    if beyond != 0:
+        outcome |= _COALESCED
+    if turnaround >= 0:
+        outcome |= _CORRECTED
+        elapsed = max(0, elapsed - turnaround)
+    return outcome, min(elapsed, _RTT_MAX)
+
+
+class RttCollector:
+    """The collector of all queue pairs, fed with descriptors.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs.
+    timeout : int
+        Ticks after which a timed packet is given up; 0: never.
+    any_packet : bool
+        Also time packets that do not ask for an answer.
+    mtu : sequence of int, optional
+        Path MTU of each slot in bytes, for the length of READ responses; 1024 without it.
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        timeout: int,
+        *,
+        any_packet: bool = False,
+        mtu: Sequence[int] | None = None,
+    ) -> None:
+        self.timeout = timeout
+        self.any_packet = any_packet
+        self.mtu = list(mtu) if mtu is not None else [_DEFAULT_MTU] * slots
+        if len(self.mtu) != slots or min(self.mtu) <= 0:
+            raise ValueError(f"mtu must be {slots} positive numbers of bytes, not {self.mtu!r}")
+        self.counts = dict.fromkeys(Outcome, 0)
+        self._state = np.zeros((slots, len(COLLECTOR_STATE)), dtype=np.int64)
+
+    def sent(self, slot: int, packet: Descriptor, t: int) -> Outcome:
+        """A packet of the queue pair leaves at `t`; only requests of reliable services count."""
+        if not _counts(packet) or packet.opcode in ACKNOWLEDGES:
+            return Outcome(0)
+        span = 1
+        if packet.opcode in READ_REQUEST:
+            span = max(1, -(-packet.dma_length // self.mtu[slot]))
+        wanted = self.any_packet or solicits(packet.opcode, packet.ack_req)
+        return self._count(sent(self._state[slot], packet.psn, span, wanted, t, self.timeout))
+
+    def received(
+        self, slot: int, packet: Descriptor, t: int, turnaround: int = NO_TURNAROUND
+    ) -> int | None:
+        """A packet of the queue pair arrives at `t`.
+
+        Returns
+        -------
+        int or None
+            RTT in ticks if it completes a sample.
+        """
+        if not _counts(packet) or packet.opcode not in ACKNOWLEDGES:
+            return None
+        answer = _Answer.ACK
+        if packet.opcode in PLAIN_ACKNOWLEDGES:
+            kind = syndrome_kind(packet.syndrome)
+            if kind in (SYNDROME_NAK, SYNDROME_RNR):
+                answer = _Answer.NAK
+            elif kind != SYNDROME_ACK:
+                return None
+        outcome, rtt = answered(
+            self._state[slot], packet.psn, int(answer), t, turnaround, self.timeout
+        )
+        return rtt if Outcome.SAMPLE in self._count(outcome) else None
+
+    def reset(self, slot: int) -> None:
+        """Forget a queue pair, as when it connects anew with another PSN."""
+        self._state[slot] = 0
+
+    def _count(self, outcome: int) -> Outcome:
+        made = Outcome(outcome)
+        for bit in made:
+            self.counts[bit] += 1
+        return made
+
+
+def _counts(packet: Descriptor) -> bool:
+    """Whether the packet is whole and of a service that acknowledges."""
+    return packet.reason is Reason.NONE and not packet.error and is_reliable(packet.opcode)

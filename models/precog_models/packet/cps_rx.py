@@ -1,0 +1,121 @@
+"""CPS extraction, the first stage behind the wire: every shim of ours leaves the packet here.
+
+    frame ─► parse ─► shim port? ─► length, version, type, CRC ─► shim out, original bytes restored
+                  └─► port 4791 ─► mode R's six bits, mode C's mark ─► score
+
+Extraction does not ask the QP table: a valid shim is removed for every QP. A frame to the shim's
+port that is not ours passes untouched, or is dropped, as configured; it is counted by cause. A
+score becomes the QP's echo, and a request's arrival time T1 is kept, only from frames without
+error: both are known to be wanted only at the end of the frame.
+"""
+
+from typing import NamedTuple
+
+from .cps_state import CpsState
+from .cps_tx import put_resv6
+from .parser import Descriptor, Parsed, parse
+from .shim import Shim, clamp_score, decode, remove
+from .wire.cps import CNP_MARK, SHIM, Mode, ShimFault, score_from_resv6
+from .wire.descriptor import Direction, Reason
+from .wire.headers import BTH, CNP_PAYLOAD
+from .wire.opcodes import CNP, solicits
+
+__all__ = ["Received", "receive"]
+
+
+class Received(NamedTuple):
+    """One packet from the wire."""
+
+    frame: bytes | None  # None: dropped
+    parsed: Parsed  # of the packet as it goes on
+    slot: int | None
+    fault: ShimFault
+    shim: Shim | None
+    score: int | None  # from the shim, from mode R or from mode C
+
+    @property
+    def descriptor(self) -> Descriptor:
+        """Of the packet as it goes on."""
+        return self.parsed.descriptor
+
+
+def receive(
+    state: CpsState, frame: bytes | bytearray, now_ns: int, *, error: bool = False
+) -> Received:
+    """Receive a frame.
+
+    Parameters
+    ----------
+    state : CpsState
+        Counters, echo and turnaround change.
+    frame : bytes
+        Without FCS.
+    now_ns : int
+        The card's time: T1 of requests.
+    error : bool
+        The stream's error flag.
+    """
+    counters, port = state.counters, state.config.shim_port
+    parsed = parse(frame, Direction.RX, shim_port=port, error=error)
+    out, shim, score = bytes(frame), None, None
+    if parsed.descriptor.shim:
+        fault, shim, clamped = _read(frame, parsed)
+        counters.clamped += clamped
+        if shim is None:
+            counters.faults[fault] += 1
+            dropped = state.config.drop_malformed
+            counters.dropped += dropped
+            return Received(None if dropped else out, parsed, None, fault, None, None)
+        counters.extracted += 1
+        score = shim.score
+        out = remove(frame, parsed)
+        parsed = parse(out, Direction.RX, shim_port=port, error=error)
+
+    found = parsed.descriptor
+    slot = None
+    if found.reason is Reason.NONE:
+        slot = state.table.lookup(Direction.RX, found.remote, found.dest_qp)
+    unknown = found.reason is Reason.NONE and slot is None
+    counters.passed_rx[Reason.UNKNOWN_QP if unknown else found.reason] += 1
+    if slot is None:
+        return Received(out, parsed, None, ShimFault.NONE, shim, score)
+
+    row = state.slots[slot]
+    if shim is None and row.mode is Mode.R:
+        out, score = _resv6(state, out, parsed)
+    if found.opcode == CNP and score is None:
+        score = _mark(state, out, parsed)
+    if not found.error:
+        if score is not None:
+            row.echo = score
+        if solicits(found.opcode, found.ack_req):
+            row.turnaround.arrived(found.psn, now_ns)
+    return Received(out, parsed, slot, ShimFault.NONE, shim, score)
+
+
+def _read(frame: bytes | bytearray, parsed: Parsed) -> tuple[ShimFault, Shim | None, int]:
+    """`shim.decode` of a packet to the shim's port."""
+    if parsed.descriptor.reason is not Reason.NONE:
+        return ShimFault.LENGTH, None, 0
+    return decode(frame[parsed.bth - SHIM.size : parsed.bth])
+
+
+def _resv6(state: CpsState, frame: bytes, parsed: Parsed) -> tuple[bytes, int | None]:
+    """Mode R: the score, and the packet with the six bits zero as they were before."""
+    bits = BTH.get(frame, parsed.bth, "resv6")
+    score = score_from_resv6(bits)
+    if score is None:
+        state.counters.resv6_faults += bits != 0
+        return frame, None
+    state.counters.resv6_read += 1
+    return put_resv6(frame, parsed, 0), score
+
+
+def _mark(state: CpsState, frame: bytes, parsed: Parsed) -> int | None:
+    """Mode C: the score in a CNP that a notification point like ours made."""
+    payload = CNP_PAYLOAD.unpack(frame, parsed.bth + BTH.size)
+    if payload["mark"] != CNP_MARK:
+        return None
+    score, clamped = clamp_score(payload["score"])
+    state.counters.clamped += clamped
+    return score

@@ -1,0 +1,111 @@
+"""CPS insertion, the last stage before the wire.
+
+    frame ─► parse ─► slot ─► enabled? ─► mode S: room? ─► shim in, lengths, port, checksums
+                                      └─► mode R: six bits free? ─► score into them
+
+The decision needs nothing behind the BTH. Every packet leaves, changed or not; one that is not
+changed is counted under the first reason that holds.
+"""
+
+from typing import NamedTuple
+
+from .cps_state import CpsSlot, CpsState
+from .parser import Descriptor, Parsed, parse
+from .shim import Shim, encode, insert, update_udp_checksum
+from .wire.cps import SHIM, TIME_BITS, Mode, ShimType, resv6_from_score
+from .wire.descriptor import Direction, Reason
+from .wire.headers import BTH, IPV4
+from .wire.opcodes import ACKNOWLEDGES
+
+__all__ = ["Sent", "put_resv6", "transmit"]
+
+_UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
+_TIME_MASK = (1 << TIME_BITS) - 1
+
+
+class Sent(NamedTuple):
+    """One packet to the wire."""
+
+    frame: bytes
+    descriptor: Descriptor  # of the packet as it came
+    slot: int | None
+    reason: Reason  # NONE: the packet carries the score
+
+
+def transmit(
+    state: CpsState, frame: bytes | bytearray, now_ns: int, *, error: bool = False
+) -> Sent:
+    """Send a frame.
+
+    Parameters
+    ----------
+    state : CpsState
+        Its counters change.
+    frame : bytes
+        Without FCS.
+    now_ns : int
+        The card's time; T0 of data, T2 of answers.
+    error : bool
+        The stream's error flag. It is carried through and changes nothing else.
+    """
+    parsed = parse(frame, Direction.TX, shim_port=state.config.shim_port, error=error)
+    found = parsed.descriptor
+    slot = None
+    if found.reason is Reason.NONE and not found.shim:
+        slot = state.table.lookup(Direction.TX, found.remote, found.dest_qp)
+    reason = _reason(state, frame, parsed, slot)
+    state.counters.passed_tx[reason] += 1
+    if reason is not Reason.NONE or slot is None:
+        return Sent(bytes(frame), found, slot, reason)
+    row = state.slots[slot]
+    if row.mode is Mode.R and row.score is not None:
+        state.counters.resv6_written += 1
+        out = put_resv6(frame, parsed, resv6_from_score(row.score))
+    else:
+        state.counters.inserted += 1
+        shim = encode(_shim(row, found, now_ns))
+        out = insert(frame, parsed, shim, state.config.shim_port)
+    return Sent(out, found, slot, reason)
+
+
+def put_resv6(frame: bytes | bytearray, parsed: Parsed, bits: int) -> bytes:
+    """The frame with mode R's six bits in the BTH."""
+    out = bytearray(frame)
+    at = parsed.bth + BTH["resv6"].byte  # an even distance from the UDP header: one whole word
+    was = int.from_bytes(out[at : at + 2], "big")
+    BTH.put(out, parsed.bth, "resv6", bits)
+    update_udp_checksum(out, parsed.l4, old=[was], new=[int.from_bytes(out[at : at + 2], "big")])
+    return bytes(out)
+
+
+def _reason(state: CpsState, frame: bytes | bytearray, parsed: Parsed, slot: int | None) -> Reason:
+    """Why the packet leaves as it is."""
+    found = parsed.descriptor
+    if found.reason is not Reason.NONE:
+        return found.reason
+    if found.shim:
+        return Reason.SHIM_PORT
+    if slot is None:
+        return Reason.UNKNOWN_QP
+    row = state.slots[slot]
+    if row.mode is Mode.OFF:
+        return Reason.QP_DISABLED
+    if not state.destination_enable[row.destination]:
+        return Reason.DESTINATION_DISABLED
+    if row.mode is Mode.R:
+        if BTH.get(frame, parsed.bth, "resv6"):
+            return Reason.RESV6_IN_USE
+        return Reason.NO_SCORE if row.score is None else Reason.NONE
+    if not found.ipv6 and IPV4.get(frame, parsed.l3, "checksum") == _UNUPDATABLE:
+        return Reason.CHECKSUM_FORM
+    if parsed.end + SHIM.size > state.config.max_frame:
+        return Reason.MAX_FRAME
+    return Reason.NONE
+
+
+def _shim(row: CpsSlot, found: Descriptor, now_ns: int) -> Shim:
+    """What the packet's shim says."""
+    if found.opcode in ACKNOWLEDGES:
+        turnaround = row.turnaround.answered(found.psn, now_ns)
+        return Shim(ShimType.ACKNOWLEDGE, row.score, row.echo, turnaround)
+    return Shim(ShimType.DATA, row.score, row.echo, now_ns & _TIME_MASK)

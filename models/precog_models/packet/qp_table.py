@@ -1,0 +1,179 @@
+"""QP lookup: from (direction, peer address, DestQP) of a packet to a slot.
+
+Every slot has two keys: TX = (peer, remote QPN), RX = (peer, local QPN). DestQP alone is ambiguous:
+in real captures both directions differ, and one number serves two hosts.
+
+Cuckoo hashing with three ways of as many rows as there are slots, so at most 2/3 of the cells are
+taken (the limit for three ways is 0.91). A row is the low bits of a CRC-32 of the key, with another
+polynomial for each way: XOR trees in the gateware. The lookup compares whole keys, so a collision
+never gives a wrong slot. The host places keys and moves others away; writes come in an order in
+which no key is ever missing, so that traffic may run on.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from .crc import crc32_reflected
+from .wire.descriptor import Direction
+
+__all__ = ["ADDRESS_BITS", "KEY_BYTES", "QPN_BITS", "WAY_POLYNOMIALS", "Key", "QpTable", "Write"]
+
+ADDRESS_BITS = 128  # IPv4 as ::ffff:a.b.c.d
+QPN_BITS = 24
+KEY_BYTES = 1 + ADDRESS_BITS // 8 + QPN_BITS // 8
+
+#: CRC-32 of Ethernet, Castagnoli's, Koopman's.
+WAY_POLYNOMIALS = (0x04C11DB7, 0x1EDC6F41, 0x741B8CD7)
+
+
+class Key(NamedTuple):
+    """What a packet is looked up by."""
+
+    direction: Direction
+    remote: int
+    qpn: int
+
+    def pack(self) -> bytes:
+        """Direction, address, QPN, most significant byte first: what the hashes run over."""
+        return (
+            bytes([self.direction])
+            + self.remote.to_bytes(ADDRESS_BITS // 8, "big")
+            + self.qpn.to_bytes(QPN_BITS // 8, "big")
+        )
+
+
+class Write(NamedTuple):
+    """One write of the host into a cell; no key: the cell becomes free."""
+
+    way: int
+    row: int
+    key: Key | None
+    slot: int
+
+
+class QpTable:
+    """The table as the gateware holds it, and the host's placement.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs, a power of two. Each way has as many rows.
+
+    Raises
+    ------
+    ValueError
+        `slots` is not a power of two.
+    """
+
+    def __init__(self, slots: int) -> None:
+        if slots < 1 or slots & (slots - 1):
+            raise ValueError(f"slots must be a power of two, not {slots!r}")
+        self.slots = slots
+        self.remote_qp: list[int | None] = [None] * slots  # of the slot's TX key: where CNPs go
+        self._cells: dict[tuple[int, int], tuple[Key, int]] = {}
+
+    def rows(self, key: Key) -> tuple[int, ...]:
+        """The key's row in each way."""
+        packed = key.pack()
+        return tuple(crc32_reflected(packed, poly) & (self.slots - 1) for poly in WAY_POLYNOMIALS)
+
+    def lookup(self, direction: Direction, remote: int, qpn: int) -> int | None:
+        """Slot of a packet, None if no slot has the key."""
+        key = Key(direction, remote, qpn)
+        for cell in enumerate(self.rows(key)):
+            found = self._cells.get(cell)
+            if found is not None and found[0] == key:
+                return found[1]
+        return None
+
+    def write(self, write: Write) -> None:
+        """What one write of the host does."""
+        cell = (write.way, write.row)
+        if write.key is None:
+            self._cells.pop(cell, None)
+        else:
+            self._cells[cell] = (write.key, write.slot)
+
+    def add(self, slot: int, remote: int, remote_qp: int, local_qp: int) -> list[Write]:
+        """Give a slot its two keys.
+
+        Returns
+        -------
+        list of Write
+            In the order in which they were done here and have to be done in the gateware.
+
+        Raises
+        ------
+        ValueError
+            A number does not fit, the slot is in use, a key belongs to a slot already, or no
+            place was found (nothing has changed then).
+        """
+        if not 0 <= slot < self.slots:
+            raise ValueError(f"slot must be 0..{self.slots - 1}, not {slot!r}")
+        if self.remote_qp[slot] is not None:
+            raise ValueError(f"slot must be free, not in use like {slot}; remove it first")
+        for name, value, bits in (
+            ("remote address", remote, ADDRESS_BITS),
+            ("remote QPN", remote_qp, QPN_BITS),
+            ("local QPN", local_qp, QPN_BITS),
+        ):
+            if not 0 <= value < 1 << bits:
+                raise ValueError(f"{name} must be {bits} bits unsigned, not {value!r}")
+        keys = (Key(Direction.TX, remote, remote_qp), Key(Direction.RX, remote, local_qp))
+        for key in keys:
+            owner = self.lookup(*key)
+            if owner is not None:
+                raise ValueError(
+                    f"{key.direction.name} key must belong to one slot, not to {owner} and {slot}: "
+                    f"QPN {key.qpn:#x}"
+                )
+        before = dict(self._cells)
+        done: list[Write] = []
+        try:
+            for key in keys:
+                done += self._place(key, slot)
+        except ValueError:
+            self._cells = before
+            raise
+        self.remote_qp[slot] = remote_qp
+        return done
+
+    def remove(self, slot: int) -> list[Write]:
+        """Take a slot's keys out; nothing if it has none."""
+        cells = [cell for cell, (_, owner) in self._cells.items() if owner == slot]
+        done = [Write(way, row, None, slot) for way, row in cells]
+        for write in done:
+            self.write(write)
+        if 0 <= slot < self.slots:
+            self.remote_qp[slot] = None
+        return done
+
+    def _place(self, key: Key, slot: int) -> list[Write]:
+        """Shortest chain of moves to a free cell, done from its end: a key is copied, then
+        overwritten."""
+        came_from: dict[tuple[int, int], tuple[int, int] | None] = {}
+        queue: deque[tuple[int, int]] = deque()
+        for cell in enumerate(self.rows(key)):
+            came_from[cell] = None
+            queue.append(cell)
+        while queue:
+            cell = queue.popleft()
+            if cell not in self._cells:
+                break
+            for other in enumerate(self.rows(self._cells[cell][0])):
+                if other not in came_from:
+                    came_from[other] = cell
+                    queue.append(other)
+        else:
+            raise ValueError(
+                f"QP table must have a free place for {key}, not {len(self._cells)} keys in the "
+                "way; remove an unused slot"
+            )
+        done = []
+        while (source := came_from[cell]) is not None:
+            done.append(Write(*cell, *self._cells[source]))
+            cell = source
+        done.append(Write(*cell, key, slot))
+        for write in done:
+            self.write(write)
+        return done
