@@ -1,0 +1,199 @@
+"""Insertion and extraction as stages: identity, bypasses by reason, faults, echo, modes R and C."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from precog_models.packet.cps_rx import receive
+from precog_models.packet.cps_state import CpsConfig
+from precog_models.packet.cps_tx import transmit
+from precog_models.packet.icrc import icrc_ok
+from precog_models.packet.parser import parse
+from precog_models.packet.shim import Shim, encode, insert
+from precog_models.packet.wire.cps import SHIM_PORT, Mode, ShimFault, ShimType
+from precog_models.packet.wire.descriptor import Direction, Reason
+
+from .frames import SLOT4, SLOT6, card, packet, synthetic
+
+
+def test_there_and_back_is_identity(seed: int) -> None:
+    a, b = card("A"), card("B")
+    for name, frame in synthetic(random.Random(seed)).items():
+        sent = transmit(a, frame, 1000)
+        assert sent.reason is Reason.NONE, name
+        assert len(sent.frame) == len(frame) + 8, name
+        got = receive(b, sent.frame, 2000)
+        assert got.frame == frame, name
+        assert got.score == 37
+        assert got.slot == (SLOT6 if "IPv6" in name else SLOT4)
+        assert icrc_ok(got.frame, got.parsed), name
+    count = a.counters.inserted
+    assert count == b.counters.extracted == len(synthetic(random.Random(0)))
+    assert a.counters.passed_tx[Reason.NONE] == b.counters.passed_rx[Reason.NONE] == count
+    assert sum(b.counters.faults.values()) == 0
+
+
+@given(data=st.data())
+def test_mutated_frames_come_back_or_pass(data: st.DataObject) -> None:
+    """No input raises; what was inserted is extracted to the same bytes, cut frames too."""
+    a, b = card("A"), card("B")
+    frame = bytearray(packet(data.draw(st.binary(max_size=30)), ipv6=data.draw(st.booleans())))
+    for _ in range(data.draw(st.integers(0, 4))):
+        frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(frame[: data.draw(st.integers(0, len(frame)))])
+    sent = transmit(a, cut, 5)
+    if sent.reason is Reason.NONE:
+        assert receive(b, sent.frame, 6).frame == cut
+    else:
+        assert sent.frame == cut
+    receive(b, cut, 7)
+
+
+@given(data=st.data())
+def test_mutated_shims_never_raise(data: st.DataObject) -> None:
+    """Any change on the wire: the frame comes out with the shim or without, never otherwise."""
+    a, b = card("A"), card("B")
+    out = bytearray(transmit(a, packet(bytes(20)), 5).frame)
+    for _ in range(data.draw(st.integers(1, 4))):
+        out[data.draw(st.integers(12, 70))] = data.draw(st.integers(0, 255))
+    got = receive(b, out, 6)
+    assert got.frame is not None
+    assert len(got.frame) == len(out) - (8 if got.shim is not None else 0)
+    if got.shim is None:
+        assert got.frame == bytes(out)
+
+
+BYPASSES = {
+    "shim's port": (packet(bytes(64), udp={"dport": SHIM_PORT}), Reason.SHIM_PORT),
+    "unknown QP": (packet(bytes(8), bth={"dqpn": 0x777}), Reason.UNKNOWN_QP),
+    "own QPN of the other direction": (packet(bytes(8), bth={"dqpn": 0x111}), Reason.UNKNOWN_QP),
+    "checksum 0xFFFF": (packet(bytes(8), ip={"chksum": 0xFFFF}), Reason.CHECKSUM_FORM),
+    "no headroom": (packet(bytes(1450 + 1)), Reason.MAX_FRAME),
+    "parser's reason": (packet(ip={"frag": 3}), Reason.FRAGMENT),
+}
+
+
+@pytest.mark.parametrize("name", BYPASSES)
+def test_bypasses(name: str) -> None:
+    frame, reason = BYPASSES[name]
+    state = card("A", config=CpsConfig(max_frame=14 + 20 + 8 + 8 + 12 + 1450 + 4))
+    sent = transmit(state, frame, 0)
+    assert (sent.reason, sent.frame) == (reason, frame)
+    assert state.counters.passed_tx[reason] == 1
+    assert state.counters.inserted == 0
+
+
+def test_headroom_counts_to_the_end_of_the_ip_packet() -> None:
+    state = card("A", config=CpsConfig(max_frame=14 + 20 + 8 + 8 + 12 + 1450 + 4))
+    assert transmit(state, packet(bytes(1450)), 0).reason is Reason.NONE
+    assert transmit(state, packet(bytes(1450)) + bytes(9), 0).reason is Reason.NONE
+
+
+def test_enables_by_queue_pair_and_by_destination() -> None:
+    state = card("A")
+    frame = packet(bytes(8))
+    state.slots[SLOT4].mode = Mode.OFF
+    assert transmit(state, frame, 0).reason is Reason.QP_DISABLED
+    state.slots[SLOT4].mode = Mode.S
+    state.slots[SLOT4].destination = 9
+    state.destination_enable[9] = False
+    assert transmit(state, frame, 0).reason is Reason.DESTINATION_DISABLED
+    assert transmit(state, packet(bytes(8), ipv6=True), 0).reason is Reason.NONE
+
+
+def test_extraction_does_not_ask_the_table() -> None:
+    stranger = packet(bytes(8), bth={"dqpn": 0x777})
+    out = insert(stranger, parse(stranger, Direction.TX), encode(Shim(ShimType.DATA, 9)), SHIM_PORT)
+    state = card("B")
+    got = receive(state, out, 0)
+    assert (got.frame, got.slot, got.score) == (stranger, None, 9)
+    assert state.counters.passed_rx[Reason.UNKNOWN_QP] == 1
+    assert all(row.echo is None for row in state.slots)
+
+
+def damaged(byte: int, value: int) -> bytes:
+    out = bytearray(transmit(card("A"), packet(bytes(64)), 0).frame)
+    out[42 + byte] = value
+    return bytes(out)
+
+
+FAULTS = {
+    ShimFault.VERSION: damaged(0, 0x21),
+    ShimFault.TYPE: damaged(0, 0x13),
+    ShimFault.CRC: damaged(2, 99),
+    ShimFault.LENGTH: packet(b"", udp={"dport": SHIM_PORT}),
+}
+
+
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_not_ours_passes_or_is_dropped(fault: ShimFault, drop: bool) -> None:
+    state = card("B", config=CpsConfig(drop_malformed=drop))
+    got = receive(state, FAULTS[fault], 0)
+    assert got.fault is fault
+    assert got.frame == (None if drop else FAULTS[fault])
+    assert {k: n for k, n in state.counters.faults.items() if n} == {fault: 1}
+    assert (state.counters.dropped, state.counters.extracted) == (int(drop), 0)
+    assert all(row.echo is None for row in state.slots)
+
+
+def test_echo_comes_back_and_frames_in_error_leave_no_trace() -> None:
+    a, b = card("A", score=80), card("B", score=None)
+    out = transmit(a, packet(bytes(8), bth={"ackreq": 1}), 100).frame
+    bad = receive(b, out, 1, error=True)
+    assert bad.frame == packet(bytes(8), bth={"ackreq": 1})
+    assert bad.descriptor.error
+    assert b.slots[SLOT4].echo is None
+    assert receive(b, out, 5000).shim == Shim(ShimType.DATA, 80, None, 100)
+    assert b.slots[SLOT4].echo == 80
+    ack = packet(opcode=0x11, back=True, aeth={"syndrome": 0x1F, "msn": 1})
+    answer = receive(a, transmit(b, ack, 5700).frame, 9000)
+    assert answer.shim == Shim(ShimType.ACKNOWLEDGE, None, 80, 700)  # T2 - T1
+    assert answer.score is None
+    late = packet(opcode=0x11, psn=2, back=True, aeth={"syndrome": 0x1F, "msn": 1})
+    assert receive(a, transmit(b, late, 5800).frame, 0).shim == Shim(
+        ShimType.ACKNOWLEDGE, None, 80, None
+    )
+
+
+def test_time_field_wraps() -> None:
+    out = transmit(card("A"), packet(bytes(8)), (1 << 24) + 3).frame
+    shim = receive(card("B"), out, 0).shim
+    assert shim is not None
+    assert shim.time == 3
+
+
+@pytest.mark.parametrize("score", [0, 1, 50, 99, 100])
+def test_mode_r(score: int, seed: int) -> None:
+    a, b = card("A", mode=Mode.R, score=score), card("B", mode=Mode.R)
+    for name, frame in synthetic(random.Random(seed)).items():
+        sent = transmit(a, frame, 0)
+        if name == "bits that a NIC sets in byte 4":
+            assert (sent.reason, sent.frame) == (Reason.RESV6_IN_USE, frame)
+            continue
+        assert sent.reason is Reason.NONE
+        assert len(sent.frame) == len(frame)
+        assert icrc_ok(sent.frame, parse(sent.frame, Direction.RX)), name
+        got = receive(b, sent.frame, 0)
+        assert got.frame == frame, name
+        assert got.score == score // 2 * 2
+        assert b.slots[got.slot or 0].echo == score // 2 * 2
+
+
+def test_mode_r_without_score_and_with_foreign_bits() -> None:
+    assert transmit(card("A", mode=Mode.R, score=None), packet(), 0).reason is Reason.NO_SCORE
+    state = card("B", mode=Mode.R)
+    frame = packet(bytes(8), bth={"resv6": 52})
+    got = receive(state, frame, 0)
+    assert (got.frame, got.score) == (frame, None)
+    assert (state.counters.resv6_faults, state.counters.resv6_read) == (1, 0)
+    assert receive(card("B"), packet(bytes(8), bth={"resv6": 7}), 0).score is None  # mode S
+
+
+def test_configuration_errors() -> None:
+    with pytest.raises(ValueError, match=r"shim port must be 1\.\.65535 and not 4791, not 4791"):
+        CpsConfig(shim_port=4791)
+    with pytest.raises(ValueError, match=r"max frame must be 68\.\.65535 bytes, not 67"):
+        CpsConfig(max_frame=67)
