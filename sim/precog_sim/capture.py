@@ -142,6 +142,8 @@ def _interface(block: bytes, little: bool, path: Path | str) -> _Interface:
     rate, offset = 10**6, 0
     for option in found.opts:
         if option.code == pcapng.PCAPNG_OPT_IF_TSRESOL:
+            if len(option.data) != 1:
+                raise ValueError(f"time unit of {path} must be one byte, not {option.data!r}")
             exponent = option.data[0] & 0x7F
             rate = 2**exponent if option.data[0] & 0x80 else 10**exponent
         elif option.code == pcapng.PCAPNG_OPT_IF_TSOFFSET:

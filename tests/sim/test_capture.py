@@ -1,0 +1,124 @@
+"""Captures: scapy reads what is written, and what scapy writes is read; bad files say why."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from scapy.all import Ether, PcapNgReader, PcapReader, PcapWriter, raw
+
+from precog_sim.capture import Frame, read, write
+
+FRAMES = [
+    Frame(1_781_664_750_036_910_123, bytes(range(60)), 60),
+    Frame(1_781_664_750_036_910_124, bytes(61), 9000),  # cut by the snap length
+    Frame(0, b"\x01" * 1514, 1514),
+]
+
+
+@pytest.mark.parametrize("suffix", [".pcap", ".pcapng"])
+def test_there_and_back(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    assert write(path, FRAMES) == 3
+    assert list(read(path)) == FRAMES
+
+
+@pytest.mark.parametrize(("suffix", "reader"), [(".pcap", PcapReader), (".pcapng", PcapNgReader)])
+def test_scapy_reads_it(tmp_path: Path, suffix: str, reader) -> None:
+    path = tmp_path / f"x{suffix}"
+    write(path, FRAMES)
+    with reader(str(path)) as packets:
+        found = [(int(p.time * 10**9), raw(p), p.wirelen) for p in packets]
+    assert found == FRAMES
+
+
+@pytest.mark.parametrize("nano", [False, True])
+@pytest.mark.parametrize("endianness", ["<", ">"])
+def test_pcap_of_scapy(tmp_path: Path, nano: bool, endianness: str) -> None:
+    path = tmp_path / "x.pcap"
+    with PcapWriter(str(path), nano=nano, endianness=endianness, linktype=1) as out:
+        packet = Ether(bytes(60))
+        packet.time = 12.000345 if not nano else 12.5
+        out.write(packet)
+    assert list(read(path)) == [Frame(12_500_000_000 if nano else 12_000_345_000, bytes(60), 60)]
+
+
+def block(kind: int, body: bytes, order: str) -> bytes:
+    body = body.ljust(-(-len(body) // 4) * 4, b"\0")
+    size = 12 + len(body)
+    return struct.pack(order + "II", kind, size) + body + struct.pack(order + "I", size)
+
+
+def section(order: str) -> bytes:
+    return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1), order)
+
+
+def interface(order: str, options: bytes = b"", link: int = 1) -> bytes:
+    return block(1, struct.pack(order + "HHI", link, 0, 0) + options, order)
+
+
+def enhanced(order: str, number: int, ticks: int, data: bytes) -> bytes:
+    head = struct.pack(order + "5I", number, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data))
+    return block(6, head + data, order)
+
+
+def option(order: str, code: int, value: bytes) -> bytes:
+    return struct.pack(order + "HH", code, len(value)) + value.ljust(-(-len(value) // 4) * 4, b"\0")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_units_offsets_interfaces_and_sections(tmp_path: Path, order: str) -> None:
+    other = ">" if order == "<" else "<"
+    path = tmp_path / "x.pcapng"
+    binary = option(order, 9, b"\x8a") + option(order, 14, struct.pack(order + "q", 100))
+    path.write_bytes(
+        section(order)
+        + interface(order)
+        + interface(order, binary)
+        + block(5, bytes(12), order)  # statistics: nothing to us
+        + enhanced(order, 0, 3, bytes(60))
+        + enhanced(order, 1, 512, bytes(61))
+        + section(other)
+        + interface(other, option(other, 9, b"\x09"))
+        + enhanced(other, 0, (1 << 40) + 1, bytes(62))
+    )
+    assert [(f.time_ns, len(f.data)) for f in read(path)] == [
+        (3_000, 60),
+        (100_500_000_000, 61),
+        ((1 << 40) + 1, 62),
+    ]
+
+
+BAD = {
+    "must be pcap or pcapng": b"GIF89a",
+    r"link type of .* must be 1 \(Ethernet\), not 113": section("<") + interface("<", link=113),
+    "must be described before": section("<") + enhanced("<", 0, 0, bytes(4)),
+    "must have times": section("<") + interface("<") + block(3, bytes(8), "<"),
+    "not end inside block 2": section("<") + interface("<")[:-2],
+    "must have 12 bytes or more, not 4": section("<") + struct.pack("<III", 1, 4, 0),
+    "must be well-formed": section("<") + block(1, b"", "<"),
+    "not end inside the file header": b"\xd4\xc3\xb2\xa1" + bytes(9),
+    "time unit of .* must be one byte": section("<") + interface("<", option("<", 9, b"")),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_files(tmp_path: Path, message: str) -> None:
+    path = tmp_path / "x.cap"
+    path.write_bytes(BAD[message])
+    with pytest.raises(ValueError, match=message):
+        list(read(path))
+
+
+def test_cut_pcap_gives_the_whole_packets_first(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    write(path, FRAMES)
+    path.write_bytes(path.read_bytes()[:-1])
+    frames = read(path)
+    assert [next(frames), next(frames)] == FRAMES[:2]
+    with pytest.raises(ValueError, match="not end inside packet 3"):
+        next(frames)
+
+
+def test_name_to_write(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"must end in \.pcap or \.pcapng, not .*x\.cap"):
+        write(tmp_path / "x.cap", FRAMES)
