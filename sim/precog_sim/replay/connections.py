@@ -1,0 +1,83 @@
+"""Which two queue pairs talk to each other: learnt from a capture by PSN.
+
+A packet names only the QP that it goes to. An answer carries the PSN of its request: a flow of
+requests from A to B and a flow of answers from B to A belong together if the answers' PSNs were
+sent by the requests before. Pairs are made from the most matches down; where two have as many (QPs
+that start at the same PSN), from the shortest time between request and answer.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from precog_models.packet.parser import Descriptor
+from precog_models.packet.wire.opcodes import ACKNOWLEDGES, is_reliable, solicits
+
+__all__ = ["Connection", "Flow", "Seen", "connections"]
+
+
+class Flow(NamedTuple):
+    """Packets from one host to one QP of another."""
+
+    source: int
+    destination: int
+    qpn: int
+
+
+class Seen(NamedTuple):
+    """One RoCEv2 packet of a capture."""
+
+    flow: Flow
+    packet: Descriptor
+    time_ns: int
+
+
+class Connection(NamedTuple):
+    """Two flows that answer each other; `back` is None if nothing was seen to answer."""
+
+    there: Flow
+    back: Flow | None
+
+
+class _Match(NamedTuple):
+    answers: int
+    lag_ns: int
+
+
+def connections(seen: Iterable[Seen]) -> list[Connection]:
+    """Connections of a capture, every flow in exactly one.
+
+    Parameters
+    ----------
+    seen : iterable of Seen
+        In the capture's order.
+    """
+    flows: dict[Flow, None] = {}
+    asked: dict[Flow, dict[int, int]] = defaultdict(dict)  # PSN: time of its last request
+    matches: dict[frozenset[Flow], _Match] = {}
+    between: dict[tuple[int, int], list[Flow]] = defaultdict(list)
+    for flow, packet, time in seen:
+        if flow not in flows:
+            flows[flow] = None
+            between[flow.source, flow.destination].append(flow)
+        if packet.opcode in ACKNOWLEDGES:
+            for request in between[flow.destination, flow.source]:
+                sent = asked[request].get(packet.psn)
+                if sent is not None:
+                    count, lag = matches.get(pair := frozenset((request, flow)), _Match(0, 0))
+                    matches[pair] = _Match(count + 1, lag + time - sent)
+        elif is_reliable(packet.opcode) and solicits(packet.opcode, packet.ack_req):
+            asked[flow][packet.psn] = time
+
+    partner: dict[Flow, Flow] = {}
+    for pair in sorted(matches, key=lambda p: (-matches[p].answers, matches[p].lag_ns)):
+        one, other = pair
+        if one not in partner and other not in partner:
+            partner[one], partner[other] = other, one
+    made, done = [], set[Flow]()
+    for flow in flows:
+        if flow not in done:
+            back = partner.get(flow)
+            made.append(Connection(flow, back))
+            done |= {flow} if back is None else {flow, back}
+    return made

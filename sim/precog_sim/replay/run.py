@@ -1,0 +1,199 @@
+"""A capture through the golden packet path: the sender's card inserts, the receiver's extracts.
+
+    capture ─► sender's card: insertion ─► wire ─► receiver's card: extraction ─► the same bytes
+                                                └─► RTT collector of the local card
+
+Every host of the capture gets a card, since one QPN may serve two hosts. A capture sees both ends
+of the path at one point, so T2 - T1 would be the whole round trip there: RTTs are T3 - T0.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from precog_models.measure.rtt_collector import RttCollector
+from precog_models.packet.cps_rx import Received, receive
+from precog_models.packet.cps_state import CpsConfig, CpsState
+from precog_models.packet.cps_tx import Sent, transmit
+from precog_models.packet.icrc import icrc_ok
+from precog_models.packet.parser import Parsed, parse
+from precog_models.packet.qp_table import QPN_BITS, QpTable
+from precog_models.packet.wire.cps import Mode
+from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_models.packet.wire.opcodes import NAMES
+
+from ..capture import Frame
+from .connections import Connection, Flow, Seen, connections
+
+__all__ = ["Replay", "replay"]
+
+
+@dataclass
+class Replay:
+    """What a replay found; `wire` are the frames between the cards, `out` those behind them."""
+
+    packets: int = 0
+    rocev2: int = 0
+    inserted: int = 0
+    identical_after_extract: int = 0
+    icrc_ok_in: int = 0
+    icrc_ok_out: int = 0
+    bypassed: Counter[str] = field(default_factory=Counter)
+    opcodes: Counter[str] = field(default_factory=Counter)
+    connections: int = 0  # with both directions known
+    rtt_ns: list[int] = field(default_factory=list)
+    wire: list[Frame] = field(default_factory=list)
+    out: list[Frame] = field(default_factory=list)
+
+    def count(self, frame: Frame, before: Parsed, sent: Sent, got: Received) -> None:
+        """Take one frame and what both cards made of it."""
+        grown = len(sent.frame) - len(frame.data)
+        self.packets += 1
+        self.wire.append(Frame(frame.time_ns, sent.frame, frame.wire_length + grown))
+        if got.frame is not None:
+            grown = len(got.frame) - len(frame.data)
+            self.out.append(Frame(frame.time_ns, got.frame, frame.wire_length + grown))
+        if before.descriptor.reason is Reason.NONE:
+            self.rocev2 += 1
+            opcode = before.descriptor.opcode
+            self.opcodes[NAMES.get(opcode, f"opcode {opcode:#04x}")] += 1
+        if sent.reason is Reason.NONE:
+            self.inserted += 1
+        else:
+            self.bypassed[sent.reason.name.lower()] += 1
+        self.identical_after_extract += got.frame == frame.data
+        self.icrc_ok_in += icrc_ok(frame.data, before)
+        self.icrc_ok_out += got.frame is not None and icrc_ok(got.frame, got.parsed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines: counts, and RTTs in microseconds."""
+        return {
+            "packets": self.packets,
+            "rocev2": self.rocev2,
+            "inserted": self.inserted,
+            "identical_after_extract": self.identical_after_extract,
+            "icrc_ok_in": self.icrc_ok_in,
+            "icrc_ok_out": self.icrc_ok_out,
+            "bypassed": dict(self.bypassed),
+            "opcodes": dict(self.opcodes),
+            "connections": self.connections,
+            "rtt_us": _summary(self.rtt_ns),
+        }
+
+
+class _Card:
+    """One host's card."""
+
+    def __init__(self, config: CpsConfig, score: int, both: Sequence[Connection], own: int) -> None:
+        slots = 1 << max(0, len(both) - 1).bit_length()
+        self.cps = CpsState(QpTable(slots), config)
+        # Where a capture shows one direction only, a number that it does not use stands in.
+        used = {flow.qpn for pair in both for flow in pair if flow is not None}
+        spare = iter(n for n in range((1 << QPN_BITS) - 2, 0, -1) if n not in used)
+        for slot, (there, back) in enumerate(both):
+            sends, gets = (there, back) if there.source == own else (back, there)
+            remote = there.destination if there.source == own else there.source
+            self.cps.table.add(
+                slot,
+                remote,
+                next(spare) if sends is None else sends.qpn,
+                next(spare) if gets is None else gets.qpn,
+            )
+            self.cps.slots[slot].mode = Mode.S
+            self.cps.slots[slot].score = score
+
+
+def replay(
+    frames: Sequence[Frame],
+    *,
+    local: int | None = None,
+    score: int = 50,
+    timeout_ns: int = 10**9,
+    config: CpsConfig | None = None,
+) -> Replay:
+    """Run a capture through.
+
+    Parameters
+    ----------
+    frames : sequence of Frame
+        The capture.
+    local : int, optional
+        Address whose RTTs are taken, IPv4 as ::ffff:a.b.c.d; without it, the sender of the first
+        RoCEv2 packet.
+    score : int
+        What all cards insert.
+    timeout_ns : int
+        RTT collector's time-out.
+    config : CpsConfig, optional
+        Of all cards.
+
+    Raises
+    ------
+    ValueError
+        The capture has RoCEv2, but none from or to `local`.
+    """
+    config = config or CpsConfig()
+    parsed = [parse(f.data, Direction.TX, shim_port=config.shim_port) for f in frames]
+    seen = [
+        Seen(flow, p.descriptor, f.time_ns)
+        for f, p in zip(frames, parsed, strict=True)
+        if (flow := _flow(f, p)) is not None
+    ]
+    pairs = connections(seen)
+    hosts = {host: None for s in seen for host in (s.flow.source, s.flow.destination)}
+    if local is None:
+        local = next(iter(hosts), 0)
+    elif hosts and local not in hosts:
+        known = ", ".join(f"{host:#x}" for host in hosts)
+        raise ValueError(f"local address must be one of the capture's, {known}, not {local:#x}")
+    hosts.setdefault(local)  # takes what is not RoCEv2
+    cards = {
+        host: _Card(
+            config,
+            score,
+            [p for p in pairs if host in (p.there.source, p.there.destination)],
+            host,
+        )
+        for host in hosts
+    }
+    collector = RttCollector(cards[local].cps.table.slots, timeout_ns)
+    result = Replay(connections=sum(pair.back is not None for pair in pairs))
+    for frame, before in zip(frames, parsed, strict=True):
+        flow = _flow(frame, before)
+        source = local if flow is None else flow.source
+        destination = local if flow is None else flow.destination
+        sent = transmit(cards[source].cps, frame.data, frame.time_ns)
+        got = receive(cards[destination].cps, sent.frame, frame.time_ns)
+        result.count(frame, before, sent, got)
+        if source == local and sent.slot is not None:
+            collector.sent(sent.slot, sent.descriptor, frame.time_ns)
+        elif destination == local and got.slot is not None:
+            rtt = collector.received(got.slot, got.descriptor, frame.time_ns)
+            if rtt is not None:
+                result.rtt_ns.append(rtt)
+    return result
+
+
+def _flow(frame: Frame, parsed: Parsed) -> Flow | None:
+    """Flow of a RoCEv2 packet, None of any other."""
+    found = parsed.descriptor
+    if found.reason is not Reason.NONE or found.shim:
+        return None
+    source = parse(frame.data, Direction.RX).descriptor.remote
+    return Flow(source, found.remote, found.dest_qp)
+
+
+def _summary(rtt_ns: list[int]) -> dict[str, float]:
+    """Count and quantiles in microseconds; only the count if there are none."""
+    if not rtt_ns:
+        return {"n": 0}
+    ordered = sorted(rtt_ns)
+    return {
+        "n": len(ordered),
+        "min": ordered[0] / 1000,
+        "median": statistics.median(ordered) / 1000,
+        "p99": ordered[-(-99 * len(ordered) // 100) - 1] / 1000,
+        "max": ordered[-1] / 1000,
+    }
