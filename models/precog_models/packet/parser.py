@@ -176,16 +176,15 @@ def _ethernet(frame: bytes | bytearray) -> tuple[int, int, int]:
 def _ipv4(frame: bytes | bytearray, l3: int) -> tuple[int, int]:
     """Byte of the UDP header, byte behind the IP packet."""
     _whole(frame, IPV4, l3)
-    ip = IPV4.unpack(frame, l3)
-    if ip["version"] != 4 or ip["ihl"] < IPV4_WORDS:
+    if IPV4.get(frame, l3, "version") != 4 or IPV4.get(frame, l3, "ihl") < IPV4_WORDS:
         raise _Stop(Reason.IP_HEADER)
-    if ip["ihl"] > IPV4_WORDS:
+    if IPV4.get(frame, l3, "ihl") > IPV4_WORDS:
         raise _Stop(Reason.IPV4_OPTIONS)
-    if ip["more_fragments"] or ip["fragment_offset"]:
+    if IPV4.get(frame, l3, "more_fragments") or IPV4.get(frame, l3, "fragment_offset"):
         raise _Stop(Reason.FRAGMENT)
-    if ip["protocol"] != PROTOCOL_UDP:
+    if IPV4.get(frame, l3, "protocol") != PROTOCOL_UDP:
         raise _Stop(Reason.PROTOCOL)
-    return l3 + IPV4.size, l3 + ip["total_length"]
+    return l3 + IPV4.size, l3 + IPV4.get(frame, l3, "total_length")
 
 
 def _ipv6(frame: bytes | bytearray, l3: int) -> tuple[int, int]:
