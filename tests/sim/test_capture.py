@@ -77,6 +77,7 @@ def test_units_offsets_interfaces_and_sections(tmp_path: Path, order: str) -> No
         + block(5, bytes(12), order)  # statistics: nothing to us
         + enhanced(order, 0, 3, bytes(60))
         + enhanced(order, 1, 512, bytes(61))
+        + block(2, struct.pack(order + "HHIIII", 1, 0, 0, 1024, 63, 63) + bytes(63), order)
         + section(other)
         + interface(other, option(other, 9, b"\x09"))
         + enhanced(other, 0, (1 << 40) + 1, bytes(62))
@@ -84,6 +85,7 @@ def test_units_offsets_interfaces_and_sections(tmp_path: Path, order: str) -> No
     assert [(f.time_ns, len(f.data)) for f in read(path)] == [
         (3_000, 60),
         (100_500_000_000, 61),
+        (101_000_000_000, 63),  # an obsolete packet block
         ((1 << 40) + 1, 62),
     ]
 

@@ -16,11 +16,10 @@ from typing import NamedTuple
 from .crc import crc32_reflected
 from .wire.descriptor import Direction
 
-__all__ = ["ADDRESS_BITS", "KEY_BYTES", "QPN_BITS", "WAY_POLYNOMIALS", "Key", "QpTable", "Write"]
+__all__ = ["ADDRESS_BITS", "QPN_BITS", "WAY_POLYNOMIALS", "Key", "QpTable", "Write"]
 
 ADDRESS_BITS = 128  # IPv4 as ::ffff:a.b.c.d
 QPN_BITS = 24
-KEY_BYTES = 1 + ADDRESS_BITS // 8 + QPN_BITS // 8
 
 #: CRC-32 of Ethernet, Castagnoli's, Koopman's.
 WAY_POLYNOMIALS = (0x04C11DB7, 0x1EDC6F41, 0x741B8CD7)

@@ -3,6 +3,7 @@
 S: an 8-byte shim between UDP and BTH, signalled by the UDP destination port. The ICRC is not
 touched: it stands for the packet as it was, and extraction restores exactly that.
 R: the six reserved bits of BTH byte 4, which the ICRC masks. Lossy: score // 2 + 1; 0 is none.
+   Nothing in the packet says so: the receiver takes it out only for a QP that it knows to be in R.
 C: a mark and the score in the reserved bytes of the CNPs that our notification point generates.
 """
 
