@@ -101,3 +101,12 @@ def card(
         state.slots[slot].mode = mode
         state.slots[slot].score = score
     return state
+
+
+def mutate(rng: random.Random, frame: bytes) -> bytes:
+    """Up to eight bytes behind the addresses changed, and one frame of ten cut."""
+    out = bytearray(frame)
+    for _ in range(rng.choice((0, 1, 1, 2, 3, 8))):
+        at = rng.randrange(12, min(len(out), 90))
+        out[at] = rng.choice((0, 255, rng.randrange(256)))
+    return bytes(out[: rng.randrange(len(out) + 1)] if rng.random() < 0.1 else out)
