@@ -11,6 +11,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_hw.config import NicConfig
 from precog_hw.regmap.model import Access, RegisterMap, Word
 from precog_hw.regmap.precog import (
     COUNTERS,
@@ -32,6 +33,7 @@ from precog_models.contract import (
 from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import unpack
 
+from .samples import checked_samples
 from .transport import BusError, DeviceError
 
 __all__ = ["Emulator", "open_emulator"]
@@ -130,7 +132,14 @@ class Emulator:
     # --- samples ---------------------------------------------------------------------------------
 
     def decide(self, samples: Ints) -> Ints:
-        """Decisions [m, 8] on samples [n, 3]; status and counters follow."""
+        """Decisions [m, 8] on samples [n, 3]; status and counters follow.
+
+        Raises
+        ------
+        ValueError
+            As `checked_samples`; nothing is decided then.
+        """
+        samples = checked_samples(samples)
         decisions = self.nic.decide_many(samples)
         self.account(decisions)
         dropped = len(samples) - len(decisions)
@@ -289,12 +298,15 @@ def open_emulator(argument: str) -> Emulator:
     values: dict[str, int] = {}
     for part in filter(None, argument.split(",")):
         name, _, text = part.partition("=")
-        if name not in names or not text.isdecimal():
+        if name not in names or not (text.isascii() and text.isdecimal() and len(text) < 20):
             known = ", ".join(f"{known}=<number>" for known in sorted(names))
             raise DeviceError(f"emulator argument must be one of {known}, not {part!r}")
+        if name in values:
+            raise DeviceError(f"emulator argument {name} must be given once, not again as {part!r}")
         values[name] = int(text)
     tick_ps = values.pop("tick_ps", 1000)
     try:
+        NicConfig(**values)  # what cannot be built is not emulated
         return Emulator(Sizes(**values), tick_ps=tick_ps)
     except ValueError as error:
         raise DeviceError(f"emulator: {error}") from error

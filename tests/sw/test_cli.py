@@ -64,7 +64,9 @@ def test_json_of_device_commands(run) -> None:  # type: ignore[no-untyped-def]
     assert json.loads(run("cc", "counter", "-j").out)["decisions"] == 0
     parameters = json.loads(run("cc", "param", "--preset", "thesis", "ki=-0.5", "-j").out)
     assert (parameters["ki"], parameters["advice_clamp"]) == (-0.5, 0)
-    algorithms = json.loads(run("cc", "algo", "pid", "--qp", "2", "--qp", "5", "-j").out)
+    algorithms = json.loads(
+        run("cc", "algo", "pid", "--qp", "2", "--qp", "5", "--preset", "thesis", "-j").out
+    )
     assert algorithms == {"fixed": [], "pid": [2, 5], "predpid": []}
     assert json.loads(run("qp", "show", "7", "-d", "emu:qps=8", "-j").out)[0]["qp"] == 7
     rows = json.loads(run("dump", "-j").out)

@@ -1,6 +1,7 @@
 """``precog export``: the NIC as Verilog."""
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,21 @@ import typer
 from precog_host.output import JsonOption, emit
 
 __all__ = ["export"]
+
+# Reserved words of IEEE 1364-2005, annex B.
+_KEYWORDS = """
+always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign
+default defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule
+endprimitive endspecify endtable endtask event for force forever fork function generate genvar
+highz0 highz1 if ifnone incdir include initial inout input instance integer join large liblist
+library localparam macromodule medium module nand negedge nmos nor noshowcancelled not notif0
+notif1 or output parameter pmos posedge primitive pull0 pull1 pulldown pullup pulsestyle_ondetect
+pulsestyle_onevent rcmos real realtime reg release repeat rnmos rpmos rtran rtranif0 rtranif1
+scalared showcancelled signed small specify specparam strong0 strong1 supply0 supply1 table task
+time tran tranif0 tranif1 tri tri0 tri1 triand trior trireg unsigned use uwire vectored wait wand
+weak0 weak1 while wire wor xnor xor
+"""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
 def export(
@@ -28,8 +44,7 @@ def export(
     if preset not in PRESETS:
         known = ", ".join(PRESETS)
         raise ValueError(f"configuration preset must be one of {known}, not {preset!r}")
-    if not name.isidentifier():
-        raise ValueError(f"module name must be an identifier, not {name!r}")
+    _check_name(name)
     base = PRESETS[preset]
     config = dataclasses.replace(
         base,
@@ -40,3 +55,12 @@ def export(
     path = write(config, output, name=name, tick_ps=tick_ps)
     data = {"path": str(path), "bytes": path.stat().st_size, "config": dataclasses.asdict(config)}
     emit(data, lambda: typer.echo(f"{path}: {data['bytes']} bytes"), json_)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"module name must be a letter or _, then letters, digits, _ or $, not {name!r}"
+        )
+    if name in _KEYWORDS.split():
+        raise ValueError(f"module name must not be a keyword of Verilog: {name!r}")
