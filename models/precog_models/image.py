@@ -38,6 +38,7 @@ __all__ = [
     "Image",
     "ModelImageError",
     "check_target",
+    "find",
     "load",
     "pretrained",
     "pretrained_names",
@@ -291,6 +292,26 @@ def pretrained(name: str = "rtt-incast") -> Image:
         )
     folder = resources.files("precog_models") / "pretrained"
     return Image.from_bytes((folder / (name + _SUFFIX)).read_bytes())
+
+
+def find(model: str) -> Image:
+    """The model that a user means: the name of a shipped one, or a file.
+
+    Raises
+    ------
+    ModelImageError
+        As `load`.
+    OSError
+        As `load`; where there is no such file, it names the shipped models.
+    """
+    names = pretrained_names()
+    if model in names:
+        return pretrained(model)
+    try:
+        return load(model)
+    except FileNotFoundError as error:
+        reason = f"No such file; shipped models: {', '.join(names)}"
+        raise FileNotFoundError(error.errno, reason, model) from error
 
 
 def _wide(tensor: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.int64]:

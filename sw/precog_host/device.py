@@ -312,8 +312,8 @@ class Device:
             for name, (block, register, field) in self._parameters().items()
         }
 
-    def set_parameters(self, **values: float) -> None:
-        """Set some parameters, in real units.
+    def set_parameters(self, preset: str | None = None, /, **values: float) -> None:
+        """Set some parameters, in real units, after all of a law preset if one is given.
 
         Raises
         ------
@@ -322,6 +322,10 @@ class Device:
         """
         known = self._parameters()
         writes: dict[tuple[str, str], dict[str, int]] = {}
+        if preset is not None:
+            integers = law_preset(preset).parameters(self.tick_ps)
+            for block, register, field in known.values():
+                writes.setdefault((block, register), {})[field.name] = integers[field.name]
         for name, value in values.items():
             if name not in known:
                 raise ValueError(f"parameter must be one of {', '.join(known)}, not {name!r}")
@@ -339,12 +343,7 @@ class Device:
         ValueError
             There is no such preset.
         """
-        values = law_preset(name).parameters(self.tick_ps)
-        for block in PARAMETER_BLOCKS:
-            for register in self.registers.registers(block):
-                self.registers.write_fields(
-                    block, register.name, **{f.name: values[f.name] for f in register.fields}
-                )
+        self.set_parameters(name)
 
     def counters(self) -> dict[str, int]:
         """Events since power-up, by name."""

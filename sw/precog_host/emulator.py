@@ -306,7 +306,14 @@ def open_emulator(argument: str) -> Emulator:
         values[name] = int(text)
     tick_ps = values.pop("tick_ps", 1000)
     try:
-        NicConfig(**values)  # what cannot be built is not emulated
-        return Emulator(Sizes(**values), tick_ps=tick_ps)
+        sizes = Sizes(**values)
+        NicConfig(  # what cannot be built is not emulated
+            qps=sizes.qps,
+            sets=sizes.sets,
+            lanes=sizes.lanes,
+            columns=sizes.columns,
+            steps=sizes.steps,
+        )
+        return Emulator(sizes, tick_ps=tick_ps)
     except ValueError as error:
         raise DeviceError(f"emulator: {error}") from error

@@ -29,7 +29,9 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 def export(
     output: Annotated[Path, typer.Option("-o", "--output", help="Verilog file to write.")],
-    preset: Annotated[str, typer.Option(help="Configuration preset.")] = "lanes64",
+    preset: Annotated[
+        str, typer.Option(help="Configuration preset: tiny, lanes16, lanes64, lanes128.")
+    ] = "lanes64",
     qps: Annotated[int | None, typer.Option(help="Queue pairs.")] = None,
     sets: Annotated[int | None, typer.Option(help="Model sets.")] = None,
     dsp: Annotated[str | None, typer.Option(help="generic or ecp5 multipliers.")] = None,
@@ -45,6 +47,8 @@ def export(
         known = ", ".join(PRESETS)
         raise ValueError(f"configuration preset must be one of {known}, not {preset!r}")
     _check_name(name)
+    if output.is_dir():
+        raise ValueError(f"output must be a file, {output} is a folder")
     base = PRESETS[preset]
     config = dataclasses.replace(
         base,
