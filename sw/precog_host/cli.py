@@ -164,7 +164,9 @@ def _click_message(error: Exception) -> str:
     details = getattr(error.__cause__, "errors", None)
     if callable(details):
         text += f", not {details()[0]['input']!r}"
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+    if text.startswith("Usage:") or not text[1:2].islower():
+        return text
+    return text[0].lower() + text[1:]
 
 
 def _drop_output() -> None:
@@ -178,7 +180,7 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, status: int = _USAGE) -> NoReturn:
-    if message.lower().startswith("usage:"):  # a group without a command: its help is the message
+    if message.startswith("Usage:"):  # a group without a command: its help is the message
         sys.stderr.write(f"{message}\n")
         sys.exit(status)
     text = "\n".join(printable(line) for line in message.strip().splitlines())

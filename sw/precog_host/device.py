@@ -523,7 +523,7 @@ class Qp:
         if config["enable"] and not high:
             raise ValueError(
                 f"QP {self.number} must have a maximum rate before it is enabled, not 0 Gb/s: "
-                "give a preset"
+                "give a preset (--preset)"
             )
         if low > high:
             raise ValueError(f"min_gbps must not be above max_gbps, not {low:g} and {high:g}")

@@ -320,7 +320,8 @@ def test_output_that_cannot_be_written(redirect: str, status: int, message: str)
 
 
 def test_groups_without_a_command_show_their_help(run) -> None:  # type: ignore[no-untyped-def]
-    assert run("model").status == 2
+    ran = run("model")
+    assert (ran.status, ran.err[:20]) == (2, "Usage: precog model ")
     assert run("--help").status == 0
 
 
