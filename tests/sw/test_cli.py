@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import typer
 
-from precog_host import cli, transport
+from precog_host import application, cli, transport
 from precog_host.emulator import Emulator
 from precog_host.output import emit
 from precog_host.transport import DeviceError
@@ -47,7 +47,7 @@ def run(  # type: ignore[no-untyped-def]
 
 def test_every_command_has_json_and_help(run) -> None:  # type: ignore[no-untyped-def]
     """Walk all commands of this installation, plug-ins included."""
-    root = typer.main.get_command(cli._application())
+    root = typer.main.get_command(application.application())
 
     def walk(command, path):  # type: ignore[no-untyped-def]
         children = getattr(command, "commands", {})
@@ -297,6 +297,25 @@ def test_an_interrupt_is_status_130(run, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (ran.status, ran.err.strip()) == (130, "error: command was interrupted")
 
 
+def test_an_interrupted_import_is_status_130(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    class Interrupting:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "precog_host.application":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "precog_host.application")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    ran = run("dump")
+    assert (ran.status, ran.err) == (130, "error: command was interrupted\n")
+
+
+def test_the_entry_point_imports_nothing_heavy() -> None:
+    program = "import sys, precog_host.cli; print(not {'numpy', 'typer'} & set(sys.modules))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.check_output([sys.executable, "-c", program], text=True, env=environment)
+    assert said == "True\n"
+
+
 @pytest.mark.parametrize(
     ("redirect", "status", "message"),
     [
@@ -339,7 +358,7 @@ def plug(monkeypatch: pytest.MonkeyPatch, points: dict[str, object]) -> None:
             return found
 
     monkeypatch.setattr(
-        cli, "entry_points", lambda group: [Point(name, "x:y", group) for name in points]
+        application, "entry_points", lambda group: [Point(name, "x:y", group) for name in points]
     )
 
 
