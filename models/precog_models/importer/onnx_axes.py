@@ -10,7 +10,7 @@ from enum import Enum
 import onnx
 
 from . import ModelImportError
-from .onnx_graph import Graph, attributes
+from .onnx_graph import Graph, integer, integer_list
 
 __all__ = ["MOVES", "Axes", "Axis", "moved"]
 
@@ -55,8 +55,8 @@ def moved(graph: Graph, node: onnx.NodeProto, axes: Axes, steps: int, features: 
     """
     match node.op_type:
         case "Flatten":
-            at = int(attributes(node).get("axis", 1))
-            at = at + len(axes) if at < 0 else at
+            at = integer(node, "axis", 1)
+            at = at if at == len(axes) else _index(at, len(axes), node)
             return _one_of(axes[:at], node), _one_of(axes[at:], node)
         case "Gather":
             return _gather(graph, node, axes, steps)
@@ -67,11 +67,11 @@ def moved(graph: Graph, node: onnx.NodeProto, axes: Axes, steps: int, features: 
         case "Squeeze":
             return _squeeze(graph, node, axes)
         case "Transpose":
-            perm = attributes(node).get("perm", range(len(axes))[::-1])
+            perm = integer_list(node, "perm")
+            if perm is None:
+                return axes[::-1]
             if sorted(perm) != list(range(len(axes))):
-                raise ModelImportError(
-                    f"a Transpose must permute {len(axes)} axes, not {list(perm)}"
-                )
+                raise ModelImportError(f"a Transpose must permute {len(axes)} axes, not {perm}")
             return tuple(axes[i] for i in perm)
         case "Unsqueeze":
             return _unsqueeze(graph, node, axes)
@@ -97,8 +97,8 @@ def _one_of(axes: Axes, node: onnx.NodeProto) -> Axis:
 
 
 def _gather(graph: Graph, node: onnx.NodeProto, axes: Axes, steps: int) -> Axes:
-    at = _index(int(attributes(node).get("axis", 0)), len(axes), node)
-    index = graph.constant(graph.input(node, 1), "a Gather's index")
+    at = _index(integer(node, "axis", 0), len(axes), node)
+    index = graph.integers(graph.input(node, 1), "a Gather's index")
     found = [int(i) for i in index.reshape(-1)]
     if axes[at] is Axis.STEP:
         if found not in ([-1], [steps - 1]):
@@ -153,12 +153,14 @@ def _unsqueeze(graph: Graph, node: onnx.NodeProto, axes: Axes) -> Axes:
         raise ModelImportError("an Unsqueeze must name its axes")
     count = len(axes) + len(named)
     new = {_index(axis, count, node) for axis in named}
+    if len(new) != len(named):
+        raise ModelImportError(f"an Unsqueeze must name each axis once, not {list(named)}")
     old = iter(axes)
     return tuple(Axis.ONE if at in new else next(old) for at in range(count))
 
 
 def _reshape(graph: Graph, node: onnx.NodeProto, axes: Axes, lengths: dict[Axis, int]) -> Axes:
-    constant = graph.constant(graph.input(node, 1), "a Reshape's shape")
+    constant = graph.integers(graph.input(node, 1), "a Reshape's shape")
     shape = [int(n) for n in constant.reshape(-1)]
     wanted = [axis for axis in axes if axis is not Axis.ONE]
     result: list[Axis] = []  # from the last axis on

@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 from . import ModelImportError
 
-__all__ = ["Array", "Graph", "attributes"]
+__all__ = ["Array", "Graph", "attributes", "integer", "integer_list"]
 
 Array = NDArray[Any]
 
@@ -25,6 +25,24 @@ def attributes(node: onnx.NodeProto) -> dict[str, Any]:
         return {a.name: helper.get_attribute_value(a) for a in node.attribute}
     except ValueError as error:
         raise ModelImportError(f"attributes of {node.op_type} are malformed: {error}") from error
+
+
+def integer(node: onnx.NodeProto, name: str, default: int) -> int:
+    """An attribute that is one integer."""
+    value = attributes(node).get(name, default)
+    if not isinstance(value, int):
+        raise ModelImportError(f"{name} of {node.op_type} must be an integer, not {value!r}")
+    return value
+
+
+def integer_list(node: onnx.NodeProto, name: str) -> list[int] | None:
+    """An attribute that is a list of integers; None if it is not given."""
+    value = attributes(node).get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+        raise ModelImportError(f"{name} of {node.op_type} must be integers, not {value!r}")
+    return value
 
 
 class Graph:
@@ -54,15 +72,32 @@ class Graph:
             raise ModelImportError(f"{node.op_type} must have an input at position {position}")
         return str(node.input[position])
 
+    def output(self, node: onnx.NodeProto) -> str:
+        """Name of a node's first output."""
+        if not node.output:
+            raise ModelImportError(f"{node.op_type} must have an output")
+        return str(node.output[0])
+
+    def integers(self, name: str, what: str) -> Array:
+        """The value of a constant of integers."""
+        value = self.constant(name, what)
+        if value.dtype.kind not in "iu":
+            raise ModelImportError(f"{what} must hold integers, not {value.dtype}")
+        return value
+
     def axes(self, node: onnx.NodeProto) -> tuple[int, ...] | None:
         """The axes that a Squeeze or Unsqueeze names, in either form."""
         name = node.input[1] if len(node.input) > 1 else ""
-        return _axes([None, self.constant(name, "axes") if name else None], attributes(node))
+        given = integer_list(node, "axes")
+        return _axes([None, self.integers(name, "axes") if name else None], {"axes": given})
 
     def slices(self, node: onnx.NodeProto) -> list[tuple[int, int, int, int]]:
         """(axis, start, end, stride) of a Slice, in either form."""
-        bounds = [self.constant(n, "a Slice's bound") if n else None for n in node.input[1:]]
-        return _slices([None, *bounds], attributes(node))
+        bounds = [
+            self.integers(n, "a Slice's bound").reshape(-1) if n else None for n in node.input[1:]
+        ]
+        given = {name: integer_list(node, name) for name in ("axes", "ends", "starts")}
+        return _slices([None, *bounds], given)
 
     def constant(self, name: str, what: str) -> Array:
         """The value of a tensor that depends on constants only."""

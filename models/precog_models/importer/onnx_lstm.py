@@ -16,7 +16,7 @@ from ..contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
 from ..float_lstm import FloatLstm
 from . import ModelImportError
 from .onnx_axes import MOVES, Axes, Axis, moved
-from .onnx_graph import Array, Graph, attributes
+from .onnx_graph import Array, Graph, attributes, integer
 
 __all__ = ["from_onnx", "load_onnx"]
 
@@ -103,10 +103,16 @@ def _read(graph: "Graph", model: onnx.ModelProto, steps: int, kind: HeadKind) ->
         raise ModelImportError("the LSTM must have no peephole weights")
     w_ih = _one_direction(graph.real(inputs[1], "W"), "W")
     w_hh = _one_direction(graph.real(inputs[2], "R"), "R")
-    if w_hh.shape != (4 * HIDDEN, HIDDEN):
-        raise ModelImportError(f"hidden size must be {HIDDEN}, not {w_hh.shape[-1]}")
-    if w_ih.ndim != 2 or len(w_ih) != 4 * HIDDEN or not 1 <= w_ih.shape[1] <= MAX_INPUTS:
-        raise ModelImportError(f"inputs must be in 1..{MAX_INPUTS}, not {w_ih.shape[-1]}")
+    if w_hh.ndim != 2 or len(w_hh) != 4 * w_hh.shape[1]:
+        raise ModelImportError(f"R must have shape (1, 4 H, H), not {(1, *w_hh.shape)}")
+    if w_hh.shape[1] != HIDDEN:
+        raise ModelImportError(f"hidden size must be {HIDDEN}, not {w_hh.shape[1]}")
+    if w_ih.ndim != 2 or len(w_ih) != 4 * HIDDEN:
+        raise ModelImportError(
+            f"W must have shape (1, {4 * HIDDEN}, inputs), not {(1, *w_ih.shape)}"
+        )
+    if not 1 <= w_ih.shape[1] <= MAX_INPUTS:
+        raise ModelImportError(f"inputs must be in 1..{MAX_INPUTS}, not {w_ih.shape[1]}")
     bias = np.zeros(4 * HIDDEN)
     if inputs[3]:
         both = _one_direction(graph.real(inputs[3], "B"), "B")
@@ -210,7 +216,7 @@ def _head(
             if node.input[0] != name or list(node.input).count(name) > 1:
                 raise ModelImportError(f"{node.op_type} must have the hidden state on its left")
             if node.op_type in MOVES:
-                tensors.append((node.output[0], moved(graph, node, axes, steps, HIDDEN)))
+                tensors.append((graph.output(node), moved(graph, node, axes, steps, HIDDEN)))
                 continue
             if axes[-1:] != (Axis.FEATURE,):
                 raise ModelImportError("the head must read the 16 hidden units on the last axis")
@@ -245,14 +251,14 @@ def _check_end(
     for node in readers:
         following = axes
         if node.op_type == "Softmax" and kind is HeadKind.QUEUE:
-            at = int(attributes(node).get("axis", -1))
+            at = integer(node, "axis", -1)
             if not -len(axes) <= at < len(axes) or axes[at] is not Axis.FEATURE:
                 raise ModelImportError(f"Softmax must run over the outputs, not on axis {at}")
         elif node.op_type in MOVES and node.input[0] == name:
             following = moved(graph, node, axes, *lengths)
         else:
             raise ModelImportError(f"the head must be the graph's end, not lead to {node.op_type}")
-        _check_end(graph, node.output[0], following, lengths, kind)
+        _check_end(graph, graph.output(node), following, lengths, kind)
 
 
 _Linear = tuple[NDArray[np.float64], NDArray[np.float64], str]  # weights, bias, the result's name
@@ -263,24 +269,32 @@ def _gemm(graph: Graph, node: onnx.NodeProto) -> _Linear:
     scales = (given.get("alpha", 1.0), given.get("beta", 1.0))
     if given.get("transA", 0) or scales != (1.0, 1.0):
         raise ModelImportError("the head's Gemm must have transA = 0, alpha = 1, beta = 1")
-    weight = graph.real(graph.input(node, 1), "the head's weights")
+    weight = _weight(graph, node)
     if not given.get("transB", 0):
         weight = weight.T
     if len(node.input) < 3 or not node.input[2]:
         bias = np.zeros(len(weight))
     else:
         bias = _bias(graph, node.input[2])
-    return weight, bias, node.output[0]
+    return weight, bias, graph.output(node)
 
 
 def _matmul(graph: Graph, node: onnx.NodeProto) -> _Linear:
-    weight = graph.real(graph.input(node, 1), "the head's weights").T
-    readers = graph.readers(node.output[0])
+    weight = _weight(graph, node).T
+    end = graph.output(node)
+    readers = graph.readers(end)
     if len(readers) == 1 and readers[0].op_type == "Add":
         (add,) = readers
-        other = graph.input(add, 1) if add.input[0] == node.output[0] else add.input[0]
-        return weight, _bias(graph, other), add.output[0]
-    return weight, np.zeros(len(weight)), node.output[0]
+        other = graph.input(add, 1) if add.input[0] == end else add.input[0]
+        return weight, _bias(graph, other), graph.output(add)
+    return weight, np.zeros(len(weight)), end
+
+
+def _weight(graph: Graph, node: onnx.NodeProto) -> NDArray[np.float64]:
+    weight = graph.real(graph.input(node, 1), "the head's weights")
+    if weight.ndim != 2:
+        raise ModelImportError(f"the head's weights must be a matrix, not of shape {weight.shape}")
+    return weight
 
 
 def _bias(graph: Graph, name: str) -> NDArray[np.float64]:

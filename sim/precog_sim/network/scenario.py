@@ -262,8 +262,8 @@ def incast(
     Raises
     ------
     ValueError
-        Unknown preset, no sender, a flow of no bytes, a base RTT that no delay can reach, or jitter
-        beyond the run's end.
+        Unknown preset, no sender, a flow of no bytes, a scale that is not positive, a base RTT that
+        no delay can reach, or jitter beyond the run's end.
     """
     if preset not in INCASTS:
         raise ValueError(
@@ -278,11 +278,15 @@ def incast(
             raise ValueError(f"senders must be at least 1, not {senders!r}")
         chosen = (chosen + (chosen[-1],) * senders)[:senders]
         name += f" senders={senders}"
+    if not 0 < scale < math.inf:
+        raise ValueError(f"scale must be positive and finite, not {scale!r}")
     if scale != 1.0:
         chosen = tuple(math.floor(size * scale) for size in chosen)
         name += f" scale={scale:g}"
     payload = 1000
     if base_rtt_us is not None:
+        if not math.isfinite(base_rtt_us):
+            raise ValueError(f"base_rtt_us must be finite, not {base_rtt_us!r}")
         # four link delays and two transmissions of the payload
         delay_ps = round((base_rtt_us * 1e6 - 2 * payload * 8000 / gbps) / 4)
         if delay_ps < 0:

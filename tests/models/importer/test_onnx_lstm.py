@@ -1,5 +1,6 @@
 """ONNX LSTM nodes in, or refused with the reason."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import onnx
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from precog_models.float_lstm import FloatLstm
 from precog_models.importer import ModelImportError
@@ -422,3 +424,47 @@ def test_malformed_tensors_and_nodes_are_refused(tmp_path: Path) -> None:
         path.write_bytes(graph.SerializeToString())
         with pytest.raises(ModelImportError, match=f"^{path}: {message} at position 1$"):
             load_onnx(path)
+
+
+def test_what_is_imported_computes_what_the_graph_computes() -> None:
+    """Random damage: a graph is refused with a reason, or is what the reference runs."""
+    rng = random.Random(1)
+    names = ["", "x", "W", "R", "B", "y", "y_h", "s", "h", "out", "v0", "v1", "i2", "none"]
+    kinds = ["Gather", "Slice", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Gemm"]
+    values: list[Any] = [3, -9, 0, 1, 1.5, "x", [1, 2], [0], [1, 0, 2], ["a"]]
+    model = reference(np.random.default_rng(0))
+    between = [SQUEEZED, node("Gather", ["s", "i2"], "h", axis=0)]
+    plain = build(model, between=between, hidden="h", extra=NUMBERS)
+    x = np.random.default_rng(1).normal(size=(3, 1, 1)).astype(np.float32)
+    computed = 0
+    for _ in range(600):
+        graph = onnx.ModelProto()
+        graph.CopyFrom(plain)
+        damaged = rng.choice(list(graph.graph.node))
+        what = rng.randrange(5)
+        if what == 0:
+            damaged.input[rng.randrange(len(damaged.input))] = rng.choice(names)
+        elif what == 1:
+            del damaged.input[rng.randrange(len(damaged.input)) :]
+        elif what == 2:
+            del damaged.output[:]
+        elif what == 3:
+            damaged.op_type = rng.choice(kinds)
+        else:
+            name = rng.choice(["axis", "axes", "perm", "transA", "direction", "layout", "starts"])
+            kept = [attribute for attribute in damaged.attribute if attribute.name != name]
+            del damaged.attribute[:]
+            damaged.attribute.extend([*kept, helper.make_attribute(name, rng.choice(values))])
+        try:
+            imported = from_onnx(graph)
+        except ModelImportError:
+            continue
+        try:
+            out = ReferenceEvaluator(graph).run(None, {"x": x})[0]
+        except Exception:  # it cannot run, for whatever reason
+            continue
+        assert np.asarray(out).item() == pytest.approx(
+            imported.forward(x.transpose(1, 0, 2)).item(), abs=1e-4
+        )
+        computed += 1
+    assert computed > 10

@@ -49,6 +49,9 @@ def test_a_flow_of_no_bytes(size: int) -> None:
     ("make", "message"),
     [
         (lambda: incast(senders=0), "senders must be at least 1, not 0"),
+        (lambda: incast(scale=math.nan), "scale must be positive and finite, not nan"),
+        (lambda: incast(scale=-1), "scale must be positive and finite, not -1"),
+        (lambda: incast(base_rtt_us=math.nan), "base_rtt_us must be finite, not nan"),
         (lambda: incast(base_rtt_us=0.1), "base_rtt_us must be at least 0.16, not 0.1"),
         (lambda: Flow(1, 1, 5), "flow destination must differ from its source, not 1"),
         (lambda: Flow(0, 1, 10**20), r"flow size must be at most \d+ bytes \(1 TiB\), not 1"),
