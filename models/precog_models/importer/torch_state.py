@@ -69,9 +69,7 @@ def _load(path: str | Path) -> Mapping[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what torch thinks of old files is not the user's
             state = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
-        raise
-    except Exception as error:  # an unpickler fails in any way on bytes that are no pickle
+    except Exception as error:  # an unpickler fails in any way on damaged bytes, OSError too
         lines = (str(error) or type(error).__name__).splitlines()
         reason = lines[0].split(". ")[0]
         raise ModelImportError(

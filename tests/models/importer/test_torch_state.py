@@ -1,5 +1,6 @@
 """torch state dicts in, or refused with the reason."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,29 @@ def test_any_bytes_are_refused_in_one_line(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(ModelImportError, match=f"^{path}: must be a file of torch.save") as caught:
         load_torch(path)
     assert "\n" not in str(caught.value)
+
+
+def test_random_damage_is_refused_or_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    torch.save(Predictor().state_dict(), path)
+    whole = path.read_bytes()
+    rng = random.Random(5)
+    said = []
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 6)):
+            at = rng.randrange(len(data))
+            if rng.random() < 0.6:
+                data[at] = rng.randrange(256)
+            else:
+                del data[at : at + rng.randint(1, 40)]
+        path.write_bytes(data)
+        try:
+            load_torch(path)
+        except ModelImportError as error:
+            said.append(str(error))
+    assert len(said) > 50
+    assert all(text.startswith(f"{path}: ") for text in said)
 
 
 def test_a_git_lfs_pointer_is_named(tmp_path: Path) -> None:
