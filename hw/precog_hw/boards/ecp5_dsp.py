@@ -31,10 +31,7 @@ def mult18x18d(m: Module, a: Value, b: Value, *, input_register: bool) -> Value:
     wide_a, wide_b = Signal(signed(_BITS)), Signal(signed(_BITS))
     m.d.comb += [wide_a.eq(a), wide_b.eq(b)]
     product = Signal(signed(2 * _BITS))
-    # One register alone stands best in the block's middle: half a nanosecond less before it.
-    clock_in, clock_middle, clock_out = (
-        ("CLK0", "NONE", "CLK0") if input_register else ("NONE", "CLK0", "NONE")
-    )
+    clock_in = "CLK0" if input_register else "NONE"
     ports: dict[str, object] = {}
     for n in range(_BITS):
         ports[f"i_A{n}"] = wide_a[n]
@@ -51,8 +48,8 @@ def mult18x18d(m: Module, a: Value, b: Value, *, input_register: bool) -> Value:
         p_REG_INPUTA_CLK=clock_in,
         p_REG_INPUTB_CLK=clock_in,
         p_REG_INPUTC_CLK="NONE",
-        p_REG_PIPELINE_CLK=clock_middle,
-        p_REG_OUTPUT_CLK=clock_out,
+        p_REG_PIPELINE_CLK="NONE",
+        p_REG_OUTPUT_CLK="CLK0",
         p_GSR="DISABLED",
         p_RESETMODE="SYNC",
         i_SIGNEDA=Const(1, 1),
