@@ -1,7 +1,8 @@
 """Lattice ECP5's multiplier block MULT18X18D with its registers in use.
 
 "ECP5 and ECP5-5G sysDSP Usage Guide" (FPGA-TN-02205): the input and pipeline registers are chosen
-by ``REG_*_CLK``; ``"NONE"`` bypasses one.
+by ``REG_*_CLK``; ``"NONE"`` bypasses one. The register in the block's middle is not used alone:
+nextpnr 0.11 then times the whole block as a path without registers.
 """
 
 from amaranth.hdl import ClockSignal, Const, Instance, Module, Signal, Value, signed
