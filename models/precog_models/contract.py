@@ -35,7 +35,6 @@ __all__ = [
     "RECIPROCAL_BITS",
     "ROW_BYTES",
     "SAMPLE_FIELDS",
-    "TANH_FRAC_BITS",
     "TANH_SEGMENTS",
     "Algorithm",
     "Flag",
@@ -98,10 +97,6 @@ class Q:
         if math.isinf(value):
             return self.max if value > 0 else self.min
         return max(self.min, min(self.max, math.floor(value * self.one + 0.5)))
-
-    def to_float(self, integer: int) -> float:
-        """The real value of `integer`."""
-        return integer / self.one
 
 
 class Rounding(Enum):
@@ -212,7 +207,6 @@ HEADER_OFFSET = 31 * ROW_BYTES + 40
 
 # --- activations: one table of tanh on [0, 4), shared by sigmoid(x) = (1 + tanh(x / 2)) / 2 -------
 TANH_SEGMENTS = 64
-TANH_FRAC_BITS = 8  # position inside a segment; the argument is |x| in Q(3, 12), 1.0 = 4096
 
 
 def tanh_table() -> tuple[tuple[int, int], ...]:
@@ -221,7 +215,8 @@ def tanh_table() -> tuple[tuple[int, int], ...]:
     Returns
     -------
     tuple of (base, slope)
-        tanh(x) = base + slope * frac / 2**8 for x in segment s, in H's LSB; `frac` is 8 bits.
+        tanh(x) = base + slope * frac / 2**8 for x in segment s, in H's LSB; `frac` is 8 bits, the
+        position of |x| in Q(3, 12) inside of the segment.
         The chord through the segment's ends, raised by half of its largest sag, so that the error
         is balanced; the result stays in [0, 32767]. An argument >= 4 gives 32767.
     """

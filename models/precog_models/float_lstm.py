@@ -74,6 +74,8 @@ class FloatLstm:
             array = getattr(self, name)
             if array.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, not {array.shape}")
+            if np.iscomplexobj(array):
+                raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite, not NaN or infinite")
 

@@ -6,8 +6,11 @@ hardware checks, and the data card. A file has one spelling: saving what was loa
 bytes. Reading trusts nothing: every error is a `ModelImageError` that says what is wrong.
 """
 
+import errno
 import json
+import os
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -30,7 +33,16 @@ from .contract import (
 )
 from .predict.lstm import LstmWeights, pack, unpack
 
-__all__ = ["MAX_FILE_BYTES", "Image", "ModelImageError", "load", "pretrained", "pretrained_names"]
+__all__ = [
+    "MAX_FILE_BYTES",
+    "Image",
+    "ModelImageError",
+    "check_target",
+    "find",
+    "load",
+    "pretrained",
+    "pretrained_names",
+]
 
 MAX_FILE_BYTES = 64 * 1024
 _METADATA_KEY = "precog"
@@ -131,12 +143,27 @@ class Image:
         return data
 
     def save(self, path: str | Path) -> None:
-        """Write the file, replacing it in one step, so that a reader never sees half of it."""
+        """Write the file, replacing it in one step, so that a reader never sees half of it.
+
+        Raises
+        ------
+        ModelImageError
+            As `to_bytes`.
+        OSError
+            The file cannot be written, or there is something else than a file of that name.
+        """
         path = Path(path)
+        check_target(path)
         data = self.to_bytes()
-        part = path.with_name(path.name + ".part")
-        part.write_bytes(data)
-        part.replace(path)
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            part.write_bytes(data)
+            part.replace(path)
+        except OSError as error:  # with the caller's name for the file
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Image":
@@ -153,7 +180,11 @@ class Image:
             )
         try:
             tensors: dict[str, NDArray[Any]] = _load_tensors(data)
-        except (SafetensorError, KeyError) as error:  # KeyError: a dtype that numpy lacks
+        except KeyError as error:
+            raise ModelImageError(
+                f"tensors must be int8, int16 or uint8, not of data type {error.args[0]}"
+            ) from error
+        except SafetensorError as error:
             raise ModelImageError(
                 f"not a complete safetensors file (truncated or corrupted): {error}"
             ) from error
@@ -217,6 +248,26 @@ class Image:
 load = Image.load
 
 
+def check_target(path: str | Path) -> None:
+    """Whether a file of that name can be replaced, before the work whose result goes there.
+
+    Raises
+    ------
+    OSError
+        The name is a folder's or a device's, or its folder does not exist or is read-only.
+    """
+    path = Path(path)
+    if path.is_dir() or not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    folder = path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(folder))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "Folder is read-only", str(folder))
+
+
 def pretrained_names() -> list[str]:
     """Names of the models that come with the package."""
     folder = resources.files("precog_models") / "pretrained"
@@ -241,6 +292,26 @@ def pretrained(name: str = "rtt-incast") -> Image:
         )
     folder = resources.files("precog_models") / "pretrained"
     return Image.from_bytes((folder / (name + _SUFFIX)).read_bytes())
+
+
+def find(model: str) -> Image:
+    """The model that a user means: the name of a shipped one, or a file.
+
+    Raises
+    ------
+    ModelImageError
+        As `load`.
+    OSError
+        As `load`; where there is no such file, it names the shipped models.
+    """
+    names = pretrained_names()
+    if model in names:
+        return pretrained(model)
+    try:
+        return load(model)
+    except FileNotFoundError as error:
+        reason = f"No such file; shipped models: {', '.join(names)}"
+        raise FileNotFoundError(error.errno, reason, model) from error
 
 
 def _wide(tensor: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -285,7 +356,7 @@ def _architecture(meta: dict[str, Any]) -> tuple[int, int, int, HeadKind]:
         )
     heads = {kind.name.lower(): kind for kind in HeadKind}
     head = arch.get("head")
-    if head not in heads:
+    if not isinstance(head, str) or head not in heads:
         raise ModelImageError(f"head must be one of {', '.join(heads)}, not {head!r}")
     inputs = _integer(arch, "inputs")
     outputs = _integer(arch, "outputs")
@@ -303,7 +374,8 @@ def _check_tensors(
     for name, (shape, dtype) in spec.items():
         tensor = tensors[name]
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
-            raise ModelImageError(f"tensor {name} must be {dtype}, not {tensor.dtype} with NaN")
+            what = "NaN" if np.isnan(tensor).any() else "inf"
+            raise ModelImageError(f"tensor {name} must be {dtype}, not {tensor.dtype} with {what}")
         if tensor.dtype != dtype or tensor.shape != shape:
             raise ModelImageError(
                 f"tensor {name} must be {dtype} of shape {shape}, "

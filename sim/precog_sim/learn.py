@@ -1,14 +1,12 @@
 """From nothing to a loadable model: simulate, train, judge, quantize.
 
-    python -m precog_sim.learn models/precog_models/pretrained/rtt-incast.safetensors
+    precog model train -o models/precog_models/pretrained/rtt-incast.safetensors
 
 makes the model that comes with the package.
 """
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from precog_models.data.dataset import Dataset
 from precog_models.image import Image
@@ -18,7 +16,7 @@ from precog_models.train.evaluate import Evaluation, evaluate
 from precog_models.train.train import TrainedModel, train
 from precog_sim.collect import collect, plan
 
-__all__ = ["Learned", "Progress", "learn", "main"]
+__all__ = ["Learned", "Progress", "learn"]
 
 Progress = Callable[[str, int, int], None]  # what is going on, done, of how many
 
@@ -97,35 +95,3 @@ def learn(
         evaluation=evaluation,
         dataset=dataset,
     )
-
-
-def main() -> None:
-    """The command line of this module."""
-    parser = argparse.ArgumentParser(description="Simulate, train, quantize; write a model file.")
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--data", default="precog", help="data plan")
-    parser.add_argument("--preset", default="precog", help="training preset")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--version", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=1)
-    given = parser.parse_args()
-    learned = learn(
-        given.data,
-        given.preset,
-        seed=given.seed,
-        version=given.version,
-        workers=given.workers,
-        progress=lambda text, done, total: print(f"{text}: {done}/{total}", flush=True),
-    )
-    learned.image.save(given.path)
-    for score in learned.evaluation.scores:
-        low, high = score.interval
-        print(
-            f"{score.group:24} {score.law:8} {score.method:12} {score.pairs:7} pairs  "
-            f"balanced {score.balanced:7.3f} % [{low:.3f}, {high:.3f}]  "
-            f"unbalanced {score.unbalanced:7.3f} %"
-        )
-
-
-if __name__ == "__main__":
-    main()

@@ -19,6 +19,7 @@ from precog_sim.rtl.transport import RtlTransport
 
 __all__ = ["Comparison", "LoopSetup", "compare", "run_in_loop"]
 
+_TICK_PS = 1000  # of the samples and rates that the simulator exchanges with a device
 _NAMES = tuple(name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS))
 
 
@@ -108,10 +109,16 @@ def run_in_loop(
     Raises
     ------
     ValueError
-        The device cannot be called from the simulator, or is too small.
+        The device cannot be called from the simulator, is too small, or has another tick than
+        the simulator's 1 ns.
     SimulationError
         The device failed, for example its watchdog ran out.
     """
+    if device.tick_ps != _TICK_PS:
+        raise ValueError(
+            f"device in the loop must have a tick of {_TICK_PS} ps, not {device.tick_ps} ps: "
+            "leave tick_ps out"
+        )
     setup.apply(device, len(scenario.flows))
     function, handle = _entry(device)
     control = Loop(start_gbps=setup.start_gbps, function=function, handle=handle)

@@ -7,6 +7,7 @@ One class on every transport: what works on the golden NIC (``emu:``) works on t
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +22,21 @@ from precog_hw.regmap.precog import (
     Identity,
     Sizes,
 )
-from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, Algorithm, Flag
+from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, Algorithm, Flag, HeadKind
 from precog_models.image import Image, load
 from precog_models.presets import law_preset
 
 from .registers import Registers
+from .samples import checked_samples
 from .transport import DeviceError, SampleTransport, Transport, open_transport
 from .units import from_real, real_name, to_real
 
-__all__ = ["Device", "ModelSet", "Qp", "QpStatus"]
+__all__ = ["Device", "ModelSet", "Qp", "QpChanges", "QpStatus"]
 
 _BUSY_READS = 10_000  # polls of a busy bit before the device counts as hung
 _LOAD_TEXT = {number: name.replace("_", " ") for name, number in LOAD_STATUS}
 _LOAD_OK = dict(LOAD_STATUS)["ok"]
+_SET_IN_USE = dict(LOAD_STATUS)["set_in_use"]
 _QP_FIELDS: dict[str, Field] = {f.name: f for r in QP_CONFIG for f in r.fields}
 
 
@@ -157,19 +160,27 @@ class Device:
         ModelImageError
             The file is not a model image for this contract.
         DeviceError
-            No set is free, or the device refused the image or the map.
+            The datapath cannot run the model: its head is not `HeadKind.RTT`, it has more than one
+            input or output, or too many steps. No set is free, or the device refused the image or
+            the map.
         ValueError
             The slot or the set does not exist.
         """
         image = model if isinstance(model, Image) else load(model)
         weights = image.weights
-        for name, value, most in (
-            ("inputs", weights.inputs, self.identity.inputs),
-            ("steps", weights.steps, self.sizes.steps),
-            ("outputs", weights.outputs, self.identity.outputs),
-        ):
-            if value > most:
-                raise DeviceError(f"model {name} must be at most {most} here, not {value}")
+        if weights.steps > self.sizes.steps:
+            raise DeviceError(
+                f"model steps must be at most {self.sizes.steps} here, not {weights.steps}"
+            )
+        # The engine runs more than the datapath around it can feed and use.
+        if weights.kind is not HeadKind.RTT:
+            raise DeviceError(f"model head must be rtt here, not {weights.kind.name.lower()}")
+        for name, value in (("inputs", weights.inputs), ("outputs", weights.outputs)):
+            if value != 1:
+                raise DeviceError(
+                    f"model {name} must be 1 here, not {value}: a queue pair gives its model one "
+                    "feature and takes one RTT"
+                )
         self._check_slot(slot)
         number = self._free_set() if set is None else set
         self.write_set(number, image.payload)
@@ -226,6 +237,9 @@ class Device:
         if self.registers.fields("MODEL", "ERROR")["load"]:
             self.registers.write_fields("MODEL", "ERROR", load=1)
             reason = _LOAD_TEXT.get(status["code"], f"code {status['code']}")
+            if status["code"] == _SET_IN_USE:
+                slots = ", ".join(str(slot) for slot in self.models()[number].slots)
+                reason += f" by slot {slots}: load into another set or disable the slot (map_slot)"
             raise DeviceError(f"model set {number} was refused: {reason}")
 
     def map_slot(self, slot: int, number: int, *, enable: bool = True) -> None:
@@ -275,7 +289,8 @@ class Device:
         free = [entry for entry in self.models() if not entry.slots]
         if not free:
             raise DeviceError(
-                f"all {self.sizes.sets} model sets are mapped: disable a slot before loading"
+                f"all {self.sizes.sets} model sets are mapped: disable a slot (map_slot) before "
+                "loading"
             )
         return min(free, key=lambda entry: (entry.valid, entry.set)).set
 
@@ -297,8 +312,8 @@ class Device:
             for name, (block, register, field) in self._parameters().items()
         }
 
-    def set_parameters(self, **values: float) -> None:
-        """Set some parameters, in real units.
+    def set_parameters(self, preset: str | None = None, /, **values: float) -> None:
+        """Set some parameters, in real units, after all of a law preset if one is given.
 
         Raises
         ------
@@ -307,6 +322,10 @@ class Device:
         """
         known = self._parameters()
         writes: dict[tuple[str, str], dict[str, int]] = {}
+        if preset is not None:
+            integers = law_preset(preset).parameters(self.tick_ps)
+            for block, register, field in known.values():
+                writes.setdefault((block, register), {})[field.name] = integers[field.name]
         for name, value in values.items():
             if name not in known:
                 raise ValueError(f"parameter must be one of {', '.join(known)}, not {name!r}")
@@ -324,12 +343,7 @@ class Device:
         ValueError
             There is no such preset.
         """
-        values = law_preset(name).parameters(self.tick_ps)
-        for block in PARAMETER_BLOCKS:
-            for register in self.registers.registers(block):
-                self.registers.write_fields(
-                    block, register.name, **{f.name: values[f.name] for f in register.fields}
-                )
+        self.set_parameters(name)
 
     def counters(self) -> dict[str, int]:
         """Events since power-up, by name."""
@@ -361,10 +375,12 @@ class Device:
         ------
         DeviceError
             The transport cannot.
+        ValueError
+            As `checked_samples`; nothing is decided then.
         """
         if not isinstance(self.transport, SampleTransport):
             raise DeviceError("device takes its samples from the wire, not from the host")
-        return self.transport.decide(samples)
+        return self.transport.decide(checked_samples(samples))
 
     def _qp_command(self, number: int, *commands: str) -> None:
         registers = self.registers
@@ -383,6 +399,45 @@ class Device:
         raise DeviceError("QP window stays busy")
 
 
+class QpChanges(TypedDict, total=False):
+    """What `Qp.configure` may change; what is left out or None stays.
+
+    Attributes
+    ----------
+    preset : str
+        A law preset: target, limits, initial rate, adjuster. The other arguments override it.
+    enable : bool
+        Samples of the queue pair are decided on.
+    algorithm : str
+        ``"fixed"``, ``"pid"`` or ``"predpid"``.
+    target_us : float
+        A fixed RTT target.
+    follow_base : bool
+        Target = base RTT + queue budget instead.
+    min_gbps, max_gbps, init_gbps : float
+        Rate limits and initial rate.
+    rttch, win : bool
+        Target adjuster; window limit.
+    model_slot : int
+        Slot of the model map; it also turns the model on.
+    use_model : bool
+        False: no model.
+    """
+
+    preset: str | None
+    enable: bool | None
+    algorithm: str | None
+    target_us: float | None
+    follow_base: bool | None
+    min_gbps: float | None
+    max_gbps: float | None
+    init_gbps: float | None
+    rttch: bool | None
+    win: bool | None
+    model_slot: int | None
+    use_model: bool | None
+
+
 class Qp:
     """One queue pair of a device."""
 
@@ -390,60 +445,47 @@ class Qp:
         self._device = device
         self.number = number
 
-    def configure(
-        self,
-        *,
-        preset: str | None = None,
-        enable: bool | None = None,
-        algorithm: str | None = None,
-        target_us: float | None = None,
-        follow_base: bool | None = None,
-        min_gbps: float | None = None,
-        max_gbps: float | None = None,
-        init_gbps: float | None = None,
-        rttch: bool | None = None,
-        win: bool | None = None,
-        model_slot: int | None = None,
-        use_model: bool | None = None,
-        clear: bool = True,
-    ) -> None:
+    def configure(self, *, clear: bool = True, **changes: Unpack[QpChanges]) -> None:
         """Change the configuration; what is not given stays. It takes effect at once as a whole.
 
         Parameters
         ----------
-        preset : str, optional
-            A law preset: target, limits, initial rate, adjuster. The other arguments override it.
-        enable : bool, optional
-            Samples of the queue pair are decided on.
-        algorithm : str, optional
-            ``"fixed"``, ``"pid"`` or ``"predpid"``.
-        target_us : float, optional
-            A fixed RTT target.
-        follow_base : bool, optional
-            Target = base RTT + queue budget instead.
-        min_gbps, max_gbps, init_gbps : float, optional
-            Rate limits and initial rate.
-        rttch, win : bool, optional
-            Target adjuster; window limit.
-        model_slot : int, optional
-            Slot of the model map; it also turns the model on.
-        use_model : bool, optional
-            False: no model.
         clear : bool
             Start anew: empty history, initial rate.
+        **changes
+            As `QpChanges`.
 
         Raises
         ------
         ValueError
-            A name is unknown or a value does not fit; nothing is changed then.
+            A name is unknown, a value does not fit, the rates are out of order, or a queue pair
+            without a maximum rate is to be enabled; nothing is changed then.
         DeviceError
             The device refused.
+        """
+        self.apply(self.planned(**changes), clear=clear)
+
+    def planned(self, **changes: Unpack[QpChanges]) -> dict[str, int]:
+        """The configuration that `configure` would write, checked; nothing is changed.
+
+        Returns
+        -------
+        dict of str to int
+            Fields of `QP_CONFIG`, for `apply`.
+
+        Raises
+        ------
+        ValueError, DeviceError
+            As `configure`.
         """
         device = self._device
         device._qp_command(self.number, "fetch")
         config: dict[str, int] = {}
         for register in QP_CONFIG:
             config |= device.registers.fields("QP", register.name)
+        preset, algorithm = changes.get("preset"), changes.get("algorithm")
+        target_us, follow_base = changes.get("target_us"), changes.get("follow_base")
+        model_slot = changes.get("model_slot")
         if preset is not None:
             config |= law_preset(preset).configuration(device.tick_ps)
         if algorithm is not None:
@@ -459,23 +501,45 @@ class Qp:
                 )
             config |= {"model_slot": model_slot, "model_enable": 1}
         for name, flag in (
-            ("enable", enable),
-            ("rttch", rttch),
-            ("win", win),
-            ("model_enable", use_model),
+            ("enable", changes.get("enable")),
+            ("rttch", changes.get("rttch")),
+            ("win", changes.get("win")),
+            ("model_enable", changes.get("use_model")),
         ):
             if flag is not None:
                 config[name] = int(flag)
         for name, value in (
             ("target", target_us),
-            ("min_rate", min_gbps),
-            ("max_rate", max_gbps),
-            ("init_rate", init_gbps),
+            ("min_rate", changes.get("min_gbps")),
+            ("max_rate", changes.get("max_gbps")),
+            ("init_rate", changes.get("init_gbps")),
         ):
             if value is not None:
                 config[name] = from_real(_QP_FIELDS[name], value, device.tick_ps)
-        if config["min_rate"] > config["max_rate"]:
-            raise ValueError("min_gbps must not be above max_gbps")
+        low, first, high = (
+            to_real(_QP_FIELDS[name], config[name], device.tick_ps)
+            for name in ("min_rate", "init_rate", "max_rate")
+        )
+        if config["enable"] and not high:
+            raise ValueError(
+                f"QP {self.number} must have a maximum rate before it is enabled, not 0 Gb/s: "
+                "give a preset (--preset)"
+            )
+        if low > high:
+            raise ValueError(f"min_gbps must not be above max_gbps, not {low:g} and {high:g}")
+        if not low <= first <= high:
+            raise ValueError(f"init_gbps must be in {low:g}..{high:g}, not {first:g}")
+        return config
+
+    def apply(self, config: dict[str, int], *, clear: bool = True) -> None:
+        """Write what `planned` returned; it takes effect at once as a whole.
+
+        Raises
+        ------
+        DeviceError
+            The device refused.
+        """
+        device = self._device
         for register in QP_CONFIG:
             device.registers.write_fields(
                 "QP", register.name, **{f.name: config[f.name] for f in register.fields}

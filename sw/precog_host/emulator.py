@@ -32,6 +32,7 @@ from precog_models.contract import (
 from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import unpack
 
+from .samples import checked_samples
 from .transport import BusError, DeviceError
 
 __all__ = ["Emulator", "open_emulator"]
@@ -130,7 +131,14 @@ class Emulator:
     # --- samples ---------------------------------------------------------------------------------
 
     def decide(self, samples: Ints) -> Ints:
-        """Decisions [m, 8] on samples [n, 3]; status and counters follow."""
+        """Decisions [m, 8] on samples [n, 3]; status and counters follow.
+
+        Raises
+        ------
+        ValueError
+            As `checked_samples`; nothing is decided then.
+        """
+        samples = checked_samples(samples)
         decisions = self.nic.decide_many(samples)
         self.account(decisions)
         dropped = len(samples) - len(decisions)
@@ -277,6 +285,20 @@ class Emulator:
                     self._put(f"QP.{register.name}", field.name, status[field.name])
 
 
+def _check_buildable(sizes: Sizes) -> None:
+    """Refuse what cannot be built; a test compares the limits with those of the gateware."""
+    for name, low, high in (("qps", 1, 65536), ("sets", 2, 64)):
+        value = getattr(sizes, name)
+        if not low <= value <= high or value & (value - 1):
+            raise ValueError(f"{name} must be a power of two in {low}..{high}, not {value!r}")
+    for name, first, second, last in (("lanes", 16, 64, 128), ("columns", 1, 2, 4)):
+        value = getattr(sizes, name)
+        if value not in (first, second, last):
+            raise ValueError(f"{name} must be {first}, {second} or {last}, not {value!r}")
+    if not 1 <= sizes.steps <= 8:
+        raise ValueError(f"steps must be in 1..8, not {sizes.steps!r}")
+
+
 def open_emulator(argument: str) -> Emulator:
     """An emulator from ``name=value`` pairs, such as ``emu:qps=128,sets=32,tick_ps=2000``.
 
@@ -289,12 +311,16 @@ def open_emulator(argument: str) -> Emulator:
     values: dict[str, int] = {}
     for part in filter(None, argument.split(",")):
         name, _, text = part.partition("=")
-        if name not in names or not text.isdecimal():
+        if name not in names or not (text.isascii() and text.isdecimal() and len(text) < 20):
             known = ", ".join(f"{known}=<number>" for known in sorted(names))
             raise DeviceError(f"emulator argument must be one of {known}, not {part!r}")
+        if name in values:
+            raise DeviceError(f"emulator argument {name} must be given once, not again as {part!r}")
         values[name] = int(text)
     tick_ps = values.pop("tick_ps", 1000)
     try:
-        return Emulator(Sizes(**values), tick_ps=tick_ps)
+        sizes = Sizes(**values)
+        _check_buildable(sizes)
+        return Emulator(sizes, tick_ps=tick_ps)
     except ValueError as error:
         raise DeviceError(f"emulator: {error}") from error

@@ -10,7 +10,15 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-__all__ = ["DeviceOption", "JsonOption", "emit", "progress_bar", "table"]
+__all__ = [
+    "DeviceOption",
+    "JsonOption",
+    "emit",
+    "printable",
+    "progress_bar",
+    "refuse_ignored",
+    "table",
+]
 
 _WIDE = 200  # columns of a file or a pipe
 
@@ -22,6 +30,26 @@ JsonOption: TypeAlias = Annotated[
 DeviceOption: TypeAlias = Annotated[
     str, typer.Option("-d", "--device", help="Device URI: emu:, sim:, ...", metavar="URI")
 ]
+
+
+def refuse_ignored(context: typer.Context, *parameters: str, why: str) -> None:
+    """Refuse options that were given but would change nothing.
+
+    Raises
+    ------
+    ValueError
+        One of `parameters` stands on the command line.
+    """
+    for name in parameters:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.replace("_", "-")
+            raise ValueError(f"option --{option} has no effect {why}: leave it out")
+
+
+def printable(text: str) -> str:
+    """`text` without characters that would steer a terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def emit(data: Any, show: Callable[[], None], as_json: bool) -> None:
@@ -51,13 +79,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
     """Print a table; numbers stand to the right, None is a dash."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     drawn = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for index, name in enumerate(columns):
         numeric = any(_is_number(row[index]) for row in rows)
         drawn.add_column(name, justify="right" if numeric else "left")
     for row in rows:
-        drawn.add_row(*(_cell(value) for value in row))
+        drawn.add_row(*(Text(printable(_cell(value))) for value in row))
     console = Console()
     if not console.is_terminal:
         console.width = _WIDE

@@ -1,6 +1,8 @@
 """Model files: one spelling, and every kind of damage has its error."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 import zlib
@@ -18,6 +20,7 @@ from precog_models.image import (
     MAX_FILE_BYTES,
     Image,
     ModelImageError,
+    check_target,
     load,
     pretrained,
     pretrained_names,
@@ -263,3 +266,51 @@ def test_the_host_needs_no_torch() -> None:
     code = f"import {modules}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    for path, message in (
+        (tmp_path, "Is a directory"),
+        (fifo, "Not a regular file"),
+        (tmp_path / "none" / "m", "No such folder"),
+    ):
+        for attempt in (check_target, build().save):
+            with pytest.raises(OSError, match=message) as caught:
+                attempt(path)
+            assert str(caught.value.filename) in (str(path), str(path.parent))
+    assert fifo.is_fifo()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_failed_write_leaves_no_part_and_names_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        build().save(tmp_path / "m")
+    assert caught.value.filename == str(tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("head", [["rtt"], {}, None, 1])
+def test_a_head_of_another_type_is_refused(head: object) -> None:
+    meta = parts(build().to_bytes())[1]
+    with pytest.raises(ModelImageError, match="head must be one of"):
+        Image.from_bytes(damaged(architecture=meta["architecture"] | {"head": head}))
+
+
+def test_floats_are_refused_by_what_they_hold() -> None:
+    tensors, meta = parts(build().to_bytes())
+    tensors["wh"] = tensors["wh"].astype(np.float32)
+    tensors["wh"][0, 0] = np.inf
+    with pytest.raises(ModelImageError, match="not float32 with inf"):
+        Image.from_bytes(join(tensors, meta))
+    data = build().to_bytes().replace(b'"b":{"dtype":"I16"', b'"b":{"dtype":"BF16"')
+    length = int.from_bytes(data[:8], "little")
+    with pytest.raises(ModelImageError, match="int8, int16 or uint8, not of data type BF16"):
+        Image.from_bytes((length + 1).to_bytes(8, "little") + data[8:])

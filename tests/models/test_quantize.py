@@ -94,8 +94,12 @@ def test_report_and_way_back(seed: int) -> None:
     assert report.worst_weight_error == worst > 0
     again, second = quantize_weights(back, version=77)
     assert second.worst_weight_error == 0.0
-    for name in ("wh", "wx", "wl", "b", "bl"):  # idempotent in value, and with finest scales
-        np.testing.assert_array_equal(getattr(again, name), getattr(weights, name))
+    # Idempotent in value. A row whose largest weight was rounded to -64 has a finer scale now.
+    twice = dequantize(again)
+    for name in ("w_ih", "w_hh", "bias", "head_w", "head_b"):
+        np.testing.assert_array_equal(getattr(twice, name), getattr(back, name))
+    for name in ("sh_h", "sh_x", "sh_l"):
+        assert (getattr(again, name) >= getattr(weights, name)).all()
 
 
 @pytest.mark.parametrize(("inputs", "outputs", "steps"), [(1, 1, 3), (5, 7, 4), (8, 16, 8)])

@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from precog_models.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt
+from precog_models.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt, HeadKind
 from precog_models.image import Image
 from precog_models.predict.lstm import LstmWeights
 
 
-def random_image(seed: int, *, version: int = 1, steps: int = 3) -> Image:
+def random_image(
+    seed: int, *, version: int = 1, steps: int = 3, kind: HeadKind = HeadKind.RTT
+) -> Image:
     """A valid model of random integers with one input and one output."""
     rng = np.random.default_rng(seed)
     gates = 4 * HIDDEN
@@ -32,6 +34,7 @@ def random_image(seed: int, *, version: int = 1, steps: int = 3) -> Image:
             inputs=1,
             steps=steps,
             outputs=1,
+            kind=kind,
             version=version,
         ),
         {"origin": "random integers"},

@@ -1,6 +1,9 @@
 """The command line: JSON, tables, plug-ins, and errors without tracebacks."""
 
 import json
+import os
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -8,9 +11,12 @@ import numpy as np
 import pytest
 import typer
 
-from precog_host import cli
+from precog_host import application, cli, transport
+from precog_host.emulator import Emulator
 from precog_host.output import emit
 from precog_host.transport import DeviceError
+from precog_models.image import Image
+from precog_models.presets import LAW_PRESETS
 
 from .support import random_image
 
@@ -41,7 +47,7 @@ def run(  # type: ignore[no-untyped-def]
 
 def test_every_command_has_json_and_help(run) -> None:  # type: ignore[no-untyped-def]
     """Walk all commands of this installation, plug-ins included."""
-    root = typer.main.get_command(cli._application())
+    root = typer.main.get_command(application.application())
 
     def walk(command, path):  # type: ignore[no-untyped-def]
         children = getattr(command, "commands", {})
@@ -64,7 +70,9 @@ def test_json_of_device_commands(run) -> None:  # type: ignore[no-untyped-def]
     assert json.loads(run("cc", "counter", "-j").out)["decisions"] == 0
     parameters = json.loads(run("cc", "param", "--preset", "thesis", "ki=-0.5", "-j").out)
     assert (parameters["ki"], parameters["advice_clamp"]) == (-0.5, 0)
-    algorithms = json.loads(run("cc", "algo", "pid", "--qp", "2", "--qp", "5", "-j").out)
+    algorithms = json.loads(
+        run("cc", "algo", "pid", "--qp", "2", "--qp", "5", "--preset", "thesis", "-j").out
+    )
     assert algorithms == {"fixed": [], "pid": [2, 5], "predpid": []}
     assert json.loads(run("qp", "show", "7", "-d", "emu:qps=8", "-j").out)[0]["qp"] == 7
     rows = json.loads(run("dump", "-j").out)
@@ -135,10 +143,18 @@ def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) ->
         (["qp", "show", "x"], "error: invalid value for"),
         (["qp", "show", "64"], "error: QP must be in 0..63, not 64"),
         (["model", "load"], "error: missing argument 'model'"),
-        (["model", "load", "/no/such/file"], "error: file /no/such/file: No such file"),
+        (
+            ["model", "load", "/no/such/file"],
+            "error: file /no/such/file: No such file; shipped models: ",
+        ),
         (["model", "quantize", "/no/such.pt", "-o", "x"], "does not exist"),
         (["dump", "-d", "pigeon:"], "error: device transport must be one of emu:"),
         (["dump", "-d", "emu"], "error: device URI must be <transport>:<argument>, not 'emu'"),
+        (["cc", "param", "self=1"], "error: parameter must be one of sigma"),
+        (["cc", "param", "kp=1", "kp=2"], "parameter kp must be given once, not again as 'kp=2'"),
+        (["cc", "algo", "pid", "--qp", "0"], "QP 0 must have a maximum rate before it is enabled"),
+        (["cc", "algo", "--qp", "0"], "option --qp has no effect without an algorithm"),
+        (["cc", "algo", "--slot", "99"], "option --slot has no effect without an algorithm"),
         (["cc", "param", "kp"], "error: parameter must be <name>=<number>, not 'kp'"),
         (["cc", "param", "kx=1"], "error: parameter must be one of sigma"),
         (["cc", "param", "kp=9"], "error: kp must be in -4..3.99988, not 9.0"),
@@ -156,6 +172,20 @@ def test_bad_arguments_say_so_without_a_traceback(run, arguments, message) -> No
     assert message in ran.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "option", "value"),
+    [
+        (["qp", "show", "12x"], "numbers", "12x"),
+        (["model", "load", "rtt-incast", "--slot", "3.5"], "--slot", "3.5"),
+        (["model", "quantize", "a", "-o", "b", "--version=-7"], "--version", "-7"),
+    ],
+)
+def test_a_bad_value_is_shown(run, arguments, option: str, value: str) -> None:  # type: ignore[no-untyped-def]
+    said = run(*arguments).err
+    assert said.startswith(f"error: invalid value for '{option}")
+    assert value in said
+
+
 @pytest.mark.parametrize("length", [0, 40, 1000])
 def test_a_broken_file_says_so(run, tmp_path: Path, length: int, seed: int) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "broken.safetensors"
@@ -165,8 +195,152 @@ def test_a_broken_file_says_so(run, tmp_path: Path, length: int, seed: int) -> N
     assert "truncated or corrupted" in ran.err
 
 
+def test_all_is_checked_before_the_first_write(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    writes: list[int] = []
+    commands: list[int] = []
+    emulator = Emulator()
+    plain = emulator.write32
+    wanted = {word.name: word.address for word in emulator.map.words()}
+
+    def spy(address: int, value: int) -> None:
+        if address == wanted["QP.COMMAND"]:
+            commands.append(value)
+        elif address not in (wanted["QP.SELECT"], wanted["QP.ERROR"]):
+            writes.append(address)
+        plain(address, value)
+
+    monkeypatch.setattr(emulator, "write32", spy)
+    monkeypatch.setattr(transport, "_BUILT_IN", {"emu": lambda _: emulator})
+    assert run("cc", "algo", "pid", "--qp", "0", "--qp", "99", "--preset", "thesis").status == 2
+    assert run("cc", "param", "--preset", "thesis", "kp=1", "ki=9").status == 2
+    assert run("cc", "param", "kp=1", "kx=1").status == 2
+    assert writes == []
+    assert commands == []
+    assert run("cc", "algo", "pid", "--qp", "0", "--preset", "thesis").status == 0
+    assert writes
+
+
+@pytest.mark.parametrize("value", [5, {"a": 5}, {"a": {"m": 5}}, {"a": {"m": {"balanced": "x"}}}])
+def test_a_card_of_any_types_is_shown(run, tmp_path: Path, seed: int, value: object) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "m.safetensors"
+    evil = "[bold]x[/foo] \x1b[31m \ud800"
+    Image(random_image(seed).weights, {"errors": value, "evil": evil}).save(path)
+    ran = run("model", "info", str(path))
+    assert ran.status == 0
+    assert "[bold]x[/foo] \ufffd[31m \ufffd" in ran.out
+
+
+def test_a_saturated_bias_is_refused(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "m.pt"
+    state = {
+        "rnn.weight_ih_l0": torch.zeros(64, 1),
+        "rnn.weight_hh_l0": torch.zeros(64, 16),
+        "fc.weight": torch.zeros(1, 16),
+        "fc.bias": torch.zeros(1),
+    }
+    torch.save(state, path)
+    image = str(tmp_path / "m.safetensors")
+    assert run("model", "quantize", str(path), "-o", image).status == 0
+    torch.save(state | {"fc.bias": torch.full((1,), 9.0)}, path)
+    ran = run("model", "quantize", str(path), "-o", image)
+    assert ran.status == 2
+    assert ran.err.startswith(f"error: {path}: every bias must lie inside of -16..16 (gates)")
+    torch.save(state | {"fc.weight": torch.full((1, 16), 1e9)}, path)
+    ran = run("model", "quantize", str(path), "-o", image)
+    assert ran.err.startswith(f"error: {path}: head weights must lie in -128..127")
+    assert run("model", "quantize", str(path), "-o", str(tmp_path)).err.endswith("Is a directory\n")
+
+
+def test_the_version_and_where_errors_go(run) -> None:  # type: ignore[no-untyped-def]
+    assert run("--version").out.startswith("precog ")
+    assert "plain text on standard error, with -j too" in " ".join(run("--help").out.split())
+    ran = run("dump", "-d", "x:", "-j")
+    assert (ran.out, ran.err[:7]) == ("", "error: ")
+
+
+def test_help_names_the_presets(run) -> None:  # type: ignore[no-untyped-def]
+    for command in (["cc", "algo"], ["cc", "param"]):
+        text = run(*command, "--help").out
+        assert all(name in text for name in LAW_PRESETS), command
+    assert "opens its device anew" in " ".join(run("model", "load", "--help").out.split())
+    assert "opens its device anew" in " ".join(run("model", "list", "--help").out.split())
+
+
+def test_what_nobody_foresaw_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def fail() -> None:
+        raise TypeError("no such thing\x1b[2J")
+
+    def memory() -> None:
+        raise MemoryError
+
+    plug(monkeypatch, {"work": fail, "more": memory})
+    ran = run("work")
+    said = "error: internal error, TypeError: no such thing\ufffd[2J; --debug shows where\n"
+    assert (ran.status, ran.err) == (1, said)
+    ran = run("more")
+    assert (ran.status, ran.err) == (1, "error: memory is exhausted: give smaller sizes\n")
+    monkeypatch.setenv("PRECOG_DEBUG", "1")
+    with pytest.raises(TypeError):
+        cli.main(["work"])
+    monkeypatch.delenv("PRECOG_DEBUG")
+    with pytest.raises(TypeError):
+        cli.main(["work", "--debug"])
+
+
+def test_an_interrupt_is_status_130(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    plug(monkeypatch, {"work": interrupted})
+    ran = run("work")
+    assert (ran.status, ran.err.strip()) == (130, "error: command was interrupted")
+
+
+def test_an_interrupted_import_is_status_130(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    class Interrupting:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "precog_host.application":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "precog_host.application")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    ran = run("dump")
+    assert (ran.status, ran.err) == (130, "error: command was interrupted\n")
+
+
+def test_the_entry_point_imports_nothing_heavy() -> None:
+    program = "import sys, precog_host.cli; print(not {'numpy', 'typer'} & set(sys.modules))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.check_output([sys.executable, "-c", program], text=True, env=environment)
+    assert said == "True\n"
+
+
+@pytest.mark.parametrize(
+    ("redirect", "status", "message"),
+    [
+        (">&-", 2, "error: standard output must be open\n"),
+        (">/dev/full", 2, "error: No space left on device\n"),
+        ("| true", 0, ""),
+    ],
+)
+def test_output_that_cannot_be_written(redirect: str, status: int, message: str) -> None:
+    program = "from precog_host.cli import main; main(['registers'])"
+    line = f'"{sys.executable}" -c "{program}" {redirect}'
+    ran = subprocess.run(
+        line,
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert (ran.returncode, ran.stderr) == (status, message)
+
+
 def test_groups_without_a_command_show_their_help(run) -> None:  # type: ignore[no-untyped-def]
-    assert run("model").status == 2
+    ran = run("model")
+    assert (ran.status, ran.err[:20]) == (2, "Usage: precog model ")
     assert run("--help").status == 0
 
 
@@ -184,7 +358,7 @@ def plug(monkeypatch: pytest.MonkeyPatch, points: dict[str, object]) -> None:
             return found
 
     monkeypatch.setattr(
-        cli, "entry_points", lambda group: [Point(name, "x:y", group) for name in points]
+        application, "entry_points", lambda group: [Point(name, "x:y", group) for name in points]
     )
 
 

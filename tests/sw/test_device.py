@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
-from precog_host.transport import BusError, DeviceError
+from precog_host.transport import BusError, DeviceError, SampleTransport
 from precog_hw.regmap.precog import COUNTERS
-from precog_models.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES
+from precog_models.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES, HeadKind
 from precog_models.image import Image, ModelImageError
 from precog_models.nic import GoldenNic
 from precog_models.presets import LAW_PRESETS, law_preset
@@ -190,7 +190,7 @@ def test_a_mapped_set_is_not_loaded_into(device: Device, seed: int) -> None:
     live = random_image(seed)
     prepare(device, live)
     mapped = next(entry.set for entry in device.models() if entry.slots)
-    with pytest.raises(DeviceError, match=f"model set {mapped} was refused: set in use"):
+    with pytest.raises(DeviceError, match="set in use by slot 1: load into another"):
         device.load_model(random_image(seed + 1), slot=1, set=mapped)
     assert_live(device, live, random_samples(seed, 20, [0, 1]))
 
@@ -241,6 +241,57 @@ def test_a_model_larger_than_the_device_is_refused(device: Device, seed: int) ->
         pytest.skip("this device runs the longest window")
     with pytest.raises(DeviceError, match=f"model steps must be at most {most} here, not 8"):
         device.load_model(random_image(seed, steps=8))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": HeadKind.QUEUE}, "model head must be rtt here, not queue"),
+        ({"inputs": 2}, "model inputs must be 1 here, not 2: a queue pair gives its model one"),
+        ({"outputs": 16}, "model outputs must be 1 here, not 16: a queue pair"),
+    ],
+)
+def test_a_model_that_the_datapath_cannot_use_is_refused(
+    emulated: Device, seed: int, change: dict[str, object], message: str
+) -> None:
+    image = random_image(seed)
+    other = Image(dataclasses.replace(image.weights, **change))  # type: ignore[arg-type]
+    with pytest.raises(DeviceError, match=message):
+        emulated.load_model(other)
+    assert not any(entry.valid or entry.slots for entry in emulated.models())
+    emulated.write_set(0, other.payload)  # the engine itself runs it
+    assert emulated.models()[0].valid
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (np.zeros((2, 2), dtype=np.int64), r"samples must have shape \(n, 3\), not \(2, 2\)"),
+        (np.zeros(3, dtype=np.int64), r"samples must have shape \(n, 3\), not \(3,\)"),
+        (np.zeros((2, 3)), "samples must be integers, not float64"),
+        (np.zeros((2, 3), dtype=bool), "samples must be integers, not bool"),
+        ([[0, 1, 1], [-1, 1, 1]], r"qp of sample 1 must be in 0\.\.65535, not -1"),
+        ([[1 << 16, 1, 1]], r"qp of sample 0 must be in 0\.\.65535, not 65536"),
+        ([[0, 1 << 24, 1]], r"rtt of sample 0 must be in 0\.\.16777215, not 16777216"),
+        ([[0, 1, -1]], "t of sample 0 must be in"),
+        ([[0, 1, 1 << 40]], "t of sample 0 must be in"),
+    ],
+)
+def test_samples_that_no_device_may_read(emulated: Device, samples: object, message: str) -> None:
+    transport = emulated.transport
+    assert isinstance(transport, SampleTransport)
+    for decide in (emulated.decide, transport.decide):
+        with pytest.raises(ValueError, match=message):
+            decide(samples)  # type: ignore[arg-type]
+    assert emulated.counters()["samples"] == 0
+
+
+def test_samples_of_any_integers_are_decided_on(emulated: Device) -> None:
+    emulated.apply_preset("thesis")
+    emulated.qp(1).configure(preset="thesis", enable=True, algorithm="pid")
+    rows = emulated.decide(np.array([[1, 5000, 9], [9, 1, 1]], dtype=np.uint32)[:, ::1])
+    assert rows[:, 0].tolist() == [1]
+    assert emulated.decide(np.zeros((0, 3), dtype=np.int64)).shape == (0, 8)
 
 
 def test_a_register_outside_the_map_is_a_bus_error(device: Device) -> None:
@@ -311,7 +362,9 @@ def test_configuration_round_trip_and_refusals(device: Device) -> None:
         ({"algorithm": "cubic"}, "algorithm must be one of fixed, pid, predpid, not 'cubic'"),
         ({"preset": "x"}, "law preset must be one of"),
         ({"max_gbps": 5000.0}, r"max_rate_gbps must be in 0\.\.2048, not 5000\.0"),
-        ({"min_gbps": 60.0}, "min_gbps must not be above max_gbps"),
+        ({"min_gbps": 60.0}, "min_gbps must not be above max_gbps, not 60 and 50"),
+        ({"init_gbps": 60.0}, r"init_gbps must be in 1\.\.50, not 60"),
+        ({"init_gbps": 0.5}, r"init_gbps must be in 1\.\.50, not 0\.5"),
         ({"target_us": float("inf")}, "target_us must be in"),
         ({"model_slot": 99}, "model slot must be in"),
     ):
@@ -321,6 +374,15 @@ def test_configuration_round_trip_and_refusals(device: Device) -> None:
     with pytest.raises(ValueError, match=r"QP must be in 0\.\.\d+, not -1"):
         device.qp(-1)
     assert dataclasses.asdict(device.qp(2).status())["enable"] is False
+
+
+def test_a_queue_pair_without_a_maximum_rate_is_not_enabled(device: Device) -> None:
+    qp = device.qp(1)
+    with pytest.raises(ValueError, match=r"QP 1 must have a maximum rate .*: give a preset"):
+        qp.configure(enable=True, algorithm="pid")
+    assert not qp.status().enable
+    qp.configure(enable=True, algorithm="pid", max_gbps=10.0)
+    assert qp.status().enable
 
 
 def test_clear_starts_from_the_initial_rate(device: Device, seed: int) -> None:

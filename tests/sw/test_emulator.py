@@ -1,6 +1,7 @@
 """The emulator is the RTL's twin: the same accesses give the same words, whatever is asked."""
 
 import random
+import re
 import zlib
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_host.transport import BusError, SampleTransport, open_transport
+from precog_host.transport import BusError, DeviceError, SampleTransport, open_transport
+from precog_hw.config import NicConfig
 from precog_hw.regmap.precog import COUNTERS, Sizes
 from precog_models.contract import HEADER_OFFSET, IMAGE_BYTES
 
@@ -199,3 +201,15 @@ def test_counters_are_64_bits_wide_and_latch() -> None:
     high = device.registers.entry("COUNTERS", "COUNTERS", 1, "HIGH")["high"]
     assert high << 32 | low == (1 << 32) - 1
     assert device.counters()["decisions"] == 1 << 32
+
+
+@pytest.mark.parametrize("name", ["qps", "sets", "lanes", "columns", "steps"])
+def test_the_emulator_has_the_gateware_s_limits(name: str) -> None:
+    for value in (*range(18), 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 256, 65536, 131072):
+        try:
+            NicConfig(**{name: value})
+        except ValueError as error:
+            with pytest.raises(DeviceError, match=f"^emulator: {re.escape(str(error))}$"):
+                open_transport(f"emu:{name}={value}")
+        else:
+            open_transport(f"emu:{name}={value}").close()

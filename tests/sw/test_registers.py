@@ -106,8 +106,14 @@ def test_the_last_access_that_fails_closes_the_transport(monkeypatch: pytest.Mon
         ("usb:1", "device transport must be one of emu:, .*not usb:"),
         ("emu:qp=4", "emulator argument must be one of .* not 'qp=4'"),
         ("emu:qps=-4", "emulator argument must be one of .* not 'qps=-4'"),
-        ("emu:qps=0", "emulator: qps must be positive, not 0"),
+        ("emu:qps=0", r"emulator: qps must be a power of two in 1\.\.65536, not 0"),
         ("emu:tick_ps=0", "emulator: tick_ps must be"),
+        ("emu:sets=1", "emulator: sets must be a power of two in 2..64, not 1"),
+        ("emu:lanes=7", "emulator: lanes must be 16, 64 or 128, not 7"),
+        ("emu:steps=9", "emulator: steps must be in 1..8, not 9"),
+        ("emu:columns=999", "emulator: columns must be 1, 2 or 4, not 999"),
+        ("emu:qps=\u0664", "emulator argument must be one of .* not 'qps=\u0664'"),
+        ("emu:qps=64,qps=32", "emulator argument qps must be given once, not again as 'qps=32'"),
     ],
 )
 def test_bad_uris(uri: str, message: str) -> None:

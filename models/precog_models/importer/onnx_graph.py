@@ -14,14 +14,35 @@ from onnx import helper, numpy_helper
 
 from . import ModelImportError
 
-__all__ = ["Array", "Graph", "attributes"]
+__all__ = ["Array", "Graph", "attributes", "integer", "integer_list"]
 
 Array = NDArray[Any]
 
 
 def attributes(node: onnx.NodeProto) -> dict[str, Any]:
     """A node's attributes by name."""
-    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    try:
+        return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    except ValueError as error:
+        raise ModelImportError(f"attributes of {node.op_type} are malformed: {error}") from error
+
+
+def integer(node: onnx.NodeProto, name: str, default: int) -> int:
+    """An attribute that is one integer."""
+    value = attributes(node).get(name, default)
+    if not isinstance(value, int):
+        raise ModelImportError(f"{name} of {node.op_type} must be an integer, not {value!r}")
+    return value
+
+
+def integer_list(node: onnx.NodeProto, name: str) -> list[int] | None:
+    """An attribute that is a list of integers; None if it is not given."""
+    value = attributes(node).get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+        raise ModelImportError(f"{name} of {node.op_type} must be integers, not {value!r}")
+    return value
 
 
 class Graph:
@@ -31,10 +52,52 @@ class Graph:
         self._initializers = {i.name: i for i in graph.initializer}
         self._makers = {name: node for node in graph.node for name in node.output}
         self._nodes = list(graph.node)
+        self._inputs = {i.name for i in graph.input} - set(self._initializers)
 
     def readers(self, name: str) -> list[onnx.NodeProto]:
         """Nodes that read a tensor."""
         return [node for node in self._nodes if name in node.input]
+
+    def maker(self, name: str) -> onnx.NodeProto | None:
+        """The node that makes a tensor."""
+        return self._makers.get(name)
+
+    def is_input(self, name: str) -> bool:
+        """Whether a tensor is given from outside."""
+        return name in self._inputs
+
+    def input(self, node: onnx.NodeProto, position: int) -> str:
+        """Name of an input that a node must have."""
+        if len(node.input) <= position or not node.input[position]:
+            raise ModelImportError(f"{node.op_type} must have an input at position {position}")
+        return str(node.input[position])
+
+    def output(self, node: onnx.NodeProto) -> str:
+        """Name of a node's first output."""
+        if not node.output:
+            raise ModelImportError(f"{node.op_type} must have an output")
+        return str(node.output[0])
+
+    def integers(self, name: str, what: str) -> Array:
+        """The value of a constant of integers."""
+        value = self.constant(name, what)
+        if value.dtype.kind not in "iu":
+            raise ModelImportError(f"{what} must hold integers, not {value.dtype}")
+        return value
+
+    def axes(self, node: onnx.NodeProto) -> tuple[int, ...] | None:
+        """The axes that a Squeeze or Unsqueeze names, in either form."""
+        name = node.input[1] if len(node.input) > 1 else ""
+        given = integer_list(node, "axes")
+        return _axes([None, self.integers(name, "axes") if name else None], {"axes": given})
+
+    def slices(self, node: onnx.NodeProto) -> list[tuple[int, int, int, int]]:
+        """(axis, start, end, stride) of a Slice, in either form."""
+        bounds = [
+            self.integers(n, "a Slice's bound").reshape(-1) if n else None for n in node.input[1:]
+        ]
+        given = {name: integer_list(node, name) for name in ("axes", "ends", "starts")}
+        return _slices([None, *bounds], given)
 
     def constant(self, name: str, what: str) -> Array:
         """The value of a tensor that depends on constants only."""
@@ -44,6 +107,13 @@ class Graph:
             how = f"made by {maker.op_type}" if maker is not None else "an input of the graph"
             raise ModelImportError(f"{what} must be a constant, not {how}")
         return value
+
+    def real(self, name: str, what: str) -> NDArray[np.float64]:
+        """The value of a constant of real numbers."""
+        value = self.constant(name, what)
+        if value.dtype.kind in "bcOSU":
+            raise ModelImportError(f"{what} must hold real numbers, not {value.dtype}")
+        return np.asarray(value.astype(np.float64))
 
     def is_zero(self, name: str) -> bool:
         """Whether a tensor is known to be all zero, whatever its shape."""
@@ -84,6 +154,10 @@ def _to_array(tensor: onnx.TensorProto) -> Array:
         raise ModelImportError(f"weights must be inside of the file: {tensor.name} is external")
     try:
         return np.asarray(numpy_helper.to_array(tensor))
+    except KeyError:
+        raise ModelImportError(
+            f"tensor {tensor.name} must have a data type of ONNX, not {tensor.data_type}"
+        ) from None
     except (TypeError, ValueError) as error:
         raise ModelImportError(f"tensor {tensor.name} is malformed: {error}") from error
 
@@ -96,22 +170,31 @@ def _axes(arguments: list[Any], at: dict[str, Any]) -> tuple[int, ...] | None:
     return None if axes is None else tuple(axes)
 
 
-def _slice(arguments: list[Any], at: dict[str, Any]) -> Array:
-    data = arguments[0]
+def _slices(arguments: list[Any], at: dict[str, Any]) -> list[tuple[int, int, int, int]]:
     if len(arguments) == 1:  # before opset 10
-        starts, ends = at["starts"], at["ends"]
+        starts, ends = at.get("starts"), at.get("ends")
         axes, strides = at.get("axes"), None
     else:
-        starts, ends = arguments[1], arguments[2]
-        axes = arguments[3] if len(arguments) > 3 else None
-        strides = arguments[4] if len(arguments) > 4 else None
+        starts, ends, axes, strides = [*arguments[1:5], None, None, None][:4]
+    if starts is None or ends is None:
+        raise ModelImportError("a Slice must have starts and ends")
     axes = range(len(starts)) if axes is None else axes
     strides = [1] * len(starts) if strides is None else strides
+    if not len(starts) == len(ends) == len(axes) == len(strides):
+        raise ModelImportError("a Slice must have as many ends, axes and steps as starts")
+    return [
+        (int(axis), int(start), int(end), int(stride))
+        for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True)
+    ]
+
+
+def _slice(arguments: list[Any], at: dict[str, Any]) -> Array:
+    data = arguments[0]
     index = [slice(None)] * data.ndim
-    for start, end, axis, stride in zip(starts, ends, axes, strides, strict=True):
+    for axis, start, end, stride in _slices(arguments, at):
         if stride < 0:
             raise ModelImportError("a weight must not be made by a Slice that runs backwards")
-        index[int(axis)] = slice(int(start), int(end), int(stride))
+        index[axis] = slice(start, end, stride)
     return np.asarray(data[tuple(index)])
 
 

@@ -5,8 +5,8 @@ their sum. Prefixes that wrappers put before names (`module.` of DataParallel, `
 torch.compile) are dropped.
 """
 
-import pickle
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ _WRAPPERS = re.compile(r"^((module|_orig_mod)\.)+")
 _CELL = re.compile(
     r"^(?:(?P<path>.+)\.)?(?P<part>(?:weight|bias)_(?:ih|hh|hr)(?:_l\d+)?(?:_reverse)?)$"
 )
+_LFS_POINTER = b"version https://git-lfs"
 _NESTED = ("state_dict", "model_state_dict", "model")  # where check points keep it
 
 _GATES = 4 * HIDDEN
@@ -54,18 +55,34 @@ def load_torch(
         There is no such file.
     """
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelImportError(f"{path} must be a torch file of tensors only: {first}") from error
+        return from_state_dict(_load(path), steps=steps, head=head, kind=kind)
+    except ModelImportError as error:
+        raise ModelImportError(f"{path}: {error}") from error
+
+
+def _load(path: str | Path) -> Mapping[str, Any]:
+    """The state dict in a file."""
+    with Path(path).open("rb") as file:
+        if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+            raise ModelImportError("is a Git LFS pointer, not the file itself: run `git lfs pull`")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what torch thinks of old files is not the user's
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # an unpickler fails in any way on damaged bytes, OSError too
+        lines = (str(error) or type(error).__name__).splitlines()
+        reason = lines[0].split(". ")[0]
+        raise ModelImportError(
+            f"must be a file of torch.save with tensors only: {type(error).__name__}: {reason}"
+        ) from error
     if isinstance(state, Mapping):
         for key in _NESTED:
             if isinstance(state.get(key), Mapping):
                 state = state[key]
                 break
     if not isinstance(state, Mapping):
-        raise ModelImportError(f"{path} must hold a state dict, not {type(state).__name__}")
-    return from_state_dict(state, steps=steps, head=head, kind=kind)
+        raise ModelImportError(f"must hold a state dict, not {type(state).__name__}")
+    return state
 
 
 def from_state_dict(
@@ -110,11 +127,17 @@ def from_state_dict(
         )
     if w_hh.shape[1] != HIDDEN:
         raise ModelImportError(f"hidden size must be {HIDDEN}, not {w_hh.shape[1]}")
-    if w_ih.ndim != 2 or not 1 <= w_ih.shape[1] <= MAX_INPUTS:
-        raise ModelImportError(f"inputs must be in 1..{MAX_INPUTS}, not {w_ih.shape[-1]}")
+    if w_ih.ndim != 2 or len(w_ih) != _GATES:
+        raise ModelImportError(f"weight_ih must have shape ({_GATES}, inputs), not {w_ih.shape}")
+    if not 1 <= w_ih.shape[1] <= MAX_INPUTS:
+        raise ModelImportError(f"inputs must be in 1..{MAX_INPUTS}, not {w_ih.shape[1]}")
     bias = np.zeros(_GATES)
     for name in ("bias_ih", "bias_hh"):
         if name in cell:
+            if cell[name].shape != (_GATES,):
+                raise ModelImportError(
+                    f"{name} must have shape ({_GATES},), not {cell[name].shape}"
+                )
             bias = bias + cell[name]
     head_w, head_b = _head(rest, head)
     try:
@@ -125,7 +148,13 @@ def from_state_dict(
         raise ModelImportError(str(error)) from error
 
 
-def _array(tensor: torch.Tensor) -> NDArray[np.float64]:
+def _array(tensor: torch.Tensor, name: str) -> NDArray[np.float64]:
+    """A tensor's numbers."""
+    if tensor.is_complex():
+        raise ModelImportError(f"{name} must hold real numbers, not {tensor.dtype}")
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
+        how = "a quantized" if tensor.is_quantized else "a meta" if tensor.is_meta else "a sparse"
+        raise ModelImportError(f"{name} must be a dense tensor with its numbers, not {how} one")
     return np.asarray(tensor.detach().to(torch.float64).cpu().numpy())
 
 
@@ -150,7 +179,7 @@ def _split(
         if layer not in ("", "0"):
             raise ModelImportError(f"the LSTM must have one layer, not {int(layer) + 1} or more")
         paths.add(match["path"])
-        cell[short] = _array(tensor)
+        cell[short] = _array(tensor, name)
     if len(paths) > 1:
         raise ModelImportError(f"the model must have one LSTM, not {len(paths)}")
     return cell, rest
@@ -177,5 +206,11 @@ def _head(
     ((name, weight),) = found.items()
     if weight.shape[0] > MAX_OUTPUTS:
         raise ModelImportError(f"outputs must be in 1..{MAX_OUTPUTS}, not {weight.shape[0]}")
-    bias = rest.get(f"{name}.bias" if name else "bias")
-    return _array(weight), np.zeros(len(weight)) if bias is None else _array(bias)
+    bias_name = f"{name}.bias" if name else "bias"
+    weights = _array(weight, f"{name}.weight" if name else "weight")
+    if bias_name not in rest:
+        return weights, np.zeros(len(weights))
+    bias = _array(rest[bias_name], bias_name)
+    if bias.shape != (len(weights),):
+        raise ModelImportError(f"{bias_name} must have shape ({len(weights)},), not {bias.shape}")
+    return weights, bias

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, progress_bar, table
+from precog_host.output import DeviceOption, JsonOption, emit, progress_bar, refuse_ignored, table
 
 if TYPE_CHECKING:
     from precog_models.image import Image
@@ -29,13 +29,19 @@ LAWS = (*_DECIDED, "timely", "dctcp", "dcqcn", "hpcc")
 
 
 def incast(
+    context: typer.Context,
     law: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(LAWS)}.")] = None,
-    scenario: Annotated[str, typer.Option(help="Incast preset.")] = "thesis",
+    scenario: Annotated[
+        str,
+        typer.Option(help="Incast preset: thesis, tenth, hundredth, senders8, senders32, base8us."),
+    ] = "thesis",
     senders: Annotated[int | None, typer.Option(help="Number of senders.")] = None,
     size: Annotated[list[int] | None, typer.Option(help="Bytes of each flow.")] = None,
     jitter_ns: Annotated[float, typer.Option(help="Starts are spread over this.")] = 100.0,
     timing: Annotated[str, typer.Option(help="exact or ns3.")] = "exact",
-    preset: Annotated[str, typer.Option(help="Law preset of pid and predpid.")] = "thesis",
+    preset: Annotated[
+        str, typer.Option(help="Law preset of pid and predpid: thesis, precog.")
+    ] = "thesis",
     target_us: Annotated[float | None, typer.Option(help="Fixed RTT target.")] = None,
     start_gbps: Annotated[float, typer.Option(help="Rate at which flows start.")] = 10.0,
     rttch: Annotated[bool, typer.Option(help="Target adjuster.")] = False,
@@ -50,7 +56,15 @@ def incast(
     for name in laws:
         if name not in LAWS:
             raise ValueError(f"law must be one of {', '.join(LAWS)}, not {name!r}")
+    if "predpid" not in laws:
+        refuse_ignored(context, "model", why="without --law predpid")
+    if not set(laws) & set(_DECIDED):
+        ignored = ("preset", "target_us", "rttch", "win", "device")
+        refuse_ignored(context, *ignored, why=f"with --law {laws[0]}")
 
+    import numpy as np
+
+    from precog_models.image import find
     from precog_sim.network import incast as make
     from precog_sim.network.metrics import measure, summarise
 
@@ -62,7 +76,7 @@ def incast(
         "rttch": rttch,
         "win": win,
     }
-    image = _image(model) if "predpid" in laws else None
+    image = find(model) if "predpid" in laws else None
     rows: list[dict[str, Any]] = []
     with progress_bar("Incast") as report:
         for name in laws:
@@ -70,7 +84,13 @@ def incast(
             metrics = []
             for seed in range(seeds):
                 report(len(rows) * seeds + seed, len(laws) * seeds)
-                metrics.append(measure(run(made, timing, seed)))
+                result = run(made, timing, seed)
+                if np.isnan(result.fct_us).all():
+                    raise RuntimeError(
+                        f"no flow of {name}, seed {seed}, finished in {made.horizon_us:g} µs "
+                        "(the horizon): give smaller flows or a higher rate"
+                    )
+                metrics.append(measure(result))
             estimates = summarise(metrics)
             rows.append(
                 {
@@ -117,9 +137,3 @@ def _runner(
         return simulate(scenario, control, timing=timing, seed=seed, record=Record(probe_us=0.0))
 
     return referenced
-
-
-def _image(model: str) -> "Image":
-    from precog_models.image import load, pretrained, pretrained_names
-
-    return pretrained(model) if model in pretrained_names() else load(model)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from precog_host.output import JsonOption, emit, table
+from precog_host.output import JsonOption, emit, refuse_ignored, table
 
 __all__ = ["synth"]
 
@@ -29,6 +29,7 @@ _COLUMNS = (
 
 
 def synth(
+    context: typer.Context,
     lanes: Annotated[list[int] | None, typer.Option(help="16, 64 or 128; all by default.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="nextpnr seeds; 1-5 by default.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Only show the last run's table.")] = False,
@@ -36,6 +37,8 @@ def synth(
     json_: JsonOption = False,
 ) -> None:
     """Synthesise the core and list frequency, latency and resources per lane count."""
+    if show:
+        refuse_ignored(context, "lanes", "seed", why="with --show")
     for count in lanes or ():
         if count not in _LANES:
             raise ValueError(f"lanes must be 16, 64 or 128, not {count!r}")
@@ -50,5 +53,10 @@ def synth(
     path = output / "summary.json"
     if not path.exists():
         raise ValueError(f"file {path} must exist; run `precog synth` to make it")
-    rows = json.loads(path.read_text())
+    try:
+        rows = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"file {path} must be JSON: {error}") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"file {path} must hold a list of runs; run `precog synth` to make it")
     emit(rows, lambda: table(_COLUMNS, [tuple(r.get(c) for c in _COLUMNS) for r in rows]), json_)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from precog_host.output import JsonOption, emit, progress_bar, table
+from precog_sim.demo.plan import Plan
 
 __all__ = ["train"]
 
@@ -14,15 +15,24 @@ __all__ = ["train"]
 def train(
     output: Annotated[Path, typer.Option("-o", "--output", help="Model image to write.")],
     preset: Annotated[str, typer.Option(help="Training recipe: thesis or precog.")] = "precog",
-    data: Annotated[str, typer.Option(help="Plan of simulated runs.")] = "precog",
-    seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0,
-    version: Annotated[int, typer.Option(help="Version in the image's header.")] = 1,
+    data: Annotated[
+        str, typer.Option(help="Plan of simulated runs: thesis, precog, smoke.")
+    ] = "precog",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = Plan.train_seed,
+    version: Annotated[
+        int, typer.Option(min=0, max=0xFFFF_FFFF, help="Version in the image's header.")
+    ] = 1,
     workers: Annotated[int, typer.Option(min=1, help="Processes that simulate.")] = 1,
     json_: JsonOption = False,
 ) -> None:
     """Collect RTTs from simulated incasts, train the LSTM on them and quantize it."""
-    if not output.parent.is_dir():
-        raise ValueError(f"output folder must exist, {output.parent} does not")
+    from precog_models.image import check_target
+    from precog_models.train.presets import recipe
+    from precog_sim.collect import plan
+
+    check_target(output)  # before minutes of work
+    recipe(preset)
+    plan(data)
 
     from precog_sim.learn import learn
 

@@ -12,8 +12,16 @@ _GAINS = ("kp", "ki", "kd")
 
 
 def tune(
-    preset: Annotated[str, typer.Option(help="Where the gains start.")] = "thesis-untrained",
-    scenario: Annotated[str, typer.Option(help="Incast preset.")] = "thesis",
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="Where gains start: thesis, thesis-rttch, thesis-untrained, precog, precog-rttch."
+        ),
+    ] = "thesis-untrained",
+    scenario: Annotated[
+        str,
+        typer.Option(help="Incast preset: thesis, tenth, hundredth, senders8, senders32, base8us."),
+    ] = "thesis",
     target_us: Annotated[float, typer.Option(help="RTT target.")] = 5.0,
     start_gbps: Annotated[float, typer.Option(help="Rate at which flows start.")] = 10.0,
     seeds: Annotated[int, typer.Option(min=1, help="Runs with different start jitter.")] = 3,

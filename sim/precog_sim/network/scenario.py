@@ -15,6 +15,7 @@ from precog_sim.network.topology import Topology, star
 __all__ = ["INCASTS", "Buffers", "Ecn", "Flow", "Recovery", "Scenario", "incast"]
 
 _MIB = 1 << 20
+_MAX_FLOW_BYTES = 1 << 40  # 1 TiB: its time at the floor rate still fits the picosecond clock
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Flow:
     Raises
     ------
     ValueError
-        The size is not positive, the start is negative, or source and destination are the same.
+        The size is not in 1 byte..1 TiB, the start is negative, or source and destination are the
+        same.
     """
 
     src: int
@@ -36,6 +38,10 @@ class Flow:
         if not self.size > 0:
             raise ValueError(
                 f"flow size must be at least 1 byte, not {self.size!r}: leave the flow out instead"
+            )
+        if self.size > _MAX_FLOW_BYTES:
+            raise ValueError(
+                f"flow size must be at most {_MAX_FLOW_BYTES} bytes (1 TiB), not {self.size!r}"
             )
         if self.start_ps < 0:
             raise ValueError(f"flow start must be >= 0 ps, not {self.start_ps!r}")
@@ -186,8 +192,11 @@ class Scenario:
             raise ValueError(f"payload must be in 1..9000 bytes, not {self.payload!r}")
         if not self.min_gbps > 0:
             raise ValueError(f"min_gbps must be positive, not {self.min_gbps!r}")
-        if self.jitter_ns < 0:
-            raise ValueError(f"jitter_ns must be >= 0, not {self.jitter_ns!r}")
+        if not 0 <= self.jitter_ns < self.horizon_us * 1e3:  # not NaN either
+            raise ValueError(
+                f"jitter_ns must be in 0..{self.horizon_us * 1e3:g} (the horizon), "
+                f"not {self.jitter_ns!r}"
+            )
         for name in ("loss_data", "loss_ack"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in [0, 1), not {getattr(self, name)!r}")
@@ -253,7 +262,8 @@ def incast(
     Raises
     ------
     ValueError
-        Unknown preset, no sender, a flow of no bytes, or a base RTT that no delay can reach.
+        Unknown preset, no sender, a flow of no bytes, a scale that is not positive, a base RTT that
+        no delay can reach, or jitter beyond the run's end.
     """
     if preset not in INCASTS:
         raise ValueError(
@@ -268,11 +278,15 @@ def incast(
             raise ValueError(f"senders must be at least 1, not {senders!r}")
         chosen = (chosen + (chosen[-1],) * senders)[:senders]
         name += f" senders={senders}"
+    if not 0 < scale < math.inf:
+        raise ValueError(f"scale must be positive and finite, not {scale!r}")
     if scale != 1.0:
         chosen = tuple(math.floor(size * scale) for size in chosen)
         name += f" scale={scale:g}"
     payload = 1000
     if base_rtt_us is not None:
+        if not math.isfinite(base_rtt_us):
+            raise ValueError(f"base_rtt_us must be finite, not {base_rtt_us!r}")
         # four link delays and two transmissions of the payload
         delay_ps = round((base_rtt_us * 1e6 - 2 * payload * 8000 / gbps) / 4)
         if delay_ps < 0:
@@ -282,7 +296,8 @@ def incast(
         name += f" base={base_rtt_us:g}us"
     flows = tuple(Flow(k + 1, 0, size) for k, size in enumerate(chosen))
     topology = star(len(flows) + 1, gbps=gbps, delay_ps=delay_ps)
-    scenario = Scenario(name, topology, flows, payload=payload, jitter_ns=jitter_ns)
+    scenario = Scenario(name, topology, flows, payload=payload)
     # A slow tail must not cut the run short: one floor-rate flow needs size / min rate.
     longest = max(flow.size for flow in flows) * 8e-3 / scenario.min_gbps
-    return replace(scenario, horizon_us=max(scenario.horizon_us, 2 * longest))
+    horizon_us = max(scenario.horizon_us, 2 * longest)
+    return replace(scenario, jitter_ns=jitter_ns, horizon_us=horizon_us)

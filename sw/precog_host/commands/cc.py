@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import DeviceOption, JsonOption, emit, refuse_ignored, table
 
 app = typer.Typer(help="Congestion control.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -13,6 +13,7 @@ _PresetOption = Annotated[str | None, typer.Option(help="Law preset: thesis or p
 
 @app.command()
 def algo(
+    context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="fixed, pid or predpid.")] = None,
     qp: Annotated[list[int] | None, typer.Option(help="QP slot; may be repeated.")] = None,
     slot: Annotated[int | None, typer.Option(help="Model slot.")] = None,
@@ -24,14 +25,19 @@ def algo(
     from precog_host.device import Device
     from precog_models.contract import Algorithm
 
+    if name is None:
+        refuse_ignored(context, "qp", "slot", "preset", why="without an algorithm")
+    elif not qp:
+        raise ValueError("option --qp must name at least one queue pair")
     with Device.open(device) as opened:
         if name is not None:
-            if not qp:
-                raise ValueError("option --qp must name at least one queue pair")
-            for number in qp:
-                opened.qp(number).configure(
-                    preset=preset, enable=True, algorithm=name, model_slot=slot
-                )
+            pairs = [opened.qp(number) for number in dict.fromkeys(qp or ())]
+            planned = [
+                pair.planned(preset=preset, enable=True, algorithm=name, model_slot=slot)
+                for pair in pairs
+            ]  # all are right before one is written
+            for pair, changes in zip(pairs, planned, strict=True):
+                pair.apply(changes)
         running: dict[str, list[int]] = {a.name.lower(): [] for a in Algorithm}
         for number in range(opened.sizes.qps):
             state = opened.qp(number).status()
@@ -53,11 +59,14 @@ def param(
     """Show the parameters that all queue pairs share, after setting some."""
     from precog_host.device import Device
 
-    values = dict(_assignment(text) for text in assignments or ())
+    values: dict[str, float] = {}
+    for text in assignments or ():
+        name, value = _assignment(text)
+        if name in values:
+            raise ValueError(f"parameter {name} must be given once, not again as {text!r}")
+        values[name] = value
     with Device.open(device) as opened:
-        if preset is not None:
-            opened.apply_preset(preset)
-        opened.set_parameters(**values)
+        opened.set_parameters(preset, **values)
         parameters = opened.parameters()
     emit(parameters, lambda: table(("parameter", "value"), list(parameters.items())), json_)
 

@@ -3,14 +3,11 @@
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, table
-
-if TYPE_CHECKING:
-    from precog_models.image import Image
 
 app = typer.Typer(help="Model images and model sets.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -25,10 +22,14 @@ def load(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Load a model into a free set, check it there, and map a slot to it."""
-    from precog_host.device import Device
+    """Load a model into a free set, check it there, and map a slot to it.
 
-    image = _image(model)
+    Every command opens its device anew: what is loaded into emu: or sim: is gone when it ends.
+    """
+    from precog_host.device import Device
+    from precog_models.image import find
+
+    image = find(model)
     with Device.open(device) as opened:
         loaded = opened.load_model(image, slot=slot, set=set_)
     data = dataclasses.asdict(loaded) | {"crc32": f"{image.crc32:#010x}"}
@@ -44,7 +45,10 @@ def load(
 
 @app.command("list")
 def list_(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
-    """List the device's model sets and the models shipped with this package."""
+    """List the device's model sets and the models shipped with this package.
+
+    Every command opens its device anew: the sets of emu: and sim: are empty at first.
+    """
     from precog_host.device import Device
     from precog_models.image import pretrained_names
 
@@ -63,7 +67,9 @@ def list_(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
 @app.command()
 def info(model: _ModelArgument, json_: JsonOption = False) -> None:
     """Show what a model image says about itself."""
-    meta = _image(model).metadata()
+    from precog_models.image import find
+
+    meta = find(model).metadata()
 
     def show() -> None:
         arch = meta["architecture"]
@@ -73,9 +79,12 @@ def info(model: _ModelArgument, json_: JsonOption = False) -> None:
         )
         typer.echo(f"contract {meta['contract_hash']}, CRC {meta['payload_crc32']}")
         card = dict(meta["card"])
-        errors = card.pop("errors", None)
-        table(("data card", ""), sorted(_flat(card)))
-        if isinstance(errors, dict):
+        errors = card.get("errors")
+        if not _is_error_table(errors):
+            table(("data card", ""), sorted(_flat(card)))
+        else:
+            del card["errors"]
+            table(("data card", ""), sorted(_flat(card)))
             methods = sorted({method for group in errors.values() for method in group})
             table(
                 ("test MAPE, %", *methods),
@@ -95,12 +104,16 @@ def quantize(
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Model image to write.")],
     steps: Annotated[int, typer.Option(help="Window length T.")] = 3,
-    version: Annotated[int, typer.Option(help="Version in the image's header.")] = 1,
+    version: Annotated[
+        int, typer.Option(min=0, max=0xFFFF_FFFF, help="Version in the image's header.")
+    ] = 1,
     json_: JsonOption = False,
 ) -> None:
     """Turn float LSTM weights into an integer model image."""
+    from precog_models.image import check_target
     from precog_models.quantize import quantize as to_image
 
+    check_target(output)
     if source.suffix == ".onnx":
         from precog_models.importer.onnx_lstm import load_onnx
 
@@ -109,13 +122,30 @@ def quantize(
         from precog_models.importer.torch_state import load_torch
 
         model = load_torch(source, steps=steps)
-    image = to_image(model, card={"source": source.name}, version=version)
+    try:
+        image = to_image(model, card={"source": source.name}, version=version)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
+    saturated = image.card["quantization"]["saturated_biases"]
+    if saturated:
+        raise ValueError(
+            f"{source}: every bias must lie inside of -16..16 (gates) or -8..8 (head), "
+            f"{saturated} do not: train with weight decay"
+        )
     image.save(output)
     meta = image.metadata() | {"path": str(output)}
     emit(
         meta,
         lambda: typer.echo(f"{output}: version {version}, CRC {meta['payload_crc32']}"),
         json_,
+    )
+
+
+def _is_error_table(errors: object) -> TypeGuard[dict[str, dict[str, dict[str, Any]]]]:
+    """Whether a card's errors are what `precog model train` writes: group, method, figures."""
+    return isinstance(errors, dict) and all(
+        isinstance(group, dict) and all(isinstance(figures, dict) for figures in group.values())
+        for group in errors.values()
     )
 
 
@@ -126,12 +156,3 @@ def _flat(card: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", str(value)
-
-
-def _image(model: str) -> "Image":
-    from precog_models.image import load as load_file
-    from precog_models.image import pretrained, pretrained_names
-
-    if model in pretrained_names():
-        return pretrained(model)
-    return load_file(model)

@@ -1,5 +1,6 @@
 """ONNX LSTM nodes in, or refused with the reason."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import onnx
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from precog_models.float_lstm import FloatLstm
 from precog_models.importer import ModelImportError
@@ -269,3 +271,200 @@ def test_a_cycle_of_constants_is_refused() -> None:
     graph = build(reference(np.random.default_rng(0)), before=loop, skip=("W",))
     with pytest.raises(ModelImportError, match="no cycle"):
         from_onnx(graph)
+
+
+def node(kind: str, inputs: list[str], output: str, **attributes: object) -> onnx.NodeProto:
+    return helper.make_node(kind, inputs, [output], **attributes)
+
+
+#: Constants that the graphs below name.
+NUMBERS = {
+    "i0": np.array(0),
+    "i2": np.array(2),
+    "v0": np.array([0]),
+    "v1": np.array([1]),
+    "v2": np.array([2]),
+    "v3": np.array([3]),
+    "minus1": np.array(-1),
+    "end": np.array([2**63 - 1]),
+    "rows": np.array([-1, 16]),
+    "halves": np.array([-1, 8]),
+    "kept": np.array([0, 0, -1]),
+    "k": np.array(100.0),
+}
+SQUEEZED = node("Squeeze", ["y", "v1"], "s")  # [step, batch, hidden]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        [SQUEEZED, node("Gather", ["s", "minus1"], "h", axis=0)],
+        [SQUEEZED, node("Gather", ["s", "i2"], "h", axis=0)],
+        [SQUEEZED, node("Slice", ["s", "v2", "end", "v0"], "t"), node("Squeeze", ["t", "v0"], "h")],
+        [
+            SQUEEZED,
+            node("Slice", ["s", "v2", "v3", "v0"], "t"),
+            node("Reshape", ["t", "rows"], "h"),
+        ],
+        [
+            node("Transpose", ["y"], "s", perm=[0, 2, 1, 3]),
+            node("Reshape", ["s", "kept"], "t"),
+            node("Gather", ["t", "minus1"], "h", axis=0),
+        ],
+        [
+            SQUEEZED,
+            node("Transpose", ["s"], "t", perm=[1, 0, 2]),
+            node("Slice", ["t", "v0", "end", "v0"], "u"),  # y[:, -1] of a batch_first LSTM
+            node("Gather", ["u", "minus1"], "h", axis=1),
+        ],
+        [node("Squeeze", ["y_h", "v0"], "h")],
+        [node("Flatten", ["y_h"], "h", axis=2)],
+        [node("Gather", ["y_h", "i0"], "h", axis=0)],
+    ],
+)
+@pytest.mark.parametrize("head", ["gemm", "matmul"])
+def test_the_last_step_in_every_spelling(between: list[onnx.NodeProto], head: str) -> None:
+    model = reference(np.random.default_rng(0), outputs=3)
+    graph = build(model, between=between, hidden="h", head=head, extra=NUMBERS)
+    assert_equal(from_onnx(graph), model)
+
+
+def test_the_step_may_be_picked_behind_the_head() -> None:
+    model = reference(np.random.default_rng(0), outputs=3)
+    for pick, message in (("minus1", ""), ("i0", "last of 3 steps")):
+        after = [node("Gather", ["out", pick], "end_", axis=0)]
+        parts = {"hidden": "s", "head": "matmul", "after": after, "extra": NUMBERS}
+        graph = build(model, between=[SQUEEZED], **parts)
+        if not message:
+            assert_equal(from_onnx(graph), model)
+            continue
+        with pytest.raises(ModelImportError, match=message):
+            from_onnx(graph)
+    graph = build(model, between=[SQUEEZED], hidden="s", head="matmul", extra=NUMBERS)
+    with pytest.raises(ModelImportError, match="last of 3 steps, not all"):
+        from_onnx(graph)
+
+
+@pytest.mark.parametrize(
+    ("between", "message"),
+    [
+        ([SQUEEZED, node("Slice", ["s", "v0", "v1", "v0"], "h")], "last of 3 steps"),
+        ([SQUEEZED, node("Slice", ["s", "v1", "end", "v0"], "h")], "last of 3 steps"),
+        ([SQUEEZED, node("Gather", ["s", "minus1"], "h", axis=1)], "on the batch axis"),
+        ([SQUEEZED, node("Gather", ["s", "minus1"], "h", axis=2)], "on the feature axis"),
+        ([SQUEEZED, node("Slice", ["s", "v0", "v1", "v1"], "h")], "on the batch axis"),
+        ([node("Squeeze", ["y_c", "v0"], "h")], "not the cell's Y_c"),
+        ([SQUEEZED, node("Reshape", ["s", "rows"], "h")], "steps, batch and features apart"),
+        ([node("Reshape", ["y_h", "halves"], "h")], "steps, batch and features apart"),
+        ([SQUEEZED, node("Flatten", ["s"], "h", axis=0)], "must not mix steps and features"),
+        ([node("Transpose", ["y_h"], "h", perm=[0, 2, 1])], "on the last axis"),
+        ([node("Squeeze", ["y"], "h")], "a Squeeze must name its axes"),
+        ([node("Squeeze", ["y", "v0"], "h")], "must not remove the step axis"),
+        ([node("Gather", ["table", "y_h"], "h")], "on its left"),
+        ([node("Gather", ["y_h"], "h")], "Gather must have an input at position 1"),
+        ([node("Slice", ["y_h"], "h")], "a Slice must have starts and ends"),
+        ([node("Transpose", ["y_h"], "h", perm=[0, 0, 2])], "must permute 3 axes"),
+        ([node("Gather", ["y_h", "i0"], "h", axis=7)], r"axis of Gather must be in -3\.\.2, not 7"),
+    ],
+)
+def test_what_another_tensor_than_the_last_state_is_refused(
+    between: list[onnx.NodeProto], message: str
+) -> None:
+    model = reference(np.random.default_rng(0), outputs=3)
+    with pytest.raises(ModelImportError, match=message):
+        from_onnx(build(model, between=between, hidden="h", extra=NUMBERS))
+
+
+def test_nothing_may_compute_before_the_lstm() -> None:
+    model = reference(np.random.default_rng(0))
+    inputs = ["x2", "W", "R", "B"]
+    for before, message in (
+        (node("Mul", ["x", "k"], "x2"), "not what is made by Mul"),
+        (node("Slice", ["x", "v0", "end", "v0"], "x2"), "not what is made by Slice"),
+        (node("Identity", ["k"], "x2"), "not what is a constant"),
+    ):
+        with pytest.raises(ModelImportError, match=message):
+            from_onnx(build(model, before=[before], lstm_inputs=inputs, extra=NUMBERS))
+    layout = node("Transpose", ["x"], "x2", perm=[1, 0, 2])
+    assert_equal(from_onnx(build(model, before=[layout], lstm_inputs=inputs)), model)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"layout": 1}, r"layout must be 0 \(steps first\), not 1"),
+        ({"activation_alpha": [0.5]}, "no attribute activation_alpha"),
+        ({"activation_beta": [0.5]}, "no attribute activation_beta"),
+        ({"direction": 3}, "direction must be forward, not 3"),
+        ({"direction": b"\xff\xfe"}, "direction must be forward"),
+        ({"activations": "Tanh"}, "must be Sigmoid, Tanh, Tanh, not Tanh"),
+    ],
+)
+def test_attributes_of_another_kind_are_refused(attributes: dict[str, Any], message: str) -> None:
+    model = reference(np.random.default_rng(0))
+    with pytest.raises(ModelImportError, match=message):
+        from_onnx(build(model, attributes=attributes))
+
+
+def test_malformed_tensors_and_nodes_are_refused(tmp_path: Path) -> None:
+    model = reference(np.random.default_rng(0))
+    graph = build(model)
+    next(i for i in graph.graph.initializer if i.name == "W").data_type = 99
+    with pytest.raises(ModelImportError, match="tensor W must have a data type of ONNX, not 99"):
+        from_onnx(graph)
+    graph = build(model)
+    weights = next(i for i in graph.graph.initializer if i.name == "W")
+    weights.CopyFrom(helper.make_tensor("W", TensorProto.STRING, [1], [b"abc"]))
+    with pytest.raises(ModelImportError, match="W must hold real numbers"):
+        from_onnx(graph)
+    path = tmp_path / "model.onnx"
+    for position, message in ((1, "Gemm must have an input"), (0, "LSTM must have an input")):
+        graph = build(model)
+        del graph.graph.node[position].input[1:]
+        path.write_bytes(graph.SerializeToString())
+        with pytest.raises(ModelImportError, match=f"^{path}: {message} at position 1$"):
+            load_onnx(path)
+
+
+def test_what_is_imported_computes_what_the_graph_computes() -> None:
+    """Random damage: a graph is refused with a reason, or is what the reference runs."""
+    rng = random.Random(1)
+    names = ["", "x", "W", "R", "B", "y", "y_h", "s", "h", "out", "v0", "v1", "i2", "none"]
+    kinds = ["Gather", "Slice", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Gemm"]
+    values: list[Any] = [3, -9, 0, 1, 1.5, "x", [1, 2], [0], [1, 0, 2], ["a"]]
+    model = reference(np.random.default_rng(0))
+    between = [SQUEEZED, node("Gather", ["s", "i2"], "h", axis=0)]
+    plain = build(model, between=between, hidden="h", extra=NUMBERS)
+    x = np.random.default_rng(1).normal(size=(3, 1, 1)).astype(np.float32)
+    computed = 0
+    for _ in range(600):
+        graph = onnx.ModelProto()
+        graph.CopyFrom(plain)
+        damaged = rng.choice(list(graph.graph.node))
+        what = rng.randrange(5)
+        if what == 0:
+            damaged.input[rng.randrange(len(damaged.input))] = rng.choice(names)
+        elif what == 1:
+            del damaged.input[rng.randrange(len(damaged.input)) :]
+        elif what == 2:
+            del damaged.output[:]
+        elif what == 3:
+            damaged.op_type = rng.choice(kinds)
+        else:
+            name = rng.choice(["axis", "axes", "perm", "transA", "direction", "layout", "starts"])
+            kept = [attribute for attribute in damaged.attribute if attribute.name != name]
+            del damaged.attribute[:]
+            damaged.attribute.extend([*kept, helper.make_attribute(name, rng.choice(values))])
+        try:
+            imported = from_onnx(graph)
+        except ModelImportError:
+            continue
+        try:
+            out = ReferenceEvaluator(graph).run(None, {"x": x})[0]
+        except Exception:  # it cannot run, for whatever reason
+            continue
+        assert np.asarray(out).item() == pytest.approx(
+            imported.forward(x.transpose(1, 0, 2)).item(), abs=1e-4
+        )
+        computed += 1
+    assert computed > 10

@@ -1,5 +1,6 @@
 """torch state dicts in, or refused with the reason."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -99,4 +100,70 @@ def test_files_that_are_not_weights_are_refused(tmp_path: Path) -> None:
         load_torch(path)
     torch.save(torch.zeros(3), path)
     with pytest.raises(ModelImportError, match="must hold a state dict, not Tensor"):
+        load_torch(path)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"hello\n" * 50, b"", b"\x80\x02" + bytes(range(256)), b"PK\x03\x04" + bytes(100)],
+    ids=["text", "empty", "pickle", "zip"],
+)
+def test_any_bytes_are_refused_in_one_line(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(data)
+    with pytest.raises(ModelImportError, match=f"^{path}: must be a file of torch.save") as caught:
+        load_torch(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_random_damage_is_refused_or_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    torch.save(Predictor().state_dict(), path)
+    whole = path.read_bytes()
+    rng = random.Random(5)
+    said = []
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 6)):
+            at = rng.randrange(len(data))
+            if rng.random() < 0.6:
+                data[at] = rng.randrange(256)
+            else:
+                del data[at : at + rng.randint(1, 40)]
+        path.write_bytes(data)
+        try:
+            load_torch(path)
+        except ModelImportError as error:
+            said.append(str(error))
+    assert len(said) > 50
+    assert all(text.startswith(f"{path}: ") for text in said)
+
+
+def test_a_git_lfs_pointer_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")
+    with pytest.raises(ModelImportError, match=r"Git LFS pointer, .*: run `git lfs pull`"):
+        load_torch(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "message"),
+    [
+        ("rnn.weight_ih_l0", torch.tensor(1.0), r"weight_ih must have shape \(64, inputs\)"),
+        ("rnn.weight_ih_l0", torch.zeros(64), r"weight_ih must have shape \(64, inputs\)"),
+        ("rnn.weight_ih_l0", torch.zeros(3, 1), r"weight_ih must have shape \(64, inputs\)"),
+        ("rnn.bias_ih_l0", torch.zeros(3), r"bias_ih must have shape \(64,\), not \(3,\)"),
+        ("fc.bias", torch.zeros(3), r"fc\.bias must have shape \(1,\), not \(3,\)"),
+        ("rnn.weight_hh_l0", torch.zeros(64, 16).to_sparse(), "dense .*, not a sparse one"),
+        ("rnn.weight_hh_l0", torch.zeros(64, 16, device="meta"), "dense .*, not a meta one"),
+        ("rnn.weight_hh_l0", torch.zeros(64, 16, dtype=torch.complex64), "real numbers, not"),
+        ("fc.weight", torch.zeros(1, 16, dtype=torch.complex64), r"fc\.weight must hold real"),
+    ],
+)
+def test_tensors_that_are_no_weights_are_refused_by_name(
+    tmp_path: Path, name: str, tensor: torch.Tensor, message: str
+) -> None:
+    path = tmp_path / "model.pt"
+    torch.save(Predictor().state_dict() | {name: tensor}, path)
+    with pytest.raises(ModelImportError, match=f"^{path}: .*{message}"):
         load_torch(path)

@@ -1,12 +1,23 @@
 """Commands that the simulator and the gateware add to ``precog``."""
 
+import dataclasses
+import inspect
 import json
 from pathlib import Path
 
 import pytest
 
 from precog_host import cli
+from precog_hw.config import PRESETS as NIC_PRESETS
 from precog_models.image import pretrained_names
+from precog_models.presets import LAW_PRESETS
+from precog_models.rate.reference.pid import PRESETS as PID_PRESETS
+from precog_models.train.presets import RECIPES
+from precog_sim.collect import PLANS
+from precog_sim.commands.train import train
+from precog_sim.demo.plan import Plan
+from precog_sim.network import incast
+from precog_sim.network.scenario import INCASTS
 
 SMALL = ["--scenario", "hundredth", "--senders", "3"]
 
@@ -80,6 +91,38 @@ def test_synth_shows_the_last_table(run, tmp_path: Path) -> None:  # type: ignor
     assert "199.5" in run("synth", "--show", "-o", str(tmp_path))[1]
 
 
+@pytest.mark.parametrize("text", ["{", '{"a": 1}', "[1]"])
+def test_a_malformed_table_of_synth_is_named(run, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "summary.json"
+    path.write_text(text)
+    status, _, err = run("synth", "--show", "-o", str(tmp_path))
+    assert status == 2
+    assert err.startswith(f"error: file {path} must ")
+
+
+def test_a_run_without_an_end_is_an_error(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    made = dataclasses.replace(incast("hundredth", senders=2), horizon_us=5.0)
+    monkeypatch.setattr("precog_sim.network.incast", lambda *_, **__: made)
+    status, out, err = run("sim", "incast", "--law", "pid")
+    assert (status, out) == (1, "")
+    assert err.startswith("error: no flow of pid, seed 0, finished in 5 µs (the horizon)")
+
+
+def test_help_names_the_presets(run) -> None:  # type: ignore[no-untyped-def]
+    for command, names in (
+        (["sim", "incast"], [*INCASTS, *LAW_PRESETS]),
+        (["pid", "tune"], [*INCASTS, *PID_PRESETS]),
+        (["model", "train"], [*RECIPES, *PLANS]),
+        (["export"], [*NIC_PRESETS]),
+    ):
+        text = "".join(run(*command, "--help")[1].split())  # names are broken at their hyphens
+        assert all(name in text for name in names), command
+
+
+def test_training_has_the_demos_seed() -> None:
+    assert inspect.signature(train).parameters["seed"].default == Plan().train_seed
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -92,15 +135,39 @@ def test_synth_shows_the_last_table(run, tmp_path: Path) -> None:  # type: ignor
         (["sim", "incast", "--seeds", "0"], "invalid value for '--seeds'"),
         (["sim", "incast", *SMALL, "--law", "pid", "-d", "emu:qps=2"], "flows must be at most"),
         (["sim", "incast", *SMALL, "--law", "pid", "-d", "x:"], "device transport must be one of"),
+        (
+            ["sim", "incast", *SMALL, "--law", "pid", "-d", "emu:tick_ps=2000"],
+            "device in the loop must have a tick of 1000 ps, not 2000 ps: leave tick_ps out",
+        ),
+        (["sim", "incast", "--size", str(10**15)], "flow size must be at most 1099511627776"),
+        (["sim", "incast", "--jitter-ns", "nan"], "jitter_ns must be in 0.."),
+        (["sim", "incast", *SMALL, "--start-gbps", "0"], "init_gbps must be in 1..100, not 0"),
         (["pid", "tune", "--preset", "x"], "preset must be one of"),
-        (["model", "train", "-o", "/no/folder/m"], "output folder must exist, /no/folder does not"),
+        (["model", "train", "-o", "/no/folder/m"], "file /no/folder: No such folder"),
         (["model", "train", "-o", "/tmp/x", "--data", "x"], "data plan must be one of"),
+        (["model", "train", "-o", "/tmp"], "file /tmp: Is a directory"),
+        (["model", "train", "-o", "/tmp/x", "--preset", "x"], "training preset must be one of"),
+        (["model", "train", "-o", "/tmp/x", "--seed", "-1"], "invalid value for '--seed'"),
+        (
+            ["model", "train", "-o", "/tmp/x", "--version", "-1"],
+            "invalid value for '--version'",
+        ),
+        (["export", "-o", "/tmp"], "output must be a file, /tmp is a folder"),
+        (["synth", "--show", "--lanes", "16"], "option --lanes has no effect with --show"),
+        (["sim", "incast", "--law", "hpcc", "-d", "sim:"], "option --device has no effect with"),
+        (
+            ["sim", "incast", "--law", "hpcc", "--target-us", "7"],
+            "option --target-us has no effect",
+        ),
+        (["sim", "incast", "--law", "pid", "--model", "x"], "option --model has no effect without"),
         (["synth", "--lanes", "32"], "lanes must be 16, 64 or 128, not 32"),
         (["synth", "--show", "-o", "/no/folder"], "/no/folder/summary.json must exist"),
         (["report", "/no/folder"], "/no/folder/result.json must exist"),
         (["export", "-o", "/tmp/x.v", "--preset", "x"], "configuration preset must be one of"),
         (["export", "-o", "/tmp/x.v", "--qps", "3"], "qps must be a power of two in 1..65536"),
-        (["export", "-o", "/tmp/x.v", "--name", "1x"], "module name must be an identifier"),
+        (["export", "-o", "/tmp/x.v", "--name", "1x"], "module name must be a letter or _, then"),
+        (["export", "-o", "/tmp/x.v", "--name", "é"], "module name must be a letter or _, then"),
+        (["export", "-o", "/tmp/x.v", "--name", "wire"], "not be a keyword of Verilog: 'wire'"),
         (["export", "-o", "/tmp/x.v", "--tick-ps", "0"], "tick_ps must be in"),
     ],
 )

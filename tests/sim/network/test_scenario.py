@@ -1,5 +1,7 @@
 """Scenarios as data: the incast presets, start jitter, refusals."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -47,8 +49,19 @@ def test_a_flow_of_no_bytes(size: int) -> None:
     ("make", "message"),
     [
         (lambda: incast(senders=0), "senders must be at least 1, not 0"),
+        (lambda: incast(scale=math.nan), "scale must be positive and finite, not nan"),
+        (lambda: incast(scale=-1), "scale must be positive and finite, not -1"),
+        (lambda: incast(base_rtt_us=math.nan), "base_rtt_us must be finite, not nan"),
         (lambda: incast(base_rtt_us=0.1), "base_rtt_us must be at least 0.16, not 0.1"),
         (lambda: Flow(1, 1, 5), "flow destination must differ from its source, not 1"),
+        (lambda: Flow(0, 1, 10**20), r"flow size must be at most \d+ bytes \(1 TiB\), not 1"),
+        (
+            lambda: incast(jitter_ns=math.nan),
+            r"jitter_ns must be in 0\.\..*\(the horizon\), not nan",
+        ),
+        (lambda: incast(jitter_ns=math.inf), "jitter_ns must be in .*, not inf"),
+        (lambda: incast("hundredth", jitter_ns=1e9), "jitter_ns must be in 0..1e.09"),
+        (lambda: incast(jitter_ns=-1), "jitter_ns must be in .*, not -1"),
         (lambda: Flow(0, 1, 5, -1), "flow start must be >= 0 ps, not -1"),
         (lambda: Ecn(5, 4), "ECN thresholds must satisfy 0 <= min <= max, not 5, 4"),
         (lambda: Ecn(4, 5, 1.5), r"ECN probability must be in \[0, 1\], not 1.5"),

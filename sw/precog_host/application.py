@@ -1,0 +1,188 @@
+"""All commands of ``precog``, and what becomes of their results and errors.
+
+Commands that need the simulator, the trainer or the gateware come from other packages: an entry
+point of the group ``precog.cli`` is called ``<command>`` or ``<group>.<command>`` and is a function
+or a `typer.Typer`. A package whose import fails leaves a command that says what is missing.
+
+Exit status: 0 done, 1 the work failed (it says why), 2 a bad argument, file or device, 130
+interrupted, 141 nobody reads the output any more.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points, version
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from .commands import cc, device, model, qp
+from .output import printable
+from .transport import DeviceError
+
+__all__ = ["ENTRY_POINT_GROUP", "application", "run"]
+
+ENTRY_POINT_GROUP = "precog.cli"
+_GROUPS = {"sim": "Network simulator.", "pid": "Gains of the PID law."}  # that plug-ins fill
+_FAILED = 1
+_USAGE = 2
+_INTERRUPTED = 130  # as a shell says it: 128 and the signal's number
+_UNREAD = 141
+_DEBUG = "PRECOG_DEBUG"  # environment variable: any text but none shows tracebacks
+_EPILOG = (
+    "Results go to standard output, as one line of JSON with -j. Errors are one line of plain text "
+    "on standard error, with -j too. Exit status: 0 done, 1 the work failed, 2 a bad argument, "
+    "file or device, 130 interrupted."
+)
+
+# Typer carries click inside itself or depends on it, by version; its public error class tells.
+_ClickError: type[Exception] = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
+)
+
+
+def application() -> typer.Typer:
+    """All commands of this installation."""
+    app = typer.Typer(
+        name="precog",
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        epilog=_EPILOG,
+    )
+    groups: dict[str, typer.Typer] = {
+        "model": model.app,
+        "qp": qp.app,
+        "cc": cc.app,
+    }
+    device.add_to(app)
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
+        group, _, command = point.name.rpartition(".")
+        parent = app
+        if group:
+            if group not in groups:
+                groups[group] = typer.Typer(
+                    help=_GROUPS.get(group), no_args_is_help=True, rich_markup_mode=None
+                )
+            parent = groups[group]
+        _add(parent, command, _load(point))
+    for name, child in groups.items():
+        app.add_typer(child, name=name)
+    app.callback()(_root)
+    return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"precog {version('precog')}")
+        raise typer.Exit
+
+
+def _root(
+    debug: Annotated[
+        bool, typer.Option("--debug", help=f"Show tracebacks of errors, as {_DEBUG}=1 does.")
+    ] = False,
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+    ] = False,
+) -> None:
+    """An RDMA NIC datapath that sees congestion coming."""
+
+
+def _add(parent: typer.Typer, name: str, command: Any) -> None:
+    if isinstance(command, typer.Typer):
+        parent.add_typer(command, name=name)
+    else:
+        parent.command(name)(command)
+
+
+def _load(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except ImportError as error:
+        return _missing(point, str(error))
+
+
+def _missing(point: EntryPoint, reason: str) -> Callable[..., None]:
+    def command() -> None:
+        raise DeviceError(f"command {point.name.replace('.', ' ')} is not available: {reason}")
+
+    command.__doc__ = f"(not available: {reason})"
+    return command
+
+
+def run(arguments: Sequence[str]) -> NoReturn:
+    """Run one command; exits. A KeyboardInterrupt is the caller's."""
+    given = list(arguments)
+    debug = "--debug" in given or bool(os.environ.get(_DEBUG))
+    given = [argument for argument in given if argument != "--debug"]  # it may stand anywhere
+    try:
+        if sys.stdout is None:
+            raise OSError("standard output must be open")
+        command = typer.main.get_command(application())
+        status = command(given, prog_name="precog", standalone_mode=False)
+        sys.stdout.flush()
+        if status == _INTERRUPTED:  # how Typer's newer versions say it
+            raise KeyboardInterrupt
+    except _ClickError as error:
+        _fail(_click_message(error))
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(_UNREAD)
+    except Exception as error:
+        if debug:
+            raise
+        _drop_output()  # perhaps it was the output that failed
+        _fail(_message(error), _status(error))
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _status(error: Exception) -> int:
+    """Who is to blame: the arguments, or the work."""
+    bad = isinstance(error, DeviceError | ValueError | OSError)
+    return _USAGE if bad and not isinstance(error, RuntimeError) else _FAILED
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError):
+        where = f"file {error.filename}: " if error.filename is not None else ""
+        return where + (error.strerror or str(error))
+    if isinstance(error, MemoryError):
+        return "memory is exhausted: give smaller sizes"
+    text = str(error) or type(error).__name__
+    if isinstance(error, DeviceError | ValueError | RuntimeError):
+        return text
+    return f"internal error, {type(error).__name__}: {text}; --debug shows where"
+
+
+def _click_message(error: Exception) -> str:
+    text = str(error.format_message()).strip()  # type: ignore[attr-defined]
+    # Typer's newer versions convert by pydantic, whose messages leave the value out.
+    details = getattr(error.__cause__, "errors", None)
+    if callable(details):
+        text += f", not {details()[0]['input']!r}"
+    if text.startswith("Usage:") or not text[1:2].islower():
+        return text
+    return text[0].lower() + text[1:]
+
+
+def _drop_output() -> None:
+    """Let what standard output cannot take go nowhere, or it would fail again at the exit."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(message: str, status: int = _USAGE) -> NoReturn:
+    if message.startswith("Usage:"):  # a group without a command: its help is the message
+        sys.stderr.write(f"{message}\n")
+        sys.exit(status)
+    text = "\n".join(printable(line) for line in message.strip().splitlines())
+    sys.stderr.write(f"error: {text}\n")
+    sys.exit(status)
