@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from dpkt import pcap, pcapng
 
-__all__ = ["Frame", "read", "write"]
+__all__ = ["Frame", "read", "suffix_of", "write"]
 
 _ETHERNET = 1  # LINKTYPE of both formats
 _NS = 10**9
@@ -63,11 +63,9 @@ def write(path: Path | str, frames: Iterable[Frame]) -> int:
     Raises
     ------
     ValueError
-        The name ends neither in .pcap nor in .pcapng.
+        `suffix_of` refuses the name.
     """
-    suffix = Path(path).suffix
-    if suffix not in (".pcap", ".pcapng"):
-        raise ValueError(f"name of a capture must end in .pcap or .pcapng, not {path}")
+    suffix = suffix_of(path)
     count = 0
     with Path(path).open("wb") as file:
         file.write(_pcap_head() if suffix == ".pcap" else _pcapng_head())
@@ -75,6 +73,20 @@ def write(path: Path | str, frames: Iterable[Frame]) -> int:
             file.write(_pcap_packet(frame) if suffix == ".pcap" else _pcapng_packet(frame))
             count += 1
     return count
+
+
+def suffix_of(path: Path | str) -> str:
+    """The format to write, .pcap or .pcapng.
+
+    Raises
+    ------
+    ValueError
+        The name ends in neither, or is a folder's.
+    """
+    suffix = Path(path).suffix
+    if suffix not in (".pcap", ".pcapng") or Path(path).is_dir():
+        raise ValueError(f"capture to write must be a .pcap or .pcapng file, not {path}")
+    return suffix
 
 
 def _take(file: BinaryIO, size: int, path: Path | str, what: str) -> bytes:

@@ -122,5 +122,5 @@ def test_cut_pcap_gives_the_whole_packets_first(tmp_path: Path) -> None:
 
 
 def test_name_to_write(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.pcap or \.pcapng, not .*x\.cap"):
+    with pytest.raises(ValueError, match=r"must be a \.pcap or \.pcapng file, not .*x\.cap"):
         write(tmp_path / "x.cap", FRAMES)

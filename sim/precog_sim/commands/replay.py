@@ -26,9 +26,12 @@ def replay(
     json_: JsonOption = False,
 ) -> None:
     """Run a capture through the golden packet path: insert, extract, compare, take RTTs."""
-    from precog_sim.capture import read, write
+    from precog_sim.capture import read, suffix_of, write
     from precog_sim.replay.run import replay as run
 
+    for path in (out, wire):
+        if path is not None:
+            suffix_of(path)
     found = run(
         list(read(capture)),
         local=None if local is None else _address(local),

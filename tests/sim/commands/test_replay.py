@@ -49,6 +49,12 @@ def test_table(capture: Path) -> None:
     assert "RC Acknowledge" in text
 
 
+def test_names_are_checked_first(capture: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"must be a \.pcap or \.pcapng file, not .*wire\.txt"):
+        run(capture, "--out", tmp_path / "out.pcap", "--wire", tmp_path / "wire.txt")
+    assert not (tmp_path / "out.pcap").exists()
+
+
 def test_address_error(capture: Path) -> None:
     with pytest.raises(ValueError, match="local address must be IPv4 or IPv6, not 'eth0'"):
         run(capture, "--local", "eth0")
