@@ -35,7 +35,7 @@ class Feature(wiring.Component):
                                      └─► R - S' ──► align, 2 cycles ────────┴► [*] ─► round ─► K
         qp, t ─► windowed minimum ─► base
 
-    Latency: `LATENCY` = 10 cycles from the sample's transfer to the feature's offer with up to 256
+    Latency: `latency` = 10 cycles from the sample's transfer to the feature's offer with up to 256
     queue pairs, 11 above (block RAM).
     Throughput: one sample every 11 (12) cycles. Cost: 7 multipliers, qps x 122 bits of memory.
 
