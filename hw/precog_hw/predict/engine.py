@@ -1,7 +1,7 @@
 """The LSTM engine: one general engine for all models of the pool and all QPs.
 
-Golden model `precog_models.predict.lstm.forward_stream`: every output is that of a full run of the live model over the QP's latest T inputs (zeros before the
-first), whatever was stored before.
+Golden model `precog_models.predict.lstm.forward_stream`: every output is that of a full run of the
+live model over the QP's latest T inputs (zeros before the first), whatever was stored before.
 """
 
 from amaranth.hdl import Module, Mux
@@ -40,7 +40,8 @@ class LstmEngine(wiring.Component):
     Each further input adds ``16 / columns`` cycles, a context of another model T runs.
     Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over
     several QPs, `interval`.
-    Cost: ``lanes + 13 * columns`` multipliers (8 instead of 13 with 128 lanes), about 100 block RAMs with 64 QPs and 16 sets.
+    Cost: ``lanes + 13 * columns`` multipliers (8 instead of 13 with 128 lanes), about 100
+    block RAMs with 64 QPs and 16 sets.
 
     Parameters
     ----------
