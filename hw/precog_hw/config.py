@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from precog_hw.regmap.precog import Sizes
+
 __all__ = ["PRESETS", "NicConfig"]
 
 
@@ -41,18 +43,14 @@ class NicConfig:
     activity: bool = False
 
     def __post_init__(self) -> None:
-        for name, low, high in (("qps", 1, 65536), ("sets", 2, 64)):
-            value = getattr(self, name)
-            if not low <= value <= high or value & (value - 1):
-                raise ValueError(f"{name} must be a power of two in {low}..{high}, not {value!r}")
-        if self.lanes not in (16, 64, 128):
-            raise ValueError(f"lanes must be 16, 64 or 128, not {self.lanes!r}")
-        if self.columns not in (1, 2, 4):
-            raise ValueError(f"columns must be 1, 2 or 4, not {self.columns!r}")
-        if not 1 <= self.steps <= 8:
-            raise ValueError(f"steps must be in 1..8, not {self.steps!r}")
+        self.map_sizes.check_buildable()
         if self.dsp not in ("generic", "ecp5"):
             raise ValueError(f"dsp must be 'generic' or 'ecp5', not {self.dsp!r}")
+
+    @property
+    def map_sizes(self) -> Sizes:
+        """What the register map depends on."""
+        return Sizes(self.qps, self.sets, self.lanes, self.columns, self.steps)
 
     @property
     def qp_bits(self) -> int:

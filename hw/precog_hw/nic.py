@@ -29,7 +29,6 @@ from precog_hw.regmap.precog import (
     QP_CONFIG,
     QP_STATUS,
     Identity,
-    Sizes,
     build_map,
 )
 from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, Flag
@@ -39,8 +38,8 @@ __all__ = ["PrecogNic", "nic_map"]
 
 def nic_map(config: NicConfig, *, tick_ps: int = 1000) -> RegisterMap:
     """The register map of the NIC that `config` describes."""
-    sizes = Sizes(config.qps, config.sets, config.lanes, config.columns, config.steps)
-    return build_map(sizes, Identity(CONTRACT_HASH, tick_ps, MAX_INPUTS, MAX_OUTPUTS))
+    identity = Identity(CONTRACT_HASH, tick_ps, MAX_INPUTS, MAX_OUTPUTS)
+    return build_map(config.map_sizes, identity)
 
 
 class PrecogNic(wiring.Component):

@@ -285,20 +285,6 @@ class Emulator:
                     self._put(f"QP.{register.name}", field.name, status[field.name])
 
 
-def _check_buildable(sizes: Sizes) -> None:
-    """Refuse what cannot be built; a test compares the limits with those of the gateware."""
-    for name, low, high in (("qps", 1, 65536), ("sets", 2, 64)):
-        value = getattr(sizes, name)
-        if not low <= value <= high or value & (value - 1):
-            raise ValueError(f"{name} must be a power of two in {low}..{high}, not {value!r}")
-    for name, first, second, last in (("lanes", 16, 64, 128), ("columns", 1, 2, 4)):
-        value = getattr(sizes, name)
-        if value not in (first, second, last):
-            raise ValueError(f"{name} must be {first}, {second} or {last}, not {value!r}")
-    if not 1 <= sizes.steps <= 8:
-        raise ValueError(f"steps must be in 1..8, not {sizes.steps!r}")
-
-
 def open_emulator(argument: str) -> Emulator:
     """An emulator from ``name=value`` pairs, such as ``emu:qps=128,sets=32,tick_ps=2000``.
 
@@ -320,7 +306,7 @@ def open_emulator(argument: str) -> Emulator:
     tick_ps = values.pop("tick_ps", 1000)
     try:
         sizes = Sizes(**values)
-        _check_buildable(sizes)
+        sizes.check_buildable()
         return Emulator(sizes, tick_ps=tick_ps)
     except ValueError as error:
         raise DeviceError(f"emulator: {error}") from error

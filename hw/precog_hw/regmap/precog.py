@@ -36,6 +36,25 @@ class Sizes:
     columns: int = 4
     steps: int = 8
 
+    def check_buildable(self) -> None:
+        """Refuse sizes that no core can have.
+
+        Raises
+        ------
+        ValueError
+            A size is not one of those that `NicConfig` names.
+        """
+        for name, low, high in (("qps", 1, 65536), ("sets", 2, 64)):
+            value = getattr(self, name)
+            if not low <= value <= high or value & (value - 1):
+                raise ValueError(f"{name} must be a power of two in {low}..{high}, not {value!r}")
+        if self.lanes not in (16, 64, 128):
+            raise ValueError(f"lanes must be 16, 64 or 128, not {self.lanes!r}")
+        if self.columns not in (1, 2, 4):
+            raise ValueError(f"columns must be 1, 2 or 4, not {self.columns!r}")
+        if not 1 <= self.steps <= 8:
+            raise ValueError(f"steps must be in 1..8, not {self.steps!r}")
+
 
 @dataclass(frozen=True)
 class Identity:

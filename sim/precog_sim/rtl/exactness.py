@@ -24,7 +24,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.config import PRESETS, NicConfig
-from precog_hw.regmap.precog import PARAMETER_BLOCKS, QP_CONFIG, Sizes
+from precog_hw.regmap.precog import PARAMETER_BLOCKS, QP_CONFIG
 from precog_models.contract import DECISION_FIELDS, Flag
 
 from .library import NicLibrary, RtlNic
@@ -78,15 +78,7 @@ class Result:
 
 def emulator_like(config: NicConfig) -> Emulator:
     """The golden NIC of the same sizes, behind the same registers."""
-    return Emulator(
-        Sizes(
-            qps=config.qps,
-            sets=config.sets,
-            lanes=config.lanes,
-            columns=config.columns,
-            steps=config.steps,
-        )
-    )
+    return Emulator(config.map_sizes)
 
 
 class Campaign:
