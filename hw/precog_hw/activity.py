@@ -7,7 +7,7 @@ bits are functions of registers and of the NIC's inputs in the same cycle.
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data
 
-__all__ = ["ACTIVITY", "CSR", "ENGINE", "UNITS", "hold"]
+__all__ = ["ACTIVITY", "UNITS", "hold"]
 
 _ENGINE = "core.predictor.engine"
 
@@ -27,8 +27,6 @@ UNITS: dict[str, tuple[str, ...]] = {
     "adjuster": ("core.rate.adjuster",),
     "pid": ("core.rate.pid",),
 }
-CSR = "csr"
-ENGINE = ("sequencer", "cell", "mac", "lanes", "drain", "head")
 
 ACTIVITY = data.StructLayout({name: 1 for name in UNITS})
 

@@ -14,7 +14,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.activity import ACTIVITY, CSR, UNITS, hold
+from precog_hw.activity import ACTIVITY, UNITS, hold
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
@@ -132,7 +132,7 @@ class PrecogNic(wiring.Component):
             m.d.comb += [
                 awake.eq(hold(m, "host", host | window.busy | core.activity.store, 16)),
                 self.active.eq(core.activity.as_value() | awake.replicate(len(UNITS))),
-                self.active[CSR].eq(hold(m, CSR, awake | counters.events.any(), 4)),
+                self.active.csr.eq(hold(m, "csr", awake | counters.events.any(), 4)),
             ]
         return m
 

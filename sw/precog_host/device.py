@@ -27,7 +27,6 @@ from precog_models.image import Image, load
 from precog_models.presets import law_preset
 
 from .registers import Registers
-from .samples import checked_samples
 from .transport import DeviceError, SampleTransport, Transport, open_transport
 from .units import from_real, real_name, to_real
 
@@ -380,7 +379,7 @@ class Device:
         """
         if not isinstance(self.transport, SampleTransport):
             raise DeviceError("device takes its samples from the wire, not from the host")
-        return self.transport.decide(checked_samples(samples))
+        return self.transport.decide(samples)
 
     def _qp_command(self, number: int, *commands: str) -> None:
         registers = self.registers

@@ -64,7 +64,7 @@ class LstmEngine(wiring.Component):
     in_use : Out(sets)
         Sets of unfinished inferences.
     activity : Out(ACTIVITY)
-        The bits of `ENGINE`'s units (`precog_hw.activity`).
+        The bits of this unit's parts (`precog_hw.activity`).
     """
 
     X_LEAD = 3

@@ -4,7 +4,7 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from ..activity import ACTIVITY, ENGINE, hold
+from ..activity import ACTIVITY, hold
 from ..config import NicConfig
 from .engine import LstmEngine, prediction_layout
 from .layouts import X_VECTOR
@@ -39,7 +39,7 @@ class Predictor(wiring.Component):
     i_x, i_reset, o_rsp
         As `LstmEngine`; `LstmEngine.X_LEAD` holds.
     activity : Out(ACTIVITY)
-        The bits of `ENGINE`'s units and of the store (`precog_hw.activity`).
+        The bits of the engine's units and of the store (`precog_hw.activity`).
     store : the members of `ModelStore` but `slot`, `model`, `in_use`, `load`
     """
 
@@ -110,6 +110,8 @@ class Predictor(wiring.Component):
             sample.ready.eq(request.ready),
         ]
         strobes = self.begin_stb | self.word_stb | self.commit_stb | self.map_stb
-        m.d.comb += self.activity.store.eq(hold(m, "store", strobes | self.busy, 40))
-        m.d.comb += [self.activity[unit].eq(engine.activity[unit]) for unit in ENGINE]
+        m.d.comb += [
+            self.activity.eq(engine.activity),
+            self.activity.store.eq(hold(m, "store", strobes | self.busy, 40)),
+        ]
         return m

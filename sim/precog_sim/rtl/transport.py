@@ -10,6 +10,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_host.samples import checked_samples
 from precog_host.transport import BusError, DeviceError
 from precog_hw.config import PRESETS, NicConfig
 
@@ -54,7 +55,7 @@ class RtlTransport:
 
     def decide(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
         """Decisions [m, 8] on samples [n, 3] through the full pipeline; dropped ones leave none."""
-        run = self.nic.batch(samples, allow_drops=True)
+        run = self.nic.batch(checked_samples(samples), allow_drops=True)
         return run.decisions[run.latency >= 0]
 
     def close(self) -> None:

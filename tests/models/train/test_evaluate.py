@@ -85,13 +85,18 @@ def test_integer_rtt_is_the_data_paths(dataset: Dataset, steps: int, seed: int) 
     assert start == len(pairs)
 
 
-def test_integer_errors_follow_the_float_ones(dataset: Dataset, seed: int) -> None:
+def test_integer_scores_are_the_data_paths(dataset: Dataset, seed: int) -> None:
     model = random_model(seed)
-    table = evaluate(dataset, model, quantize(model), draws=5)
-    for group in dataset.test:
-        real, integer = table.score(group, "float"), table.score(group, "integer")
-        assert real.balanced != integer.balanced
-        assert abs(real.balanced - integer.balanced) < 0.2
+    image = quantize(model)
+    table = evaluate(dataset, model, image, draws=5)
+    for group, pairs in dataset.test.items():
+        predicted = integer_rtt(image, pairs) / Fmt.SRTT.one
+        errors = 100 * np.abs(predicted - pairs.rtt_next) / pairs.rtt_next
+        bins = [errors[pairs.bin == b].mean() for b in np.unique(pairs.bin)]
+        score = table.score(group, "integer")
+        np.testing.assert_allclose(score.balanced, np.mean(bins), rtol=1e-9)
+        np.testing.assert_allclose(score.unbalanced, errors.mean(), rtol=1e-9)
+        assert score.balanced != table.score(group, "float").balanced
 
 
 def test_other_models_are_refused(dataset: Dataset) -> None:
