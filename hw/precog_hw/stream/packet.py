@@ -1,0 +1,48 @@
+"""Packets as streams of beats: AXI-Stream's data, keep, last and user."""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data, stream
+
+from precog_models.contract import Fmt
+
+__all__ = ["TAG_BITS", "USER", "WIDTHS", "beat_layout", "packet_signature"]
+
+WIDTHS = (8, 64, 128, 256, 512)
+TAG_BITS = 8
+
+#: What travels beside the bytes, unchanged: `error` counts on the last beat, the others on each.
+USER = data.StructLayout(
+    {
+        "error": unsigned(1),  # FCS or length, found by the MAC
+        "time": unsigned(Fmt.TIME.width),  # the MAC's time stamp, ticks
+        "tag": unsigned(TAG_BITS),  # the host's
+    }
+)
+
+
+def beat_layout(width: int) -> data.StructLayout:
+    """One beat of `width` bits.
+
+    Byte 0 of a packet stands in bits 7:0 of its first beat. `keep` is all ones on every beat but
+    the last, whose ones are contiguous from bit 0; a packet has at least one byte.
+
+    Raises
+    ------
+    ValueError
+        `width` is not one of `WIDTHS`.
+    """
+    if width not in WIDTHS:
+        raise ValueError(f"width must be one of {WIDTHS}, not {width!r}")
+    return data.StructLayout(
+        {
+            "data": unsigned(width),
+            "keep": unsigned(width // 8),
+            "last": unsigned(1),
+            "user": USER,
+        }
+    )
+
+
+def packet_signature(width: int) -> stream.Signature:
+    """Stream of `beat_layout(width)`."""
+    return stream.Signature(beat_layout(width))

@@ -1,0 +1,96 @@
+"""Frames in and out of packet streams, beat by beat, with idles and back-pressure."""
+
+import random
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from amaranth.hdl import Elaboratable
+from amaranth.sim import Simulator
+
+__all__ = ["Sent", "beats", "receive_frames", "run", "send_frames"]
+
+
+class Sent(NamedTuple):
+    """A frame and what travels beside it."""
+
+    data: bytes
+    error: bool = False
+    time: int = 0
+    tag: int = 0
+
+
+def beats(frame: Sent, width: int) -> list[dict[str, Any]]:
+    """Payloads of `packet_signature(width)`; bytes that `keep` leaves out are not 0."""
+    step = width // 8
+    made = []
+    for at in range(0, len(frame.data), step):
+        part = frame.data[at : at + step]
+        last = at + step >= len(frame.data)
+        made.append(
+            {
+                "data": int.from_bytes(part.ljust(step, b"\xa5"), "little"),
+                "keep": (1 << len(part)) - 1,
+                "last": int(last),
+                "user": {"error": int(frame.error and last), "time": frame.time, "tag": frame.tag},
+            }
+        )
+    return made
+
+
+async def send_frames(
+    ctx: Any, port: Any, width: int, frames: Sequence[Sent], rng: random.Random, idle: float
+) -> None:
+    """Send frames; before each beat, idle with probability `idle`."""
+    for frame in frames:
+        for beat in beats(frame, width):
+            while rng.random() < idle:
+                await ctx.tick()
+            ctx.set(port.payload, beat)
+            ctx.set(port.valid, 1)
+            await ctx.tick().until(port.ready)
+            ctx.set(port.valid, 0)
+
+
+async def receive_frames(
+    ctx: Any, port: Any, width: int, count: int, rng: random.Random, stall: float
+) -> list[Sent]:
+    """Take `count` frames, refusing a beat with probability `stall`; checks the stream's rules."""
+    frames: list[Sent] = []
+    data, offered = b"", None
+    while len(frames) < count:
+        accept = rng.random() >= stall
+        ctx.set(port.ready, accept)
+        _, _, valid, raw = await ctx.tick().sample(port.valid, port.payload)
+        beat = (raw.data, raw.keep, raw.last, raw.user.error, raw.user.time, raw.user.tag)
+        if offered is not None:
+            assert valid and beat == offered, "an offer must stay until it is taken"
+        offered = beat if valid and not accept else None
+        if not (valid and accept):
+            continue
+        word, keep, last, error, time, tag = beat
+        size = keep.bit_count()
+        assert keep == (1 << size) - 1 and size, "keep must be contiguous from bit 0"
+        assert last or size == width // 8, "only the last beat may be short"
+        data += word.to_bytes(width // 8, "little")[:size]
+        if last:
+            frames.append(Sent(data, bool(error), time, tag))
+            data = b""
+    ctx.set(port.ready, 0)
+    return frames
+
+
+def run(dut: Elaboratable, *benches: Any, background: Sequence[Any] = (), cycles: int) -> None:
+    """Simulate until all `benches` end; a design that hangs fails after `cycles`."""
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-8)
+    for bench in benches:
+        simulator.add_testbench(bench)
+    for bench in background:
+        simulator.add_testbench(bench, background=True)
+
+    async def watchdog(ctx: Any) -> None:
+        await ctx.tick().repeat(cycles)
+        raise AssertionError(f"the design hangs: no end after {cycles} cycles")
+
+    simulator.add_testbench(watchdog, background=True)
+    simulator.run()
