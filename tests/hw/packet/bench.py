@@ -63,13 +63,14 @@ async def receive_frames(
         _, _, valid, raw = await ctx.tick().sample(port.valid, port.payload)
         beat = (raw.data, raw.keep, raw.last, raw.user.error, raw.user.time, raw.user.tag)
         if offered is not None:
-            assert valid and beat == offered, "an offer must stay until it is taken"
+            assert (valid, beat) == (1, offered), "an offer must stay until it is taken"
         offered = beat if valid and not accept else None
         if not (valid and accept):
             continue
         word, keep, last, error, time, tag = beat
         size = keep.bit_count()
-        assert keep == (1 << size) - 1 and size, "keep must be contiguous from bit 0"
+        assert keep == (1 << size) - 1, "keep must be contiguous from bit 0"
+        assert size, "a beat must have a byte"
         assert last or size == width // 8, "only the last beat may be short"
         data += word.to_bytes(width // 8, "little")[:size]
         if last:
