@@ -20,8 +20,9 @@ from amaranth.lib import wiring
 
 from precog_hw.config import NicConfig
 from precog_hw.nic import PrecogNic, nic_map
+from precog_hw.stream.axis import AxisPorts
 
-__all__ = ["export", "nic_verilog", "port_map"]
+__all__ = ["block_verilog", "export", "nic_verilog", "port_map"]
 
 _STREAMS = {"i_sample": "s_sample", "o_decision": "m_decision"}
 _MEMBERS = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
@@ -61,6 +62,15 @@ def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1
     nic = PrecogNic(config, tick_ps=tick_ps)
     text: str = verilog.convert(
         nic, name=name, ports=port_map(nic), emit_src=False, strip_internal_attrs=True
+    )
+    return text
+
+
+def block_verilog(block: wiring.Component, *, name: str) -> str:
+    """Verilog text of one block, its packet streams as AXI-Stream ports (`AxisPorts`)."""
+    ports = AxisPorts(block)
+    text: str = verilog.convert(
+        ports, name=name, ports=port_map(ports), emit_src=False, strip_internal_attrs=True
     )
     return text
 

@@ -1,0 +1,261 @@
+// Any Verilated block with packet streams behind a C ABI: ports by number, streams by frames.
+//
+// `ports.h` (generated) lists the top's ports. A port's value is its bytes, least significant
+// first, as Verilator keeps it on a little-endian machine. A run drives and takes whole frames with
+// random idle cycles and back-pressure, and notes what monitored ports say in cycles in which their
+// strobe is up. Functions that can fail return a negative number; nothing throws, nothing exits.
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "verilated.h"
+#include "model.h"
+
+#define API extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+struct Port {
+    const char* name;
+    uint8_t* at;
+    int64_t bytes;
+};
+
+constexpr int64_t WATCHDOG = -1;   // no progress for so many cycles
+constexpr int64_t BROKEN = -2;     // an output broke a rule of the stream: see `fault`
+constexpr int64_t OVERFLOW_ = -3;  // more came out than the caller has room for
+
+// xorshift64*: idle cycles and back-pressure must be repeatable from a seed on any machine.
+struct Random {
+    uint64_t state;
+    explicit Random(uint64_t seed) : state(seed * 2685821657736338717ull + 88172645463325252ull) {}
+    uint32_t next() {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        return static_cast<uint32_t>((state * 2685821657736338717ull) >> 32);
+    }
+    bool chance(int of_256) { return static_cast<int>(next() & 255) < of_256; }
+};
+
+struct Block {
+    VerilatedContext context;
+    Model top{&context, "block"};
+    std::vector<Port> ports;
+    int64_t cycles = 0;
+    const char* fault = "";
+
+    Block() {
+#define PORT(name) ports.push_back({#name, reinterpret_cast<uint8_t*>(&top.name), \
+                                    static_cast<int64_t>(sizeof top.name)});
+#include "ports.h"
+#undef PORT
+        for (const Port& port : ports) std::memset(port.at, 0, port.bytes);
+        top.rst = 1;
+        tick();
+        tick();
+        top.rst = 0;
+        tick();
+    }
+    ~Block() { top.final(); }
+
+    void tick() {
+        top.clk = 0;
+        top.eval();
+        top.clk = 1;
+        top.eval();
+        ++cycles;
+    }
+};
+
+uint64_t word_of(const Port& port) {
+    uint64_t value = 0;
+    std::memcpy(&value, port.at, port.bytes < 8 ? port.bytes : 8);
+    return value;
+}
+
+}  // namespace
+
+// Port numbers of one AXI-Stream, then frames: `data` with `offsets` [n + 1], `user` [n] without
+// the error flag, which stands in bit 0 on the last beat only.
+struct Source {
+    int64_t tdata, tkeep, tlast, tuser, tvalid, tready;
+    int64_t frames, idle_256;
+    const uint8_t* data;
+    const int64_t* offsets;
+    const uint64_t* user;
+    int64_t sent;        // out: frames
+    int64_t* first;      // out: cycle in which a frame's first beat was taken
+    int64_t* last;       // out: and its last
+};
+
+struct Sink {
+    int64_t tdata, tkeep, tlast, tuser, tvalid, tready;
+    int64_t room, bytes_room, stall_256;
+    uint8_t* data;       // out
+    int64_t* offsets;    // out [room + 1]
+    uint64_t* user;      // out: of the last beat
+    int64_t* first;      // out: cycle in which a frame's first beat was taken
+    int64_t* last;       // out: and its last
+    int64_t taken;       // out: frames
+};
+
+struct Monitor {
+    int64_t strobe, ports;
+    const int64_t* port;  // numbers
+    int64_t room, stride; // entries, bytes each
+    uint8_t* data;        // out: values side by side, bytes of each port
+    int64_t* cycle;       // out
+    int64_t seen;         // out
+};
+
+API void* packet_new(void) { return new (std::nothrow) Block; }
+API void packet_free(void* handle) { delete static_cast<Block*>(handle); }
+API int64_t packet_ports(void* handle) { return static_cast<Block*>(handle)->ports.size(); }
+API const char* packet_name(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].name; }
+API int64_t packet_bytes(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].bytes; }
+API const char* packet_fault(void* handle) { return static_cast<Block*>(handle)->fault; }
+API int64_t packet_cycles(void* handle) { return static_cast<Block*>(handle)->cycles; }
+API void packet_poke(void* handle, int64_t n, const uint8_t* value) {
+    const Port& port = static_cast<Block*>(handle)->ports[n];
+    std::memcpy(port.at, value, port.bytes);
+}
+API void packet_peek(void* handle, int64_t n, uint8_t* value) {
+    Block* block = static_cast<Block*>(handle);
+    block->top.eval();
+    std::memcpy(value, block->ports[n].at, block->ports[n].bytes);
+}
+API void packet_tick(void* handle, int64_t n) {
+    for (Block* block = static_cast<Block*>(handle); n > 0; --n) block->tick();
+}
+
+// Runs until every source is empty and nothing moved for `settle` cycles, or nothing moves for
+// `watchdog` cycles. `clocks` are ports that grow by `steps` every cycle. Returns cycles.
+API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t n_sinks, Sink* sinks,
+                       int64_t n_monitors, Monitor* monitors, int64_t n_clocks, const int64_t* clocks,
+                       const uint64_t* steps, uint64_t seed, int64_t settle, int64_t watchdog) {
+    Block* block = static_cast<Block*>(handle);
+    std::vector<Port>& ports = block->ports;
+    Random random(seed);
+    struct Offer { bool on = false; int64_t at = 0; };
+    std::vector<Offer> offers(n_sources);
+    struct Held { bool on = false; std::vector<uint8_t> data; uint64_t keep, last, user; };
+    std::vector<Held> held(n_sinks);
+    std::vector<bool> open(n_sinks, false);
+    for (int64_t n = 0; n < n_sources; ++n) {
+        sources[n].sent = 0;
+        if (sources[n].frames) offers[n].at = sources[n].offsets[0];
+    }
+    for (int64_t n = 0; n < n_sinks; ++n) { sinks[n].taken = 0; sinks[n].offsets[0] = 0; }
+    std::vector<int64_t> fill(n_sinks, 0);
+    for (int64_t n = 0; n < n_monitors; ++n) monitors[n].seen = 0;
+    const int64_t start = block->cycles;
+    auto leave = [&](int64_t result) {
+        for (int64_t n = 0; n < n_sources; ++n) *ports[sources[n].tvalid].at = 0;
+        for (int64_t n = 0; n < n_sinks; ++n) *ports[sinks[n].tready].at = 0;
+        block->top.eval();
+        return result;
+    };
+    for (int64_t quiet = 0;;) {
+        bool waiting = false;
+        for (int64_t n = 0; n < n_sources; ++n) {
+            Source& s = sources[n];
+            if (s.sent == s.frames) continue;
+            waiting = true;
+            if (offers[n].on || (s.idle_256 && random.chance(s.idle_256))) continue;
+            const int64_t wide = ports[s.tdata].bytes, end = s.offsets[s.sent + 1];
+            const int64_t left = end - offers[n].at, size = left < wide ? left : wide;
+            std::memset(ports[s.tdata].at, 0xA5, wide);
+            std::memcpy(ports[s.tdata].at, s.data + offers[n].at, size);
+            const uint64_t keep = size == 64 ? ~0ull : (1ull << size) - 1;
+            std::memcpy(ports[s.tkeep].at, &keep, ports[s.tkeep].bytes);
+            const bool last = size == left;
+            *ports[s.tlast].at = last;
+            const uint64_t user = s.user[s.sent] & ~static_cast<uint64_t>(!last);
+            std::memcpy(ports[s.tuser].at, &user, ports[s.tuser].bytes);
+            *ports[s.tvalid].at = 1;
+            offers[n].on = true;
+        }
+        for (int64_t n = 0; n < n_sinks; ++n)
+            *ports[sinks[n].tready].at = !(sinks[n].stall_256 && random.chance(sinks[n].stall_256));
+        block->top.clk = 0;
+        block->top.eval();
+        bool moved = false;
+        for (int64_t n = 0; n < n_sinks; ++n) {
+            Sink& s = sinks[n];
+            const bool valid = *ports[s.tvalid].at, take = valid && *ports[s.tready].at;
+            const Port& data = ports[s.tdata];
+            const uint64_t keep = word_of(ports[s.tkeep]), last = *ports[s.tlast].at;
+            const uint64_t user = word_of(ports[s.tuser]);
+            Held& h = held[n];
+            if (h.on && (!valid || keep != h.keep || last != h.last || user != h.user ||
+                         std::memcmp(h.data.data(), data.at, data.bytes))) {
+                block->fault = "an offer must stay until it is taken";
+                return leave(BROKEN);
+            }
+            h.on = valid && !take;
+            if (h.on) {
+                h.data.assign(data.at, data.at + data.bytes);
+                h.keep = keep; h.last = last; h.user = user;
+            }
+            if (!take) continue;
+            moved = true;
+            const int64_t size = __builtin_popcountll(keep);
+            const bool whole = size == data.bytes;
+            if (!size || (size < 64 && keep != (1ull << size) - 1) || !(last || whole)) {
+                block->fault = "keep must be contiguous from bit 0, and full but on the last beat";
+                return leave(BROKEN);
+            }
+            if (s.taken == s.room || fill[n] + size > s.bytes_room) return leave(OVERFLOW_);
+            if (!open[n]) s.first[s.taken] = block->cycles;
+            open[n] = !last;
+            std::memcpy(s.data + fill[n], data.at, size);
+            fill[n] += size;
+            if (last) {
+                s.last[s.taken] = block->cycles;
+                s.user[s.taken] = user;
+                s.offsets[++s.taken] = fill[n];
+            }
+        }
+        for (int64_t n = 0; n < n_monitors; ++n) {
+            Monitor& m = monitors[n];
+            if (!*ports[m.strobe].at) continue;
+            moved = true;
+            if (m.seen == m.room) return leave(OVERFLOW_);
+            uint8_t* to = m.data + m.seen * m.stride;
+            for (int64_t p = 0; p < m.ports; ++p) {
+                std::memcpy(to, ports[m.port[p]].at, ports[m.port[p]].bytes);
+                to += ports[m.port[p]].bytes;
+            }
+            m.cycle[m.seen++] = block->cycles;
+        }
+        std::vector<bool> in(n_sources);
+        for (int64_t n = 0; n < n_sources; ++n) in[n] = offers[n].on && *ports[sources[n].tready].at;
+        block->top.clk = 1;
+        block->top.eval();
+        for (int64_t n = 0; n < n_sources; ++n) {
+            if (!in[n]) continue;
+            moved = true;
+            Source& s = sources[n];
+            if (offers[n].at == s.offsets[s.sent]) s.first[s.sent] = block->cycles;
+            const int64_t wide = ports[s.tdata].bytes, end = s.offsets[s.sent + 1];
+            offers[n].at += wide;
+            if (offers[n].at >= end) {
+                s.last[s.sent] = block->cycles;
+                offers[n].at = end;
+                ++s.sent;
+            }
+            offers[n].on = false;
+            *ports[s.tvalid].at = 0;
+        }
+        for (int64_t n = 0; n < n_clocks; ++n) {
+            uint64_t value = word_of(ports[clocks[n]]) + steps[n];
+            std::memcpy(ports[clocks[n]].at, &value, ports[clocks[n]].bytes);
+        }
+        ++block->cycles;
+        quiet = moved ? 0 : quiet + 1;
+        if (!waiting && quiet >= settle) return leave(block->cycles - start);
+        if (waiting && quiet >= watchdog) return leave(WATCHDOG);
+    }
+}
