@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from precog_models.measure.rtt_collector import RttCollector
-from precog_models.packet.cps_rx import Received, receive
-from precog_models.packet.cps_state import CpsConfig, CpsState
-from precog_models.packet.cps_tx import Sent, transmit
+from precog_models.packet.card import Card, CardConfig
+from precog_models.packet.cps_rx import Received
+from precog_models.packet.cps_state import CpsConfig
+from precog_models.packet.cps_tx import Sent
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import Parsed, parse
-from precog_models.packet.qp_table import QPN_BITS, QpTable
+from precog_models.packet.qp_table import QPN_BITS
 from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.opcodes import NAMES
@@ -83,26 +83,24 @@ class Replay:
         }
 
 
-class _Card:
-    """One host's card."""
-
-    def __init__(self, config: CpsConfig, score: int, both: Sequence[Connection], own: int) -> None:
-        slots = 1 << max(0, len(both) - 1).bit_length()
-        self.cps = CpsState(QpTable(slots), config)
-        # Where a capture shows one direction only, a number that it does not use stands in.
-        used = {flow.qpn for pair in both for flow in pair if flow is not None}
-        spare = iter(n for n in range((1 << QPN_BITS) - 2, 0, -1) if n not in used)
-        for slot, (there, back) in enumerate(both):
-            sends, gets = (there, back) if there.source == own else (back, there)
-            remote = there.destination if there.source == own else there.source
-            self.cps.table.add(
-                slot,
-                remote,
-                next(spare) if sends is None else sends.qpn,
-                next(spare) if gets is None else gets.qpn,
-            )
-            self.cps.slots[slot].mode = Mode.S
-            self.cps.slots[slot].score = score
+def _card(config: CardConfig, score: int, both: Sequence[Connection], own: int) -> Card:
+    """One host's card, its table filled with the host's connections."""
+    card = Card(1 << max(0, len(both) - 1).bit_length(), config)
+    # Where a capture shows one direction only, a number that it does not use stands in.
+    used = {flow.qpn for pair in both for flow in pair if flow is not None}
+    spare = iter(n for n in range((1 << QPN_BITS) - 2, 0, -1) if n not in used)
+    for slot, (there, back) in enumerate(both):
+        sends, gets = (there, back) if there.source == own else (back, there)
+        remote = there.destination if there.source == own else there.source
+        card.cps.table.add(
+            slot,
+            remote,
+            next(spare) if sends is None else sends.qpn,
+            next(spare) if gets is None else gets.qpn,
+        )
+        card.cps.slots[slot].mode = Mode.S
+        card.cps.slots[slot].score = score
+    return card
 
 
 def replay(
@@ -134,8 +132,8 @@ def replay(
     ValueError
         The capture has RoCEv2, but none from or to `local`.
     """
-    config = config or CpsConfig()
-    parsed = [parse(f.data, Direction.TX, shim_port=config.shim_port) for f in frames]
+    cps = config or CpsConfig()
+    parsed = [parse(f.data, Direction.TX, shim_port=cps.shim_port) for f in frames]
     seen = [
         Seen(flow, p.descriptor, f.time_ns)
         for f, p in zip(frames, parsed, strict=True)
@@ -150,29 +148,25 @@ def replay(
         raise ValueError(f"local address must be one of the capture's, {known}, not {local:#x}")
     hosts.setdefault(local)  # takes what is not RoCEv2
     cards = {
-        host: _Card(
-            config,
+        host: _card(
+            # A capture shows both ends of the path at one point: T2 - T1 would be all of the RTT.
+            CardConfig(cps, timeout=timeout_ns, corrected=False),
             score,
             [p for p in pairs if host in (p.there.source, p.there.destination)],
             host,
         )
         for host in hosts
     }
-    collector = RttCollector(cards[local].cps.table.slots, timeout_ns)
     result = Replay(connections=sum(pair.back is not None for pair in pairs))
     for frame, before in zip(frames, parsed, strict=True):
         flow = _flow(frame, before)
         source = local if flow is None else flow.source
         destination = local if flow is None else flow.destination
-        sent = transmit(cards[source].cps, frame.data, frame.time_ns)
-        got = receive(cards[destination].cps, sent.frame, frame.time_ns)
-        result.count(frame, before, sent, got)
-        if source == local and sent.slot is not None:
-            collector.sent(sent.slot, sent.descriptor, frame.time_ns)
-        elif destination == local and got.slot is not None:
-            rtt = collector.received(got.slot, got.descriptor, frame.time_ns)
-            if rtt is not None:
-                result.rtt_ns.append(rtt)
+        sent = cards[source].transmit(frame.data, frame.time_ns, frame.time_ns)
+        got = cards[destination].receive(sent.frame, frame.time_ns, frame.time_ns)
+        result.count(frame, before, sent, got.received)
+        if destination == local and got.rtt is not None:
+            result.rtt_ns.append(got.rtt)
     return result
 
 

@@ -1,0 +1,118 @@
+"""A card's packet path, both directions: what every stage does to one packet, in order.
+
+    transmit:  insertion ─► wire             + T0 to the RTT collector
+    receive:   extraction ─► host            + T3 to the RTT collector, CE marks to the notification
+                                               point, whose CNPs wait to be transmitted
+
+The golden twin of the gateware's packet path. An event that needs the whole frame to be right (an
+RTT, a CNP, an echo) is made at the frame's end; frames are taken in the order of their ends.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..measure.rtt_collector import NO_TURNAROUND, RttCollector
+from .cnp import CnpConfig, NotificationPoint
+from .cps_rx import Received, receive
+from .cps_state import CpsConfig, CpsState
+from .cps_tx import Sent, transmit
+from .icrc import icrc_ok
+from .qp_table import QpTable
+from .wire.cps import ShimType
+
+__all__ = ["Arrived", "Card", "CardConfig", "ticks_from_ns"]
+
+_RECIPROCAL_BITS = 16
+_PS_PER_NS = 1000
+
+
+def ticks_from_ns(ns: int, tick_ps: int) -> int:
+    """Ticks of `tick_ps` in `ns` nanoseconds, by one multiplication with a rounded reciprocal.
+
+    Exact where a tick is a nanosecond; otherwise within ``ns / 2**17 + 1`` ticks of the quotient.
+    """
+    factor = ((_PS_PER_NS << _RECIPROCAL_BITS) + tick_ps // 2) // tick_ps
+    return (ns * factor) >> _RECIPROCAL_BITS
+
+
+@dataclass(frozen=True)
+class CardConfig:
+    """What a card is built with and its registers.
+
+    Raises
+    ------
+    ValueError
+        The tick is not positive.
+    """
+
+    cps: CpsConfig = field(default_factory=CpsConfig)
+    cnp: CnpConfig = field(default_factory=lambda: CnpConfig(enabled=False))
+    tick_ps: int = 1000
+    timeout: int = 0  # ticks after which the RTT collector gives a packet up; 0: never
+    any_packet: bool = False  # time packets that do not ask for an answer
+    corrected: bool = True  # take T2 - T1 off, where the peer tells it
+
+    def __post_init__(self) -> None:
+        if self.tick_ps <= 0:
+            raise ValueError(f"tick_ps must be positive, not {self.tick_ps!r}")
+
+
+class Arrived(NamedTuple):
+    """One packet from the wire, and what came of it."""
+
+    received: Received
+    icrc_ok: bool  # of the packet as it goes on
+    rtt: int | None  # ticks
+    cnp: bytes | None  # for the wire
+
+
+class Card:
+    """State of a card.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs, a power of two.
+    config : CardConfig
+    mtu : sequence of int, optional
+        Path MTU of each slot, bytes.
+    """
+
+    def __init__(self, slots: int, config: CardConfig, *, mtu: Sequence[int] | None = None) -> None:
+        self.config = config
+        self.cps = CpsState(QpTable(slots), config.cps)
+        self.collector = RttCollector(slots, config.timeout, any_packet=config.any_packet, mtu=mtu)
+        self.notification = NotificationPoint(self.cps.table, config.cnp)
+
+    def transmit(
+        self, frame: bytes | bytearray, t: int, now_ns: int, *, error: bool = False
+    ) -> Sent:
+        """A packet to the wire; `t` in ticks, `now_ns` in ns: when its first beat came."""
+        sent = transmit(self.cps, frame, now_ns, error=error)
+        if sent.slot is not None:
+            self.collector.sent(sent.slot, sent.descriptor, t)
+        return sent
+
+    def receive(
+        self, frame: bytes | bytearray, t: int, now_ns: int, *, error: bool = False
+    ) -> Arrived:
+        """A packet from the wire; times as for `transmit`."""
+        got = receive(self.cps, frame, now_ns, error=error)
+        rtt = cnp = None
+        if got.slot is not None:
+            turnaround = NO_TURNAROUND
+            shim = got.shim
+            if (
+                self.config.corrected
+                and shim is not None
+                and shim.type is ShimType.ACKNOWLEDGE
+                and shim.time is not None
+            ):
+                turnaround = ticks_from_ns(shim.time, self.config.tick_ps)
+            rtt = self.collector.received(got.slot, got.descriptor, t, turnaround)
+        if got.frame is not None:
+            score = None if got.slot is None else self.cps.slots[got.slot].score
+            cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, score)
+        checked = got.frame is not None and icrc_ok(got.frame, got.parsed)
+        return Arrived(got, checked, rtt, cnp)
