@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """A delay line gives back what went in, so many cycles ago."""
 
 import random
