@@ -13,8 +13,8 @@ _RING = 3  # cycles from which a memory is smaller than registers
 class DelayLine(wiring.Component):
     """What went in `cycles` cycles ago, whatever it was.
 
-    Latency: `cycles`. Throughput: one value per cycle. Cost: from three cycles on one row of LUT RAM
-    each (up to 16 cycles: one TRELLIS_DPR16X4 per 4 bits) and one register; below, registers.
+    Latency: `cycles`. Throughput: one value per cycle. Cost: from three cycles on a row of LUT RAM
+    each (one TRELLIS_DPR16X4 for 4 bits and 16 cycles) and a register; below that, registers.
 
     Parameters
     ----------
