@@ -7,7 +7,17 @@ from precog_models.contract import Fmt
 from precog_models.packet.wire.cps import SHIM
 from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS
 
-__all__ = ["DESCRIPTOR", "EDIT", "HEADERS", "LENGTH_BITS", "NS_BITS", "PARSED", "TAIL", "Edit"]
+__all__ = [
+    "CPS_CONFIG",
+    "DESCRIPTOR",
+    "EDIT",
+    "HEADERS",
+    "LENGTH_BITS",
+    "NS_BITS",
+    "PARSED",
+    "TAIL",
+    "Edit",
+]
 
 LENGTH_BITS = 17  # bytes up to the end of the IP packet: 16 bits of IP length and what is before
 NS_BITS = 40  # a card's time in ns; differences of up to 18 minutes
@@ -51,6 +61,16 @@ PARSED = data.StructLayout(
 TAIL = data.StructLayout(
     {
         "error": unsigned(1),  # the stream's error flag, or the frame ends before `end`
+    }
+)
+
+
+#: Registers of the CPS stages, `precog_models.packet.cps_state.CpsConfig`.
+CPS_CONFIG = data.StructLayout(
+    {
+        "shim_port": unsigned(16),  # never 4791
+        "max_frame": unsigned(16),  # bytes without FCS, up to the end of the IP packet
+        "drop_malformed": unsigned(1),  # frames to the shim's port that are not ours
     }
 )
 
