@@ -1,0 +1,230 @@
+"""CPS extraction: what becomes of a packet from the wire, and the score that it brings.
+
+The gateware of `precog_models.packet.cps_rx`.
+"""
+
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.stream.delay import DelayLine
+from precog_models.packet.wire.cps import (
+    CNP_MARK,
+    RESV6_MAX,
+    SCORE_MAX,
+    SCORE_NONE,
+    SHIM,
+    TIME_BITS,
+    Mode,
+    ShimFault,
+    ShimType,
+)
+from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_models.packet.wire.headers import ROCE_PORT
+from precog_models.packet.wire.opcodes import CNP
+
+from .checksum import LATENCY as UPDATE_LATENCY
+from .checksum import HeaderUpdate
+from .cps_slots import MODE_BITS, SCORE, CpsSlots
+from .cps_tx import reserved_bits
+from .layouts import CPS_CONFIG, EDIT, PARSED, Edit
+from .qp_lookup import KEY, QpLookup
+from .shim import ShimDecode
+
+__all__ = ["CpsReceive", "received_layout"]
+
+_FAULT_BITS = max(ShimFault).bit_length()
+
+
+def received_layout(slots: int) -> data.StructLayout:
+    """What was found in one packet."""
+    return data.StructLayout(
+        {
+            "parsed": PARSED,  # as the packet goes on: without the shim that was taken out
+            "known": unsigned(1),  # `slot` is the packet's
+            "slot": unsigned((slots - 1).bit_length()),
+            "fault": unsigned(_FAULT_BITS),  # `ShimFault`: to the shim's port, but not ours
+            "extracted": unsigned(1),
+            "dropped": unsigned(1),
+            "score": SCORE,
+            "turnaround": unsigned(TIME_BITS),  # T2 - T1, ns
+            "turnaround_valid": unsigned(1),
+            "resv6_read": unsigned(1),
+            "resv6_fault": unsigned(1),
+            "clamped": unsigned(2),  # scores and echoes that were 101..254
+        }
+    )
+
+
+class CpsReceive(wiring.Component):
+    """Decides on one packet per cycle, from its headers alone; touches no byte itself.
+
+    ::
+
+        parsed ─► [shim] ─► key ─► [lookup] ─► slot ─► [slots] ─► mode ─► [update] ─► edit
+          └─────────────────── [delay lines] ──────────────────────┴──────────────────┘
+
+    Latency: `LATENCY` cycles from `parsed_stb` to `edit_stb`. Throughput: one packet per cycle.
+    Cost: three delay lines of some 800 bits, the header update, one CRC-8.
+
+    Parameters
+    ----------
+    slots : int
+        QP slots.
+
+    Members
+    -------
+    config : In(CPS_CONFIG)
+    parsed, parsed_stb : In
+    key, key_stb : Out(KEY), Out(1)
+        To `QpLookup`; `found` and `slot` answer after its latency.
+    row_slot : Out
+        To `CpsSlots`; `mode` answers after its latency.
+    edit, edit_stb : Out(EDIT), Out(1)
+    received : Out(received_layout(slots))
+        With `edit_stb`. What it brings counts only if the frame ends without an error.
+    """
+
+    LATENCY = 1 + QpLookup.LATENCY + CpsSlots.RX_LATENCY + 1 + UPDATE_LATENCY
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        super().__init__(
+            {
+                "config": In(CPS_CONFIG),
+                "parsed": In(PARSED),
+                "parsed_stb": In(1),
+                "key": Out(KEY),
+                "key_stb": Out(1),
+                "found": In(1),
+                "slot": In(range(slots)),
+                "row_slot": Out(range(slots)),
+                "mode": In(MODE_BITS),
+                "edit": Out(EDIT),
+                "edit_stb": Out(1),
+                "received": Out(received_layout(slots)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        shim_read, strobe = self._read_shim(m)
+        descriptor = shim_read.parsed.descriptor
+        m.submodules.asked = asked = DelayLine(shim_read.shape(), QpLookup.LATENCY)
+        m.submodules.answered = answered = DelayLine(shim_read.shape(), CpsSlots.RX_LATENCY)
+        m.d.comb += [
+            asked.i.eq(shim_read),
+            self.key_stb.eq(strobe),
+            self.key.direction.eq(Direction.RX),
+            self.key.remote.eq(descriptor.remote),
+            self.key.qpn.eq(descriptor.dest_qp),
+            self.row_slot.eq(self.slot),
+            answered.i.eq(asked.o),
+            answered.i.known.eq(asked.o.known & self.found),
+            answered.i.slot.eq(self.slot),
+        ]
+        found, writes = self._score(m, answered.o)
+        self._edit(m, found, writes)
+        return m
+
+    def _read_shim(self, m: Module) -> tuple[data.View, Signal]:
+        """Cycle 1: what the shim says; `known` means here that the table is to be asked."""
+        m.submodules.decode = decode = ShimDecode()
+        parsed, descriptor = self.parsed, self.parsed.descriptor
+        read, strobe = Signal(received_layout(self._slots)), Signal()
+        roce, ours = descriptor.reason == Reason.NONE, Signal()
+        fault = Mux(roce, decode.fault, ShimFault.LENGTH)
+        answer = decode.o.type == ShimType.ACKNOWLEDGE
+        m.d.comb += [
+            decode.i.eq(parsed.headers.shim),
+            ours.eq(descriptor.shim & roce & (decode.fault == ShimFault.NONE)),
+        ]
+        m.d.sync += [
+            strobe.eq(self.parsed_stb),
+            read.parsed.eq(parsed),
+            read.parsed.descriptor.shim.eq(descriptor.shim & ~ours),
+            read.parsed.end.eq(Mux(ours, parsed.end - SHIM.size, parsed.end)),
+            read.known.eq(roce & (ours | ~descriptor.shim)),
+            read.fault.eq(Mux(descriptor.shim, fault, ShimFault.NONE)),
+            read.extracted.eq(ours),
+            read.dropped.eq(descriptor.shim & ~ours & self.config.drop_malformed),
+            read.score.value.eq(decode.o.score),
+            read.score.valid.eq(ours & decode.o.score_valid),
+            read.turnaround.eq(decode.o.time),
+            read.turnaround_valid.eq(ours & answer & decode.o.time_valid),
+            read.clamped.eq(Mux(ours, decode.clamped, 0)),
+        ]
+        return read, strobe
+
+    def _score(self, m: Module, before: data.View) -> tuple[data.View, Signal]:
+        """Registered: the score of modes R and C, where no shim brought one."""
+        found, writes = Signal(received_layout(self._slots)), Signal()
+        headers = before.parsed.headers
+        bits = reserved_bits(headers.resv)
+        mode_r = before.known & ~before.extracted & (self.mode == Mode.R)
+        in_range = (bits != 0) & (bits <= RESV6_MAX)
+        reads = mode_r & in_range
+        brought = before.score.valid | reads
+        mark, byte = headers.cnp[8:], headers.cnp[:8]
+        is_cnp = before.parsed.descriptor.opcode == CNP
+        marked = before.known & is_cnp & ~brought & (mark == CNP_MARK) & (byte != SCORE_NONE)
+        wild = byte > SCORE_MAX
+        m.d.sync += [
+            found.eq(before),
+            writes.eq(reads),
+            found.resv6_read.eq(reads),
+            found.resv6_fault.eq(mode_r & (bits != 0) & ~in_range),
+            found.score.valid.eq(brought | marked),
+        ]
+        with m.If(reads):
+            m.d.sync += found.score.value.eq((bits - 1) << 1)
+        with m.Elif(marked):
+            m.d.sync += [
+                found.score.value.eq(Mux(wild, SCORE_MAX, byte)),
+                found.clamped.eq(before.clamped + wild),
+            ]
+        return found, writes
+
+    def _edit(self, m: Module, found: data.View, writes: Value) -> None:
+        """From the decision to the edit."""
+        m.submodules.update = update = HeaderUpdate()
+        m.submodules.late = late = DelayLine(found.shape(), UPDATE_LATENCY)
+        m.submodules.wrote = wrote = DelayLine(1, UPDATE_LATENCY)
+        m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
+        headers, was = found.parsed.headers, late.o
+        cleared = Signal(16)
+        m.d.comb += [
+            cleared.eq(headers.resv),
+            reserved_bits(cleared).eq(0),
+            update.i.edit.eq(Mux(found.extracted, Edit.REMOVE, Edit.KEEP)),
+            *(
+                update.i[name].eq(headers[name])
+                for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "shim")
+            ),
+            update.i.port_old.eq(self.config.shim_port),
+            update.i.port_new.eq(ROCE_PORT),
+            update.i.resv_old.eq(headers.resv),
+            update.i.resv_new.eq(cleared),
+            late.i.eq(found),
+            wrote.i.eq(writes),
+            strobe.i.eq(self.parsed_stb),
+            self.edit_stb.eq(strobe.o),
+            self.received.eq(was),
+        ]
+        edit, resv = self.edit, was.parsed.headers.resv
+        kept = Mux(was.dropped, Edit.DROP, Edit.KEEP)
+        m.d.comb += [
+            edit.edit.eq(Mux(was.extracted, Edit.REMOVE, kept)),
+            edit.ipv6.eq(was.parsed.descriptor.ipv6),
+            edit.tags.eq(was.parsed.descriptor.tags),
+            edit.lengths.eq(was.extracted),
+            edit.checksum.eq(was.extracted | wrote.o),
+            edit.reserved.eq(wrote.o),
+            edit.resv.eq(resv),
+            reserved_bits(edit.resv).eq(0),
+            edit.udp_port.eq(ROCE_PORT),
+            *(
+                edit[name].eq(update.o[name])
+                for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum")
+            ),
+        ]

@@ -1,0 +1,283 @@
+"""CPS insertion: what becomes of a packet to the wire.
+
+The gateware of `precog_models.packet.cps_tx`: the same decisions, reasons in the same order.
+"""
+
+from collections.abc import Collection
+
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.stream.delay import DelayLine
+from precog_models.contract import Fmt
+from precog_models.packet.wire.cps import SCORE_MAX, TIME_BITS, Mode, ShimType
+from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_models.packet.wire.headers import BTH, PSN_BITS, ROCE_PORT
+from precog_models.packet.wire.layout import Field
+from precog_models.packet.wire.opcodes import ACKNOWLEDGES
+
+from .checksum import LATENCY as UPDATE_LATENCY
+from .checksum import HeaderUpdate
+from .cps_slots import CpsSlots, tx_row_layout
+from .layouts import CPS_CONFIG, EDIT, HEADERS, LENGTH_BITS, NS_BITS, PARSED, Edit
+from .qp_lookup import KEY, QpLookup
+from .shim import ShimEncode
+
+__all__ = ["CpsTransmit", "one_of", "reserved_bits", "sent_layout"]
+
+_UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
+_SHIM_BYTES = 8
+
+#: What waits for the tables' answers.
+_WAITING = data.StructLayout(
+    {
+        "eligible": unsigned(1),  # RoCEv2 without a shim
+        "reason": unsigned(5),  # the parser's, or SHIM_PORT
+        "ipv6": unsigned(1),
+        "tags": unsigned(2),
+        "opcode": unsigned(8),
+        "psn": unsigned(PSN_BITS),
+        "ack_req": unsigned(1),
+        "dma_length": unsigned(32),
+        "end": unsigned(LENGTH_BITS),
+        "ip_length": HEADERS["ip_length"].shape,
+        "ip_checksum": HEADERS["ip_checksum"].shape,
+        "udp_length": HEADERS["udp_length"].shape,
+        "udp_checksum": HEADERS["udp_checksum"].shape,
+        "resv": HEADERS["resv"].shape,
+        "time": unsigned(Fmt.TIME.width),
+        "ns": unsigned(NS_BITS),
+    }
+)
+
+
+def sent_layout(slots: int) -> data.StructLayout:
+    """What was decided of one packet."""
+    return data.StructLayout(
+        {
+            "known": unsigned(1),  # `slot` is the packet's
+            "slot": unsigned((slots - 1).bit_length()),
+            "reason": unsigned(5),  # `Reason`; NONE: the packet carries the score
+            "mode_r": unsigned(1),  # in six bits
+            "opcode": unsigned(8),
+            "psn": unsigned(PSN_BITS),
+            "ack_req": unsigned(1),
+            "dma_length": unsigned(32),
+            "time": unsigned(Fmt.TIME.width),  # T0, ticks
+        }
+    )
+
+
+class CpsTransmit(wiring.Component):
+    """Decides on one packet per cycle, from its headers alone; touches no byte itself.
+
+    ::
+
+        parsed ─► key ─► [lookup] ─► slot ─► [slots] ─► row ─► reason ─► shim ─► [update] ─► edit
+          └────────────────────── [delay lines] ──────────────────┴────────┴──────────────────┘
+
+    Latency: `LATENCY` cycles from `parsed_stb` to `edit_stb`. Throughput: one packet per cycle.
+    Cost: three delay lines of some 300 bits, the header update, one CRC-8.
+
+    Parameters
+    ----------
+    slots : int
+        QP slots.
+
+    Members
+    -------
+    config : In(CPS_CONFIG)
+    parsed, parsed_stb : In
+    key, key_stb : Out(KEY), Out(1)
+        To `QpLookup`; `found` and `slot` answer after its latency.
+    row_stb, row_slot, row_psn, row_ns : Out
+        To `CpsSlots`; `row` answers after its latency.
+    edit, edit_stb : Out(EDIT), Out(1)
+    sent : Out(sent_layout(slots))
+        With `edit_stb`.
+    """
+
+    LATENCY = QpLookup.LATENCY + CpsSlots.TX_LATENCY + 2 + UPDATE_LATENCY
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        super().__init__(
+            {
+                "config": In(CPS_CONFIG),
+                "parsed": In(PARSED),
+                "parsed_stb": In(1),
+                "key": Out(KEY),
+                "key_stb": Out(1),
+                "found": In(1),
+                "slot": In(range(slots)),
+                "row_stb": Out(1),
+                "row_slot": Out(range(slots)),
+                "row_psn": Out(PSN_BITS),
+                "row_ns": Out(NS_BITS),
+                "row": In(tx_row_layout()),
+                "edit": Out(EDIT),
+                "edit_stb": Out(1),
+                "sent": Out(sent_layout(slots)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        waiting, known, slot = self._ask(m)
+        row = self.row
+
+        # Why the packet leaves as it is: of several reasons the first.
+        mode_r, resv6 = row.mode == Mode.R, reserved_bits(waiting.resv)
+        reason = Signal(Reason)
+        with m.If(~waiting.eligible):
+            m.d.comb += reason.eq(waiting.reason)
+        with m.Elif(~known):
+            m.d.comb += reason.eq(Reason.UNKNOWN_QP)
+        with m.Elif((row.mode != Mode.S) & ~mode_r):
+            m.d.comb += reason.eq(Reason.QP_DISABLED)
+        with m.Elif(~row.enable):
+            m.d.comb += reason.eq(Reason.DESTINATION_DISABLED)
+        with m.Elif(mode_r & (resv6 != 0)):
+            m.d.comb += reason.eq(Reason.RESV6_IN_USE)
+        with m.Elif(mode_r & ~row.score.valid):
+            m.d.comb += reason.eq(Reason.NO_SCORE)
+        with m.Elif(~mode_r & ~waiting.ipv6 & (waiting.ip_checksum == _UNUPDATABLE)):
+            m.d.comb += reason.eq(Reason.CHECKSUM_FORM)
+        with m.Elif(~mode_r & (waiting.end + _SHIM_BYTES > self.config.max_frame)):
+            m.d.comb += reason.eq(Reason.MAX_FRAME)
+
+        # Registered: the reason and the shim's fields; then the shim itself.
+        m.submodules.encode = encode = ShimEncode()
+        chosen = Signal(_WAITING)
+        found = Signal(sent_layout(self._slots))
+        answers = one_of(waiting.opcode, ACKNOWLEDGES)
+        m.d.sync += [
+            chosen.eq(waiting),
+            found.known.eq(known),
+            found.slot.eq(slot),
+            found.reason.eq(reason),
+            found.mode_r.eq(mode_r),
+            *(found[name].eq(waiting[name]) for name in ("opcode", "psn", "ack_req", "dma_length")),
+            found.time.eq(waiting.time),
+            encode.i.type.eq(Mux(answers, ShimType.ACKNOWLEDGE, ShimType.DATA)),
+            encode.i.score.eq(row.score.value),
+            encode.i.score_valid.eq(row.score.valid),
+            encode.i.echo.eq(row.echo.value),
+            encode.i.echo_valid.eq(row.echo.valid),
+            encode.i.time.eq(Mux(answers, row.turnaround, waiting.ns[:TIME_BITS])),
+            encode.i.time_valid.eq(~answers | row.turnaround_valid),
+        ]
+        self._edit(m, chosen, found, encode)
+        return m
+
+    def _ask(self, m: Module) -> tuple[data.View, Value, Value]:
+        """The packet's own words, whether it has a slot, and which, when its row is there."""
+        parsed, descriptor = self.parsed, self.parsed.descriptor
+        roce = descriptor.reason == Reason.NONE
+        m.submodules.asked = asked = DelayLine(_WAITING, QpLookup.LATENCY)
+        answered_layout = data.StructLayout(
+            {"waiting": _WAITING, "known": 1, "slot": self.slot.shape()}
+        )
+        m.submodules.answered = answered = DelayLine(answered_layout, CpsSlots.TX_LATENCY)
+        m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
+        strobe = self.parsed_stb
+        m.d.comb += [
+            asked.i.eligible.eq(roce & ~descriptor.shim),
+            asked.i.reason.eq(Mux(roce, Reason.SHIM_PORT, descriptor.reason)),
+            *(
+                asked.i[name].eq(descriptor[name])
+                for name in ("ipv6", "tags", "opcode", "psn", "ack_req", "dma_length")
+            ),
+            *(
+                asked.i[name].eq(parsed.headers[name])
+                for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "resv")
+            ),
+            *(asked.i[name].eq(parsed[name]) for name in ("end", "time", "ns")),
+            self.key_stb.eq(strobe),
+            self.key.direction.eq(Direction.TX),
+            self.key.remote.eq(descriptor.remote),
+            self.key.qpn.eq(descriptor.dest_qp),
+            asked_stb.i.eq(strobe),
+            self.row_stb.eq(asked_stb.o),
+            self.row_slot.eq(self.slot),
+            self.row_psn.eq(asked.o.psn),
+            self.row_ns.eq(asked.o.ns),
+            answered.i.waiting.eq(asked.o),
+            answered.i.known.eq(asked.o.eligible & self.found),
+            answered.i.slot.eq(self.slot),
+        ]
+        return answered.o.waiting, answered.o.known, answered.o.slot
+
+    def _edit(self, m: Module, chosen: data.View, found: data.View, encode: ShimEncode) -> None:
+        """From the decision to the edit."""
+        m.submodules.update = update = HeaderUpdate()
+        score = Signal(range(SCORE_MAX + 1))
+        m.d.comb += score.eq(encode.i.score)
+        carries = found.reason == Reason.NONE
+        inserts, writes = carries & ~found.mode_r, carries & found.mode_r
+        resv = Signal(16)
+        m.d.comb += [
+            resv.eq(chosen.resv),
+            reserved_bits(resv).eq((score >> 1) + 1),
+        ]
+        stub = data.StructLayout(
+            {
+                "inserts": 1,
+                "writes": 1,
+                "ipv6": 1,
+                "tags": 2,
+                "resv": 16,
+                "shim": EDIT["shim"].shape,
+                "sent": sent_layout(self._slots),
+            }
+        )
+        m.submodules.stub = late = DelayLine(stub, UPDATE_LATENCY + 1)
+        m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
+        m.d.sync += [
+            update.i.edit.eq(Mux(inserts, Edit.INSERT, Edit.KEEP)),
+            *(
+                update.i[name].eq(chosen[name])
+                for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum")
+            ),
+            update.i.port_old.eq(ROCE_PORT),
+            update.i.port_new.eq(self.config.shim_port),
+            update.i.shim.eq(encode.o),
+            update.i.resv_old.eq(chosen.resv),
+            update.i.resv_new.eq(resv),
+        ]
+        edit, was = self.edit, late.o
+        m.d.comb += [
+            late.i.inserts.eq(inserts),
+            late.i.writes.eq(writes),
+            late.i.ipv6.eq(chosen.ipv6),
+            late.i.tags.eq(chosen.tags),
+            late.i.resv.eq(resv),
+            late.i.shim.eq(encode.o),
+            late.i.sent.eq(found),
+            strobe.i.eq(self.parsed_stb),
+            self.edit_stb.eq(strobe.o),
+            edit.edit.eq(Mux(was.inserts, Edit.INSERT, Edit.KEEP)),
+            *(edit[name].eq(was[name]) for name in ("ipv6", "tags", "resv", "shim")),
+            edit.lengths.eq(was.inserts),
+            edit.checksum.eq(was.inserts | was.writes),
+            edit.reserved.eq(was.writes),
+            edit.udp_port.eq(self.config.shim_port),
+            *(
+                edit[name].eq(update.o[name])
+                for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum")
+            ),
+            self.sent.eq(was.sent),
+        ]
+
+
+def one_of(opcode: Value, numbers: Collection[int]) -> Value:
+    """Whether `opcode` is one of `numbers`."""
+    return opcode.matches(*sorted(numbers))
+
+
+def reserved_bits(word: Value) -> Value:
+    """Mode R's six bits in the two bytes of the BTH that hold them."""
+    field: Field = BTH["resv6"]
+    low = 16 - (field.offset - 8 * field.byte) - field.bits
+    return word[low : low + field.bits]

@@ -1,0 +1,127 @@
+"""A packet waits here while its headers are read and someone decides what becomes of it."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.stream.packet import packet_signature
+from precog_hw.stream.packet_fifo import PacketFifo
+from precog_hw.stream.queue import Queue
+from precog_models.contract import Fmt
+from precog_models.packet.wire.descriptor import Direction
+
+from .editor import Editor
+from .headers import WINDOW_BYTES
+from .layouts import EDIT, NS_BITS, PARSED, TAIL
+from .parser import Parser
+
+__all__ = ["Stage"]
+
+_PACKETS = 32  # begun and not yet edited: more than one-beat packets begin during a decision
+
+
+class Stage(wiring.Component):
+    """Parser, the FIFO in which packets wait, and the editor that does what was decided.
+
+    ::
+
+        i ─┬─► [packet FIFO] ─────────► [editor] ─► o
+           └─► [parser] ─► parsed, tail     ▲
+                           edit ─► [queue] ─┘
+
+    The FIFO holds the headers and what comes while the decision is made, so that a stream of
+    packets of any size passes without a stall but for the bytes that the editor puts in.
+
+    Latency: of the first beat, the parser's, the decision's, and the editor's; from the first beat
+    on one beat per cycle. Cost: those of its parts and 33 edits in LUT RAM.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    direction : Direction
+        Says which address is the peer's.
+    decision : int
+        Cycles from `parsed_stb` to `edit_stb`, a constant.
+
+    Members
+    -------
+    i : In(packet_signature(width))
+    o : Out(packet_signature(width))
+    now, now_ns : In(40)
+        Ticks and nanoseconds; latched with a packet's first beat.
+    shim_port : In(16)
+    parsed, parsed_stb : Out
+        One for each packet, in order.
+    tail, tail_stb : Out
+        The end of each packet, not before its `parsed`.
+    edit, edit_stb : In
+        One for each `parsed`, in order, `decision` cycles later.
+
+    Raises
+    ------
+    ValueError
+        `width` is not one of `WIDTHS`.
+    """
+
+    def __init__(self, width: int, direction: Direction, decision: int) -> None:
+        self._width = width
+        self._direction = direction
+        self._decision = decision
+        super().__init__(
+            {
+                "i": In(packet_signature(width)),
+                "o": Out(packet_signature(width)),
+                "now": In(Fmt.TIME.width),
+                "now_ns": In(NS_BITS),
+                "shim_port": In(16),
+                "parsed": Out(PARSED),
+                "parsed_stb": Out(1),
+                "tail": Out(TAIL),
+                "tail_stb": Out(1),
+                "edit": In(EDIT),
+                "edit_stb": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        beats = -(-WINDOW_BYTES * 8 // self._width)
+        held = beats + Parser.LATENCY + self._decision + 4  # and the registers around the FIFO
+        m.submodules.parser = parser = Parser(self._width, self._direction)
+        m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
+        m.submodules.edits = edits = Queue(EDIT, _PACKETS)
+        m.submodules.editor = editor = Editor(self._width)
+
+        first = Signal(init=1)  # the next beat begins a packet
+        waiting = Signal(range(_PACKETS + 1))  # packets begun and not yet edited
+        taken, begins, edited = Signal(), Signal(), Signal()
+        room = Signal(init=1)
+        m.d.comb += [
+            fifo.i.payload.eq(self.i.payload),
+            fifo.i.valid.eq(self.i.valid & (room | ~first)),
+            self.i.ready.eq(fifo.i.ready & (room | ~first)),
+            taken.eq(self.i.valid & self.i.ready),
+            begins.eq(taken & first),
+            edited.eq(edits.o.valid & edits.o.ready),
+            parser.beat.eq(self.i.payload),
+            parser.taken.eq(taken),
+            parser.now.eq(self.now),
+            parser.now_ns.eq(self.now_ns),
+            parser.shim_port.eq(self.shim_port),
+            self.parsed.eq(parser.o),
+            self.parsed_stb.eq(parser.o_valid),
+            self.tail.eq(parser.tail),
+            self.tail_stb.eq(parser.tail_valid),
+            edits.i.payload.eq(self.edit),
+            edits.i.valid.eq(self.edit_stb),
+        ]
+        following = Signal.like(waiting)
+        m.d.comb += following.eq(waiting + begins - edited)
+        m.d.sync += [waiting.eq(following), room.eq(following != _PACKETS)]
+        with m.If(taken):
+            m.d.sync += first.eq(self.i.payload.last)
+        wiring.connect(m, fifo.o, editor.i)
+        wiring.connect(m, edits.o, editor.i_edit)
+        wiring.connect(m, editor.o, wiring.flipped(self.o))
+        return m
