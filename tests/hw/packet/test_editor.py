@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.models.packet.frames import packet
 
 from precog_hw.packet.editor import Editor
 from precog_hw.packet.layouts import EDIT, Edit
@@ -16,7 +17,6 @@ from precog_models.packet.shim import Shim, encode, insert, remove
 from precog_models.packet.wire.cps import SHIM, SHIM_PORT, ShimType
 from precog_models.packet.wire.descriptor import Direction
 from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
-from tests.models.packet.frames import packet
 
 from .bench import Sent, beats, receive_frames, run, send_frames
 from .edits import CASES, behind_udp, command, edited, random_command
