@@ -90,7 +90,8 @@ def run(dut: Elaboratable, *benches: Any, background: Sequence[Any] = (), cycles
         simulator.add_testbench(bench, background=True)
 
     async def watchdog(ctx: Any) -> None:
-        await ctx.tick().repeat(cycles)
+        for _ in range(cycles):  # not tick().repeat(): it cannot be closed when the run ends
+            await ctx.tick()
         raise AssertionError(f"the design hangs: no end after {cycles} cycles")
 
     simulator.add_testbench(watchdog, background=True)

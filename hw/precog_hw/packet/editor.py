@@ -1,0 +1,72 @@
+"""The editor: one command for each packet, done to its bytes as they pass."""
+
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..stream.packet import beat_layout, packet_signature
+from ..stream.skid import SkidBuffer
+from .grow import Grow
+from .layouts import EDIT
+from .patch import Patch
+from .shrink import Shrink
+
+__all__ = ["Editor"]
+
+
+class Editor(wiring.Component):
+    """Header fields written, the shim put in or taken out, packets dropped.
+
+    ::
+
+        i ─► [register slice] ─► [patch] ─► [grow] ─► [shrink] ─► o
+        i_edit ─────────────────►
+
+    `user` goes with its packet's bytes, `error` on the last beat. A packet may end anywhere: fields
+    that it does not hold are not written, and without a byte behind UDP nothing goes in or out.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+
+    Members
+    -------
+    i : In(packet_signature(width))
+    i_edit : In(stream.Signature(EDIT))
+        One for each packet, wanted with its first beat and taken with its last.
+    o : Out(packet_signature(width))
+
+    Raises
+    ------
+    ValueError
+        `width` is not one of `WIDTHS`.
+    """
+
+    i: stream.Interface
+    i_edit: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        super().__init__(
+            {
+                "i": In(packet_signature(width)),
+                "i_edit": In(stream.Signature(EDIT)),
+                "o": Out(packet_signature(width)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.slice = slice_ = SkidBuffer(beat_layout(self._width))
+        m.submodules.patch = patch = Patch(self._width)
+        m.submodules.grow = grow = Grow(self._width)
+        m.submodules.shrink = shrink = Shrink(self._width)
+        wiring.connect(m, wiring.flipped(self.i), slice_.i)
+        wiring.connect(m, slice_.o, patch.i)
+        wiring.connect(m, wiring.flipped(self.i_edit), patch.i_edit)
+        wiring.connect(m, patch.o, grow.i)
+        wiring.connect(m, grow.o, shrink.i)
+        wiring.connect(m, shrink.o, wiring.flipped(self.o))
+        return m

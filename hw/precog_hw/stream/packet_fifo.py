@@ -1,0 +1,95 @@
+"""A FIFO of packet beats: what came of a packet while the decision about it is still being made."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from .packet import beat_layout, packet_signature
+
+__all__ = ["LUT_RAM_ROWS", "PacketFifo"]
+
+LUT_RAM_ROWS = 32  # two LUT RAM cells deep; a block RAM of an ECP5 begins at 512 rows of 36 bits
+
+
+class PacketFifo(wiring.Component):
+    """First in, first out, of beats.
+
+    ::
+
+        i ─► [depth rows] ─► [row read] ─► [output] ─► o
+
+    Latency: 3 cycles when empty. Throughput: one beat per cycle. Cost: `depth` rows of LUT RAM up
+    to `LUT_RAM_ROWS`, of block RAM above. The second register is there because a block RAM's data
+    comes late in the cycle.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    depth : int
+        Rows (power of two, two or more). `depth` + 2 beats fit.
+
+    Members
+    -------
+    i : In(packet_signature(width))
+    o : Out(packet_signature(width))
+
+    Raises
+    ------
+    ValueError
+        `width` is not one of `WIDTHS`, or `depth` not a power of two from 2 on.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, width: int, depth: int) -> None:
+        if depth < 2 or depth & (depth - 1):
+            raise ValueError(f"depth must be a power of two from 2 on, not {depth!r}")
+        self._width = width
+        self._depth = depth
+        super().__init__({"i": In(packet_signature(width)), "o": Out(packet_signature(width))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        style = "distributed" if self._depth <= LUT_RAM_ROWS else "block"
+        # A row is read a cycle or more after it was written: the ports never meet at one.
+        m.submodules.rows = rows = Memory(
+            shape=beat_layout(self._width),
+            depth=self._depth,
+            init=[],
+            attrs={"ram_style": style, "no_rw_check": 1},
+        )
+        write, read = rows.write_port(), rows.read_port()
+        waiting = Signal(range(self._depth + 1))  # rows in use
+        some, full = Signal(), Signal()  # waiting is not 0; it is `depth`
+        put, take, fetched = Signal(), Signal(), Signal()
+        free = self.o.ready | ~self.o.valid
+        m.d.comb += [
+            self.i.ready.eq(~full),
+            put.eq(self.i.valid & ~full),
+            take.eq(some & (free | ~fetched)),
+            write.data.eq(self.i.payload),
+            write.en.eq(put),
+            read.en.eq(take),
+        ]
+        with m.If(put):
+            m.d.sync += write.addr.eq(write.addr + 1)
+        with m.If(take):
+            m.d.sync += read.addr.eq(read.addr + 1)
+        with m.If(put & ~take):
+            m.d.sync += [
+                waiting.eq(waiting + 1),
+                some.eq(1),
+                full.eq(waiting == self._depth - 1),
+            ]
+        with m.Elif(take & ~put):
+            m.d.sync += [waiting.eq(waiting - 1), some.eq(waiting != 1), full.eq(0)]
+        with m.If(take):
+            m.d.sync += fetched.eq(1)
+        with m.Elif(free):
+            m.d.sync += fetched.eq(0)
+        with m.If(free):
+            m.d.sync += [self.o.valid.eq(fetched), self.o.payload.eq(read.data)]
+        return m

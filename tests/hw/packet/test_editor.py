@@ -1,0 +1,275 @@
+# amaranth: UnusedElaboratable=no
+"""The editor against the golden functions and, for frames of any length, against `edits.edited`."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.models.packet.frames import packet
+
+from precog_hw.packet.editor import Editor
+from precog_hw.packet.layouts import EDIT, Edit
+from precog_hw.stream.packet import WIDTHS
+from precog_models.packet.cps_tx import put_resv6
+from precog_models.packet.parser import Parsed, parse
+from precog_models.packet.shim import Shim, encode, insert, remove
+from precog_models.packet.wire.cps import SHIM, SHIM_PORT, ShimType
+from precog_models.packet.wire.descriptor import Direction
+from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
+
+from .bench import Sent, beats, receive_frames, run, send_frames
+from .edits import CASES, behind_udp, command, edited, random_command
+
+LATENCY = 5  # cycles from the beat that is taken to the same beat offered
+
+Pair = tuple[Sent, dict[str, Any]]
+
+
+def sent(rng: random.Random, data: bytes) -> Sent:
+    return Sent(data, rng.random() < 0.3, rng.getrandbits(40), rng.getrandbits(8))
+
+
+def wanted(pairs: Sequence[Pair]) -> list[Sent]:
+    outcomes = [(frame, edited(frame.data, edit)) for frame, edit in pairs]
+    return [frame._replace(data=data) for frame, data in outcomes if data is not None]
+
+
+def exchange(
+    width: int,
+    pairs: Sequence[Pair],
+    seed: int,
+    *,
+    idle: float = 0.0,
+    stall: float = 0.0,
+    late: float = 0.0,
+) -> list[Sent]:
+    """The frames that come out of an editor; after them nothing comes and nothing is left."""
+    dut = Editor(width)
+    rng = random.Random(seed)
+    count = len(wanted(pairs))
+    frames: list[Sent] = []
+
+    async def source(ctx: Any) -> None:
+        await send_frames(ctx, dut.i, width, [frame for frame, _ in pairs], rng, idle)
+
+    async def commands(ctx: Any) -> None:
+        for _, edit in pairs:
+            while rng.random() < late:
+                await ctx.tick()
+            ctx.set(dut.i_edit.payload, edit)
+            ctx.set(dut.i_edit.valid, 1)
+            await ctx.tick().until(dut.i_edit.ready)
+            ctx.set(dut.i_edit.valid, 0)
+            ctx.set(dut.i_edit.payload, random_command(rng))  # not to be looked at
+
+    async def sink(ctx: Any) -> None:
+        frames.extend(await receive_frames(ctx, dut.o, width, count, rng, stall))
+        ctx.set(dut.o.ready, 1)
+        for _ in range(30):
+            _, _, valid = await ctx.tick().sample(dut.o.valid)
+            assert not valid, "nothing more must come"
+
+    size = sum(8 * len(frame.data) // width + SHIM.size + 1 for frame, _ in pairs)
+    run(dut, source, commands, sink, cycles=200 + 12 * size)
+    return frames
+
+
+def compare(got: Sequence[Sent], expected: Sequence[Sent], pairs: Sequence[Pair]) -> None:
+    for number, (one, other) in enumerate(zip(got, expected, strict=True)):
+        assert one == other, f"packet {number} of {[edit['edit'].name for _, edit in pairs]}"
+
+
+def golden(
+    rng: random.Random, case: tuple[int, int], edit: Edit, payload: int
+) -> tuple[Pair, bytes]:
+    """A frame, its command, and what the golden function makes of it."""
+    ipv6, tags = case
+    udp = {"chksum": rng.choice((0, rng.randrange(1, 0x10000)))}
+    frame = packet(rng.randbytes(payload), ipv6=bool(ipv6), tags=tags, udp=udp)
+    parsed = parse(frame, Direction.TX)
+    shim = encode(Shim(ShimType.DATA, rng.randrange(101), None, rng.getrandbits(24)))
+    if edit is Edit.KEEP:
+        out = put_resv6(frame, parsed, rng.randrange(64))
+        flags = {"checksum": 1, "reserved": 1}
+    else:
+        out, flags = insert(frame, parsed, shim, SHIM_PORT), {"checksum": 1, "lengths": 1}
+        if edit is Edit.REMOVE:
+            frame, out = out, remove(out, parse(out, Direction.RX))
+    made = command(
+        edit, ipv6, tags, **flags, **_words(out, parsed), shim=int.from_bytes(shim, "big")
+    )
+    return (sent(rng, frame), made), out
+
+
+def _words(out: bytes, parsed: Parsed) -> dict[str, int]:
+    """Values of the fields as they are to be; `parsed` is of the packet without a shim."""
+    ipv6, l3, l4 = parsed.descriptor.ipv6, parsed.l3, parsed.l4
+    resv = parsed.bth + BTH["fecn"].byte
+    return {
+        "ip_length": (
+            IPV6.get(out, l3, "payload_length") if ipv6 else IPV4.get(out, l3, "total_length")
+        ),
+        "ip_checksum": 0x5AA5 if ipv6 else IPV4.get(out, l3, "checksum"),
+        "udp_port": UDP.get(out, l4, "destination_port"),
+        "udp_length": UDP.get(out, l4, "length"),
+        "udp_checksum": UDP.get(out, l4, "checksum"),
+        "resv": int.from_bytes(out[resv : resv + 2], "big"),
+    }
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_golden_functions(width: int, seed: int) -> None:
+    """Insertion, removal and mode R at all six places, packets of each length modulo a beat."""
+    rng = random.Random(seed)
+    made = [
+        golden(rng, case, edit, payload)
+        for case in CASES
+        for edit in (Edit.INSERT, Edit.REMOVE, Edit.KEEP)
+        for payload in (0, rng.randrange(1, 8), rng.randrange(8, 80), rng.randrange(80, 200))
+    ]
+    rng.shuffle(made)
+    pairs = [pair for pair, _ in made]
+    expected = [pair[0]._replace(data=out) for pair, out in made]
+    compare(exchange(width, pairs, seed, idle=0.1, stall=0.1), expected, pairs)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("idle", "stall", "late"), [(0, 0, 0), (0.4, 0, 0.2), (0, 0.5, 0)])
+def test_any_command_for_any_length(
+    width: int, idle: float, stall: float, late: float, seed: int
+) -> None:
+    """Also where the packet ends before the place or inside it; what follows is whole."""
+    rng = random.Random(seed)
+    pairs = []
+    for _ in range(60 if width == 8 else 150):
+        edit = random_command(rng)
+        at = behind_udp(edit)
+        size = rng.choice(
+            (1, rng.randrange(1, 60), at + rng.randrange(-8, 17), rng.randrange(60, 170))
+        )
+        pairs.append((sent(rng, rng.randbytes(size)), edit))
+    got = exchange(width, pairs, seed, idle=idle, stall=stall, late=late)
+    compare(got, wanted(pairs), pairs)
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_every_end_around_the_place(width: int, seed: int) -> None:
+    """Every length from the place to two beats behind, for each place, between two packets."""
+    rng = random.Random(seed)
+    pairs = []
+    for case in CASES:
+        at = behind_udp(command(Edit.KEEP, *case))
+        for size in range(at - 2, at + 2 * min(width // 8, 16) + 10):
+            for edit in (Edit.INSERT, Edit.REMOVE):
+                pairs.append((sent(rng, rng.randbytes(size)), random_command(rng, edit, case)))
+    compare(exchange(width, pairs, seed), wanted(pairs), pairs)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_single_bytes_drops_and_a_jumbo(width: int, seed: int) -> None:
+    rng = random.Random(seed)
+    kinds = [*rng.choices(tuple(Edit), k=20), *[Edit.DROP] * 4, Edit.KEEP, Edit.DROP]
+    pairs = [(sent(rng, rng.randbytes(1)), random_command(rng, kind)) for kind in kinds]
+    for kind in (Edit.INSERT, Edit.DROP, Edit.REMOVE):
+        size = rng.randrange(1500, 1600) if width == 8 else rng.randrange(9000, 9217)
+        pairs.append((sent(rng, rng.randbytes(size)), random_command(rng, kind)))
+    compare(exchange(width, pairs, seed, stall=0.02), wanted(pairs), pairs)
+
+
+def test_a_place_that_is_none_changes_nothing(seed: int) -> None:
+    """Three tags cannot be said: such a command does no harm."""
+    rng = random.Random(seed)
+    pairs = []
+    for kind in (Edit.KEEP, Edit.INSERT, Edit.REMOVE):
+        edit = {**random_command(rng, kind), "lengths": 1, "checksum": 1, "tags": 3}
+        pairs.append((sent(rng, rng.randbytes(100)), edit))
+    assert exchange(64, pairs, seed) == [frame for frame, _ in pairs]
+
+
+def flow(width: int, pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
+    """Cycles in which a beat goes in and in which one comes out, when nobody hesitates."""
+    dut = Editor(width)
+    inward, outward = [], []
+    payloads = [beat for frame, _ in pairs for beat in beats(frame, width)]
+    expected = sum(len(beats(frame, width)) for frame in wanted(pairs))
+
+    async def source(ctx: Any) -> None:
+        for beat in payloads:
+            ctx.set(dut.i.payload, beat)
+            ctx.set(dut.i.valid, 1)
+            await ctx.tick().until(dut.i.ready)
+        ctx.set(dut.i.valid, 0)
+
+    async def commands(ctx: Any) -> None:
+        ctx.set(dut.i_edit.valid, 1)
+        for _, edit in pairs:
+            ctx.set(dut.i_edit.payload, edit)
+            await ctx.tick().until(dut.i_edit.ready)
+        ctx.set(dut.i_edit.valid, 0)
+
+    async def watch(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
+        cycle = 0
+        while len(outward) < expected:
+            _, _, i_valid, i_ready, o_valid = await ctx.tick().sample(
+                dut.i.valid, dut.i.ready, dut.o.valid
+            )
+            if i_valid and i_ready:
+                inward.append(cycle)
+            if o_valid:
+                outward.append(cycle)
+            cycle += 1
+
+    run(dut, source, commands, watch, cycles=200 + 3 * len(payloads) + 10 * len(pairs))
+    return inward, outward
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("size", [60, 64, 68, 1082])
+def test_insertion_costs_its_bytes_and_nothing_else(width: int, size: int, seed: int) -> None:
+    """Beats leave in every cycle from the first to the last, and there are as many as must be."""
+    rng = random.Random(seed)
+    count = 4 if size > 1000 and width == 8 else 12
+    pairs = [
+        (
+            sent(rng, rng.randbytes(size)),
+            random_command(rng, rng.choice((Edit.INSERT, Edit.INSERT, Edit.KEEP)), (0, 0)),
+        )
+        for _ in range(count)
+    ]
+    inward, outward = flow(width, pairs)
+    lanes = width // 8
+    total = sum(
+        -(-(size + (SHIM.size if edit["edit"] is Edit.INSERT else 0)) // lanes) for _, edit in pairs
+    )
+    assert outward == list(range(LATENCY, LATENCY + total))
+    assert inward[0] == 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_removal_and_drops_never_stall_the_input(width: int, seed: int) -> None:
+    rng = random.Random(seed)
+    pairs = []
+    for _ in range(12):
+        edit = random_command(rng, rng.choice((Edit.KEEP, Edit.REMOVE, Edit.DROP)))
+        pairs.append((sent(rng, rng.randbytes(rng.randrange(82, 150))), edit))
+    pairs.append((sent(rng, bytes(70)), random_command(rng, Edit.KEEP)))
+    inward, outward = flow(width, pairs)
+    total = sum(len(beats(frame, width)) for frame, _ in pairs)
+    assert inward == list(range(total))
+    assert outward[-1] == inward[-1] + LATENCY
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", [Edit.KEEP, Edit.INSERT, Edit.REMOVE])
+def test_latency(width: int, kind: Edit, seed: int) -> None:
+    rng = random.Random(seed)
+    inward, outward = flow(width, [(sent(rng, rng.randbytes(90)), random_command(rng, kind))])
+    assert outward[0] - inward[0] == LATENCY
+
+
+def test_width() -> None:
+    with pytest.raises(ValueError, match=r"width must be one of .*, not 32"):
+        Editor(32)
+    assert EDIT["shim"].width == 8 * SHIM.size
