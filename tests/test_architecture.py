@@ -23,7 +23,12 @@ ALLOWED = {
     "precog_hw/regmap": ("precog_hw.regmap",),
     "precog_models": ("precog_models",),
     "precog_models/packet/wire": ("precog_models.packet.wire",),
-    "precog_hw": ("precog_hw", "precog_models.contract", "precog_models.packet.wire"),
+    "precog_hw": (
+        "precog_hw",
+        "precog_models.contract",
+        "precog_models.packet.crc",  # XOR networks are made from it
+        "precog_models.packet.wire",
+    ),
     "precog_host": ("precog_host", "precog_hw.regmap", "precog_models"),
     "precog_sim": ("precog_sim", "precog_host", "precog_hw", "precog_models"),
 }

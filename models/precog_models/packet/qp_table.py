@@ -15,14 +15,9 @@ from typing import NamedTuple
 
 from .crc import crc32_reflected
 from .wire.descriptor import Direction
+from .wire.qp_key import ADDRESS_BITS, QPN_BITS, WAY_POLYNOMIALS
 
-__all__ = ["ADDRESS_BITS", "QPN_BITS", "WAY_POLYNOMIALS", "Key", "QpTable", "Write"]
-
-ADDRESS_BITS = 128  # IPv4 as ::ffff:a.b.c.d
-QPN_BITS = 24
-
-#: CRC-32 of Ethernet, Castagnoli's, Koopman's.
-WAY_POLYNOMIALS = (0x04C11DB7, 0x1EDC6F41, 0x741B8CD7)
+__all__ = ["Key", "QpTable", "Write"]
 
 
 class Key(NamedTuple):

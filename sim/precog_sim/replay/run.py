@@ -19,10 +19,10 @@ from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import Sent
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import Parsed, parse
-from precog_models.packet.qp_table import QPN_BITS
 from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.opcodes import NAMES
+from precog_models.packet.wire.qp_key import QPN_BITS
 
 from ..capture import Frame
 from .connections import Connection, Flow, Seen, connections

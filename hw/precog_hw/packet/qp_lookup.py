@@ -1,0 +1,237 @@
+"""QP lookup: from (direction, peer address, DestQP) of a packet to a slot.
+
+Cuckoo hashing with three ways, as `precog_models.packet.qp_table` has it; the host places the keys.
+Throughput: two requests per cycle, one at each port. Latency: 7 cycles.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_models.packet.crc import crc32_reflected
+from precog_models.packet.wire.qp_key import (
+    ADDRESS_BITS,
+    DIRECTION_BITS,
+    KEY_BYTES,
+    QPN_BITS,
+    WAY_POLYNOMIALS,
+)
+
+from .linear import xor_network
+
+__all__ = ["KEY", "QpLookup", "cell_layout", "table_write_layout"]
+
+WAYS = len(WAY_POLYNOMIALS)
+_PIECE_BITS = 10  # of a key, compared in one cycle: three levels of LUT4
+
+#: A packed key, as a number: the golden's bytes but for the seven zeros above the direction.
+KEY = data.StructLayout(
+    {
+        "qpn": unsigned(QPN_BITS),
+        "remote": unsigned(ADDRESS_BITS),
+        "direction": unsigned(DIRECTION_BITS),
+    }
+)
+
+
+def cell_layout(slots: int) -> data.StructLayout:
+    """One row of a way."""
+    return data.StructLayout(
+        {"slot": unsigned((slots - 1).bit_length()), "key": KEY, "valid": unsigned(1)}
+    )
+
+
+def table_write_layout(slots: int) -> data.StructLayout:
+    """One write of the host; a cell that is not valid is free."""
+    return data.StructLayout(
+        {
+            "way": unsigned((WAYS - 1).bit_length()),
+            "row": unsigned((slots - 1).bit_length()),
+            "cell": cell_layout(slots),
+        }
+    )
+
+
+@cache
+def _row_of(poly: int, rows: int) -> Callable[[int], int]:
+    """The golden's row of a packed key; one function object for each hash."""
+
+    def row(packed: int) -> int:
+        return crc32_reflected(packed.to_bytes(KEY_BYTES, "big"), poly) & (rows - 1)
+
+    return row
+
+
+class QpLookup(wiring.Component):
+    """Three ways of `slots` rows; whole keys are compared, so a slot is never wrong.
+
+    ::
+
+        key ─► 3 CRCs ─► (a write?) ─► RAM ─► registers ─► pieces compared ─► hits ─► slot
+         0       1           2          3         4               5            6       7
+
+    Both directions share the ways, and each row is held once: the RAM's first port reads for
+    `tx` and writes for the host, its second one reads for `rx`. So a write waits for a cycle
+    without a request of `tx`, and while `rx` reads the very row. It waits for ever only if `tx` has
+    a request in every cycle, which a wire cannot ask for: its shortest packets are 84 byte times
+    apart, more than a cycle at any rate that the data path has.
+
+    A request sees exactly the writes that were taken up to the cycle after it. Host software writes
+    moves in the golden's order (copy, then overwrite), so a key is never missing.
+
+    Latency: 7 cycles. Throughput: one request per cycle and port. Cost at 1024 slots (ECP5):
+    30 DP16KD (a second copy of the table, with writes at any time, would be 30 more), COST.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs, a power of two, 2 or more.
+
+    Members
+    -------
+    tx_stb, rx_stb : In(1)
+        Look up `tx_key`, `rx_key`.
+    tx_key, rx_key : In(KEY)
+    tx_done, rx_done : Out(1)
+        The strobe, 7 cycles later.
+    tx_found, rx_found : Out(1)
+        With `done`: the key is in the table.
+    tx_slot, rx_slot : Out(range(slots))
+        Where it is found, otherwise 0.
+    i_write : In(stream.Signature(table_write_layout(slots)))
+        The host's writes. A way beyond the last one is taken and writes nothing.
+
+    Raises
+    ------
+    ValueError
+        `slots` is not a power of two, or smaller than 2.
+    """
+
+    LATENCY = 7
+
+    tx_stb: Signal
+    tx_key: data.View
+    tx_done: Signal
+    tx_found: Signal
+    tx_slot: Signal
+    rx_stb: Signal
+    rx_key: data.View
+    rx_done: Signal
+    rx_found: Signal
+    rx_slot: Signal
+    i_write: stream.Interface
+
+    def __init__(self, slots: int) -> None:
+        if slots < 2 or slots & (slots - 1):
+            raise ValueError(f"slots must be a power of two, 2 or more, not {slots!r}")
+        self._slots = slots
+        members: dict[str, object] = {}
+        for port in ("tx", "rx"):
+            members |= {
+                f"{port}_stb": In(1),
+                f"{port}_key": In(KEY),
+                f"{port}_done": Out(1),
+                f"{port}_found": Out(1),
+                f"{port}_slot": Out(range(slots)),
+            }
+        super().__init__({**members, "i_write": In(stream.Signature(table_write_layout(slots)))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        write = self.i_write.payload
+        tx, rx = (_Request(m, name, self._slots) for name in ("tx", "rx"))
+        tx.hash(self.tx_stb, self.tx_key)
+        rx.hash(self.rx_stb, self.rx_key)
+
+        # Decided in the cycle before the RAM's, and in no two cycles that follow each other: the
+        # second would judge a write that has been taken.
+        meets = Array(rx.valid & (row == write.row) for row in rx.rows)
+        go = self.i_write.ready
+        m.d.sync += go.eq(self.i_write.valid & ~go & ~tx.valid & ~meets[write.way])
+        for way in range(WAYS):
+            # Never read where it is written: synthesis need not keep the old word.
+            ram = Memory(
+                shape=cell_layout(self._slots),
+                depth=self._slots,
+                init=[],
+                attrs={"no_rw_check": 1},
+            )
+            m.submodules[f"way{way}"] = ram
+            port, first, second = ram.write_port(), ram.read_port(), ram.read_port()
+            m.d.comb += [
+                port.en.eq(go & (write.way == way)),
+                port.data.eq(write.cell),
+                # One address, so that both fit one port of the RAM.
+                port.addr.eq(Mux(go, write.row, tx.late_rows[way])),
+                first.addr.eq(port.addr),
+                first.en.eq(~port.en),
+                second.addr.eq(rx.late_rows[way]),
+            ]
+            tx.read(first.data)
+            rx.read(second.data)
+        tx.compare(self.tx_done, self.tx_found, self.tx_slot)
+        rx.compare(self.rx_done, self.rx_found, self.rx_slot)
+        return m
+
+
+class _Request:
+    """One request port's pipeline around the RAMs."""
+
+    def __init__(self, m: Module, name: str, slots: int) -> None:
+        self._m, self._name, self._slots = m, name, slots
+        self.valid = Signal(name=f"{name}_valid")  # in cycle 1, with `rows`
+        self.rows = [Signal(range(slots), name=f"{name}_row{way}") for way in range(WAYS)]
+        self.late_rows = [Signal.like(row, name=f"{row.name}_late") for row in self.rows]
+        m.d.sync += [late.eq(row) for late, row in zip(self.late_rows, self.rows, strict=True)]
+        self._key = Signal(KEY, name=f"{name}_key1")
+        self._cells: list[data.View] = []
+
+    def hash(self, stb: Value, key: data.View) -> None:
+        """Cycle 0."""
+        packed = key.as_value()
+        self._m.d.sync += [self.valid.eq(stb), self._key.eq(key)]
+        for poly, row in zip(WAY_POLYNOMIALS, self.rows, strict=True):
+            self._m.d.sync += row.eq(xor_network(_row_of(poly, self._slots), packed, len(row)))
+
+    def read(self, word: data.View) -> None:
+        """Cycle 3: a block RAM's output is late; it gets a register of its own."""
+        cell = Signal(cell_layout(self._slots), name=f"{self._name}_cell{len(self._cells)}")
+        self._m.d.sync += cell.eq(word)
+        self._cells.append(cell)
+
+    def compare(self, done: Value, found: Value, slot: Value) -> None:
+        """Cycles 4 to 6."""
+        m, name = self._m, self._name
+        key = self._key
+        for stage in (2, 3, 4):
+            late = Signal(KEY, name=f"{name}_key{stage}")
+            m.d.sync += late.eq(key)
+            key = late
+        hits, slots = [], []
+        for way, cell in enumerate(self._cells):
+            equal = []
+            for low in range(0, len(key.as_value()), _PIECE_BITS):
+                piece = slice(low, low + _PIECE_BITS)
+                equal.append(cell.key.as_value()[piece] == key.as_value()[piece])
+            pieces = Signal(len(equal) + 1, name=f"{name}_pieces{way}")
+            hit = Signal(name=f"{name}_hit{way}")
+            slot5, slot6 = (Signal.like(slot, name=f"{name}_slot{way}_{n}") for n in (5, 6))
+            m.d.sync += [
+                pieces.eq(Cat(*equal, cell.valid)),
+                hit.eq(pieces.all()),
+                slot5.eq(cell.slot),
+                slot6.eq(slot5),
+            ]
+            hits.append(hit)
+            slots.append(slot6)
+        m.d.sync += [found.eq(Cat(hits).any()), slot.eq(0)]
+        for hit, number in reversed(list(zip(hits, slots, strict=True))):
+            with m.If(hit):
+                m.d.sync += slot.eq(number)
+        stages = Signal(QpLookup.LATENCY - 1, name=f"{name}_stages")
+        m.d.sync += stages.eq(Cat(self.valid, stages))
+        m.d.comb += done.eq(stages[-1])
