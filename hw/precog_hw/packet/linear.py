@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
-from amaranth.hdl import Cat, Const, Value
+from amaranth.hdl import Cat, Value
 
 __all__ = ["xor_network"]
 
@@ -40,7 +40,7 @@ def xor_network(function: Callable[[int], int], value: Value, bits_out: int) -> 
         raise ValueError(f"results must fit {bits_out} bits, not be as large as {widest:#x}")
     outputs = []
     for row in range(bits_out):
-        taps = [value[n] for n, column in enumerate(columns) if column >> row & 1]
-        parity = Cat(taps).xor() if taps else Const(0, 1)
-        outputs.append(parity ^ (zero >> row & 1))
+        # A mask, not a list of bits: simulators take the parity of a word at once.
+        taps = sum((column >> row & 1) << n for n, column in enumerate(columns))
+        outputs.append((value & taps).xor() ^ (zero >> row & 1))
     return Cat(outputs)
