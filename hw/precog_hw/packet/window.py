@@ -1,0 +1,126 @@
+"""The first bytes of each packet, side by side."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.packet.layouts import LENGTH_BITS, NS_BITS
+from precog_hw.stream.packet import beat_layout, last_byte
+from precog_models.contract import Fmt
+
+__all__ = ["HeaderWindow"]
+
+
+class HeaderWindow(wiring.Component):
+    """Watches a packet stream and keeps a packet's first bytes until the next packet begins.
+
+    ::
+
+        beat ─► keep ─┬─► bytes 0 .. w-1 ─┐
+                      ├─► bytes w .. 2w-1 ┼─► window
+                      └─► ...            ─┘
+
+    Latency: 1 cycle. Throughput: one beat, and so one packet, per cycle. Cost: a flip-flop for each
+    bit of the window; each beat's place has its own enable, so narrow streams need no multiplexers.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a beat.
+    size : int
+        Bytes of the window; more than one beat.
+
+    Members
+    -------
+    beat : In(beat_layout(width))
+    taken : In(1)
+        The beat is transferred in this cycle.
+    now : In(40)
+        Ticks.
+    now_ns : In(40)
+    o : Out(8 * size)
+        The packet's first bytes, byte 0 in bits 7:0; bytes behind the packet's end read as 0.
+    o_stb : Out(1)
+        One cycle for each packet: the window is complete. Only in this cycle, because the next
+        packet's first beat replaces it.
+    last_stb : Out(1)
+        The beat taken in the cycle before was its packet's last.
+    last_byte : Out(17)
+        Position in its packet of the last byte taken; stays at the greatest for longer packets.
+        At `o_stb` its lower bits say how much of the window the packet fills.
+    error : Out(1)
+        The stream's error flag of the beat taken.
+    time, ns : Out(40)
+        `now` and `now_ns` when the packet's first beat was taken.
+    """
+
+    beat: data.View
+    taken: Signal
+    now: Signal
+    now_ns: Signal
+    o: Signal
+    o_stb: Signal
+    last_stb: Signal
+    last_byte: Signal
+    error: Signal
+    time: Signal
+    ns: Signal
+
+    def __init__(self, width: int, size: int) -> None:
+        self._step = width // 8
+        self._size = size
+        super().__init__(
+            {
+                "beat": In(beat_layout(width)),
+                "taken": In(1),
+                "now": In(Fmt.TIME.width),
+                "now_ns": In(NS_BITS),
+                "o": Out(8 * size),
+                "o_stb": Out(1),
+                "last_stb": Out(1),
+                "last_byte": Out(LENGTH_BITS),
+                "error": Out(1),
+                "time": Out(Fmt.TIME.width),
+                "ns": Out(NS_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        beat, last = self.beat, self.beat.last
+        beats = -(-self._size // self._step)
+        position = last_byte(beat.keep)
+        before = Signal(LENGTH_BITS - len(position))  # beats of the packet taken until now
+        inside = Signal(init=1)  # the beat belongs to the window
+        index = before[: (beats - 1).bit_length()]  # then its place
+        bytes_kept = [
+            beat.data.word_select(n, 8) & beat.keep[n].replicate(8) for n in range(self._step)
+        ]
+        m.d.sync += [
+            self.o_stb.eq(self.taken & inside & (last | (index == beats - 1))),
+            self.last_stb.eq(self.taken & last),
+        ]
+        with m.If(self.taken):
+            m.d.sync += [
+                self.last_byte.eq(Cat(position, before)),
+                self.error.eq(beat.user.error),
+            ]
+            with m.If(last):
+                m.d.sync += [before.eq(0), inside.eq(1)]
+            with m.Else():
+                m.d.sync += before.eq(before + ~before.all())
+                with m.If(index == beats - 1):
+                    m.d.sync += inside.eq(0)
+        with m.If(self.taken & inside):
+            with m.If(index == 0):
+                # Clears the rest of the window too.
+                m.d.sync += [
+                    self.o.eq(Cat(bytes_kept)),
+                    self.time.eq(self.now),
+                    self.ns.eq(self.now_ns),
+                ]
+            for place in range(1, beats):
+                part = self.o[8 * self._step * place : 8 * self._step * (place + 1)]
+                with m.If(index == place):
+                    m.d.sync += part.eq(Cat(bytes_kept))
+        return m
