@@ -4,7 +4,7 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
 from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import SHIM
+from precog_models.packet.wire.cps import NS_BITS, SHIM
 from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS
 
 __all__ = [
@@ -13,14 +13,12 @@ __all__ = [
     "EDIT",
     "HEADERS",
     "LENGTH_BITS",
-    "NS_BITS",
     "PARSED",
     "TAIL",
     "Edit",
 ]
 
 LENGTH_BITS = 17  # bytes up to the end of the IP packet: 16 bits of IP length and what is before
-NS_BITS = 40  # a card's time in ns; differences of up to 18 minutes
 
 #: The golden parser's descriptor but for `error`, which only the end of the frame decides.
 DESCRIPTOR = data.StructLayout(

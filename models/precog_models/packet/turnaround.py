@@ -5,12 +5,12 @@ PSNs leaves with T2 - T1; any other leaves without a valid time field, so that a
 subtracts what was not measured.
 """
 
-from .wire.cps import TIME_BITS
+from .wire.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
 
-__all__ = ["DEPTH", "Turnaround"]
+__all__ = ["Turnaround"]
 
-DEPTH = 4
 _MAX = (1 << TIME_BITS) - 1
+_NS_MASK = (1 << NS_BITS) - 1
 
 
 class Turnaround:
@@ -21,7 +21,7 @@ class Turnaround:
 
     def arrived(self, psn: int, t1: int) -> None:
         """A packet that asks for an answer arrived at `t1`, ns; it replaces the oldest of four."""
-        self._arrivals = [*self._arrivals, (psn, t1)][-DEPTH:]
+        self._arrivals = [*self._arrivals, (psn, t1)][-TURNAROUND_DEPTH:]
 
     def answered(self, psn: int, t2: int) -> int | None:
         """Time field of an answer that leaves at `t2`, ns.
@@ -29,10 +29,10 @@ class Turnaround:
         Returns
         -------
         int or None
-            T2 - T1 in ns, at most 2**24 - 1. T1 is of the newest arrival with that PSN: a
-            retransmission was answered last. None: no such PSN is kept.
+            T2 - T1 in ns, a difference of 40-bit times, at most 2**24 - 1. T1 is of the newest
+            arrival with that PSN: a retransmission was answered last. None: no such PSN is kept.
         """
         for kept, t1 in reversed(self._arrivals):
             if kept == psn:
-                return min(t2 - t1, _MAX)
+                return min((t2 - t1) & _NS_MASK, _MAX)
         return None

@@ -178,6 +178,31 @@ def test_a_write_never_meets_a_read(other: int, waits: int) -> None:
     run(dut, bench, cycles=20)
 
 
+def test_the_first_way_counts(seed: int) -> None:
+    """A key in two ways, which the host never leaves so with different slots."""
+    key = Key(TX, random.Random(seed).getrandbits(128), 77)
+    for ways in ((0, 1), (1, 2), (0, 2)):
+        dut, golden = QpLookup(8), QpTable(8)
+        rows = golden.rows(key)
+        writes = [Write(way, rows[way], key, 3 + way) for way in ways]
+
+        async def bench(
+            ctx: Any, dut: QpLookup = dut, golden: QpTable = golden, writes: list[Write] = writes
+        ) -> None:
+            ctx.set(dut.i_write.valid, 1)
+            for write in writes:
+                golden.write(write)
+                set_write(ctx, dut.i_write.payload, write)
+                await ctx.tick().until(dut.i_write.ready)
+            ctx.set(dut.i_write.valid, 0)
+            set_key(ctx, dut.tx_key, key)
+            ctx.set(dut.tx_stb, 1)
+            await ctx.tick().until(dut.tx_done)
+            assert ctx.get(dut.tx_slot) == golden.lookup(*key)
+
+        run(dut, bench, cycles=40)
+
+
 @pytest.mark.parametrize("slots", [0, 1, 48])
 def test_configuration_error(slots: int) -> None:
     with pytest.raises(ValueError, match=f"slots must be a power of two, 2 or more, not {slots}"):

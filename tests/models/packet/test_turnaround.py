@@ -19,3 +19,9 @@ def test_newest_of_two_and_saturation() -> None:
     assert memory.answered(9, 520) == 20
     assert memory.answered(9, 500 + (1 << 24)) == (1 << 24) - 1
     assert memory.answered(10, 520) is None
+
+
+def test_time_wraps() -> None:
+    memory = Turnaround()
+    memory.arrived(9, (1 << 40) - 5)
+    assert memory.answered(9, 95) == 100

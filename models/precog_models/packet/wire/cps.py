@@ -16,6 +16,7 @@ __all__ = [
     "CRC8_INIT",
     "CRC8_POLY",
     "CRC8_XOR",
+    "NS_BITS",
     "RESV6_MAX",
     "SCORE_MAX",
     "SCORE_NONE",
@@ -23,6 +24,7 @@ __all__ = [
     "SHIM_PORT",
     "SHIM_VERSION",
     "TIME_BITS",
+    "TURNAROUND_DEPTH",
     "Mode",
     "ShimFault",
     "ShimType",
@@ -33,6 +35,8 @@ __all__ = [
 SHIM_PORT = 54791  # register reset; never 4791
 SHIM_VERSION = 1
 TIME_BITS = 24
+NS_BITS = 40  # a card's time in ns, wraps; differences of up to 18 minutes
+TURNAROUND_DEPTH = 4  # arrivals kept for each QP
 SCORE_MAX = 100
 SCORE_NONE = 0xFF
 CNP_MARK = 0xC5

@@ -1,0 +1,230 @@
+"""What the CPS stages keep of each QP slot and each destination, in block RAM.
+
+Rules and state are those of `precog_models.packet.cps_state.CpsSlot`.
+Throughput: a TX request, an RX request, an echo, an arrival and a host's write in every cycle.
+"""
+
+from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.rows import RowMemory
+from precog_hw.stream.delay import DelayLine
+from precog_models.packet.wire.cps import NS_BITS, TIME_BITS
+from precog_models.packet.wire.headers import PSN_BITS
+
+from .turnaround import Turnaround
+
+__all__ = ["SCORE", "CpsSlots", "slot_config_layout", "tx_row_layout"]
+
+MODE_BITS = 2
+SCORE = data.StructLayout({"value": unsigned(7), "valid": unsigned(1)})  # 0..100
+
+
+def slot_config_layout(destinations: int) -> data.StructLayout:
+    """A slot's row as the host writes it."""
+    return data.StructLayout(
+        {
+            "mode": unsigned(MODE_BITS),
+            "destination": unsigned((destinations - 1).bit_length()),
+            "score": SCORE,
+        }
+    )
+
+
+def tx_row_layout() -> data.StructLayout:
+    """What a packet to be sent is told."""
+    return data.StructLayout(
+        {
+            "mode": unsigned(MODE_BITS),
+            "enable": unsigned(1),  # the destination's
+            "score": SCORE,
+            "echo": SCORE,
+            "turnaround": unsigned(TIME_BITS),  # ns, for an answer with the request's PSN
+            "turnaround_valid": unsigned(1),  # such a packet is among the last four
+        }
+    )
+
+
+class CpsSlots(wiring.Component):
+    """Rows of QP slots for the insertion, the extraction and the host.
+
+    ::
+
+        tx_slot ─┬► config ─► destination's enable ───────────────────────────────► tx_row
+                 ├► echo ─────────────────────────────────────────────────────────►
+                 └► turnaround ───────────────────────────────────────────────────►
+             0            1         2                                                  6
+
+    A TX request sees what the host wrote and what echo there was up to its own cycle. It sees
+    exactly the arrivals and resets that were taken 3 or more cycles before it.
+
+    Latency: 6 cycles for `tx`, 2 for `rx`. Throughput: one of each per cycle. Cost at 1024 slots
+    (ECP5): 21 DP16KD, COST.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs, a power of two, 2 or more.
+    destinations : int
+        Enables, a power of two, 2 or more. All are on at power-up.
+
+    Members
+    -------
+    config_stb : In(1)
+        Host: write slot `config_slot`.
+    config_slot : In(range(slots))
+    config : In(slot_config_layout(destinations))
+    enable_stb : In(1)
+        Host: write the enable of `enable_destination`.
+    enable_destination : In(range(destinations))
+    enable : In(1)
+    i_reset : In(stream.Signature(range(slots)))
+        Host: forget the slot's echo and arrivals; waits for a cycle without `echo_stb` and
+        `arrival_stb`.
+    tx_stb : In(1)
+        Ask for `tx_slot`, for a packet with `tx_psn` that leaves at `tx_ns`.
+    tx_slot : In(range(slots))
+    tx_psn : In(24)
+    tx_ns : In(40)
+    tx_done : Out(1)
+        The strobe, 6 cycles later.
+    tx_row : Out(tx_row_layout())
+        With `tx_done`.
+    rx_slot : In(range(slots))
+    rx_mode : Out(2)
+        Of the slot that `rx_slot` named 2 cycles ago.
+    echo_stb : In(1)
+        A score came for `echo_slot`.
+    echo_slot : In(range(slots))
+    echo : In(7)
+    arrival_stb : In(1)
+        A packet that asks for an answer came for `arrival_slot` at `arrival_ns`.
+    arrival_slot : In(range(slots))
+    arrival_psn : In(24)
+    arrival_ns : In(40)
+
+    Raises
+    ------
+    ValueError
+        A size is not a power of two, or smaller than 2.
+    """
+
+    TX_LATENCY = Turnaround.LATENCY
+    RX_LATENCY = RowMemory.CYCLES
+    ARRIVAL_CYCLES = Turnaround.ARRIVAL_CYCLES  # until requests see an arrival or a reset
+
+    def __init__(self, slots: int, destinations: int = 256) -> None:
+        for name, size in (("slots", slots), ("destinations", destinations)):
+            if size < 2 or size & (size - 1):
+                raise ValueError(f"{name} must be a power of two, 2 or more, not {size!r}")
+        self._slots, self._destinations = slots, destinations
+        slot = In(range(slots))
+        super().__init__(
+            {
+                "config_stb": In(1),
+                "config_slot": slot,
+                "config": In(slot_config_layout(destinations)),
+                "enable_stb": In(1),
+                "enable_destination": In(range(destinations)),
+                "enable": In(1),
+                "i_reset": In(stream.Signature(range(slots))),
+                "tx_stb": In(1),
+                "tx_slot": slot,
+                "tx_psn": In(PSN_BITS),
+                "tx_ns": In(NS_BITS),
+                "tx_done": Out(1),
+                "tx_row": Out(tx_row_layout()),
+                "rx_slot": slot,
+                "rx_mode": Out(MODE_BITS),
+                "echo_stb": In(1),
+                "echo_slot": slot,
+                "echo": In(7),
+                "arrival_stb": In(1),
+                "arrival_slot": slot,
+                "arrival_psn": In(PSN_BITS),
+                "arrival_ns": In(NS_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        resets = Signal()
+        m.d.comb += [
+            self.i_reset.ready.eq(~self.echo_stb & ~self.arrival_stb),
+            resets.eq(self.i_reset.valid & self.i_reset.ready),
+        ]
+        config = self._config(m)
+        echo = self._echo(m, resets)
+        m.submodules.turnaround = turnaround = Turnaround(self._slots)
+        m.d.comb += [
+            turnaround.arrival_stb.eq(self.arrival_stb),
+            turnaround.reset_stb.eq(resets),
+            turnaround.slot.eq(Mux(self.arrival_stb, self.arrival_slot, self.i_reset.payload)),
+            turnaround.psn.eq(self.arrival_psn),
+            turnaround.t1.eq(self.arrival_ns),
+            turnaround.asked_slot.eq(self.tx_slot),
+            turnaround.asked_psn.eq(self.tx_psn),
+            turnaround.t2.eq(self.tx_ns),
+        ]
+
+        # The destination's enable, in cycle 2; then wait for the turnaround.
+        m.submodules.enables = enables = Memory(
+            shape=1,
+            depth=self._destinations,
+            init=[1] * self._destinations,
+            attrs={"ram_style": "distributed"},
+        )
+        write, read = enables.write_port(), enables.read_port(domain="comb")
+        early = data.StructLayout({"config": config.shape(), "enable": 1, "echo": SCORE})
+        m.submodules.late = late = DelayLine(early, self.TX_LATENCY - RowMemory.CYCLES)
+        m.submodules.strobe = strobe = DelayLine(1, self.TX_LATENCY)
+        m.d.comb += [
+            write.en.eq(self.enable_stb),
+            write.addr.eq(self.enable_destination),
+            write.data.eq(self.enable),
+            read.addr.eq(config.destination),
+            late.i.config.eq(config),
+            late.i.enable.eq(read.data),
+            late.i.echo.eq(echo),
+            strobe.i.eq(self.tx_stb),
+            self.tx_done.eq(strobe.o),
+            self.tx_row.mode.eq(late.o.config.mode),
+            self.tx_row.enable.eq(late.o.enable),
+            self.tx_row.score.eq(late.o.config.score),
+            self.tx_row.echo.eq(late.o.echo),
+            self.tx_row.turnaround.eq(turnaround.value),
+            self.tx_row.turnaround_valid.eq(turnaround.valid),
+        ]
+        return m
+
+    def _config(self, m: Module) -> data.View:
+        """The host's rows, once for each direction; TX in cycle 2."""
+        layout = slot_config_layout(self._destinations)
+        m.submodules.config = tx = RowMemory(layout, self._slots)
+        m.submodules.mode = rx = RowMemory(MODE_BITS, self._slots)
+        for rows, word in ((tx, self.config), (rx, self.config.mode)):
+            m.d.comb += [
+                rows.write_stb.eq(self.config_stb),
+                rows.write_row.eq(self.config_slot),
+                rows.write_data.eq(word),
+            ]
+        m.d.comb += [
+            tx.read_row.eq(self.tx_slot),
+            rx.read_row.eq(self.rx_slot),
+            self.rx_mode.eq(rx.read_data),
+        ]
+        return tx.read_data
+
+    def _echo(self, m: Module, resets: Signal) -> data.View:
+        """The last score received, in cycle 2."""
+        m.submodules.echoes = echoes = RowMemory(SCORE, self._slots)
+        m.d.comb += [
+            echoes.write_stb.eq(self.echo_stb | resets),
+            echoes.write_row.eq(Mux(self.echo_stb, self.echo_slot, self.i_reset.payload)),
+            echoes.write_data.valid.eq(self.echo_stb),
+            echoes.write_data.value.eq(Mux(self.echo_stb, self.echo, 0)),
+            echoes.read_row.eq(self.tx_slot),
+        ]
+        return echoes.read_data

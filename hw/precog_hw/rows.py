@@ -1,0 +1,171 @@
+"""Rows of state in block RAM: read while they are written, and changed back to back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Module, Mux, ShapeLike, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["RowMemory", "RowUpdate", "plain_memory"]
+
+
+def plain_memory(shape: ShapeLike, depth: int, init: Sequence[Any] = ()) -> Memory:
+    """A memory whose word is not used where it is read and written in one cycle.
+
+    Block RAM gives garbage then; who uses this keeps the written word beside the memory, which
+    costs less than what synthesis would build around it.
+    """
+    return Memory(shape=shape, depth=depth, init=list(init), attrs={"no_rw_check": 1})
+
+
+class RowMemory(wiring.Component):
+    """One write and one read in every cycle; a read sees the writes of its own cycle, too.
+
+    Latency: 2 cycles from `read_row` to `read_data`. Throughput: one read and one write per cycle.
+    Cost: three words of flip-flops beside the RAM.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Of a row.
+    depth : int
+        Rows.
+    init : sequence
+        Contents at power-up; zeros without it.
+
+    Members
+    -------
+    write_stb : In(1)
+    write_row : In(range(depth))
+    write_data : In(shape)
+    read_row : In(range(depth))
+    read_data : Out(shape)
+        Of the row that `read_row` named 2 cycles ago.
+    """
+
+    CYCLES = 2
+
+    def __init__(self, shape: ShapeLike, depth: int, init: Sequence[Any] = ()) -> None:
+        self._shape, self._depth, self._init = shape, depth, init
+        super().__init__(
+            {
+                "write_stb": In(1),
+                "write_row": In(range(depth)),
+                "write_data": In(shape),
+                "read_row": In(range(depth)),
+                "read_data": Out(shape),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.rows = rows = plain_memory(self._shape, self._depth, self._init)
+        write, read = rows.write_port(), rows.read_port()
+        word, written1, written2 = (Signal(self._shape) for _ in range(3))
+        met1, met2 = Signal(), Signal()
+        m.d.comb += [
+            write.en.eq(self.write_stb),
+            write.addr.eq(self.write_row),
+            write.data.eq(self.write_data),
+            read.addr.eq(self.read_row),
+            self.read_data.eq(Mux(met2, written2, word)),
+        ]
+        m.d.sync += [
+            met1.eq(self.write_stb & (self.write_row == self.read_row)),
+            met2.eq(met1),
+            written1.eq(self.write_data),
+            written2.eq(written1),
+            word.eq(read.data),  # a block RAM's output is late; it gets a register of its own
+        ]
+        return m
+
+
+class RowUpdate(wiring.Component):
+    """Read, modify, write in every cycle, also of one row: `old` has every change before.
+
+    ::
+
+        i_row ─► RAM ─► register ─► old ─► (the user) ─► new ─► RAM
+          0       1        2         3                    3
+                                    ▲ new of the last three cycles, if it is of the same row
+
+    Latency: 3 cycles from `i_stb` to `stb`; the row is written in that cycle. Throughput: one
+    change per cycle. Cost: four words of flip-flops beside the RAM.
+
+    Parameters
+    ----------
+    shape : data.Layout
+        Of a row; zeros at power-up.
+    depth : int
+        Rows.
+
+    Members
+    -------
+    i_stb : In(1)
+        Change row `i_row`.
+    i_row : In(range(depth))
+    stb : Out(1)
+        `i_stb`, 3 cycles later.
+    row : Out(range(depth))
+        With `stb`: which row.
+    old : Out(shape)
+        With `stb`: what it holds.
+    new : In(shape)
+        With `stb`: what it shall hold.
+    """
+
+    CYCLES = 3
+
+    def __init__(self, shape: data.Layout, depth: int) -> None:
+        self._shape, self._depth = shape, depth
+        super().__init__(
+            {
+                "i_stb": In(1),
+                "i_row": In(range(depth)),
+                "stb": Out(1),
+                "row": Out(range(depth)),
+                "old": Out(shape),
+                "new": In(shape),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.rows = rows = plain_memory(self._shape, self._depth)
+        write, read = rows.write_port(), rows.read_port()
+        m.d.comb += [
+            read.addr.eq(self.i_row),
+            write.en.eq(self.stb),
+            write.addr.eq(self.row),
+            write.data.eq(self.new),
+        ]
+
+        # Changes in cycles 1 to 4; that of cycle 3 is the one at the ports.
+        stb1, stb2, stb4 = (Signal(name=f"stb{n}") for n in (1, 2, 4))
+        row1, row2, row4 = (Signal.like(self.row, name=f"row{n}") for n in (1, 2, 4))
+        m.d.sync += [
+            *(stb1.eq(self.i_stb), stb2.eq(stb1), self.stb.eq(stb2), stb4.eq(self.stb)),
+            *(row1.eq(self.i_row), row2.eq(row1), self.row.eq(row2), row4.eq(self.row)),
+        ]
+
+        # A word that the RAM gave in cycle 1 lacks what was written from cycle 0 to cycle 2.
+        same = Signal(3)  # bit n: the change n + 1 cycles ahead is of the same row
+        word, done1, done2 = (Signal(self._shape, name=n) for n in ("word", "done1", "done2"))
+        ahead = ((stb2, row2), (self.stb, self.row), (stb4, row4))
+        m.d.sync += [
+            *(same[n].eq(stb & (row == row1)) for n, (stb, row) in enumerate(ahead)),
+            word.eq(read.data),  # a block RAM's output is late; it gets a register of its own
+            done1.eq(self.new),
+            done2.eq(done1),
+        ]
+        with m.If(same[0]):
+            m.d.sync += self.old.eq(self.new)
+        with m.Elif(same[1]):
+            m.d.sync += self.old.eq(done1)
+        with m.Elif(same[2]):
+            m.d.sync += self.old.eq(done2)
+        with m.Else():
+            m.d.sync += self.old.eq(word)
+        return m
