@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.stream.delay import DelayLine
 from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import SCORE_MAX, TIME_BITS, Mode, ShimType
+from precog_models.packet.wire.cps import NS_BITS, SCORE_MAX, TIME_BITS, Mode, ShimType
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.headers import BTH, PSN_BITS, ROCE_PORT
 from precog_models.packet.wire.layout import Field
@@ -20,7 +20,7 @@ from precog_models.packet.wire.opcodes import ACKNOWLEDGES
 from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate
 from .cps_slots import CpsSlots, tx_row_layout
-from .layouts import CPS_CONFIG, EDIT, HEADERS, LENGTH_BITS, NS_BITS, PARSED, Edit
+from .layouts import CPS_CONFIG, EDIT, HEADERS, LENGTH_BITS, PARSED, Edit
 from .qp_lookup import KEY, QpLookup
 from .shim import ShimEncode
 

@@ -22,11 +22,11 @@ from precog_hw.packet.headers import (
     ipv6,
     link_layer,
 )
-from precog_hw.packet.layouts import LENGTH_BITS, NS_BITS, PARSED, TAIL
+from precog_hw.packet.layouts import LENGTH_BITS, PARSED, TAIL
 from precog_hw.packet.window import HeaderWindow
 from precog_hw.stream.packet import beat_layout
 from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import SHIM
+from precog_models.packet.wire.cps import NS_BITS, SHIM
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.headers import (
     AETH,

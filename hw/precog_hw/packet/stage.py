@@ -8,16 +8,15 @@ from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
 from precog_models.contract import Fmt
+from precog_models.packet.wire.cps import NS_BITS
 from precog_models.packet.wire.descriptor import Direction
 
 from .editor import Editor
 from .headers import WINDOW_BYTES
-from .layouts import EDIT, NS_BITS, PARSED, TAIL
+from .layouts import EDIT, PARSED, TAIL
 from .parser import Parser
 
 __all__ = ["Stage"]
-
-_PACKETS = 32  # begun and not yet edited: more than one-beat packets begin during a decision
 
 
 class Stage(wiring.Component):
@@ -48,6 +47,8 @@ class Stage(wiring.Component):
     -------
     i : In(packet_signature(width))
     o : Out(packet_signature(width))
+    hold : In(1)
+        Let no packet begin; up to `PACKETS` may have begun before.
     now, now_ns : In(40)
         Ticks and nanoseconds; latched with a packet's first beat.
     shim_port : In(16)
@@ -64,6 +65,8 @@ class Stage(wiring.Component):
         `width` is not one of `WIDTHS`.
     """
 
+    PACKETS = 32  # begun and not yet edited: more than can begin during a decision
+
     def __init__(self, width: int, direction: Direction, decision: int) -> None:
         self._width = width
         self._direction = direction
@@ -72,6 +75,7 @@ class Stage(wiring.Component):
             {
                 "i": In(packet_signature(width)),
                 "o": Out(packet_signature(width)),
+                "hold": In(1),
                 "now": In(Fmt.TIME.width),
                 "now_ns": In(NS_BITS),
                 "shim_port": In(16),
@@ -90,11 +94,11 @@ class Stage(wiring.Component):
         held = beats + Parser.LATENCY + self._decision + 4  # and the registers around the FIFO
         m.submodules.parser = parser = Parser(self._width, self._direction)
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
-        m.submodules.edits = edits = Queue(EDIT, _PACKETS)
+        m.submodules.edits = edits = Queue(EDIT, self.PACKETS)
         m.submodules.editor = editor = Editor(self._width)
 
         first = Signal(init=1)  # the next beat begins a packet
-        waiting = Signal(range(_PACKETS + 1))  # packets begun and not yet edited
+        waiting = Signal(range(self.PACKETS + 1))  # packets begun and not yet edited
         taken, begins, edited = Signal(), Signal(), Signal()
         room = Signal(init=1)
         m.d.comb += [
@@ -118,7 +122,7 @@ class Stage(wiring.Component):
         ]
         following = Signal.like(waiting)
         m.d.comb += following.eq(waiting + begins - edited)
-        m.d.sync += [waiting.eq(following), room.eq(following != _PACKETS)]
+        m.d.sync += [waiting.eq(following), room.eq((following != self.PACKETS) & ~self.hold)]
         with m.If(taken):
             m.d.sync += first.eq(self.i.payload.last)
         wiring.connect(m, fifo.o, editor.i)

@@ -4,9 +4,10 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.packet.layouts import LENGTH_BITS, NS_BITS
+from precog_hw.packet.layouts import LENGTH_BITS
 from precog_hw.stream.packet import beat_layout, last_byte
 from precog_models.contract import Fmt
+from precog_models.packet.wire.cps import NS_BITS
 
 __all__ = ["HeaderWindow"]
 

@@ -1,0 +1,126 @@
+"""The receive path: packets from the wire, the score out of them, their ICRC looked at."""
+
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from precog_hw.stream.packet import packet_signature
+from precog_hw.stream.queue import Queue
+from precog_models.contract import Fmt
+from precog_models.packet.wire.cps import NS_BITS
+from precog_models.packet.wire.descriptor import Direction, Reason
+
+from .cps_rx import CpsReceive, received_layout
+from .cps_slots import MODE_BITS
+from .finish import Finish, finished_layout
+from .icrc_check import ICRC_PACKET, IcrcCheck
+from .layouts import CPS_CONFIG
+from .qp_lookup import KEY
+from .stage import Stage
+
+__all__ = ["RxPath"]
+
+
+class RxPath(wiring.Component):
+    """Stage, decision, the end of the frame, and the ICRC of what goes on.
+
+    Latency: a packet's first beat leaves `Stage`'s latency after the beat that completes its
+    headers. Throughput: one beat per cycle.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    slots : int
+        QP slots.
+
+    Members
+    -------
+    i, o : packet streams
+    config : In(CPS_CONFIG)
+    now, now_ns : In(40)
+    key, key_stb, found, slot
+        The table's RX side, see `CpsReceive`.
+    row_slot, mode
+        The slots' RX side, see `CpsReceive`.
+    decided, decided_stb : Out
+        One for each packet as soon as it is decided: counters.
+    o_received : Out(stream.Signature(finished_layout(received_layout(slots))))
+        One for each packet at its end.
+    icrc_done, icrc_checked, icrc_ok : Out(1)
+        One strobe for each packet that went on, see `IcrcCheck`.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    o_received: stream.Interface
+
+    def __init__(self, width: int, slots: int) -> None:
+        self._width = width
+        self._slots = slots
+        received = received_layout(slots)
+        super().__init__(
+            {
+                "i": In(packet_signature(width)),
+                "o": Out(packet_signature(width)),
+                "config": In(CPS_CONFIG),
+                "now": In(Fmt.TIME.width),
+                "now_ns": In(NS_BITS),
+                "key": Out(KEY),
+                "key_stb": Out(1),
+                "found": In(1),
+                "slot": In(range(slots)),
+                "row_slot": Out(range(slots)),
+                "mode": In(MODE_BITS),
+                "decided": Out(received),
+                "decided_stb": Out(1),
+                "o_received": Out(stream.Signature(finished_layout(received))),
+                "icrc_done": Out(1),
+                "icrc_checked": Out(1),
+                "icrc_ok": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.stage = stage = Stage(self._width, Direction.RX, CpsReceive.LATENCY)
+        m.submodules.decide = decide = CpsReceive(self._slots)
+        m.submodules.finish = finish = Finish(received_layout(self._slots))
+        m.submodules.checks = checks = Queue(ICRC_PACKET, 2 * Stage.PACKETS)
+        m.submodules.icrc = icrc = IcrcCheck(self._width)
+        connect(m, flipped(self.i), stage.i)
+        connect(m, stage.o, flipped(self.o))
+        connect(m, finish.o, flipped(self.o_received))
+        connect(m, checks.o, icrc.i_packet)
+        got = decide.received
+        descriptor = got.parsed.descriptor
+        m.d.comb += [
+            stage.now.eq(self.now),
+            stage.now_ns.eq(self.now_ns),
+            stage.shim_port.eq(self.config.shim_port),
+            stage.hold.eq(finish.hold),
+            decide.config.eq(self.config),
+            decide.parsed.eq(stage.parsed),
+            decide.parsed_stb.eq(stage.parsed_stb),
+            *(getattr(self, n).eq(getattr(decide, n)) for n in ("key", "key_stb", "row_slot")),
+            *(getattr(decide, n).eq(getattr(self, n)) for n in ("found", "slot", "mode")),
+            stage.edit.eq(decide.edit),
+            stage.edit_stb.eq(decide.edit_stb),
+            self.decided.eq(got),
+            self.decided_stb.eq(decide.edit_stb),
+            finish.decided.eq(got),
+            finish.decided_stb.eq(decide.edit_stb),
+            finish.tail.eq(stage.tail),
+            finish.tail_stb.eq(stage.tail_stb),
+            checks.i.valid.eq(decide.edit_stb & ~got.dropped),
+            checks.i.payload.check.eq((descriptor.reason == Reason.NONE) & ~descriptor.shim),
+            checks.i.payload.ipv6.eq(descriptor.ipv6),
+            checks.i.payload.tags.eq(descriptor.tags),
+            checks.i.payload.end.eq(got.parsed.end),
+            icrc.beat.eq(stage.o.payload),
+            icrc.taken.eq(stage.o.valid & stage.o.ready),
+            self.icrc_done.eq(icrc.done),
+            self.icrc_checked.eq(icrc.checked),
+            self.icrc_ok.eq(icrc.ok),
+        ]
+        return m

@@ -1,0 +1,109 @@
+"""The transmit path: packets to the wire, the score in them."""
+
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from precog_hw.stream.packet import packet_signature
+from precog_models.contract import Fmt
+from precog_models.packet.wire.cps import NS_BITS
+from precog_models.packet.wire.descriptor import Direction
+from precog_models.packet.wire.headers import PSN_BITS
+
+from .cps_slots import tx_row_layout
+from .cps_tx import CpsTransmit, sent_layout
+from .finish import Finish, finished_layout
+from .layouts import CPS_CONFIG
+from .qp_lookup import KEY
+from .stage import Stage
+
+__all__ = ["TxPath"]
+
+
+class TxPath(wiring.Component):
+    """Stage, decision, and the end of the frame.
+
+    Latency: a packet's first beat leaves `Stage`'s latency after the beat that completes its
+    headers. Throughput: one beat per cycle but for the bytes put in.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    slots : int
+        QP slots.
+
+    Members
+    -------
+    i, o : packet streams
+    config : In(CPS_CONFIG)
+    now, now_ns : In(40)
+    key, key_stb, found, slot
+        The table's TX side, see `CpsTransmit`.
+    row_stb, row_slot, row_psn, row_ns, row
+        The slots' TX side, see `CpsTransmit`.
+    decided_stb, decided : Out
+        One for each packet as soon as it is decided: counters.
+    o_sent : Out(stream.Signature(finished_layout(sent_layout(slots))))
+        One for each packet at its end.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    o_sent: stream.Interface
+
+    def __init__(self, width: int, slots: int) -> None:
+        self._width = width
+        self._slots = slots
+        sent = sent_layout(slots)
+        super().__init__(
+            {
+                "i": In(packet_signature(width)),
+                "o": Out(packet_signature(width)),
+                "config": In(CPS_CONFIG),
+                "now": In(Fmt.TIME.width),
+                "now_ns": In(NS_BITS),
+                "key": Out(KEY),
+                "key_stb": Out(1),
+                "found": In(1),
+                "slot": In(range(slots)),
+                "row_stb": Out(1),
+                "row_slot": Out(range(slots)),
+                "row_psn": Out(PSN_BITS),
+                "row_ns": Out(NS_BITS),
+                "row": In(tx_row_layout()),
+                "decided": Out(sent),
+                "decided_stb": Out(1),
+                "o_sent": Out(stream.Signature(finished_layout(sent))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.stage = stage = Stage(self._width, Direction.TX, CpsTransmit.LATENCY)
+        m.submodules.decide = decide = CpsTransmit(self._slots)
+        m.submodules.finish = finish = Finish(sent_layout(self._slots))
+        connect(m, flipped(self.i), stage.i)
+        connect(m, stage.o, flipped(self.o))
+        connect(m, finish.o, flipped(self.o_sent))
+        m.d.comb += [
+            stage.now.eq(self.now),
+            stage.now_ns.eq(self.now_ns),
+            stage.shim_port.eq(self.config.shim_port),
+            stage.hold.eq(finish.hold),
+            decide.config.eq(self.config),
+            decide.parsed.eq(stage.parsed),
+            decide.parsed_stb.eq(stage.parsed_stb),
+            *(getattr(self, n).eq(getattr(decide, n)) for n in ("key", "key_stb", "row_stb")),
+            *(getattr(self, n).eq(getattr(decide, n)) for n in ("row_slot", "row_psn", "row_ns")),
+            *(getattr(decide, n).eq(getattr(self, n)) for n in ("found", "slot", "row")),
+            stage.edit.eq(decide.edit),
+            stage.edit_stb.eq(decide.edit_stb),
+            self.decided.eq(decide.sent),
+            self.decided_stb.eq(decide.edit_stb),
+            finish.decided.eq(decide.sent),
+            finish.decided_stb.eq(decide.edit_stb),
+            finish.tail.eq(stage.tail),
+            finish.tail_stb.eq(stage.tail_stb),
+        ]
+        return m
