@@ -25,7 +25,7 @@ from precog_models.packet.wire.opcodes import CNP
 
 from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate
-from .cps_slots import MODE_BITS, SCORE, CpsSlots
+from .cps_slots import SCORE, CpsSlots, rx_row_layout
 from .cps_tx import reserved_bits
 from .layouts import CPS_CONFIG, EDIT, PARSED, Edit
 from .qp_lookup import KEY, QpLookup
@@ -47,6 +47,7 @@ def received_layout(slots: int) -> data.StructLayout:
             "extracted": unsigned(1),
             "dropped": unsigned(1),
             "score": SCORE,
+            "own_score": SCORE,  # the slot's, to be sent
             "turnaround": unsigned(TIME_BITS),  # T2 - T1, ns
             "turnaround_valid": unsigned(1),
             "resv6_read": unsigned(1),
@@ -79,7 +80,7 @@ class CpsReceive(wiring.Component):
     key, key_stb : Out(KEY), Out(1)
         To `QpLookup`; `found` and `slot` answer after its latency.
     row_slot : Out
-        To `CpsSlots`; `mode` answers after its latency.
+        To `CpsSlots`; `row` answers after its latency.
     edit, edit_stb : Out(EDIT), Out(1)
     received : Out(received_layout(slots))
         With `edit_stb`. What it brings counts only if the frame ends without an error.
@@ -99,7 +100,7 @@ class CpsReceive(wiring.Component):
                 "found": In(1),
                 "slot": In(range(slots)),
                 "row_slot": Out(range(slots)),
-                "mode": In(MODE_BITS),
+                "row": In(rx_row_layout()),
                 "edit": Out(EDIT),
                 "edit_stb": Out(1),
                 "received": Out(received_layout(slots)),
@@ -161,7 +162,7 @@ class CpsReceive(wiring.Component):
         found, writes = Signal(received_layout(self._slots)), Signal()
         headers = before.parsed.headers
         bits = reserved_bits(headers.resv)
-        mode_r = before.known & ~before.extracted & (self.mode == Mode.R)
+        mode_r = before.known & ~before.extracted & (self.row.mode == Mode.R)
         in_range = (bits != 0) & (bits <= RESV6_MAX)
         reads = mode_r & in_range
         brought = before.score.valid | reads
@@ -171,6 +172,7 @@ class CpsReceive(wiring.Component):
         wild = byte > SCORE_MAX
         m.d.sync += [
             found.eq(before),
+            found.own_score.eq(self.row.score),
             writes.eq(reads),
             found.resv6_read.eq(reads),
             found.resv6_fault.eq(mode_r & (bits != 0) & ~in_range),

@@ -16,7 +16,7 @@ from precog_models.packet.wire.headers import PSN_BITS
 
 from .turnaround import Turnaround
 
-__all__ = ["SCORE", "CpsSlots", "slot_config_layout", "tx_row_layout"]
+__all__ = ["SCORE", "CpsSlots", "rx_row_layout", "slot_config_layout", "tx_row_layout"]
 
 MODE_BITS = 2
 SCORE = data.StructLayout({"value": unsigned(7), "valid": unsigned(1)})  # 0..100
@@ -45,6 +45,11 @@ def tx_row_layout() -> data.StructLayout:
             "turnaround_valid": unsigned(1),  # such a packet is among the last four
         }
     )
+
+
+def rx_row_layout() -> data.StructLayout:
+    """What a received packet is told."""
+    return data.StructLayout({"mode": unsigned(MODE_BITS), "score": SCORE})  # the slot's own score
 
 
 class CpsSlots(wiring.Component):
@@ -93,7 +98,7 @@ class CpsSlots(wiring.Component):
     tx_row : Out(tx_row_layout())
         With `tx_done`.
     rx_slot : In(range(slots))
-    rx_mode : Out(2)
+    rx_row : Out(rx_row_layout())
         Of the slot that `rx_slot` named 2 cycles ago.
     echo_stb : In(1)
         A score came for `echo_slot`.
@@ -137,7 +142,7 @@ class CpsSlots(wiring.Component):
                 "tx_done": Out(1),
                 "tx_row": Out(tx_row_layout()),
                 "rx_slot": slot,
-                "rx_mode": Out(MODE_BITS),
+                "rx_row": Out(rx_row_layout()),
                 "echo_stb": In(1),
                 "echo_slot": slot,
                 "echo": In(7),
@@ -203,8 +208,10 @@ class CpsSlots(wiring.Component):
         """The host's rows, once for each direction; TX in cycle 2."""
         layout = slot_config_layout(self._destinations)
         m.submodules.config = tx = RowMemory(layout, self._slots)
-        m.submodules.mode = rx = RowMemory(MODE_BITS, self._slots)
-        for rows, word in ((tx, self.config), (rx, self.config.mode)):
+        m.submodules.rx_config = rx = RowMemory(rx_row_layout(), self._slots)
+        received = Signal(rx_row_layout())
+        m.d.comb += [received.mode.eq(self.config.mode), received.score.eq(self.config.score)]
+        for rows, word in ((tx, self.config), (rx, received)):
             m.d.comb += [
                 rows.write_stb.eq(self.config_stb),
                 rows.write_row.eq(self.config_slot),
@@ -213,7 +220,7 @@ class CpsSlots(wiring.Component):
         m.d.comb += [
             tx.read_row.eq(self.tx_slot),
             rx.read_row.eq(self.rx_slot),
-            self.rx_mode.eq(rx.read_data),
+            self.rx_row.eq(rx.read_data),
         ]
         return tx.read_data
 

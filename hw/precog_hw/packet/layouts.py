@@ -8,6 +8,7 @@ from precog_models.packet.wire.cps import NS_BITS, SHIM
 from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS
 
 __all__ = [
+    "CARD_CONFIG",
     "CPS_CONFIG",
     "DESCRIPTOR",
     "EDIT",
@@ -69,6 +70,17 @@ CPS_CONFIG = data.StructLayout(
         "shim_port": unsigned(16),  # never 4791
         "max_frame": unsigned(16),  # bytes without FCS, up to the end of the IP packet
         "drop_malformed": unsigned(1),  # frames to the shim's port that are not ours
+    }
+)
+
+#: Registers of the whole packet path.
+CARD_CONFIG = data.StructLayout(
+    {
+        "cps": CPS_CONFIG,
+        "cnp": CNP_CONFIG,
+        "timeout": unsigned(32),  # ticks after which a timed packet is given up; 0: never
+        "any_packet": unsigned(1),  # time packets that do not ask for an answer
+        "corrected": unsigned(1),  # take T2 - T1 off, where the peer tells it
     }
 )
 

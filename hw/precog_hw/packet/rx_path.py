@@ -11,7 +11,7 @@ from precog_models.packet.wire.cps import NS_BITS
 from precog_models.packet.wire.descriptor import Direction, Reason
 
 from .cps_rx import CpsReceive, received_layout
-from .cps_slots import MODE_BITS
+from .cps_slots import rx_row_layout
 from .finish import Finish, finished_layout
 from .icrc_check import ICRC_PACKET, IcrcCheck
 from .layouts import CPS_CONFIG
@@ -41,7 +41,7 @@ class RxPath(wiring.Component):
     now, now_ns : In(40)
     key, key_stb, found, slot
         The table's RX side, see `CpsReceive`.
-    row_slot, mode
+    row_slot, row
         The slots' RX side, see `CpsReceive`.
     decided, decided_stb : Out
         One for each packet as soon as it is decided: counters.
@@ -71,7 +71,7 @@ class RxPath(wiring.Component):
                 "found": In(1),
                 "slot": In(range(slots)),
                 "row_slot": Out(range(slots)),
-                "mode": In(MODE_BITS),
+                "row": In(rx_row_layout()),
                 "decided": Out(received),
                 "decided_stb": Out(1),
                 "o_received": Out(stream.Signature(finished_layout(received))),
@@ -103,7 +103,7 @@ class RxPath(wiring.Component):
             decide.parsed.eq(stage.parsed),
             decide.parsed_stb.eq(stage.parsed_stb),
             *(getattr(self, n).eq(getattr(decide, n)) for n in ("key", "key_stb", "row_slot")),
-            *(getattr(decide, n).eq(getattr(self, n)) for n in ("found", "slot", "mode")),
+            *(getattr(decide, n).eq(getattr(self, n)) for n in ("found", "slot", "row")),
             stage.edit.eq(decide.edit),
             stage.edit_stb.eq(decide.edit_stb),
             self.decided.eq(got),

@@ -155,7 +155,7 @@ def test_exact_with_latency(slots: int, destinations: int, cycles: int, seed: in
             if due:
                 assert shown(ctx, dut) == tx.popleft()[1]
             if rx[0][0] == cycle:
-                assert ctx.get(dut.rx_mode) == rx.popleft()[1]
+                assert ctx.get(dut.rx_row.mode) == rx.popleft()[1]
             await ctx.tick()
 
     run(dut, bench, cycles=cycles + 10)

@@ -18,6 +18,8 @@ __all__ = [
     "PLAIN_ACKNOWLEDGES",
     "READ_REQUEST",
     "READ_RESPONSES",
+    "RELIABLE_REQUESTS",
+    "SOLICITED_ALWAYS",
     "SYNDROME_ACK",
     "SYNDROME_NAK",
     "SYNDROME_RNR",
@@ -115,12 +117,15 @@ def is_reliable(opcode: int) -> bool:
     return opcode in NAMES and opcode & 0xE0 in (_RC, _XRC)
 
 
+#: Requests of reliable services: solicited by their AckReq bit, or always.
+RELIABLE_REQUESTS = frozenset(op for op in NAMES if is_reliable(op)) - ACKNOWLEDGES
+SOLICITED_ALWAYS = READ_REQUEST | ATOMICS
+
+
 def solicits(opcode: int, ack_req: bool) -> bool:
     """Whether a request makes the responder answer with the request's own PSN.
 
     READ and ATOMIC requests do without the AckReq bit; datagrams and unreliable connections never
     do, although some senders set the bit in them.
     """
-    if opcode in READ_REQUEST or opcode in ATOMICS:
-        return True
-    return ack_req and is_reliable(opcode) and opcode not in ACKNOWLEDGES
+    return opcode in SOLICITED_ALWAYS or (ack_req and opcode in RELIABLE_REQUESTS)

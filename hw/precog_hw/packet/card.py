@@ -1,0 +1,317 @@
+"""The packet path, both directions.
+
+::
+
+    i_tx ─► [arbiter] ─► [TxPath] ─────────────────────────────────────────────► o_tx
+                 ▲          │ ▲ slot, row           T0 │
+                 │       [QpLookup] [CpsSlots]    [RttCollector] ─► o_sample
+                 │          │ ▼ slot, mode          T3 ▲
+    o_rx ◄───────┼─────── [RxPath] ◄──────────────────────────────────────────── i_rx
+                 │          └─► echo, arrival, CE mark
+                 └── CNPs ── [NotificationPoint] ◄──────┘
+"""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from precog_hw.csr.layouts import SAMPLE
+from precog_hw.measure.layouts import answer_layout
+from precog_hw.measure.rtt_collector import RttCollector
+from precog_hw.measure.rtt_pipeline import commit_layout
+from precog_hw.stream.packet import packet_signature
+from precog_hw.stream.packet_arbiter import PacketArbiter
+from precog_models.contract import Fmt
+from precog_models.packet.wire.cps import NS_BITS, SCORE_NONE
+from precog_models.packet.wire.opcodes import RELIABLE_REQUESTS, SOLICITED_ALWAYS
+
+from .cps_rx import received_layout
+from .cps_slots import CpsSlots, slot_config_layout
+from .cps_tx import one_of, sent_layout
+from .layouts import CARD_CONFIG
+from .notification import NotificationPoint, remote_qp_layout
+from .qp_lookup import QpLookup, table_write_layout
+from .rx_path import RxPath
+from .tx_path import TxPath
+
+__all__ = ["Card"]
+
+_RECIPROCAL_BITS = 16  # of `precog_models.packet.card.ticks_from_ns`
+_MIN_TICK_PS = 4  # 24 bits of ns in 32 bits of ticks
+
+
+class Card(wiring.Component):
+    """Gateware of `precog_models.packet.card.Card`: the same frames, samples and CNPs.
+
+    The golden model takes one packet after the other. Here both directions run at once, and what
+    one leaves for the other (an echo, an arrival, a CNP) is seen by packets whose row is read a few
+    cycles after the end of the packet that brought it.
+
+    Latency: see `TxPath` and `RxPath`. Throughput: a beat per cycle in each direction. Cost: the
+    sum of its parts.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    slots : int
+        QP slots, a power of two, 2 or more.
+    tick_ps : int
+        Length of a tick, picoseconds, 4 or more.
+
+    Members
+    -------
+    i_tx, o_tx : packet streams
+        From the transport, to the MAC.
+    i_rx, o_rx : packet streams
+        From the MAC, to the transport.
+    o_sample : Out(stream.Signature(SAMPLE))
+        RTT samples.
+    config : In(CARD_CONFIG)
+    now, now_ns : In(40)
+        The card's time in ticks and in nanoseconds.
+    i_table : In(stream.Signature(table_write_layout(slots)))
+        Host: cells of the QP table.
+    row_stb, row_slot, row_config : In
+        Host: a slot's configuration.
+    enable_stb, enable_destination, enable : In
+        Host: a destination's enable.
+    i_remote : In
+        Host: where a slot's CNPs go.
+    mtu_stb, mtu_slot, mtu_log2 : In
+        Host: a slot's path MTU.
+    i_reset : In(stream.Signature(range(slots)))
+        Host: forget a slot's echo, arrivals and timed packet.
+    sent_stb, sent : Out
+        What was decided of each packet to the wire.
+    received_stb, received : Out
+        What was found in each packet from the wire.
+    icrc_done, icrc_checked, icrc_ok : Out(1)
+    cnp_sent, cnp_limited, cnp_unknown, cnp_busy : Out(1)
+    commit_stb, commit : Out
+        The collector's order of events.
+
+    Raises
+    ------
+    ValueError
+        `width` is not one of `WIDTHS`, `slots` is not a power of two, or `tick_ps` is too small.
+    """
+
+    DESTINATIONS = 256
+
+    def __init__(self, width: int, slots: int, *, tick_ps: int = 1000) -> None:
+        if tick_ps < _MIN_TICK_PS:
+            raise ValueError(f"tick_ps must be {_MIN_TICK_PS} or more, not {tick_ps!r}")
+        self._width = width
+        self._slots = slots
+        self._tick_ps = tick_ps
+        packets = packet_signature(width)
+        super().__init__(
+            {
+                "i_tx": In(packets),
+                "o_tx": Out(packets),
+                "i_rx": In(packets),
+                "o_rx": Out(packets),
+                "o_sample": Out(stream.Signature(SAMPLE)),
+                "config": In(CARD_CONFIG),
+                "now": In(Fmt.TIME.width),
+                "now_ns": In(NS_BITS),
+                "i_table": In(stream.Signature(table_write_layout(slots))),
+                "row_stb": In(1),
+                "row_slot": In(range(slots)),
+                "row_config": In(slot_config_layout(self.DESTINATIONS)),
+                "enable_stb": In(1),
+                "enable_destination": In(range(self.DESTINATIONS)),
+                "enable": In(1),
+                "i_remote": In(stream.Signature(remote_qp_layout(slots), always_ready=True)),
+                "mtu_stb": In(1),
+                "mtu_slot": In(range(slots)),
+                "mtu_log2": In(4),
+                "i_reset": In(stream.Signature(range(slots))),
+                "sent_stb": Out(1),
+                "sent": Out(sent_layout(slots)),
+                "received_stb": Out(1),
+                "received": Out(received_layout(slots)),
+                "icrc_done": Out(1),
+                "icrc_checked": Out(1),
+                "icrc_ok": Out(1),
+                "cnp_sent": Out(1),
+                "cnp_limited": Out(1),
+                "cnp_unknown": Out(1),
+                "cnp_busy": Out(1),
+                "commit_stb": Out(1),
+                "commit": Out(commit_layout(slots)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.tx = tx = TxPath(self._width, self._slots)
+        m.submodules.rx = rx = RxPath(self._width, self._slots)
+        m.submodules.lookup = lookup = QpLookup(self._slots)
+        m.submodules.slots = slots = CpsSlots(self._slots, self.DESTINATIONS)
+        m.submodules.collector = collector = RttCollector(self._slots)
+        m.submodules.notification = point = NotificationPoint(self._width, self._slots)
+        m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
+
+        connect(m, point.o, arbiter.i[0])
+        connect(m, flipped(self.i_tx), arbiter.i[1])
+        connect(m, arbiter.o, tx.i)
+        connect(m, tx.o, flipped(self.o_tx))
+        connect(m, flipped(self.i_rx), rx.i)
+        connect(m, rx.o, flipped(self.o_rx))
+        connect(m, collector.o, flipped(self.o_sample))
+        connect(m, flipped(self.i_table), lookup.i_write)
+        connect(m, flipped(self.i_remote), point.i_remote)
+        self._registers(m, tx, rx, slots, collector, point)
+        self._reset(m, slots, collector)
+        self._tables(m, tx, rx, lookup, slots)
+        self._sent(m, tx, collector)
+        self._received(m, rx, slots, collector, point)
+        m.d.comb += [
+            self.sent_stb.eq(tx.decided_stb),
+            self.sent.eq(tx.decided),
+            self.received_stb.eq(rx.decided_stb),
+            self.received.eq(rx.decided),
+            *(
+                getattr(self, n).eq(getattr(rx, n))
+                for n in ("icrc_done", "icrc_checked", "icrc_ok")
+            ),
+            *(
+                getattr(self, f"cnp_{n}").eq(getattr(point, n))
+                for n in ("sent", "limited", "unknown", "busy")
+            ),
+            self.commit_stb.eq(collector.commit_stb),
+            self.commit.eq(collector.commit),
+        ]
+        return m
+
+    def _registers(
+        self,
+        m: Module,
+        tx: TxPath,
+        rx: RxPath,
+        slots: CpsSlots,
+        collector: RttCollector,
+        point: NotificationPoint,
+    ) -> None:
+        """What the host and the clock say."""
+        for path in (tx, rx):
+            m.d.comb += [
+                path.config.eq(self.config.cps),
+                path.now.eq(self.now),
+                path.now_ns.eq(self.now_ns),
+            ]
+        m.d.comb += [
+            slots.config_stb.eq(self.row_stb),
+            slots.config_slot.eq(self.row_slot),
+            slots.config.eq(self.row_config),
+            slots.enable_stb.eq(self.enable_stb),
+            slots.enable_destination.eq(self.enable_destination),
+            slots.enable.eq(self.enable),
+            collector.now.eq(self.now),
+            collector.timeout.eq(self.config.timeout),
+            collector.any_packet.eq(self.config.any_packet),
+            collector.mtu_stb.eq(self.mtu_stb),
+            collector.mtu_slot.eq(self.mtu_slot),
+            collector.mtu_log2.eq(self.mtu_log2),
+            point.config.eq(self.config.cnp),
+            point.now.eq(self.now),
+        ]
+
+    def _reset(self, m: Module, slots: CpsSlots, collector: RttCollector) -> None:
+        """One command for two blocks, which take it when they can."""
+        done = Signal(2)
+        both = (slots.i_reset, collector.i_reset)
+        taken = [done[n] | part.ready for n, part in enumerate(both)]
+        m.d.comb += self.i_reset.ready.eq(taken[0] & taken[1])
+        for n, part in enumerate(both):
+            m.d.comb += [
+                part.valid.eq(self.i_reset.valid & ~done[n]),
+                part.payload.eq(self.i_reset.payload),
+            ]
+            m.d.sync += done[n].eq(self.i_reset.valid & taken[n] & ~self.i_reset.ready)
+
+    def _tables(self, m: Module, tx: TxPath, rx: RxPath, lookup: QpLookup, slots: CpsSlots) -> None:
+        """Both paths ask the table and the slots."""
+        m.d.comb += [
+            lookup.tx_stb.eq(tx.key_stb),
+            lookup.tx_key.eq(tx.key),
+            tx.found.eq(lookup.tx_found),
+            tx.slot.eq(lookup.tx_slot),
+            slots.tx_stb.eq(tx.row_stb),
+            slots.tx_slot.eq(tx.row_slot),
+            slots.tx_psn.eq(tx.row_psn),
+            slots.tx_ns.eq(tx.row_ns),
+            tx.row.eq(slots.tx_row),
+            lookup.rx_stb.eq(rx.key_stb),
+            lookup.rx_key.eq(rx.key),
+            rx.found.eq(lookup.rx_found),
+            rx.slot.eq(lookup.rx_slot),
+            slots.rx_slot.eq(rx.row_slot),
+            rx.row.eq(slots.rx_row),
+        ]
+
+    def _sent(self, m: Module, tx: TxPath, collector: RttCollector) -> None:
+        """A whole packet of a known queue pair left: the collector's T0."""
+        sent = tx.o_sent.payload.decided
+        counts = sent.known & ~tx.o_sent.payload.error
+        m.d.comb += [
+            collector.i_tx.valid.eq(tx.o_sent.valid & counts),
+            tx.o_sent.ready.eq(collector.i_tx.ready | ~counts),
+            *(
+                collector.i_tx.payload[name].eq(sent[name])
+                for name in ("slot", "opcode", "psn", "ack_req", "dma_length")
+            ),
+            collector.i_tx.payload.t.eq(sent.time),
+        ]
+
+    def _received(
+        self,
+        m: Module,
+        rx: RxPath,
+        slots: CpsSlots,
+        collector: RttCollector,
+        point: NotificationPoint,
+    ) -> None:
+        """A packet arrived: echo, T1, T3 and the mark. T2 - T1 becomes ticks in one more cycle."""
+        got, error = rx.o_received.payload.decided, rx.o_received.payload.error
+        descriptor = got.parsed.descriptor
+        answer = Signal(answer_layout(self._slots))
+        answered = Signal()
+        taken, counts = Signal(), Signal()
+        factor = ((1000 << _RECIPROCAL_BITS) + self._tick_ps // 2) // self._tick_ps
+        asks = one_of(descriptor.opcode, SOLICITED_ALWAYS) | (
+            descriptor.ack_req & one_of(descriptor.opcode, RELIABLE_REQUESTS)
+        )
+        m.d.comb += [
+            rx.o_received.ready.eq(collector.i_rx.ready | ~answered),
+            taken.eq(rx.o_received.valid & rx.o_received.ready),
+            counts.eq(taken & got.known & ~error),
+            collector.i_rx.valid.eq(answered),
+            collector.i_rx.payload.eq(answer),
+            slots.echo_stb.eq(counts & got.score.valid),
+            slots.echo_slot.eq(got.slot),
+            slots.echo.eq(got.score.value),
+            slots.arrival_stb.eq(counts & asks),
+            slots.arrival_slot.eq(got.slot),
+            slots.arrival_psn.eq(descriptor.psn),
+            slots.arrival_ns.eq(got.parsed.ns),
+            point.i_request.valid.eq(taken & ~got.dropped),
+            point.i_request.payload.parsed.eq(got.parsed),
+            point.i_request.payload.error.eq(error),
+            point.i_request.payload.found.eq(got.known),
+            point.i_request.payload.slot.eq(got.slot),
+            point.i_request.payload.score.eq(
+                Mux(got.own_score.valid, got.own_score.value, SCORE_NONE)
+            ),
+        ]
+        with m.If(collector.i_rx.ready | ~answered):
+            m.d.sync += [
+                answered.eq(counts),
+                answer.slot.eq(got.slot),
+                *(answer[name].eq(descriptor[name]) for name in ("opcode", "psn", "syndrome")),
+                answer.t.eq(got.parsed.time),
+                answer.turnaround.eq((got.turnaround * factor) >> _RECIPROCAL_BITS),
+                answer.turnaround_valid.eq(got.turnaround_valid & self.config.corrected),
+            ]
