@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, IntFlag
 
 __all__ = [
     "ACC_BITS",
@@ -40,6 +40,7 @@ __all__ = [
     "Flag",
     "Fmt",
     "HeadKind",
+    "Outcome",
     "Overflow",
     "Q",
     "Rounding",
@@ -141,6 +142,19 @@ MAX_SHIFT = 7  # a weight row's real value is w * 2**-shift, shift 0..7
 ACC_BITS = 28  # 16 products of int8 and H: 8 + 16 + 4 bits
 
 BASE_NONE = Fmt.RTT.max  # the base-RTT tracker's value before the first sample
+
+
+class Outcome(IntFlag):
+    """What one event did to its queue pair's RTT sample; in hardware, a strobe for each bit."""
+
+    STARTED = 1
+    SAMPLE = 2
+    COALESCED = 4  # the answer acknowledged a later PSN
+    CORRECTED = 8  # T2 - T1 was known
+    DROPPED_RETRANSMISSION = 16
+    DROPPED_NAK = 32
+    DROPPED_TIMEOUT = 64
+    SWEPT = 128  # the time-out was found without a packet of the queue pair
 
 
 class HeadKind(IntEnum):

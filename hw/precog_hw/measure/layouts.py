@@ -5,8 +5,40 @@ from amaranth.lib import data
 
 from precog_hw.config import NicConfig
 from precog_models.contract import Fmt
+from precog_models.packet.wire.headers import PSN_BITS
 
-__all__ = ["feature_layout", "measured_layout"]
+__all__ = ["answer_layout", "feature_layout", "measured_layout", "request_layout"]
+
+TURNAROUND_BITS = 32  # 24 bits of ns, in ticks that may be shorter
+
+
+def request_layout(slots: int) -> data.StructLayout:
+    """A packet that left, of a queue pair that exists: what the RTT collector wants to know."""
+    return data.StructLayout(
+        {
+            "slot": unsigned((slots - 1).bit_length()),
+            "opcode": unsigned(8),
+            "psn": unsigned(PSN_BITS),
+            "ack_req": unsigned(1),
+            "dma_length": unsigned(32),  # bytes, of a READ request
+            "t": unsigned(Fmt.TIME.width),  # T0, ticks
+        }
+    )
+
+
+def answer_layout(slots: int) -> data.StructLayout:
+    """A packet that arrived without error, of a queue pair that exists."""
+    return data.StructLayout(
+        {
+            "slot": unsigned((slots - 1).bit_length()),
+            "opcode": unsigned(8),
+            "psn": unsigned(PSN_BITS),
+            "syndrome": unsigned(8),
+            "t": unsigned(Fmt.TIME.width),  # T3, ticks
+            "turnaround": unsigned(TURNAROUND_BITS),  # T2 - T1, ticks
+            "turnaround_valid": unsigned(1),
+        }
+    )
 
 
 def measured_layout(config: NicConfig) -> data.StructLayout:

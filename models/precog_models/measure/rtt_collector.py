@@ -7,7 +7,8 @@ the next one timed (section 3.2). T2 - T1 comes from the answer's time field if 
               PSN sent before (retransmission)        ─► drop what is timed: Karn's rule
     answered  acknowledges the timed PSN              ─► sample; a later PSN: coalesced
               NAK at or before the timed PSN          ─► drop: it will be sent again
-    either    timed for longer than the time-out      ─► drop: the answer was lost
+    any       timed for longer than the time-out      ─► drop: the answer was lost
+    swept     that, where no packet comes any more
 
 A packet is timed only if it asks for an answer: others are answered when a later packet of the
 message asks, and that would measure the sender's own pace. `any_packet` times them all the same, as
@@ -15,19 +16,22 @@ the thesis does, where every packet is acknowledged.
 
 PSNs are compared on the circle of 2**24: the half ahead is new. A READ request occupies as many
 PSNs as its response has packets. An answer to a PSN that was never sent is ignored.
+
+The two directions' events may come out of their stamps' order: an answer that is stamped before T0
+answers something older, and no event that is stamped before T0 finds a time-out.
 """
 
 from collections.abc import Sequence
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..contract import Fmt
+from ..contract import Fmt, Outcome
 from ..packet.parser import Descriptor
 from ..packet.wire.descriptor import Reason
-from ..packet.wire.headers import PSN_BITS
+from ..packet.wire.headers import PATH_MTUS, PSN_BITS
 from ..packet.wire.opcodes import (
     ACKNOWLEDGES,
     PLAIN_ACKNOWLEDGES,
@@ -40,24 +44,12 @@ from ..packet.wire.opcodes import (
     syndrome_kind,
 )
 
-__all__ = ["COLLECTOR_STATE", "NO_TURNAROUND", "Outcome", "RttCollector", "answered", "sent"]
+__all__ = ["COLLECTOR_STATE", "NO_TURNAROUND", "RttCollector", "answered", "sent", "swept"]
 
 #: A queue pair's row of state: a PSN was sent; next new PSN; a packet is timed; its PSN; its T0.
 COLLECTOR_STATE = ("seen", "next", "timed", "psn", "t0")
 
 NO_TURNAROUND = -1
-
-
-class Outcome(IntFlag):
-    """What one packet did to its queue pair's sample."""
-
-    STARTED = 1
-    SAMPLE = 2
-    COALESCED = 4  # the answer acknowledged a later PSN
-    CORRECTED = 8  # T2 - T1 was known
-    DROPPED_RETRANSMISSION = 16
-    DROPPED_NAK = 32
-    DROPPED_TIMEOUT = 64
 
 
 class _Answer(IntEnum):
@@ -68,6 +60,7 @@ class _Answer(IntEnum):
 _PSN_MASK = (1 << PSN_BITS) - 1
 _PSN_HALF = 1 << (PSN_BITS - 1)
 _TIME_MASK = Fmt.TIME.max
+_TIME_HALF = 1 << (Fmt.TIME.width - 1)
 _RTT_MAX = Fmt.RTT.max
 _STARTED = int(Outcome.STARTED)
 _SAMPLE = int(Outcome.SAMPLE)
@@ -76,8 +69,15 @@ _CORRECTED = int(Outcome.CORRECTED)
 _RETRANSMISSION = int(Outcome.DROPPED_RETRANSMISSION)
 _NAK_DROP = int(Outcome.DROPPED_NAK)
 _TIMEOUT = int(Outcome.DROPPED_TIMEOUT)
+_SWEPT = int(Outcome.SWEPT)
 _NAK = int(_Answer.NAK)
 _DEFAULT_MTU = 1024
+
+
+@njit(cache=True)
+def _age(state: NDArray[np.int64], t: int) -> int:
+    """Ticks from T0 to `t`, negative if `t` is before it."""
+    return int(((t - state[4] + _TIME_HALF) & _TIME_MASK) - _TIME_HALF)
 
 
 @njit(cache=True)
@@ -97,7 +97,7 @@ def sent(state: NDArray[np.int64], psn: int, span: int, wanted: bool, t: int, ti
     t : int
         T0, ticks in 40 bits.
     timeout : int
-        Ticks after which a timed packet is given up; 0: never.
+        Ticks after which a timed packet is given up, 32 bits; 0: never.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def sent(state: NDArray[np.int64], psn: int, span: int, wanted: bool, t: int, ti
         `Outcome` bits.
     """
     outcome = 0
-    if state[2] != 0 and timeout > 0 and ((t - state[4]) & _TIME_MASK) >= timeout:
+    if state[2] != 0 and timeout > 0 and _age(state, t) >= timeout:
         state[2] = 0
         outcome |= _TIMEOUT
     if state[0] != 0 and ((psn - state[1]) & _PSN_MASK) >= _PSN_HALF:
@@ -153,7 +153,9 @@ def answered(
     """
     if state[2] == 0:
         return 0, 0
-    elapsed = (t - state[4]) & _TIME_MASK
+    elapsed = _age(state, t)
+    if elapsed < 0:
+        return 0, 0
     if timeout > 0 and elapsed >= timeout:
         state[2] = 0
         return _TIMEOUT, 0
@@ -176,6 +178,15 @@ def answered(
     return outcome, min(elapsed, _RTT_MAX)
 
 
+@njit(cache=True)
+def swept(state: NDArray[np.int64], t: int, timeout: int) -> int:
+    """Nothing happened until `t`; arguments and result as for `sent`."""
+    if state[2] == 0 or timeout == 0 or _age(state, t) < timeout:
+        return 0
+    state[2] = 0
+    return _TIMEOUT | _SWEPT
+
+
 class RttCollector:
     """The collector of all queue pairs, fed with descriptors.
 
@@ -189,6 +200,11 @@ class RttCollector:
         Also time packets that do not ask for an answer.
     mtu : sequence of int, optional
         Path MTU of each slot in bytes, for the length of READ responses; 1024 without it.
+
+    Raises
+    ------
+    ValueError
+        `mtu` has another length, or a number that is no path MTU of InfiniBand.
     """
 
     def __init__(
@@ -202,8 +218,8 @@ class RttCollector:
         self.timeout = timeout
         self.any_packet = any_packet
         self.mtu = list(mtu) if mtu is not None else [_DEFAULT_MTU] * slots
-        if len(self.mtu) != slots or min(self.mtu) <= 0:
-            raise ValueError(f"mtu must be {slots} positive numbers of bytes, not {self.mtu!r}")
+        if len(self.mtu) != slots or not set(self.mtu) <= set(PATH_MTUS):
+            raise ValueError(f"mtu must be {slots} numbers out of {PATH_MTUS}, not {self.mtu!r}")
         self.counts = dict.fromkeys(Outcome, 0)
         self._state = np.zeros((slots, len(COLLECTOR_STATE)), dtype=np.int64)
 
@@ -240,6 +256,10 @@ class RttCollector:
             self._state[slot], packet.psn, int(answer), t, turnaround, self.timeout
         )
         return rtt if Outcome.SAMPLE in self._count(outcome) else None
+
+    def sweep(self, slot: int, t: int) -> Outcome:
+        """Look at a queue pair that may have no packets any more."""
+        return self._count(swept(self._state[slot], t, self.timeout))
 
     def reset(self, slot: int) -> None:
         """Forget a queue pair, as when it connects anew with another PSN."""

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from precog_models.contract import Fmt
-from precog_models.measure.rtt_collector import Outcome, RttCollector
+from precog_models.contract import Fmt, Outcome
+from precog_models.measure.rtt_collector import RttCollector
 from precog_models.packet.parser import Descriptor
 from precog_models.packet.wire.descriptor import Direction, Reason
 
@@ -136,6 +136,31 @@ def test_what_does_not_count(collector: RttCollector) -> None:
     assert collector.received(SLOT, rx(10), 4000) == 4000
 
 
+def test_sweep(collector: RttCollector) -> None:
+    assert collector.sweep(SLOT, 5) == Outcome(0)
+    collector.sent(SLOT, tx(10), 1000)
+    assert collector.sweep(SLOT, 900) == Outcome(0)  # another clock edge: not before T0
+    assert collector.sweep(SLOT, 1000 + TIMEOUT - 1) == Outcome(0)
+    assert collector.sweep(SLOT + 1, 1000 + TIMEOUT) == Outcome(0)
+    assert collector.sweep(SLOT, 1000 + TIMEOUT) == Outcome.DROPPED_TIMEOUT | Outcome.SWEPT
+    assert collector.sweep(SLOT, 1000 + TIMEOUT) == Outcome(0)
+    assert collector.received(SLOT, rx(10), 1001 + TIMEOUT) is None
+    assert collector.sent(SLOT, tx(11), 0) == Outcome.STARTED
+    collector.timeout = 0
+    assert collector.sweep(SLOT, 1 << 38) == Outcome(0)
+
+
+def test_events_out_of_the_order_of_their_stamps(collector: RttCollector) -> None:
+    """An acknowledge of something older is stamped just before T0 and comes just after."""
+    collector.sent(SLOT, tx(10), 1000)
+    assert collector.received(SLOT, rx(9), 999) is None
+    assert collector.received(SLOT, rx(10), 999) is None
+    assert collector.received(SLOT, rx(10, SEQUENCE), 999) is None
+    assert collector.sent(SLOT, tx(11), 998) == Outcome(0)
+    assert collector.counts[Outcome.DROPPED_TIMEOUT] == 0
+    assert collector.received(SLOT, rx(10), 5000) == 4000
+
+
 def test_reset(collector: RttCollector) -> None:
     collector.sent(SLOT, tx(5000), 0)
     collector.reset(SLOT)
@@ -144,8 +169,10 @@ def test_reset(collector: RttCollector) -> None:
 
 
 def test_configuration_error() -> None:
-    with pytest.raises(ValueError, match=r"mtu must be 4 positive numbers of bytes, not \[1024\]"):
+    with pytest.raises(ValueError, match=r"mtu must be 4 numbers out of \(256, .*, not \[1024\]"):
         RttCollector(SLOTS, 0, mtu=[1024])
+    with pytest.raises(ValueError, match=r"not \[256, 512, 1024, 1500\]"):
+        RttCollector(SLOTS, 0, mtu=[256, 512, 1024, 1500])
 
 
 def test_lossy_connection_against_a_plain_account(seed: int) -> None:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from precog_models.measure.rtt_collector import Outcome
+from precog_models.contract import Outcome
 from precog_models.packet.card import Card, CardConfig, ticks_from_ns
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.parser import parse

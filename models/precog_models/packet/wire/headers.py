@@ -28,6 +28,7 @@ __all__ = [
     "IPV6_EXTENSIONS",
     "MAX_TAGS",
     "MIN_FRAME",
+    "PATH_MTUS",
     "PROTOCOL_UDP",
     "PSN_BITS",
     "RETH",
@@ -43,6 +44,7 @@ ETHERTYPE_IPV6 = 0x86DD
 TPIDS = (0x8100, 0x88A8)  # 802.1Q tag; 802.1ad service tag (QinQ)
 MAX_TAGS = 2
 MIN_FRAME = 60  # bytes without FCS: Ethernet pads a shorter packet behind its IP length
+PATH_MTUS = (256, 512, 1024, 2048, 4096)  # bytes of payload
 PROTOCOL_UDP = 17
 ROCE_PORT = 4791
 ICRC_BYTES = 4  # the last of the UDP payload, least significant byte first

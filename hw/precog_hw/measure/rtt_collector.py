@@ -1,0 +1,227 @@
+"""RTT collector: one sample per round trip and queue pair, never overlapping, by PSN.
+
+Rules are those of `precog_models.measure.rtt_collector`, thesis (1) and section 3.2.
+"""
+
+from collections.abc import Iterable
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.csr.layouts import SAMPLE
+from precog_hw.stream.queue import Queue
+from precog_models.contract import Fmt
+from precog_models.packet.wire.opcodes import (
+    ACKNOWLEDGES,
+    ATOMICS,
+    NAMES,
+    PLAIN_ACKNOWLEDGES,
+    READ_REQUEST,
+    SYNDROME_ACK,
+    SYNDROME_NAK,
+    SYNDROME_RNR,
+    is_reliable,
+)
+
+from .layouts import answer_layout, request_layout
+from .rtt_pipeline import MTU_BITS, EventKind, RttPipeline, commit_layout, event_layout
+
+__all__ = ["RttCollector"]
+
+_REQUESTS = frozenset(op for op in NAMES if is_reliable(op) and op not in ACKNOWLEDGES)
+_ASKING = READ_REQUEST | ATOMICS  # without the AckReq bit
+_SAMPLE_ROWS = 16  # behind them, one more in the queue's output
+_IN_FLIGHT = RttPipeline.SAMPLE_LATENCY + 3  # granted, not in the sample queue's level yet
+
+
+class RttCollector(wiring.Component):
+    """Two streams of packets, the host's resets and a sweep share one pipeline.
+
+    ::
+
+        i_tx ─► requests of reliable services? ─► queue ─┐
+        i_rx ─► answers? ──────────────────────► queue ──┼► one of them ─► pipeline ─► queue ─► o
+        i_reset ─────────────────────────────────────────┤                    └► commit
+        sweep ───────────────────────────────────────────┘
+
+    Resets go first, then TX and RX in turn. A slot is swept every `sweep_cycles` cycles, later if
+    there are packets: a packet whose time-out has passed is given up although nothing else comes.
+    While the sample queue might overflow nothing is granted; the input queues fill, and then
+    `ready` falls. Packets that the rules do not count are taken and forgotten.
+
+    `commit` is the order in which events took effect: golden models replay it.
+
+    Latency: 11 cycles from a packet to its sample, if nothing else waits. Throughput: one event per
+    cycle, of any slots. Cost at 1024 slots (ECP5): 6 DP16KD, COST.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs, a power of two, 2 or more.
+    sweep_cycles : int
+        Cycles between looks at two slots, 1 or more.
+    queue_depth : int
+        Events of a direction that may wait (power of two).
+
+    Members
+    -------
+    i_tx : In(stream.Signature(request_layout(slots)))
+        Packets that left.
+    i_rx : In(stream.Signature(answer_layout(slots)))
+        Packets that arrived without error.
+    i_reset : In(stream.Signature(range(slots)))
+        Host: forget the slot's state, as when it connects anew with another PSN.
+    o : Out(stream.Signature(SAMPLE))
+        Samples.
+    now : In(40)
+        Ticks, for the sweep.
+    timeout : In(32)
+        Ticks after which a timed packet is given up; 0: never.
+    any_packet : In(1)
+        Also time packets that do not ask for an answer.
+    mtu_stb : In(1)
+        Host: write the path MTU of slot `mtu_slot`; 1024 bytes at power-up.
+    mtu_slot : In(range(slots))
+    mtu_log2 : In(4)
+        8..12 for 256..4096 bytes; any other number stands for 4096.
+    commit_stb : Out(1)
+        An event took effect.
+    commit : Out(commit_layout(slots))
+        With `commit_stb`: which one; `outcome` is 0 otherwise, so its bits are counters' strobes.
+
+    Raises
+    ------
+    ValueError
+        `slots` is not a power of two or smaller than 2, or `sweep_cycles` is not positive.
+    """
+
+    LATENCY = RttPipeline.SAMPLE_LATENCY + 3  # two queues and the arbiter's register
+
+    i_tx: stream.Interface
+    i_rx: stream.Interface
+    i_reset: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, slots: int, *, sweep_cycles: int = 64, queue_depth: int = 8) -> None:
+        if slots < 2 or slots & (slots - 1):
+            raise ValueError(f"slots must be a power of two, 2 or more, not {slots!r}")
+        if sweep_cycles < 1:
+            raise ValueError(f"sweep_cycles must be 1 or more, not {sweep_cycles!r}")
+        self._slots, self._sweep_cycles, self._depth = slots, sweep_cycles, queue_depth
+        super().__init__(
+            {
+                "i_tx": In(stream.Signature(request_layout(slots))),
+                "i_rx": In(stream.Signature(answer_layout(slots))),
+                "i_reset": In(stream.Signature(range(slots))),
+                "o": Out(stream.Signature(SAMPLE)),
+                "now": In(Fmt.TIME.width),
+                "timeout": In(32),
+                "any_packet": In(1),
+                "mtu_stb": In(1),
+                "mtu_slot": In(range(slots)),
+                "mtu_log2": In(MTU_BITS),
+                "commit_stb": Out(1),
+                "commit": Out(commit_layout(slots)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.tx = tx = Queue(event_layout(self._slots), self._depth)
+        m.submodules.rx = rx = Queue(event_layout(self._slots), self._depth)
+        m.submodules.pipeline = pipeline = RttPipeline(self._slots)
+        m.submodules.samples = samples = Queue(SAMPLE, _SAMPLE_ROWS)
+        self._decode(m, tx.i, rx.i)
+
+        # Its level lags behind what was granted; see `_IN_FLIGHT`.
+        room = Signal()
+        m.d.sync += room.eq(samples.level <= _SAMPLE_ROWS + 1 - _IN_FLIGHT)
+        self._grant(m, room, tx.o, rx.o, pipeline)
+
+        for name in ("mtu_stb", "mtu_slot", "mtu_log2", "timeout"):
+            m.d.comb += getattr(pipeline, name).eq(getattr(self, name))
+        m.d.comb += [
+            self.commit_stb.eq(pipeline.commit_stb),
+            self.commit.eq(pipeline.commit),
+            samples.i.valid.eq(pipeline.sample_stb),  # there is room
+            samples.i.payload.qp.eq(pipeline.sample_slot),
+            samples.i.payload.rtt.eq(pipeline.sample_rtt),
+            samples.i.payload.t.eq(pipeline.sample_t),
+        ]
+        wiring.connect(m, samples.o, wiring.flipped(self.o))
+        return m
+
+    def _decode(self, m: Module, tx: stream.Interface, rx: stream.Interface) -> None:
+        """Packets that count, as events."""
+        sent, answer = self.i_tx.payload, self.i_rx.payload
+        kind = answer.syndrome[5:7]
+        plain = _among(answer.opcode, PLAIN_ACKNOWLEDGES)
+        refuses = plain & ((kind == SYNDROME_NAK) | (kind == SYNDROME_RNR))
+        m.d.comb += [
+            self.i_tx.ready.eq(tx.ready),
+            tx.valid.eq(self.i_tx.valid & _among(sent.opcode, _REQUESTS)),
+            tx.payload.kind.eq(EventKind.TX),
+            tx.payload.slot.eq(sent.slot),
+            tx.payload.psn.eq(sent.psn),
+            tx.payload.t.eq(sent.t),
+            tx.payload.flag.eq(self.any_packet | sent.ack_req | _among(sent.opcode, _ASKING)),
+            tx.payload.number.eq(sent.dma_length),
+            tx.payload.counts.eq(_among(sent.opcode, READ_REQUEST)),
+            self.i_rx.ready.eq(rx.ready),
+            rx.valid.eq(
+                self.i_rx.valid
+                & _among(answer.opcode, ACKNOWLEDGES)
+                & (~plain | refuses | (kind == SYNDROME_ACK))
+            ),
+            rx.payload.kind.eq(EventKind.RX),
+            rx.payload.slot.eq(answer.slot),
+            rx.payload.psn.eq(answer.psn),
+            rx.payload.t.eq(answer.t),
+            rx.payload.flag.eq(refuses),
+            rx.payload.number.eq(answer.turnaround),
+            rx.payload.counts.eq(answer.turnaround_valid),
+        ]
+
+    def _grant(
+        self,
+        m: Module,
+        room: Signal,
+        tx: stream.Interface,
+        rx: stream.Interface,
+        pipeline: RttPipeline,
+    ) -> None:
+        """One event into the pipeline, from a register."""
+        rx_turn = Signal()
+        wait = Signal(range(self._sweep_cycles), init=self._sweep_cycles - 1)
+        swept = Signal(range(self._slots))
+        event = Signal(event_layout(self._slots))
+        stb = Signal()
+        m.d.comb += [pipeline.i_stb.eq(stb), pipeline.i.eq(event)]
+        m.d.sync += stb.eq(0)
+        with m.If(wait != 0):
+            m.d.sync += wait.eq(wait - 1)
+        with m.If(room):
+            m.d.comb += [
+                self.i_reset.ready.eq(1),
+                tx.ready.eq(~self.i_reset.valid & ~(rx.valid & rx_turn)),
+                rx.ready.eq(~self.i_reset.valid & ~(tx.valid & ~rx_turn)),
+            ]
+            packets = tx.valid | rx.valid
+            m.d.sync += stb.eq(self.i_reset.valid | packets | (wait == 0))
+            with m.If(self.i_reset.valid | ~packets):
+                m.d.sync += [
+                    event.kind.eq(Mux(self.i_reset.valid, EventKind.RESET, EventKind.SWEEP)),
+                    event.slot.eq(Mux(self.i_reset.valid, self.i_reset.payload, swept)),
+                    event.t.eq(self.now),
+                ]
+            with m.Else():
+                chosen = Mux(rx.valid & (rx_turn | ~tx.valid), rx.payload, tx.payload)
+                m.d.sync += [event.eq(chosen), rx_turn.eq(tx.valid & ~(rx.valid & rx_turn))]
+            with m.If(~self.i_reset.valid & ~packets & (wait == 0)):
+                m.d.sync += [wait.eq(self._sweep_cycles - 1), swept.eq(swept + 1)]
+
+
+def _among(opcode: Value, opcodes: Iterable[int]) -> Value:
+    """Whether an opcode is one of `opcodes`."""
+    return opcode.matches(*sorted(opcodes))

@@ -1,0 +1,338 @@
+"""The RTT collector's rows of state and what each event does to them, one event per cycle.
+
+Rules and state are those of `precog_models.measure.rtt_collector`.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, enum, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.rows import RowMemory, plain_memory
+from precog_models.contract import Fmt, Outcome
+from precog_models.packet.wire.headers import PATH_MTUS, PSN_BITS
+
+__all__ = ["NUMBER_BITS", "EventKind", "RttPipeline", "commit_layout", "event_layout"]
+
+NUMBER_BITS = 32
+_DEFAULT_MTU_LOG2 = 10
+_MTU_LOG2 = [mtu.bit_length() - 1 for mtu in PATH_MTUS]
+MTU_BITS = max(_MTU_LOG2).bit_length()
+
+_STATE = data.StructLayout(
+    {
+        "seen": unsigned(1),  # a PSN was sent
+        "timed": unsigned(1),  # a packet is timed
+        "next": unsigned(PSN_BITS),  # next new PSN
+        "psn": unsigned(PSN_BITS),  # of the timed packet
+        "t0": unsigned(Fmt.TIME.width),  # likewise
+    }
+)
+
+#: What an event's numbers say about a row, from the signs of differences.
+_SIGNS = data.StructLayout(
+    {
+        "early": 1,  # stamped before T0
+        "expired": 1,  # T0 is a time-out ago, or more
+        "repeats": 1,  # its PSN is before the next new one
+        "before": 1,  # its PSN is before the timed one
+    }
+)
+
+
+class EventKind(enum.Enum, shape=2):  # type: ignore[call-arg]
+    """Where an event comes from."""
+
+    TX = 0  # a request left
+    RX = 1  # an answer came
+    SWEEP = 2  # nothing happened
+    RESET = 3  # the host
+
+
+def event_layout(slots: int) -> data.StructLayout:
+    """One event, decoded."""
+    return data.StructLayout(
+        {
+            "kind": EventKind,
+            "slot": unsigned((slots - 1).bit_length()),
+            "psn": unsigned(PSN_BITS),
+            "t": unsigned(Fmt.TIME.width),  # ticks
+            "flag": 1,  # TX: may be timed. RX: a NAK
+            "number": unsigned(NUMBER_BITS),  # TX: bytes that a READ asks for. RX: T2 - T1, ticks
+            "counts": 1,  # TX: a READ. RX: T2 - T1 is known
+        }
+    )
+
+
+def commit_layout(slots: int) -> data.StructLayout:
+    """What golden models need to replay the order of events, and what each did."""
+    return data.StructLayout(
+        {
+            "kind": EventKind,
+            "slot": unsigned((slots - 1).bit_length()),
+            "t": unsigned(Fmt.TIME.width),
+            "outcome": unsigned(len(Outcome)),  # `Outcome` bits, 0 without an event
+        }
+    )
+
+
+class RttPipeline(wiring.Component):
+    """Events in, samples and outcomes out; each event meets what all events before it left.
+
+    ::
+
+        slot ─► MTU ─► span ─► PSN behind ─┐
+          0             2         3        ├─► signs ─► decide ─► write ─► - T2 + T1 ─► saturate
+        slot ─► RAM ─► register ───────────┘     4         5        6          6           7
+                 1        3
+
+    A row is decided upon in one cycle from the signs of differences (cycle 5). These are made one
+    cycle earlier, against the row as it was before the event ahead of this one and also against
+    that event's own numbers, since those replace the row's if that event is a packet to be timed.
+
+    Latency: 6 cycles to `commit`, 8 to `sample`. Throughput: one event per cycle, of any slots.
+    Cost at 1024 slots (ECP5): 6 DP16KD.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs.
+
+    Members
+    -------
+    mtu_stb : In(1)
+        Host: write the path MTU of slot `mtu_slot`; 1024 bytes at power-up.
+    mtu_slot : In(range(slots))
+    mtu_log2 : In(4)
+        8..12 for 256..4096 bytes; any other number stands for 4096.
+    timeout : In(32)
+        Ticks after which a timed packet is given up; 0: never.
+    i_stb : In(1)
+        Take `i`.
+    i : In(event_layout(slots))
+    commit_stb : Out(1)
+        `i_stb`, 6 cycles later.
+    commit : Out(commit_layout(slots))
+    sample_stb : Out(1)
+        8 cycles after `i_stb`, if the event completes a sample.
+    sample_slot : Out(range(slots))
+    sample_rtt : Out(24)
+        Ticks, saturated.
+    sample_t : Out(40)
+        The event's time.
+    """
+
+    LATENCY = 6
+    SAMPLE_LATENCY = 8
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        super().__init__(
+            {
+                "mtu_stb": In(1),
+                "mtu_slot": In(range(slots)),
+                "mtu_log2": In(MTU_BITS),
+                "timeout": In(32),
+                "i_stb": In(1),
+                "i": In(event_layout(slots)),
+                "commit_stb": Out(1),
+                "commit": Out(commit_layout(slots)),
+                "sample_stb": Out(1),
+                "sample_slot": Out(range(slots)),
+                "sample_rtt": Out(Fmt.RTT.width),
+                "sample_t": Out(Fmt.TIME.width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # Event and its validity in every cycle; what is not used of them costs nothing.
+        e, valid = [self.i], [self.i_stb]
+        for n in range(1, self.SAMPLE_LATENCY + 1):
+            e.append(Signal(event_layout(self._slots), name=f"e{n}"))
+            valid.append(Signal(name=f"valid{n}"))
+            m.d.sync += [e[n].eq(e[n - 1]), valid[n].eq(valid[n - 1])]
+
+        # Numbers of the event alone. `psn` in cycle 4 is what an answer acknowledges.
+        behind, psn, due = Signal(PSN_BITS), Signal(PSN_BITS), Signal(Fmt.TIME.width)
+        span, more = self._span(m, e)
+        m.d.sync += [
+            behind.eq(e[3].psn + span + more),
+            psn.eq(e[3].psn - ((e[3].kind == EventKind.RX) & e[3].flag)),
+            due.eq(e[3].t - self.timeout),
+        ]
+
+        # Rows: read in cycle 1, written in cycle 6.
+        m.submodules.rows = rows = plain_memory(_STATE, self._slots)
+        write, read = rows.write_port(), rows.read_port()
+        word, row4, row5 = (Signal(_STATE, name=n) for n in ("word", "row4", "row5"))
+        done = [Signal(_STATE, name=f"done{n}") for n in (6, 7, 8)]
+        same = [Signal(5, name=f"same{n}") for n in (2, 3, 4)]  # bit n: as n + 1 cycles ahead
+        m.d.comb += [
+            read.addr.eq(e[1].slot),
+            write.en.eq(valid[6]),
+            write.addr.eq(e[6].slot),
+            write.data.eq(done[0]),
+        ]
+        ahead = Cat(valid[2 + n] & (e[2 + n].slot == e[1].slot) for n in range(5))
+        m.d.sync += [
+            *(same[0].eq(ahead), same[1].eq(same[0]), same[2].eq(same[1])),
+            *(done[1].eq(done[0]), done[2].eq(done[1])),
+            word.eq(read.data),  # a block RAM's output is late; it gets a register of its own
+            row4.eq(_first([(same[1][2 + n], done[n]) for n in range(3)], word)),
+        ]
+
+        # Cycle 4: signs against the row, and against the event ahead.
+        base = Signal(_STATE)
+        signs, signs_ahead, signs5 = (Signal(_SIGNS, name=n) for n in ("signs", "beside", "signs5"))
+        behind5 = Signal(PSN_BITS)
+        together = same[2][0]
+        m.d.comb += base.eq(_first([(together, row5), (same[2][1], done[0])], row4))
+        limited = self.timeout != 0
+        for out, t0, timed, following in (
+            (signs, base.t0, base.psn, base.next),
+            (signs_ahead, e[5].t, e[5].psn, behind5),
+        ):
+            early = _negative(e[4].t - t0, Fmt.TIME.width)
+            m.d.comb += [
+                out.early.eq(early),
+                out.expired.eq(~early & ~_negative(due - t0, Fmt.TIME.width) & limited),
+                out.repeats.eq(_negative(psn - following, PSN_BITS)),
+                out.before.eq(_negative(psn - timed, PSN_BITS)),
+            ]
+
+        # Cycle 5: the decision, and its effect on the row of the next event.
+        psn5, new, outcome, starts, advances = (
+            *(Signal(PSN_BITS), Signal(_STATE), Signal(len(Outcome))),
+            *(Signal(), Signal()),
+        )
+        self._decide(m, e[5], row5, signs5, psn5, outcome, new, starts, advances)
+        starting, advancing = together & starts, together & advances
+        m.d.comb += [
+            new.next.eq(Mux(advances, behind5, row5.next)),
+            new.psn.eq(Mux(starts, e[5].psn, row5.psn)),
+            new.t0.eq(Mux(starts, e[5].t, row5.t0)),
+        ]
+        m.d.sync += [
+            *(behind5.eq(behind), psn5.eq(psn), done[0].eq(new)),
+            row5.seen.eq(Mux(together, new.seen, base.seen)),
+            row5.timed.eq(Mux(together, new.timed, base.timed)),
+            row5.next.eq(Mux(advancing, behind5, base.next)),
+            row5.psn.eq(Mux(starting, e[5].psn, base.psn)),
+            row5.t0.eq(Mux(starting, e[5].t, base.t0)),
+            signs5.early.eq(Mux(starting, signs_ahead.early, signs.early)),
+            signs5.expired.eq(Mux(starting, signs_ahead.expired, signs.expired)),
+            signs5.repeats.eq(Mux(advancing, signs_ahead.repeats, signs.repeats)),
+            signs5.before.eq(Mux(starting, signs_ahead.before, signs.before)),
+        ]
+
+        self._finish(m, e, valid, outcome, row5)
+        return m
+
+    def _span(self, m: Module, e: list[data.View]) -> tuple[Signal, Signal]:
+        """PSNs that an event occupies, in two parts, in cycle 3."""
+        m.submodules.mtu = mtu = RowMemory(MTU_BITS, self._slots, [_DEFAULT_MTU_LOG2] * self._slots)
+        m.d.comb += [
+            mtu.write_stb.eq(self.mtu_stb),
+            mtu.write_row.eq(self.mtu_slot),
+            mtu.write_data.eq(self.mtu_log2),
+            mtu.read_row.eq(self.i.slot),
+        ]
+        span, more = Signal(PSN_BITS), Signal()  # whole packets; one more
+        number = e[2].number
+        m.d.sync += [span.eq(0), more.eq(1)]
+        with m.If(e[2].counts), m.Switch(mtu.read_data):
+            for log2 in _MTU_LOG2:
+                with m.Default() if log2 == _MTU_LOG2[-1] else m.Case(log2):
+                    whole = number[log2:]
+                    m.d.sync += [span.eq(whole), more.eq(number[:log2].any() | (number == 0))]
+        return span, more
+
+    def _decide(
+        self,
+        m: Module,
+        event: data.View,
+        row: data.View,
+        signs: data.View,
+        psn: Signal,
+        outcome: Signal,
+        new: data.View,
+        starts: Signal,
+        advances: Signal,
+    ) -> None:
+        """`sent`, `answered`, `swept` and the reset, in cycle 5."""
+        did = {bit: outcome[n] for n, bit in enumerate(Outcome)}
+        gives_up = row.timed & signs.expired
+        m.d.comb += [new.seen.eq(row.seen), new.timed.eq(row.timed & ~signs.expired)]
+        with m.Switch(event.kind):
+            with m.Case(EventKind.TX):
+                repeats, still = row.seen & signs.repeats, row.timed & ~signs.expired
+                m.d.comb += [
+                    advances.eq(~repeats),
+                    starts.eq(~repeats & ~still & event.flag),
+                    new.seen.eq(1),
+                    new.timed.eq(~repeats & (still | event.flag)),
+                    did[Outcome.STARTED].eq(starts),
+                    did[Outcome.DROPPED_RETRANSMISSION].eq(repeats & still),
+                    did[Outcome.DROPPED_TIMEOUT].eq(gives_up),
+                ]
+            with m.Case(EventKind.RX):
+                alive = row.timed & ~signs.expired & ~signs.early
+                taken = alive & ~signs.before & signs.repeats
+                refused = alive & signs.before & event.flag
+                m.d.comb += [
+                    new.timed.eq(row.timed & ~signs.expired & ~taken & ~refused),
+                    did[Outcome.SAMPLE].eq(taken),
+                    did[Outcome.COALESCED].eq(taken & (psn != row.psn)),
+                    did[Outcome.CORRECTED].eq(taken & event.counts),
+                    did[Outcome.DROPPED_NAK].eq(refused),
+                    did[Outcome.DROPPED_TIMEOUT].eq(gives_up),
+                ]
+            with m.Case(EventKind.SWEEP):
+                m.d.comb += [
+                    did[Outcome.DROPPED_TIMEOUT].eq(gives_up),
+                    did[Outcome.SWEPT].eq(gives_up),
+                ]
+            with m.Case(EventKind.RESET):
+                m.d.comb += [new.seen.eq(0), new.timed.eq(0)]
+
+    def _finish(
+        self, m: Module, e: list[data.View], valid: list[Signal], outcome: Signal, row: data.View
+    ) -> None:
+        """Cycles 5 to 8: the sample in ticks."""
+        elapsed = Signal(Fmt.TIME.width)
+        net = Signal(Fmt.TIME.width + 1)
+        is_sample = Signal(2)
+        m.d.sync += [
+            self.commit.outcome.eq(outcome & valid[5].replicate(len(outcome))),
+            elapsed.eq(e[5].t - row.t0),
+            net.eq(elapsed - Mux(e[6].counts, e[6].number, 0)),
+            is_sample.eq(Cat(self.commit.outcome[list(Outcome).index(Outcome.SAMPLE)], is_sample)),
+        ]
+        with m.If(net[-1]):
+            m.d.sync += self.sample_rtt.eq(0)
+        with m.Elif(net[Fmt.RTT.width : -1].any()):
+            m.d.sync += self.sample_rtt.eq(Fmt.RTT.max)
+        with m.Else():
+            m.d.sync += self.sample_rtt.eq(net)
+        m.d.comb += [
+            self.commit_stb.eq(valid[6]),
+            self.commit.kind.eq(e[6].kind),
+            self.commit.slot.eq(e[6].slot),
+            self.commit.t.eq(e[6].t),
+            self.sample_stb.eq(is_sample[-1]),
+            self.sample_slot.eq(e[8].slot),
+            self.sample_t.eq(e[8].t),
+        ]
+
+
+def _negative(difference: Value, bits: int) -> Value:
+    """Whether a difference on a circle of 2**bits is in the half behind."""
+    return difference[bits - 1]
+
+
+def _first(choices: list[tuple[Value, data.View]], otherwise: data.View) -> Value:
+    """The value of the first choice whose condition holds."""
+    chosen = Value.cast(otherwise)
+    for condition, value in reversed(choices):
+        chosen = Mux(condition, Value.cast(value), chosen)
+    return chosen

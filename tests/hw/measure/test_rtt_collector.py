@@ -1,0 +1,351 @@
+# amaranth: UnusedElaboratable=no
+"""RTT collector against its golden model, which replays the order that the gateware exports."""
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from precog_hw.measure.rtt_collector import RttCollector
+from precog_hw.measure.rtt_pipeline import EventKind
+from precog_models.contract import Outcome
+from precog_models.measure.rtt_collector import NO_TURNAROUND
+from precog_models.measure.rtt_collector import RttCollector as Golden
+from precog_models.packet.parser import Descriptor
+from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_models.packet.wire.headers import PATH_MTUS
+from precog_models.packet.wire.opcodes import ACKNOWLEDGES, is_reliable
+
+from ..packet.bench import run
+
+PSNS, TIMES = 1 << 24, 1 << 40
+SEND, WRITE_MIDDLE, READ, RESPONSE, ACK, ATOMIC, ATOMIC_ACK = 4, 7, 0x0C, 0x0E, 0x11, 0x13, 0x12
+UC, UD, CNP, XRC_SEND, XRC_ACK = 0x24, 0x64, 0x81, 0xA4, 0xB1
+REQUESTS = (SEND, SEND, SEND, WRITE_MIDDLE, READ, ATOMIC, XRC_SEND, UC, UD, CNP, ACK, 0xFF)
+ANSWERS = (ACK, ACK, ACK, RESPONSE, ATOMIC_ACK, XRC_ACK, SEND, CNP, 0x31)
+SYNDROMES = (0x1F, 0x00, 0x1F, 0x2E, 0x60, 0x62, 0x40, 0x80)
+
+
+class Traffic:
+    """Packets of few connections, what the golden makes of them, and what was seen."""
+
+    def __init__(self, dut: RttCollector, golden: Golden, slots: list[int], seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.dut, self.golden, self.slots = dut, golden, slots
+        self.psn = {slot: PSNS - self.rng.randrange(40) for slot in slots}
+        self.now = TIMES - 2000
+        self.pending: dict[EventKind, deque[tuple[int, Descriptor, int, int]]] = {
+            EventKind.TX: deque(), EventKind.RX: deque()
+        }  # fmt: skip
+        self.samples: deque[tuple[int, int, int]] = deque()
+        self.resets: deque[int] = deque()
+        self.seen = dict.fromkeys(Outcome, 0)
+        self.kinds: list[EventKind] = []
+        self.taken = 0
+
+    def tick(self) -> None:
+        """One cycle of time; sometimes much more."""
+        step = 1 if self.rng.random() < 0.995 else self.rng.choice([300, 1 << 25, 1 << 39])
+        self.now = (self.now + step) % TIMES
+
+    def _stamp(self) -> int:
+        """Not quite in order between the directions."""
+        return (self.now - self.rng.randrange(4)) % TIMES
+
+    def request(self, ctx: Any) -> None:
+        rng = self.rng
+        slot, opcode = rng.choice(self.slots), rng.choice(REQUESTS)
+        back = rng.choice([0] * 12 + [1, 2, 5])
+        psn = (self.psn[slot] - back) % PSNS
+        length = rng.choice([0, 1, 256, 257, 4096, 4097, rng.getrandbits(14), rng.getrandbits(32)])
+        packet = Descriptor(
+            Direction.TX, False, False, Reason.NONE, opcode=opcode, psn=psn,
+            ack_req=rng.random() < 0.6, dma_length=length,
+        )  # fmt: skip
+        t = self._stamp()
+        if is_reliable(opcode) and opcode not in ACKNOWLEDGES:
+            span = -(-length // self.golden.mtu[slot]) if opcode == READ else 1
+            self.psn[slot] = (psn + max(1, span)) % PSNS
+        ctx.set(
+            self.dut.i_tx.payload,
+            {"slot": slot, "opcode": opcode, "psn": psn, "ack_req": int(packet.ack_req)}
+            | {"dma_length": length, "t": t},
+        )
+        self.next_tx = (slot, packet, t, 0)
+
+    def answer(self, ctx: Any) -> None:
+        rng = self.rng
+        slot, opcode = rng.choice(self.slots), rng.choice(ANSWERS)
+        psn = (self.psn[slot] - rng.choice([0, 1, 1, 1, 2, 3, 6])) % PSNS
+        packet = Descriptor(
+            Direction.RX, False, False, Reason.NONE, opcode=opcode, psn=psn,
+            syndrome=rng.choice(SYNDROMES),
+        )  # fmt: skip
+        t = self._stamp()
+        turnaround = rng.choice([NO_TURNAROUND, 0, 3, 1000, rng.getrandbits(32)])
+        ctx.set(
+            self.dut.i_rx.payload,
+            {"slot": slot, "opcode": opcode, "psn": psn, "syndrome": packet.syndrome, "t": t}
+            | {"turnaround": max(0, turnaround), "turnaround_valid": int(turnaround >= 0)},
+        )
+        self.next_rx = (slot, packet, t, turnaround)
+
+    def took(self, kind: EventKind) -> None:
+        """A packet went in; those that do not count must not come out."""
+        event = self.next_tx if kind is EventKind.TX else self.next_rx
+        _, packet, _, _ = event
+        counts = is_reliable(packet.opcode) and (
+            (packet.opcode in ACKNOWLEDGES) == (kind is EventKind.RX)
+        )
+        if counts and packet.opcode in (ACK, ATOMIC_ACK, XRC_ACK) and kind is EventKind.RX:
+            counts = packet.syndrome >> 5 & 3 != 2
+        if counts:
+            self.pending[kind].append(event)
+        else:
+            before = dict(self.golden.counts)
+            self._replay(kind, event)
+            assert before == self.golden.counts
+
+    def _replay(self, kind: EventKind, event: tuple[int, Descriptor, int, int]) -> None:
+        slot, packet, t, turnaround = event
+        if kind is EventKind.TX:
+            self.golden.sent(slot, packet, t)
+            return
+        rtt = self.golden.received(slot, packet, t, turnaround)
+        if rtt is not None:
+            self.samples.append((slot, rtt, t))
+
+    def watch(self, ctx: Any) -> None:
+        """Replay what took effect in this cycle."""
+        commit = ctx.get(self.dut.commit)
+        if not ctx.get(self.dut.commit_stb):
+            assert commit.outcome == 0
+            return
+        kind = EventKind(commit.kind)
+        before = dict(self.golden.counts)
+        if kind is EventKind.RESET:
+            assert commit.slot == self.resets.popleft()
+            self.golden.reset(commit.slot)
+        elif kind is EventKind.SWEEP:
+            self.golden.sweep(commit.slot, commit.t)
+        else:
+            event = self.pending[kind].popleft()
+            assert (commit.slot, commit.t) == (event[0], event[2])
+            self._replay(kind, event)
+        did = Outcome(0)
+        for bit, count in self.golden.counts.items():
+            if count != before[bit]:
+                did |= bit
+                self.seen[bit] += 1
+        assert Outcome(commit.outcome) == did
+        self.kinds.append(kind)
+
+    def receive(self, ctx: Any, ready: bool) -> None:
+        """Take a sample if there is one."""
+        ctx.set(self.dut.o.ready, ready)
+        if ready and ctx.get(self.dut.o.valid):
+            sample = ctx.get(self.dut.o.payload)
+            assert (sample.qp, sample.rtt, sample.t) == self.samples.popleft()
+            self.taken += 1
+
+
+def made(slots: int, seed: int, *, timeout: int, any_packet: bool = False, **sizes: int) -> Traffic:
+    rng = random.Random(seed)
+    used = sorted(rng.sample(range(slots), min(slots, 3)))
+    mtu = [1024] * slots
+    for slot in used[1:]:  # the first keeps what it has at power-up
+        mtu[slot] = rng.choice(PATH_MTUS)
+    golden = Golden(slots, timeout, any_packet=any_packet, mtu=mtu)
+    return Traffic(RttCollector(slots, **sizes), golden, used, seed)
+
+
+async def configure(ctx: Any, traffic: Traffic) -> None:
+    dut, golden = traffic.dut, traffic.golden
+    ctx.set(dut.timeout, golden.timeout)
+    ctx.set(dut.any_packet, golden.any_packet)
+    for slot in traffic.slots[1:]:
+        ctx.set(dut.mtu_stb, 1)
+        ctx.set(dut.mtu_slot, slot)
+        ctx.set(dut.mtu_log2, golden.mtu[slot].bit_length() - 1)
+        await cycle(ctx, traffic)
+    ctx.set(dut.mtu_stb, 0)
+
+
+async def cycle(ctx: Any, traffic: Traffic, ready: bool = True) -> None:
+    """Watch all outputs, then let a cycle pass."""
+    ctx.set(traffic.dut.now, traffic.now)
+    traffic.watch(ctx)
+    traffic.receive(ctx, ready)
+    await ctx.tick()
+    traffic.tick()
+
+
+@pytest.mark.parametrize(
+    ("slots", "timeout", "any_packet", "sweep_cycles", "cycles"),
+    [(4, 100, False, 5, 1200), (2, 25, False, 16, 600), (1024, 0, True, 3, 600)],
+)
+def test_exact_in_the_exported_order(
+    slots: int, timeout: int, any_packet: bool, sweep_cycles: int, cycles: int, seed: int
+) -> None:
+    traffic = made(
+        slots, seed, timeout=timeout, any_packet=any_packet, sweep_cycles=sweep_cycles,
+        queue_depth=4,
+    )  # fmt: skip
+    dut, rng = traffic.dut, traffic.rng
+
+    async def bench(ctx: Any) -> None:
+        await configure(ctx, traffic)
+        offers = {EventKind.TX: False, EventKind.RX: False}
+        ports = {EventKind.TX: dut.i_tx, EventKind.RX: dut.i_rx}
+        draw = {EventKind.TX: traffic.request, EventKind.RX: traffic.answer}
+        busy, stall, resetting = 1.0, 0.0, False
+        for n in range(cycles):
+            if n % 60 == 0:
+                busy, stall = rng.choice([0.02, 0.2, 0.6, 1.0]), rng.choice([0.0, 0.0, 0.6, 1.0])
+            for kind, port in ports.items():
+                if not offers[kind] and rng.random() < busy:
+                    draw[kind](ctx)
+                    offers[kind] = True
+                ctx.set(port.valid, offers[kind])
+                if offers[kind] and ctx.get(port.ready):
+                    traffic.took(kind)
+                    offers[kind] = False
+            if not resetting and rng.random() < 0.01:
+                resetting = True
+                ctx.set(dut.i_reset.payload, rng.choice(traffic.slots))
+            ctx.set(dut.i_reset.valid, resetting)
+            if resetting and ctx.get(dut.i_reset.ready):
+                traffic.resets.append(ctx.get(dut.i_reset.payload))
+                resetting = False
+            await cycle(ctx, traffic, rng.random() >= stall)
+        for port in (dut.i_tx, dut.i_rx, dut.i_reset):
+            ctx.set(port.valid, 0)
+        for _ in range(80):
+            await cycle(ctx, traffic)
+
+    run(dut, bench, cycles=cycles + 200)
+    assert not any([*traffic.pending.values(), traffic.samples, traffic.resets])
+    assert {*traffic.kinds} == {*EventKind}
+    rare = {Outcome.DROPPED_TIMEOUT, Outcome.SWEPT}
+    assert {bit for bit in Outcome if traffic.seen[bit] == 0} <= rare
+    assert traffic.taken > cycles // 100
+
+
+def test_one_event_per_cycle_and_fair(seed: int) -> None:
+    """Both directions always have packets: TX and RX in turn, in every cycle."""
+    traffic = made(2, seed, timeout=50, any_packet=True, sweep_cycles=1)
+    dut, cycles = traffic.dut, 300
+
+    async def bench(ctx: Any) -> None:
+        await configure(ctx, traffic)
+        ctx.set(dut.i_tx.valid, 1)
+        ctx.set(dut.i_rx.valid, 1)
+        given = {EventKind.TX: False, EventKind.RX: False}
+        for _ in range(cycles):
+            for kind, port, draw, counted in (
+                (EventKind.TX, dut.i_tx, traffic.request, SEND),
+                (EventKind.RX, dut.i_rx, traffic.answer, RESPONSE),
+            ):
+                while not given[kind]:
+                    draw(ctx)
+                    event = traffic.next_tx if kind is EventKind.TX else traffic.next_rx
+                    given[kind] = event[1].opcode == counted
+                if ctx.get(port.ready):
+                    traffic.took(kind)
+                    given[kind] = False
+            await cycle(ctx, traffic)
+
+    run(dut, bench, cycles=cycles + 100)
+    busy = traffic.kinds[-(cycles - 30) :]
+    assert len(traffic.kinds) >= cycles - 10
+    assert {*busy[::2]} | {*busy[1::2]} == {EventKind.TX, EventKind.RX}
+    assert len({*busy[::2]}) == len({*busy[1::2]}) == 1
+    assert traffic.taken > 20
+
+
+def test_latency() -> None:
+    dut = RttCollector(8, sweep_cycles=4096)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
+        ctx.set(dut.i_tx.payload, {"slot": 5, "opcode": SEND, "psn": 9, "ack_req": 1, "t": 100})
+        ctx.set(dut.i_tx.valid, 1)
+        await ctx.tick()
+        ctx.set(dut.i_tx.valid, 0)
+        ctx.set(dut.i_rx.payload, {"slot": 5, "opcode": ACK, "psn": 9, "t": 350})
+        ctx.set(dut.i_rx.valid, 1)
+        await ctx.tick()
+        ctx.set(dut.i_rx.valid, 0)
+        for _ in range(RttCollector.LATENCY - 1):
+            assert not ctx.get(dut.o.valid)
+            await ctx.tick()
+        assert ctx.get(dut.o.valid)
+        sample = ctx.get(dut.o.payload)
+        assert (sample.qp, sample.rtt, sample.t) == (5, 250, 350)
+        assert RttCollector.LATENCY == 11
+
+    run(dut, bench, cycles=60)
+
+
+def test_back_pressure_stops_the_inputs_and_loses_nothing() -> None:
+    """More round trips than the collector can hold while nobody takes a sample."""
+    dut = RttCollector(32, sweep_cycles=4096, queue_depth=2)
+    trips = 40
+    got: list[int] = []
+    stalled = 0
+
+    async def source(ctx: Any) -> None:
+        nonlocal stalled
+        for n in range(trips):
+            for port, payload in (
+                (dut.i_tx, {"opcode": SEND, "ack_req": 1, "t": 10 * n}),
+                (dut.i_rx, {"opcode": ACK, "t": 11 * n}),
+            ):
+                ctx.set(port.payload, {"slot": n % 32, "psn": n} | payload)
+                ctx.set(port.valid, 1)
+                while not ctx.get(port.ready):
+                    stalled += 1
+                    await ctx.tick()
+                await ctx.tick()
+                ctx.set(port.valid, 0)
+
+    async def sink(ctx: Any) -> None:
+        await ctx.tick().repeat(200)
+        ctx.set(dut.o.ready, 1)
+        while len(got) < trips:
+            _, _, valid, sample = await ctx.tick().sample(dut.o.valid, dut.o.payload)
+            got.extend([sample.rtt] * valid)
+
+    run(dut, source, sink, cycles=600)
+    assert got == list(range(trips))
+    assert stalled > 100
+
+
+def test_the_sweep_gives_up_alone() -> None:
+    dut = RttCollector(4, sweep_cycles=8)
+    timeout = 20
+    ended: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.timeout, timeout)
+        ctx.set(dut.i_tx.payload, {"slot": 3, "opcode": SEND, "psn": 9, "ack_req": 1, "t": 0})
+        ctx.set(dut.i_tx.valid, 1)
+        for now in range(timeout + 4 * 8 + 40):
+            ctx.set(dut.now, now)
+            if ctx.get(dut.commit.outcome) & Outcome.SWEPT:
+                assert ctx.get(dut.commit.slot) == 3
+                ended.append(ctx.get(dut.commit.t))
+            await ctx.tick()
+            ctx.set(dut.i_tx.valid, 0)
+
+    run(dut, bench, cycles=200)
+    assert len(ended) == 1
+    assert timeout <= ended[0] < timeout + 4 * 8
+
+
+def test_configuration_errors() -> None:
+    with pytest.raises(ValueError, match="slots must be a power of two, 2 or more, not 1"):
+        RttCollector(1)
+    with pytest.raises(ValueError, match="sweep_cycles must be 1 or more, not 0"):
+        RttCollector(4, sweep_cycles=0)
