@@ -280,7 +280,8 @@ class IcrcCheck(wiring.Component):
 
         # Cycle 6.
         state = Signal(_STATE_BITS)
-        before = state & (~first[4]).replicate(_STATE_BITS)
+        before = Signal.like(state)
+        m.d.comb += before.eq(Mux(first[4], 0, state))
         with m.If(valid[4]):
             m.d.sync += state.eq(xor_network(_advance(size), before, _STATE_BITS) ^ total)
 

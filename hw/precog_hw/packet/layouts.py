@@ -8,6 +8,7 @@ from precog_models.packet.wire.cps import NS_BITS, SHIM
 from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS
 
 __all__ = [
+    "CNP_CONFIG",
     "CARD_CONFIG",
     "CPS_CONFIG",
     "DESCRIPTOR",
@@ -70,6 +71,18 @@ CPS_CONFIG = data.StructLayout(
         "shim_port": unsigned(16),  # never 4791
         "max_frame": unsigned(16),  # bytes without FCS, up to the end of the IP packet
         "drop_malformed": unsigned(1),  # frames to the shim's port that are not ours
+    }
+)
+
+#: Registers of the notification point, `precog_models.packet.cnp.CnpConfig`.
+CNP_CONFIG = data.StructLayout(
+    {
+        "enabled": unsigned(1),
+        "interval_ticks": unsigned(32),
+        "dscp": unsigned(6),
+        "ecn": unsigned(2),
+        "ttl": unsigned(8),  # IPv6: hop limit
+        "mode_c": unsigned(1),
     }
 )
 

@@ -80,6 +80,7 @@ class NotificationPoint:
         self.sent = 0
         self.limited = 0  # within N ticks of the flow's last
         self.unknown = 0  # marked, but of no slot
+        self.busy = 0  # due, but too many CNPs wait to be made
         self._last: list[int | None] = [None] * table.slots
 
     def notify(
@@ -89,6 +90,8 @@ class NotificationPoint:
         slot: int | None,
         t: int,
         score: int | None = None,
+        *,
+        room: bool = True,
     ) -> bytes | None:
         """Take a received packet, its shim extracted.
 
@@ -101,6 +104,9 @@ class NotificationPoint:
             may be held back for N ticks.
         score : int or None
             Slot's score for mode C.
+        room : bool
+            Event of the gateware's order: its queue took the CNP. If it did not, the flow's next
+            marked packet asks again.
 
         Returns
         -------
@@ -124,6 +130,9 @@ class NotificationPoint:
         last = self._last[slot]
         if last is not None and (t - last) & Fmt.TIME.max < self.config.interval_ticks:
             self.limited += 1
+            return None
+        if not room:
+            self.busy += 1
             return None
         self._last[slot] = t
         self.sent += 1
