@@ -76,7 +76,7 @@ class Card(wiring.Component):
         Host: a slot's configuration.
     enable_stb, enable_destination, enable : In
         Host: a destination's enable.
-    i_remote : In
+    remote_stb, remote : In
         Host: where a slot's CNPs go.
     mtu_stb, mtu_slot, mtu_log2 : In
         Host: a slot's path MTU.
@@ -123,7 +123,8 @@ class Card(wiring.Component):
                 "enable_stb": In(1),
                 "enable_destination": In(range(self.DESTINATIONS)),
                 "enable": In(1),
-                "i_remote": In(stream.Signature(remote_qp_layout(slots), always_ready=True)),
+                "remote_stb": In(1),
+                "remote": In(remote_qp_layout(slots)),
                 "mtu_stb": In(1),
                 "mtu_slot": In(range(slots)),
                 "mtu_log2": In(4),
@@ -162,7 +163,6 @@ class Card(wiring.Component):
         connect(m, rx.o, flipped(self.o_rx))
         connect(m, collector.o, flipped(self.o_sample))
         connect(m, flipped(self.i_table), lookup.i_write)
-        connect(m, flipped(self.i_remote), point.i_remote)
         self._registers(m, tx, rx, slots, collector, point)
         self._reset(m, slots, collector)
         self._tables(m, tx, rx, lookup, slots)
@@ -215,6 +215,8 @@ class Card(wiring.Component):
             collector.mtu_stb.eq(self.mtu_stb),
             collector.mtu_slot.eq(self.mtu_slot),
             collector.mtu_log2.eq(self.mtu_log2),
+            point.i_remote.valid.eq(self.remote_stb),
+            point.i_remote.payload.eq(self.remote),
             point.config.eq(self.config.cnp),
             point.now.eq(self.now),
         ]

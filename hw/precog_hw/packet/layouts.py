@@ -8,8 +8,8 @@ from precog_models.packet.wire.cps import NS_BITS, SHIM
 from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS
 
 __all__ = [
-    "CNP_CONFIG",
     "CARD_CONFIG",
+    "CNP_CONFIG",
     "CPS_CONFIG",
     "DESCRIPTOR",
     "EDIT",
