@@ -67,7 +67,7 @@ class Card(wiring.Component):
         From the MAC, to the transport.
     o_sample : Out(stream.Signature(SAMPLE))
         RTT samples.
-    config : In(CARD_CONFIG)
+    registers : In(CARD_CONFIG)
     now, now_ns : In(40)
         The card's time in ticks and in nanoseconds.
     i_table : In(stream.Signature(table_write_layout(slots)))
@@ -113,7 +113,7 @@ class Card(wiring.Component):
                 "i_rx": In(packets),
                 "o_rx": Out(packets),
                 "o_sample": Out(stream.Signature(SAMPLE)),
-                "config": In(CARD_CONFIG),
+                "registers": In(CARD_CONFIG),
                 "now": In(Fmt.TIME.width),
                 "now_ns": In(NS_BITS),
                 "i_table": In(stream.Signature(table_write_layout(slots))),
@@ -198,7 +198,7 @@ class Card(wiring.Component):
         """What the host and the clock say."""
         for path in (tx, rx):
             m.d.comb += [
-                path.config.eq(self.config.cps),
+                path.config.eq(self.registers.cps),
                 path.now.eq(self.now),
                 path.now_ns.eq(self.now_ns),
             ]
@@ -210,14 +210,14 @@ class Card(wiring.Component):
             slots.enable_destination.eq(self.enable_destination),
             slots.enable.eq(self.enable),
             collector.now.eq(self.now),
-            collector.timeout.eq(self.config.timeout),
-            collector.any_packet.eq(self.config.any_packet),
+            collector.timeout.eq(self.registers.timeout),
+            collector.any_packet.eq(self.registers.any_packet),
             collector.mtu_stb.eq(self.mtu_stb),
             collector.mtu_slot.eq(self.mtu_slot),
             collector.mtu_log2.eq(self.mtu_log2),
             point.i_remote.valid.eq(self.remote_stb),
             point.i_remote.payload.eq(self.remote),
-            point.config.eq(self.config.cnp),
+            point.config.eq(self.registers.cnp),
             point.now.eq(self.now),
         ]
 
@@ -315,5 +315,5 @@ class Card(wiring.Component):
                 *(answer[name].eq(descriptor[name]) for name in ("opcode", "psn", "syndrome")),
                 answer.t.eq(got.parsed.time),
                 answer.turnaround.eq((got.turnaround * factor) >> _RECIPROCAL_BITS),
-                answer.turnaround_valid.eq(got.turnaround_valid & self.config.corrected),
+                answer.turnaround_valid.eq(got.turnaround_valid & self.registers.corrected),
             ]

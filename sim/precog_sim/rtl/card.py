@@ -1,0 +1,212 @@
+"""`RtlCard`: the Verilated packet path, one packet at a time or at full speed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from amaranth.lib import data
+
+from precog_hw.csr.layouts import SAMPLE
+from precog_hw.measure.rtt_pipeline import commit_layout
+from precog_hw.packet.card import Card
+from precog_hw.packet.cps_rx import received_layout
+from precog_hw.packet.cps_slots import slot_config_layout
+from precog_hw.packet.cps_tx import sent_layout
+from precog_hw.packet.layouts import CARD_CONFIG
+from precog_hw.packet.notification import remote_qp_layout
+from precog_hw.packet.qp_lookup import table_write_layout
+from precog_models.packet.card import CardConfig
+from precog_models.packet.qp_table import QpTable
+from precog_models.packet.wire.cps import Mode
+
+from .library import RtlError
+from .packet_block import PacketBlock, Run, Wire, packet_library
+
+__all__ = ["RtlCard", "Taken"]
+
+_MONITORS = {
+    "sent_stb": ["sent"],
+    "received_stb": ["received"],
+    "icrc_done": ["icrc_checked", "icrc_ok"],
+    "cnp_sent": [],
+    "cnp_limited": [],
+    "cnp_unknown": [],
+    "cnp_busy": [],
+    "commit_stb": ["commit"],
+    "o_sample_valid": ["o_sample_payload"],
+}
+_SETTLE = 200  # cycles from a packet's end to the last of its effects, with room
+
+
+class Taken(NamedTuple):
+    """What became of frames of one direction."""
+
+    frames: list[Wire]
+    run: Run
+
+
+class RtlCard:
+    """A card of RTL.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    slots : int
+        Queue pairs, a power of two, 2 or more.
+    config : CardConfig
+    """
+
+    def __init__(self, width: int, slots: int, config: CardConfig) -> None:
+        self.width = width
+        self.slots = slots
+        self.table = QpTable(slots)
+        component = Card(width, slots, tick_ps=config.tick_ps)
+        path = packet_library(component, label=f"card, {width} bits, {slots} slots")
+        self.block = PacketBlock(path)
+        cps, cnp = config.cps, config.cnp
+        values = {
+            "cps": {
+                "shim_port": cps.shim_port,
+                "max_frame": cps.max_frame,
+                "drop_malformed": cps.drop_malformed,
+            },
+            "cnp": {
+                "enabled": cnp.enabled,
+                "interval_ticks": cnp.interval_ticks,
+                "dscp": cnp.dscp,
+                "ecn": cnp.ecn,
+                "ttl": cnp.ttl,
+                "mode_c": cnp.mode_c,
+            },
+            "timeout": config.timeout,
+            "any_packet": config.any_packet,
+            "corrected": config.corrected,
+        }
+        self.block.poke(registers=CARD_CONFIG.const(values).as_bits(), o_sample_ready=1)
+
+    def close(self) -> None:
+        """Free the instance."""
+        self.block.close()
+
+    def add(self, slot: int, remote: int, remote_qp: int, local_qp: int) -> None:
+        """Give a slot its two keys, as `QpTable.add`."""
+        layout = table_write_layout(self.slots)
+        for write in self.table.add(slot, remote, remote_qp, local_qp):
+            cell = {"slot": write.slot, "valid": write.key is not None, "key": {}}
+            if write.key is not None:
+                cell["key"] = {
+                    "direction": write.key.direction,
+                    "remote": write.key.remote,
+                    "qpn": write.key.qpn,
+                }
+            made = layout.const({"way": write.way, "row": write.row, "cell": cell})
+            self._send("i_table", made.as_bits())
+        made = remote_qp_layout(self.slots).const(
+            {"slot": slot, "remote_qp": {"valid": 1, "qpn": remote_qp}}
+        )
+        self.block.pulse("remote_stb", remote=made.as_bits())
+
+    def row(self, slot: int, mode: Mode, score: int | None, destination: int = 0) -> None:
+        """A slot's configuration."""
+        made = slot_config_layout(Card.DESTINATIONS).const(
+            {
+                "mode": mode,
+                "destination": destination,
+                "score": {"value": score or 0, "valid": score is not None},
+            }
+        )
+        self.block.pulse("row_stb", row_slot=slot, row_config=made.as_bits())
+
+    def enable(self, destination: int, on: bool) -> None:
+        """A destination's enable."""
+        self.block.pulse("enable_stb", enable_destination=destination, enable=int(on))
+
+    def mtu(self, slot: int, size: int) -> None:
+        """A slot's path MTU in bytes."""
+        self.block.pulse("mtu_stb", mtu_slot=slot, mtu_log2=size.bit_length() - 1)
+
+    def reset(self, slot: int) -> None:
+        """Forget a slot's echo, arrivals and timed packet."""
+        self._send("i_reset", slot)
+
+    def transmit(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: float | int) -> Taken:
+        """Frames to the wire; time stands still, or runs with ``clock=1``."""
+        return self._run("tx", frames, t, now_ns, **speed)
+
+    def receive(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: float | int) -> Taken:
+        """Frames from the wire."""
+        return self._run("rx", frames, t, now_ns, **speed)
+
+    def sent(self, run: Run) -> list[dict[str, int]]:
+        """`sent_layout` of each packet."""
+        return _records(sent_layout(self.slots), run, "sent_stb")
+
+    def received(self, run: Run) -> list[dict[str, int]]:
+        """`received_layout` of each packet."""
+        return _records(received_layout(self.slots), run, "received_stb")
+
+    def samples(self, run: Run) -> list[dict[str, int]]:
+        """RTT samples."""
+        return _records(SAMPLE, run, "o_sample_valid")
+
+    def commits(self, run: Run) -> list[dict[str, int]]:
+        """The collector's events in their order."""
+        return _records(commit_layout(self.slots), run, "commit_stb")
+
+    def _run(
+        self,
+        side: str,
+        frames: Sequence[Wire],
+        t: int,
+        now_ns: int,
+        *,
+        clock: int = 0,
+        seed: int = 1,
+        idle: float = 0.0,
+        stall: float = 0.0,
+    ) -> Taken:
+        self.block.poke(now=t, now_ns=now_ns)
+        run = self.block.run(
+            {f"s_axis_{side}": frames},
+            ["m_axis_tx", "m_axis_rx"],
+            monitors=_MONITORS,
+            clocks={"now": clock, "now_ns": clock},
+            seed=seed,
+            idle=idle,
+            stall=stall,
+            settle=_SETTLE,
+        )
+        return Taken(run.sinks[f"m_axis_{side}"].frames, run)
+
+    def _send(self, stream: str, payload: int) -> None:
+        """One payload into a plain stream.
+
+        Raises
+        ------
+        RtlError
+            It is not taken.
+        """
+        self.block.poke(**{f"{stream}_payload": payload, f"{stream}_valid": 1})
+        for _ in range(1000):
+            ready = self.block.peek(f"{stream}_ready")
+            self.block.tick()
+            if ready:
+                self.block.poke(**{f"{stream}_valid": 0})
+                return
+        raise RtlError(f"{stream} must be taken, not refused for 1000 cycles")
+
+
+def _records(layout: data.StructLayout, run: Run, strobe: str) -> list[dict[str, int]]:
+    """A monitor's values by field name; nested fields with dots."""
+    return [_flat(layout, bits) for _, (bits,) in run.events[strobe]]
+
+
+def _flat(layout: data.StructLayout, bits: int, prefix: str = "") -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, field in layout:
+        value = bits >> field.offset & ((1 << field.width) - 1)
+        if isinstance(field.shape, data.StructLayout):
+            found |= _flat(field.shape, value, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = value
+    return found
