@@ -59,7 +59,6 @@ _MIDDLE = data.StructLayout(
     }
 )
 
-
 #: A packet's last beat.
 _END = data.StructLayout({"stb": 1, "error": 1, "length": unsigned(LENGTH_BITS + 1)})
 
@@ -116,6 +115,8 @@ class Parser(wiring.Component):
     last, or the one that brings byte `WINDOW_BYTES` - 1 = 109), `tail` from the packet's last beat:
     a packet's tail comes together with its `o` or later. `o` does not wait for the packet's end.
     Throughput: one beat per cycle, and one packet per cycle where packets are single beats.
+    Cost: 3708 LUT4 and 3699 flip-flops at 64 bits, 3728 and 3696 at 512 (ECP5), most of them three
+    copies of the header window: fields can be picked only in the order of the headers.
 
     Parameters
     ----------
@@ -135,7 +136,8 @@ class Parser(wiring.Component):
     now_ns : In(40)
         Nanoseconds; `o.ns` likewise.
     shim_port : In(16)
-        UDP destination port of packets with a shim, looked at two cycles before `o`.
+        UDP destination port of packets with a shim, looked at in the cycle after the beat that
+        completes the window.
     o : Out(PARSED)
         Stays until the next `o_valid`. `headers.tags` are the bytes behind the addresses whether
         tags or not; `ip_checksum` without IPv4 and `shim` without a shim are any bytes.
@@ -190,6 +192,7 @@ class Parser(wiring.Component):
             window.now_ns.eq(self.now_ns),
         ]
 
+        # First registers: the window is read in the only cycle in which it is whole.
         link, link_beside, link_stb = Signal(LINK), Signal(_BESIDE), Signal()
         place = window.last_byte[: link.present.shape().width]
         m.d.sync += link_stb.eq(window.o_stb)
@@ -200,6 +203,7 @@ class Parser(wiring.Component):
                 link_beside.ns.eq(window.ns),
             ]
 
+        # Second registers: IPv4 or IPv6, each with the transport where its own port puts it.
         four, six, network = Signal(NETWORK), Signal(NETWORK), Signal(NETWORK)
         middle, middle_stb = Signal(_MIDDLE), Signal()
         m.d.comb += [
@@ -211,6 +215,7 @@ class Parser(wiring.Component):
         with m.If(link_stb):
             m.d.sync += _assign(middle, _middle(link, network, link_beside))
 
+        # Third registers, the outputs.
         understood = Signal()  # middle.end is the packet's
         m.d.comb += understood.eq(
             (middle.reason == Reason.NONE) & ~middle.network.stops[:IP_STOPS].any()

@@ -237,9 +237,8 @@ def test_equals_the_golden_parser(
         frames[: int(share * len(frames))], width, direction, rng, port=port, idle=(0, 0.05, 0.4)
     )
     seen = Counter(golden.descriptor.reason for golden in goldens)
-    assert seen[Reason.NONE] > 20
-    assert seen[Reason.TRUNCATED]
-    assert len(seen) >= 5
+    assert seen[Reason.NONE] > 0.4 * len(goldens)
+    assert len(seen) >= 4
 
 
 @pytest.mark.parametrize("width", [8, 64, 512])
@@ -249,6 +248,9 @@ def test_every_reason_and_every_length(width: int, seed: int) -> None:
     lengths = list(range(1, WINDOW_BYTES + 2)) if width > 8 else rng.sample(range(1, 100), 12)
     frames = [frame for frame, _ in REASONS.values() if frame]
     frames += [whole, *(whole[:length] for length in lengths)]
+    for name, l2 in (("ARP", 14), ("three tags", 22)):  # the reason needs no more than this
+        frame, _ = REASONS[name]
+        frames += [frame[: l2 - 1], frame[:l2]]
     rng.shuffle(frames)
     goldens = check([Sent(frame) for frame in frames], width, Direction.TX, rng)
     reasons = {golden.descriptor.reason for golden in goldens}
