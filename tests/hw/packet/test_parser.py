@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The parser against the golden one, frame by frame and cycle by cycle."""
 
 import random
