@@ -25,6 +25,13 @@ class Editor(wiring.Component):
     `user` goes with its packet's bytes, `error` on the last beat. A packet may end anywhere: fields
     that it does not hold are not written, and without a byte behind UDP nothing goes in or out.
 
+    Latency: 5 cycles; for the bytes behind the shim its eight bytes more or less. Throughput: one
+    beat per cycle in and out. An insertion holds `i` up for the beats by which the packet grows: 8
+    at 8 bits, one or none at the other widths. Removal and dropping never do. `i.ready`, `o.valid`
+    and `o.payload` are registers; `i_edit.ready` depends on `o.ready` through three LUT4 at most.
+
+    Cost (yosys for ECP5): 1273 LUT4 and 901 flip-flops at 64 bits, 2910 and 3923 at 512.
+
     Parameters
     ----------
     width : int

@@ -16,10 +16,12 @@ class Grow(wiring.Component):
     """Puts the shim behind UDP where `insert` is set.
 
     Bytes behind the shim come eight lanes later, through a register of eight bytes where they cross
-    into the next beat. A packet without a byte behind UDP passes as it is.
+    into the next beat. A packet without a byte behind UDP passes as it is. The beat that is more
+    than came in has the packet's `user`, and its error.
 
     Latency: 1 cycle. Throughput: one beat per cycle; `i` waits while the packet has a beat more
     than it came with, at 8 bits for the eight beats of the shim. `i.ready` depends on `o.ready`.
+    Cost: 750 LUT4 and 270 flip-flops at 64 bits, 1070 and 772 at 512.
 
     Parameters
     ----------

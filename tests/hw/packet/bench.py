@@ -37,13 +37,21 @@ def beats(frame: Sent, width: int) -> list[dict[str, Any]]:
     return made
 
 
+def junk(rng: random.Random, width: int) -> dict[str, Any]:
+    """What stands on a stream that is not valid."""
+    user = {"error": rng.getrandbits(1), "time": rng.getrandbits(40), "tag": rng.getrandbits(8)}
+    keep = (1 << rng.randrange(width // 8 + 1)) - 1
+    return {"data": rng.getrandbits(width), "keep": keep, "last": rng.getrandbits(1), "user": user}
+
+
 async def send_frames(
     ctx: Any, port: Any, width: int, frames: Sequence[Sent], rng: random.Random, idle: float
 ) -> None:
-    """Send frames; before each beat, idle with probability `idle`."""
+    """Send frames; before each beat, idle with probability `idle`, junk on the wires."""
     for frame in frames:
         for beat in beats(frame, width):
             while rng.random() < idle:
+                ctx.set(port.payload, junk(rng, width))
                 await ctx.tick()
             ctx.set(port.payload, beat)
             ctx.set(port.valid, 1)
