@@ -289,26 +289,24 @@ def test_latency() -> None:
 
 
 def test_back_pressure_stops_the_inputs_and_loses_nothing() -> None:
-    """More round trips than the collector can hold while nobody takes a sample."""
-    dut = RttCollector(32, sweep_cycles=4096, queue_depth=2)
-    trips = 40
+    """A sample in every cycle, more than the collector can hold while nobody takes one."""
+    trips = 32
+    dut = RttCollector(trips, sweep_cycles=4096, queue_depth=2)
     got: list[int] = []
     stalled = 0
 
     async def source(ctx: Any) -> None:
         nonlocal stalled
-        for n in range(trips):
-            for port, payload in (
-                (dut.i_tx, {"opcode": SEND, "ack_req": 1, "t": 10 * n}),
-                (dut.i_rx, {"opcode": ACK, "t": 11 * n}),
-            ):
-                ctx.set(port.payload, {"slot": n % 32, "psn": n} | payload)
+        for port, opcode, rate in ((dut.i_tx, SEND, 10), (dut.i_rx, ACK, 11)):
+            for n in range(trips):
+                event = {"slot": n, "psn": n, "opcode": opcode, "t": rate * n}
+                ctx.set(port.payload, event | ({"ack_req": 1} if opcode == SEND else {}))
                 ctx.set(port.valid, 1)
                 while not ctx.get(port.ready):
                     stalled += 1
                     await ctx.tick()
                 await ctx.tick()
-                ctx.set(port.valid, 0)
+            ctx.set(port.valid, 0)
 
     async def sink(ctx: Any) -> None:
         await ctx.tick().repeat(200)
