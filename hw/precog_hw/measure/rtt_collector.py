@@ -25,7 +25,8 @@ from precog_models.packet.wire.opcodes import (
 )
 
 from .layouts import answer_layout, request_layout
-from .rtt_pipeline import MTU_BITS, EventKind, RttPipeline, commit_layout, event_layout
+from .rtt_events import EventKind, commit_layout, event_layout
+from .rtt_pipeline import MTU_BITS, RttPipeline
 
 __all__ = ["RttCollector"]
 
