@@ -20,6 +20,7 @@ __all__ = [
     "CHORD_GUARD_BITS",
     "CONTRACT_HASH",
     "DECISION_FIELDS",
+    "DESTINATION_FIELDS",
     "HEADER_OFFSET",
     "HEAD_ROWS",
     "HIDDEN",
@@ -199,6 +200,19 @@ DECISION_FIELDS = (
     ("base", Fmt.RTT.width),
     ("srtt", Fmt.SRTT.width),
     ("flags", 8),
+)
+
+#: Statistics of one destination.
+DESTINATION_FIELDS = (
+    ("samples", 32),
+    ("rtt_sum", 48),
+    ("rtt_max", Fmt.RTT.width),
+    ("rtt_min", Fmt.RTT.width),
+    ("rtt_last", Fmt.RTT.width),
+    ("losses", 32),
+    ("marks", 32),
+    ("score", 7),
+    ("score_valid", 1),
 )
 
 # --- the model image: 32 rows of 64 bytes in canonical, lane-independent order -------------------

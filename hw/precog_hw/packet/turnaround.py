@@ -3,7 +3,7 @@
 Rules are those of `precog_models.packet.turnaround`.
 """
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Assert, Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -88,6 +88,7 @@ class Turnaround(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        m.d.sync += Assert(~(self.arrival_stb & self.reset_stb), "one change of a slot at a time")
         # Arrivals and resets: the marks decide where an arrival goes, and a reset is a row of 0.
         m.submodules.update = update = RowUpdate(_MARKS, self._slots)
         m.submodules.marks = marks = RowMemory(_MARKS, self._slots)

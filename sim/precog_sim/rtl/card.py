@@ -6,7 +6,7 @@ from typing import NamedTuple
 from amaranth.lib import data
 
 from precog_hw.csr.layouts import SAMPLE
-from precog_hw.measure.rtt_pipeline import commit_layout
+from precog_hw.measure.rtt_events import commit_layout
 from precog_hw.packet.card import Card
 from precog_hw.packet.cps_rx import received_layout
 from precog_hw.packet.cps_slots import slot_config_layout

@@ -76,7 +76,8 @@ def test_exact_with_latency(slots: int, destinations: int, cycles: int, seed: in
     psns = [rng.getrandbits(24) for _ in range(6)]
     enables: deque[tuple[int, int, bool]] = deque()
     tx: deque[tuple[int, dict[str, int | None], int]] = deque()
-    rx: deque[tuple[int, int]] = deque()
+    rx: deque[tuple[int, int, int | None]] = deque()
+    resetting: list[int] = []
     times = {"known": 0, "unknown": 0, "reset": 0}
 
     def host(ctx: Any, cycle: int) -> None:
@@ -114,12 +115,13 @@ def test_exact_with_latency(slots: int, destinations: int, cycles: int, seed: in
         ctx.set(dut.arrival_ns, now)
         if stb:
             golden.arrive(cycle, slot, psn, now)
-        gone, reset = rng.choice(used), rng.random() < 0.05
-        ctx.set(dut.i_reset.valid, reset)
-        ctx.set(dut.i_reset.payload, gone)
+        if not resetting and rng.random() < 0.1:
+            resetting.append(rng.choice(used))
+            ctx.set(dut.i_reset.payload, resetting[0])
+        ctx.set(dut.i_reset.valid, bool(resetting))
         assert ctx.get(dut.i_reset.ready) == (not echoes and not stb)
-        if reset and not echoes and not stb:
-            golden.reset(cycle, gone)
+        if resetting and not echoes and not stb:
+            golden.reset(cycle, resetting.pop())
             times["reset"] += 1
 
     async def bench(ctx: Any) -> None:
@@ -138,7 +140,8 @@ def test_exact_with_latency(slots: int, destinations: int, cycles: int, seed: in
             ctx.set(dut.tx_ns, now)
             asked = rng.choice(used)
             ctx.set(dut.rx_slot, asked)
-            rx.append((cycle + CpsSlots.RX_LATENCY, int(golden.slots[asked].mode)))
+            row = golden.slots[asked]
+            rx.append((cycle + CpsSlots.RX_LATENCY, int(row.mode), row.score))
             # The enable is looked up behind the configuration, two cycles later.
             while enables and enables[0][0] <= cycle:
                 _, changed, value = enables.popleft()
@@ -155,12 +158,14 @@ def test_exact_with_latency(slots: int, destinations: int, cycles: int, seed: in
             if due:
                 assert shown(ctx, dut) == tx.popleft()[1]
             if rx[0][0] == cycle:
-                assert ctx.get(dut.rx_row.mode) == rx.popleft()[1]
+                told = ctx.get(dut.rx_row)
+                score = told.score.value if told.score.valid else None
+                assert (told.mode, score) == rx.popleft()[1:]
             await ctx.tick()
 
     run(dut, bench, cycles=cycles + 10)
-    assert min(times["known"], times["unknown"]) > cycles // 12
-    assert times["reset"] > 0
+    assert min(times["known"], times["unknown"]) > cycles // 20
+    assert times["reset"] > 0 or cycles < 1000
 
 
 @pytest.mark.parametrize("distance", range(6))

@@ -1,0 +1,49 @@
+"""Events of the RTT collector: what its pipeline takes, and what it says of each."""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data, enum
+
+from precog_models.contract import Fmt, Outcome
+from precog_models.packet.wire.headers import PSN_BITS
+
+from .layouts import TURNAROUND_BITS
+
+__all__ = ["EventKind", "commit_layout", "event_layout"]
+
+NUMBER_BITS = max(32, TURNAROUND_BITS)  # a READ's length has 32 bits
+
+
+class EventKind(enum.Enum, shape=2):  # type: ignore[call-arg]
+    """Where an event comes from."""
+
+    TX = 0  # a request left
+    RX = 1  # an answer came
+    SWEEP = 2  # nothing happened
+    RESET = 3  # the host
+
+
+def event_layout(slots: int) -> data.StructLayout:
+    """One event, decoded."""
+    return data.StructLayout(
+        {
+            "kind": EventKind,
+            "slot": unsigned((slots - 1).bit_length()),
+            "psn": unsigned(PSN_BITS),
+            "t": unsigned(Fmt.TIME.width),  # ticks
+            "flag": 1,  # TX: may be timed. RX: a NAK
+            "number": unsigned(NUMBER_BITS),  # TX: bytes that a READ asks for. RX: T2 - T1, ticks
+            "counts": 1,  # TX: a READ. RX: T2 - T1 is known
+        }
+    )
+
+
+def commit_layout(slots: int) -> data.StructLayout:
+    """What golden models need to replay the order of events, and what each did."""
+    return data.StructLayout(
+        {
+            "kind": EventKind,
+            "slot": unsigned((slots - 1).bit_length()),
+            "t": unsigned(Fmt.TIME.width),
+            "outcome": unsigned(len(Outcome)),  # `Outcome` bits, 0 without an event
+        }
+    )
