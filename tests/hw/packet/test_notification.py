@@ -11,8 +11,9 @@ from amaranth.hdl import Cat
 from tests.models.packet.frames import packet
 
 from precog_hw.packet.cnp_builder import CnpBuilder
+from precog_hw.packet.cnp_limiter import JOBS, CnpLimiter
 from precog_hw.packet.layouts import PARSED
-from precog_hw.packet.notification import JOBS, CnpLimiter, NotificationPoint
+from precog_hw.packet.notification import NotificationPoint
 from precog_hw.stream.packet import WIDTHS
 from precog_models.contract import Fmt
 from precog_models.packet.cnp import CnpConfig
