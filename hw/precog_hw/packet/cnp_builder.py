@@ -43,7 +43,7 @@ class CnpBuilder(wiring.Component):
 
     Latency: from a job's offer to its first beat's `latency(ipv6, tags)` cycles: 40 for IPv4, 50
     for IPv6, 2 more for each tag. Throughput: one CNP in that time and one cycle per beat: at 512
-    bits 42 cycles for IPv4 without tags. Cost: @COST@
+    bits 42 cycles for IPv4 without tags. Cost: see `NotificationPoint`.
 
     Parameters
     ----------
