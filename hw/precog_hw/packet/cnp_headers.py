@@ -105,7 +105,7 @@ class CnpHeaders(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        words, masks, tags, ethertype, ipv4, ipv6, udp = self._program()
+        words, masks, (tags, ethertype, ipv4, ipv6, udp) = self._program()
         step, running = Signal(range(len(words))), Signal()
         last = Signal()
         m.d.comb += last.eq(step == len(words) - 1)
@@ -131,7 +131,7 @@ class CnpHeaders(wiring.Component):
         ]
         return m
 
-    def _program(self) -> tuple[list[Value], list[int], int, int, int, int, int]:
+    def _program(self) -> tuple[list[Value], list[int], list[int]]:
         """Words, ICRC masks, and the first word of tags, EtherType, IPv4, IPv6 and UDP."""
         config, job = self.config, self.job
         addresses = _halfwords(ETHERNET, destination=job.macs[:48], source=job.macs[48:])[:-1]
@@ -176,4 +176,4 @@ class CnpHeaders(wiring.Component):
         masks = bytes(2 * starts[2]) + icrc_masks(False)[: IPV4.size] + icrc_masks(True)
         masks = masks.ljust(2 * len(words), b"\0")
         pairs = [int.from_bytes(masks[n : n + 2], "little") for n in range(0, len(masks), 2)]
-        return (words, pairs, *starts)
+        return words, pairs, starts

@@ -183,7 +183,7 @@ class IcrcCheck(wiring.Component):
             missing.eq(lanes & ~keep),
         ]
         check, passed = self._delayed(m, packet.check, 1)[0], self._delayed(m, over, 1)[0]
-        end = self._delayed(m, ends, 5)  # from cycle 2 on
+        end = self._registered(m, ends)
 
         # Cycle 3.
         masked, residue, whole = Signal.like(word), Signal(_STATE_BITS), Signal()
@@ -191,8 +191,8 @@ class IcrcCheck(wiring.Component):
         residues = Array(crc_state(ICRC_RESIDUE, bytes(n)) for n in range(size))
         m.d.sync += [
             masked.eq((word2 & kept & through) ^ flip),
-            residue.eq(Mux(end[0], residues[zeros2], 0)),
-            whole.eq(check & (passed | (end[0] & ~missing.any()))),
+            residue.eq(Mux(end, residues[zeros2], 0)),
+            whole.eq(check & (passed | (end & ~missing.any()))),
         ]
         whole6 = self._delayed(m, whole, 3)[-1]
 
@@ -212,15 +212,11 @@ class IcrcCheck(wiring.Component):
         with m.If(valid[4]):
             m.d.sync += state.eq(xor_network(_advance(size), before, _STATE_BITS) ^ total)
 
-        # Cycle 7. Padding may follow the beat with the ICRC's last byte.
-        right, held = Signal(), Signal()
-        m.d.comb += right.eq(Mux(end[4], state == 0, held))
-        with m.If(valid[5]):
-            m.d.sync += held.eq(right)
+        # Cycle 7. Whatever follows the ICRC counts as 0, and leaves a state of 0 as it is.
         m.d.sync += [
             self.done.eq(valid[5] & last[5]),
             self.checked.eq(whole6),
-            self.ok.eq(whole6 & right),
+            self.ok.eq(whole6 & (state == 0)),
         ]
         return m
 
