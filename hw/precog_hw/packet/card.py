@@ -25,11 +25,12 @@ from precog_models.contract import Fmt
 from precog_models.packet.wire.cps import NS_BITS, SCORE_NONE
 from precog_models.packet.wire.opcodes import RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
+from .cnp_limiter import remote_qp_layout
 from .cps_rx import received_layout
 from .cps_slots import CpsSlots, slot_config_layout
 from .cps_tx import one_of, sent_layout
 from .layouts import CARD_CONFIG
-from .notification import NotificationPoint, remote_qp_layout
+from .notification import NotificationPoint
 from .qp_lookup import QpLookup, table_write_layout
 from .rx_path import RxPath
 from .tx_path import TxPath

@@ -15,8 +15,6 @@ into the bytes themselves, and nothing has to be aligned:
   makes the state 0, if the ICRC is right.
 """
 
-import zlib
-from collections import defaultdict
 from collections.abc import Callable
 from functools import cache, reduce
 from operator import xor
@@ -26,22 +24,20 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from precog_hw.packet.icrc_masks import (
+    ICRC_RESIDUE,
+    crc_state,
+    header_beats,
+    mask_patterns,
+    tag_gap,
+    tag_phases,
+)
 from precog_hw.packet.layouts import LENGTH_BITS
 from precog_hw.packet.linear import xor_network
 from precog_hw.stream.packet import beat_layout
-from precog_models.packet.wire.headers import (
-    BTH,
-    ETHERNET,
-    ICRC_BYTES,
-    ICRC_MASKED,
-    IPV4,
-    IPV6,
-    MAX_TAGS,
-    UDP,
-    VLAN,
-)
+from precog_models.packet.wire.headers import ICRC_BYTES, MAX_TAGS
 
-__all__ = ["ICRC_PACKET", "ICRC_START", "IcrcCheck", "crc_state", "icrc_masks"]
+__all__ = ["ICRC_PACKET", "IcrcCheck"]
 
 #: What the check must know of a packet, from its first beat on.
 ICRC_PACKET = data.StructLayout(
@@ -54,28 +50,7 @@ ICRC_PACKET = data.StructLayout(
 )
 
 _STATE_BITS = 8 * ICRC_BYTES
-_ONES = (1 << _STATE_BITS) - 1
 _SLICE_BITS = 64  # of a beat, summed in one cycle
-_L3 = ETHERNET.size + MAX_TAGS * VLAN.size  # IP header's first byte with all tags
-
-
-def crc_state(state: int, part: bytes) -> int:
-    """State of the ICRC's shift register after `part`; linear in both."""
-    return zlib.crc32(part, state ^ _ONES) ^ _ONES
-
-
-#: State before the IP header.
-ICRC_START = crc_state(_ONES, b"\xff" * 8)
-_RESIDUE = crc_state(_ONES, zlib.crc32(b"").to_bytes(ICRC_BYTES, "little"))
-
-
-def icrc_masks(ipv6: bool) -> bytes:
-    """Ones in the bits of IP, UDP and BTH that the ICRC does not cover."""
-    masked = dict(ICRC_MASKED)
-    return b"".join(
-        header.pack(**{name: header[name].max for name in masked[header]})
-        for header in (IPV6 if ipv6 else IPV4, UDP, BTH)
-    )
 
 
 @cache
@@ -90,55 +65,6 @@ def _advance(zeros: int) -> Callable[[int], int]:
     return lambda state: crc_state(state, bytes(zeros))
 
 
-def _missing(tags: int) -> int:
-    """Bytes by which the headers stand before the place that they have behind all tags."""
-    return (MAX_TAGS - tags) * VLAN.size
-
-
-def _phases(size: int) -> list[int]:
-    """The different bytes of a beat of `size` that can stand at a multiple of `size`.
-
-    With two tags the headers have their place; with fewer, a packet is taken to begin so many bytes
-    later. What remains of that after whole beats is its phase.
-    """
-    return sorted({_missing(tags) % size for tags in range(MAX_TAGS + 1)})
-
-
-def _header_beats(size: int) -> int:
-    return -(-(_L3 + IPV6.size + UDP.size + BTH.size) // size)
-
-
-@cache
-def _patterns(size: int) -> dict[tuple[int, int], list[str]]:
-    """(Bits that count, bits that are then inverted): patterns of index, phase and IPv6."""
-    phases, beats = _phases(size), _header_beats(size)
-    found: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for number, phase in enumerate(phases):
-        for index in range(beats):
-            place = f"{index:0{beats.bit_length()}b}"
-            if len(phases) > 1:
-                place += f"{number:0{(len(phases) - 1).bit_length()}b}"
-            four, six = (_bits(ipv6, index * size + phase, size) for ipv6 in (False, True))
-            if four == six:
-                found[four].append(f"{place}-")
-            else:
-                found[four].append(f"{place}0")
-                found[six].append(f"{place}1")
-    return dict(found)
-
-
-def _bits(ipv6: bool, at: int, size: int) -> tuple[int, int]:
-    """What `_patterns` says of `size` bytes from byte `at` on, headers behind all tags."""
-    masks = icrc_masks(ipv6)
-    through = bytes(_L3) + bytes(byte ^ 0xFF for byte in masks)
-    start = ICRC_START.to_bytes(ICRC_BYTES, "little").ljust(len(masks), b"\0")
-    flip = bytes(_L3) + bytes(a ^ b for a, b in zip(masks, start, strict=True))
-    return (
-        int.from_bytes(through[at : at + size].ljust(size, b"\xff"), "little"),
-        int.from_bytes(flip[at : at + size], "little"),
-    )
-
-
 class IcrcCheck(wiring.Component):
     """One verdict for each packet that passes `beat`.
 
@@ -149,7 +75,8 @@ class IcrcCheck(wiring.Component):
                           └► zeros behind ─► residue ──────────────► ^
 
     Latency: `LATENCY` = 7 cycles from the last beat's transfer to `done`. Throughput: one beat per
-    cycle, packets of one beat back to back. Cost: @COST@
+    cycle, packets of one beat back to back. Cost: at 64 bits 769 LUT4 and 317 FF,
+    at 512 bits 3567 LUT4 and 1563 FF; 278 and 254 MHz on an ECP5 of speed 8.
 
     Parameters
     ----------
@@ -210,8 +137,8 @@ class IcrcCheck(wiring.Component):
         m.d.comb += [begins.eq(self.taken & opening), self.i_packet.ready.eq(begins)]
         m.d.sync += Assert(~begins | self.i_packet.valid, "a packet must be known at its first")
         packet = Signal(ICRC_PACKET)
-        phase = Signal(range(len(_phases(size))))
-        index = Signal(range(_header_beats(size) + 1))  # with `phase`: where in the headers
+        phase = Signal(range(len(tag_phases(size))))
+        index = Signal(range(header_beats(size) + 1))  # with `phase`: where in the headers
         rest = Signal(LENGTH_BITS)  # bytes from the beat's first to the ICRC's last
         over, ends = Signal(), Signal()  # the ICRC's last byte has passed, is in this beat
         word, keep = Signal(self._width), Signal(size)
@@ -224,15 +151,15 @@ class IcrcCheck(wiring.Component):
                 rest[low:].eq(rest[low:] - 1),
                 over.eq(over | ends),
             ]
-            with m.If(index != _header_beats(size)):
+            with m.If(index != header_beats(size)):
                 m.d.sync += index.eq(index + 1)
         with m.If(begins):
-            starts = [divmod(_missing(tags), size) for tags in range(MAX_TAGS + 1)]
+            starts = [divmod(tag_gap(tags), size) for tags in range(MAX_TAGS + 1)]
             tags = self.i_packet.payload.tags
             m.d.sync += [
                 packet.eq(self.i_packet.payload),
                 index.eq(Array(start for start, _ in starts)[tags]),
-                phase.eq(Array(_phases(size).index(skew) for _, skew in starts)[tags]),
+                phase.eq(Array(tag_phases(size).index(skew) for _, skew in starts)[tags]),
                 rest.eq(self.i_packet.payload.end - 1),
                 over.eq(0),
             ]
@@ -256,16 +183,16 @@ class IcrcCheck(wiring.Component):
             missing.eq(lanes & ~keep),
         ]
         check, passed = self._delayed(m, packet.check, 1)[0], self._delayed(m, over, 1)[0]
-        end = self._delayed(m, ends, 5)  # from cycle 2 on
+        end = self._registered(m, ends)
 
         # Cycle 3.
         masked, residue, whole = Signal.like(word), Signal(_STATE_BITS), Signal()
         kept = Cat(lane.replicate(8) for lane in lanes2)
-        residues = Array(crc_state(_RESIDUE, bytes(n)) for n in range(size))
+        residues = Array(crc_state(ICRC_RESIDUE, bytes(n)) for n in range(size))
         m.d.sync += [
             masked.eq((word2 & kept & through) ^ flip),
-            residue.eq(Mux(end[0], residues[zeros2], 0)),
-            whole.eq(check & (passed | (end[0] & ~missing.any()))),
+            residue.eq(Mux(end, residues[zeros2], 0)),
+            whole.eq(check & (passed | (end & ~missing.any()))),
         ]
         whole6 = self._delayed(m, whole, 3)[-1]
 
@@ -285,15 +212,11 @@ class IcrcCheck(wiring.Component):
         with m.If(valid[4]):
             m.d.sync += state.eq(xor_network(_advance(size), before, _STATE_BITS) ^ total)
 
-        # Cycle 7. Padding may follow the beat with the ICRC's last byte.
-        right, held = Signal(), Signal()
-        m.d.comb += right.eq(Mux(end[4], state == 0, held))
-        with m.If(valid[5]):
-            m.d.sync += held.eq(right)
+        # Cycle 7. Whatever follows the ICRC counts as 0, and leaves a state of 0 as it is.
         m.d.sync += [
             self.done.eq(valid[5] & last[5]),
             self.checked.eq(whole6),
-            self.ok.eq(whole6 & right),
+            self.ok.eq(whole6 & (state == 0)),
         ]
         return m
 
@@ -302,7 +225,7 @@ class IcrcCheck(wiring.Component):
         through, flip = Signal(self._width), Signal(self._width)
         m.d.sync += [through.eq(~0), flip.eq(0)]
         with m.Switch(key):
-            for bits, patterns in _patterns(self._width // 8).items():
+            for bits, patterns in mask_patterns(self._width // 8).items():
                 with m.Case(*patterns):
                     m.d.sync += [through.eq(bits[0]), flip.eq(bits[1])]
         return through, flip

@@ -1,239 +1,19 @@
 """DCQCN's notification point: CNPs for marked data, at most one per slot in N ticks.
 
-DCQCN (004); rules and state are those of `precog_models.packet.cnp`. Time is that of the marked
-packet's arrival, as the parser gives it.
+DCQCN (004); rules are those of `precog_models.packet.cnp`.
 """
 
-from amaranth.hdl import Cat, Module, Signal, Value, unsigned
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
-from precog_hw.packet.cnp_builder import JOB, CnpBuilder
-from precog_hw.packet.layouts import CNP_CONFIG, PARSED
-from precog_hw.stream.delay import DelayLine
+from precog_hw.packet.cnp_builder import CnpBuilder
+from precog_hw.packet.cnp_limiter import CnpLimiter, remote_qp_layout, request_layout
+from precog_hw.packet.layouts import CNP_CONFIG
 from precog_hw.stream.packet import packet_signature
-from precog_hw.stream.queue import Queue
 from precog_models.contract import Fmt
-from precog_models.packet.wire.descriptor import Reason
-from precog_models.packet.wire.headers import BTH, Ecn
-from precog_models.packet.wire.opcodes import CNP, PLAIN_ACKNOWLEDGES
 
-__all__ = ["JOBS", "CnpLimiter", "NotificationPoint", "remote_qp_layout", "request_layout"]
-
-_QPN_BITS = BTH["dest_qp"].bits
-JOBS = 8  # that wait behind the CNP in the works
-_DECIDED = 4  # cycles from a request to its decision
-
-
-_ROW = data.StructLayout(
-    {
-        "valid": unsigned(1),  # there has been a CNP
-        "t": unsigned(Fmt.TIME.width),  # of the last one
-    }
-)
-_REMOTE_QP = data.StructLayout(
-    {
-        "valid": unsigned(1),  # the slot is in use
-        "qpn": unsigned(_QPN_BITS),
-    }
-)
-
-
-def request_layout(slots: int) -> data.StructLayout:
-    """A received packet at its end, its shim extracted."""
-    return data.StructLayout(
-        {
-            "parsed": PARSED,
-            "error": unsigned(1),
-            "found": unsigned(1),  # `slot` counts
-            "slot": unsigned(exact_log2(slots)),
-            "score": unsigned(8),  # the slot's, for mode C
-        }
-    )
-
-
-def remote_qp_layout(slots: int) -> data.StructLayout:
-    """A write of the host: where the CNPs of a slot go."""
-    return data.StructLayout(
-        {
-            "slot": unsigned(exact_log2(slots)),
-            "remote_qp": _REMOTE_QP,
-        }
-    )
-
-
-class CnpLimiter(wiring.Component):
-    """Says which packets a CNP answers, in the order of the requests.
-
-    ::
-
-        cycle     1            2             3              4
-        slot ─► [rows] ─► time since ─► less than N? ─┬─► due? ─► room? ─► [queue] ─► job
-        t ──► times since the 4 requests before ──────┘             │
-                 [rows] ◄── time of the CNP ────────────────────────┘
-
-    The row of a slot is late by the requests under way: a request is compared with those directly,
-    and the last one of its slot that got a CNP counts.
-
-    Latency: 5 cycles from a request to its counter and to its job's offer. Throughput: one request
-    per cycle, of one slot or of several. Cost: see `NotificationPoint`.
-
-    Parameters
-    ----------
-    slots : int
-        Queue pairs, a power of two.
-
-    Members
-    -------
-    i_request : In(stream.Signature(request_layout(slots), always_ready=True))
-    i_remote : In(stream.Signature(remote_qp_layout(slots), always_ready=True))
-    o_job : Out(stream.Signature(JOB))
-    config : In(CNP_CONFIG)
-        Registers.
-    sent, limited, unknown, busy : Out(1)
-        Strobes: exactly one for a request that is marked data.
-
-    Raises
-    ------
-    ValueError
-        `slots` is not a power of two.
-    """
-
-    LATENCY = 5
-
-    i_request: stream.Interface
-    i_remote: stream.Interface
-    o_job: stream.Interface
-    config: data.View
-    sent: Signal
-    limited: Signal
-    unknown: Signal
-    busy: Signal
-
-    def __init__(self, slots: int) -> None:
-        if slots < 1 or slots & (slots - 1):
-            raise ValueError(f"slots must be a power of two, not {slots!r}")
-        self._slots = slots
-        super().__init__(
-            {
-                "i_request": In(stream.Signature(request_layout(slots), always_ready=True)),
-                "i_remote": In(stream.Signature(remote_qp_layout(slots), always_ready=True)),
-                "o_job": Out(stream.Signature(JOB)),
-                "config": In(CNP_CONFIG),
-                "sent": Out(1),
-                "limited": Out(1),
-                "unknown": Out(1),
-                "busy": Out(1),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        request, config = self.i_request.payload, self.config
-
-        # Element n: the request of n cycles ago.
-        asks = [self.i_request.valid & self._marked(request)]
-        found, slots, times = [request.found], [request.slot], [request.parsed.time]
-        for line in (asks, found, slots, times):
-            for n in range(1, _DECIDED + 1):
-                line.append(Signal.like(line[-1], name=f"stage_{n}"))
-                m.d.sync += line[n].eq(line[n - 1])
-
-        m.submodules.rows = rows = Memory(shape=_ROW, depth=self._slots, init=[])
-        m.submodules.remote = remote = Memory(shape=_REMOTE_QP, depth=self._slots, init=[])
-        write, read = rows.write_port(), rows.read_port()
-        host, remote_read = remote.write_port(), remote.read_port()
-        m.d.comb += [
-            read.addr.eq(request.slot),
-            remote_read.addr.eq(request.slot),
-            host.en.eq(self.i_remote.valid),
-            host.addr.eq(self.i_remote.payload.slot),
-            host.data.eq(self.i_remote.payload.remote_qp),
-        ]
-
-        # Cycle 1: a block RAM's output is late; it gets a register of its own.
-        row, known = Signal(_ROW), Signal(_REMOTE_QP)
-        m.d.sync += [row.eq(read.data), known.eq(remote_read.data)]
-
-        # Cycles 2 and 3.
-        since, fresh, due_by_row = Signal(Fmt.TIME.width), Signal(), Signal()
-        known3, known4 = Signal(_REMOTE_QP), Signal(_REMOTE_QP)
-        m.d.sync += [
-            since.eq(times[2] - row.t),
-            fresh.eq(~row.valid),
-            due_by_row.eq(fresh | (since >= config.interval_ticks)),
-            known3.eq(known),
-            known4.eq(known3),
-        ]
-
-        # The same for the requests that are 1 to 4 cycles ahead.
-        ahead = []
-        for n in range(1, _DECIDED + 1):
-            gap, due = Signal(Fmt.TIME.width), Signal(_DECIDED - 1)
-            same = Signal(_DECIDED)
-            m.d.sync += [
-                gap.eq(times[0] - times[n]),
-                due.eq(Cat(gap >= config.interval_ticks, due)),
-                same.eq(Cat(asks[n] & (slots[0] == slots[n]), same)),
-            ]
-            ahead.append((same[-1], due[-1]))
-
-        # Cycle 4.
-        m.submodules.jobs = jobs = Queue(JOB, JOBS)
-        m.submodules.delay = delay = DelayLine(JOB, _DECIDED)
-        wiring.connect(m, jobs.o, wiring.flipped(self.o_job))
-        is_due, is_known, sends = Signal(), Signal(), Signal()
-        sent = Signal(_DECIDED)  # bit n - 1: the request that is n cycles ahead got a CNP
-        m.d.comb += is_due.eq(due_by_row)
-        for n in reversed(range(_DECIDED)):
-            same, due = ahead[n]
-            with m.If(same & sent[n]):
-                m.d.comb += is_due.eq(due)
-        counts = asks[-1] & is_known
-        m.d.comb += [
-            is_known.eq(found[-1] & known4.valid),
-            jobs.i.valid.eq(counts & is_due),
-            sends.eq(jobs.i.valid & jobs.i.ready),
-            jobs.i.payload.eq(delay.o),
-            jobs.i.payload.dest_qp.eq(known4.qpn),
-            write.en.eq(sends),
-            write.addr.eq(slots[-1]),
-            write.data.valid.eq(1),
-            write.data.t.eq(times[-1]),
-        ]
-        m.d.sync += [
-            sent.eq(Cat(sends, sent)),
-            self.sent.eq(sends),
-            self.limited.eq(counts & ~is_due),
-            self.unknown.eq(asks[-1] & ~is_known),
-            self.busy.eq(jobs.i.valid & ~jobs.i.ready),
-        ]
-
-        found_in, headers = request.parsed.descriptor, request.parsed.headers
-        m.d.comb += [
-            delay.i.ipv6.eq(found_in.ipv6),
-            delay.i.tags.eq(found_in.tags),
-            delay.i.macs.eq(headers.macs),
-            delay.i.vlan.eq(headers.tags),
-            delay.i.local.eq(headers.local),
-            delay.i.remote.eq(found_in.remote),
-            delay.i.udp_source.eq(headers.udp_source),
-            delay.i.score.eq(request.score),
-        ]
-        return m
-
-    def _marked(self, request: data.View) -> Value:
-        """Data that a switch has marked; answers without payload and CNPs slow nobody down."""
-        found = request.parsed.descriptor
-        return (
-            self.config.enabled
-            & ~request.error
-            & (found.reason == Reason.NONE)
-            & (found.ecn == Ecn.CE)
-            & ~Cat(found.opcode == opcode for opcode in (CNP, *sorted(PLAIN_ACKNOWLEDGES))).any()
-        )
+__all__ = ["NotificationPoint"]
 
 
 class NotificationPoint(wiring.Component):
@@ -245,7 +25,8 @@ class NotificationPoint(wiring.Component):
 
     Latency: 5 cycles and those of `CnpBuilder` from a request to its CNP's first beat, if no other
     waits. Throughput: one request per cycle; CNPs as fast as `CnpBuilder` makes them, and what is
-    due while 9 are under way is `busy`: the slot's next marked packet asks again. Cost: @COST@
+    due while 9 are under way is `busy`: the slot's next marked packet asks again. Cost: at 64
+    bits and 1024 slots 2370 LUT4, 244 TRELLIS_DPR16X4, 804 FF and 5 block RAMs.
 
     Parameters
     ----------

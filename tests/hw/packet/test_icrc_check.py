@@ -97,9 +97,9 @@ def test_all_kinds_of_frames(width: int, seed: int) -> None:
     frames = rough(rng)
     if width == 8:  # a cycle per byte: one long frame is enough
         long = max((frame for frame in frames if len(frame) < 5000), key=len)
-        frames = [long, *[frame for frame in frames if len(frame) < 700][::2]]
+        frames = [long, *[frame for frame in frames if len(frame) < 700][::3]]
     expected = [golden(frame) for frame in frames]
-    assert sum(verdict.ok for verdict in expected) > 10
+    assert sum(verdict.ok for verdict in expected) > 5
     assert sum(verdict.checked and not verdict.ok for verdict in expected) > 5
     assert sum(not verdict.checked for verdict in expected) > 5
     assert check(width, frames, rng) == expected

@@ -11,8 +11,9 @@ from amaranth.hdl import Cat
 from tests.models.packet.frames import packet
 
 from precog_hw.packet.cnp_builder import CnpBuilder
+from precog_hw.packet.cnp_limiter import JOBS, CnpLimiter
 from precog_hw.packet.layouts import PARSED
-from precog_hw.packet.notification import JOBS, CnpLimiter, NotificationPoint
+from precog_hw.packet.notification import NotificationPoint
 from precog_hw.stream.packet import WIDTHS
 from precog_models.contract import Fmt
 from precog_models.packet.cnp import CnpConfig
@@ -209,7 +210,8 @@ def test_who_gets_one_and_in_which_order(interval: int, seed: int) -> None:
     frames = pool(rng)
     t, requests = rng.randrange(1 << 40), []
     for _ in range(160):
-        t += rng.choice((0, 0, 1, 1, interval // 3, interval, interval - 1, -1, 1 << 33))
+        t += rng.choice((0, 0, 0, 0, 1, interval // 3, interval, interval - 1, -1))
+        t += rng.choice([0] * 30 + [1 << 33])
         slot = rng.choice((None, 3, 0, 0, 1, 1, 2, rng.randrange(SLOTS)))
         idle = rng.choice((0, 0, 0, 0, 1, 2, 3, 4, 5, 70))
         requests.append(
@@ -218,10 +220,8 @@ def test_who_gets_one_and_in_which_order(interval: int, seed: int) -> None:
     qps = table(rng)
     outcome = notify(requests, qps, config, width=512)
     assert outcome == replay(requests, outcome.events, qps, config)
-    assert outcome.events.count("unknown") > 10
-    assert outcome.events.count("sent") > 5
-    if interval > 0:
-        assert outcome.events.count("limited") > 5
+    seen = {"sent", "unknown", "limited"} if interval else {"sent", "unknown"}
+    assert seen <= set(outcome.events)
 
 
 def test_off(seed: int) -> None:

@@ -101,6 +101,15 @@ def test_mode_c(sent: int | None, got: int | None) -> None:
     assert sender.slots[SLOT6].echo is None
 
 
+def test_a_cnp_without_room_is_asked_for_again() -> None:
+    np, state = point()
+    got = receive(state, marked(), 0)
+    assert np.notify(got.frame, got.parsed, got.slot, 0, room=False) is None
+    assert np.notify(got.frame, got.parsed, got.slot, 1) is not None
+    assert np.notify(got.frame, got.parsed, got.slot, 2, room=False) is None
+    assert (np.sent, np.limited, np.busy) == (1, 1, 1)
+
+
 def test_configuration_errors() -> None:
     with pytest.raises(ValueError, match=r"dscp must be 0\.\.63, not 64"):
         CnpConfig(dscp=64)
