@@ -1,6 +1,8 @@
 """`RtlCard`: the Verilated packet path, one packet at a time or at full speed."""
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from amaranth.lib import data
@@ -44,6 +46,13 @@ class Taken(NamedTuple):
     run: Run
 
 
+@cache
+def _library(width: int, slots: int, tick_ps: int) -> Path:
+    """Elaborating takes seconds, so a process does it once."""
+    card = Card(width, slots, tick_ps=tick_ps)
+    return packet_library(card, label=f"card, {width} bits, {slots} slots")
+
+
 class RtlCard:
     """A card of RTL.
 
@@ -60,9 +69,7 @@ class RtlCard:
         self.width = width
         self.slots = slots
         self.table = QpTable(slots)
-        component = Card(width, slots, tick_ps=config.tick_ps)
-        path = packet_library(component, label=f"card, {width} bits, {slots} slots")
-        self.block = PacketBlock(path)
+        self.block = PacketBlock(_library(width, slots, config.tick_ps))
         cps, cnp = config.cps, config.cnp
         values = {
             "cps": {

@@ -130,7 +130,7 @@ API void packet_tick(void* handle, int64_t n) {
     for (Block* block = static_cast<Block*>(handle); n > 0; --n) block->tick();
 }
 
-// Runs until every source is empty and nothing moved for `settle` cycles, or nothing moves for
+// Runs until every source is empty and no beat moved for `settle` cycles, or none moves for
 // `watchdog` cycles. `clocks` are ports that grow by `steps` every cycle. Returns cycles.
 API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t n_sinks, Sink* sinks,
                        int64_t n_monitors, Monitor* monitors, int64_t n_clocks, const int64_t* clocks,
@@ -221,7 +221,6 @@ API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t
         for (int64_t n = 0; n < n_monitors; ++n) {
             Monitor& m = monitors[n];
             if (!*ports[m.strobe].at) continue;
-            moved = true;
             if (m.seen == m.room) return leave(OVERFLOW_);
             uint8_t* to = m.data + m.seen * m.stride;
             for (int64_t p = 0; p < m.ports; ++p) {
