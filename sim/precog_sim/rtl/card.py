@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.lib import data
 
@@ -136,11 +136,11 @@ class RtlCard:
         """Forget a slot's echo, arrivals and timed packet."""
         self._send("i_reset", slot)
 
-    def transmit(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: float | int) -> Taken:
+    def transmit(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: Any) -> Taken:
         """Frames to the wire; time stands still, or runs with ``clock=1``."""
         return self._run("tx", frames, t, now_ns, **speed)
 
-    def receive(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: float | int) -> Taken:
+    def receive(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: Any) -> Taken:
         """Frames from the wire."""
         return self._run("rx", frames, t, now_ns, **speed)
 

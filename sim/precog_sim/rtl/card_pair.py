@@ -1,0 +1,123 @@
+"""The golden card and the RTL's, packet by packet: whatever differs is said in words."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from precog_models.packet.card import Arrived, Card, CardConfig
+from precog_models.packet.cps_tx import Sent
+from precog_models.packet.wire.cps import Mode
+
+from .card import RtlCard, Taken
+from .packet_block import Wire
+
+__all__ = ["CardPair"]
+
+_SHOWN = 96  # bytes of a frame in a message
+
+
+@dataclass
+class CardPair:
+    """Two cards with the same past; every packet goes through both.
+
+    A packet ends before the next one begins, so that nothing depends on the order in which the
+    gateware's two directions finish.
+
+    Attributes
+    ----------
+    golden : Card
+    rtl : RtlCard
+    rng : Random
+        Of idle cycles and back-pressure.
+    packets : int
+        Packets that went through.
+    differences : list of str
+        One for each fact in which the two differ.
+    """
+
+    golden: Card
+    rtl: RtlCard
+    rng: random.Random
+    packets: int = 0
+    differences: list[str] = field(default_factory=list)
+
+    @classmethod
+    def build(cls, width: int, slots: int, config: CardConfig, seed: int) -> "CardPair":
+        """Two cards that know no queue pair."""
+        return cls(Card(slots, config), RtlCard(width, slots, config), random.Random(seed))
+
+    def add(
+        self,
+        slot: int,
+        remote: int,
+        remote_qp: int,
+        local_qp: int,
+        *,
+        mode: Mode = Mode.S,
+        score: int | None = None,
+        destination: int = 0,
+    ) -> None:
+        """Give a slot its keys and its configuration."""
+        self.golden.cps.table.add(slot, remote, remote_qp, local_qp)
+        self.rtl.add(slot, remote, remote_qp, local_qp)
+        row = self.golden.cps.slots[slot]
+        row.mode, row.score, row.destination = mode, score, destination
+        self.rtl.row(slot, mode, score, destination)
+
+    def close(self) -> None:
+        """Free the RTL."""
+        self.rtl.close()
+
+    def transmit(self, frame: bytes, t: int, now_ns: int, *, error: bool = False) -> Sent:
+        """A packet to the wire through both; returns what the golden card says."""
+        sent = self.golden.transmit(frame, t, now_ns, error=error)
+        taken = self._through(self.rtl.transmit, frame, t, now_ns, error)
+        self._frame("transmitted", frame, sent.frame, taken.frames, error)
+        (record,) = self.rtl.sent(taken.run)
+        self._same("reason", frame, int(sent.reason), record["reason"])
+        self._same("slot", frame, sent.slot, record["slot"] if record["known"] else None)
+        return sent
+
+    def receive(self, frame: bytes, t: int, now_ns: int, *, error: bool = False) -> Arrived:
+        """A packet from the wire through both; its CNP goes to the wire at once."""
+        arrived = self.golden.receive(frame, t, now_ns, error=error)
+        got = arrived.received
+        taken = self._through(self.rtl.receive, frame, t, now_ns, error)
+        self._frame("received", frame, got.frame, taken.frames, error)
+        (record,) = self.rtl.received(taken.run)
+        self._same("slot", frame, got.slot, record["slot"] if record["known"] else None)
+        self._same("fault", frame, int(got.fault), record["fault"])
+        self._same("extracted", frame, got.shim is not None, bool(record["extracted"]))
+        score = record["score.value"] if record["score.valid"] else None
+        self._same("score", frame, got.score, score)
+        checks = [bool(ok) for _, (_, ok) in taken.run.events["icrc_done"]]
+        self._same("ICRC", frame, [] if got.frame is None else [arrived.icrc_ok], checks)
+        rtts = [sample["rtt"] for sample in self.rtl.samples(taken.run)]
+        self._same("RTT", frame, [] if arrived.rtt is None else [arrived.rtt], rtts)
+        made = [wire.data for wire in taken.run.sinks["m_axis_tx"].frames]
+        wanted = [] if arrived.cnp is None else [self.golden.transmit(arrived.cnp, t, now_ns).frame]
+        self._same("CNP", frame, wanted, made)
+        return arrived
+
+    def _through(
+        self, path: Callable[..., Taken], frame: bytes, t: int, now_ns: int, error: bool
+    ) -> Taken:
+        self.packets += 1
+        wire = Wire(frame, error, t & 0xFFFFFF, self.packets & 0xFF)
+        seed = self.rng.getrandbits(32)
+        return path([wire], t, now_ns, seed=seed, idle=0.2, stall=0.2)
+
+    def _frame(
+        self, what: str, frame: bytes, wanted: bytes | None, got: Sequence[Wire], error: bool
+    ) -> None:
+        self._same(what, frame, [] if wanted is None else [wanted], [wire.data for wire in got])
+        for wire in got:
+            self._same("error flag", frame, error, wire.error)
+            self._same("tag", frame, self.packets & 0xFF, wire.tag)
+
+    def _same(self, what: str, frame: bytes, wanted: object, got: object) -> None:
+        if wanted != got:
+            self.differences.append(
+                f"packet {self.packets}, {what}: golden {wanted!r}, RTL {got!r}; "
+                f"frame {frame[:_SHOWN].hex()} of {len(frame)} bytes"
+            )
