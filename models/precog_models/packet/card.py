@@ -19,12 +19,13 @@ from .cps_state import CpsConfig, CpsState
 from .cps_tx import Sent, transmit
 from .icrc import icrc_ok
 from .qp_table import QpTable
-from .wire.cps import ShimType
+from .wire.cps import Mode, ShimType
 
 __all__ = ["Arrived", "Card", "CardConfig", "ticks_from_ns"]
 
 _RECIPROCAL_BITS = 16
 _PS_PER_NS = 1000
+_TIMEOUT_MAX = 0xFFFFFFFF
 
 
 def ticks_from_ns(ns: int, tick_ps: int) -> int:
@@ -43,7 +44,7 @@ class CardConfig:
     Raises
     ------
     ValueError
-        The tick is not positive.
+        The tick is not positive, or the time-out does not fit its register.
     """
 
     cps: CpsConfig = field(default_factory=CpsConfig)
@@ -56,6 +57,8 @@ class CardConfig:
     def __post_init__(self) -> None:
         if self.tick_ps <= 0:
             raise ValueError(f"tick_ps must be positive, not {self.tick_ps!r}")
+        if not 0 <= self.timeout <= _TIMEOUT_MAX:
+            raise ValueError(f"timeout must be 0..{_TIMEOUT_MAX} ticks, not {self.timeout!r}")
 
 
 class Arrived(NamedTuple):
@@ -84,6 +87,22 @@ class Card:
         self.cps = CpsState(QpTable(slots), config.cps)
         self.collector = RttCollector(slots, config.timeout, any_packet=config.any_packet, mtu=mtu)
         self.notification = NotificationPoint(self.cps.table, config.cnp)
+
+    def add(
+        self,
+        slot: int,
+        remote: int,
+        remote_qp: int,
+        local_qp: int,
+        *,
+        mode: Mode = Mode.S,
+        score: int | None = None,
+        destination: int = 0,
+    ) -> None:
+        """Give a slot its two keys (`QpTable.add`) and its configuration."""
+        self.cps.table.add(slot, remote, remote_qp, local_qp)
+        row = self.cps.slots[slot]
+        row.mode, row.score, row.destination = mode, score, destination
 
     def transmit(
         self, frame: bytes | bytearray, t: int, now_ns: int, *, error: bool = False

@@ -1,4 +1,4 @@
-"""A capture through the golden packet path: the sender's card inserts, the receiver's extracts.
+"""A capture through the packet path: the sender's card inserts, the receiver's extracts.
 
     capture ─► sender's card: insertion ─► wire ─► receiver's card: extraction ─► the same bytes
                                                 └─► RTT collector of the local card
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from precog_models.contract import Fmt
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cps_rx import Received
 from precog_models.packet.cps_state import CpsConfig
@@ -25,9 +26,14 @@ from precog_models.packet.wire.opcodes import NAMES
 from precog_models.packet.wire.qp_key import QPN_BITS
 
 from ..capture import Frame
+from ..rtl.card_pair import CardPair
 from .connections import Connection, Flow, Seen, connections
 
 __all__ = ["Replay", "replay"]
+
+
+_TIME_MASK = Fmt.TIME.max
+_MIN_SLOTS = 15  # of a card, less one
 
 
 @dataclass
@@ -46,6 +52,8 @@ class Replay:
     rtt_ns: list[int] = field(default_factory=list)
     wire: list[Frame] = field(default_factory=list)
     out: list[Frame] = field(default_factory=list)
+    rtl_packets: int = 0  # passages through an RTL card
+    differences: list[str] = field(default_factory=list)  # between RTL and golden
 
     def count(self, frame: Frame, before: Parsed, sent: Sent, got: Received) -> None:
         """Take one frame and what both cards made of it."""
@@ -69,7 +77,7 @@ class Replay:
 
     def as_dict(self) -> dict[str, Any]:
         """For machines: counts, and RTTs in microseconds."""
-        return {
+        found: dict[str, Any] = {
             "packets": self.packets,
             "rocev2": self.rocev2,
             "inserted": self.inserted,
@@ -81,26 +89,22 @@ class Replay:
             "connections": self.connections,
             "rtt_us": _summary(self.rtt_ns),
         }
+        if self.rtl_packets:
+            mismatches = len(self.differences)
+            found["rtl_vs_golden"] = {"packets": self.rtl_packets, "mismatches": mismatches}
+        return found
 
 
-def _card(config: CardConfig, score: int, both: Sequence[Connection], own: int) -> Card:
-    """One host's card, its table filled with the host's connections."""
-    card = Card(1 << max(0, len(both) - 1).bit_length(), config)
+def _connect(card: Card | CardPair, score: int, both: Sequence[Connection], own: int) -> None:
+    """Fill one host's card with the host's connections."""
     # Where a capture shows one direction only, a number that it does not use stands in.
     used = {flow.qpn for pair in both for flow in pair if flow is not None}
     spare = iter(n for n in range((1 << QPN_BITS) - 2, 0, -1) if n not in used)
     for slot, (there, back) in enumerate(both):
         sends, gets = (there, back) if there.source == own else (back, there)
         remote = there.destination if there.source == own else there.source
-        card.cps.table.add(
-            slot,
-            remote,
-            next(spare) if sends is None else sends.qpn,
-            next(spare) if gets is None else gets.qpn,
-        )
-        card.cps.slots[slot].mode = Mode.S
-        card.cps.slots[slot].score = score
-    return card
+        numbers = [next(spare) if flow is None else flow.qpn for flow in (sends, gets)]
+        card.add(slot, remote, *numbers, mode=Mode.S, score=score)
 
 
 def replay(
@@ -110,6 +114,7 @@ def replay(
     score: int = 50,
     timeout_ns: int = 10**9,
     config: CpsConfig | None = None,
+    width: int | None = None,
 ) -> Replay:
     """Run a capture through.
 
@@ -126,6 +131,9 @@ def replay(
         RTT collector's time-out.
     config : CpsConfig, optional
         Of all cards.
+    width : int, optional
+        Bits of the Verilated packet path that the packets go through, checked against the golden
+        model packet by packet; without it the golden model alone.
 
     Raises
     ------
@@ -147,26 +155,33 @@ def replay(
         known = ", ".join(f"{host:#x}" for host in hosts)
         raise ValueError(f"local address must be one of the capture's, {known}, not {local:#x}")
     hosts.setdefault(local)  # takes what is not RoCEv2
-    cards = {
-        host: _card(
-            # A capture shows both ends of the path at one point: T2 - T1 would be all of the RTT.
-            CardConfig(cps, timeout=timeout_ns, corrected=False),
-            score,
-            [p for p in pairs if host in (p.there.source, p.there.destination)],
-            host,
-        )
-        for host in hosts
-    }
+    # A capture shows both ends of the path at one point: T2 - T1 would be all of the RTT.
+    card_config = CardConfig(cps, timeout=timeout_ns, corrected=False)
+    most = 1 << max(_MIN_SLOTS, len(pairs) - 1).bit_length()  # one size: one library
+    cards: dict[int, Card | CardPair] = {}
+    for number, host in enumerate(hosts):
+        if width is None:
+            cards[host] = Card(most, card_config)
+        else:
+            cards[host] = CardPair.build(width, most, card_config, seed=number)
+        own = [p for p in pairs if host in (p.there.source, p.there.destination)]
+        _connect(cards[host], score, own, host)
     result = Replay(connections=sum(pair.back is not None for pair in pairs))
     for frame, before in zip(frames, parsed, strict=True):
         flow = _flow(frame, before)
         source = local if flow is None else flow.source
         destination = local if flow is None else flow.destination
-        sent = cards[source].transmit(frame.data, frame.time_ns, frame.time_ns)
-        got = cards[destination].receive(sent.frame, frame.time_ns, frame.time_ns)
+        now = frame.time_ns & _TIME_MASK
+        sent = cards[source].transmit(frame.data, now, now)
+        got = cards[destination].receive(sent.frame, now, now)
         result.count(frame, before, sent, got.received)
         if destination == local and got.rtt is not None:
             result.rtt_ns.append(got.rtt)
+    for card in cards.values():
+        if isinstance(card, CardPair):
+            result.rtl_packets += card.packets
+            result.differences += card.differences
+            card.close()
     return result
 
 

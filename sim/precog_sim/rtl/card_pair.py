@@ -58,10 +58,10 @@ class CardPair:
         destination: int = 0,
     ) -> None:
         """Give a slot its keys and its configuration."""
-        self.golden.cps.table.add(slot, remote, remote_qp, local_qp)
+        self.golden.add(
+            slot, remote, remote_qp, local_qp, mode=mode, score=score, destination=destination
+        )
         self.rtl.add(slot, remote, remote_qp, local_qp)
-        row = self.golden.cps.slots[slot]
-        row.mode, row.score, row.destination = mode, score, destination
         self.rtl.row(slot, mode, score, destination)
 
     def close(self) -> None:
@@ -69,17 +69,20 @@ class CardPair:
         self.rtl.close()
 
     def transmit(self, frame: bytes, t: int, now_ns: int, *, error: bool = False) -> Sent:
-        """A packet to the wire through both; returns what the golden card says."""
+        """A packet to the wire through both; returns what was decided, and the RTL's bytes."""
         sent = self.golden.transmit(frame, t, now_ns, error=error)
         taken = self._through(self.rtl.transmit, frame, t, now_ns, error)
         self._frame("transmitted", frame, sent.frame, taken.frames, error)
         (record,) = self.rtl.sent(taken.run)
         self._same("reason", frame, int(sent.reason), record["reason"])
         self._same("slot", frame, sent.slot, record["slot"] if record["known"] else None)
-        return sent
+        return sent._replace(frame=taken.frames[0].data if taken.frames else b"")
 
     def receive(self, frame: bytes, t: int, now_ns: int, *, error: bool = False) -> Arrived:
-        """A packet from the wire through both; its CNP goes to the wire at once."""
+        """A packet from the wire through both; its CNP goes to the wire at once.
+
+        Returns what was found, and the RTL's bytes and RTT.
+        """
         arrived = self.golden.receive(frame, t, now_ns, error=error)
         got = arrived.received
         taken = self._through(self.rtl.receive, frame, t, now_ns, error)
@@ -97,7 +100,8 @@ class CardPair:
         made = [wire.data for wire in taken.run.sinks["m_axis_tx"].frames]
         wanted = [] if arrived.cnp is None else [self.golden.transmit(arrived.cnp, t, now_ns).frame]
         self._same("CNP", frame, wanted, made)
-        return arrived
+        out = taken.frames[0].data if taken.frames else None
+        return arrived._replace(received=got._replace(frame=out), rtt=rtts[0] if rtts else None)
 
     def _through(
         self, path: Callable[..., Taken], frame: bytes, t: int, now_ns: int, error: bool

@@ -9,7 +9,6 @@ from precog_models.contract import Outcome
 from precog_models.packet.card import Card, CardConfig, ticks_from_ns
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.descriptor import Direction
 from precog_models.packet.wire.opcodes import CNP
 
@@ -22,9 +21,7 @@ def host(local: str, config: CardConfig) -> Card:
     """The card of host "A" or "B" with the connection to the other."""
     own = Card(8, config)
     peer, numbers = (B_ADDRESS, (B_QP, A_QP)) if local == "A" else (A_ADDRESS, (A_QP, B_QP))
-    own.cps.table.add(SLOT4, peer, *numbers)
-    own.cps.slots[SLOT4].mode = Mode.S
-    own.cps.slots[SLOT4].score = 37
+    own.add(SLOT4, peer, *numbers, score=37)
     return own
 
 
@@ -77,6 +74,8 @@ def test_ticks(tick_ps: int, seed: int) -> None:
             assert ticks_from_ns(ns, tick_ps) == ns
 
 
-def test_a_tick_has_a_length() -> None:
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"timeout must be 0\.\.4294967295 ticks, not -1"):
+        CardConfig(timeout=-1)
     with pytest.raises(ValueError, match="tick_ps must be positive, not 0"):
         CardConfig(tick_ps=0)

@@ -41,12 +41,14 @@ def conversation() -> list[Frame]:
     return frames
 
 
-def test_conversation() -> None:
+@pytest.mark.parametrize("width", [None, 64])
+def test_conversation(width: int | None) -> None:
     frames = conversation()
-    found = replay(frames)
+    found = replay(frames, width=width)
     assert found.out == frames
     assert [len(w.data) - len(f.data) for w, f in zip(found.wire, frames, strict=True)] == [8] * 9
-    assert found.as_dict() == {
+    rtl = {} if width is None else {"rtl_vs_golden": {"packets": 18, "mismatches": 0}}
+    assert found.as_dict() == rtl | {
         "packets": 9,
         "rocev2": 9,
         "inserted": 9,
