@@ -8,7 +8,9 @@ from precog_models.packet.card import CardConfig
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.wire.cps import Mode
+from precog_sim.rtl.card import RtlCard
 from precog_sim.rtl.card_pair import CardPair
+from precog_sim.rtl.packet_block import Wire
 
 from ..models.packet.frames import (
     A6_ADDRESS,
@@ -112,4 +114,57 @@ def test_round_trips(seed: int) -> None:
         lost = kind["syndrome"] != 0x1F
         t += stay
     assert samples > 30
+    check(a, b)
+
+
+@pytest.mark.parametrize("width", [64, 512])
+@pytest.mark.parametrize("size", [0, 1024])
+def test_line_rate(width: int, size: int) -> None:
+    """Back to back: a beat in every cycle, in and out, but for the beats that insertion adds."""
+    card = RtlCard(width, SLOTS, CardConfig())
+    card.add(SLOT4, B_ADDRESS, B_QP, A_QP)
+    card.row(SLOT4, Mode.S, 50)
+    frame = packet(bytes(size), opcode=0x01)
+    wires = [Wire(frame)] * 300
+    taken = card.transmit(wires, 0, 0, clock=1)
+    card.close()
+    step = width // 8
+    beats, grown = -(-len(frame) // step), -(-(len(frame) + 8) // step)
+    out = taken.run.sinks["m_axis_tx"]
+    assert {len(wire.data) for wire in taken.frames} == {len(frame) + 8}
+    assert out.last[-1] - out.first[0] + 1 == grown * len(wires)
+    into = taken.run.sources["s_axis_tx"]
+    stalls = into.last[-1] - into.first[0] + 1 - beats * len(wires)
+    assert stalls <= (grown - beats) * len(wires)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("speed", [0.0, 0.3])
+def test_streams_of_packets(width: int, speed: float, seed: int) -> None:
+    """Many packets under way at once, times from the card's running clock; out, and back in."""
+    rng = random.Random(seed)
+    config = CardConfig()
+    pool = list(synthetic(rng).values())
+    pool = [frame for frame in pool if len(frame) < (400 if width == 8 else 10_000)]
+    frames = [rng.choice(pool) for _ in range(60 if width == 8 else 400)]
+    frames += [mutate(rng, rng.choice(pool)) or b"\0" for _ in frames]
+    rng.shuffle(frames)
+    a, b = cards(width, config, seed)
+    wires = [
+        Wire(f, rng.random() < 0.1, rng.getrandbits(40), n & 0xFF) for n, f in enumerate(frames)
+    ]
+    sent = a.rtl.transmit(wires, 10**6, 10**6, clock=1, seed=seed, idle=speed, stall=speed)
+    records = a.rtl.sent(sent.run)
+    expected = [
+        wire._replace(data=a.golden.transmit(wire.data, r["time"], r["time"]).frame)
+        for wire, r in zip(wires, records, strict=True)
+    ]
+    assert sent.frames == expected
+    got = b.rtl.receive(sent.frames, 10**6, 10**6, clock=1, seed=seed, idle=speed, stall=speed)
+    received = [b.golden.receive(w.data, 0, 0, error=w.error).received for w in sent.frames]
+    assert got.frames == [
+        wire._replace(data=r.frame)
+        for wire, r in zip(sent.frames, received, strict=True)
+        if r.frame is not None
+    ]
     check(a, b)
