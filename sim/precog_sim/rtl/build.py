@@ -25,6 +25,10 @@ __all__ = ["TOP", "nic_library", "prepared", "verilog_library"]
 
 TOP = "precog_nic"
 
+#: A weight memory's write port and the register before it, as `predict.weights` names them.
+_LOADED = re.compile(
+    r"always @\(posedge clk\)(\n +\w+_(?:hit|where|what) <= | begin\n +if \(\w+_hit\)\n)"
+)
 _REPEATED = re.compile(r"((?:\\\S+ |[A-Za-z_$][\w$]*)\s?\[\d+\])((?:,\s+\1)+)")
 
 
@@ -124,4 +128,8 @@ def _gated(text: str) -> str:
             text, found = instance.subn(rf"\g<1>{TOP}.unit_clk[{number}])", text)
             if found != 1:
                 raise VerilateError(f"unit {unit} must have one instance of {part}, it has {found}")
+    store = list(UNITS).index("store")
+    text, found = _LOADED.subn(rf"always @(posedge {TOP}.unit_clk[{store}])\g<1>", text)
+    if not found:
+        raise VerilateError("the weight memories' write ports must be found, none is")
     return text

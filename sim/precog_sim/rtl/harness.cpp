@@ -8,10 +8,11 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "verilated.h"
-#include "model.h"
+#include "clocks.h"
 #include "fields.h"
 
 #define API extern "C" __attribute__((visibility("default")))
@@ -46,9 +47,7 @@ struct Nic {
     int64_t cycles = 0;
     int64_t decisions = 0;
     int64_t watchdog = 100000;
-    bool strict = !SINGLE_EVALUATION;  // two evaluations per cycle, as Verilator's manual has it
-    bool gated = GATED;                // units that have no work are not clocked
-
+    std::optional<Clocks> clocks;  // from the first evaluation on
     Nic() {
         top.clk = 0;
         top.rst = 0;
@@ -65,35 +64,24 @@ struct Nic {
         top.s_axil_araddr = 0;
         top.s_axil_rready = 0;
         top.eval();
+        clocks.emplace(top);
         pulse_reset();
     }
     ~Nic() { top.final(); }
 
-    // One rising edge. The outputs afterwards are those of the new state under the same inputs.
-    // Which units have work depends on the inputs, so they must have settled if they changed.
     void tick() {
-        if (__builtin_expect(strict, 0)) {
-            top.clk = 0;
-            lower_units(top);
-            top.eval();
-        } else {
-            rearm_clock(top);
-        }
-        top.clk = 1;
-        raise_units(top, !gated);
-        top.eval();
+        clocks->rise();
         ++cycles;
     }
-
-    // Let combinational outputs follow inputs that changed after the last edge.
-    void settle() { top.eval(); }
 
     // For a model whose reset is connected; the prepared one starts in its reset state anyway.
     void pulse_reset() {
         top.rst = 1;
+        clocks->changed = true;
         tick();
         tick();
         top.rst = 0;
+        clocks->changed = true;
         tick();
     }
 
@@ -104,9 +92,10 @@ struct Nic {
         top.s_axil_wstrb = 0xF;
         top.s_axil_wvalid = 1;
         top.s_axil_bready = 1;
+        clocks->changed = true;
         int64_t response = WATCHDOG;
         for (int64_t left = watchdog; left > 0; --left) {
-            settle();
+            clocks->settle();
             const bool aw = top.s_axil_awvalid && top.s_axil_awready;
             const bool w = top.s_axil_wvalid && top.s_axil_wready;
             const bool b = top.s_axil_bvalid;
@@ -114,6 +103,7 @@ struct Nic {
             tick();
             if (aw) top.s_axil_awvalid = 0;
             if (w) top.s_axil_wvalid = 0;
+            clocks->changed = aw || w;
             if (b) {
                 response = code;
                 break;
@@ -122,7 +112,8 @@ struct Nic {
         top.s_axil_awvalid = 0;
         top.s_axil_wvalid = 0;
         top.s_axil_bready = 0;
-        settle();
+        clocks->changed = true;
+        clocks->settle();
         return response;
     }
 
@@ -131,15 +122,17 @@ struct Nic {
         top.s_axil_araddr = address;
         top.s_axil_arvalid = 1;
         top.s_axil_rready = 1;
+        clocks->changed = true;
         int64_t answer = WATCHDOG;
         for (int64_t left = watchdog; left > 0; --left) {
-            settle();
+            clocks->settle();
             const bool ar = top.s_axil_arvalid && top.s_axil_arready;
             const bool r = top.s_axil_rvalid;
             const int64_t word = static_cast<int64_t>(static_cast<uint32_t>(top.s_axil_rdata)) |
                                  (static_cast<int64_t>(top.s_axil_rresp) << 32);
             tick();
             if (ar) top.s_axil_arvalid = 0;
+            clocks->changed = ar;
             if (r) {
                 answer = word;
                 break;
@@ -147,7 +140,8 @@ struct Nic {
         }
         top.s_axil_arvalid = 0;
         top.s_axil_rready = 0;
-        settle();
+        clocks->changed = true;
+        clocks->settle();
         return answer;
     }
 
@@ -156,7 +150,7 @@ struct Nic {
         pack_sample(top.s_sample_tdata, sample);
         top.s_sample_tvalid = 1;
         top.m_decision_tready = 1;
-        if (gated) settle();
+        clocks->changed = true;
         int64_t left = watchdog;
         bool taken = false;
         do {  // `ready` must not depend on `valid` in the same cycle: it is read before the edge
@@ -164,6 +158,7 @@ struct Nic {
             tick();
         } while (!taken && --left > 0);
         top.s_sample_tvalid = 0;
+        clocks->changed = true;
         const int64_t start = cycles;
         int64_t result = WATCHDOG;
         for (; left > 0; --left) {
@@ -177,6 +172,7 @@ struct Nic {
             tick();
         }
         top.m_decision_tready = 0;
+        clocks->changed = true;
         return result;
     }
 
@@ -195,10 +191,12 @@ struct Nic {
             if (!offering && sent < n && !(idle_256 && random.chance(idle_256))) {
                 pack_sample(top.s_sample_tdata, samples + sent * SAMPLE_FIELDS);
                 top.s_sample_tvalid = 1;
-                offering = true;
+                offering = clocks->changed = true;
             }
-            top.m_decision_tready = !(stall_256 && random.chance(stall_256));
-            if (gated) settle();
+            const bool accept = !(stall_256 && random.chance(stall_256));
+            clocks->changed |= top.m_decision_tready != accept;
+            top.m_decision_tready = accept;
+            clocks->settle();
             const bool in = offering && top.s_sample_tready;
             const bool answer = top.m_decision_tvalid && top.m_decision_tready;
             if (answer) {
@@ -225,6 +223,7 @@ struct Nic {
                 ++sent;
                 offering = false;
                 top.s_sample_tvalid = 0;
+                clocks->changed = true;
             }
             quiet = (in || answer) ? 0 : quiet + 1;
             if (sent < n && quiet > watchdog) return finish_batch(WATCHDOG);
@@ -235,6 +234,7 @@ struct Nic {
     int64_t finish_batch(int64_t result) {
         top.s_sample_tvalid = 0;
         top.m_decision_tready = 0;
+        clocks->changed = true;
         return result;
     }
 };
@@ -247,14 +247,14 @@ API void precog_free(void* handle) { delete static_cast<Nic*>(handle); }
 API void precog_reset(void* handle) {
     Nic* nic = static_cast<Nic*>(handle);
     const int64_t cycles = nic->cycles, decisions = nic->decisions, watchdog = nic->watchdog;
-    const bool strict = nic->strict, gated = nic->gated;
+    const bool strict = nic->clocks->strict, gated = nic->clocks->gated;
     nic->~Nic();
     new (nic) Nic;
     nic->cycles += cycles;
     nic->decisions = decisions;
     nic->watchdog = watchdog;
-    nic->strict = strict;
-    nic->gated = gated;
+    nic->clocks->strict = strict;
+    nic->clocks->gated = gated;
 }
 
 API int64_t precog_axil_write(void* handle, uint32_t address, uint32_t data) {
@@ -293,5 +293,5 @@ API int64_t precog_pending(void* handle) {
 API void precog_set_watchdog(void* handle, int64_t cycles) {
     static_cast<Nic*>(handle)->watchdog = cycles;
 }
-API void precog_set_strict(void* handle, int on) { static_cast<Nic*>(handle)->strict = on || !SINGLE_EVALUATION; }
-API void precog_set_gating(void* handle, int on) { static_cast<Nic*>(handle)->gated = on && GATED; }
+API void precog_set_strict(void* handle, int on) { static_cast<Nic*>(handle)->clocks->strict = on || !DIRECT; }
+API void precog_set_gating(void* handle, int on) { static_cast<Nic*>(handle)->clocks->gated = on && GATED; }

@@ -9,13 +9,15 @@ import fcntl
 import hashlib
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from .clocking import model_header
 
 __all__ = ["BUILD_ROOT", "VerilateError", "shared_library", "verilator_environment"]
 
@@ -61,6 +63,9 @@ CXX_FLAGS = (
     "-DVM_TRACE_SAIF=0",
     "-w",
 )
+
+#: Package data that a model is compiled with, the first before everything else.
+HEADERS = ("arithmetic.h", "clocks.h")
 
 #: Verilator's run-time library: compiled once, whatever the model.
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
@@ -109,9 +114,8 @@ def shared_library(
     verilog : str
         Source text that defines module `top`.
     harness : str
-        C++ source; it includes ``model.h``, which defines ``Model`` (the Verilated class),
-        ``SINGLE_EVALUATION``, ``GATED``, ``rearm_clock(model)``, ``raise_units(model, all)``
-        and ``lower_units(model)`` (see `_model_header`).
+        C++ source; it includes ``model.h``, which defines ``Model`` (the Verilated class) and how
+        it is clocked (see `clocking`).
     headers : dict of str to str
         Further generated headers: file name to text.
     top : str
@@ -138,6 +142,8 @@ def shared_library(
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise VerilateError("a C++ compiler must be installed: g++ was not found")
+    package = resources.files(__package__)
+    headers = {name: package.joinpath(name).read_text() for name in HEADERS} | headers
     digest = _digest(verilog, harness, headers, top, compiler)
     directory = (root / digest).resolve()
     library = directory / "lib.so"
@@ -160,7 +166,8 @@ def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, compi
         [compiler, "-march=native", "-Q", "--help=target"], capture_output=True, text=True
     ).stdout
     texts = [f"{name}={text}" for name, text in sorted(headers.items())]
-    recipe = Path(__file__).read_text()  # flags, and the header that is written after Verilation
+    here = Path(__file__)  # flags, and the header that is written after Verilation
+    recipe = here.read_text() + here.with_name("clocking.py").read_text()
     return _hash(verilog, harness, *texts, top, recipe, version, cpu)
 
 
@@ -196,7 +203,10 @@ def _build(
         command = ["verilator", *VERILATOR_FLAGS, "--top-module", top, "--prefix", prefix]
         _run([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
         model = directory / "model"
-        (model / "model.h").write_text(_model_header(model, prefix))
+        try:
+            (model / "model.h").write_text(model_header(model, prefix))
+        except ValueError as error:
+            raise VerilateError(str(error)) from error
         (model / "harness.cpp").write_text(harness)
         for name, text in headers.items():
             (model / name).write_text(text)
@@ -208,13 +218,15 @@ def _build(
         units += [(include / name, runtime / f"{name}.o") for name in RUNTIME]
         progress.update(task, description=f"Compiling {label}", total=len(units))
         flags = [*CXX_FLAGS, f"-I{model}", f"-I{include}", f"-I{include / 'vltstd'}"]
+        before = ["-include", HEADERS[0]]
 
         def compile_one(unit: tuple[Path, Path]) -> None:
             source, target = unit
             if not target.exists():
                 part = target.with_suffix(f".{os.getpid()}.o")
                 effort = ONCE if "__Slow" in source.name else FAST
-                command = [compiler, effort, *flags, "-c", str(source), "-o", str(part)]
+                special = before if source.parent == model else []
+                command = [compiler, effort, *flags, *special, "-c", str(source), "-o", str(part)]
                 _run(command, model, None, "g++")
                 os.replace(part, target)
             progress.advance(task)
@@ -233,38 +245,6 @@ def _build(
     os.replace(model / "lib.so", directory / "lib.so")
     for path in model.glob("*.o"):
         path.unlink()
-
-
-def _model_header(model: Path, prefix: str) -> str:
-    """The Verilated class under a fixed name, and the key to one evaluation per clock cycle.
-
-    Verilator finds a rising edge by comparing the clock with its value at the last evaluation, so a
-    cycle normally costs two evaluations, one of which does nothing. ``rearm_clock`` clears that
-    memory: setting the clock to 1 is then an edge every time. With more than one such memory of
-    the clock (a netlist whose clock has several names) two evaluations it is. A model with an input
-    ``unit_clk`` has a clock, and a memory, for each of its bits; ``raise_units`` raises those of
-    the output ``active``, or all.
-    """
-    root_header = next(model.glob(f"{prefix}___024root.h"))
-    names = sorted(set(re.findall(r"\b(__Vtrigprevexpr\w*)\b", root_header.read_text())))
-    if not names:
-        raise VerilateError("the model must have a clock called clk, it has none")
-    port = re.search(r"&unit_clk,(\d+),0\)", (model / f"{prefix}.h").read_text())
-    gated, width = port is not None, 1 + int(port[1]) if port else 0
-    single = gated or len(names) == 1
-    body = " ".join(f"m.rootp->{name} = 0;" for name in names) if single else ""
-    units = "m.unit_clk = all ? (1u << UNITS) - 1 : m.active;" if gated else ""
-    return (
-        f'#include "{prefix}.h"\n'
-        f'#include "{root_header.name}"\n'
-        f"using Model = {prefix};\n"
-        f"constexpr bool SINGLE_EVALUATION = {str(single).lower()};\n"
-        f"constexpr bool GATED = {str(gated).lower()};\n"
-        f"constexpr int UNITS = {width};\n"
-        f"static inline void raise_units(Model& m, bool all) {{ {units} }}\n"
-        f"static inline void lower_units(Model& m) {{ {'m.unit_clk = 0;' if gated else ''} }}\n"
-        f"static inline void rearm_clock(Model& m) {{ {body} }}\n"
-    )
 
 
 def _run(command: list[str], cwd: Path, env: dict[str, str] | None, tool: str) -> None:

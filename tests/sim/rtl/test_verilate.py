@@ -1,10 +1,14 @@
 """Errors of the build are said in the tool's words; nothing is built twice."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from precog_sim.rtl.build import prepared, verilog_library
+from precog_hw.activity import UNITS
+from precog_hw.config import PRESETS
+from precog_hw.export import nic_verilog
+from precog_sim.rtl.build import TOP, prepared, verilog_library
 from precog_sim.rtl.verilate import VerilateError
 
 pytestmark = pytest.mark.cosim
@@ -28,6 +32,16 @@ def test_preparing_keeps_ports_and_ties_the_reset() -> None:
     assert "input [3:0] a" in text
     with pytest.raises(VerilateError, match="must have a module precog_nic"):
         prepared("module other(); endmodule")
+
+
+def test_weight_memories_are_written_on_the_store_s_clock() -> None:
+    verilog = nic_verilog(replace(PRESETS["tiny"], activity=True), name=TOP)
+    text = prepared(verilog)
+    store = f"(posedge {TOP}.unit_clk[{list(UNITS).index('store')}])"
+    memories = verilog.count("_hit)\n")  # every write port is one `if`
+    assert text.count(store) == 4 * memories > 0  # ... behind three registers
+    with pytest.raises(VerilateError, match="write ports must be found"):
+        prepared(verilog.replace("_hit", "_met").replace("_wh", "_h"))
 
 
 def test_a_model_without_a_clock_is_refused(tmp_path: Path) -> None:

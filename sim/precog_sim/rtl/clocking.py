@@ -1,0 +1,58 @@
+"""How a Verilated model is clocked: the header between its generated code and ``clocks.h``."""
+
+import re
+from pathlib import Path
+
+__all__ = ["model_header"]
+
+
+def model_header(model: Path, prefix: str) -> str:
+    """The Verilated class under a fixed name, and the keys to one evaluation per clock cycle.
+
+    Verilator finds a rising edge by comparing each clock with its value at the last evaluation, so
+    a cycle normally costs two evaluations, one of which does nothing, and both look at all inputs
+    and clocks. Who knows which clocks rise can call what an edge does (``rising_edge``, the
+    generated ``eval_nba``) and what follows inputs (``follow_inputs``, ``eval_ico``) directly.
+    ``triggers_of`` asks Verilator's own comparison for the triggers of a clock, once. Only if
+    the clock has several names (a netlist) two evaluations it is. An input ``unit_clk`` has a clock
+    in each of its bits, for the units of the output ``active``.
+    """
+    root = f"{prefix}___024root"
+    header = (model / f"{root}.h").read_text()
+    code = "".join(path.read_text() for path in sorted(model.glob(f"{root}__*.cpp")))
+    clocks = set(re.findall(r"\b__Vtrigprevexpr\w*\b", header))
+    if not clocks:
+        raise ValueError("the model must have a clock called clk, it has none")
+    port = re.search(r"&unit_clk,(\d+),0\)", (model / f"{prefix}.h").read_text())
+    units = 1 + int(port[1]) if port else 0
+    one_word = re.search(r"VlUnpacked<QData/\*63:0\*/, 1> __VnbaTriggered;", header)
+    direct = one_word is not None and (units > 0 or len(clocks) == 1)
+    functions = ["eval_nba", "eval_triggers_vec__act"]
+    follow = "(void)m;"
+    if f"void {root}___eval_ico(" in code:
+        functions.append("eval_ico")
+        follow = f"m.rootp->__VicoTriggered[0] = 1; {root}___eval_ico(m.rootp);"
+    edge = (
+        f"m.rootp->__VnbaTriggered[0] = triggers; {root}___eval_nba(m.rootp); "
+        "m.rootp->__VnbaTriggered[0] = 0;"
+    )
+    ask = f"{root}___eval_triggers_vec__act(m.rootp); return m.rootp->__VactTriggered[0];"
+    lines = [
+        f'#include "{prefix}.h"',
+        f'#include "{root}.h"',
+        f"using Model = {prefix};",
+        f"constexpr bool DIRECT = {str(direct).lower()};",
+        f"constexpr bool GATED = {str(units > 0).lower()};",
+        f"constexpr int UNITS = {units};",
+        "constexpr uint32_t ALL_UNITS = (1u << UNITS) - 1;",
+        *(f"void {root}___{name}({root}*);" for name in functions if direct),
+        f"static inline uint32_t active_units(Model& m) {{ return {'m.active' if units else 0}; }}",
+        "static inline void set_clocks(Model& m, bool clk, uint32_t units) "
+        f"{{ m.clk = clk; {'m.unit_clk = units;' if units else '(void)units;'} }}",
+        f"static inline void follow_inputs(Model& m) {{ {follow if direct else ''} }}",
+        "static inline void rising_edge(Model& m, uint64_t triggers) "
+        f"{{ {edge if direct else ''} }}",
+        "static inline uint64_t triggers_of(Model& m, bool clk, uint32_t units) "
+        f"{{ set_clocks(m, clk, units); {ask if direct else 'return 0;'} }}",
+    ]
+    return "\n".join(lines) + "\n"
