@@ -10,11 +10,11 @@ from amaranth.lib import data
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.measure.rtt_events import commit_layout
 from precog_hw.packet.card import Card
+from precog_hw.packet.cnp_limiter import remote_qp_layout
 from precog_hw.packet.cps_rx import received_layout
 from precog_hw.packet.cps_slots import slot_config_layout
 from precog_hw.packet.cps_tx import sent_layout
 from precog_hw.packet.layouts import CARD_CONFIG
-from precog_hw.packet.notification import remote_qp_layout
 from precog_hw.packet.qp_lookup import table_write_layout
 from precog_models.packet.card import CardConfig
 from precog_models.packet.qp_table import QpTable
