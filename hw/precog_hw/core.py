@@ -183,7 +183,8 @@ class Core(wiring.Component):
 
         halt, quiet = Signal(), Signal()
         m.d.comb += halt.eq(self.command.valid)
-        m.d.sync += quiet.eq(halt & feature.idle & (flying == 0))
+        # A command that waits stays: `quiet` says that there is one.
+        m.d.sync += quiet.eq(halt & feature.idle & (flying == 0) & ~self.command.ready)
 
         targets = {
             "feature": (feature.clear, payload.clear),
@@ -192,9 +193,11 @@ class Core(wiring.Component):
         }
         done = []
         for name, (target, wanted) in targets.items():
-            given = Signal(name=f"{name}_given")
-            m.d.comb += target.valid.eq(quiet & halt & wanted & ~given)
-            with m.If(target.valid & target.ready):
+            given, offered = Signal(name=f"{name}_given"), Signal(name=f"{name}_offered")
+            taken = offered & target.ready
+            m.d.sync += offered.eq(quiet & wanted & ~given & ~taken)
+            m.d.comb += target.valid.eq(offered)
+            with m.If(taken):
                 m.d.sync += given.eq(1)
             with m.If(self.command.ready):
                 m.d.sync += given.eq(0)

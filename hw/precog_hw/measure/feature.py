@@ -217,6 +217,7 @@ class Feature(wiring.Component):
             aligner.n.eq(reciprocal.n),
             scale.b.eq(reciprocal.y),
         ]
-        m.d.sync += self.o.payload.k.eq(
-            Mux(beyond, Fmt.X.max, quotient(scale.high, scale.low)[: Fmt.X.width])
-        )
+        # Without a reset, so that the limit can be one: no logic after the sum.
+        k = Signal(signed(Fmt.X.width), reset_less=True)
+        m.d.sync += k.eq(Mux(beyond, Fmt.X.max, quotient(scale.high, scale.low)[: Fmt.X.width]))
+        m.d.comb += self.o.payload.k.eq(k)

@@ -14,7 +14,7 @@ from ..dsp import Multiplier
 from .activation import Tanh
 from .layouts import GATES, Sizes, load_layout, slot_layout
 from .memory import block_memory
-from .pipeline import Delays
+from .pipeline import Delays, near
 from .weights import add_biases, add_input_weights, add_shifts, pick_unit
 
 __all__ = ["CellPipe", "state_write_layout"]
@@ -25,17 +25,20 @@ _ALIGN_C = 3
 _SUM_C_BITS = 36
 
 
-def state_write_layout(config: NicConfig) -> data.StructLayout:
-    """A write of one group's partial sums, gate-major."""
+def state_write_layout(config: NicConfig) -> data.ArrayLayout:
+    """A write of one group's partial sums: what each column's memory is told."""
     sizes = Sizes(config)
-    return data.StructLayout(
-        {
-            "en": 1,
-            "qp": config.qp_bits,
-            "step": sizes.step_bits,
-            "group": sizes.group_bits,
-            "p": data.ArrayLayout(signed(Fmt.PRE.width), GATES * config.columns),
-        }
+    return data.ArrayLayout(
+        data.StructLayout(
+            {
+                "en": 1,
+                "qp": config.qp_bits,
+                "step": sizes.step_bits,
+                "group": sizes.group_bits,
+                "p": data.ArrayLayout(signed(Fmt.PRE.width), GATES),
+            }
+        ),
+        config.columns,
     )
 
 
@@ -114,7 +117,7 @@ class CellPipe(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, sizes = self._config, Sizes(self._config)
-        columns, sub = config.columns, sizes.sub_bits
+        columns, sub, dsp = config.columns, sizes.sub_bits, config.dsp
         delay = Delays(m)
 
         stages = [self.slot]
@@ -134,8 +137,7 @@ class CellPipe(wiring.Component):
         wx = add_input_weights(m, config, self.load)
         shifts = add_shifts(m, config, self.load, domain="comb")
         quad = self.slot.group[sub:]
-        x = Signal(signed(Fmt.X.width), reset_less=True)
-        m.d.sync += x.eq(self.x)
+        x = [near(m, f"x_{column}", self.x, dsp=dsp) for column in range(columns)]
         products = []
         for gate in range(GATES):
             m.d.comb += [
@@ -152,26 +154,31 @@ class CellPipe(wiring.Component):
                     weight.eq(pick_unit(wx[gate].data, 8, config, which, column)),
                     shift.eq(pick_unit(quad_shifts, 8, config, which, column)[4:7]),
                 ]
-                mult = Multiplier(15, Fmt.X.width, dsp=config.dsp, input_register=True)
+                mult = Multiplier(15, Fmt.X.width, dsp=dsp, input_register=True)
                 m.submodules[f"mult_x_{gate}_{column}"] = mult
                 m.d.comb += [
                     mult.a.eq(Cat(Const(0, 7), weight).as_signed() >> shift),
-                    mult.b.eq(x),
+                    mult.b.eq(x[column]),
                 ]
                 products.append(mult.p)
 
-        # Stage 4: the stored partial sum, or the bias in a window's first step.
-        m.submodules.state_p = memory = block_memory(
-            GATES * columns * Fmt.PRE.width, sizes.state_rows
-        )
-        write, stored = memory.write_port(), memory.read_port()
-        m.d.comb += [
-            write.en.eq(self.state.en),
-            write.addr.eq(state_addr(self.state)),
-            write.data.eq(self.state.p.as_value()),
-            stored.addr.eq(state_addr(stages[2])),
-        ]
+        # Stage 4: the stored partial sum, or the bias in a window's first step. Each column has a
+        # memory, with addresses of its own: they lie side by side across the device.
+        partials = []
+        for column in range(columns):
+            memory = block_memory(GATES * Fmt.PRE.width, sizes.state_rows)
+            m.submodules[f"state_p_{column}"] = memory
+            write, stored = memory.write_port(), memory.read_port()
+            m.d.comb += [
+                write.en.eq(self.state[column].en),
+                write.addr.eq(state_addr(self.state[column])),
+                write.data.eq(self.state[column].p.as_value()),
+                stored.addr.eq(near(m, f"addr_p_{column}", state_addr(stages[1]), dsp=dsp)),
+            ]
+            partials.append(stored.data)
         biases = add_biases(m, config, self.load)
+        zero = Signal(reset_less=True)
+        m.d.sync += zero.eq(stages[1].step == 0)
         sums = []
         for gate in range(GATES):
             for half in range(2):
@@ -181,13 +188,14 @@ class CellPipe(wiring.Component):
                 row = gate * columns + column
                 bias = pick_unit(words, 16, config, stages[3].group[:sub], column)
                 start = Signal(signed(16), name=f"start_{row}", reset_less=True)
-                m.d.sync += start.eq(
-                    Mux(stages[3].step == 0, bias, stored.data.word_select(row, 16))
-                )
+                partial = partials[column].word_select(gate, 16)
+                fresh = near(m, f"fresh_{row}", zero, dsp=dsp)
+                m.d.sync += start.eq(Mux(fresh, bias, partial))
                 # Stage 5: 19 fraction bits; the constant rounds to PRE's 11.
                 total = Signal(signed(34), name=f"sum_{row}", reset_less=True)
                 first = Cat(Const(1 << 7, 8), start).as_signed()
-                m.d.sync += total.eq(Mux(stages[4].first, first, total) + products[row])
+                begins = near(m, f"begins_{row}", stages[3].first, dsp=dsp)
+                m.d.sync += total.eq(Mux(begins, first, total) + products[row])
                 sums.append(total)
 
         # Gates: i, f, o are sigmoids (the argument is re-read as half), g is a tanh.
@@ -198,7 +206,7 @@ class CellPipe(wiring.Component):
                     26,
                     Fmt.PRE.frac_bits + (name != "g"),
                     sigmoid=name != "g",
-                    dsp=config.dsp,
+                    dsp=dsp,
                     fabric=self._fabric_tables,
                 )
                 m.submodules[f"gate_{name}_{column}"] = table
@@ -206,24 +214,26 @@ class CellPipe(wiring.Component):
                 gates.append(table.t)
 
         # Cell state: read just in time, rounded and written back two stages later.
-        m.submodules.state_c = memory = block_memory(columns * Fmt.C.width, sizes.state_rows)
-        write, stored = memory.write_port(), memory.read_port()
         at = self._gates_at
-        m.d.comb += stored.addr.eq(state_addr(stages[at - 2]))
-        written = stages[at + 3]
-        m.d.comb += [
-            write.en.eq(written.valid & written.done & ~written.final),
-            write.addr.eq(Cat(written.group, (written.step + 1)[: sizes.step_bits], written.qp)),
-        ]
+        written = stages[at + 2]
+        new = Cat(written.group, (written.step + 1)[: sizes.step_bits], written.qp)
         for column in range(columns):
+            memory = block_memory(Fmt.C.width, sizes.state_rows)
+            m.submodules[f"state_c_{column}"] = memory
+            write, stored = memory.write_port(), memory.read_port()
+            keep = written.valid & written.done & ~written.final
+            m.d.comb += [
+                stored.addr.eq(near(m, f"addr_c_{column}", state_addr(stages[at - 3]), dsp=dsp)),
+                write.en.eq(near(m, f"write_c_{column}", keep, dsp=dsp)),
+                write.addr.eq(near(m, f"new_c_{column}", new, dsp=dsp)),
+            ]
             i, f, g, o = (gates[gate * columns + column] for gate in range(GATES))
             c = Signal(signed(Fmt.C.width), name=f"c_{column}", reset_less=True)
-            m.d.sync += c.eq(
-                Mux(stages[at - 1].step == 0, 0, stored.data.word_select(column, Fmt.C.width))
-            )
-            mult_fc = Multiplier(17, Fmt.C.width, dsp=config.dsp)
-            mult_ig = Multiplier(17, Fmt.H.width, dsp=config.dsp)
-            mult_oh = Multiplier(17, Fmt.H.width, dsp=config.dsp)
+            fresh = near(m, f"fresh_c_{column}", delay(zero, at - 4), dsp=dsp)
+            m.d.sync += c.eq(Mux(fresh, 0, stored.data))
+            mult_fc = Multiplier(17, Fmt.C.width, dsp=dsp)
+            mult_ig = Multiplier(17, Fmt.H.width, dsp=dsp)
+            mult_oh = Multiplier(17, Fmt.H.width, dsp=dsp)
             m.submodules[f"mult_fc_{column}"] = mult_fc
             m.submodules[f"mult_ig_{column}"] = mult_ig
             m.submodules[f"mult_oh_{column}"] = mult_oh
@@ -233,13 +243,13 @@ class CellPipe(wiring.Component):
             # |c| grows by less than one a step, so eight steps fit C without a limit.
             rounded = Signal(signed(Fmt.C.width), name=f"c_new_{column}", reset_less=True)
             m.d.sync += rounded.eq((s[_SHIFT_C - 1 :].as_signed() + 1) >> 1)
-            m.d.comb += write.data.word_select(column, Fmt.C.width).eq(rounded)
+            m.d.comb += write.data.eq(rounded)
 
             table = Tanh(
                 _SUM_C_BITS - _SHIFT_TANH,
                 16,
                 sigmoid=False,
-                dsp=config.dsp,
+                dsp=dsp,
                 fabric=self._fabric_tables,
             )
             m.submodules[f"tanh_{column}"] = table

@@ -155,6 +155,6 @@ class LstmEngine(wiring.Component):
         m.d.comb += self.activity.eq(mac.activity)
         for unit in starts:
             m.d.comb += self.activity[unit].eq(hold(m, unit, *starts[unit]) | loading)
-        with m.If(mac.state.en | head.inject_en):
+        with m.If(mac.state[0].en | head.inject_en):
             m.d.comb += self.activity.cell.eq(1)
         return m

@@ -34,7 +34,7 @@ class MacArray(wiring.Component):
     Groups of units are skewed by a cycle each, so that their sums leave one a cycle and h travels
     through registers instead of fanning out.
 
-    Latency: about `pass_cycles` + ``units / columns`` + 12 from a complete vector to `done`.
+    Latency: about `pass_cycles` + ``units / columns`` + 13 from a complete vector to `done`.
     Throughput: a vector in `pass_cycles` (16 at 64 lanes, 64 at 16, 8 at 128).
     Cost: ``lanes`` multipliers, ``lanes`` x 28-bit accumulators, 16 or 32 block RAMs.
 

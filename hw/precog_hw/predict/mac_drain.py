@@ -9,7 +9,7 @@ from precog_models.contract import ACC_BITS
 from ..config import NicConfig
 from .cell import state_write_layout
 from .layouts import GATES, Sizes, load_layout, pass_layout
-from .pipeline import Delays
+from .pipeline import Delays, near
 from .weights import add_biases, add_shifts, pick_unit
 
 __all__ = ["MacDrain"]
@@ -87,9 +87,8 @@ class MacDrain(wiring.Component):
         # `draining` is one cycle before the first group's sum is complete.
         shifts, biases = add_shifts(m, config, self.load), add_biases(m, config, self.load)
         sub = sizes.sub_bits
-        group_1, whole_1, whole_2 = delay(group, 1), delay(whole, 1), delay(whole, 2)
+        whole_1, whole_2 = delay(whole, 1), delay(whole, 2)
         set_1 = delay(drained, 1).set
-        write = Signal(state_write_layout(config))
         for gate in range(GATES):
             m.d.comb += shifts[gate].addr.eq(Cat(whole[sub:], drained.set))
             for half in range(2):
@@ -101,7 +100,11 @@ class MacDrain(wiring.Component):
                 choices = [
                     self.sums[gate * sizes.units + g * columns + column] for g in range(groups)
                 ]
-                m.d.sync += chosen.eq(Array(choices)[group_1] if groups > 1 else choices[0])
+                if groups > 1:
+                    which = near(m, f"which_{row}", group, dsp=config.dsp)
+                    m.d.sync += chosen.eq(Array(choices)[which])
+                else:
+                    m.d.sync += chosen.eq(choices[0])
                 byte = pick_unit(shifts[gate].data, 8, config, whole_1[:sub], column)
                 shift = Signal(3, name=f"shift_{row}", reset_less=True)
                 shifted = Signal(signed(ACC_BITS - 3), name=f"shifted_{row}", reset_less=True)
@@ -117,21 +120,24 @@ class MacDrain(wiring.Component):
                 fits = Signal(name=f"fits_{row}", reset_less=True)
                 value = Signal(signed(17), name=f"value_{row}", reset_less=True)
                 limit = Cat((~value[-1]).replicate(15), value[-1])
+                partial = Signal(signed(16), name=f"partial_{row}", reset_less=True)
                 m.d.sync += [
                     fits.eq(total[16:].all() | ~total[16:].any()),
                     value.eq(Cat(total[1:17], total[-1]).as_signed()),
-                    write.p[row].eq(Mux(fits, value[:16], limit).as_signed()),
+                    partial.eq(Mux(fits, value[:16], limit).as_signed()),
                 ]
+                m.d.comb += self.state[column].p[gate].eq(partial)
 
         drained_5, whole_5 = delay(drained, 5), delay(whole, 5)
         writing = delay(draining, 5, reset=True)
+        for column in range(columns):
+            state = self.state[column]
+            where = Cat(writing, drained_5.qp, drained_5.step, whole_5)
+            m.d.comb += Cat(state.en, state.qp, state.step, state.group).eq(
+                near(m, f"where_{column}", where, dsp=config.dsp)
+            )
         m.d.sync += [
-            write.en.eq(writing),
-            write.qp.eq(drained_5.qp),
-            write.step.eq(drained_5.step),
-            write.group.eq(whole_5),
             self.done.eq(writing & (whole_5 == sizes.groups - 1)),
             self.done_pass.eq(drained_5),
         ]
-        m.d.comb += self.state.eq(write)
         return m

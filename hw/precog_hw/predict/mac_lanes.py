@@ -9,7 +9,7 @@ from precog_models.contract import ACC_BITS, HIDDEN, Fmt
 from ..config import NicConfig
 from ..dsp import Multiplier
 from .layouts import GATES, Sizes, load_layout
-from .pipeline import Delays
+from .pipeline import Delays, near
 from .weights import add_recurrent_weights
 
 __all__ = ["MacLanes"]
@@ -46,7 +46,7 @@ class MacLanes(wiring.Component):
     def __init__(self, config: NicConfig) -> None:
         self._config = config
         sizes = Sizes(config)
-        self.latency = 4 + (sizes.ways == 2)
+        self.latency = 5 + (sizes.ways == 2)
         turn_bits = sizes.turns.bit_length() - 1
         beat_bits = (HIDDEN // sizes.ways).bit_length() - 1
         super().__init__(
@@ -63,23 +63,37 @@ class MacLanes(wiring.Component):
         m = Module()
         config, sizes = self._config, Sizes(self._config)
         delay = Delays(m)
-        # Stages 1 to 3 (4 with two ways): product; then the sum.
+        # Stages 1 to 4 (5 with two ways): weight, product; then the sum. A block of weights serves
+        # units in all columns, which lie across the device: registers on both sides halve the way.
+        # So do those of the hidden values and of the sums' start, one for each reader.
         weight = add_recurrent_weights(m, config, self.load)
-        hidden_1 = delay(self.hidden, 1)
+        columns, dsp = config.columns, config.dsp
+        hidden = {
+            (group, column): near(
+                m,
+                f"hidden_{group}_{column}",
+                delay(self.hidden, 1 + group).as_value(),
+                dsp=dsp,
+            )
+            for group in range(sizes.units // columns)
+            for column in range(columns)
+        }
         for gate in range(GATES):
             for unit in range(sizes.units):
-                skew = unit // config.columns
-                word_skew = unit // 4 * 4 // config.columns
+                skew, column = divmod(unit, columns)
+                word_skew = unit // 4 * 4 // columns
                 products = []
                 for way in range(sizes.ways):
                     port = weight(way, gate, unit // 4)
                     m.d.comb += port.addr.eq(delay(self.addr, word_skew))
                     byte = delay(port.data, skew - word_skew)[unit % 4 * 8 :][:8]
-                    mult = Multiplier(8, Fmt.H.width, dsp=config.dsp, input_register=True)
+                    own = Signal(signed(8), name=f"weight_{way}_{gate}_{unit}", reset_less=True)
+                    m.d.sync += own.eq(byte.as_signed())
+                    mult = Multiplier(8, Fmt.H.width, dsp=dsp, input_register=True)
                     m.submodules[f"mac_{way}_{gate}_{unit}"] = mult
                     m.d.comb += [
-                        mult.a.eq(byte.as_signed()),
-                        mult.b.eq(delay(hidden_1, skew)[way]),
+                        mult.a.eq(own),
+                        mult.b.eq(hidden[skew, column].word_select(way, Fmt.H.width).as_signed()),
                     ]
                     products.append(mult.p)
                 if sizes.ways == 2:
@@ -87,7 +101,9 @@ class MacLanes(wiring.Component):
                     m.d.sync += pair.eq(products[0] + products[1])
                     products = [pair]
                 total = Signal(signed(ACC_BITS), name=f"acc_{gate}_{unit}", reset_less=True)
-                restart = delay(self.first, self.latency - 1 + skew)
+                restart = near(
+                    m, f"restart_{gate}_{unit}", delay(self.first, self.latency - 2 + skew), dsp=dsp
+                )
                 m.d.sync += total.eq(Mux(restart, 0, total) + products[0])
                 m.d.comb += self.sums[gate * sizes.units + unit].eq(total)
         return m

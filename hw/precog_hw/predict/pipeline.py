@@ -1,10 +1,12 @@
-"""Delay chains, memoised, so that a value can be asked for at any later stage."""
+"""Registers behind values: delay chains, memoised, so that a value can be asked for at any later
+stage; and copies for readers that are far apart.
+"""
 
 from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
 
-__all__ = ["Delays"]
+__all__ = ["Delays", "near"]
 
 
 class Delays:
@@ -40,3 +42,27 @@ class Delays:
             self._m.d.sync += later.eq(chain[-1])
             chain.append(later)
         return chain[cycles]
+
+
+def near(m: Module, name: str, value: Value, *, dsp: str) -> Value:
+    """`value`, one cycle later, in a register for the caller alone.
+
+    For what is read all over the device: each reader's own copy can lie beside it.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the register, in its ``sync`` domain; not reset.
+    name : str
+    value : Value
+    dsp : str
+        `NicConfig.dsp`.
+    """
+    if dsp == "ecp5":
+        from ..boards.ecp5_ff import own_register
+
+        copy = own_register(m, name, value)
+        return copy.as_signed() if value.shape().signed else copy
+    register = Signal(value.shape(), name=name, reset_less=True)
+    m.d.sync += register.eq(value)
+    return register

@@ -146,10 +146,13 @@ class Pid(wiring.Component):
             write.addr.eq(Mux(self.clear, self.clear_qp, job.sample.qp)),
             write.data.eq(Mux(self.clear, 0, new.as_value())),
         ]
-        m.d.sync += [load.eq(Cat(accept, load)), step.eq(Cat(go, step))]
+        # A job without a window ends before its last steps: they are not the next job's.
+        running = Cat(go, step) & ~self.idle.replicate(len(step))
+        m.d.sync += [load.eq(Cat(accept, load)), step.eq(running)]
+        with m.If(self.idle):
+            m.d.sync += job.eq(self.i.payload)
         with m.If(accept):
-            # A job without a window ends before its last steps: they are not the next job's.
-            m.d.sync += [job.eq(self.i.payload), self.idle.eq(0), step.eq(0)]
+            m.d.sync += self.idle.eq(0)
         with m.If(load[0]):
             m.d.sync += old.eq(read.data)
         with m.If(load[1]):
@@ -212,10 +215,14 @@ class Pid(wiring.Component):
         )
         inverse_read = inverses.read_port()
         inverse = Signal(INVERSE_FRAC_BITS + 1)
-        full = old.count == MEAN_SAMPLES
-        m.d.comb += inverse_read.addr.eq(Mux(full, MEAN_SAMPLES - 1, old.count))
+        # A count of 256 has a bit of its own, and 255 is all ones.
+        full = old.count[-1]
+        last = old.count[:-1] | full.replicate(len(old.count) - 1)
+        none = Signal()  # so far
+        m.d.comb += inverse_read.addr.eq(last)
         m.d.sync += [
-            rate.eq(Mux(fixed | (old.count == 0), config.init_rate, old.rate)),
+            none.eq(old.count == 0),
+            rate.eq(Mux(fixed | none, config.init_rate, old.rate)),
             new.count.eq(Mux(full, MEAN_SAMPLES, old.count + 1)),
             inverse.eq(inverse_read.data),
         ]
@@ -226,33 +233,36 @@ class Pid(wiring.Component):
         m.d.sync += [late.eq(value), beyond.eq(late >= job.most)]
         with m.If(step[2 - 1]):
             m.d.sync += [a.eq(aligner.o), b.eq(job.y)]
-        with m.If(step[4 - 1]):
-            m.d.sync += new.error.eq(
-                Mux(beyond, Fmt.ERR.max, quotient(wide.high, wide.low, minus=Fmt.ERR.one))
-            )
+        # Limited in the cycle after the sum, which is long. Right in cycles 5 and 6.
+        ratio, over = Signal(signed(_ERR_BITS), reset_less=True), Signal()
+        m.d.sync += [
+            ratio.eq(quotient(wide.high, wide.low, minus=Fmt.ERR.one)),
+            over.eq(beyond),
+        ]
+        error = Mux(over, Fmt.ERR.max, ratio)[:_ERR_BITS].as_signed()
 
         change = Signal(signed(_ERR_BITS + 1))
-        m.d.sync += change.eq(Mux(old.count == 0, 0, new.error - old.error))
+        m.d.sync += change.eq(Mux(none, 0, error - old.error))
         with m.If(step[5 - 1]):
             m.d.sync += [
-                term.eq(new.error),
+                new.error.eq(error),
+                term.eq(error),
                 factor.eq(par.kp),
-                a.eq((new.error << MEAN_GUARD_BITS) - old.mean),
+                a.eq((error << MEAN_GUARD_BITS) - old.mean),
                 b.eq(inverse),
             ]
         with m.If(step[6 - 1]):
             m.d.sync += [term.eq(_saturated(change, _ERR_BITS)), factor.eq(par.kd)]
         total = Signal(signed(_ERR_BITS + Fmt.GAIN.width + 2))
         with m.If(step[7 - 1]):
-            m.d.sync += [
-                total.eq(gain.p + (1 << (_DELTA_DROP - 1))),
-                new.mean.eq(
-                    _plus(old.mean, wide.low + (wide.high << HALF_BITS), INVERSE_FRAC_BITS)
-                ),
-            ]
+            m.d.sync += new.mean.eq(
+                _plus(old.mean, wide.low + (wide.high << HALF_BITS), INVERSE_FRAC_BITS)
+            )
+        with m.If(step[7 - 1] | step[8 - 1]):
+            # One adder: the choice comes before it.
+            m.d.sync += total.eq(Mux(step[7 - 1], 1 << (_DELTA_DROP - 1), total) + gain.p)
         with m.If(step[8 - 1]):
             m.d.sync += [
-                total.eq(total + gain.p),
                 term.eq(new.mean >> MEAN_GUARD_BITS),
                 factor.eq(par.ki),
             ]
@@ -264,12 +274,13 @@ class Pid(wiring.Component):
             above.eq(total - ((par.dmax + 1) << _DELTA_DROP)),
             below.eq(total - (par.dmin << _DELTA_DROP)),
         ]
-        crossed, high, low = Signal(), Signal(), Signal()
+        crossed, bounded, low = Signal(), Signal(), Signal()
+        high = ~bounded  # the sum's sign as it comes
         m.d.sync += crossed.eq(par.dmin > par.dmax)
         with m.If(step[10 - 1]):
             m.d.sync += [
                 delta.eq((total + gain.p) >> _DELTA_DROP),
-                high.eq(above + gain.p >= 0),
+                bounded.eq(above + gain.p < 0),
                 low.eq(below + gain.p < 0),
             ]
         with m.If(step[11 - 1]):
@@ -283,7 +294,8 @@ class Pid(wiring.Component):
 
         wanted = Signal(_RATE_BITS + 1)
         room, excess = Signal(signed(_RATE_BITS + 1)), Signal(signed(_RATE_BITS + 2))
-        inverted, fast, slow = Signal(), Signal(), Signal()
+        inverted, limited, slow = Signal(), Signal(), Signal()
+        fast = ~limited
         m.d.sync += [
             excess.eq(rate - config.max_rate - 1),
             room.eq(rate - config.min_rate),
@@ -292,7 +304,7 @@ class Pid(wiring.Component):
         with m.If(step[14 - 1]):
             m.d.sync += [
                 wanted.eq(_plus(rate, product, _DELTA_FRAC)),
-                fast.eq(_plus(excess, product, _DELTA_FRAC) >= 0),
+                limited.eq(_plus(excess, product, _DELTA_FRAC) < 0),
                 slow.eq(_plus(room, product, _DELTA_FRAC) < 0),
             ]
         with m.If(step[15 - 1]):

@@ -199,7 +199,7 @@ class TargetAdjuster(wiring.Component):
         m.submodules.reach = reach = SerialMultiplier(Fmt.RTT.width, 16)
         distance = reach.p >> _LIMIT_DROP
         m.d.comb += [
-            reach.stb.eq(step[1 - 1]),
+            reach.stb.eq(step[2 - 1]),
             reach.a.eq(job.sample.rtt),
             reach.b.eq(par.advice_limit),
         ]

@@ -91,15 +91,20 @@ class RateUnit(wiring.Component):
 
         command = self.command.payload
         # No sample is admitted while a command waits: once idle, the unit stays so.
-        quiet, take = Signal(), Signal()
-        m.d.sync += quiet.eq(adjuster.idle & pid.idle & self.command.valid & ~quiet)
+        quiet, apply, clear = Signal(), Signal(), Signal()
+        soon = Signal()
+        m.d.comb += soon.eq(adjuster.idle & pid.idle & self.command.valid & ~quiet)
+        m.d.sync += [
+            quiet.eq(soon),
+            apply.eq(soon & command.apply),
+            clear.eq(soon & command.clear),
+        ]
         m.d.comb += [
             self.command.ready.eq(quiet),
-            take.eq(self.command.valid & quiet),
             adjuster.i.payload.eq(self.i.payload),
             adjuster.i.valid.eq(self.i.valid & ~self.command.valid),
             self.i.ready.eq(adjuster.i.ready & ~self.command.valid),
-            write.en.eq(take & command.apply),
+            write.en.eq(apply),
             write.addr.eq(command.qp),
             write.data.eq(command.config),
             read.addr.eq(adjuster.config_addr),
@@ -108,7 +113,7 @@ class RateUnit(wiring.Component):
         for unit in (adjuster, pid):
             m.d.comb += [
                 unit.parameters.eq(self.parameters),
-                unit.clear.eq(take & command.clear),
+                unit.clear.eq(clear),
                 unit.clear_qp.eq(command.qp),
             ]
         activity = self.activity

@@ -18,9 +18,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from precog_hw.config import PRESETS
 
-from .blocks import LANES, TOP, Timing, core_verilog, measure
+from .blocks import LANES, TOP, Timing, core_config, core_verilog, measure
+from .floorplan import floorplan
 from .netlist_run import run_netlist
-from .place import Netlist, Placed, place, synthesise
+from .place import Netlist, Placed, cell_types, constrain, place, synthesise
 from .target import ECP5_85, digest, nextpnr, tool_version
 from .wrap import WrapCost
 
@@ -58,7 +59,9 @@ def main() -> int:
         for lanes in arguments.lanes:
             progress.update(task, description=f"Synthesising {lanes} lanes")
             source, cost = core_verilog(lanes)
-            netlists[lanes] = (synthesise(source, TOP, arguments.out), cost)
+            netlist = synthesise(source, TOP, arguments.out)
+            plan = floorplan(cell_types(netlist, TOP), core_config(lanes))
+            netlists[lanes] = (constrain(netlist, TOP, plan), cost)
             progress.advance(task)
             progress.update(task, description=f"Measuring {lanes} lanes")
             timings[lanes] = _kept_timing(lanes, source, arguments.out)

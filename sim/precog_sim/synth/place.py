@@ -2,12 +2,13 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from .target import SynthError, Target, digest, nextpnr, run_tool, tool_version
 
-__all__ = ["Netlist", "Placed", "place", "synthesise"]
+__all__ = ["Netlist", "Placed", "cell_types", "constrain", "place", "synthesise"]
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,14 @@ class Netlist:
         Digest of the source and of the tool.
     cells : dict
         Cell type to count.
+    file : str
+        What nextpnr reads of the directory.
     """
 
     directory: Path
     name: str
     cells: dict[str, int]
+    file: str = "netlist.json"
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,26 @@ def synthesise(verilog: str, top: str, root: Path) -> Netlist:
     return Netlist(directory, name, {str(k): int(v) for k, v in cells.items()})
 
 
+def cell_types(netlist: Netlist, top: str) -> dict[str, str]:
+    """Name to type of all cells."""
+    design = json.loads((netlist.directory / "netlist.json").read_text())
+    return {name: cell["type"] for name, cell in design["modules"][top]["cells"].items()}
+
+
+def constrain(netlist: Netlist, top: str, plan: Mapping[str, str]) -> Netlist:
+    """The netlist with the cells of `plan` bound to its sites."""
+    key = digest(netlist.name, json.dumps(plan, sort_keys=True))
+    file = netlist.directory / f"planned-{key}.json"
+    if not file.exists():
+        design = json.loads((netlist.directory / "netlist.json").read_text())
+        for name, bel in plan.items():
+            design["modules"][top]["cells"][name]["attributes"]["BEL"] = bel
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps(design))
+        os.replace(part, file)
+    return replace(netlist, file=file.name)
+
+
 def place(netlist: Netlist, target: Target, seed: int) -> Placed:
     """Place and route one seed.
 
@@ -84,7 +108,7 @@ def place(netlist: Netlist, target: Target, seed: int) -> Placed:
         nextpnr is missing or failed, or reported no clock.
     """
     tool, version = nextpnr()
-    key = digest(netlist.name, *target.options, str(seed), version)
+    key = digest(netlist.name, netlist.file, *target.options, str(seed), version)
     kept = netlist.directory / f"seed{seed}-{key}.json"
     if not kept.exists():
         report = netlist.directory / f"report-{seed}.json"
@@ -93,7 +117,7 @@ def place(netlist: Netlist, target: Target, seed: int) -> Placed:
                 tool,
                 *target.options,
                 *("--seed", str(seed)),
-                *("--json", "netlist.json"),
+                *("--json", netlist.file),
                 *("--report", report.name),
                 *("--log", f"nextpnr-{seed}.log"),
                 "-q",

@@ -46,7 +46,7 @@ class Target:
         ]
 
 
-ECP5_85 = Target("LFE5UM5G-85F-8BG756", "um5g-85k", "CABGA756", "8", 220)
+ECP5_85 = Target("LFE5UM5G-85F-8BG756", "um5g-85k", "CABGA756", "8", 200)
 
 
 class SynthError(RuntimeError):

@@ -5,7 +5,7 @@ successors fold into one pin. The block's own timing is therefore register to re
 cost is known (`WrapCost`) and subtracted from the report.
 
 ```text
-si ─► shift chain ─► rank ─► block ─► rank ─► XOR shift chain ─► so
+si ─► shift chain ─► 2 ranks ─► block ─► 2 ranks ─► XOR shift chain ─► so
 ```
 """
 
@@ -46,7 +46,8 @@ class WrapCost:
 class Wrapped(wiring.Component):
     """`block` between shift chains.
 
-    Latency: two cycles before and two after the block. Cost: `cost`.
+    Latency: three cycles before and three after the block. Cost: `cost`. Two ranks, so that a
+    chain's order does not pull at the block's own registers.
 
     Parameters
     ----------
@@ -67,20 +68,24 @@ class Wrapped(wiring.Component):
         self._in = Cat(inputs)
         self._out = Cat(outputs)
         # An output bit of constant value costs nothing; the count is an upper bound by those few.
-        self.cost = WrapCost(ff=2 * len(self._in) + 2 * len(self._out), lut4=len(self._out))
+        self.cost = WrapCost(ff=3 * len(self._in) + 3 * len(self._out), lut4=len(self._out))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.block = self._block
         chain = Signal(len(self._in), reset_less=True)
-        rank = Signal(len(self._in), reset_less=True)
+        far = Signal(len(self._in), reset_less=True)
+        near = Signal(len(self._in), reset_less=True)
+        taken = Signal(len(self._out), reset_less=True)
         seen = Signal(len(self._out), reset_less=True)
         fold = Signal(len(self._out), reset_less=True)
         m.d.sync += [
             chain.eq(Cat(self.si, chain)),
-            rank.eq(chain),
-            seen.eq(self._out),
+            far.eq(chain),
+            near.eq(far),
+            taken.eq(self._out),
+            seen.eq(taken),
             fold.eq(seen ^ Cat(self.si, fold)),
         ]
-        m.d.comb += [self._in.eq(rank), self.so.eq(fold[-1])]
+        m.d.comb += [self._in.eq(near), self.so.eq(fold[-1])]
         return m

@@ -10,6 +10,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.dsp import Multiplier
+from precog_hw.predict.pipeline import near
 from precog_sim.rtl.verilate import shared_library
 from precog_sim.synth.netlist import simulation_source
 from precog_sim.synth.place import synthesise
@@ -43,7 +44,7 @@ extern "C" __attribute__((visibility("default"))) int64_t differences(uint64_t s
 
 
 class Everything(wiring.Component):
-    """Each kind of cell: block and distributed RAM, both multipliers, carry, reset."""
+    """Each kind of cell: block and distributed RAM, multipliers, carry, reset, own registers."""
 
     a: In(64)
     want: Out(64)
@@ -85,6 +86,8 @@ class Everything(wiring.Component):
             small_write.en.eq(a[39]),
             small_read.addr.eq(a[44:48]),
         ]
+        near_a = near(m, "near_a", a[:8].as_signed(), dsp=self._dsp)
+        near_b = near(m, "near_b", a[:8].as_signed(), dsp=self._dsp)
         products = []
         for name, bits, registered in (("late", 18, True), ("soon", 11, False)):
             unit = Multiplier(bits, 8, dsp=self._dsp, input_register=registered)
@@ -101,6 +104,7 @@ class Everything(wiring.Component):
             ^ products[0]
             ^ (products[1] << 31)
             ^ total
+            ^ (near_a + (near_b << 9))
         )
         return m
 
