@@ -12,6 +12,7 @@ hypothesis.settings.load_profile("precog")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="seed of every random test")
+    parser.addoption("--volume", type=int, default=1, help="times the packets of a packet test")
 
 
 @pytest.fixture
@@ -22,3 +23,9 @@ def seed(request: pytest.FixtureRequest) -> int:
         value = random.SystemRandom().randrange(2**32)
     print(f"seed: {value} (repeat with --seed {value})")
     return int(value)
+
+
+@pytest.fixture
+def volume(request: pytest.FixtureRequest) -> int:
+    """How many times as many packets as `make test` sends; more than once in `make soak`."""
+    return int(request.config.getoption("--volume"))

@@ -52,8 +52,8 @@ def fuzz(seed: int, count: int) -> Counter[str]:
     return seen
 
 
-def test_fuzz(seed: int) -> None:
-    seen = fuzz(seed, 6000)
+def test_fuzz(seed: int, volume: int) -> None:
+    seen = fuzz(seed, 6000 * volume)
     for reason in (Reason.NONE, Reason.FRAGMENT, Reason.LENGTH, Reason.TRUNCATED):
         assert seen[reason.name] > 20
     for fault in (ShimFault.NONE, ShimFault.LENGTH, ShimFault.VERSION, ShimFault.CRC):
