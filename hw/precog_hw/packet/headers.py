@@ -13,7 +13,6 @@ from amaranth.lib import data
 
 from precog_hw.packet.fields import field, octets
 from precog_hw.packet.layouts import DESCRIPTOR
-from precog_models.packet.parser import IPV4_MAPPED
 from precog_models.packet.wire.cps import SHIM
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.headers import (
@@ -36,6 +35,7 @@ from precog_models.packet.wire.headers import (
 )
 from precog_models.packet.wire.layout import Header
 from precog_models.packet.wire.opcodes import EXTENSIONS, extension_bytes
+from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
 __all__ = [
     "IP_STOPS",

@@ -35,10 +35,9 @@ from .wire.headers import (
 )
 from .wire.layout import Header
 from .wire.opcodes import EXTENSIONS, extension_bytes
+from .wire.qp_key import IPV4_MAPPED
 
-__all__ = ["IPV4_MAPPED", "Descriptor", "Parsed", "parse"]
-
-IPV4_MAPPED = 0xFFFF << 32  # ::ffff:0:0, the upper bits of an IPv4 address in 128
+__all__ = ["Descriptor", "Parsed", "parse"]
 
 
 class Descriptor(NamedTuple):

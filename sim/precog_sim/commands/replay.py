@@ -77,7 +77,7 @@ def replay(
 
 def _address(text: str) -> int:
     """An address in 128 bits, IPv4 as ::ffff:a.b.c.d."""
-    from precog_models.packet.parser import IPV4_MAPPED
+    from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
     try:
         address = ipaddress.ip_address(text)

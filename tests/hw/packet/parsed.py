@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from precog_models.packet.parser import IPV4_MAPPED, parse
+from precog_models.packet.parser import parse
 from precog_models.packet.wire.descriptor import Direction
 from precog_models.packet.wire.headers import ETHERNET, IPV4, IPV6, UDP
+from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
 __all__ = ["parsed_fields"]
 
