@@ -1,4 +1,6 @@
-"""Verilog of the NIC with stable port names.
+"""Verilog of the NIC, or of a part of the packet path, with stable port names.
+
+The NIC (`precog_hw.nic`):
 
 =============================== ======================================================
 ``clk``, ``rst``                clock; synchronous reset, active high
@@ -7,23 +9,46 @@
 ``m_decision_tdata/...``        AXI4-Stream master: decisions, `contract.DECISION_FIELDS`
 =============================== ======================================================
 
-The first field of a structure stands in the lowest bits of ``tdata``.
+Parts of the packet path (`precog_hw.packet.blocks`, `precog_hw.packet.card`) have ``clk``, ``rst``,
+packets as ``s_axis_*`` and ``m_axis_*`` (`AxisPorts`), and the component's other members under
+their own names.
+
+The first field of a structure stands in the lowest bits of its port.
 """
 
 from functools import lru_cache
 from pathlib import Path
 
-from amaranth.back import verilog
 from amaranth.hdl import Value
 from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
 from amaranth.lib import wiring
 
 from precog_hw.config import NicConfig
 from precog_hw.nic import PrecogNic, nic_map
+from precog_hw.packet.blocks import CpsRx, CpsTx
+from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.stream.axis import AxisPorts
+from precog_hw.stream.packet import beat_layout
+from precog_hw.verilog import verilog_text
 
-__all__ = ["block_verilog", "export", "nic_verilog", "port_map"]
+__all__ = [
+    "PACKET_BLOCKS",
+    "block_verilog",
+    "nic_verilog",
+    "packet_block",
+    "packet_verilog",
+    "port_map",
+    "write",
+]
 
+MAX_SLOTS = 1 << 16  # more than any table of queue pairs that a memory of ours holds
+
+#: Parts of the packet path that are exported: the command's name and the module's.
+PACKET_BLOCKS = {
+    "cps-tx": "precog_cps_tx",
+    "cps-rx": "precog_cps_rx",
+    "packet": "precog_packet",
+}
 _STREAMS = {"i_sample": "s_sample", "o_decision": "m_decision"}
 _MEMBERS = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
 
@@ -60,23 +85,67 @@ def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1
     """
     nic_map(config, tick_ps=tick_ps)  # a component that refuses its arguments would warn instead
     nic = PrecogNic(config, tick_ps=tick_ps)
-    text: str = verilog.convert(
-        nic, name=name, ports=port_map(nic), emit_src=False, strip_internal_attrs=True
-    )
-    return text
+    return verilog_text(nic, name=name, ports=port_map(nic))
 
 
 def block_verilog(block: wiring.Component, *, name: str) -> str:
     """Verilog text of one block, its packet streams as AXI-Stream ports (`AxisPorts`)."""
     ports = AxisPorts(block)
-    text: str = verilog.convert(
-        ports, name=name, ports=port_map(ports), emit_src=False, strip_internal_attrs=True
+    return verilog_text(ports, name=name, ports=port_map(ports))
+
+
+@lru_cache(maxsize=4)
+def packet_verilog(
+    block: str, width: int, slots: int, *, name: str | None = None, tick_ps: int = 1000
+) -> str:
+    """Verilog text of a part of the packet path; a process makes each once.
+
+    Parameters
+    ----------
+    block : str
+        One of `PACKET_BLOCKS`.
+    width : int
+        Bits in a beat.
+    slots : int
+        QP slots, a power of two in 2..65536.
+    name : str, optional
+        Name of the top module; by default the block's.
+    tick_ps : int
+        Length of a tick in picoseconds; only `packet` depends on it.
+
+    Raises
+    ------
+    ValueError
+        An argument is not as above.
+    """
+    return block_verilog(
+        packet_block(block, width, slots, tick_ps=tick_ps), name=name or PACKET_BLOCKS[block]
     )
-    return text
 
 
-def export(config: NicConfig, path: Path, *, name: str = "precog_nic", tick_ps: int = 1000) -> Path:
-    """Write the Verilog of the NIC to `path`; returns it."""
+def packet_block(block: str, width: int, slots: int, *, tick_ps: int = 1000) -> wiring.Component:
+    """The component that `packet_verilog` writes.
+
+    Raises
+    ------
+    ValueError
+        An argument is not as `packet_verilog` has it.
+    """
+    if block not in PACKET_BLOCKS:
+        raise ValueError(f"block must be one of {', '.join(PACKET_BLOCKS)}, not {block!r}")
+    # A component that refuses its arguments would warn instead.
+    beat_layout(width)
+    if not 2 <= slots <= MAX_SLOTS or slots & (slots - 1):
+        raise ValueError(f"slots must be a power of two in 2..{MAX_SLOTS}, not {slots!r}")
+    if tick_ps < MIN_TICK_PS:
+        raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
+    if block == "packet":
+        return Card(width, slots, tick_ps=tick_ps)
+    return (CpsTx if block == "cps-tx" else CpsRx)(width, slots)
+
+
+def write(text: str, path: Path) -> Path:
+    """Write Verilog to `path`, whose folder is made; returns it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(nic_verilog(config, name=name, tick_ps=tick_ps))
+    path.write_text(text)
     return path

@@ -1,28 +1,64 @@
 """The exported Verilog's ports: names, widths and directions are a contract."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from precog_hw.config import PRESETS
-from precog_hw.export import nic_verilog
+from precog_hw.export import (
+    PACKET_BLOCKS,
+    nic_verilog,
+    packet_block,
+    packet_verilog,
+    port_map,
+)
+from precog_hw.stream.axis import AxisPorts
+from precog_hw.stream.packet import USER
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_sim.commands.export import is_keyword
+from precog_sim.rtl.verilate import verilator_environment
 
 STREAM = {"s_sample": ("input", SAMPLE_FIELDS), "m_decision": ("output", DECISION_FIELDS)}
 OTHER = {"input": "output", "output": "input"}
 
 
-@pytest.mark.xdist_group("tiny")
-def test_ports() -> None:
-    text = nic_verilog(PRESETS["tiny"])
-    body = text[text.index("module precog_nic(") :]
+SLOTS = 16
+#: Ports of `cps-tx` beside its packets, for `SLOTS`.
+CPS_TX = {
+    "input": {
+        **{"clk": 1, "rst": 1, "registers": 33, "now": 40, "now_ns": 40},
+        **{"i_table_valid": 1, "i_table_payload": 2 + 4 + 4 + 153 + 1},
+        **{"row_stb": 1, "row_slot": 4, "row_config": 2 + 8 + 8},
+        **{"enable_stb": 1, "enable_destination": 8, "enable": 1},
+        **{"i_reset_valid": 1, "i_reset_payload": 4},
+        **{"echo_stb": 1, "echo_slot": 4, "echo": 7},
+        **{"arrival_stb": 1, "arrival_slot": 4, "arrival_psn": 24, "arrival_ns": 40},
+        "o_sent_ready": 1,
+    },
+    "output": {
+        **{"i_table_ready": 1, "i_reset_ready": 1, "o_sent_valid": 1},
+        "o_sent_payload": 1 + 4 + 5 + 1 + 8 + 24 + 1 + 32 + 40 + 1,
+    },
+}
+
+
+def _ports(text: str, module: str) -> dict[str, tuple[str, int]]:
+    """Name: (direction, bits) of the ports of a module."""
+    body = text[text.index(f"module {module}(") :]
     body = body[: body.index("endmodule")]
-    found = {
+    return {
         name: (direction, int(high or 0) + 1)
         for direction, high, name in re.findall(
-            r"^  (input|output) (?:\[(\d+):0\] )?(\w+);", body, re.M
+            r"^  (input|output) (?:\[(\d+):0\] )?(\S+);", body, re.M
         )
     }
+
+
+@pytest.mark.xdist_group("tiny")
+def test_ports() -> None:
+    found = _ports(nic_verilog(PRESETS["tiny"]), "precog_nic")
     expected = {"clk": ("input", 1), "rst": ("input", 1)}
     for prefix, (direction, fields) in STREAM.items():
         expected[f"{prefix}_tdata"] = (direction, sum(bits for _, bits in fields))
@@ -44,3 +80,54 @@ def test_ports() -> None:
 def test_a_bad_tick_is_refused() -> None:
     with pytest.raises(ValueError, match=r"tick_ps must be in 1\.\.16777215, not 0"):
         nic_verilog(PRESETS["tiny"], tick_ps=0)
+
+
+@pytest.mark.xdist_group("cps-tx")
+@pytest.mark.parametrize("width", [64, 512])
+def test_ports_of_the_insertion(width: int) -> None:
+    expected = {
+        name: (direction, bits)
+        for direction, ports in CPS_TX.items()
+        for name, bits in ports.items()
+    }
+    for prefix, direction in (("s_axis", "input"), ("m_axis", "output")):
+        beat = {"data": width, "keep": width // 8, "last": 1, "user": USER.size, "valid": 1}
+        expected |= {f"{prefix}_t{name}": (direction, bits) for name, bits in beat.items()}
+        expected[f"{prefix}_tready"] = (OTHER[direction], 1)
+    assert _ports(packet_verilog("cps-tx", width, SLOTS), "precog_cps_tx") == expected
+
+
+@pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")
+@pytest.mark.parametrize("block", PACKET_BLOCKS)
+def test_no_port_needs_an_escaped_name(block: str) -> None:
+    names = port_map(AxisPorts(packet_block(block, 8, SLOTS)))
+    assert {"registers", "i_table_payload"} <= set(names)
+    for name in names:
+        assert re.fullmatch(r"[a-z]\w*", name)
+        assert not is_keyword(name)
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param("nic", marks=pytest.mark.xdist_group("tiny")),
+        *(
+            pytest.param(width, id=f"cps-tx-{width}", marks=pytest.mark.xdist_group("cps-tx"))
+            for width in (64, 512)
+        ),
+    ],
+)
+def test_verilator_finds_nothing_to_warn_of(block: str | int, tmp_path: Path) -> None:
+    """Each of its warnings but those on style, which are off without -Wall; none is waived."""
+    nic = block == "nic"
+    text = nic_verilog(PRESETS["tiny"]) if nic else packet_verilog("cps-tx", int(block), SLOTS)
+    (tmp_path / "block.v").write_text(text)
+    done = subprocess.run(
+        ["verilator", "--lint-only", "block.v"],
+        cwd=tmp_path,
+        env=verilator_environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

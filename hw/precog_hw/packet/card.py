@@ -35,10 +35,10 @@ from .qp_lookup import QpLookup, table_write_layout
 from .rx_path import RxPath
 from .tx_path import TxPath
 
-__all__ = ["Card"]
+__all__ = ["MIN_TICK_PS", "Card"]
 
 _RECIPROCAL_BITS = 16  # of `precog_models.packet.card.ticks_from_ns`
-_MIN_TICK_PS = 4  # 24 bits of ns in 32 bits of ticks
+MIN_TICK_PS = 4  # 24 bits of ns in 32 bits of ticks
 
 
 class Card(wiring.Component):
@@ -101,8 +101,8 @@ class Card(wiring.Component):
     DESTINATIONS = 256
 
     def __init__(self, width: int, slots: int, *, tick_ps: int = 1000) -> None:
-        if tick_ps < _MIN_TICK_PS:
-            raise ValueError(f"tick_ps must be {_MIN_TICK_PS} or more, not {tick_ps!r}")
+        if tick_ps < MIN_TICK_PS:
+            raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
         self._width = width
         self._slots = slots
         self._tick_ps = tick_ps

@@ -7,7 +7,7 @@ Throughput: two requests per cycle, one at each port. Latency: 7 cycles.
 from collections.abc import Callable
 from functools import cache
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -150,7 +150,8 @@ class QpLookup(wiring.Component):
 
         # Decided in the cycle before the RAM's, and in no two cycles that follow each other: the
         # second would judge a write that has been taken.
-        meets = Array(rx.valid & (row == write.row) for row in rx.rows)
+        ways = [rx.valid & (row == write.row) for row in rx.rows]
+        meets = Array([*ways, *[Const(0)] * ((1 << len(write.way)) - WAYS)])
         go = self.i_write.ready
         m.d.sync += go.eq(self.i_write.valid & ~go & ~tx.valid & ~meets[write.way])
         for way in range(WAYS):

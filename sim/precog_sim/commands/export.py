@@ -1,15 +1,15 @@
-"""``precog export``: the NIC as Verilog."""
+"""``precog export``: the NIC, or a part of its packet path, as Verilog."""
 
 import dataclasses
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from precog_host.output import JsonOption, emit
+from precog_host.output import JsonOption, emit, refuse_ignored
 
-__all__ = ["export"]
+__all__ = ["export", "is_keyword"]
 
 # Reserved words of IEEE 1364-2005, annex B.
 _KEYWORDS = """
@@ -27,28 +27,65 @@ weak0 weak1 while wire wor xnor xor
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
+_BLOCKS = ("nic", "cps-tx", "cps-rx", "packet")
+_NIC_ONLY = ("preset", "qps", "sets", "dsp")
+_PACKET_ONLY = ("width", "slots")
+
+
 def export(
+    context: typer.Context,
     output: Annotated[Path, typer.Option("-o", "--output", help="Verilog file to write.")],
+    block: Annotated[str, typer.Option(help="nic, cps-tx, cps-rx or packet.")] = "nic",
     preset: Annotated[
-        str, typer.Option(help="Configuration preset: tiny, lanes16, lanes64, lanes128.")
+        str, typer.Option(help="nic: configuration preset: tiny, lanes16, lanes64, lanes128.")
     ] = "lanes64",
-    qps: Annotated[int | None, typer.Option(help="Queue pairs.")] = None,
-    sets: Annotated[int | None, typer.Option(help="Model sets.")] = None,
-    dsp: Annotated[str | None, typer.Option(help="generic or ecp5 multipliers.")] = None,
-    name: Annotated[str, typer.Option(help="Name of the top module.")] = "precog_nic",
-    tick_ps: Annotated[int, typer.Option(help="Length of a tick, ps.")] = 1000,
+    qps: Annotated[int | None, typer.Option(help="nic: queue pairs.")] = None,
+    sets: Annotated[int | None, typer.Option(help="nic: model sets.")] = None,
+    dsp: Annotated[str | None, typer.Option(help="nic: generic or ecp5 multipliers.")] = None,
+    width: Annotated[
+        int, typer.Option(help="cps-tx, cps-rx, packet: bits in a beat: 8, 64, 128, 256, 512.")
+    ] = 64,
+    slots: Annotated[int, typer.Option(help="cps-tx, cps-rx, packet: QP slots.")] = 1024,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the top module; precog_ and the block by default.")
+    ] = None,
+    tick_ps: Annotated[int, typer.Option(help="nic, packet: length of a tick, ps.")] = 1000,
     json_: JsonOption = False,
 ) -> None:
-    """Write the NIC's Verilog with stable port names."""
+    """Write the Verilog of the NIC, or of a part of its packet path, with stable port names."""
+    from precog_hw.export import packet_verilog, write
+
+    if block not in _BLOCKS:
+        raise ValueError(f"block must be one of {', '.join(_BLOCKS)}, not {block!r}")
+    ignored = _PACKET_ONLY if block == "nic" else _NIC_ONLY
+    if block in ("cps-tx", "cps-rx"):
+        ignored += ("tick_ps",)
+    refuse_ignored(context, *ignored, why=f"with --block {block}")
+    if name is not None:
+        _check_name(name)
+    if output.is_dir():
+        raise ValueError(f"output must be a file, {output} is a folder")
+    config: dict[str, Any]
+    if block == "nic":
+        text, config = _nic(preset, qps, sets, dsp, name, tick_ps)
+    else:
+        text = packet_verilog(block, width, slots, name=name, tick_ps=tick_ps)
+        config = {"width": width, "slots": slots}
+    path = write(text, output)
+    data = {"path": str(path), "bytes": path.stat().st_size, "block": block, "config": config}
+    emit(data, lambda: typer.echo(f"{path}: {data['bytes']} bytes"), json_)
+
+
+def _nic(
+    preset: str, qps: int | None, sets: int | None, dsp: str | None, name: str | None, tick_ps: int
+) -> tuple[str, dict[str, Any]]:
+    """The NIC's Verilog and its configuration."""
     from precog_hw.config import PRESETS
-    from precog_hw.export import export as write
+    from precog_hw.export import nic_verilog
 
     if preset not in PRESETS:
         known = ", ".join(PRESETS)
         raise ValueError(f"configuration preset must be one of {known}, not {preset!r}")
-    _check_name(name)
-    if output.is_dir():
-        raise ValueError(f"output must be a file, {output} is a folder")
     base = PRESETS[preset]
     config = dataclasses.replace(
         base,
@@ -56,9 +93,9 @@ def export(
         sets=base.sets if sets is None else sets,
         dsp=base.dsp if dsp is None else dsp,
     )
-    path = write(config, output, name=name, tick_ps=tick_ps)
-    data = {"path": str(path), "bytes": path.stat().st_size, "config": dataclasses.asdict(config)}
-    emit(data, lambda: typer.echo(f"{path}: {data['bytes']} bytes"), json_)
+    return nic_verilog(config, name=name or "precog_nic", tick_ps=tick_ps), dataclasses.asdict(
+        config
+    )
 
 
 def _check_name(name: str) -> None:
@@ -66,5 +103,10 @@ def _check_name(name: str) -> None:
         raise ValueError(
             f"module name must be a letter or _, then letters, digits, _ or $, not {name!r}"
         )
-    if name in _KEYWORDS.split():
+    if is_keyword(name):
         raise ValueError(f"module name must not be a keyword of Verilog: {name!r}")
+
+
+def is_keyword(name: str) -> bool:
+    """Whether `name` is reserved in Verilog."""
+    return name in _KEYWORDS.split()

@@ -19,6 +19,7 @@ from precog_sim.demo.plan import Plan
 from precog_sim.network import incast
 from precog_sim.network.scenario import INCASTS
 
+EXPORT = ["export", "-o", "/tmp/x.v", "--block"]
 SMALL = ["--scenario", "hundredth", "--senders", "3"]
 
 
@@ -81,6 +82,17 @@ def test_export_writes_verilog(run, tmp_path: Path) -> None:  # type: ignore[no-
     assert status == 0
     assert json.loads(out)["config"]["qps"] == 4
     assert "module precog_nic(" in path.read_text()
+
+
+@pytest.mark.xdist_group("cps-tx")
+def test_export_writes_a_part_of_the_packet_path(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "tx.v"
+    arguments = ("--block", "cps-tx", "--width", "64", "--slots", "16", "--name", "mine")
+    status, out, _ = run("export", "-o", str(path), *arguments, "-j")
+    assert status == 0
+    data = json.loads(out)
+    assert (data["block"], data["config"]) == ("cps-tx", {"width": 64, "slots": 16})
+    assert "module mine(" in path.read_text()
 
 
 def test_synth_shows_the_last_table(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -169,6 +181,13 @@ def test_training_has_the_demos_seed() -> None:
         (["export", "-o", "/tmp/x.v", "--name", "é"], "module name must be a letter or _, then"),
         (["export", "-o", "/tmp/x.v", "--name", "wire"], "not be a keyword of Verilog: 'wire'"),
         (["export", "-o", "/tmp/x.v", "--tick-ps", "0"], "tick_ps must be in"),
+        ([*EXPORT, "x"], "block must be one of nic, cps-tx, cps-rx, packet, not 'x'"),
+        ([*EXPORT, "nic", "--width", "64"], "--width has no effect with --block nic"),
+        ([*EXPORT, "cps-rx", "--preset", "tiny"], "--preset has no effect with --block cps-rx"),
+        ([*EXPORT, "cps-tx", "--tick-ps", "9"], "--tick-ps has no effect with --block cps-tx"),
+        ([*EXPORT, "cps-tx", "--width", "32"], "width must be one of (8, 64, 128, 256, 512)"),
+        ([*EXPORT, "packet", "--slots", "3"], "slots must be a power of two in 2..65536, not 3"),
+        ([*EXPORT, "packet", "--tick-ps", "3"], "tick_ps must be 4 or more, not 3"),
     ],
 )
 def test_bad_arguments_say_so_without_a_traceback(run, arguments, message) -> None:  # type: ignore[no-untyped-def]

@@ -1,0 +1,222 @@
+"""Either direction of the packet path alone, with the tables that it asks: blocks to export."""
+
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from precog_hw.stream.packet import packet_signature
+from precog_models.contract import Fmt
+from precog_models.packet.wire.cps import NS_BITS
+from precog_models.packet.wire.headers import PSN_BITS
+
+from .cps_rx import received_layout
+from .cps_slots import CpsSlots, slot_config_layout
+from .cps_tx import sent_layout
+from .finish import finished_layout
+from .layouts import CPS_CONFIG
+from .qp_lookup import QpLookup, table_write_layout
+from .rx_path import RxPath
+from .tx_path import TxPath
+
+__all__ = ["CpsRx", "CpsTx"]
+
+DESTINATIONS = 256
+
+
+def _members(width: int, slots: int) -> dict[str, Any]:
+    """What both directions have: packets, registers, time, and the host's writes."""
+    return {
+        "i": In(packet_signature(width)),
+        "o": Out(packet_signature(width)),
+        "registers": In(CPS_CONFIG),
+        "now": In(Fmt.TIME.width),
+        "now_ns": In(NS_BITS),
+        "i_table": In(stream.Signature(table_write_layout(slots))),
+        "row_stb": In(1),
+        "row_slot": In(range(slots)),
+        "row_config": In(slot_config_layout(DESTINATIONS)),
+    }
+
+
+class CpsTx(wiring.Component):
+    """`TxPath` with its own QP table and slots: scores go into packets to the wire.
+
+    Without `CpsRx` beside it `echo_stb` and `arrival_stb` are tied to 0: packets then carry no
+    echo, and acknowledges no turnaround.
+
+    Latency: as `TxPath`. Throughput: one beat per cycle but for the bytes put in. Cost: the sum of
+    its parts, without the table's RX port.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    slots : int
+        QP slots, a power of two, 2 or more.
+
+    Members
+    -------
+    i, o : packet streams
+        From the transport, to the MAC.
+    registers : In(CPS_CONFIG)
+    now, now_ns : In(40)
+        The card's time in ticks and in nanoseconds.
+    i_table : In(stream.Signature(table_write_layout(slots)))
+        Host: cells of the QP table.
+    row_stb, row_slot, row_config : In
+        Host: a slot's configuration.
+    enable_stb, enable_destination, enable : In
+        Host: a destination's enable.
+    i_reset : In(stream.Signature(range(slots)))
+        Host: forget a slot's echo and arrivals.
+    echo_stb, echo_slot, echo : In
+        A score (0..100) came from the slot's peer.
+    arrival_stb, arrival_slot, arrival_psn, arrival_ns : In
+        A packet that asks for an answer came, at a time in nanoseconds.
+    o_sent : Out(stream.Signature(finished_layout(sent_layout(slots))))
+        What became of each packet, at its end; not taken, it holds the packets.
+
+    Raises
+    ------
+    ValueError
+        `width` is not one of `WIDTHS`, or `slots` is not a power of two.
+    """
+
+    def __init__(self, width: int, slots: int) -> None:
+        self._width, self._slots = width, slots
+        super().__init__(
+            {
+                **_members(width, slots),
+                "enable_stb": In(1),
+                "enable_destination": In(range(DESTINATIONS)),
+                "enable": In(1),
+                "i_reset": In(stream.Signature(range(slots))),
+                "echo_stb": In(1),
+                "echo_slot": In(range(slots)),
+                "echo": In(7),
+                "arrival_stb": In(1),
+                "arrival_slot": In(range(slots)),
+                "arrival_psn": In(PSN_BITS),
+                "arrival_ns": In(NS_BITS),
+                "o_sent": Out(stream.Signature(finished_layout(sent_layout(slots)))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.path = path = TxPath(self._width, self._slots)
+        m.submodules.lookup = lookup = QpLookup(self._slots)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
+        _host(m, self, path, lookup, slots)
+        connect(m, flipped(self.i_reset), slots.i_reset)
+        connect(m, path.o_sent, flipped(self.o_sent))
+        m.d.comb += [
+            lookup.tx_stb.eq(path.key_stb),
+            lookup.tx_key.eq(path.key),
+            path.found.eq(lookup.tx_found),
+            path.slot.eq(lookup.tx_slot),
+            slots.tx_stb.eq(path.row_stb),
+            slots.tx_slot.eq(path.row_slot),
+            slots.tx_psn.eq(path.row_psn),
+            slots.tx_ns.eq(path.row_ns),
+            path.row.eq(slots.tx_row),
+            slots.enable_stb.eq(self.enable_stb),
+            slots.enable_destination.eq(self.enable_destination),
+            slots.enable.eq(self.enable),
+            *(
+                getattr(slots, name).eq(getattr(self, name))
+                for name in ("echo_stb", "echo_slot", "echo")
+            ),
+            *(
+                getattr(slots, f"arrival_{name}").eq(getattr(self, f"arrival_{name}"))
+                for name in ("stb", "slot", "psn", "ns")
+            ),
+        ]
+        return m
+
+
+class CpsRx(wiring.Component):
+    """`RxPath` with its own QP table and slots: scores come out of packets from the wire.
+
+    Latency: as `RxPath`. Throughput: one beat per cycle. Cost: the sum of its parts, without the
+    table's TX port and most of the slots.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    slots : int
+        QP slots, a power of two, 2 or more.
+
+    Members
+    -------
+    i, o : packet streams
+        From the MAC, to the transport.
+    registers : In(CPS_CONFIG)
+    now, now_ns : In(40)
+        The card's time in ticks and in nanoseconds.
+    i_table : In(stream.Signature(table_write_layout(slots)))
+        Host: cells of the QP table.
+    row_stb, row_slot, row_config : In
+        Host: a slot's configuration.
+    o_received : Out(stream.Signature(finished_layout(received_layout(slots))))
+        What was found in each packet, at its end; not taken, it holds the packets.
+    icrc_done, icrc_checked, icrc_ok : Out(1)
+        One strobe for each packet that went on, see `IcrcCheck`.
+
+    Raises
+    ------
+    ValueError
+        `width` is not one of `WIDTHS`, or `slots` is not a power of two.
+    """
+
+    def __init__(self, width: int, slots: int) -> None:
+        self._width, self._slots = width, slots
+        super().__init__(
+            {
+                **_members(width, slots),
+                "o_received": Out(stream.Signature(finished_layout(received_layout(slots)))),
+                "icrc_done": Out(1),
+                "icrc_checked": Out(1),
+                "icrc_ok": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.path = path = RxPath(self._width, self._slots)
+        m.submodules.lookup = lookup = QpLookup(self._slots)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
+        _host(m, self, path, lookup, slots)
+        connect(m, path.o_received, flipped(self.o_received))
+        m.d.comb += [
+            lookup.rx_stb.eq(path.key_stb),
+            lookup.rx_key.eq(path.key),
+            path.found.eq(lookup.rx_found),
+            path.slot.eq(lookup.rx_slot),
+            slots.rx_slot.eq(path.row_slot),
+            path.row.eq(slots.rx_row),
+            self.icrc_done.eq(path.icrc_done),
+            self.icrc_checked.eq(path.icrc_checked),
+            self.icrc_ok.eq(path.icrc_ok),
+        ]
+        return m
+
+
+def _host(
+    m: Module, block: CpsTx | CpsRx, path: TxPath | RxPath, lookup: QpLookup, slots: CpsSlots
+) -> None:
+    """Packets, registers, time, and the host's writes of cells and rows."""
+    connect(m, flipped(block.i), path.i)
+    connect(m, path.o, flipped(block.o))
+    connect(m, flipped(block.i_table), lookup.i_write)
+    m.d.comb += [
+        path.config.eq(block.registers),
+        path.now.eq(block.now),
+        path.now_ns.eq(block.now_ns),
+        slots.config_stb.eq(block.row_stb),
+        slots.config_slot.eq(block.row_slot),
+        slots.config.eq(block.row_config),
+    ]
