@@ -1,10 +1,10 @@
 """Verilog text of a component, written so that linters of other tools have nothing to say.
 
-Amaranth's own conversion leaves three things that a linter names: comparisons and sums of operands
-of unequal length (constants stand without their leading zeros, and yosys' clean-up drops more),
+Amaranth's own conversion leaves what a linter names: operands of unequal length (constants stand
+without their leading zeros, and yosys' clean-up drops more), shifts into a word of another length,
 a `!` of whole words for a comparison with zero, and second names of signals that nothing reads.
-Here the operands are made equally long in the intermediate text (RTLIL), and yosys drops the names
-and optimises nothing.
+Here the lengths are made equal in the intermediate text (RTLIL), and yosys drops the names and the
+modules that are left without a reader, and optimises nothing.
 """
 
 import re
@@ -20,22 +20,30 @@ _SCRIPT = f"""
 proc -nomux -norom -noopt
 memory_collect
 opt_clean -purge
+hierarchy -top {{name}}
 attrmap {_HIDDEN} -remove amaranth.decoding
 attrmap -modattr {_HIDDEN} -remove amaranth.decoding
 write_verilog -norename
 """
 
-#: A cell whose operands Verilog stretches to a common length.
-_CELL = re.compile(
-    r"""(?P<head>\ \ cell\ \$(?:eq|ne|lt|le|gt|ge|add|sub)\ \S+\n)
+_PARAMETERS = r"""
     \ *parameter\ \\A_SIGNED\ (?P<signed>[01])\n
-    \ *parameter\ \\B_SIGNED\ (?P=signed)\n
+    \ *parameter\ \\B_SIGNED\ (?P<b_signed>[01])\n
     \ *parameter\ \\A_WIDTH\ (?P<a_width>\d+)\n
     \ *parameter\ \\B_WIDTH\ (?P<b_width>\d+)\n
-    (?P<y_width>\ *parameter\ \\Y_WIDTH\ \d+\n)
+    \ *parameter\ \\Y_WIDTH\ (?P<y_width>\d+)\n
     \ *connect\ \\A\ (?P<a>.*)\n
-    \ *connect\ \\B\ (?P<b>.*)\n""",
+    \ *connect\ \\B\ (?P<b>.*)\n
+    \ *connect\ \\Y\ (?P<y>.*)\n
+"""
+#: A cell whose operands Verilog stretches to a common length.
+_BOTH = re.compile(
+    r"(?P<head>\ \ cell\ \$(?:eq|ne|lt|le|gt|ge|add|sub)\ (?P<id>\S+)\n)" + _PARAMETERS,
     re.VERBOSE,
+)
+#: A cell whose first operand Verilog stretches or cuts to the result's length.
+_SHIFT = re.compile(
+    r"(?P<head>\ \ cell\ \$(?:shl|sshl|shr|sshr|shift)\ (?P<id>\S+)\n)" + _PARAMETERS, re.VERBOSE
 )
 _CONSTANT = re.compile(r"\d+'([01]+)")
 _SLICE = re.compile(r"(\S+) \[(\d+)(?::\d+)?\]")
@@ -53,26 +61,42 @@ def verilog_text(component: Any, *, name: str, ports: dict[str, Any]) -> str:
     """
     text = rtlil.convert(component, name=name, ports=ports, emit_src=False)
     yosys = find_yosys(lambda version: version >= (0, 40))
-    script = f"read_rtlil <<rtlil\n{_CELL.sub(_equal_lengths, text)}\nrtlil\n{_SCRIPT}"
+    text = _SHIFT.sub(_equal_shift, _BOTH.sub(_equal_operands, text))
+    script = f"read_rtlil <<rtlil\n{text}\nrtlil\n{_SCRIPT.format(name=name)}"
     # Its warning that not every process can be written does not concern those that Amaranth makes.
     return str(yosys.run(["-q", "-"], script, ignore_warnings=True))
 
 
-def _equal_lengths(cell: re.Match[str]) -> str:
+def _equal_operands(cell: re.Match[str]) -> str:
     """The cell with its shorter operand extended."""
     signed = cell["signed"] == "1"
     widths = int(cell["a_width"]), int(cell["b_width"])
     longest = max(widths)
-    a, b = (
-        _extended(cell[key], width, longest, signed)
-        for key, width in zip("ab", widths, strict=True)
-    )
+    a = _extended(cell["a"], widths[0], longest, signed)
+    b = _extended(cell["b"], widths[1], longest, signed)
+    return _cell(cell, (longest, longest, int(cell["y_width"])), (a, b, cell["y"]))
+
+
+def _equal_shift(cell: re.Match[str]) -> str:
+    """The cell with its first operand extended, or with a result that holds all of it."""
+    a_width, b_width, y_width = (int(cell[f"{key}_width"]) for key in "aby")
+    more = a_width - y_width
+    if more <= 0:
+        a = _extended(cell["a"], a_width, y_width, cell["signed"] == "1")
+        return _cell(cell, (y_width, b_width, y_width), (a, cell["b"], cell["y"]))
+    rest = f"$rest{cell['id']}"
+    y = f"{{ {rest} {cell['y']} }}"
+    made = _cell(cell, (a_width, b_width, a_width), (cell["a"], cell["b"], y))
+    return f"  wire width {more} {rest}\n{made}"
+
+
+def _cell(cell: re.Match[str], widths: tuple[int, int, int], values: tuple[str, str, str]) -> str:
+    """The cell's text up to its end, with other operands."""
     lines = [
-        *(f"parameter \\{key}_SIGNED {cell['signed']}" for key in "AB"),
-        *(f"parameter \\{key}_WIDTH {longest}" for key in "AB"),
-        cell["y_width"].strip(),
-        f"connect \\A {a}",
-        f"connect \\B {b}",
+        f"parameter \\A_SIGNED {cell['signed']}",
+        f"parameter \\B_SIGNED {cell['b_signed']}",
+        *(f"parameter \\{key}_WIDTH {width}" for key, width in zip("ABY", widths, strict=True)),
+        *(f"connect \\{key} {value}" for key, value in zip("ABY", values, strict=True)),
     ]
     return cell["head"] + "".join(f"    {line}\n" for line in lines)
 
