@@ -57,7 +57,7 @@ def export(
 
     if block not in _BLOCKS:
         raise ValueError(f"block must be one of {', '.join(_BLOCKS)}, not {block!r}")
-    ignored = _PACKET_ONLY if block == "nic" else _NIC_ONLY
+    ignored: tuple[str, ...] = _PACKET_ONLY if block == "nic" else _NIC_ONLY
     if block in ("cps-tx", "cps-rx"):
         ignored += ("tick_ps",)
     refuse_ignored(context, *ignored, why=f"with --block {block}")
