@@ -19,6 +19,7 @@ The first field of a structure stands in the lowest bits of its port.
 from functools import lru_cache
 from pathlib import Path
 
+from amaranth.back import verilog
 from amaranth.hdl import Value
 from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
 from amaranth.lib import wiring
@@ -85,11 +86,14 @@ def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1
     """
     nic_map(config, tick_ps=tick_ps)  # a component that refuses its arguments would warn instead
     nic = PrecogNic(config, tick_ps=tick_ps)
-    return verilog_text(nic, name=name, ports=port_map(nic))
+    text: str = verilog.convert(
+        nic, name=name, ports=port_map(nic), emit_src=False, strip_internal_attrs=True
+    )
+    return text
 
 
 def block_verilog(block: wiring.Component, *, name: str) -> str:
-    """Verilog text of one block, its packet streams as AXI-Stream ports (`AxisPorts`)."""
+    """Verilog text of one block, its packet streams as AXI-Stream ports; lints clean."""
     ports = AxisPorts(block)
     return verilog_text(ports, name=name, ports=port_map(ports))
 
