@@ -19,7 +19,7 @@ from precog_sim.demo.plan import Plan
 from precog_sim.network import incast
 from precog_sim.network.scenario import INCASTS
 
-EXPORT = ["export", "-o", "/tmp/x.v", "--block"]
+EXPORT = ["export", "-o", "x.v", "--block"]
 SMALL = ["--scenario", "hundredth", "--senders", "3"]
 
 
@@ -156,12 +156,12 @@ def test_training_has_the_demos_seed() -> None:
         (["sim", "incast", *SMALL, "--start-gbps", "0"], "init_gbps must be in 1..100, not 0"),
         (["pid", "tune", "--preset", "x"], "preset must be one of"),
         (["model", "train", "-o", "/no/folder/m"], "file /no/folder: No such folder"),
-        (["model", "train", "-o", "/tmp/x", "--data", "x"], "data plan must be one of"),
+        (["model", "train", "-o", "x.model", "--data", "x"], "data plan must be one of"),
         (["model", "train", "-o", "/tmp"], "file /tmp: Is a directory"),
-        (["model", "train", "-o", "/tmp/x", "--preset", "x"], "training preset must be one of"),
-        (["model", "train", "-o", "/tmp/x", "--seed", "-1"], "invalid value for '--seed'"),
+        (["model", "train", "-o", "x.model", "--preset", "x"], "training preset must be one of"),
+        (["model", "train", "-o", "x.model", "--seed", "-1"], "invalid value for '--seed'"),
         (
-            ["model", "train", "-o", "/tmp/x", "--version", "-1"],
+            ["model", "train", "-o", "x.model", "--version", "-1"],
             "invalid value for '--version'",
         ),
         (["export", "-o", "/tmp"], "output must be a file, /tmp is a folder"),
@@ -175,12 +175,12 @@ def test_training_has_the_demos_seed() -> None:
         (["synth", "--lanes", "32"], "lanes must be 16, 64 or 128, not 32"),
         (["synth", "--show", "-o", "/no/folder"], "/no/folder/summary.json must exist"),
         (["report", "/no/folder"], "/no/folder/result.json must exist"),
-        (["export", "-o", "/tmp/x.v", "--preset", "x"], "configuration preset must be one of"),
-        (["export", "-o", "/tmp/x.v", "--qps", "3"], "qps must be a power of two in 1..65536"),
-        (["export", "-o", "/tmp/x.v", "--name", "1x"], "module name must be a letter or _, then"),
-        (["export", "-o", "/tmp/x.v", "--name", "é"], "module name must be a letter or _, then"),
-        (["export", "-o", "/tmp/x.v", "--name", "wire"], "not be a keyword of Verilog: 'wire'"),
-        (["export", "-o", "/tmp/x.v", "--tick-ps", "0"], "tick_ps must be in"),
+        (["export", "-o", "x.v", "--preset", "x"], "configuration preset must be one of"),
+        (["export", "-o", "x.v", "--qps", "3"], "qps must be a power of two in 1..65536"),
+        (["export", "-o", "x.v", "--name", "1x"], "module name must be a letter or _, then"),
+        (["export", "-o", "x.v", "--name", "é"], "module name must be a letter or _, then"),
+        (["export", "-o", "x.v", "--name", "wire"], "not be a keyword of Verilog: 'wire'"),
+        (["export", "-o", "x.v", "--tick-ps", "0"], "tick_ps must be in"),
         ([*EXPORT, "x"], "block must be one of nic, cps-tx, cps-rx, packet, not 'x'"),
         ([*EXPORT, "nic", "--width", "64"], "--width has no effect with --block nic"),
         ([*EXPORT, "cps-rx", "--preset", "tiny"], "--preset has no effect with --block cps-rx"),
@@ -190,7 +190,10 @@ def test_training_has_the_demos_seed() -> None:
         ([*EXPORT, "packet", "--tick-ps", "3"], "tick_ps must be 4 or more, not 3"),
     ],
 )
-def test_bad_arguments_say_so_without_a_traceback(run, arguments, message) -> None:  # type: ignore[no-untyped-def]
+def test_bad_arguments_say_so_without_a_traceback(  # type: ignore[no-untyped-def]
+    run, arguments, message, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     status, out, err = run(*arguments)
     assert status == 2
     assert out == ""
