@@ -257,7 +257,7 @@ class Tables:
 class Hardware:
     """One line of the last ``make synth`` (docs/synth.json).
 
-    `fmax_seeds` lists every placement seed's Fmax in MHz; `fmax_mhz` is the best of them.
+    `fmax_seeds` has every placement seed's Fmax in MHz; `fmax_mhz` is the best of them.
     `latency_ns` is ``latency_cycles`` at `fmax_mhz`. `commit` is what was synthesised.
     """
 
@@ -265,7 +265,7 @@ class Hardware:
     target: str
     lanes: int
     fmax_mhz: float
-    fmax_seeds: tuple[float, ...]
+    fmax_seeds: dict[str, float]
     latency_cycles: int
     interval_cycles: int
     latency_ns: float

@@ -87,9 +87,9 @@ def _tables(rng: np.random.Generator) -> Tables:
 def _hardware(rng: np.random.Generator, commit: str) -> tuple[Hardware, ...]:
     out = []
     for lanes, block in ((16, "core"), (64, "core"), (128, "core"), (64, "nic")):
-        seeds = tuple(float(v) for v in rng.uniform(150, 215, 5))
+        seeds = {str(n): float(v) for n, v in enumerate(rng.uniform(150, 215, 5), 1)}
         cycles = {16: 71, 64: 33, 128: 28}[lanes]
-        fmax = max(seeds)
+        fmax = max(seeds.values())
         out.append(
             Hardware(
                 block=block,

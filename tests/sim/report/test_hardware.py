@@ -34,3 +34,12 @@ def test_damaged_records_are_named(tmp_path: Path, text: str, message: str) -> N
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"synth\.json must list .*{message}.*run `make synth`"):
         read_hardware(path)
+
+
+def test_the_recorded_table_can_be_read() -> None:
+    """What `make synth` writes is what the report reads: the table in this repository."""
+    rows = read_hardware(Path(__file__).parents[3] / "docs" / "synth.json")
+    assert rows
+    for row in rows:
+        assert row.fmax_mhz == max(row.fmax_seeds.values())
+        assert row.latency_ns == pytest.approx(1e3 * row.latency_cycles / row.fmax_mhz, rel=1e-3)
