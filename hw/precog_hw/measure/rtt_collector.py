@@ -3,9 +3,7 @@
 Rules are those of `precog_models.measure.rtt_collector`, thesis (1) and section 3.2.
 """
 
-from collections.abc import Iterable
-
-from amaranth.hdl import Assert, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,14 +12,13 @@ from precog_hw.stream.queue import Queue
 from precog_models.contract import Fmt
 from precog_models.packet.wire.opcodes import (
     ACKNOWLEDGES,
-    ATOMICS,
-    NAMES,
     PLAIN_ACKNOWLEDGES,
     READ_REQUEST,
+    RELIABLE_REQUESTS,
+    SOLICITED_ALWAYS,
     SYNDROME_ACK,
     SYNDROME_NAK,
     SYNDROME_RNR,
-    is_reliable,
 )
 
 from .layouts import answer_layout, request_layout
@@ -30,8 +27,6 @@ from .rtt_pipeline import MTU_BITS, RttPipeline
 
 __all__ = ["RttCollector"]
 
-_REQUESTS = frozenset(op for op in NAMES if is_reliable(op) and op not in ACKNOWLEDGES)
-_ASKING = READ_REQUEST | ATOMICS  # without the AckReq bit
 _SAMPLE_ROWS = 16  # behind them, one more in the queue's output
 _IN_FLIGHT = RttPipeline.SAMPLE_LATENCY + 3  # granted, not in the sample queue's level yet
 
@@ -159,22 +154,24 @@ class RttCollector(wiring.Component):
         """Packets that count, as events."""
         sent, answer = self.i_tx.payload, self.i_rx.payload
         kind = answer.syndrome[5:7]
-        plain = _among(answer.opcode, PLAIN_ACKNOWLEDGES)
+        plain = answer.opcode.matches(*PLAIN_ACKNOWLEDGES)
         refuses = plain & ((kind == SYNDROME_NAK) | (kind == SYNDROME_RNR))
         m.d.comb += [
             self.i_tx.ready.eq(tx.ready),
-            tx.valid.eq(self.i_tx.valid & _among(sent.opcode, _REQUESTS)),
+            tx.valid.eq(self.i_tx.valid & sent.opcode.matches(*RELIABLE_REQUESTS)),
             tx.payload.kind.eq(EventKind.TX),
             tx.payload.slot.eq(sent.slot),
             tx.payload.psn.eq(sent.psn),
             tx.payload.t.eq(sent.t),
-            tx.payload.flag.eq(self.any_packet | sent.ack_req | _among(sent.opcode, _ASKING)),
+            tx.payload.flag.eq(
+                self.any_packet | sent.ack_req | sent.opcode.matches(*SOLICITED_ALWAYS)
+            ),
             tx.payload.number.eq(sent.dma_length),
-            tx.payload.counts.eq(_among(sent.opcode, READ_REQUEST)),
+            tx.payload.counts.eq(sent.opcode.matches(*READ_REQUEST)),
             self.i_rx.ready.eq(rx.ready),
             rx.valid.eq(
                 self.i_rx.valid
-                & _among(answer.opcode, ACKNOWLEDGES)
+                & answer.opcode.matches(*ACKNOWLEDGES)
                 & (~plain | refuses | (kind == SYNDROME_ACK))
             ),
             rx.payload.kind.eq(EventKind.RX),
@@ -223,8 +220,3 @@ class RttCollector(wiring.Component):
                 m.d.sync += [event.eq(chosen), rx_turn.eq(tx.valid & ~(rx.valid & rx_turn))]
             with m.If(~self.i_reset.valid & ~packets & (wait == 0)):
                 m.d.sync += [wait.eq(self._sweep_cycles - 1), swept.eq(swept + 1)]
-
-
-def _among(opcode: Value, opcodes: Iterable[int]) -> Value:
-    """Whether an opcode is one of `opcodes`."""
-    return opcode.matches(*sorted(opcodes))

@@ -12,7 +12,7 @@ from precog_models.packet.wire.cps import NS_BITS
 from precog_models.packet.wire.headers import PSN_BITS
 
 from .cps_rx import received_layout
-from .cps_slots import CpsSlots, slot_config_layout
+from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
 from .finish import finished_layout
 from .layouts import CPS_CONFIG
@@ -21,8 +21,6 @@ from .rx_path import RxPath
 from .tx_path import TxPath
 
 __all__ = ["CpsRx", "CpsTx"]
-
-DESTINATIONS = 256
 
 
 def _members(width: int, slots: int) -> dict[str, Any]:
@@ -113,15 +111,6 @@ class CpsTx(wiring.Component):
         connect(m, flipped(self.i_reset), slots.i_reset)
         connect(m, path.o_sent, flipped(self.o_sent))
         m.d.comb += [
-            lookup.tx_stb.eq(path.key_stb),
-            lookup.tx_key.eq(path.key),
-            path.found.eq(lookup.tx_found),
-            path.slot.eq(lookup.tx_slot),
-            slots.tx_stb.eq(path.row_stb),
-            slots.tx_slot.eq(path.row_slot),
-            slots.tx_psn.eq(path.row_psn),
-            slots.tx_ns.eq(path.row_ns),
-            path.row.eq(slots.tx_row),
             slots.enable_stb.eq(self.enable_stb),
             slots.enable_destination.eq(self.enable_destination),
             slots.enable.eq(self.enable),
@@ -192,12 +181,6 @@ class CpsRx(wiring.Component):
         _host(m, self, path, lookup, slots)
         connect(m, path.o_received, flipped(self.o_received))
         m.d.comb += [
-            lookup.rx_stb.eq(path.key_stb),
-            lookup.rx_key.eq(path.key),
-            path.found.eq(lookup.rx_found),
-            path.slot.eq(lookup.rx_slot),
-            slots.rx_slot.eq(path.row_slot),
-            path.row.eq(slots.rx_row),
             self.icrc_done.eq(path.icrc_done),
             self.icrc_checked.eq(path.icrc_checked),
             self.icrc_ok.eq(path.icrc_ok),
@@ -208,10 +191,11 @@ class CpsRx(wiring.Component):
 def _host(
     m: Module, block: CpsTx | CpsRx, path: TxPath | RxPath, lookup: QpLookup, slots: CpsSlots
 ) -> None:
-    """Packets, registers, time, and the host's writes of cells and rows."""
+    """Packets, tables, registers, time, and the host's writes of cells and rows."""
     connect(m, flipped(block.i), path.i)
     connect(m, path.o, flipped(block.o))
     connect(m, flipped(block.i_table), lookup.i_write)
+    path.ask(m, lookup, slots)
     m.d.comb += [
         path.config.eq(block.registers),
         path.now.eq(block.now),

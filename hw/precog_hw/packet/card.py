@@ -22,13 +22,13 @@ from precog_hw.measure.rtt_events import commit_layout
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import NS_BITS, SCORE_NONE
+from precog_models.packet.wire.cps import NS_BITS, SCORE_NONE, TICKS_FACTOR_BITS, ticks_factor
 from precog_models.packet.wire.opcodes import RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
 from .cnp_limiter import remote_qp_layout
 from .cps_rx import received_layout
-from .cps_slots import CpsSlots, slot_config_layout
-from .cps_tx import one_of, sent_layout
+from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
+from .cps_tx import sent_layout
 from .layouts import CARD_CONFIG
 from .notification import NotificationPoint
 from .qp_lookup import QpLookup, table_write_layout
@@ -37,7 +37,6 @@ from .tx_path import TxPath
 
 __all__ = ["MIN_TICK_PS", "Card"]
 
-_RECIPROCAL_BITS = 16  # of `precog_models.packet.card.ticks_from_ns`
 MIN_TICK_PS = 4  # 24 bits of ns in 32 bits of ticks
 
 
@@ -98,8 +97,6 @@ class Card(wiring.Component):
         `width` is not one of `WIDTHS`, `slots` is not a power of two, or `tick_ps` is too small.
     """
 
-    DESTINATIONS = 256
-
     def __init__(self, width: int, slots: int, *, tick_ps: int = 1000) -> None:
         if tick_ps < MIN_TICK_PS:
             raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
@@ -120,9 +117,9 @@ class Card(wiring.Component):
                 "i_table": In(stream.Signature(table_write_layout(slots))),
                 "row_stb": In(1),
                 "row_slot": In(range(slots)),
-                "row_config": In(slot_config_layout(self.DESTINATIONS)),
+                "row_config": In(slot_config_layout(DESTINATIONS)),
                 "enable_stb": In(1),
-                "enable_destination": In(range(self.DESTINATIONS)),
+                "enable_destination": In(range(DESTINATIONS)),
                 "enable": In(1),
                 "remote_stb": In(1),
                 "remote": In(remote_qp_layout(slots)),
@@ -151,7 +148,7 @@ class Card(wiring.Component):
         m.submodules.tx = tx = TxPath(self._width, self._slots)
         m.submodules.rx = rx = RxPath(self._width, self._slots)
         m.submodules.lookup = lookup = QpLookup(self._slots)
-        m.submodules.slots = slots = CpsSlots(self._slots, self.DESTINATIONS)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
         m.submodules.collector = collector = RttCollector(self._slots)
         m.submodules.notification = point = NotificationPoint(self._width, self._slots)
         m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
@@ -166,7 +163,8 @@ class Card(wiring.Component):
         connect(m, flipped(self.i_table), lookup.i_write)
         self._registers(m, tx, rx, slots, collector, point)
         self._reset(m, slots, collector)
-        self._tables(m, tx, rx, lookup, slots)
+        tx.ask(m, lookup, slots)
+        rx.ask(m, lookup, slots)
         self._sent(m, tx, collector)
         self._received(m, rx, slots, collector, point)
         m.d.comb += [
@@ -235,26 +233,6 @@ class Card(wiring.Component):
             ]
             m.d.sync += done[n].eq(self.i_reset.valid & taken[n] & ~self.i_reset.ready)
 
-    def _tables(self, m: Module, tx: TxPath, rx: RxPath, lookup: QpLookup, slots: CpsSlots) -> None:
-        """Both paths ask the table and the slots."""
-        m.d.comb += [
-            lookup.tx_stb.eq(tx.key_stb),
-            lookup.tx_key.eq(tx.key),
-            tx.found.eq(lookup.tx_found),
-            tx.slot.eq(lookup.tx_slot),
-            slots.tx_stb.eq(tx.row_stb),
-            slots.tx_slot.eq(tx.row_slot),
-            slots.tx_psn.eq(tx.row_psn),
-            slots.tx_ns.eq(tx.row_ns),
-            tx.row.eq(slots.tx_row),
-            lookup.rx_stb.eq(rx.key_stb),
-            lookup.rx_key.eq(rx.key),
-            rx.found.eq(lookup.rx_found),
-            rx.slot.eq(lookup.rx_slot),
-            slots.rx_slot.eq(rx.row_slot),
-            rx.row.eq(slots.rx_row),
-        ]
-
     def _sent(self, m: Module, tx: TxPath, collector: RttCollector) -> None:
         """A whole packet of a known queue pair left: the collector's T0."""
         sent = tx.o_sent.payload.decided
@@ -283,9 +261,9 @@ class Card(wiring.Component):
         answer = Signal(answer_layout(self._slots))
         answered = Signal()
         taken, counts = Signal(), Signal()
-        factor = ((1000 << _RECIPROCAL_BITS) + self._tick_ps // 2) // self._tick_ps
-        asks = one_of(descriptor.opcode, SOLICITED_ALWAYS) | (
-            descriptor.ack_req & one_of(descriptor.opcode, RELIABLE_REQUESTS)
+        factor = ticks_factor(self._tick_ps)
+        asks = descriptor.opcode.matches(*SOLICITED_ALWAYS) | (
+            descriptor.ack_req & descriptor.opcode.matches(*RELIABLE_REQUESTS)
         )
         m.d.comb += [
             rx.o_received.ready.eq(collector.i_rx.ready | ~answered),
@@ -315,6 +293,6 @@ class Card(wiring.Component):
                 answer.slot.eq(got.slot),
                 *(answer[name].eq(descriptor[name]) for name in ("opcode", "psn", "syndrome")),
                 answer.t.eq(got.parsed.time),
-                answer.turnaround.eq((got.turnaround * factor) >> _RECIPROCAL_BITS),
+                answer.turnaround.eq((got.turnaround * factor) >> TICKS_FACTOR_BITS),
                 answer.turnaround_valid.eq(got.turnaround_valid & self.registers.corrected),
             ]

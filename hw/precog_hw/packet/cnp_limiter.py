@@ -231,5 +231,5 @@ class CnpLimiter(wiring.Component):
             & ~request.error
             & (found.reason == Reason.NONE)
             & (found.ecn == Ecn.CE)
-            & ~Cat(found.opcode == opcode for opcode in (CNP, *sorted(PLAIN_ACKNOWLEDGES))).any()
+            & ~found.opcode.matches(CNP, *PLAIN_ACKNOWLEDGES)
         )

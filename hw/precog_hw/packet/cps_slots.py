@@ -16,8 +16,16 @@ from precog_models.packet.wire.headers import PSN_BITS
 
 from .turnaround import Turnaround
 
-__all__ = ["SCORE", "CpsSlots", "rx_row_layout", "slot_config_layout", "tx_row_layout"]
+__all__ = [
+    "DESTINATIONS",
+    "SCORE",
+    "CpsSlots",
+    "rx_row_layout",
+    "slot_config_layout",
+    "tx_row_layout",
+]
 
+DESTINATIONS = 256  # that a NIC has enables for
 MODE_BITS = 2
 SCORE = data.StructLayout({"value": unsigned(7), "valid": unsigned(1)})  # 0..100
 
@@ -120,7 +128,7 @@ class CpsSlots(wiring.Component):
     RX_LATENCY = RowMemory.CYCLES
     ARRIVAL_CYCLES = Turnaround.ARRIVAL_CYCLES  # until requests see an arrival or a reset
 
-    def __init__(self, slots: int, destinations: int = 256) -> None:
+    def __init__(self, slots: int, destinations: int = DESTINATIONS) -> None:
         for name, size in (("slots", slots), ("destinations", destinations)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, 2 or more, not {size!r}")

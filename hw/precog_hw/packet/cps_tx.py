@@ -3,8 +3,6 @@
 The gateware of `precog_models.packet.cps_tx`: the same decisions, reasons in the same order.
 """
 
-from collections.abc import Collection
-
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -24,7 +22,7 @@ from .layouts import CPS_CONFIG, EDIT, HEADERS, LENGTH_BITS, PARSED, Edit
 from .qp_lookup import KEY, QpLookup
 from .shim import ShimEncode
 
-__all__ = ["CpsTransmit", "one_of", "reserved_bits", "sent_layout"]
+__all__ = ["CpsTransmit", "reserved_bits", "sent_layout"]
 
 _UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
 _SHIM_BYTES = 8
@@ -151,7 +149,7 @@ class CpsTransmit(wiring.Component):
         m.submodules.encode = encode = ShimEncode()
         chosen = Signal(_WAITING)
         found = Signal(sent_layout(self._slots))
-        answers = one_of(waiting.opcode, ACKNOWLEDGES)
+        answers = waiting.opcode.matches(*ACKNOWLEDGES)
         m.d.sync += [
             chosen.eq(waiting),
             found.known.eq(known),
@@ -269,11 +267,6 @@ class CpsTransmit(wiring.Component):
             ),
             self.sent.eq(was.sent),
         ]
-
-
-def one_of(opcode: Value, numbers: Collection[int]) -> Value:
-    """Whether `opcode` is one of `numbers`."""
-    return opcode.matches(*sorted(numbers))
 
 
 def reserved_bits(word: Value) -> Value:

@@ -11,11 +11,11 @@ from precog_models.packet.wire.cps import NS_BITS
 from precog_models.packet.wire.descriptor import Direction, Reason
 
 from .cps_rx import CpsReceive, received_layout
-from .cps_slots import rx_row_layout
+from .cps_slots import CpsSlots, rx_row_layout
 from .finish import Finish, finished_layout
 from .icrc_check import ICRC_PACKET, IcrcCheck
 from .layouts import CPS_CONFIG
-from .qp_lookup import KEY
+from .qp_lookup import KEY, QpLookup
 from .stage import Stage
 
 __all__ = ["RxPath"]
@@ -124,3 +124,14 @@ class RxPath(wiring.Component):
             self.icrc_ok.eq(icrc.ok),
         ]
         return m
+
+    def ask(self, m: Module, lookup: QpLookup, slots: CpsSlots) -> None:
+        """Connect the path to the RX side of the table and of the slots."""
+        m.d.comb += [
+            lookup.rx_stb.eq(self.key_stb),
+            lookup.rx_key.eq(self.key),
+            self.found.eq(lookup.rx_found),
+            self.slot.eq(lookup.rx_slot),
+            slots.rx_slot.eq(self.row_slot),
+            self.row.eq(slots.rx_row),
+        ]

@@ -10,11 +10,11 @@ from precog_models.packet.wire.cps import NS_BITS
 from precog_models.packet.wire.descriptor import Direction
 from precog_models.packet.wire.headers import PSN_BITS
 
-from .cps_slots import tx_row_layout
+from .cps_slots import CpsSlots, tx_row_layout
 from .cps_tx import CpsTransmit, sent_layout
 from .finish import Finish, finished_layout
 from .layouts import CPS_CONFIG
-from .qp_lookup import KEY
+from .qp_lookup import KEY, QpLookup
 from .stage import Stage
 
 __all__ = ["TxPath"]
@@ -107,3 +107,17 @@ class TxPath(wiring.Component):
             finish.tail_stb.eq(stage.tail_stb),
         ]
         return m
+
+    def ask(self, m: Module, lookup: QpLookup, slots: CpsSlots) -> None:
+        """Connect the path to the TX side of the table and of the slots."""
+        m.d.comb += [
+            lookup.tx_stb.eq(self.key_stb),
+            lookup.tx_key.eq(self.key),
+            self.found.eq(lookup.tx_found),
+            self.slot.eq(lookup.tx_slot),
+            slots.tx_stb.eq(self.row_stb),
+            slots.tx_slot.eq(self.row_slot),
+            slots.tx_psn.eq(self.row_psn),
+            slots.tx_ns.eq(self.row_ns),
+            self.row.eq(slots.tx_row),
+        ]

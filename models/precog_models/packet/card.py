@@ -19,12 +19,10 @@ from .cps_state import CpsConfig, CpsState
 from .cps_tx import Sent, transmit
 from .icrc import icrc_ok
 from .qp_table import QpTable
-from .wire.cps import Mode, ShimType
+from .wire.cps import TICKS_FACTOR_BITS, Mode, ShimType, ticks_factor
 
 __all__ = ["Arrived", "Card", "CardConfig", "ticks_from_ns"]
 
-_RECIPROCAL_BITS = 16
-_PS_PER_NS = 1000
 _TIMEOUT_MAX = 0xFFFFFFFF
 
 
@@ -33,8 +31,7 @@ def ticks_from_ns(ns: int, tick_ps: int) -> int:
 
     Exact where a tick is a nanosecond; otherwise within ``ns / 2**17 + 1`` ticks of the quotient.
     """
-    factor = ((_PS_PER_NS << _RECIPROCAL_BITS) + tick_ps // 2) // tick_ps
-    return (ns * factor) >> _RECIPROCAL_BITS
+    return (ns * ticks_factor(tick_ps)) >> TICKS_FACTOR_BITS
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 from amaranth.lib import data
 
 from precog_hw.csr.layouts import SAMPLE
-from precog_hw.measure.rtt_events import commit_layout
 from precog_hw.packet.card import Card
 from precog_hw.packet.cnp_limiter import remote_qp_layout
 from precog_hw.packet.cps_rx import received_layout
-from precog_hw.packet.cps_slots import slot_config_layout
+from precog_hw.packet.cps_slots import DESTINATIONS, slot_config_layout
 from precog_hw.packet.cps_tx import sent_layout
 from precog_hw.packet.layouts import CARD_CONFIG
 from precog_hw.packet.qp_lookup import table_write_layout
@@ -29,11 +28,6 @@ _MONITORS = {
     "sent_stb": ["sent"],
     "received_stb": ["received"],
     "icrc_done": ["icrc_checked", "icrc_ok"],
-    "cnp_sent": [],
-    "cnp_limited": [],
-    "cnp_unknown": [],
-    "cnp_busy": [],
-    "commit_stb": ["commit"],
     "o_sample_valid": ["o_sample_payload"],
 }
 _SETTLE = 200  # cycles from a packet's end to the last of its effects, with room
@@ -115,7 +109,7 @@ class RtlCard:
 
     def row(self, slot: int, mode: Mode, score: int | None, destination: int = 0) -> None:
         """A slot's configuration."""
-        made = slot_config_layout(Card.DESTINATIONS).const(
+        made = slot_config_layout(DESTINATIONS).const(
             {
                 "mode": mode,
                 "destination": destination,
@@ -123,18 +117,6 @@ class RtlCard:
             }
         )
         self.block.pulse("row_stb", row_slot=slot, row_config=made.as_bits())
-
-    def enable(self, destination: int, on: bool) -> None:
-        """A destination's enable."""
-        self.block.pulse("enable_stb", enable_destination=destination, enable=int(on))
-
-    def mtu(self, slot: int, size: int) -> None:
-        """A slot's path MTU in bytes."""
-        self.block.pulse("mtu_stb", mtu_slot=slot, mtu_log2=size.bit_length() - 1)
-
-    def reset(self, slot: int) -> None:
-        """Forget a slot's echo, arrivals and timed packet."""
-        self._send("i_reset", slot)
 
     def transmit(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: Any) -> Taken:
         """Frames to the wire; time stands still, or runs with ``clock=1``."""
@@ -155,10 +137,6 @@ class RtlCard:
     def samples(self, run: Run) -> list[dict[str, int]]:
         """RTT samples."""
         return _records(SAMPLE, run, "o_sample_valid")
-
-    def commits(self, run: Run) -> list[dict[str, int]]:
-        """The collector's events in their order."""
-        return _records(commit_layout(self.slots), run, "commit_stb")
 
     def _run(
         self,

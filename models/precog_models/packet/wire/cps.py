@@ -23,6 +23,7 @@ __all__ = [
     "SHIM",
     "SHIM_PORT",
     "SHIM_VERSION",
+    "TICKS_FACTOR_BITS",
     "TIME_BITS",
     "TURNAROUND_DEPTH",
     "Mode",
@@ -30,6 +31,7 @@ __all__ = [
     "ShimType",
     "resv6_from_score",
     "score_from_resv6",
+    "ticks_factor",
 ]
 
 SHIM_PORT = 54791  # register reset; never 4791
@@ -59,6 +61,13 @@ SHIM = Header(
     ("time", TIME_BITS),  # ns. Data: the sender's time. Acknowledge: the turnaround T2 - T1
     ("crc", 8),
 )
+
+TICKS_FACTOR_BITS = 16
+
+
+def ticks_factor(tick_ps: int) -> int:
+    """Ticks of `tick_ps` in a nanosecond, rounded to `TICKS_FACTOR_BITS` fraction bits."""
+    return ((1000 << TICKS_FACTOR_BITS) + tick_ps // 2) // tick_ps
 
 
 class Mode(IntEnum):
