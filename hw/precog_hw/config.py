@@ -25,8 +25,12 @@ class NicConfig:
         Longest window T for which run-ahead state is kept (1..8).
     dsp : str
         ``"generic"`` for behavioural multipliers, ``"ecp5"`` for MULT18X18D with its own registers.
+    width : int
+        Bits in a beat of the packet path (8, 64, 128, 256 or 512); 0 for a device without packets,
+        to which samples come from outside.
     activity : bool
-        Outputs that say which units have work, for clock gates (`precog_hw.activity`).
+        Without packets: outputs that say which units have work, for clock gates
+        (`precog_hw.activity`).
 
     Raises
     ------
@@ -39,6 +43,7 @@ class NicConfig:
     lanes: int = 64
     columns: int = 4
     steps: int = 8
+    width: int = 0
     dsp: str = "generic"
     activity: bool = False
 
@@ -46,11 +51,13 @@ class NicConfig:
         self.map_sizes.check_buildable()
         if self.dsp not in ("generic", "ecp5"):
             raise ValueError(f"dsp must be 'generic' or 'ecp5', not {self.dsp!r}")
+        if self.activity and self.width:
+            raise ValueError("activity must be off in a device with packets: its clock always runs")
 
     @property
     def map_sizes(self) -> Sizes:
         """What the register map depends on."""
-        return Sizes(self.qps, self.sets, self.lanes, self.columns, self.steps)
+        return Sizes(self.qps, self.sets, self.lanes, self.columns, self.steps, self.width)
 
     @property
     def qp_bits(self) -> int:

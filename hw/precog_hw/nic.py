@@ -1,4 +1,4 @@
-"""The NIC: register bank and core, one page.
+"""The NIC: register bank, core and, where there is one, the packet path. One page.
 
 ::
 
@@ -8,6 +8,10 @@
                                  │      ▲ last decisions           │
                                  └─ counters ◄──── events ─────────┤
     i_sample ──────────────────────────────────────► core ─────────┴─► o_decision
+       or
+    i_tx, i_rx ─► card ─► samples ─────────────────► core
+    o_tx, o_rx ◄──┘ ▲
+          bank ─────┴ windows, counters, time (`precog_hw.csr.packet_host`)
 """
 
 from amaranth.hdl import Cat, Module, Signal
@@ -21,7 +25,9 @@ from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import DECISION, SAMPLE
+from precog_hw.csr.packet_host import attach
 from precog_hw.csr.qp_window import QpWindow
+from precog_hw.packet.card import Card
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import (
     COUNTERS,
@@ -31,6 +37,7 @@ from precog_hw.regmap.precog import (
     Identity,
     build_map,
 )
+from precog_hw.stream.packet import packet_signature
 from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, Flag
 
 __all__ = ["PrecogNic", "nic_map"]
@@ -46,8 +53,10 @@ class PrecogNic(wiring.Component):
     """A Precog core behind AXI4-Lite registers.
 
     Latency and throughput of samples: the core's; a sample waits while the QP window disables all
-    queue pairs after reset, some `qps` x 8 cycles. Registers: `AxiLiteFrontEnd` and `RegisterBank`.
-    Cost: the core, and about 3000 flip-flops of registers and counters.
+    queue pairs after reset, some `qps` x 8 cycles. Packets: `TxPath` and `RxPath`; they wait as
+    long after reset, until nothing of before is left in any table. Registers: `AxiLiteFrontEnd`
+    and `RegisterBank`. Cost: the core, the card, and about 3000 flip-flops of registers and
+    counters, with packets 6500.
 
     Parameters
     ----------
@@ -60,7 +69,11 @@ class PrecogNic(wiring.Component):
     s_axil : In(AxiLite)
         Registers, `nic_map`.
     i_sample : In(stream.Signature(SAMPLE))
-        Completed RTT samples.
+        Completed RTT samples. Not with packets: then they come from these.
+    i_tx, o_tx, i_rx, o_rx : packet streams
+        With packets: `precog_hw.packet.card.Card`.
+    sample_stb, sample : Out
+        With packets: each sample as the core takes it.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order.
     active : Out(ACTIVITY)
@@ -70,12 +83,13 @@ class PrecogNic(wiring.Component):
     def __init__(self, config: NicConfig, *, tick_ps: int = 1000) -> None:
         self._config = config
         self.regmap = nic_map(config, tick_ps=tick_ps)
+        self._tick_ps = tick_ps
         super().__init__(
             {
                 "s_axil": In(AxiLite(self.regmap.address_bits)),
-                "i_sample": In(stream.Signature(SAMPLE)),
                 "o_decision": Out(stream.Signature(DECISION)),
             }
+            | (_packets(config.width) if config.width else _samples())
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -91,10 +105,11 @@ class PrecogNic(wiring.Component):
         wiring.connect(m, front.bus, bank.bus)
         wiring.connect(m, window.o_config, core.command)
         wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
+        samples = self._card(m, bank, core) if self._config.width else self.i_sample
         m.d.comb += [
-            core.i_sample.payload.eq(self.i_sample.payload),
-            core.i_sample.valid.eq(self.i_sample.valid & window.ready),
-            self.i_sample.ready.eq(core.i_sample.ready & window.ready),
+            core.i_sample.payload.eq(samples.payload),
+            core.i_sample.valid.eq(samples.valid & window.ready),
+            samples.ready.eq(core.i_sample.ready & window.ready),
         ]
         decided = self.o_decision.valid & self.o_decision.ready
         m.d.comb += [window.decision.eq(self.o_decision.payload), window.decision_stb.eq(decided)]
@@ -135,6 +150,27 @@ class PrecogNic(wiring.Component):
                 self.active.csr.eq(hold(m, "csr", awake | counters.events.any(), 4)),
             ]
         return m
+
+    def _card(self, m: Module, bank: RegisterBank, core: Core) -> stream.Interface:
+        """The packet path; gives the samples."""
+        config = self._config
+        m.submodules.card = card = Card(config.width, config.qps, tick_ps=self._tick_ps)
+        ready = Signal()
+        m.d.sync += ready.eq(attach(m, bank, card, slots=config.qps, tick_ps=self._tick_ps))
+        for name in ("i_tx", "i_rx"):
+            outside, inside = getattr(self, name), getattr(card, name)
+            m.d.comb += [
+                inside.payload.eq(outside.payload),
+                inside.valid.eq(outside.valid & ready),
+                outside.ready.eq(inside.ready & ready),
+            ]
+        for name in ("o_tx", "o_rx"):
+            wiring.connect(m, getattr(card, name), wiring.flipped(getattr(self, name)))
+        m.d.comb += [
+            self.sample_stb.eq(core.i_sample.valid & core.i_sample.ready),
+            self.sample.eq(core.i_sample.payload),
+        ]
+        return card.o_sample
 
     def _parameters(self, m: Module, bank: RegisterBank, core: Core) -> None:
         for block in PARAMETER_BLOCKS:
@@ -190,3 +226,19 @@ class PrecogNic(wiring.Component):
             for field in register.fields:
                 name = port("qp", register.name, field.name)
                 m.d.comb += getattr(bank, name).eq(window.status[field.name])
+
+
+def _samples() -> dict[str, wiring.Member]:
+    return {"i_sample": In(stream.Signature(SAMPLE))}
+
+
+def _packets(width: int) -> dict[str, wiring.Member]:
+    packets = packet_signature(width)
+    return {
+        "i_tx": In(packets),
+        "o_tx": Out(packets),
+        "i_rx": In(packets),
+        "o_rx": Out(packets),
+        "sample_stb": Out(1),
+        "sample": Out(SAMPLE),
+    }

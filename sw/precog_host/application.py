@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from .commands import cc, device, model, qp
+from .commands import cc, device, model, packet, qp
 from .output import printable
 from .transport import DeviceError
 
@@ -54,6 +54,7 @@ def application() -> typer.Typer:
         "model": model.app,
         "qp": qp.app,
         "cc": cc.app,
+        "packet": packet.app,
     }
     device.add_to(app)
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):

@@ -26,6 +26,7 @@ from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, Algorithm, Flag, 
 from precog_models.image import Image, load
 from precog_models.presets import law_preset
 
+from .packets import PacketPath
 from .registers import Registers
 from .transport import DeviceError, SampleTransport, Transport, open_transport
 from .units import from_real, real_name, to_real
@@ -102,6 +103,8 @@ class Device:
                 f"device contract must be {CONTRACT_HASH:#010x}, "
                 f"not {self.identity.contract_hash:#010x}: host package and gateware differ"
             )
+        #: The packet path, where the device has one.
+        self.packets = PacketPath(self.registers) if self.sizes.width else None
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod

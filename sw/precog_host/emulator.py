@@ -1,17 +1,18 @@
 """``emu:``: the golden NIC behind the register file that the map describes.
 
-Storage, reset values, access rules and refusals come from the map; what a register *does* is the
-handful of methods below, one for each command of the gateware around the core.
+Storage, reset values, access rules and refusals come from the map (`RegisterFile`); what a register
+*does* is the handful of methods below, one for each command of the gateware around the core, and
+those of `EmulatedPackets`.
 """
 
 import zlib
-from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.model import Access, RegisterMap, Word
+from precog_hw.regmap.model import RegisterMap, Word
 from precog_hw.regmap.precog import (
     COUNTERS,
     LOAD_STATUS,
@@ -32,8 +33,10 @@ from precog_models.contract import (
 from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import unpack
 
+from .emulated_packets import EmulatedCounters, EmulatedPackets
+from .register_file import RegisterFile, ignored
 from .samples import checked_samples
-from .transport import BusError, DeviceError
+from .transport import DeviceError
 
 __all__ = ["Emulator", "open_emulator"]
 
@@ -61,72 +64,56 @@ class Emulator:
         What the device says about itself; `qps` and `sets` are the golden NIC's.
     tick_ps : int
         Length of a tick.
+
+    Attributes
+    ----------
+    packets : EmulatedPackets or None
+        The packet path, where `sizes` has one.
     """
 
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
         self.sizes = sizes or Sizes()
         self.map: RegisterMap = build_map(self.sizes, Identity(CONTRACT_HASH, tick_ps))
         self.nic = GoldenNic(qps=self.sizes.qps, sets=self.sizes.sets)
-        self._words = {word.address: word for word in self.map.words()}
-        self._stored = {
-            word.name: word.register.reset
-            for word in self._words.values()
-            if word.register is not None and word.table is None
-        }
-        self._counts = dict.fromkeys((name for name, _ in COUNTERS), 0)
-        self._latched = [0] * len(COUNTERS)
+        self._file = file = RegisterFile(self.map)
+        self._counters = EmulatedCounters([name for name, _ in COUNTERS])
         self._last: Ints = np.zeros((self.sizes.qps, len(_DECISION)), dtype=np.int64)
         self._samples: Ints = np.zeros(self.sizes.qps, dtype=np.int64)
         self._loading: int | None = None
         self._image = bytearray()
-        self._commands: dict[str, Callable[[int], None]] = {
+        file.written |= {
             "MODEL.COMMAND": self._model_command,
             "MODEL.DATA": self._model_data,
             "QP.COMMAND": self._qp_command,
         }
+        file.tables |= {
+            "COUNTERS.COUNTERS": (self._counters.read, ignored),
+            "MODEL.SLOTS": (self._read_slot, self._map_slot),
+            "MODEL.SETS": (self._read_set, ignored),
+        }
         for name in PARAMETER_BLOCKS:
             for register in self.map.block(name).registers:
-                self._set_parameters(f"{name}.{register.name}")
+                word = f"{name}.{register.name}"
+                file.written[word] = partial(self._set_parameters, word)
+                self._set_parameters(word)
+        self.packets = (
+            EmulatedPackets(file, self.sizes.qps, tick_ps, self.decide)
+            if self.sizes.width
+            else None
+        )
 
     # --- transport -------------------------------------------------------------------------------
 
     def read32(self, address: int) -> int:
         """The word at `address`; `BusError` where there is none."""
-        word = self._word("read", address)
-        if word.register is None:
-            return word.constant
-        if word.table is not None:
-            return self._read_table(word)
-        return self._stored[word.name]
+        return self._file.read32(address)
 
     def write32(self, address: int, value: int) -> None:
         """Set the word at `address`; `BusError` where there is none."""
-        if not 0 <= value < 1 << 32:
-            raise ValueError(f"a register's value must have 32 bits, not {value!r}")
-        word = self._word("write", address)
-        register = word.register
-        if register is None:
-            return
-        if word.table is not None:
-            if word.table.name == "SLOTS":
-                self._map_slot(word.index, value)
-            return
-        writable = register.mask(Access.RW)
-        clear = value & register.mask(Access.W1C)
-        old = self._stored[word.name]
-        self._stored[word.name] = ((old & ~writable) | (value & writable)) & ~clear
-        if word.block.name in PARAMETER_BLOCKS:
-            self._set_parameters(word.name)
-        if word.name in self._commands:
-            self._commands[word.name](value)
+        self._file.write32(address, value)
 
     def close(self) -> None:
         """Nothing to give back."""
-
-    def _word(self, access: str, address: int) -> Word:
-        if address not in self._words:
-            raise BusError(access, address, "SLVERR")
-        return self._words[address]
 
     # --- samples ---------------------------------------------------------------------------------
 
@@ -142,8 +129,8 @@ class Emulator:
         decisions = self.nic.decide_many(samples)
         self.account(decisions)
         dropped = len(samples) - len(decisions)
-        self._counts["samples"] += dropped
-        self._counts["dropped"] += dropped
+        self._counters.add("samples", dropped)
+        self._counters.add("dropped", dropped)
         return decisions
 
     def account(self, decisions: Ints) -> None:
@@ -155,62 +142,45 @@ class Emulator:
         # Of several rows for one QP, numpy's assignment keeps the last.
         self._last[qp] = decisions
         self._samples += np.bincount(qp, minlength=self.sizes.qps)
-        self._counts["samples"] += len(decisions)
-        self._counts["decisions"] += len(decisions)
+        self._counters.add("samples", len(decisions))
+        self._counters.add("decisions", len(decisions))
         for name, flag in _FLAG_COUNTERS:
-            self._counts[name] += int((flags >> flag & 1).sum())
+            self._counters.add(name, int((flags >> flag & 1).sum()))
 
     # --- registers that do something -------------------------------------------------------------
 
-    def _field(self, word: str, name: str) -> int:
-        block, register = word.split(".")
-        return self.map.block(block).register(register).field(name).get(self._stored[word])
+    def _set_parameters(self, word: str, _: int = 0) -> None:
+        self.nic.set_parameters(self._file.get(word))
 
-    def _put(self, word: str, name: str, value: int) -> None:
-        block, register = word.split(".")
-        field = self.map.block(block).register(register).field(name)
-        self._stored[word] = field.put(self._stored[word], value)
+    def _read_slot(self, word: Word) -> int:
+        number, enable = self.nic.slot(word.index)
+        set_field, enable_field = self.map.block("MODEL").table("SLOTS").registers[0].fields
+        return enable_field.put(set_field.put(0, number), int(enable))
 
-    def _set_parameters(self, word: str) -> None:
-        block, name = word.split(".")
-        register = self.map.block(block).register(name)
-        self.nic.set_parameters({f.name: f.get(self._stored[word]) for f in register.fields})
-
-    def _read_table(self, word: Word) -> int:
-        assert word.table is not None
+    def _read_set(self, word: Word) -> int:
         assert word.register is not None
-        if word.table.name == "COUNTERS":
-            if word.register.name == "HIGH":
-                return self._latched[word.index]
-            value = self._counts[COUNTERS[word.index][0]]
-            self._latched[word.index] = value >> 32 & 0xFFFF_FFFF
-            return value & 0xFFFF_FFFF
-        if word.table.name == "SLOTS":
-            number, enable = self.nic.slot(word.index)
-            set_field, enable_field = word.register.fields
-            return enable_field.put(set_field.put(0, number), int(enable))
         valid, version = self.nic.set_state(word.index)
         return int(valid) if word.register.name == "SET_STATE" else version
 
     def _fail(self, bit: str, code: str = "") -> None:
-        self._put("MODEL.ERROR", bit, 1)
-        self._counts["load_errors"] += 1
+        self._file.put("MODEL.ERROR", **{bit: 1})
+        self._counters.add("load_errors", 1)
         if code:
-            self._put("MODEL.STATUS", "code", _STATUS[code])
+            self._file.put("MODEL.STATUS", code=_STATUS[code])
 
-    def _map_slot(self, slot: int, value: int) -> None:
+    def _map_slot(self, word: Word, value: int) -> None:
         set_field, enable_field = self.map.block("MODEL").table("SLOTS").registers[0].fields
         number, enable = set_field.get(value), bool(enable_field.get(value))
         try:
-            self.nic.map_slot(slot, number, enable=enable)
+            self.nic.map_slot(word.index, number, enable=enable)
         except ValueError:
             self._fail("map")
 
     def _model_command(self, value: int) -> None:
-        command = self.map.block("MODEL").register("COMMAND")
-        if command.field("begin").get(value):
-            self._begin(self._field("MODEL.SET", "set"))
-        if command.field("commit").get(value):
+        asked = self._file.asked("MODEL.COMMAND", value)
+        if "begin" in asked:
+            self._begin(self._file.get("MODEL.SET")["set"])
+        if "commit" in asked:
             self._commit()
 
     def _begin(self, number: int) -> None:
@@ -222,15 +192,15 @@ class Emulator:
         self.nic.invalidate_set(number)
         self._loading = number
         self._image.clear()
-        self._put("MODEL.WORDS", "words", 0)
-        self._put("MODEL.STATUS", "code", _STATUS["loading"])
+        self._file.put("MODEL.WORDS", words=0)
+        self._file.put("MODEL.STATUS", code=_STATUS["loading"])
 
     def _model_data(self, value: int) -> None:
         if self._loading is None:
             self._fail("load", "not_begun")
             return
-        count = self._field("MODEL.WORDS", "words") + 1
-        self._put("MODEL.WORDS", "words", min(count, _TOO_MANY_WORDS))
+        count = self._file.get("MODEL.WORDS")["words"] + 1
+        self._file.put("MODEL.WORDS", words=min(count, _TOO_MANY_WORDS))
         if len(self._image) < IMAGE_BYTES:
             self._image += value.to_bytes(4, "little")
 
@@ -238,9 +208,9 @@ class Emulator:
         number, self._loading = self._loading, None
         if number is None:
             self._fail("load", "not_begun")
-        elif self._field("MODEL.WORDS", "words") * 4 != IMAGE_BYTES:
+        elif self._file.get("MODEL.WORDS")["words"] * 4 != IMAGE_BYTES:
             self._fail("load", "bad_length")
-        elif zlib.crc32(self._image) != self._field("MODEL.CRC", "crc"):
+        elif zlib.crc32(self._image) != self._file.get("MODEL.CRC")["crc"]:
             self._fail("load", "bad_crc")
         elif int.from_bytes(self._image[HEADER_OFFSET + 8 : HEADER_OFFSET + 12], "little") != (
             CONTRACT_HASH
@@ -255,34 +225,30 @@ class Emulator:
             except ValueError:
                 self._fail("load", "bad_header")
             else:
-                self._put("MODEL.STATUS", "code", _STATUS["ok"])
+                self._file.put("MODEL.STATUS", code=_STATUS["ok"])
 
     def _qp_command(self, value: int) -> None:
-        qp = self._field("QP.SELECT", "index")
-        command = self.map.block("QP").register("COMMAND")
-        asked = {field.name for field in command.fields if field.get(value)}
+        qp = self._file.get("QP.SELECT")["index"]
+        asked = self._file.asked("QP.COMMAND", value)
         if not asked:
             return
         if qp >= self.sizes.qps:
-            self._put("QP.ERROR", "range", 1)
+            self._file.put("QP.ERROR", range=1)
             return
         if "apply" in asked:
-            self.nic.configure(
-                qp,
-                {f.name: self._field(f"QP.{r.name}", f.name) for r in QP_CONFIG for f in r.fields},
-            )
+            config: dict[str, int] = {}
+            for register in QP_CONFIG:
+                config |= self._file.get(f"QP.{register.name}")
+            self.nic.configure(qp, config)
         if "clear" in asked:
             self.nic.reset_qp(qp)
         if "fetch" in asked:
-            config = self.nic.configuration(qp)
-            for register in QP_CONFIG:
-                for field in register.fields:
-                    self._put(f"QP.{register.name}", field.name, config[field.name])
             status = dict(zip(_DECISION, self._last[qp].tolist(), strict=True))
             status["samples"] = int(self._samples[qp]) & 0xFFFF_FFFF
-            for register in QP_STATUS:
-                for field in register.fields:
-                    self._put(f"QP.{register.name}", field.name, status[field.name])
+            for registers, shown in ((QP_CONFIG, self.nic.configuration(qp)), (QP_STATUS, status)):
+                for register in registers:
+                    word = f"QP.{register.name}"
+                    self._file.put(word, **{f.name: shown[f.name] for f in register.fields})
 
 
 def open_emulator(argument: str) -> Emulator:

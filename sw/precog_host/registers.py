@@ -51,6 +51,7 @@ class Registers:
             lanes=engine["lanes"],
             columns=engine["columns"],
             steps=engine["steps"],
+            width=self.fields("ID", "PACKETS")["width"],
         )
         try:
             self.identity = Identity(

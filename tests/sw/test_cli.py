@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -78,6 +79,52 @@ def test_json_of_device_commands(run) -> None:  # type: ignore[no-untyped-def]
     rows = json.loads(run("dump", "-j").out)
     magic = next(row for row in rows if row["name"] == "ID.MAGIC")
     assert magic["fields"] == {"magic": 0x50524347}
+
+
+def test_packets(run) -> None:  # type: ignore[no-untyped-def]
+    """Each command opens a fresh emulated device."""
+    device = ("-d", "emu:qps=8,width=64")
+    parameters = json.loads(run("packet", "param", "timeout=5000", "-j", *device).out)
+    assert (parameters["timeout"], parameters["shim_port"]) == (5000, 54791)
+    bind = ("packet", "bind", "3", "10.0.0.7", "--remote-qp", "17", "--local-qp", "18")
+    assert json.loads(run(*bind, "--score", "44", "--mode", "r", "-j", *device).out) == [
+        {
+            "slot": 3,
+            "remote": "10.0.0.7",
+            "remote_qp": 17,
+            "local_qp": 18,
+            "mode": "r",
+            "destination": 0,
+            "score": 44,
+            "mtu": 1024,
+        }
+    ]
+    assert "10.0.0.7" in run(*bind, *device).out
+    assert "no slot is bound" in run("packet", "show", *device).out
+    assert json.loads(run("packet", "unbind", "3", "-j", *device).out) == []
+    shown = json.loads(run("packet", "destination", "9", "--no-enable", "-j", *device).out)
+    assert (shown["enable"], shown["samples"], shown["rtt_mean_us"]) == (False, 0, None)
+    assert json.loads(run("packet", "counter", "-j", *device).out)["tx"]["inserted"] == 0
+    assert "all counters are 0" in run("packet", "counter", *device).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("packet", "show"), "device emu: has no packet path"),
+        (("packet", "param", "shim_port=4791"), "shim port must be 1..65535 and not 4791"),
+        (("packet", "param", "timeout=1e3"), "parameter must be <name>=<whole number>"),
+        (("packet", "param", "a=1", "a=2"), "parameter a must be given once"),
+        (("packet", "destination", "256"), r"destination must be in 0\.\.255, not 256"),
+        (("packet", "unbind", "8"), r"slot must be in 0\.\.7, not 8"),
+    ],
+)
+def test_packets_refusals(run, arguments: tuple[str, ...], message: str) -> None:  # type: ignore[no-untyped-def]
+    device = () if arguments == ("packet", "show") else ("-d", "emu:qps=8,width=64")
+    ran = run(*arguments, *device)
+    assert ran.status == 2
+    assert re.search(message, ran.err)
+    assert ran.out == ""
 
 
 def test_tables(run) -> None:  # type: ignore[no-untyped-def]

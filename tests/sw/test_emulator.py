@@ -195,9 +195,9 @@ def test_counters_are_64_bits_wide_and_latch() -> None:
     device = Device(Emulator(Sizes(qps=4, sets=2)))
     transport = device.transport
     assert isinstance(transport, Emulator)
-    transport._counts["decisions"] = (1 << 32) - 1
+    transport._counters.add("decisions", (1 << 32) - 1)
     low = device.registers.entry("COUNTERS", "COUNTERS", 1, "LOW")["low"]
-    transport._counts["decisions"] += 1
+    transport._counters.add("decisions", 1)
     high = device.registers.entry("COUNTERS", "COUNTERS", 1, "HIGH")["high"]
     assert high << 32 | low == (1 << 32) - 1
     assert device.counters()["decisions"] == 1 << 32

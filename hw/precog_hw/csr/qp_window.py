@@ -1,23 +1,27 @@
-"""The QP block's other side: configuration memory, command sequencer and last decisions.
+"""The QP block's other side: configurations, commands and last decisions.
 
 ::
 
-    CSR window ─► [config memory] ─► o_config ─► core
-        ▲                │
-        └── load ◄───────┴──── [last decisions] ◄── decision, as the core makes it
+    CSR window ─► [RowWindow] ─► o_config ─► core
+        ▲              │
+        └── load ◄─────┴──── [last decisions] ◄── decision, as the core makes it
 
-The configuration of all QPs is zero (disabled) after reset: the sequencer walks over them first.
+The configuration of all QPs is zero (disabled) after reset.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, QP_CONFIG_LAYOUT, QP_STATUS_LAYOUT
+from precog_hw.csr.row_window import RowWindow
 
 __all__ = ["QpWindow", "config_layout"]
+
+_INPUTS = ("index", "fetch", "apply", "clear", "window")
+_OUTPUTS = ("busy", "ready", "range_error", "overrun", "load", "loaded")
 
 
 def config_layout(config: NicConfig) -> data.StructLayout:
@@ -93,70 +97,21 @@ class QpWindow(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        qps = self._config.qps
-        m.submodules.configs = configs = Memory(shape=QP_CONFIG_LAYOUT, depth=qps, init=[])
-        write, read = configs.write_port(), configs.read_port()
-
-        qp = Signal(self._config.qp_bits)
-        apply, clear, fetch, walking = Signal(), Signal(), Signal(), Signal(init=1)
-        strobe = Signal()
+        m.submodules.rows = rows = RowWindow(QP_CONFIG_LAYOUT, self._config.qps)
+        command, out = rows.o.payload, self.o_config
         m.d.comb += [
-            strobe.eq(self.fetch | self.apply | self.clear),
-            write.addr.eq(qp),
-            write.data.eq(Mux(walking, 0, self.window.as_value())),
-            read.addr.eq(qp),
-            self.loaded.eq(read.data),
-            self.o_config.payload.qp.eq(qp),
-            self.o_config.payload.apply.eq(apply),
-            self.o_config.payload.clear.eq(clear),
-            self.o_config.payload.config.eq(read.data),
+            *(getattr(rows, n).eq(getattr(self, n)) for n in _INPUTS),
+            *(getattr(self, n).eq(getattr(rows, n)) for n in _OUTPUTS),
+            *(out.payload[n].eq(command[n]) for n in ("apply", "clear", "config")),
+            out.payload.qp.eq(command.row),
+            # A fetch alone is no command for the core.
+            out.valid.eq(rows.o.valid & (command.apply | command.clear)),
+            rows.o.ready.eq(out.ready | ~out.valid),
         ]
-        capture = Signal()
-        m.d.comb += [read.en.eq(capture), self.busy.eq(1), self.ready.eq(~walking)]
-
-        with m.FSM(name="command"):
-            with m.State("WALK"):  # the first state after reset: disable every QP
-                m.d.sync += [apply.eq(1), clear.eq(1)]
-                m.next = "WRITE"
-            with m.State("IDLE"):
-                m.d.comb += self.busy.eq(0)
-                m.d.sync += [
-                    qp.eq(self.index),
-                    apply.eq(self.apply),
-                    clear.eq(self.clear),
-                    fetch.eq(self.fetch),
-                ]
-                with m.If(strobe):
-                    with m.If(self.index >= qps):
-                        m.d.comb += self.range_error.eq(1)
-                    with m.Else():
-                        m.next = "WRITE"
-            with m.State("WRITE"):
-                m.d.comb += write.en.eq(apply)
-                m.next = "READ"
-            with m.State("READ"):
-                m.d.comb += capture.eq(1)
-                m.next = "ISSUE"
-            with m.State("ISSUE"):
-                m.d.comb += self.o_config.valid.eq(apply | clear)
-                with m.If(self.o_config.ready | ~self.o_config.valid):
-                    m.d.comb += self.load.eq(fetch)
-                    with m.If(walking):
-                        m.d.sync += qp.eq(qp + 1)
-                        m.next = "WALK"
-                        with m.If(qp == qps - 1):
-                            m.d.sync += walking.eq(0)
-                            m.next = "IDLE"
-                    with m.Else():
-                        m.next = "IDLE"
-        m.d.comb += self.overrun.eq(strobe & self.busy)
-
-        self._keep_decisions(m, qp, walking, write.en, capture & fetch)
+        self._keep_decisions(m, rows)
         return m
 
-    def _keep_decisions(
-        self, m: Module, qp: Signal, walking: Signal, wipe: Value, capture: Value
-    ) -> None:
+    def _keep_decisions(self, m: Module, rows: RowWindow) -> None:
         """Memory of last decisions, with a count of them beside it.
 
         A decision is written one cycle after it came, when the old count is known, so that both
@@ -174,7 +129,9 @@ class QpWindow(wiring.Component):
         counts_write = counts.write_port()
         before, counts_read = counts.read_port(transparent_for=(counts_write,)), counts.read_port()
 
-        at = Signal.like(qp)
+        qp, walking = rows.o.payload.row, ~rows.ready
+        capture = rows.captured & rows.o.payload.fetch
+        at = Signal.like(self.decision.qp)
         arrived = Signal()
         late = Signal(kept)
         m.d.sync += [arrived.eq(self.decision_stb), at.eq(self.decision.qp)]
@@ -184,8 +141,8 @@ class QpWindow(wiring.Component):
             before.addr.eq(self.decision.qp),
             decisions_write.addr.eq(where),
             counts_write.addr.eq(where),
-            decisions_write.en.eq(arrived | (walking & wipe)),
-            counts_write.en.eq(arrived | (walking & wipe)),
+            decisions_write.en.eq(arrived | rows.wiped),
+            counts_write.en.eq(arrived | rows.wiped),
             decisions_write.data.eq(Mux(walking, 0, late.as_value())),
             counts_write.data.eq(Mux(walking, 0, before.data + 1)),
             decisions_read.addr.eq(qp),

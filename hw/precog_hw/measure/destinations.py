@@ -3,7 +3,7 @@
 Rules and fields are those of `precog_models.measure.destinations`.
 """
 
-from amaranth.hdl import Module, Mux, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,41 +11,69 @@ from precog_hw.rows import RowUpdate
 from precog_hw.stream.delay import DelayLine
 from precog_models.contract import DESTINATION_FIELDS, Fmt
 
-__all__ = ["DESTINATION", "Destinations", "destination_event_layout"]
+__all__ = ["DESTINATION", "Destinations", "destination_read_layout", "heard_layout", "timed_layout"]
 
 #: A destination's numbers as they are read.
 DESTINATION = data.StructLayout({name: unsigned(bits) for name, bits in DESTINATION_FIELDS})
 
+_HEARD = ("marks", "score", "score_valid")  # what packets from there say; the rest is timed
 
-def destination_event_layout(count: int) -> data.StructLayout:
-    """What happened at once to a destination."""
+
+def _part(heard: bool) -> data.StructLayout:
+    return data.StructLayout(
+        {name: unsigned(bits) for name, bits in DESTINATION_FIELDS if (name in _HEARD) is heard}
+    )
+
+
+def _number(count: int) -> int:
+    return (count - 1).bit_length()
+
+
+def timed_layout(count: int) -> data.StructLayout:
+    """What the RTT collector says of a destination."""
     return data.StructLayout(
         {
-            "destination": unsigned((count - 1).bit_length()),
+            "destination": unsigned(_number(count)),
             "rtt": unsigned(Fmt.RTT.width),  # ticks
             "rtt_valid": 1,
             "loss": 1,  # a retransmission, a NAK or a time-out
-            "mark": 1,  # a packet with CE came
+        }
+    )
+
+
+def heard_layout(count: int) -> data.StructLayout:
+    """What a packet from a destination says."""
+    return data.StructLayout(
+        {
+            "destination": unsigned(_number(count)),
+            "mark": 1,  # it has CE
             "score": 7,  # received
             "score_valid": 1,
         }
     )
 
 
+def destination_read_layout(count: int) -> data.StructLayout:
+    """What the host asks: the numbers, and to start again from nothing behind them."""
+    return data.StructLayout({"destination": unsigned(_number(count)), "clear": 1})
+
+
 class Destinations(wiring.Component):
-    """Rows that every event changes, read and cleared by the host through the same pipeline.
+    """Rows that every event changes, read and cleared by the host through the same pipelines.
 
     ::
 
-        i ────┬─► row: read ─► change ─► write
-        read ─┘    0            3  └─► values
+        timed ─┬─► row of RTTs and losses ─┬─► change ─► write
+        heard ─┼─► row of marks and score ─┤
+        read ──┴─ if neither comes         └─► values
 
-    A read takes the place of an event, so `i.ready` is low in its cycle; it sees all events that
-    were taken before. The least RTT is kept as its complement: then a row of zeros is a new one.
+    The two sources have rows of their own: neither waits for the other, and both go on at full
+    speed. A read waits for a cycle without them; it sees all events that came before. The least
+    RTT is kept as its complement: then a row of zeros is a new one.
 
-    Latency: 4 cycles from `read_stb` to `values`. Throughput: one event or read per cycle, of any
-    destinations. Cost at 256 destinations (ECP5): 7 DP16KD, 1140 LUT4, 96 CCU2C, 1200
-    flip-flops.
+    Latency: 4 cycles from a read's transfer to `values`. Throughput: one event of each source per
+    cycle, of any destinations. Cost at 256 destinations (ECP5): 8 DP16KD, 1200 LUT4, 96 CCU2C,
+    1300 flip-flops.
 
     Parameters
     ----------
@@ -54,15 +82,13 @@ class Destinations(wiring.Component):
 
     Members
     -------
-    i : In(stream.Signature(destination_event_layout(count)))
+    timed_stb, timed : In(1), In(timed_layout(count))
+    heard_stb, heard : In(1), In(heard_layout(count))
         Events.
-    read_stb : In(1)
-        Host: latch the numbers of `read_destination`.
-    read_destination : In(range(count))
-    read_clear : In(1)
-        With `read_stb`: start again from nothing, without losing an event.
+    i_read : In(stream.Signature(destination_read_layout(count)))
+        Host: latch the numbers; with `clear`, start again from nothing without losing an event.
     read_done : Out(1)
-        `read_stb`, 4 cycles later.
+        4 cycles after the transfer.
     values : Out(DESTINATION)
         Numbers of one instant, from `read_done` to the next one.
 
@@ -74,7 +100,10 @@ class Destinations(wiring.Component):
 
     READ_LATENCY = RowUpdate.CYCLES + 1
 
-    i: stream.Interface
+    i_read: stream.Interface
+    timed: data.View
+    heard: data.View
+    values: data.View
 
     def __init__(self, count: int = 256) -> None:
         if count < 2 or count & (count - 1):
@@ -82,10 +111,11 @@ class Destinations(wiring.Component):
         self._count = count
         super().__init__(
             {
-                "i": In(stream.Signature(destination_event_layout(count))),
-                "read_stb": In(1),
-                "read_destination": In(range(count)),
-                "read_clear": In(1),
+                "timed_stb": In(1),
+                "timed": In(timed_layout(count)),
+                "heard_stb": In(1),
+                "heard": In(heard_layout(count)),
+                "i_read": In(stream.Signature(destination_read_layout(count))),
                 "read_done": Out(1),
                 "values": Out(DESTINATION),
             }
@@ -93,42 +123,55 @@ class Destinations(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        change = data.StructLayout(
-            {"event": destination_event_layout(self._count), "read": 1, "clear": 1}
-        )
-        m.submodules.rows = rows = RowUpdate(DESTINATION, self._count)
-        m.submodules.change = delay = DelayLine(change, RowUpdate.CYCLES)
+        m.submodules.timed = timed = RowUpdate(_part(False), self._count)
+        m.submodules.heard = heard = RowUpdate(_part(True), self._count)
+        asked = data.StructLayout({"read": 1, "clear": 1})
+        m.submodules.asked = delay = DelayLine(asked, RowUpdate.CYCLES)
+        read = Signal()
         m.d.comb += [
-            self.i.ready.eq(~self.read_stb),
-            rows.i_stb.eq(self.i.valid | self.read_stb),
-            rows.i_row.eq(Mux(self.read_stb, self.read_destination, self.i.payload.destination)),
-            delay.i.event.eq(self.i.payload),
-            delay.i.read.eq(self.read_stb),
-            delay.i.clear.eq(self.read_clear),
+            self.i_read.ready.eq(~self.timed_stb & ~self.heard_stb),
+            read.eq(self.i_read.valid & self.i_read.ready),
+            delay.i.read.eq(read),
+            delay.i.clear.eq(self.i_read.payload.clear),
         ]
-
-        event, old, new = delay.o.event, rows.old, rows.new
-        rtt_min = ~old.rtt_min
-        with m.If(~delay.o.read):
+        for name, rows in (("timed", timed), ("heard", heard)):
+            event, stb = getattr(self, name), getattr(self, f"{name}_stb")
+            m.submodules[f"{name}_event"] = late = DelayLine(event.shape(), RowUpdate.CYCLES)
             m.d.comb += [
-                new.eq(old),
-                new.losses.eq(old.losses + event.loss),
-                new.marks.eq(old.marks + event.mark),
+                late.i.eq(event),
+                rows.i_stb.eq(stb | read),
+                rows.i_row.eq(Mux(read, self.i_read.payload.destination, event.destination)),
             ]
-            with m.If(event.rtt_valid):
-                m.d.comb += [
-                    new.samples.eq(old.samples + 1),
-                    new.rtt_sum.eq(old.rtt_sum + event.rtt),
-                    new.rtt_max.eq(Mux(event.rtt > old.rtt_max, event.rtt, old.rtt_max)),
-                    new.rtt_min.eq(~Mux(event.rtt < rtt_min, event.rtt, rtt_min)),
-                    new.rtt_last.eq(event.rtt),
-                ]
-            with m.If(event.score_valid):
-                m.d.comb += [new.score.eq(event.score), new.score_valid.eq(1)]
-        with m.Elif(~delay.o.clear):
-            m.d.comb += new.eq(old)
+            with m.If(~delay.o.read):
+                m.d.comb += rows.new.eq(rows.old)
+                (self._time if name == "timed" else self._hear)(m, late.o, rows.old, rows.new)
+            with m.Elif(~delay.o.clear):
+                m.d.comb += rows.new.eq(rows.old)
 
         m.d.sync += self.read_done.eq(delay.o.read)
         with m.If(delay.o.read):
-            m.d.sync += [self.values.eq(old), self.values.rtt_min.eq(rtt_min)]
+            for rows in (timed, heard):
+                m.d.sync += [
+                    self.values[name].eq(rows.old[name]) for name in rows.old.shape().members
+                ]
+            m.d.sync += self.values.rtt_min.eq(~timed.old.rtt_min)
         return m
+
+    @staticmethod
+    def _time(m: Module, event: data.View, old: data.View, new: data.View) -> None:
+        least = ~old.rtt_min
+        m.d.comb += new.losses.eq(old.losses + event.loss)
+        with m.If(event.rtt_valid):
+            m.d.comb += [
+                new.samples.eq(old.samples + 1),
+                new.rtt_sum.eq(old.rtt_sum + event.rtt),
+                new.rtt_max.eq(Mux(event.rtt > old.rtt_max, event.rtt, old.rtt_max)),
+                new.rtt_min.eq(~Mux(event.rtt < least, event.rtt, least)),
+                new.rtt_last.eq(event.rtt),
+            ]
+
+    @staticmethod
+    def _hear(m: Module, event: data.View, old: data.View, new: data.View) -> None:
+        m.d.comb += new.marks.eq(old.marks + event.mark)
+        with m.If(event.score_valid):
+            m.d.comb += [new.score.eq(event.score), new.score_valid.eq(1)]

@@ -86,6 +86,8 @@ class RttCollector(wiring.Component):
         An event took effect.
     commit : Out(commit_layout(slots))
         With `commit_stb`: which one; `outcome` is 0 otherwise, so its bits are counters' strobes.
+    rtt : Out(24)
+        Of the event whose `commit` was `RTT_CYCLES` cycles ago, if it made a sample; ticks.
 
     Raises
     ------
@@ -93,6 +95,7 @@ class RttCollector(wiring.Component):
         `slots` is not a power of two or smaller than 2, or `sweep_cycles` is not positive.
     """
 
+    RTT_CYCLES = RttPipeline.SAMPLE_LATENCY - RttPipeline.LATENCY
     LATENCY = RttPipeline.SAMPLE_LATENCY + 3  # two queues and the arbiter's register
 
     i_tx: stream.Interface
@@ -120,6 +123,7 @@ class RttCollector(wiring.Component):
                 "mtu_log2": In(MTU_BITS),
                 "commit_stb": Out(1),
                 "commit": Out(commit_layout(slots)),
+                "rtt": Out(Fmt.RTT.width),
             }
         )
 
@@ -141,6 +145,7 @@ class RttCollector(wiring.Component):
         m.d.comb += [
             self.commit_stb.eq(pipeline.commit_stb),
             self.commit.eq(pipeline.commit),
+            self.rtt.eq(pipeline.sample_rtt),
             samples.i.valid.eq(pipeline.sample_stb),
             samples.i.payload.qp.eq(pipeline.sample_slot),
             samples.i.payload.rtt.eq(pipeline.sample_rtt),

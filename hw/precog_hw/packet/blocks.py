@@ -16,7 +16,7 @@ from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
 from .finish import finished_layout
 from .layouts import CPS_CONFIG
-from .qp_lookup import QpLookup, table_write_layout
+from .qp_lookup import QpLookup, cell_layout, table_access_layout
 from .rx_path import RxPath
 from .tx_path import TxPath
 
@@ -31,7 +31,9 @@ def _members(width: int, slots: int) -> dict[str, Any]:
         "registers": In(CPS_CONFIG),
         "now": In(Fmt.TIME.width),
         "now_ns": In(NS_BITS),
-        "i_table": In(stream.Signature(table_write_layout(slots))),
+        "i_table": In(stream.Signature(table_access_layout(slots))),
+        "table_stb": Out(1),
+        "table_cell": Out(cell_layout(slots)),
         "row_stb": In(1),
         "row_slot": In(range(slots)),
         "row_config": In(slot_config_layout(DESTINATIONS)),
@@ -61,8 +63,10 @@ class CpsTx(wiring.Component):
     registers : In(CPS_CONFIG)
     now, now_ns : In(40)
         The card's time in ticks and in nanoseconds.
-    i_table : In(stream.Signature(table_write_layout(slots)))
+    i_table : In(stream.Signature(table_access_layout(slots)))
         Host: cells of the QP table.
+    table_stb, table_cell : Out(1), Out(cell_layout(slots))
+        What an access to the table reads.
     row_stb, row_slot, row_config : In
         Host: a slot's configuration.
     enable_stb, enable_destination, enable : In
@@ -146,8 +150,10 @@ class CpsRx(wiring.Component):
     registers : In(CPS_CONFIG)
     now, now_ns : In(40)
         The card's time in ticks and in nanoseconds.
-    i_table : In(stream.Signature(table_write_layout(slots)))
+    i_table : In(stream.Signature(table_access_layout(slots)))
         Host: cells of the QP table.
+    table_stb, table_cell : Out(1), Out(cell_layout(slots))
+        What an access to the table reads.
     row_stb, row_slot, row_config : In
         Host: a slot's configuration.
     o_received : Out(stream.Signature(finished_layout(received_layout(slots))))
@@ -194,9 +200,11 @@ def _host(
     """Packets, tables, registers, time, and the host's writes of cells and rows."""
     connect(m, flipped(block.i), path.i)
     connect(m, path.o, flipped(block.o))
-    connect(m, flipped(block.i_table), lookup.i_write)
+    connect(m, flipped(block.i_table), lookup.i_access)
     path.ask(m, lookup, slots)
     m.d.comb += [
+        block.table_stb.eq(lookup.read_stb),
+        block.table_cell.eq(lookup.read_cell),
         path.config.eq(block.registers),
         path.now.eq(block.now),
         path.now_ns.eq(block.now_ns),

@@ -7,22 +7,26 @@
                  │       [QpLookup] [CpsSlots]    [RttCollector] ─► o_sample
                  │          │ ▼ slot, mode          T3 ▲
     o_rx ◄───────┼─────── [RxPath] ◄──────────────────────────────────────────── i_rx
-                 │          └─► echo, arrival, CE mark
+                 │          └─► echo, arrival, CE mark ─► [Destinations] ◄─ outcomes
                  └── CNPs ── [NotificationPoint] ◄──────┘
 """
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from precog_hw.csr.layouts import SAMPLE
+from precog_hw.measure.destinations import DESTINATION, Destinations, destination_read_layout
 from precog_hw.measure.layouts import answer_layout
 from precog_hw.measure.rtt_collector import RttCollector
 from precog_hw.measure.rtt_events import commit_layout
+from precog_hw.rows import RowMemory
+from precog_hw.stream.delay import DelayLine
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_arbiter import PacketArbiter
-from precog_models.contract import Fmt
+from precog_models.contract import Fmt, Outcome
 from precog_models.packet.wire.cps import NS_BITS, SCORE_NONE, TICKS_FACTOR_BITS, ticks_factor
+from precog_models.packet.wire.headers import Ecn
 from precog_models.packet.wire.opcodes import RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
 from .cnp_limiter import remote_qp_layout
@@ -31,7 +35,7 @@ from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
 from .layouts import CARD_CONFIG
 from .notification import NotificationPoint
-from .qp_lookup import QpLookup, table_write_layout
+from .qp_lookup import QpLookup, cell_layout, table_access_layout
 from .rx_path import RxPath
 from .tx_path import TxPath
 
@@ -70,8 +74,10 @@ class Card(wiring.Component):
     registers : In(CARD_CONFIG)
     now, now_ns : In(40)
         The card's time in ticks and in nanoseconds.
-    i_table : In(stream.Signature(table_write_layout(slots)))
+    i_table : In(stream.Signature(table_access_layout(slots)))
         Host: cells of the QP table.
+    table_stb, table_cell : Out(1), Out(cell_layout(slots))
+        What an access to the table reads.
     row_stb, row_slot, row_config : In
         Host: a slot's configuration.
     enable_stb, enable_destination, enable : In
@@ -82,10 +88,15 @@ class Card(wiring.Component):
         Host: a slot's path MTU.
     i_reset : In(stream.Signature(range(slots)))
         Host: forget a slot's echo, arrivals and timed packet.
+    i_destination : In(stream.Signature(destination_read_layout(DESTINATIONS)))
+        Host: read a destination's numbers.
+    destination_done, destination_values : Out(1), Out(DESTINATION)
     sent_stb, sent : Out
         What was decided of each packet to the wire.
     received_stb, received : Out
         What was found in each packet from the wire.
+    tx_error, rx_error : Out(1)
+        Strobes: a frame ended wrong.
     icrc_done, icrc_checked, icrc_ok : Out(1)
     cnp_sent, cnp_limited, cnp_unknown, cnp_busy : Out(1)
     commit_stb, commit : Out
@@ -114,7 +125,7 @@ class Card(wiring.Component):
                 "registers": In(CARD_CONFIG),
                 "now": In(Fmt.TIME.width),
                 "now_ns": In(NS_BITS),
-                "i_table": In(stream.Signature(table_write_layout(slots))),
+                "i_table": In(stream.Signature(table_access_layout(slots))),
                 "row_stb": In(1),
                 "row_slot": In(range(slots)),
                 "row_config": In(slot_config_layout(DESTINATIONS)),
@@ -127,6 +138,13 @@ class Card(wiring.Component):
                 "mtu_slot": In(range(slots)),
                 "mtu_log2": In(4),
                 "i_reset": In(stream.Signature(range(slots))),
+                "table_stb": Out(1),
+                "table_cell": Out(cell_layout(slots)),
+                "i_destination": In(stream.Signature(destination_read_layout(DESTINATIONS))),
+                "destination_done": Out(1),
+                "destination_values": Out(DESTINATION),
+                "tx_error": Out(1),
+                "rx_error": Out(1),
                 "sent_stb": Out(1),
                 "sent": Out(sent_layout(slots)),
                 "received_stb": Out(1),
@@ -152,6 +170,7 @@ class Card(wiring.Component):
         m.submodules.collector = collector = RttCollector(self._slots)
         m.submodules.notification = point = NotificationPoint(self._width, self._slots)
         m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
+        m.submodules.destinations = destinations = Destinations(DESTINATIONS)
 
         connect(m, point.o, arbiter.i[0])
         connect(m, flipped(self.i_tx), arbiter.i[1])
@@ -160,14 +179,17 @@ class Card(wiring.Component):
         connect(m, flipped(self.i_rx), rx.i)
         connect(m, rx.o, flipped(self.o_rx))
         connect(m, collector.o, flipped(self.o_sample))
-        connect(m, flipped(self.i_table), lookup.i_write)
+        connect(m, flipped(self.i_table), lookup.i_access)
         self._registers(m, tx, rx, slots, collector, point)
         self._reset(m, slots, collector)
         tx.ask(m, lookup, slots)
         rx.ask(m, lookup, slots)
         self._sent(m, tx, collector)
         self._received(m, rx, slots, collector, point)
+        self._destinations(m, rx, collector, destinations)
         m.d.comb += [
+            self.table_stb.eq(lookup.read_stb),
+            self.table_cell.eq(lookup.read_cell),
             self.sent_stb.eq(tx.decided_stb),
             self.sent.eq(tx.decided),
             self.received_stb.eq(rx.decided_stb),
@@ -240,6 +262,7 @@ class Card(wiring.Component):
         m.d.comb += [
             collector.i_tx.valid.eq(tx.o_sent.valid & counts),
             tx.o_sent.ready.eq(collector.i_tx.ready | ~counts),
+            self.tx_error.eq(tx.o_sent.valid & tx.o_sent.ready & tx.o_sent.payload.error),
             *(
                 collector.i_tx.payload[name].eq(sent[name])
                 for name in ("slot", "opcode", "psn", "ack_req", "dma_length")
@@ -268,6 +291,7 @@ class Card(wiring.Component):
         m.d.comb += [
             rx.o_received.ready.eq(collector.i_rx.ready | ~answered),
             taken.eq(rx.o_received.valid & rx.o_received.ready),
+            self.rx_error.eq(taken & error),
             counts.eq(taken & got.known & ~error),
             collector.i_rx.valid.eq(answered),
             collector.i_rx.payload.eq(answer),
@@ -296,3 +320,49 @@ class Card(wiring.Component):
                 answer.turnaround.eq((got.turnaround * factor) >> TICKS_FACTOR_BITS),
                 answer.turnaround_valid.eq(got.turnaround_valid & self.registers.corrected),
             ]
+
+    def _destinations(
+        self, m: Module, rx: RxPath, collector: RttCollector, destinations: Destinations
+    ) -> None:
+        """Statistics; the collector names the slot, the answer's path knows the destination."""
+        cycles = RttCollector.RTT_CYCLES
+        assert cycles == RowMemory.CYCLES
+        leads = slot_config_layout(DESTINATIONS)["destination"].shape
+        m.submodules.leads = rows = RowMemory(leads, self._slots)
+        did = data.StructLayout({"rtt": 1, "loss": 1})
+        m.submodules.did = late = DelayLine(did, cycles)
+        outcome = dict(zip(Outcome, collector.commit.outcome, strict=True))
+        got = rx.o_received.payload
+        found, mark = got.decided, Signal()
+        m.d.comb += [
+            rows.write_stb.eq(self.row_stb),
+            rows.write_row.eq(self.row_slot),
+            rows.write_data.eq(self.row_config.destination),
+            rows.read_row.eq(collector.commit.slot),
+            late.i.rtt.eq(outcome[Outcome.SAMPLE]),
+            late.i.loss.eq(
+                outcome[Outcome.DROPPED_RETRANSMISSION]
+                | outcome[Outcome.DROPPED_NAK]
+                | outcome[Outcome.DROPPED_TIMEOUT]
+            ),
+            destinations.timed_stb.eq(late.o.rtt | late.o.loss),
+            destinations.timed.destination.eq(rows.read_data),
+            destinations.timed.rtt.eq(collector.rtt),
+            destinations.timed.rtt_valid.eq(late.o.rtt),
+            destinations.timed.loss.eq(late.o.loss),
+            mark.eq(found.parsed.descriptor.ecn == Ecn.CE),
+            destinations.heard_stb.eq(
+                rx.o_received.valid
+                & rx.o_received.ready
+                & found.known
+                & ~got.error
+                & (mark | found.score.valid)
+            ),
+            destinations.heard.destination.eq(found.destination),
+            destinations.heard.mark.eq(mark),
+            destinations.heard.score.eq(found.score.value),
+            destinations.heard.score_valid.eq(found.score.valid),
+            self.destination_done.eq(destinations.read_done),
+            self.destination_values.eq(destinations.values),
+        ]
+        connect(m, flipped(self.i_destination), destinations.i_read)

@@ -25,7 +25,7 @@ from precog_models.packet.wire.opcodes import CNP
 
 from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate
-from .cps_slots import SCORE, CpsSlots, rx_row_layout
+from .cps_slots import DESTINATIONS, SCORE, CpsSlots, rx_row_layout
 from .cps_tx import reserved_bits
 from .layouts import CPS_CONFIG, EDIT, PARSED, Edit
 from .qp_lookup import KEY, QpLookup
@@ -48,6 +48,7 @@ def received_layout(slots: int) -> data.StructLayout:
             "dropped": unsigned(1),
             "score": SCORE,
             "own_score": SCORE,  # the slot's, to be sent
+            "destination": unsigned((DESTINATIONS - 1).bit_length()),  # the slot's
             "turnaround": unsigned(TIME_BITS),  # T2 - T1, ns
             "turnaround_valid": unsigned(1),
             "resv6_read": unsigned(1),
@@ -100,7 +101,7 @@ class CpsReceive(wiring.Component):
                 "found": In(1),
                 "slot": In(range(slots)),
                 "row_slot": Out(range(slots)),
-                "row": In(rx_row_layout()),
+                "row": In(rx_row_layout(DESTINATIONS)),
                 "edit": Out(EDIT),
                 "edit_stb": Out(1),
                 "received": Out(received_layout(slots)),
@@ -173,6 +174,7 @@ class CpsReceive(wiring.Component):
         m.d.sync += [
             found.eq(before),
             found.own_score.eq(self.row.score),
+            found.destination.eq(self.row.destination),
             writes.eq(reads),
             found.resv6_read.eq(reads),
             found.resv6_fault.eq(mode_r & (bits != 0) & ~in_range),

@@ -55,9 +55,15 @@ def tx_row_layout() -> data.StructLayout:
     )
 
 
-def rx_row_layout() -> data.StructLayout:
+def rx_row_layout(destinations: int) -> data.StructLayout:
     """What a received packet is told."""
-    return data.StructLayout({"mode": unsigned(MODE_BITS), "score": SCORE})  # the slot's own score
+    return data.StructLayout(
+        {
+            "mode": unsigned(MODE_BITS),
+            "destination": unsigned((destinations - 1).bit_length()),
+            "score": SCORE,  # the slot's own
+        }
+    )
 
 
 class CpsSlots(wiring.Component):
@@ -106,7 +112,7 @@ class CpsSlots(wiring.Component):
     tx_row : Out(tx_row_layout())
         With `tx_done`.
     rx_slot : In(range(slots))
-    rx_row : Out(rx_row_layout())
+    rx_row : Out(rx_row_layout(destinations))
         Of the slot that `rx_slot` named 2 cycles ago.
     echo_stb : In(1)
         A score came for `echo_slot`.
@@ -150,7 +156,7 @@ class CpsSlots(wiring.Component):
                 "tx_done": Out(1),
                 "tx_row": Out(tx_row_layout()),
                 "rx_slot": slot,
-                "rx_row": Out(rx_row_layout()),
+                "rx_row": Out(rx_row_layout(destinations)),
                 "echo_stb": In(1),
                 "echo_slot": slot,
                 "echo": In(7),
@@ -216,9 +222,10 @@ class CpsSlots(wiring.Component):
         """The host's rows, once for each direction; TX in cycle 2."""
         layout = slot_config_layout(self._destinations)
         m.submodules.config = tx = RowMemory(layout, self._slots)
-        m.submodules.rx_config = rx = RowMemory(rx_row_layout(), self._slots)
-        received = Signal(rx_row_layout())
-        m.d.comb += [received.mode.eq(self.config.mode), received.score.eq(self.config.score)]
+        shape = rx_row_layout(self._destinations)
+        m.submodules.rx_config = rx = RowMemory(shape, self._slots)
+        received = Signal(shape)
+        m.d.comb += [received[name].eq(self.config[name]) for name in shape.members]
         for rows, word in ((tx, self.config), (rx, received)):
             m.d.comb += [
                 rows.write_stb.eq(self.config_stb),

@@ -3,6 +3,9 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
+from precog_hw.csr.layouts import registers_layout
+from precog_hw.regmap.model import Access
+from precog_hw.regmap.packet import PACKET_PARAMETERS
 from precog_models.contract import Fmt
 from precog_models.packet.wire.cps import NS_BITS, SHIM
 from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS
@@ -65,35 +68,26 @@ TAIL = data.StructLayout(
 )
 
 
+_REGISTERS = registers_layout(PACKET_PARAMETERS, Access.RW)
+
+
+def _chosen(*names: str) -> data.StructLayout:
+    """Fields of the register block PACKET."""
+    return data.StructLayout({name: _REGISTERS[name].shape for name in names})
+
+
 #: Registers of the CPS stages, `precog_models.packet.cps_state.CpsConfig`.
-CPS_CONFIG = data.StructLayout(
-    {
-        "shim_port": unsigned(16),  # never 4791
-        "max_frame": unsigned(16),  # bytes without FCS, up to the end of the IP packet
-        "drop_malformed": unsigned(1),  # frames to the shim's port that are not ours
-    }
-)
+CPS_CONFIG = _chosen("shim_port", "max_frame", "drop_malformed")
 
 #: Registers of the notification point, `precog_models.packet.cnp.CnpConfig`.
-CNP_CONFIG = data.StructLayout(
-    {
-        "enabled": unsigned(1),
-        "interval_ticks": unsigned(32),
-        "dscp": unsigned(6),
-        "ecn": unsigned(2),
-        "ttl": unsigned(8),  # IPv6: hop limit
-        "mode_c": unsigned(1),
-    }
-)
+CNP_CONFIG = _chosen("enabled", "interval_ticks", "dscp", "ecn", "ttl", "mode_c")
 
 #: Registers of the whole packet path.
 CARD_CONFIG = data.StructLayout(
     {
         "cps": CPS_CONFIG,
         "cnp": CNP_CONFIG,
-        "timeout": unsigned(32),  # ticks after which a timed packet is given up; 0: never
-        "any_packet": unsigned(1),  # time packets that do not ask for an answer
-        "corrected": unsigned(1),  # take T2 - T1 off, where the peer tells it
+        **_chosen("timeout", "any_packet", "corrected").members,
     }
 )
 

@@ -23,7 +23,7 @@ from precog_models.packet.wire.qp_key import (
 
 from .linear import xor_network
 
-__all__ = ["KEY", "QpLookup", "cell_layout", "table_write_layout"]
+__all__ = ["KEY", "WAYS", "QpLookup", "cell_layout", "table_access_layout"]
 
 WAYS = len(WAY_POLYNOMIALS)
 _PIECE_BITS = 10  # of a key, compared in one cycle: three levels of LUT4
@@ -45,13 +45,14 @@ def cell_layout(slots: int) -> data.StructLayout:
     )
 
 
-def table_write_layout(slots: int) -> data.StructLayout:
-    """One write of the host; a cell that is not valid is free."""
+def table_access_layout(slots: int) -> data.StructLayout:
+    """The host writes a cell, which is free if it is not valid, or reads one."""
     return data.StructLayout(
         {
             "way": unsigned((WAYS - 1).bit_length()),
             "row": unsigned((slots - 1).bit_length()),
             "cell": cell_layout(slots),
+            "read": unsigned(1),
         }
     )
 
@@ -75,10 +76,10 @@ class QpLookup(wiring.Component):
          0       1           2          3         4               5            6       7
 
     Both directions share the ways, and each row is held once: the RAM's first port reads for
-    `tx` and writes for the host, its second one reads for `rx`. So a write waits for a cycle
-    without a request of `tx`, and while `rx` reads the very row. It waits for ever only if `tx` has
-    a request in every cycle, which a wire cannot ask for: its shortest packets are 84 byte times
-    apart, more than a cycle at any rate that the data path has.
+    `tx` and serves the host, its second one reads for `rx`. So an access of the host waits for a
+    cycle without a request of `tx`, and while `rx` reads the very row. It waits for ever only if
+    `tx` has a request in every cycle, which a wire cannot ask for: its shortest packets are 84 byte
+    times apart, more than a cycle at any rate that the data path has.
 
     A request sees exactly the writes that were taken up to the cycle after it. Host software writes
     moves in the golden's order (copy, then overwrite), so a key is never missing.
@@ -103,8 +104,11 @@ class QpLookup(wiring.Component):
         With `done`: the key is in the table.
     tx_slot, rx_slot : Out(range(slots))
         Where it is found, otherwise 0.
-    i_write : In(stream.Signature(table_write_layout(slots)))
-        The host's writes. A way beyond the last one is taken and writes nothing.
+    i_access : In(stream.Signature(table_access_layout(slots)))
+        The host's accesses. A way beyond the last one is taken; it writes nothing and reads a free
+        cell.
+    read_stb, read_cell : Out(1), Out(cell_layout(slots))
+        What an access reads, 3 cycles after it was offered if nothing holds it up.
 
     Raises
     ------
@@ -124,7 +128,9 @@ class QpLookup(wiring.Component):
     rx_done: Signal
     rx_found: Signal
     rx_slot: Signal
-    i_write: stream.Interface
+    i_access: stream.Interface
+    read_stb: Signal
+    read_cell: data.View
 
     def __init__(self, slots: int) -> None:
         if slots < 2 or slots & (slots - 1):
@@ -139,21 +145,33 @@ class QpLookup(wiring.Component):
                 f"{port}_found": Out(1),
                 f"{port}_slot": Out(range(slots)),
             }
-        super().__init__({**members, "i_write": In(stream.Signature(table_write_layout(slots)))})
+        members |= {
+            "i_access": In(stream.Signature(table_access_layout(slots))),
+            "read_stb": Out(1),
+            "read_cell": Out(cell_layout(slots)),
+        }
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        write = self.i_write.payload
+        access = self.i_access.payload
         tx, rx = (_Request(m, name, self._slots) for name in ("tx", "rx"))
         tx.hash(self.tx_stb, self.tx_key)
         rx.hash(self.rx_stb, self.rx_key)
 
         # Decided in the cycle before the RAM's, and in no two cycles that follow each other: the
         # second would judge a write that has been taken.
-        ways = [rx.valid & (row == write.row) for row in rx.rows]
-        meets = Array([*ways, *[Const(0)] * ((1 << len(write.way)) - WAYS)])
-        go = self.i_write.ready
-        m.d.sync += go.eq(self.i_write.valid & ~go & ~tx.valid & ~meets[write.way])
+        ways = [rx.valid & (row == access.row) for row in rx.rows]
+        meets = Array([*ways, *[Const(0)] * ((1 << len(access.way)) - WAYS)])
+        go = self.i_access.ready
+        reads, asked = Signal(), Signal.like(access.way)
+        m.d.sync += [
+            go.eq(self.i_access.valid & ~go & ~tx.valid & ~meets[access.way]),
+            reads.eq(go & access.read),
+            asked.eq(access.way),
+            self.read_stb.eq(reads),
+            self.read_cell.eq(0),
+        ]
         for way in range(WAYS):
             # Never read where it is written: synthesis need not keep the old word.
             ram = Memory(
@@ -165,14 +183,16 @@ class QpLookup(wiring.Component):
             m.submodules[f"way{way}"] = ram
             port, first, second = ram.write_port(), ram.read_port(), ram.read_port()
             m.d.comb += [
-                port.en.eq(go & (write.way == way)),
-                port.data.eq(write.cell),
+                port.en.eq(go & ~access.read & (access.way == way)),
+                port.data.eq(access.cell),
                 # One address, so that both fit one port of the RAM.
-                port.addr.eq(Mux(go, write.row, tx.late_rows[way])),
+                port.addr.eq(Mux(go, access.row, tx.late_rows[way])),
                 first.addr.eq(port.addr),
                 first.en.eq(~port.en),
                 second.addr.eq(rx.late_rows[way]),
             ]
+            with m.If(asked == way):
+                m.d.sync += self.read_cell.eq(first.data)
             tx.read(first.data)
             rx.read(second.data)
         tx.compare(self.tx_done, self.tx_found, self.tx_slot)

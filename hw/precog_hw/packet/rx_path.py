@@ -11,7 +11,7 @@ from precog_models.packet.wire.cps import NS_BITS
 from precog_models.packet.wire.descriptor import Direction, Reason
 
 from .cps_rx import CpsReceive, received_layout
-from .cps_slots import CpsSlots, rx_row_layout
+from .cps_slots import DESTINATIONS, CpsSlots, rx_row_layout
 from .finish import Finish, finished_layout
 from .icrc_check import ICRC_PACKET, IcrcCheck
 from .layouts import CPS_CONFIG
@@ -71,7 +71,7 @@ class RxPath(wiring.Component):
                 "found": In(1),
                 "slot": In(range(slots)),
                 "row_slot": Out(range(slots)),
-                "row": In(rx_row_layout()),
+                "row": In(rx_row_layout(DESTINATIONS)),
                 "decided": Out(received),
                 "decided_stb": Out(1),
                 "o_received": Out(stream.Signature(finished_layout(received))),

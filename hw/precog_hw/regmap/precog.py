@@ -1,12 +1,14 @@
 """Precog's register map, built from the sizes of a core.
 
-Blocks in address order: ID, MEASURE, MODEL, PID, QP, COUNTERS. Values that are real quantities keep
+Blocks in address order: ID, MEASURE, MODEL, PID, QP, COUNTERS, then those of the packet path
+(`precog_hw.regmap.packet`) where there is one. Values that are real quantities keep
 the formats of `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
 
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
+from precog_hw.regmap.packet import counter_registers, packet_blocks
 
 __all__ = [
     "COUNTERS",
@@ -21,6 +23,7 @@ __all__ = [
 ]
 
 MAGIC = 0x50524347  # "PRCG"
+_WIDTHS = (8, 64, 128, 256, 512)  # bits of a beat
 PARAMETER_BLOCKS = ("MEASURE", "PID")  # every RW field of these is a parameter of the core
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
@@ -35,6 +38,7 @@ class Sizes:
     lanes: int = 64
     columns: int = 4
     steps: int = 8
+    width: int = 0
 
     def check_buildable(self) -> None:
         """Refuse sizes that no core can have.
@@ -54,6 +58,11 @@ class Sizes:
             raise ValueError(f"columns must be 1, 2 or 4, not {self.columns!r}")
         if not 1 <= self.steps <= 8:
             raise ValueError(f"steps must be in 1..8, not {self.steps!r}")
+        if self.width not in (0, *_WIDTHS):
+            known = ", ".join(str(width) for width in _WIDTHS)
+            raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
+        if self.width and self.qps < 2:
+            raise ValueError(f"qps must be 2 or more with packets, not {self.qps!r}")
 
 
 @dataclass(frozen=True)
@@ -190,6 +199,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             _pid_block(identity),
             _qp_block(),
             _counter_block(),
+            *(packet_blocks(sizes.qps) if sizes.width else ()),
         )
     )
 
@@ -202,7 +212,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 0),
+        version=(1, 1),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
@@ -241,6 +251,12 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 constant=True,
             ),
             Register("SCRATCH", "Does nothing.", (Field("scratch", 32, RW, "Any value."),)),
+            Register(
+                "PACKETS",
+                "Whether packets flow through the device.",
+                (constant("width", 10, sizes.width, "Bits in a beat; 0: none do.", unit="bits"),),
+                constant=True,
+            ),
         ),
     )
 
@@ -494,10 +510,7 @@ def _counter_block() -> Block:
             Table(
                 "COUNTERS",
                 "Read LOW first: it keeps HIGH of the same instant.",
-                (
-                    Register("LOW", "Bits 31..0.", (Field("low", 32, RO, "Low half."),)),
-                    Register("HIGH", "Bits 63..32.", (Field("high", 32, RO, "High half."),)),
-                ),
+                counter_registers(),
                 count=len(COUNTERS),
             ),
         ),

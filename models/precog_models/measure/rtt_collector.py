@@ -221,12 +221,13 @@ class RttCollector:
         if len(self.mtu) != slots or not set(self.mtu) <= set(PATH_MTUS):
             raise ValueError(f"mtu must be {slots} numbers out of {PATH_MTUS}, not {self.mtu!r}")
         self.counts = dict.fromkeys(Outcome, 0)
+        self.outcome = Outcome(0)  # of the last event
         self._state = np.zeros((slots, len(COLLECTOR_STATE)), dtype=np.int64)
 
     def sent(self, slot: int, packet: Descriptor, t: int) -> Outcome:
         """A packet of the queue pair leaves at `t`; only requests of reliable services count."""
         if not _counts(packet) or packet.opcode in ACKNOWLEDGES:
-            return Outcome(0)
+            return self._count(0)
         span = 1
         if packet.opcode in READ_REQUEST:
             span = max(1, -(-packet.dma_length // self.mtu[slot]))
@@ -243,6 +244,7 @@ class RttCollector:
         int or None
             RTT in ticks if it completes a sample.
         """
+        self._count(0)
         if not _counts(packet) or packet.opcode not in ACKNOWLEDGES:
             return None
         answer = _Answer.ACK
@@ -266,7 +268,7 @@ class RttCollector:
         self._state[slot] = 0
 
     def _count(self, outcome: int) -> Outcome:
-        made = Outcome(outcome)
+        self.outcome = made = Outcome(outcome)
         for bit in made:
             self.counts[bit] += 1
         return made

@@ -9,9 +9,11 @@ RTT, a CNP, an echo) is made at the frame's end; frames are taken in the order o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ..contract import Outcome
+from ..measure.destinations import DestinationEvent, Destinations
 from ..measure.rtt_collector import NO_TURNAROUND, RttCollector
 from .cnp import CnpConfig, NotificationPoint
 from .cps_rx import Received, receive
@@ -19,11 +21,15 @@ from .cps_state import CpsConfig, CpsState
 from .cps_tx import Sent, transmit
 from .icrc import icrc_ok
 from .qp_table import QpTable
+from .turnaround import Turnaround
 from .wire.cps import TICKS_FACTOR_BITS, Mode, ShimType, ticks_factor
+from .wire.descriptor import Reason
+from .wire.headers import Ecn
 
 __all__ = ["Arrived", "Card", "CardConfig", "ticks_from_ns"]
 
 _TIMEOUT_MAX = 0xFFFFFFFF
+_LOSSES = Outcome.DROPPED_RETRANSMISSION | Outcome.DROPPED_NAK | Outcome.DROPPED_TIMEOUT
 
 
 def ticks_from_ns(ns: int, tick_ps: int) -> int:
@@ -63,6 +69,7 @@ class Arrived(NamedTuple):
 
     received: Received
     icrc_ok: bool  # of the packet as it goes on
+    icrc_checked: bool  # it is RoCEv2 and there to its end
     rtt: int | None  # ticks
     cnp: bytes | None  # for the wire
 
@@ -84,6 +91,7 @@ class Card:
         self.cps = CpsState(QpTable(slots), config.cps)
         self.collector = RttCollector(slots, config.timeout, any_packet=config.any_packet, mtu=mtu)
         self.notification = NotificationPoint(self.cps.table, config.cnp)
+        self.destinations = Destinations(len(self.cps.destination_enable))
 
     def add(
         self,
@@ -108,6 +116,7 @@ class Card:
         sent = transmit(self.cps, frame, now_ns, error=error)
         if sent.slot is not None:
             self.collector.sent(sent.slot, sent.descriptor, t)
+            self._account(sent.slot, DestinationEvent())
         return sent
 
     def receive(
@@ -127,8 +136,38 @@ class Card:
             ):
                 turnaround = ticks_from_ns(shim.time, self.config.tick_ps)
             rtt = self.collector.received(got.slot, got.descriptor, t, turnaround)
+            if not got.descriptor.error:
+                mark = got.descriptor.ecn == Ecn.CE
+                self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
         if got.frame is not None:
             score = None if got.slot is None else self.cps.slots[got.slot].score
             cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, score)
-        checked = got.frame is not None and icrc_ok(got.frame, got.parsed)
-        return Arrived(got, checked, rtt, cnp)
+        right = got.frame is not None and icrc_ok(got.frame, got.parsed)
+        return Arrived(got, right, _has_icrc(got), rtt, cnp)
+
+    def sweep(self, slot: int, t: int) -> None:
+        """The collector's look at a queue pair that may have no packets any more."""
+        self.collector.sweep(slot, t)
+        self._account(slot, DestinationEvent())
+
+    def reset(self, slot: int) -> None:
+        """Forget a slot's echo, arrivals and timed packet."""
+        row = self.cps.slots[slot]
+        row.echo, row.turnaround = None, Turnaround()
+        self.collector.reset(slot)
+
+    def _account(self, slot: int, event: DestinationEvent) -> None:
+        """Count an event, with what the collector just said, for the slot's destination."""
+        loss = bool(self.collector.outcome & _LOSSES)
+        self.destinations.add(self.cps.slots[slot].destination, replace(event, loss=loss))
+
+
+def _has_icrc(got: Received) -> bool:
+    """Whether the packet that goes on has an ICRC to check."""
+    found = got.descriptor
+    return (
+        got.frame is not None
+        and found.reason is Reason.NONE
+        and not found.shim
+        and len(got.frame) >= got.parsed.end
+    )

@@ -17,7 +17,9 @@ from .crc import crc32_reflected
 from .wire.descriptor import Direction
 from .wire.qp_key import ADDRESS_BITS, QPN_BITS, WAY_POLYNOMIALS
 
-__all__ = ["Key", "QpTable", "Write"]
+__all__ = ["WAYS", "Key", "QpTable", "Write"]
+
+WAYS = len(WAY_POLYNOMIALS)
 
 
 class Key(NamedTuple):
@@ -79,6 +81,14 @@ class QpTable:
             if found is not None and found[0] == key:
                 return found[1]
         return None
+
+    def cell(self, way: int, row: int) -> tuple[Key, int] | None:
+        """Key and slot in a cell, None if it is free."""
+        return self._cells.get((way, row))
+
+    def entries(self) -> list[tuple[Key, int]]:
+        """Every key and its slot, once also while it is being moved."""
+        return sorted(set(self._cells.values()))
 
     def write(self, write: Write) -> None:
         """What one write of the host does."""

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from amaranth.lib import data
 
 from precog_hw.csr.layouts import SAMPLE
+from precog_hw.measure.destinations import DESTINATION, destination_read_layout
 from precog_hw.packet.card import Card
 from precog_hw.packet.cnp_limiter import remote_qp_layout
 from precog_hw.packet.cps_rx import received_layout
 from precog_hw.packet.cps_slots import DESTINATIONS, slot_config_layout
 from precog_hw.packet.cps_tx import sent_layout
 from precog_hw.packet.layouts import CARD_CONFIG
-from precog_hw.packet.qp_lookup import table_write_layout
+from precog_hw.packet.qp_lookup import table_access_layout
 from precog_models.packet.card import CardConfig
 from precog_models.packet.qp_table import QpTable
 from precog_models.packet.wire.cps import Mode
@@ -30,6 +31,7 @@ _MONITORS = {
     "icrc_done": ["icrc_checked", "icrc_ok"],
     "o_sample_valid": ["o_sample_payload"],
 }
+_SWEEP_CYCLES = 64  # of the collector, for each slot
 _SETTLE = 200  # cycles from a packet's end to the last of its effects, with room
 
 
@@ -91,7 +93,7 @@ class RtlCard:
 
     def add(self, slot: int, remote: int, remote_qp: int, local_qp: int) -> None:
         """Give a slot its two keys, as `QpTable.add`."""
-        layout = table_write_layout(self.slots)
+        layout = table_access_layout(self.slots)
         for write in self.table.add(slot, remote, remote_qp, local_qp):
             cell = {"slot": write.slot, "valid": write.key is not None, "key": {}}
             if write.key is not None:
@@ -125,6 +127,18 @@ class RtlCard:
     def receive(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: Any) -> Taken:
         """Frames from the wire."""
         return self._run("rx", frames, t, now_ns, **speed)
+
+    def destination(self, number: int, t: int) -> dict[str, int]:
+        """A destination's numbers at `t`, when every slot has been swept."""
+        self.block.poke(now=t)
+        self.block.tick(_SWEEP_CYCLES * self.slots + _SETTLE)
+        asked = destination_read_layout(DESTINATIONS).const({"destination": number})
+        self._send("i_destination", asked.as_bits())
+        for _ in range(_SETTLE):
+            if self.block.peek("destination_done"):
+                return _flat(DESTINATION, self.block.peek("destination_values"))
+            self.block.tick()
+        raise RtlError(f"destination {number} must be read within {_SETTLE} cycles")
 
     def sent(self, run: Run) -> list[dict[str, int]]:
         """`sent_layout` of each packet."""

@@ -40,6 +40,7 @@ class CardPair:
     rng: random.Random
     packets: int = 0
     differences: list[str] = field(default_factory=list)
+    _t: int = 0
 
     @classmethod
     def build(cls, width: int, slots: int, config: CardConfig, seed: int) -> "CardPair":
@@ -65,7 +66,13 @@ class CardPair:
         self.rtl.row(slot, mode, score, destination)
 
     def close(self) -> None:
-        """Free the RTL."""
+        """Compare the statistics of all destinations that were named, then free the RTL."""
+        for slot in range(self.rtl.slots):
+            self.golden.sweep(slot, self._t)
+        for number in sorted({row.destination for row in self.golden.cps.slots}):
+            wanted = self.golden.destinations.read(number)
+            got = self.rtl.destination(number, self._t)
+            self._same(f"destination {number}", b"", wanted, got)
         self.rtl.close()
 
     def transmit(self, frame: bytes, t: int, now_ns: int, *, error: bool = False) -> Sent:
@@ -93,8 +100,9 @@ class CardPair:
         self._same("extracted", frame, got.shim is not None, bool(record["extracted"]))
         score = record["score.value"] if record["score.valid"] else None
         self._same("score", frame, got.score, score)
-        checks = [bool(ok) for _, (_, ok) in taken.run.events["icrc_done"]]
-        self._same("ICRC", frame, [] if got.frame is None else [arrived.icrc_ok], checks)
+        checks = [(bool(done), bool(ok)) for _, (done, ok) in taken.run.events["icrc_done"]]
+        check = (arrived.icrc_checked, arrived.icrc_ok)
+        self._same("ICRC", frame, [] if got.frame is None else [check], checks)
         rtts = [sample["rtt"] for sample in self.rtl.samples(taken.run)]
         self._same("RTT", frame, [] if arrived.rtt is None else [arrived.rtt], rtts)
         made = [wire.data for wire in taken.run.sinks["m_axis_tx"].frames]
@@ -107,6 +115,7 @@ class CardPair:
         self, path: Callable[..., Taken], frame: bytes, t: int, now_ns: int, error: bool
     ) -> Taken:
         self.packets += 1
+        self._t = t
         wire = Wire(frame, error, t & 0xFFFFFF, self.packets & 0xFF)
         seed = self.rng.getrandbits(32)
         return path([wire], t, now_ns, seed=seed, idle=0.2, stall=0.2)

@@ -54,7 +54,7 @@ def packet_library(block: wiring.Component, *, label: str, root: Path = BUILD_RO
     body = text[text.index(f"module {_TOP}(") :]
     body = body[: body.index("endmodule")]
     ports = re.findall(r"^  (?:input|output) (?:\[\d+:0\] )?(\w+);", body, re.M)
-    names = [name for name in ports if name not in ("clk", "rst")]
+    names = [name for name in ports if name != "clk"]
     harness = resources.files(__package__).joinpath("packet_harness.cpp").read_text()
     header = "".join(f"PORT({name})\n" for name in names)
     return shared_library(text, harness, {"ports.h": header}, top=_TOP, label=label, root=root)

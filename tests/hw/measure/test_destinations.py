@@ -21,21 +21,28 @@ def drawn(rng: random.Random) -> DestinationEvent:
     return DestinationEvent(rtt, rng.random() < 0.3, rng.random() < 0.3, score)
 
 
-def payload(rng: random.Random, destination: int, event: DestinationEvent) -> dict[str, int]:
+def payloads(
+    rng: random.Random, destinations: tuple[int, int], event: DestinationEvent
+) -> tuple[dict[str, int], dict[str, int]]:
     """Fields that do not count are not 0."""
-    return {
-        "destination": destination,
+    timed = {
+        "destination": destinations[0],
         "rtt": event.rtt if event.rtt is not None else rng.getrandbits(24),
         "rtt_valid": event.rtt is not None,
         "loss": event.loss,
+    }
+    heard = {
+        "destination": destinations[1],
         "mark": event.mark,
         "score": event.score if event.score is not None else rng.getrandbits(7),
         "score_valid": event.score is not None,
     }
+    return timed, heard
 
 
 @pytest.mark.parametrize(("count", "cycles"), [(2, 800), (256, 1200)])
 def test_exact_with_latency(count: int, cycles: int, seed: int) -> None:
+    """Both sources at once, of one destination or of two; reads wait for neither."""
     rng = random.Random(seed)
     dut, golden = Destinations(count), Golden(count)
     used = rng.sample(range(count), 2)
@@ -49,15 +56,18 @@ def test_exact_with_latency(count: int, cycles: int, seed: int) -> None:
         for cycle in range(cycles):
             if cycle % 50 == 0:
                 busy, asking = rng.choice([0.2, 0.8, 1.0]), rng.choice([0.02, 0.5])
-            destination, event = rng.choice(used), drawn(rng)
-            valid, read, clear = rng.random() < busy, rng.random() < asking, rng.random() < 0.2
-            asked = rng.choice(used)
-            ctx.set(dut.i.valid, valid)
-            ctx.set(dut.i.payload, payload(rng, destination, event))
-            ctx.set(dut.read_stb, read)
-            ctx.set(dut.read_destination, asked)
-            ctx.set(dut.read_clear, clear)
-            assert ctx.get(dut.i.ready) == (not read)
+            where, event = (rng.choice(used), rng.choice(used)), drawn(rng)
+            stbs = [rng.random() < busy for _ in where]
+            read, clear, asked = rng.random() < asking, rng.random() < 0.2, rng.choice(used)
+            for name, stb, made in zip(
+                ("timed", "heard"), stbs, payloads(rng, where, event), strict=True
+            ):
+                ctx.set(getattr(dut, f"{name}_stb"), stb)
+                ctx.set(getattr(dut, name), made)
+            ctx.set(dut.i_read.valid, read)
+            ctx.set(dut.i_read.payload, {"destination": asked, "clear": clear})
+            taken = read and not any(stbs)
+            assert ctx.get(dut.i_read.ready) == (not any(stbs))
             ready = bool(due) and due[0][0] == cycle
             assert ctx.get(dut.read_done) == ready
             if ready:
@@ -66,10 +76,12 @@ def test_exact_with_latency(count: int, cycles: int, seed: int) -> None:
             if shown is not None:
                 values = ctx.get(dut.values)
                 assert {name: values[name] for name, _ in DESTINATION_FIELDS} == shown
-            if read:
+            if taken:
                 due.append((cycle + Destinations.READ_LATENCY, golden.read(asked, clear=clear)))
-            elif valid:
-                golden.add(destination, event)
+            if stbs[0]:
+                golden.add(where[0], DestinationEvent(event.rtt, loss=event.loss))
+            if stbs[1]:
+                golden.add(where[1], DestinationEvent(mark=event.mark, score=event.score))
             await ctx.tick()
 
     run(dut, bench, cycles=cycles + 10)

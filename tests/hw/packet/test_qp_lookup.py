@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from precog_hw.packet.qp_lookup import QpLookup
+from precog_hw.packet.qp_lookup import WAYS, QpLookup
 from precog_models.packet.qp_table import Key, QpTable, Write
 from precog_models.packet.wire.descriptor import Direction
 
@@ -84,9 +84,9 @@ def test_exact_with_latency_while_keys_move(slots: int, cycles: int, seed: int) 
             if not connections.pending and rng.random() < 0.7:
                 connections.change()
             pending = connections.pending
-            ctx.set(dut.i_write.valid, bool(pending))
+            ctx.set(dut.i_access.valid, bool(pending))
             if pending:
-                set_write(ctx, dut.i_write.payload, pending[0])
+                set_write(ctx, dut.i_access.payload, pending[0])
             asked = []
             for port in ("tx", "rx"):
                 # The host's writes need cycles without a request at the first port.
@@ -102,7 +102,7 @@ def test_exact_with_latency_while_keys_move(slots: int, cycles: int, seed: int) 
                     assert ctx.get(getattr(dut, f"{port}_found")) == (due is not None)
                     assert ctx.get(getattr(dut, f"{port}_slot")) == (due or 0)
                     found, missed = found + (due is not None), missed + (due is None)
-            if pending and ctx.get(dut.i_write.ready):
+            if pending and ctx.get(dut.i_access.ready):
                 card.write(pending.popleft())
                 written += 1
             for port, key in before:  # sees the writes up to the cycle after it
@@ -129,12 +129,12 @@ def test_sustained_at_both_ports(seed: int) -> None:
         keys += [Key(TX, remote, tx), Key(RX, remote, rx)]
 
     async def bench(ctx: Any) -> None:
-        ctx.set(dut.i_write.valid, 1)
+        ctx.set(dut.i_access.valid, 1)
         for write in writes:
-            set_write(ctx, dut.i_write.payload, write)
-            await ctx.tick().until(dut.i_write.ready)
-        ctx.set(dut.i_write.valid, 0)
-        set_write(ctx, dut.i_write.payload, Write(0, 0, None, 0))
+            set_write(ctx, dut.i_access.payload, write)
+            await ctx.tick().until(dut.i_access.ready)
+        ctx.set(dut.i_access.valid, 0)
+        set_write(ctx, dut.i_access.payload, Write(0, 0, None, 0))
         asked = [(rng.choice(keys), rng.choice(keys)) for _ in range(requests)]
         for cycle in range(requests + QpLookup.LATENCY):
             ctx.set(dut.tx_stb, cycle < requests)
@@ -142,9 +142,9 @@ def test_sustained_at_both_ports(seed: int) -> None:
             if cycle < requests:
                 set_key(ctx, dut.tx_key, asked[cycle][0])
                 set_key(ctx, dut.rx_key, asked[cycle][1])
-            ctx.set(dut.i_write.valid, 0 < cycle <= requests + 2)
+            ctx.set(dut.i_access.valid, 0 < cycle <= requests + 2)
             if cycle:
-                assert ctx.get(dut.i_write.ready) == (cycle == requests + 2)
+                assert ctx.get(dut.i_access.ready) == (cycle == requests + 2)
             if cycle >= QpLookup.LATENCY:
                 tx, rx = asked[cycle - QpLookup.LATENCY]
                 assert ctx.get(dut.tx_done)
@@ -168,12 +168,12 @@ def test_a_write_never_meets_a_read(other: int, waits: int) -> None:
         ctx.set(dut.rx_stb, 1)
         await ctx.tick()
         ctx.set(dut.rx_stb, 0)
-        ctx.set(dut.i_write.valid, 1)
-        set_write(ctx, dut.i_write.payload, Write(1, row ^ other, key, 3))
+        ctx.set(dut.i_access.valid, 1)
+        set_write(ctx, dut.i_access.payload, Write(1, row ^ other, key, 3))
         for _ in range(1 + waits):
-            assert not ctx.get(dut.i_write.ready)
+            assert not ctx.get(dut.i_access.ready)
             await ctx.tick()
-        assert ctx.get(dut.i_write.ready)
+        assert ctx.get(dut.i_access.ready)
 
     run(dut, bench, cycles=20)
 
@@ -189,12 +189,12 @@ def test_the_first_way_counts(seed: int) -> None:
         async def bench(
             ctx: Any, dut: QpLookup = dut, golden: QpTable = golden, writes: list[Write] = writes
         ) -> None:
-            ctx.set(dut.i_write.valid, 1)
+            ctx.set(dut.i_access.valid, 1)
             for write in writes:
                 golden.write(write)
-                set_write(ctx, dut.i_write.payload, write)
-                await ctx.tick().until(dut.i_write.ready)
-            ctx.set(dut.i_write.valid, 0)
+                set_write(ctx, dut.i_access.payload, write)
+                await ctx.tick().until(dut.i_access.ready)
+            ctx.set(dut.i_access.valid, 0)
             set_key(ctx, dut.tx_key, key)
             ctx.set(dut.tx_stb, 1)
             await ctx.tick().until(dut.tx_done)
@@ -207,3 +207,47 @@ def test_the_first_way_counts(seed: int) -> None:
 def test_configuration_error(slots: int) -> None:
     with pytest.raises(ValueError, match=f"slots must be a power of two, 2 or more, not {slots}"):
         QpLookup(slots)
+
+
+def test_the_host_reads_every_cell_while_packets_are_looked_up(seed: int) -> None:
+    """Exactly one answer for each read, in order; a way that does not exist is free."""
+    rng = random.Random(seed)
+    slots = 16
+    dut, table = QpLookup(slots), QpTable(slots)
+    writes = [
+        write
+        for slot in range(slots)
+        for write in table.add(slot, rng.getrandbits(128), *(rng.getrandbits(24) for _ in "tr"))
+    ]
+    asked = [(way, row) for way in range(WAYS + 1) for row in range(slots)]
+    rng.shuffle(asked)
+    answers: list[tuple[Key, int] | None] = []
+
+    async def watch(ctx: Any) -> None:
+        async for _, _, stb, cell in ctx.tick().sample(dut.read_stb, dut.read_cell):
+            if stb:
+                key = Key(Direction(cell.key.direction), cell.key.remote, cell.key.qpn)
+                answers.append((key, cell.slot) if cell.valid else None)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.i_access.valid, 1)
+        for write in writes:
+            set_write(ctx, dut.i_access.payload, write)
+            await ctx.tick().until(dut.i_access.ready)
+        set_write(ctx, dut.i_access.payload, Write(0, 0, Key(TX, 1, 1), 1))  # reads write nothing
+        ctx.set(dut.i_access.payload.read, 1)
+        for way, row in asked:
+            ctx.set(dut.i_access.payload.way, way)
+            ctx.set(dut.i_access.payload.row, row)
+            while True:
+                for side in ("tx", "rx"):
+                    ctx.set(getattr(dut, f"{side}_stb"), rng.random() < 0.5)
+                    set_key(ctx, getattr(dut, f"{side}_key"), Key(TX, rng.getrandbits(9), 5))
+                _, _, taken = await ctx.tick().sample(dut.i_access.ready)
+                if taken:
+                    break
+        ctx.set(dut.i_access.valid, 0)
+        await ctx.tick().repeat(6)
+
+    run(dut, bench, cycles=10_000, background=(watch,))
+    assert answers == [table.cell(way, row) for way, row in asked]

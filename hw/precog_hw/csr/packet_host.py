@@ -1,0 +1,308 @@
+"""The packet path's register blocks, wired: windows, counters and time between bank and card.
+
+::
+
+    bank ─┬─ PACKET ─────────────────────────► registers, now ──┐
+          ├─ LOOKUP ──────► [LookupWindow] ◄─► cells ───────────┤
+          ├─ PACKET_QP ───► [RowWindow] ─────► rows, CNPs, MTU ─┼─ card
+          ├─ DESTINATION ─► [RowWindow] ◄────► enables, numbers ┤
+          └─ PACKET_COUNTERS ◄─ [counters] ◄── events ──────────┘
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib.wiring import connect
+
+from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.class_counters import ClassCounters
+from precog_hw.csr.counters import Counters
+from precog_hw.csr.layouts import registers_layout
+from precog_hw.csr.lookup_window import LookupWindow
+from precog_hw.csr.row_window import RowWindow
+from precog_hw.measure.clock import Clock
+from precog_hw.packet.card import Card
+from precog_hw.packet.cps_slots import DESTINATIONS
+from precog_hw.packet.layouts import CARD_CONFIG
+from precog_hw.regmap.model import Access, Register
+from precog_hw.regmap.packet import (
+    DESTINATION_CONFIG,
+    DESTINATION_VALUES,
+    LOOKUP_CELL,
+    PACKET_EVENTS,
+    PACKET_PARAMETERS,
+    PACKET_QP_CONFIG,
+    RX_CLASSES,
+    TX_CLASSES,
+)
+from precog_models.contract import Outcome
+from precog_models.packet.wire.cps import SCORE_MAX, SHIM, ShimFault
+from precog_models.packet.wire.descriptor import Reason
+from precog_models.packet.wire.headers import MIN_FRAME, ROCE_PORT
+
+__all__ = ["attach"]
+
+_PACKET_QP = registers_layout(PACKET_QP_CONFIG, Access.RW)
+_DESTINATION = registers_layout(DESTINATION_CONFIG, Access.RW)
+
+#: What a row is before the host writes it: the registers' resets.
+_PACKET_QP_INIT = {f.name: f.reset for r in PACKET_QP_CONFIG for f in r.fields}
+_DESTINATION_INIT = {f.name: f.reset for r in DESTINATION_CONFIG for f in r.fields}
+
+_OUTCOME_EVENTS = {
+    Outcome.STARTED: "rtt_started",
+    Outcome.SAMPLE: "rtt_samples",
+    Outcome.COALESCED: "rtt_coalesced",
+    Outcome.CORRECTED: "rtt_corrected",
+    Outcome.DROPPED_RETRANSMISSION: "rtt_retransmission",
+    Outcome.DROPPED_NAK: "rtt_nak",
+    Outcome.DROPPED_TIMEOUT: "rtt_timeout",
+    Outcome.SWEPT: "rtt_swept",
+}
+
+
+def attach(m: Module, bank: RegisterBank, card: Card, *, slots: int, tick_ps: int) -> Value:
+    """Put the windows, the counters and the clock between a bank and a card.
+
+    Parameters
+    ----------
+    m : Module
+        Of the NIC; the parts become its submodules.
+    bank : RegisterBank
+        Of a map with the packet path's blocks.
+    card : Card
+    slots : int
+        QP slots.
+    tick_ps : int
+        Length of a cycle, picoseconds.
+
+    Returns
+    -------
+    Value
+        Everything that reset leaves behind in memory has been cleared: packets may come.
+    """
+    _parameters(m, bank, card)
+    _clock(m, bank, card, tick_ps)
+    ready = [
+        _lookup(m, bank, card, slots),
+        _queue_pairs(m, bank, card, slots),
+        _destinations(m, bank, card),
+        _counters(m, bank, card),
+    ]
+    return Cat(ready).all()
+
+
+def _parameters(m: Module, bank: RegisterBank, card: Card) -> None:
+    """Fields of PACKET by name, also where the layout nests them."""
+    values = {
+        field.name: getattr(bank, port("packet", register.name, field.name))
+        for register in PACKET_PARAMETERS
+        for field in register.fields
+    }
+    _guard_shim(m, bank, values)
+    nested = {name: group for group in ("cps", "cnp") for name in CARD_CONFIG[group].shape.members}
+    for name, value in values.items():
+        where = card.registers[nested[name]] if name in nested else card.registers
+        m.d.comb += where[name].eq(value)
+
+
+def _guard_shim(m: Module, bank: RegisterBank, values: dict[str, Value]) -> None:
+    """The last port and limit that a card can work with replace those of the register."""
+    names = ("shim_port", "max_frame")
+    init = {f.name: f.reset for r in PACKET_PARAMETERS for f in r.fields}
+    kept = {name: Signal.like(values[name], name=f"kept_{name}", init=init[name]) for name in names}
+    port_value, bad, was_bad = values["shim_port"], Signal(), Signal()
+    m.d.comb += [
+        bad.eq(
+            (port_value == 0)
+            | (port_value == ROCE_PORT)
+            | (values["max_frame"] < MIN_FRAME + SHIM.size)
+        ),
+        bank.packet_error_shim_set.eq(bad & ~was_bad),
+    ]
+    m.d.sync += was_bad.eq(bad)
+    with m.If(~bad):
+        m.d.sync += [kept[name].eq(values[name]) for name in names]
+    values |= kept
+
+
+def _clock(m: Module, bank: RegisterBank, card: Card, tick_ps: int) -> None:
+    m.submodules.clock = clock = Clock(tick_ps)
+    m.d.comb += [
+        card.now.eq(clock.ticks),
+        card.now_ns.eq(clock.ns),
+        clock.read.eq(bank.packet_clock_low_read),
+        bank.packet_clock_low_low.eq(clock.low),
+        bank.packet_clock_high_high.eq(clock.high),
+    ]
+
+
+def _lookup(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value:
+    m.submodules.lookup_window = window = LookupWindow(slots)
+    connect(m, window.o, card.i_table)
+    m.d.comb += [
+        window.row.eq(bank.lookup_place_row),
+        window.way.eq(bank.lookup_place_way),
+        window.fetch.eq(bank.lookup_command_fetch),
+        window.apply.eq(bank.lookup_command_apply),
+        window.cell_stb.eq(card.table_stb),
+        window.cell.eq(card.table_cell),
+    ]
+    _show(m, bank, "lookup", LOOKUP_CELL, window)
+    return window.ready
+
+
+def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value:
+    """A row is applied in one cycle, for all parts of the card at once."""
+    m.submodules.packet_qps = window = RowWindow(_PACKET_QP, slots, _PACKET_QP_INIT)
+    _commands(m, bank, "packet_qp", PACKET_QP_CONFIG, window)
+    command, apply = window.o.payload, Signal()
+    row = command.config
+    m.d.comb += [
+        card.i_reset.valid.eq(window.o.valid & command.clear),
+        card.i_reset.payload.eq(command.row),
+        window.o.ready.eq(card.i_reset.ready | ~command.clear),
+        apply.eq(window.o.valid & window.o.ready & command.apply),
+        card.row_stb.eq(apply),
+        card.row_slot.eq(command.row),
+        card.row_config.mode.eq(row.mode),
+        card.row_config.destination.eq(row.destination),
+        card.row_config.score.value.eq(Mux(row.score > SCORE_MAX, SCORE_MAX, row.score)),
+        card.row_config.score.valid.eq(row.score_valid),
+        card.remote_stb.eq(apply),
+        card.remote.slot.eq(command.row),
+        card.remote.remote_qp.qpn.eq(row.remote_qp),
+        card.remote.remote_qp.valid.eq(row.remote_valid),
+        card.mtu_stb.eq(apply),
+        card.mtu_slot.eq(command.row),
+        card.mtu_log2.eq(row.mtu_log2),
+    ]
+    return window.ready
+
+
+def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
+    """A fetch, or a clear, waits for the numbers."""
+    m.submodules.destination_window = window = RowWindow(
+        _DESTINATION, DESTINATIONS, _DESTINATION_INIT
+    )
+    _commands(m, bank, "destination", DESTINATION_CONFIG, window)
+    command, asks, asked = window.o.payload, Signal(), Signal()
+    m.d.comb += [
+        asks.eq(window.o.valid & (command.fetch | command.clear)),
+        card.i_destination.valid.eq(asks & ~asked),
+        card.i_destination.payload.destination.eq(command.row),
+        card.i_destination.payload.clear.eq(command.clear),
+        window.o.ready.eq(card.destination_done | ~asks),
+        card.enable_stb.eq(window.o.valid & command.apply),
+        card.enable_destination.eq(command.row),
+        card.enable.eq(command.config.enable),
+    ]
+    with m.If(card.i_destination.valid & card.i_destination.ready):
+        m.d.sync += asked.eq(1)
+    with m.If(card.destination_done):
+        m.d.sync += asked.eq(0)
+    numbers = card.destination_values
+    shown: dict[str, Value] = {
+        "rtt_sum_low": numbers.rtt_sum[:32],
+        "rtt_sum_high": numbers.rtt_sum[32:],
+    }
+    for register in DESTINATION_VALUES:
+        for field in register.fields:
+            value = shown[field.name] if field.name in shown else numbers[field.name]
+            m.d.comb += getattr(bank, port("destination", register.name, field.name)).eq(value)
+    return window.ready
+
+
+def _commands(
+    m: Module, bank: RegisterBank, block: str, config: tuple[Register, ...], window: RowWindow
+) -> None:
+    """SELECT and COMMAND, and what `_show` wires."""
+    m.d.comb += window.index.eq(getattr(bank, port(block, "select", "index")))
+    for name in ("fetch", "apply", "clear"):
+        m.d.comb += getattr(window, name).eq(getattr(bank, port(block, "command", name)))
+    _show(m, bank, block, config, window)
+
+
+def _show(
+    m: Module,
+    bank: RegisterBank,
+    block: str,
+    config: tuple[Register, ...],
+    window: RowWindow | LookupWindow,
+) -> None:
+    """STATE, ERROR and the registers that a fetch replaces."""
+    m.d.comb += [
+        getattr(bank, port(block, "state", "busy")).eq(window.busy),
+        getattr(bank, port(block, "error", "range_set")).eq(window.range_error),
+        getattr(bank, port(block, "error", "overrun_set")).eq(window.overrun),
+    ]
+    for register in config:
+        m.d.comb += getattr(bank, port(block, register.name, "load")).eq(window.load)
+        for field in register.fields:
+            name = port(block, register.name, field.name)
+            m.d.comb += [
+                window.window[field.name].eq(getattr(bank, name)),
+                getattr(bank, f"{name}_new").eq(window.loaded[field.name]),
+            ]
+
+
+def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
+    sent, received = card.sent, card.received
+    reason, fault = received.parsed.descriptor.reason, received.fault
+    unknown = (reason == Reason.NONE) & ~received.known
+    classes = {
+        "tx": (
+            TX_CLASSES,
+            card.sent_stb,
+            Mux(sent.mode_r & (sent.reason == Reason.NONE), len(Reason), sent.reason),
+        ),
+        "rx": (
+            RX_CLASSES,
+            card.received_stb,
+            Mux(
+                fault != ShimFault.NONE,
+                len(Reason) - 1 + fault,
+                Mux(unknown, Reason.UNKNOWN_QP, reason),
+            ),
+        ),
+    }
+    ready = []
+    for name, (names, stb, of) in classes.items():
+        m.submodules[f"{name}_counters"] = counters = ClassCounters(len(names))
+        m.d.comb += [counters.stb.eq(stb), counters.of.eq(of)]
+        _table(m, bank, name, counters)
+        ready.append(counters.ready)
+
+    got = card.received_stb
+    twice = Signal()  # a packet with two clamped values has two beats or more
+    m.d.sync += twice.eq(got & received.clamped[1])
+    outcome = dict(zip(Outcome, card.commit.outcome, strict=True))
+    events = {
+        "extracted": got & received.extracted,
+        "dropped": got & received.dropped,
+        "resv6_read": got & received.resv6_read,
+        "resv6_faults": got & received.resv6_fault,
+        "clamped": (got & received.clamped.any()) | twice,
+        "tx_errors": card.tx_error,
+        "rx_errors": card.rx_error,
+        "icrc_ok": card.icrc_done & card.icrc_checked & card.icrc_ok,
+        "icrc_bad": card.icrc_done & card.icrc_checked & ~card.icrc_ok,
+        "cnp_sent": card.cnp_sent,
+        "cnp_limited": card.cnp_limited,
+        "cnp_unknown": card.cnp_unknown,
+        "cnp_busy": card.cnp_busy,
+        **{name: card.commit_stb & outcome[bit] for bit, name in _OUTCOME_EVENTS.items()},
+    }
+    m.submodules.packet_events = counters = Counters(len(PACKET_EVENTS))
+    m.d.comb += counters.events.eq(Cat(events[name] for name, _ in PACKET_EVENTS))
+    _table(m, bank, "events", counters)
+    return Cat(ready).all()
+
+
+def _table(m: Module, bank: RegisterBank, name: str, counters: ClassCounters | Counters) -> None:
+    """One of PACKET_COUNTERS' tables."""
+    table = port("packet_counters", name)
+    m.d.comb += [
+        counters.index.eq(getattr(bank, f"{table}_index")),
+        counters.read.eq(getattr(bank, f"{table}_low_read")),
+        getattr(bank, f"{table}_low_low").eq(counters.low),
+        getattr(bank, f"{table}_high_high").eq(counters.high),
+    ]

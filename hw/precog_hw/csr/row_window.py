@@ -1,0 +1,161 @@
+"""One row of many, as a register block shows it: memory of configurations and command sequencer.
+
+::
+
+    CSR window ─► [configurations] ─► o ─► whoever uses them
+        ▲                │
+        └── load ◄───────┘
+
+After reset every row gets its initial configuration and is cleared: the sequencer walks over them.
+"""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["RowWindow", "row_command_layout"]
+
+
+def row_command_layout(layout: data.StructLayout, rows: int) -> data.StructLayout:
+    """What leaves a window: which commands, for which row, and its configuration."""
+    return data.StructLayout(
+        {
+            "row": unsigned(max(1, (rows - 1).bit_length())),
+            "apply": unsigned(1),
+            "clear": unsigned(1),
+            "fetch": unsigned(1),
+            "config": layout,
+        }
+    )
+
+
+class RowWindow(wiring.Component):
+    """Carries commands on rows out and keeps the rows' configuration.
+
+    Latency: a command reaches `o` 3 cycles after its strobe; `busy` falls once it was taken. After
+    reset it is busy for `rows` commands. Throughput: one command at a time.
+    Cost: a memory of `rows` configurations, and 40 flip-flops.
+
+    Parameters
+    ----------
+    layout : data.StructLayout
+        A row's configuration.
+    rows : int
+        Rows, 1 or more.
+    init : dict, optional
+        Configuration after reset; zeros without it.
+
+    Members
+    -------
+    index : In(16)
+        Row that a command is for.
+    fetch, apply, clear : In(1)
+        Strobes; those of one cycle are one command.
+    window : In(layout)
+        Configuration that `apply` writes.
+    busy : Out(1)
+        A command is being executed.
+    ready : Out(1)
+        The walk after reset is over.
+    range_error, overrun : Out(1)
+        Strobes: a command for a row that does not exist; a command while busy. Both are ignored.
+    load : Out(1)
+        `fetch` replaces the window by `loaded`.
+    loaded : Out(layout)
+    o : Out(stream.Signature(row_command_layout(layout, rows)))
+        Commands, with the configuration that is kept.
+    captured : Out(1)
+        The cycle in which the configuration is read for `o`: it offers it in the next one.
+    wiped : Out(1)
+        The walk writes row `o.payload.row`.
+    """
+
+    o: stream.Interface
+
+    def __init__(
+        self, layout: data.StructLayout, rows: int, init: dict[str, Any] | None = None
+    ) -> None:
+        self._layout, self._rows, self._init = layout, rows, init or {}
+        super().__init__(
+            {
+                "index": In(16),
+                "fetch": In(1),
+                "apply": In(1),
+                "clear": In(1),
+                "window": In(layout),
+                "busy": Out(1),
+                "ready": Out(1),
+                "range_error": Out(1),
+                "overrun": Out(1),
+                "load": Out(1),
+                "loaded": Out(layout),
+                "o": Out(stream.Signature(row_command_layout(layout, rows))),
+                "captured": Out(1),
+                "wiped": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        rows = self._rows
+        m.submodules.configs = configs = Memory(shape=self._layout, depth=rows, init=[])
+        write, read = configs.write_port(), configs.read_port()
+
+        command = self.o.payload
+        row, walking, strobe = Signal.like(command.row), Signal(init=1), Signal()
+        apply, clear, fetch = Signal(), Signal(), Signal()
+        m.d.comb += [
+            strobe.eq(self.fetch | self.apply | self.clear),
+            write.addr.eq(row),
+            write.data.eq(Mux(walking, self._layout.const(self._init), self.window.as_value())),
+            read.addr.eq(row),
+            read.en.eq(self.captured),
+            self.loaded.eq(read.data),
+            command.row.eq(row),
+            command.apply.eq(apply),
+            command.clear.eq(clear),
+            command.fetch.eq(fetch),
+            command.config.eq(read.data),
+            self.busy.eq(1),
+            self.ready.eq(~walking),
+            self.wiped.eq(walking & write.en),
+            self.overrun.eq(strobe & self.busy),
+        ]
+        with m.FSM(name="command"):
+            with m.State("WALK"):  # the first state after reset
+                m.d.sync += [apply.eq(1), clear.eq(1)]
+                m.next = "WRITE"
+            with m.State("IDLE"):
+                m.d.comb += self.busy.eq(0)
+                m.d.sync += [
+                    row.eq(self.index),
+                    apply.eq(self.apply),
+                    clear.eq(self.clear),
+                    fetch.eq(self.fetch),
+                ]
+                with m.If(strobe):
+                    with m.If(self.index >= rows):
+                        m.d.comb += self.range_error.eq(1)
+                    with m.Else():
+                        m.next = "WRITE"
+            with m.State("WRITE"):
+                m.d.comb += write.en.eq(apply)
+                m.next = "READ"
+            with m.State("READ"):
+                m.d.comb += self.captured.eq(1)
+                m.next = "ISSUE"
+            with m.State("ISSUE"):
+                m.d.comb += self.o.valid.eq(1)
+                with m.If(self.o.ready):
+                    m.d.comb += self.load.eq(fetch)
+                    m.next = "IDLE"
+                    with m.If(walking):
+                        m.d.sync += row.eq(row + 1)
+                        m.next = "WALK"
+                        with m.If(row == rows - 1):
+                            m.d.sync += walking.eq(0)
+                            m.next = "IDLE"
+        return m

@@ -1,0 +1,402 @@
+"""Blocks of the packet path: PACKET, LOOKUP, PACKET_QP, DESTINATION, PACKET_COUNTERS.
+
+They stand in the map of a NIC whose `Sizes.width` is not 0. Numbers and names that the packet
+path's golden models own (reasons, faults, resets) are compared with them by a test.
+"""
+
+from .model import Access, Block, Field, Register, Table
+
+__all__ = [
+    "DESTINATION_CONFIG",
+    "DESTINATION_VALUES",
+    "LOOKUP_CELL",
+    "PACKET_EVENTS",
+    "PACKET_PARAMETERS",
+    "PACKET_QP_CONFIG",
+    "RX_CLASSES",
+    "TX_CLASSES",
+    "counter_registers",
+    "packet_blocks",
+    "window_registers",
+]
+
+RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
+
+#: Why a packet passes unchanged, in the order of their numbers; 0 is none of them.
+_REASONS = (
+    "truncated",
+    "ethertype",
+    "vlan_depth",
+    "ip_header",
+    "ipv4_options",
+    "fragment",
+    "ipv6_extension",
+    "protocol",
+    "port",
+    "length",
+    "shim_port",
+    "unknown_qp",
+    "qp_disabled",
+    "destination_disabled",
+    "checksum_form",
+    "max_frame",
+    "resv6_in_use",
+    "no_score",
+)
+#: What became of each packet to the wire: exactly one of these.
+TX_CLASSES: tuple[str, ...] = ("inserted", *_REASONS, "resv6_written")
+#: What was found of each packet from the wire: exactly one of these.
+RX_CLASSES: tuple[str, ...] = (
+    "of_qp",
+    *_REASONS,
+    "shim_length",
+    "shim_version",
+    "shim_type",
+    "shim_crc",
+)
+
+#: (name, doc) of the other 64-bit counters, in table order.
+PACKET_EVENTS: tuple[tuple[str, str], ...] = (
+    ("extracted", "shims taken out"),
+    ("dropped", "frames to the shim's port that were not ours, dropped"),
+    ("resv6_read", "mode R: scores taken out of six bits"),
+    ("resv6_faults", "mode R: the six bits held 52..63"),
+    ("clamped", "scores and echoes of 101..254"),
+    ("tx_errors", "frames to the wire with the error flag, or shorter than their IP length"),
+    ("rx_errors", "the same, from the wire"),
+    ("icrc_ok", "packets from the wire whose ICRC is right"),
+    ("icrc_bad", "packets from the wire whose ICRC is wrong"),
+    ("cnp_sent", "CNPs made"),
+    ("cnp_limited", "marked data within the interval of the last CNP"),
+    ("cnp_unknown", "marked data of no queue pair"),
+    ("cnp_busy", "CNPs that were due while too many waited"),
+    ("rtt_started", "packets timed"),
+    ("rtt_samples", "RTT samples"),
+    ("rtt_coalesced", "samples whose answer acknowledged a later PSN"),
+    ("rtt_corrected", "samples with T2 - T1 taken off"),
+    ("rtt_retransmission", "timed packets given up: sent again (Karn's rule)"),
+    ("rtt_nak", "timed packets given up: refused"),
+    ("rtt_timeout", "timed packets given up: no answer in time"),
+    ("rtt_swept", "time-outs found without a packet of the queue pair"),
+)
+
+#: Parameters of the packet path.
+PACKET_PARAMETERS: tuple[Register, ...] = (
+    Register(
+        "SHIM",
+        "Mode S. Two cards must agree on the port. What no card can work with does not take "
+        "effect: ERROR says so, and the packet path keeps what it had.",
+        (
+            Field("shim_port", 16, RW, "UDP destination port; not 0, not 4791.", reset=54791),
+            Field(
+                "max_frame",
+                16,
+                RW,
+                "Longest frame, without FCS, that an insertion may make; from 68.",
+                lsb=16,
+                reset=9216,
+                unit="bytes",
+            ),
+        ),
+    ),
+    Register(
+        "CONTROL",
+        "Choices.",
+        (
+            Field("drop_malformed", 1, RW, "Drop frames to the shim's port that are not ours."),
+            Field("any_packet", 1, RW, "Time packets that do not ask for an answer.", lsb=1),
+            Field("corrected", 1, RW, "Take T2 - T1 off, where the peer tells it.", lsb=2, reset=1),
+        ),
+    ),
+    Register(
+        "TIMEOUT",
+        "When the RTT collector gives a timed packet up.",
+        (Field("timeout", 32, RW, "Age; 0: never.", unit="ticks"),),
+    ),
+    Register(
+        "CNP",
+        "DCQCN's notification point.",
+        (
+            Field("enabled", 1, RW, "CNPs are made."),
+            Field("mode_c", 1, RW, "The queue pair's score goes into them.", lsb=1),
+            Field("ecn", 2, RW, "ECN field of a CNP.", lsb=4, reset=2),
+            Field("dscp", 6, RW, "DSCP of a CNP.", lsb=8, reset=48),
+            Field("ttl", 8, RW, "TTL or hop limit of a CNP.", lsb=16, reset=64),
+        ),
+    ),
+    Register(
+        "CNP_INTERVAL",
+        "At most one CNP per queue pair in this time.",
+        (Field("interval_ticks", 32, RW, "Interval.", reset=50_000, unit="ticks"),),
+    ),
+)
+
+#: One cell of the QP table, as LOOKUP's window shows it.
+LOOKUP_CELL: tuple[Register, ...] = (
+    *(
+        Register(
+            f"REMOTE_{n}",
+            f"Peer's address, bits {32 * n + 31}..{32 * n}; IPv4 as ::ffff:a.b.c.d.",
+            (Field(f"remote_{n}", 32, RW, "Address."),),
+            loadable=True,
+        )
+        for n in range(4)
+    ),
+    Register(
+        "KEY",
+        "The rest of the key.",
+        (
+            Field("qpn", 24, RW, "DestQP of the packets."),
+            Field("direction", 1, RW, "0: packets to the wire, 1: from it.", lsb=31),
+        ),
+        loadable=True,
+    ),
+    Register(
+        "CELL",
+        "What the key stands for.",
+        (
+            Field("slot", 16, RW, "QP slot."),
+            Field("valid", 1, RW, "The cell is taken.", lsb=31),
+        ),
+        loadable=True,
+    ),
+)
+
+#: A queue pair's row in the packet path, as PACKET_QP's window shows it.
+PACKET_QP_CONFIG: tuple[Register, ...] = (
+    Register(
+        "CARRY",
+        "How its packets carry the score, and which.",
+        (
+            Field("mode", 2, RW, "Mode.", values=(("off", 0), ("s", 1), ("r", 2))),
+            Field("destination", 8, RW, "Index of its destination.", lsb=8),
+            Field("score", 7, RW, "Score to be sent, 0..100; more is 100.", lsb=16),
+            Field("score_valid", 1, RW, "There is a score.", lsb=23),
+        ),
+        loadable=True,
+    ),
+    Register(
+        "PEER",
+        "Where its CNPs go.",
+        (
+            Field("remote_qp", 24, RW, "The peer's QPN."),
+            Field("remote_valid", 1, RW, "The slot is in use.", lsb=31),
+        ),
+        loadable=True,
+    ),
+    Register(
+        "PATH",
+        "Its path MTU, for the length of READ responses.",
+        (Field("mtu_log2", 4, RW, "8..12 for 256..4096 bytes.", reset=10),),
+        loadable=True,
+    ),
+)
+
+#: A destination's configuration, as DESTINATION's window shows it.
+DESTINATION_CONFIG: tuple[Register, ...] = (
+    Register(
+        "ENABLE",
+        "Whether packets to it may carry scores.",
+        (Field("enable", 1, RW, "They may.", reset=1),),
+        loadable=True,
+    ),
+)
+
+#: A destination's numbers, all of the instant of COMMAND.fetch.
+DESTINATION_VALUES: tuple[Register, ...] = tuple(
+    Register(
+        name.upper(),
+        doc,
+        tuple(Field(field, bits, RO, doc, lsb=lsb, unit=unit) for field, bits, lsb in parts),
+    )
+    for name, unit, doc, parts in (
+        ("samples", "", "RTT samples.", (("samples", 32, 0),)),
+        ("rtt_sum_low", "ticks", "Their sum, bits 31..0.", (("rtt_sum_low", 32, 0),)),
+        ("rtt_sum_high", "ticks", "Their sum, bits 47..32.", (("rtt_sum_high", 16, 0),)),
+        ("rtt_max", "ticks", "Greatest RTT.", (("rtt_max", 24, 0),)),
+        ("rtt_min", "ticks", "Least RTT; all ones before the first.", (("rtt_min", 24, 0),)),
+        ("rtt_last", "ticks", "Last RTT.", (("rtt_last", 24, 0),)),
+        (
+            "losses",
+            "",
+            "Timed packets sent again, refused or unanswered.",
+            (("losses", 32, 0),),
+        ),
+        ("marks", "", "Packets from there with CE.", (("marks", 32, 0),)),
+        ("score", "", "Last score received.", (("score", 7, 0), ("score_valid", 1, 31))),
+    )
+)
+
+
+def window_registers(
+    what: str, commands: tuple[tuple[str, str], ...], errors: str
+) -> tuple[Register, ...]:
+    """SELECT, COMMAND, STATE and ERROR of a block that is a window on one row of many.
+
+    Parameters
+    ----------
+    what : str
+        What a row is of.
+    commands : tuple of (str, str)
+        Name and documentation of each command.
+    errors : str
+        What is out of range.
+    """
+    return (
+        Register("SELECT", f"The {what}.", (Field("index", 16, RW, f"Number of the {what}."),)),
+        *_command_registers(
+            f"Acts on the {what} that SELECT names; wait until STATE.busy is 0.", commands, errors
+        ),
+    )
+
+
+def _command_registers(
+    doc: str, commands: tuple[tuple[str, str], ...], errors: str
+) -> tuple[Register, ...]:
+    return (
+        Register(
+            "COMMAND",
+            doc,
+            tuple(Field(name, 1, PULSE, text, lsb=n) for n, (name, text) in enumerate(commands)),
+        ),
+        Register(
+            "STATE",
+            "Whether a command is being executed.",
+            (Field("busy", 1, RO, "A command is being executed."),),
+        ),
+        Register(
+            "ERROR",
+            "What went wrong; each bit stays until 1 is written to it.",
+            (
+                Field("range", 1, W1C, f"A command named {errors} that does not exist."),
+                Field("overrun", 1, W1C, "A command came while busy and was ignored.", lsb=1),
+            ),
+        ),
+    )
+
+
+def counter_registers() -> tuple[Register, ...]:
+    """The two halves of a 64-bit counter."""
+    return (
+        Register("LOW", "Bits 31..0.", (Field("low", 32, RO, "Low half."),)),
+        Register("HIGH", "Bits 63..32.", (Field("high", 32, RO, "High half."),)),
+    )
+
+
+def packet_blocks(slots: int) -> tuple[Block, ...]:
+    """The blocks of a packet path.
+
+    Parameters
+    ----------
+    slots : int
+        QP slots.
+    """
+    return (
+        _packet(),
+        Block(
+            "LOOKUP",
+            "A window on one cell of the QP table. A key is in one of the ways, in the row that "
+            "the way's hash of it gives; who moves a key copies it before overwriting it.",
+            id=0x31,
+            version=(1, 0),
+            registers=(
+                Register(
+                    "PLACE",
+                    "The cell.",
+                    (
+                        Field("row", 16, RW, f"Row, 0..{slots - 1}."),
+                        Field("way", 2, RW, "Way, 0..2.", lsb=16),
+                    ),
+                ),
+                *_command_registers(
+                    "Acts on the cell that PLACE names; wait until STATE.busy is 0.",
+                    (("fetch", "Copy the cell here."), ("apply", "Write the cell.")),
+                    "a row or a way",
+                ),
+                *LOOKUP_CELL,
+            ),
+        ),
+        Block(
+            "PACKET_QP",
+            "A window on one queue pair's row in the packet path.",
+            id=0x32,
+            version=(1, 0),
+            registers=(
+                *window_registers(
+                    "QP slot",
+                    (
+                        ("fetch", "Copy the row here."),
+                        ("apply", "Write the row."),
+                        ("clear", "Forget the QP's echo, arrivals and timed packet."),
+                    ),
+                    "a QP",
+                ),
+                *PACKET_QP_CONFIG,
+            ),
+        ),
+        Block(
+            "DESTINATION",
+            "A window on one destination: its enable, and statistics over all of its queue pairs.",
+            id=0x33,
+            version=(1, 0),
+            registers=(
+                *window_registers(
+                    "destination",
+                    (
+                        ("fetch", "Copy enable and numbers here."),
+                        ("apply", "Write the enable."),
+                        ("clear", "Start the numbers again, behind a fetch; no event is lost."),
+                    ),
+                    "a destination",
+                ),
+                *DESTINATION_CONFIG,
+                *DESTINATION_VALUES,
+            ),
+        ),
+        Block(
+            "PACKET_COUNTERS",
+            "Packets by what became of them, and events, since reset. Read LOW first: it keeps "
+            "HIGH of the same instant.",
+            id=0x34,
+            version=(1, 0),
+            registers=(),
+            tables=tuple(
+                Table(
+                    name,
+                    f"{doc}: " + "; ".join(f"{n} {text}" for n, text in enumerate(names)),
+                    counter_registers(),
+                    count=len(names),
+                )
+                for name, doc, names in (
+                    ("TX", "To the wire", TX_CLASSES),
+                    ("RX", "From the wire", RX_CLASSES),
+                    ("EVENTS", "Events", tuple(name for name, _ in PACKET_EVENTS)),
+                )
+            ),
+        ),
+    )
+
+
+def _packet() -> Block:
+    return Block(
+        "PACKET",
+        "The packet path: parameters, and the card's time.",
+        id=0x30,
+        version=(1, 0),
+        registers=(
+            *PACKET_PARAMETERS,
+            Register(
+                "ERROR",
+                "What went wrong; the bit stays until 1 is written to it.",
+                (Field("shim", 1, W1C, "SHIM was set to what no card can work with."),),
+            ),
+        ),
+        tables=(
+            Table(
+                "CLOCK",
+                "The card's time in ticks, of which stamps are the low bits. Read LOW first.",
+                counter_registers(),
+                count=1,
+            ),
+        ),
+    )

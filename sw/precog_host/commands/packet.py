@@ -1,0 +1,153 @@
+"""``precog packet``: the packet path of a device: parameters, queue pairs' keys, counters."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.transport import DeviceError
+
+if TYPE_CHECKING:
+    from precog_host.packets import PacketPath
+
+app = typer.Typer(
+    help="Packets of a device built with them, such as emu:width=64.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_SlotArgument = Annotated[int, typer.Argument(help="QP slot.")]
+_BINDING = ("slot", "remote", "remote_qp", "local_qp", "mode", "destination", "score", "mtu")
+
+
+@contextmanager
+def _packets(device: str) -> "Iterator[PacketPath]":
+    """The packet path of the device that a URI names."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if opened.packets is None:
+            raise DeviceError(f"device {device} has no packet path: it was built without one")
+        yield opened.packets
+
+
+@app.command()
+def param(
+    assignments: Annotated[
+        list[str] | None, typer.Argument(help="name=value.", metavar="NAME=VALUE")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Show the parameters of the packet path, after setting some."""
+    values: dict[str, int] = {}
+    for text in assignments or ():
+        name, _, number = text.partition("=")
+        if name in values:
+            raise ValueError(f"parameter {name} must be given once, not again as {text!r}")
+        if not (number.isascii() and number.isdecimal()):
+            raise ValueError(f"parameter must be <name>=<whole number>, not {text!r}")
+        values[name] = int(number)
+    with _packets(device) as path:
+        path.set_parameters(**values)
+        parameters = path.parameters()
+    emit(parameters, lambda: table(("parameter", "value"), list(parameters.items())), json_)
+
+
+@app.command()
+def bind(
+    slot: _SlotArgument,
+    remote: Annotated[str, typer.Argument(help="The peer's IP address.")],
+    remote_qp: Annotated[int, typer.Option(help="DestQP of packets to the peer.")],
+    local_qp: Annotated[int, typer.Option(help="DestQP of packets from the peer.")],
+    mode: Annotated[str, typer.Option(help="How packets carry the score: off, s or r.")] = "s",
+    destination: Annotated[int, typer.Option(help="Index shared by QPs to one peer.")] = 0,
+    score: Annotated[int | None, typer.Option(help="Score to be sent, 0..100.")] = None,
+    mtu: Annotated[int, typer.Option(help="Path MTU, bytes.")] = 1024,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Give a slot to a connection."""
+    from precog_models.packet.wire.cps import Mode
+
+    if mode.upper() not in Mode.__members__:
+        raise ValueError(f"mode must be off, s or r, not {mode!r}")
+    with _packets(device) as path:
+        path.bind(
+            slot,
+            remote,
+            remote_qp=remote_qp,
+            local_qp=local_qp,
+            mode=Mode[mode.upper()],
+            destination=destination,
+            score=score,
+            mtu=mtu,
+        )
+        _emit_bindings(path, json_)
+
+
+@app.command()
+def unbind(slot: _SlotArgument, device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Take a slot from its connection; its packets pass unchanged from now on."""
+    with _packets(device) as path:
+        path.unbind(slot)
+        _emit_bindings(path, json_)
+
+
+@app.command()
+def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show the connections, as the device's table has them."""
+    with _packets(device) as path:
+        _emit_bindings(path, json_)
+
+
+@app.command()
+def destination(
+    number: Annotated[int, typer.Argument(help="Index of the destination.")],
+    clear: Annotated[bool, typer.Option(help="Start the numbers again.")] = False,
+    enable: Annotated[
+        bool | None, typer.Option(help="Whether packets to it may carry scores.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Show latency, loss and marks of all queue pairs to a destination."""
+    with _packets(device) as path:
+        if enable is not None:
+            path.enable_destination(number, enable=enable)
+        status = dataclasses.asdict(path.destination(number, clear=clear))
+    emit(status, lambda: table(("what", "value"), list(status.items())), json_)
+
+
+@app.command()
+def counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show what became of packets, and events."""
+    with _packets(device) as path:
+        counters = path.counters()
+    rows = [(kind, name, n) for kind, counts in counters.items() for name, n in counts.items() if n]
+
+    def draw() -> None:
+        if rows:
+            table(("table", "counter", "count"), rows)
+        else:
+            typer.echo("all counters are 0")
+
+    emit(counters, draw, json_)
+
+
+def _emit_bindings(path: "PacketPath", json_: bool) -> None:
+    rows = [
+        {**dataclasses.asdict(b), "remote": str(b.remote), "mode": b.mode.name.lower()}
+        for b in path.bindings()
+    ]
+
+    def draw() -> None:
+        if rows:
+            table(_BINDING, [tuple(row[name] for name in _BINDING) for row in rows])
+        else:
+            typer.echo("no slot is bound")
+
+    emit(rows, draw, json_)

@@ -1,0 +1,307 @@
+"""The packet path of an emulated device: the golden card behind its register blocks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_hw.regmap.model import Register, Word
+from precog_hw.regmap.packet import (
+    DESTINATION_CONFIG,
+    DESTINATION_VALUES,
+    LOOKUP_CELL,
+    PACKET_EVENTS,
+    PACKET_PARAMETERS,
+    PACKET_QP_CONFIG,
+    RX_CLASSES,
+    TX_CLASSES,
+)
+from precog_models.contract import DECISION_FIELDS, Outcome
+from precog_models.packet.card import Arrived, Card, CardConfig
+from precog_models.packet.cnp import CnpConfig
+from precog_models.packet.cps_state import CpsConfig
+from precog_models.packet.cps_tx import Sent
+from precog_models.packet.qp_table import WAYS, Key, Write
+from precog_models.packet.wire.cps import SCORE_MAX, Mode, ShimFault
+from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_models.packet.wire.headers import Ecn
+
+from .register_file import RegisterFile, ignored
+
+__all__ = ["EmulatedCounters", "EmulatedPackets"]
+
+_WORD = 0xFFFF_FFFF
+_OUTCOME_EVENTS = {
+    Outcome.STARTED: "rtt_started",
+    Outcome.SAMPLE: "rtt_samples",
+    Outcome.COALESCED: "rtt_coalesced",
+    Outcome.CORRECTED: "rtt_corrected",
+    Outcome.DROPPED_RETRANSMISSION: "rtt_retransmission",
+    Outcome.DROPPED_NAK: "rtt_nak",
+    Outcome.DROPPED_TIMEOUT: "rtt_timeout",
+    Outcome.SWEPT: "rtt_swept",
+}
+
+
+class EmulatedCounters:
+    """64-bit counters that are read in two halves.
+
+    Parameters
+    ----------
+    names : sequence of str
+        In table order.
+    values : callable, optional
+        Gives the counts by name; without it they are those of `add`.
+    """
+
+    def __init__(
+        self, names: Sequence[str], values: Callable[[], dict[str, int]] | None = None
+    ) -> None:
+        self._names = list(names)
+        self._counts = dict.fromkeys(names, 0)
+        self._values = values or (lambda: self._counts)
+        self._high = 0
+
+    def add(self, name: str, count: int) -> None:
+        """Count up."""
+        self._counts[name] += count
+
+    def read(self, word: Word) -> int:
+        """A half of a counter; the low one keeps the high one."""
+        assert word.register is not None
+        if word.register.name == "HIGH":
+            return self._high
+        value = self._values()[self._names[word.index]]
+        self._high = value >> 32 & _WORD
+        return value & _WORD
+
+
+class EmulatedPackets:
+    """Frames in, frames out; rows, tables and counters through the registers.
+
+    Parameters
+    ----------
+    file : RegisterFile
+    slots : int
+        QP slots.
+    tick_ps : int
+        Length of a tick.
+    decide : callable
+        Takes RTT samples [n, 3].
+
+    Attributes
+    ----------
+    card : Card
+    decided : ndarray of int64, shape (n, 8)
+        Decisions on the frame that was received last.
+    """
+
+    def __init__(
+        self,
+        file: RegisterFile,
+        slots: int,
+        tick_ps: int,
+        decide: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+    ) -> None:
+        self._file = file
+        self._decide = decide
+        self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
+        self._tick_ps = tick_ps
+        self.card = Card(slots, CardConfig(tick_ps=tick_ps))
+        self._rows = [_resets(PACKET_QP_CONFIG) for _ in range(slots)]
+        self._time = 0
+        self._bad_shim = False
+        self._errors = {"tx_errors": 0, "rx_errors": 0, "icrc_ok": 0, "icrc_bad": 0}
+        file.written |= {
+            "LOOKUP.COMMAND": self._lookup,
+            "PACKET_QP.COMMAND": self._queue_pair,
+            "DESTINATION.COMMAND": self._destination,
+            **{f"PACKET.{register.name}": self._configure for register in PACKET_PARAMETERS},
+        }
+        counters = {
+            "PACKET.CLOCK": EmulatedCounters(["ticks"], lambda: {"ticks": self._time}),
+            "PACKET_COUNTERS.TX": EmulatedCounters(TX_CLASSES, self._sent),
+            "PACKET_COUNTERS.RX": EmulatedCounters(RX_CLASSES, self._received),
+            "PACKET_COUNTERS.EVENTS": EmulatedCounters(
+                [name for name, _ in PACKET_EVENTS], self._events
+            ),
+        }
+        file.tables |= {name: (table.read, ignored) for name, table in counters.items()}
+
+    # --- packets ---------------------------------------------------------------------------------
+
+    def transmit(self, frame: bytes, t: int, *, error: bool = False) -> Sent:
+        """A frame to the wire at `t` ticks."""
+        self._time = t
+        sent = self.card.transmit(frame, *self._stamps(t), error=error)
+        self._errors["tx_errors"] += sent.descriptor.error
+        return sent
+
+    def receive(self, frame: bytes, t: int, *, error: bool = False) -> Arrived:
+        """A frame from the wire at `t` ticks; its RTT sample is decided on."""
+        self._time = t
+        arrived = self.card.receive(frame, *self._stamps(t), error=error)
+        got = arrived.received
+        self._errors["rx_errors"] += got.descriptor.error
+        if arrived.icrc_checked:
+            self._errors["icrc_ok" if arrived.icrc_ok else "icrc_bad"] += 1
+        self.decided = self.decided[:0]
+        if arrived.rtt is not None:
+            stamp, _ = self._stamps(t)
+            self.decided = self._decide(np.array([[got.slot, arrived.rtt, stamp]], dtype=np.int64))
+        return arrived
+
+    def sweep(self, t: int) -> None:
+        """Nothing comes until `t` ticks: timed packets whose time-out has passed are given up."""
+        self._time = t
+        stamp, _ = self._stamps(t)
+        for slot in range(len(self._rows)):
+            self.card.sweep(slot, stamp)
+
+    def _stamps(self, t: int) -> tuple[int, int]:
+        """Ticks and nanoseconds as the card has them."""
+        return t & ((1 << 40) - 1), (t * self._tick_ps // 1000) & ((1 << 40) - 1)
+
+    # --- registers -------------------------------------------------------------------------------
+
+    def _fields(self, block: str, registers: tuple[Register, ...]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for register in registers:
+            found |= self._file.get(f"{block}.{register.name}")
+        return found
+
+    def _show(self, block: str, registers: tuple[Register, ...], values: dict[str, int]) -> None:
+        for register in registers:
+            shown = {f.name: values[f.name] for f in register.fields}
+            self._file.put(f"{block}.{register.name}", **shown)
+
+    def _configure(self, _: int) -> None:
+        """All parameters anew, but for a port and a frame limit that no card can work with."""
+        value = self._fields("PACKET", PACKET_PARAMETERS)
+        try:
+            cps = CpsConfig(value["shim_port"], value["max_frame"], bool(value["drop_malformed"]))
+        except ValueError:
+            if not self._bad_shim:
+                self._file.put("PACKET.ERROR", shim=1)
+            self._bad_shim = True
+            kept = self.card.config.cps
+            cps = CpsConfig(kept.shim_port, kept.max_frame, bool(value["drop_malformed"]))
+        else:
+            self._bad_shim = False
+        cnp = CnpConfig(
+            enabled=bool(value["enabled"]),
+            interval_ticks=value["interval_ticks"],
+            dscp=value["dscp"],
+            ecn=Ecn(value["ecn"]),
+            ttl=value["ttl"],
+            mode_c=bool(value["mode_c"]),
+        )
+        card = self.card
+        card.config = replace(
+            card.config,
+            cps=cps,
+            cnp=cnp,
+            timeout=value["timeout"],
+            any_packet=bool(value["any_packet"]),
+            corrected=bool(value["corrected"]),
+        )
+        card.cps.config, card.notification.config = cps, cnp
+        card.collector.timeout = value["timeout"]
+        card.collector.any_packet = bool(value["any_packet"])
+
+    def _lookup(self, value: int) -> None:
+        asked = self._file.asked("LOOKUP.COMMAND", value)
+        place = self._file.get("LOOKUP.PLACE")
+        table = self.card.cps.table
+        if not asked:
+            return
+        if place["row"] >= table.slots or place["way"] >= WAYS:
+            self._file.put("LOOKUP.ERROR", range=1)
+            return
+        cell = self._fields("LOOKUP", LOOKUP_CELL)
+        if "apply" in asked:
+            remote = sum(cell[f"remote_{n}"] << 32 * n for n in range(4))
+            key = Key(Direction(cell["direction"]), remote, cell["qpn"]) if cell["valid"] else None
+            table.write(Write(place["way"], place["row"], key, cell["slot"] % table.slots))
+            return
+        held = table.cell(place["way"], place["row"])
+        shown = dict.fromkeys(cell, 0)
+        if held is not None:
+            key, slot = held
+            shown |= {"qpn": key.qpn, "direction": key.direction, "slot": slot, "valid": 1}
+            shown |= {f"remote_{n}": key.remote >> 32 * n & _WORD for n in range(4)}
+        self._show("LOOKUP", LOOKUP_CELL, shown)
+
+    def _selected(self, block: str, rows: int) -> int | None:
+        """Row of a command; an error bit and None if there is no such row."""
+        index = self._file.get(f"{block}.SELECT")["index"]
+        if index < rows:
+            return index
+        self._file.put(f"{block}.ERROR", range=1)
+        return None
+
+    def _queue_pair(self, value: int) -> None:
+        asked = self._file.asked("PACKET_QP.COMMAND", value)
+        slot = self._selected("PACKET_QP", len(self._rows)) if asked else None
+        if slot is None:
+            return
+        if "apply" in asked:
+            row = self._fields("PACKET_QP", PACKET_QP_CONFIG)
+            self._rows[slot] = row
+            kept, card = self.card.cps.slots[slot], self.card
+            kept.mode = Mode(row["mode"]) if row["mode"] in set(Mode) else Mode.OFF
+            kept.score = min(row["score"], SCORE_MAX) if row["score_valid"] else None
+            kept.destination = row["destination"]
+            card.cps.table.remote_qp[slot] = row["remote_qp"] if row["remote_valid"] else None
+            card.collector.mtu[slot] = 1 << row["mtu_log2"] if 8 <= row["mtu_log2"] <= 12 else 4096
+        if "clear" in asked:
+            self.card.reset(slot)
+        if "fetch" in asked:
+            self._show("PACKET_QP", PACKET_QP_CONFIG, self._rows[slot])
+
+    def _destination(self, value: int) -> None:
+        asked = self._file.asked("DESTINATION.COMMAND", value)
+        enables = self.card.cps.destination_enable
+        number = self._selected("DESTINATION", len(enables)) if asked else None
+        if number is None:
+            return
+        if "apply" in asked:
+            enables[number] = bool(self._fields("DESTINATION", DESTINATION_CONFIG)["enable"])
+        if asked & {"fetch", "clear"}:
+            numbers = self.card.destinations.read(number, clear="clear" in asked)
+            numbers["rtt_sum_low"] = numbers["rtt_sum"] & _WORD
+            numbers["rtt_sum_high"] = numbers["rtt_sum"] >> 32
+            self._show("DESTINATION", DESTINATION_VALUES, numbers)
+        if "fetch" in asked:
+            self._show("DESTINATION", DESTINATION_CONFIG, {"enable": int(enables[number])})
+
+    # --- counters --------------------------------------------------------------------------------
+
+    def _sent(self) -> dict[str, int]:
+        counters = self.card.cps.counters
+        reasons = [counters.passed_tx[reason] for reason in Reason]
+        reasons[0] = counters.inserted
+        return dict(zip(TX_CLASSES, [*reasons, counters.resv6_written], strict=True))
+
+    def _received(self) -> dict[str, int]:
+        counters = self.card.cps.counters
+        faults = [counters.faults[fault] for fault in ShimFault if fault]
+        reasons = [counters.passed_rx[reason] for reason in Reason]
+        return dict(zip(RX_CLASSES, [*reasons, *faults], strict=True))
+
+    def _events(self) -> dict[str, int]:
+        cps, point = self.card.cps.counters, self.card.notification
+        found = {
+            name: getattr(cps, name)
+            for name in ("extracted", "dropped", "resv6_read", "resv6_faults", "clamped")
+        }
+        found |= {
+            f"cnp_{name}": getattr(point, name) for name in ("sent", "limited", "unknown", "busy")
+        }
+        counts = self.card.collector.counts
+        return found | self._errors | {n: counts[bit] for bit, n in _OUTCOME_EVENTS.items()}
+
+
+def _resets(registers: tuple[Register, ...]) -> dict[str, int]:
+    return {field.name: field.reset for register in registers for field in register.fields}

@@ -1,0 +1,388 @@
+"""The packet path of a device in real units: queue pairs' keys, scores, destinations, counters."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from precog_hw.regmap.model import Register
+from precog_hw.regmap.packet import (
+    DESTINATION_CONFIG,
+    DESTINATION_VALUES,
+    LOOKUP_CELL,
+    PACKET_EVENTS,
+    PACKET_PARAMETERS,
+    PACKET_QP_CONFIG,
+    RX_CLASSES,
+    TX_CLASSES,
+)
+from precog_models.packet.cps_state import CpsConfig
+from precog_models.packet.qp_table import WAYS, Key, QpTable, Write
+from precog_models.packet.wire.cps import SCORE_MAX, Mode
+from precog_models.packet.wire.descriptor import Direction
+from precog_models.packet.wire.headers import PATH_MTUS
+
+from .registers import Registers
+from .transport import DeviceError
+
+__all__ = ["Binding", "DestinationStatus", "PacketPath"]
+
+_BUSY_READS = 100_000  # polls of a busy bit before the device counts as hung
+_WORD = 0xFFFF_FFFF
+_IPV4_MAPPED = 0xFFFF << 32
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What makes a packet one of a queue pair, and what its packets carry."""
+
+    slot: int
+    remote: IPv4Address | IPv6Address
+    remote_qp: int
+    local_qp: int
+    mode: Mode
+    destination: int
+    score: int | None
+    mtu: int  #: bytes
+
+
+@dataclass(frozen=True)
+class DestinationStatus:
+    """A destination's numbers, of one instant."""
+
+    destination: int
+    enable: bool
+    samples: int
+    rtt_mean_us: float | None  #: None: no sample
+    rtt_min_us: float | None
+    rtt_max_us: float | None
+    rtt_last_us: float | None
+    losses: int
+    marks: int
+    score: int | None
+
+
+class PacketPath:
+    """Packets' side of a device.
+
+    Parameters
+    ----------
+    registers : Registers
+        Of a device with packets.
+
+    Raises
+    ------
+    DeviceError
+        The device has no packet path.
+    """
+
+    def __init__(self, registers: Registers) -> None:
+        if not registers.sizes.width:
+            raise DeviceError("device has no packet path: it was built without one (width 0)")
+        self.registers = registers
+        self.slots = registers.sizes.qps
+        self._table: QpTable | None = None
+
+    # --- parameters ------------------------------------------------------------------------------
+
+    def parameters(self) -> dict[str, int]:
+        """Parameters of all queue pairs by the name of their field."""
+        return {
+            name: value
+            for register in PACKET_PARAMETERS
+            for name, value in self.registers.fields("PACKET", register.name).items()
+        }
+
+    def set_parameters(self, **values: int) -> None:
+        """Set some parameters.
+
+        Raises
+        ------
+        ValueError
+            A name is unknown or a value is not one that the device can work with; nothing is
+            written then.
+        """
+        known = self.parameters()
+        unknown = sorted(values.keys() - known.keys())
+        if unknown:
+            names = ", ".join(known)
+            raise ValueError(f"packet parameter must be one of {names}, not {unknown[0]}")
+        wanted = known | values
+        CpsConfig(wanted["shim_port"], wanted["max_frame"], bool(wanted["drop_malformed"]))
+        words = {}
+        for register in PACKET_PARAMETERS:
+            if values.keys() & {field.name for field in register.fields}:
+                word = 0
+                for field in register.fields:
+                    word = field.put(word, wanted[field.name])
+                words[register.name] = word
+        for name, word in words.items():
+            self.registers.write("PACKET", name, word)
+
+    def ticks(self) -> int:
+        """The card's time."""
+        return self._counter("PACKET", "CLOCK", 0)
+
+    # --- queue pairs -----------------------------------------------------------------------------
+
+    def bind(
+        self,
+        slot: int,
+        remote: str | IPv4Address | IPv6Address,
+        *,
+        remote_qp: int,
+        local_qp: int,
+        mode: Mode = Mode.S,
+        destination: int = 0,
+        score: int | None = None,
+        mtu: int = 1024,
+    ) -> None:
+        """Give a slot to a connection. Keys that are in the way move, and none is ever missing.
+
+        Parameters
+        ----------
+        slot : int
+            A slot that is not in use.
+        remote : str or address
+            The peer.
+        remote_qp, local_qp : int
+            DestQP of packets to it, and from it.
+        mode : Mode
+            How packets carry the score.
+        destination : int
+            Index that queue pairs to one destination share.
+        score : int, optional
+            0..100; none if not given.
+        mtu : int
+            Path MTU, bytes.
+
+        Raises
+        ------
+        ValueError
+            A number does not fit, the slot is in use, or a key belongs to another slot.
+        DeviceError
+            The device refused.
+        """
+        self._check(destination, score, mtu)
+        self._check_slot(slot)
+        if mode not in set(Mode):
+            raise ValueError(f"mode must be off, s or r, not {mode!r}")
+        writes = self.table().add(slot, _packed(remote), remote_qp, local_qp)
+        row = {
+            "mode": int(mode),
+            "destination": destination,
+            "score": score or 0,
+            "score_valid": int(score is not None),
+            "remote_qp": remote_qp,
+            "remote_valid": 1,
+            "mtu_log2": mtu.bit_length() - 1,
+        }
+        # The row first: a packet that finds its slot finds what the slot is to do.
+        self._apply_row(slot, row, clear=True)
+        self._write_cells(writes)
+
+    def unbind(self, slot: int) -> None:
+        """Take a slot from its connection: packets of it pass unchanged from now on.
+
+        Raises
+        ------
+        ValueError
+            The slot does not exist.
+        """
+        self._check_slot(slot)
+        self._write_cells(self.table().remove(slot))
+        reset = {field.name: field.reset for r in PACKET_QP_CONFIG for field in r.fields}
+        self._apply_row(slot, reset, clear=True)
+
+    def bindings(self) -> list[Binding]:
+        """All slots that are in use."""
+        table = self.table()
+        keys: dict[int, dict[Direction, Key]] = {}
+        for key, slot in table.entries():
+            keys.setdefault(slot, {})[key.direction] = key
+        found = []
+        for slot, pair in sorted(keys.items()):
+            if len(pair) < len(Direction):
+                continue  # another program is at work on it
+            row = self._fetch("PACKET_QP", slot, PACKET_QP_CONFIG)
+            found.append(
+                Binding(
+                    slot=slot,
+                    remote=_address(pair[Direction.TX].remote),
+                    remote_qp=pair[Direction.TX].qpn,
+                    local_qp=pair[Direction.RX].qpn,
+                    mode=Mode(row["mode"]),
+                    destination=row["destination"],
+                    score=row["score"] if row["score_valid"] else None,
+                    mtu=1 << row["mtu_log2"],
+                )
+            )
+        return found
+
+    def set_score(self, slot: int, score: int | None) -> None:
+        """The score that a queue pair's packets carry.
+
+        Raises
+        ------
+        ValueError
+            The slot does not exist, or the score is not 0..100.
+        """
+        self._check_slot(slot)
+        self._check(0, score, PATH_MTUS[0])
+        row = self._fetch("PACKET_QP", slot, PACKET_QP_CONFIG)
+        self._apply_row(slot, row | {"score": score or 0, "score_valid": int(score is not None)})
+
+    def table(self) -> QpTable:
+        """The QP table, read from the device when it is first asked for."""
+        if self._table is None:
+            table = QpTable(self.slots)
+            for way in range(WAYS):
+                for row in range(self.slots):
+                    cell = self._fetch_cell(way, row)
+                    if cell is not None:
+                        table.write(Write(way, row, *cell))
+            for key, slot in table.entries():
+                if key.direction is Direction.TX:
+                    table.remote_qp[slot] = key.qpn
+            self._table = table
+        return self._table
+
+    def _fetch_cell(self, way: int, row: int) -> tuple[Key, int] | None:
+        registers = self.registers
+        registers.write_fields("LOOKUP", "PLACE", way=way, row=row)
+        self._do("LOOKUP", fetch=1)
+        cell = self._fields("LOOKUP", LOOKUP_CELL)
+        if not cell["valid"]:
+            return None
+        remote = sum(cell[f"remote_{n}"] << 32 * n for n in range(4))
+        return Key(Direction(cell["direction"]), remote, cell["qpn"]), cell["slot"]
+
+    def _write_cells(self, writes: Iterable[Write]) -> None:
+        for write in writes:
+            cell = {"slot": write.slot, "valid": int(write.key is not None)}
+            if write.key is not None:
+                cell |= {"qpn": write.key.qpn, "direction": int(write.key.direction)}
+                cell |= {f"remote_{n}": write.key.remote >> 32 * n & _WORD for n in range(4)}
+            for register in LOOKUP_CELL:
+                named = {f.name: cell.get(f.name, 0) for f in register.fields}
+                self.registers.write_fields("LOOKUP", register.name, **named)
+            self.registers.write_fields("LOOKUP", "PLACE", way=write.way, row=write.row)
+            self._do("LOOKUP", apply=1)
+
+    def _apply_row(self, slot: int, row: dict[str, int], *, clear: bool = False) -> None:
+        for register in PACKET_QP_CONFIG:
+            named = {field.name: row[field.name] for field in register.fields}
+            self.registers.write_fields("PACKET_QP", register.name, **named)
+        self._command("PACKET_QP", slot, apply=1, clear=int(clear))
+
+    # --- destinations and counters ---------------------------------------------------------------
+
+    def enable_destination(self, destination: int, *, enable: bool = True) -> None:
+        """Whether packets to a destination may carry scores."""
+        self._check(destination, None, PATH_MTUS[0])
+        self.registers.write_fields("DESTINATION", "ENABLE", enable=int(enable))
+        self._command("DESTINATION", destination, apply=1)
+
+    def destination(self, destination: int, *, clear: bool = False) -> DestinationStatus:
+        """A destination's numbers; `clear` starts them again without losing an event."""
+        self._check(destination, None, PATH_MTUS[0])
+        self._command("DESTINATION", destination, fetch=1, clear=int(clear))
+        value = self._fields("DESTINATION", (*DESTINATION_CONFIG, *DESTINATION_VALUES))
+        samples = value["samples"]
+        total = value["rtt_sum_high"] << 32 | value["rtt_sum_low"]
+
+        def us(ticks: float) -> float | None:
+            return ticks * self.registers.identity.tick_ps / 1e6 if samples else None
+
+        return DestinationStatus(
+            destination=destination,
+            enable=bool(value["enable"]),
+            samples=samples,
+            rtt_mean_us=us(total / max(1, samples)),
+            rtt_min_us=us(value["rtt_min"]),
+            rtt_max_us=us(value["rtt_max"]),
+            rtt_last_us=us(value["rtt_last"]),
+            losses=value["losses"],
+            marks=value["marks"],
+            score=value["score"] if value["score_valid"] else None,
+        )
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """Packets to the wire and from it by what became of them, and events."""
+        return {
+            table.lower(): {
+                name: self._counter("PACKET_COUNTERS", table, n) for n, name in enumerate(names)
+            }
+            for table, names in (
+                ("TX", TX_CLASSES),
+                ("RX", RX_CLASSES),
+                ("EVENTS", tuple(name for name, _ in PACKET_EVENTS)),
+            )
+        }
+
+    # --- windows ---------------------------------------------------------------------------------
+
+    def _counter(self, block: str, table: str, index: int) -> int:
+        low = self.registers.entry(block, table, index, "LOW")["low"]
+        return self.registers.entry(block, table, index, "HIGH")["high"] << 32 | low
+
+    def _fields(self, block: str, registers: tuple[Register, ...]) -> dict[str, int]:
+        return {
+            name: value
+            for register in registers
+            for name, value in self.registers.fields(block, register.name).items()
+        }
+
+    def _fetch(self, block: str, index: int, registers: tuple[Register, ...]) -> dict[str, int]:
+        self._command(block, index, fetch=1)
+        return self._fields(block, registers)
+
+    def _command(self, block: str, index: int, **commands: int) -> None:
+        self.registers.write_fields(block, "SELECT", index=index)
+        self._do(block, **commands)
+
+    def _do(self, block: str, **commands: int) -> None:
+        """Have commands executed; an error bit that stands already is not theirs."""
+        self.registers.write_fields(block, "ERROR", range=1, overrun=1)
+        self.registers.write_fields(block, "COMMAND", **commands)
+        self._wait(block)
+
+    def _wait(self, block: str) -> None:
+        """Until the last command has been executed.
+
+        Raises
+        ------
+        DeviceError
+            The device stays busy or refused the command.
+        """
+        for _ in range(_BUSY_READS):
+            if not self.registers.fields(block, "STATE")["busy"]:
+                break
+        else:
+            raise DeviceError(f"{block} window stays busy")
+        errors = [name for name, bit in self.registers.fields(block, "ERROR").items() if bit]
+        if errors:
+            self.registers.write_fields(block, "ERROR", **dict.fromkeys(errors, 1))
+            raise DeviceError(f"{block} command was refused: {' and '.join(errors)}")
+
+    def _check_slot(self, slot: int) -> None:
+        if not 0 <= slot < self.slots:
+            raise ValueError(f"slot must be in 0..{self.slots - 1}, not {slot!r}")
+
+    def _check(self, destination: int, score: int | None, mtu: int) -> None:
+        top = (1 << PACKET_QP_CONFIG[0].field("destination").bits) - 1
+        if not 0 <= destination <= top:
+            raise ValueError(f"destination must be in 0..{top}, not {destination!r}")
+        if score is not None and not 0 <= score <= SCORE_MAX:
+            raise ValueError(f"score must be in 0..{SCORE_MAX}, not {score!r}")
+        if mtu not in PATH_MTUS:
+            raise ValueError(f"mtu must be one of {PATH_MTUS}, not {mtu!r}")
+
+
+def _packed(remote: str | IPv4Address | IPv6Address) -> int:
+    """An address as packets' keys have it; `ValueError` if it is none."""
+    address = ip_address(remote)
+    return int(address) | (_IPV4_MAPPED if isinstance(address, IPv4Address) else 0)
+
+
+def _address(packed: int) -> IPv4Address | IPv6Address:
+    return IPv6Address(packed).ipv4_mapped or IPv6Address(packed)

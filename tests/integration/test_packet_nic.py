@@ -1,0 +1,285 @@
+"""The whole NIC with packets: the driver on the RTL and on the golden device, frame by frame."""
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from ipaddress import IPv6Address
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.packets import PacketPath
+from precog_host.transport import DeviceError
+from precog_hw.config import PRESETS
+from precog_models.packet.card import Card, CardConfig
+from precog_models.packet.wire.cps import Mode
+from precog_sim.rtl.packet_block import Wire
+from precog_sim.rtl.packet_nic import PacketNic
+
+from ..models.packet.frames import (
+    A6_ADDRESS,
+    A_ADDRESS,
+    A_QP,
+    B6_ADDRESS,
+    B_ADDRESS,
+    B_QP,
+    mutate,
+    packet,
+    synthetic,
+)
+
+TICK_PS = 1600
+CONFIG = dataclasses.replace(PRESETS["tiny"], width=64)
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
+
+
+_RESET_CYCLES = 2  # of the harness, in which time stands still
+_TX_CYCLES = 1  # the arbiter before the transmit path
+_CNP_CYCLES = 2  # from the stamp of a CNP to that
+
+
+class Pair(NamedTuple):
+    """The same host software on both."""
+
+    rtl: Device
+    golden: Device
+    nic: PacketNic
+    emulator: Emulator
+
+    def paths(self) -> tuple[PacketPath, PacketPath]:
+        """Both devices' packet paths."""
+        assert self.rtl.packets is not None
+        assert self.golden.packets is not None
+        return self.rtl.packets, self.golden.packets
+
+    def transmit(self, frame: bytes, *, error: bool = False) -> bytes:
+        """One frame to the wire through both; they must not differ."""
+        assert self.emulator.packets is not None
+        run = self.nic.run(tx=[Wire(frame, error)])
+        t = run.sources["s_axis_tx"].first[0] - _RESET_CYCLES + _TX_CYCLES
+        sent = self.emulator.packets.transmit(frame, t, error=error)
+        assert [wire.data for wire in run.sinks["m_axis_tx"].frames] == [sent.frame]
+        return sent.frame
+
+    def receive(self, frame: bytes, *, error: bool = False) -> bytes | None:
+        """One frame from the wire through both, with the CNP that it may cause."""
+        assert self.emulator.packets is not None
+        run = self.nic.run(rx=[Wire(frame, error)])
+        t = run.sources["s_axis_rx"].first[0] - _RESET_CYCLES
+        arrived = self.emulator.packets.receive(frame, t, error=error)
+        got = arrived.received.frame
+        assert [wire.data for wire in run.sinks["m_axis_rx"].frames] == [got] * (got is not None)
+        samples = [] if arrived.rtt is None else [(arrived.received.slot, arrived.rtt, t)]
+        assert self.nic.samples(run) == samples
+        decisions = self.emulator.packets.decided
+        assert self.nic.decisions(run) == [tuple(row) for row in decisions.tolist()]
+        cnps = run.sinks["m_axis_tx"].frames
+        assert len(cnps) == (arrived.cnp is not None)
+        for wire in cnps:
+            # The golden card is told when it was made.
+            made = self.emulator.packets.transmit(arrived.cnp or b"", wire.time + _CNP_CYCLES)
+            assert wire.data == made.frame
+        return got
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    nic = PacketNic(CONFIG, tick_ps=TICK_PS)
+    emulator = Emulator(CONFIG.map_sizes, tick_ps=TICK_PS)
+    with Device(nic) as rtl, Device(emulator) as golden:
+        yield Pair(rtl, golden, nic, emulator)
+
+
+def arm(pair: Pair) -> None:
+    """Queue pairs as the host would give them: keys, scores, laws."""
+    for device, path in zip((pair.rtl, pair.golden), pair.paths(), strict=True):
+        four, six = IPv6Address(B_ADDRESS).ipv4_mapped, IPv6Address(B6_ADDRESS)
+        assert four is not None
+        path.bind(1, str(four), remote_qp=B_QP, local_qp=A_QP, score=37, destination=3)
+        path.bind(
+            2, six, remote_qp=B_QP, local_qp=A_QP, mode=Mode.R, score=80, destination=200, mtu=4096
+        )
+        path.set_parameters(enabled=1, mode_c=1, interval_ticks=3000)
+        device.apply_preset("thesis")
+        for slot in (1, 2):
+            device.qp(slot).configure(preset="thesis", enable=True, algorithm="pid")
+
+
+def same_numbers(pair: Pair) -> dict[str, dict[str, int]]:
+    """Counters and statistics of both; they must not differ."""
+    rtl, golden = pair.paths()
+    for destination in (0, 3, 200):
+        assert rtl.destination(destination) == golden.destination(destination)
+    counters = golden.counters()
+    shown = rtl.counters()
+    for table, numbers in counters.items():
+        assert shown[table] == numbers
+    assert pair.rtl.counters() == pair.golden.counters()
+    return counters
+
+
+def test_a_conversation_from_the_wire_to_decisions(pair: Pair, seed: int) -> None:
+    """Requests leave, ACKs with a shim and CE marks come: samples, decisions, CNPs, counters."""
+    rng = random.Random(seed)
+    arm(pair)
+    peer = Card(4, CardConfig(tick_ps=TICK_PS))
+    peer.add(0, A_ADDRESS, A_QP, B_QP, score=64)
+    for n in range(40):
+        psn = (n - 20) % (1 << 24)
+        frame = packet(bytes(rng.randrange(300)), psn=psn, bth={"ackreq": 1})
+        there = peer.receive(pair.transmit(frame), n, n)
+        assert there.received.frame == frame
+        ack = packet(opcode=0x11, psn=psn, back=True, aeth={"syndrome": 0x1F, "msn": n})
+        back = peer.transmit(ack, n, n).frame
+        assert pair.receive(back) == ack
+        marked = packet(bytes(100), psn=n, back=True, ip={"tos": 3})
+        assert pair.receive(marked) == marked
+    counters = same_numbers(pair)
+    assert counters["events"]["rtt_samples"] == 40
+    assert counters["events"]["cnp_sent"] > 1
+    assert counters["tx"]["inserted"] >= 40
+    assert pair.rtl.counters()["decisions"] == 40
+    assert pair.rtl.qp(1).status() == pair.golden.qp(1).status()
+    status = pair.paths()[0].destination(3, clear=True)
+    assert (status.samples, status.score) == (40, 64)
+    assert pair.paths()[0].destination(3).samples == 0
+
+
+def test_every_kind_of_packet_and_mutations_are_counted_alike(
+    pair: Pair, seed: int, volume: int
+) -> None:
+    rng = random.Random(seed)
+    arm(pair)
+    for path in pair.paths():
+        path.set_parameters(max_frame=1200, drop_malformed=1)
+        # The other ends, so that what leaves comes back as somebody's.
+        four, six = IPv6Address(A_ADDRESS).ipv4_mapped, IPv6Address(A6_ADDRESS)
+        assert four is not None
+        path.bind(3, four, remote_qp=A_QP, local_qp=B_QP, mode=Mode.R, score=9, destination=3)
+        path.bind(0, six, remote_qp=A_QP, local_qp=B_QP, score=10)
+    pool = list(synthetic(rng).values())
+    for frame in [*pool, *(mutate(rng, rng.choice(pool)) or b"\0" for _ in range(150 * volume))]:
+        error = rng.random() < 0.1
+        out = pair.transmit(frame, error=error)
+        if rng.random() < 0.5 and len(out) > 14:
+            out = mutate(rng, out) or b"\0"
+        pair.receive(out, error=rng.random() < 0.1)
+    counters = same_numbers(pair)
+    assert sum(counters["tx"].values()) >= len(pool) + 150 * volume
+    assert counters["events"]["tx_errors"] > 0
+
+
+def test_an_answer_that_never_comes_is_swept(pair: Pair) -> None:
+    """Without any further packet of the queue pair."""
+    arm(pair)
+    for path in pair.paths():
+        path.set_parameters(timeout=2000)
+    pair.transmit(packet(bytes(9), psn=1, bth={"ackreq": 1}))
+    pair.nic.block.tick(2500)
+    assert pair.emulator.packets is not None
+    pair.emulator.packets.sweep(pair.paths()[0].ticks())
+    events = same_numbers(pair)["events"]
+    assert (events["rtt_started"], events["rtt_timeout"], events["rtt_swept"]) == (1, 1, 1)
+    assert pair.paths()[0].destination(3).losses == 1
+
+
+def test_the_host_finds_what_it_wrote_before(pair: Pair) -> None:
+    """A driver that starts anew reads queue pairs out of the device; both devices show the same."""
+    arm(pair)
+    bound = pair.paths()[0].bindings()
+    assert [binding.slot for binding in bound] == [1, 2]
+    assert bound[0].remote == IPv6Address(B_ADDRESS).ipv4_mapped
+    for device in (pair.nic, pair.emulator):
+        path = Device(device).packets
+        assert path is not None
+        assert path.bindings() == bound
+        with pytest.raises(ValueError, match="slot must be free, not in use like 1"):
+            path.bind(1, "10.0.0.9", remote_qp=1, local_qp=2)
+        with pytest.raises(ValueError, match="TX key must belong to one slot, not to 1 and 3"):
+            path.bind(3, str(bound[0].remote), remote_qp=B_QP, local_qp=99)
+        path.unbind(1)
+        path.set_score(2, None)
+        path.enable_destination(200, enable=False)
+        assert [(b.slot, b.score) for b in path.bindings()] == [(2, None)]
+        assert not path.destination(200).enable
+    frame = packet(bytes(20), psn=5)
+    assert pair.transmit(frame) == frame  # of no slot any more
+    same_numbers(pair)
+
+
+def test_what_no_card_can_work_with_does_not_take_effect(pair: Pair) -> None:
+    arm(pair)
+    for device, path in zip((pair.rtl, pair.golden), pair.paths(), strict=True):
+        for values in ({"shim_port": 4791}, {"shim_port": 0}, {"max_frame": 67}):
+            with pytest.raises(ValueError, match="must be"):
+                path.set_parameters(**values)
+        with pytest.raises(ValueError, match=r"parameter must be one of shim_port, .* not port"):
+            path.set_parameters(port=1)
+        # Past the driver's checks.
+        device.registers.write_fields("PACKET", "SHIM", shim_port=4791, max_frame=60)
+        assert device.registers.fields("PACKET", "ERROR") == {"shim": 1}
+    frame = packet(bytes(20), psn=5)
+    assert len(pair.transmit(frame)) == len(frame) + 8
+    for device in (pair.rtl, pair.golden):
+        for block, fields in (
+            ("PACKET_QP", {"index": 4}),
+            ("DESTINATION", {"index": 256}),
+        ):
+            device.registers.write_fields(block, "SELECT", **fields)
+            device.registers.write_fields(block, "COMMAND", fetch=1)
+            assert device.registers.fields(block, "ERROR") == {"range": 1, "overrun": 0}
+        for place in ({"way": 3, "row": 0}, {"way": 0, "row": 4}):
+            device.registers.write_fields("LOOKUP", "PLACE", **place)
+            device.registers.write_fields("LOOKUP", "COMMAND", apply=1)
+            assert device.registers.fields("LOOKUP", "ERROR")["range"] == 1
+    same_numbers(pair)
+
+
+def test_a_reset_leaves_nothing_behind(pair: Pair) -> None:
+    """Memories keep their words over a reset; the NIC empties them before packets may come."""
+    arm(pair)
+    pair.transmit(packet(bytes(20), psn=5, bth={"ackreq": 1}))
+    block = pair.nic.block
+    block.poke(rst=1)
+    block.tick(2)
+    block.poke(rst=0)
+    block.tick()
+    fresh = Device(pair.nic)
+    assert fresh.packets is not None
+    assert fresh.packets.bindings() == []
+    assert all(not n for table in fresh.packets.counters().values() for n in table.values())
+    frame = packet(bytes(20), psn=6)
+    (out,) = pair.nic.run(tx=[Wire(frame)]).sinks["m_axis_tx"].frames
+    assert out.data == frame
+    assert fresh.packets.counters()["tx"]["unknown_qp"] == 1
+
+
+def test_line_rate_while_the_host_works(pair: Pair, seed: int) -> None:
+    """Packets back to back both ways: one beat per cycle, and every sample is decided on."""
+    arm(pair)
+    frames = [Wire(packet(bytes(200), psn=n, bth={"ackreq": 1})) for n in range(60)]
+    data = Wire(packet(bytes(200), psn=7, back=True))
+    acks = [  # behind their requests: as long a packet before each, and two ahead
+        Wire(packet(opcode=0x11, psn=n, back=True, aeth={"syndrome": 0x1F, "msn": n}))
+        for n in range(60)
+    ]
+    back = [data, data, *(wire for ack in acks for wire in (ack, data))]
+    run = pair.nic.run(tx=frames, rx=back, seed=seed)
+    out = run.sinks["m_axis_tx"]
+    assert len(out.frames) == 60
+    beats = sum(-(-len(wire.data) // 8) for wire in out.frames)
+    assert out.last[-1] - out.first[0] + 1 == beats
+    samples, decisions = pair.nic.samples(run), pair.nic.decisions(run)
+    assert 0 < len(samples) == len(decisions)
+    rows = pair.emulator.decide(np.array(samples, dtype=np.int64))
+    assert decisions == [tuple(row) for row in rows.tolist()]
+
+
+def test_a_device_without_packets_says_so() -> None:
+    with Device.open("emu:") as device:
+        assert device.packets is None
+        with pytest.raises(DeviceError, match="device has no packet path"):
+            PacketPath(device.registers)
