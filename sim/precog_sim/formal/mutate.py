@@ -8,11 +8,11 @@ import importlib.util
 import sys
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Mutant", "mutated"]
+__all__ = ["Mutant", "mutated", "reimported"]
 
 _SOURCE = "__precog_mutated_source__"
 
@@ -52,29 +52,49 @@ def mutated(mutant: Mutant) -> Iterator[types.ModuleType]:
     ValueError
         The text to be replaced does not occur exactly once.
     """
-    spec = importlib.util.find_spec(mutant.module)
+    with _executed(mutant.module, mutant.old, mutant.new) as module:
+        yield module
+
+
+@contextmanager
+def reimported(*names: str) -> Iterator[types.ModuleType]:
+    """Within the context, the modules are executed anew, in this order; gives the last.
+
+    A module that has imported names from a mutated one still has the old names. Blocks that are
+    made of others are hence to be taken from here.
+    """
+    with ExitStack() as stack:
+        modules = [stack.enter_context(_executed(name)) for name in names]
+        yield modules[-1]
+
+
+@contextmanager
+def _executed(name: str, old: str = "", new: str = "") -> Iterator[types.ModuleType]:
+    """Executes a module's text in its place, `old` replaced by `new`."""
+    spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
-        raise ValueError(f"module must exist, not {mutant.module!r}")
-    original = sys.modules.get(mutant.module)
+        raise ValueError(f"module must exist, not {name!r}")
+    original = sys.modules.get(name)
     # Mutations nest: the inner one starts from the outer one's text.
     source = getattr(original, _SOURCE, None) or Path(spec.origin).read_text()
-    if source.count(mutant.old) != 1:
-        raise ValueError(
-            f"the mutant's text must occur once in {mutant.module}, "
-            f"not {source.count(mutant.old)} times: {mutant.old!r}"
-        )
-    module = types.ModuleType(mutant.module)
+    if old:
+        if source.count(old) != 1:
+            raise ValueError(
+                f"the mutant's text must occur once in {name}, "
+                f"not {source.count(old)} times: {old!r}"
+            )
+        source = source.replace(old, new)
+    module = types.ModuleType(name)
     module.__file__ = spec.origin
     module.__package__ = spec.parent
     module.__spec__ = spec
-    source = source.replace(mutant.old, mutant.new)
     setattr(module, _SOURCE, source)
-    sys.modules[mutant.module] = module
+    sys.modules[name] = module
     try:
         exec(compile(source, spec.origin, "exec"), module.__dict__)
         yield module
     finally:
         if original is None:
-            del sys.modules[mutant.module]
+            del sys.modules[name]
         else:
-            sys.modules[mutant.module] = original
+            sys.modules[name] = original

@@ -33,6 +33,13 @@ class Opened:
         KeyError
             No signal, or more than one, has that name.
         """
+        found = self.every(path)
+        if len(found) != 1:
+            raise KeyError(f"one signal must be called {path!r}, not {len(found)}")
+        return found[0]
+
+    def every(self, path: str) -> list[Signal]:
+        """All signals of that name that the block assigns."""
         *parts, name = path.split(".")
         fragment = self.fragment
         for part in parts:
@@ -44,7 +51,4 @@ class Opened:
             for signal in statement._lhs_signals()
             if signal.name == name
         }
-        if len(found) != 1:
-            raise KeyError(f"one signal must be called {path!r}, not {len(found)}")
-        (signal,) = found.values()
-        return signal
+        return list(found.values())

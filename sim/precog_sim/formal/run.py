@@ -12,14 +12,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import axil, loader, streams
+from . import axil, checksum, cnp, decide, editor, loader, streams
 from .engine import Proof, check
 from .mutate import Mutant, mutated
 
 __all__ = ["MUTANTS", "PROOFS", "Report", "run"]
 
-PROOFS: tuple[Proof, ...] = (*streams.PROOFS, *axil.PROOFS, *loader.PROOFS)
-MUTANTS: tuple[Mutant, ...] = (*streams.MUTANTS, *axil.MUTANTS, *loader.MUTANTS)
+_BLOCKS = (streams, axil, loader, editor, decide, checksum, cnp)
+PROOFS: tuple[Proof, ...] = tuple(proof for block in _BLOCKS for proof in block.PROOFS)
+MUTANTS: tuple[Mutant, ...] = tuple(mutant for block in _BLOCKS for mutant in block.MUTANTS)
 
 
 @dataclass(frozen=True)

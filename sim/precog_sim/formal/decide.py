@@ -1,0 +1,169 @@
+"""What the packet stages' control rests on: when the parser speaks, and when a decision comes.
+
+The blocks are the gateware as it is. Only when they speak is looked at; what they say falls away
+with the logic that it needs. By induction, hence for ever.
+"""
+
+from amaranth.hdl import Assert, Const, Cover, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from .engine import Mode, Proof
+from .mutate import Mutant, reimported
+from .packets import late
+from .peek import Opened
+
+__all__ = ["MUTANTS", "PROOFS"]
+
+SLOTS = 4
+
+
+class ParserHarness(wiring.Component):
+    """The parser beside an arbitrary packet stream.
+
+    Parameters
+    ----------
+    width : int
+    """
+
+    def __init__(self, width: int) -> None:
+        from precog_hw.stream.packet import beat_layout
+
+        self._width = width
+        super().__init__({"beat": In(beat_layout(width)), "taken": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        from precog_hw.packet.headers import WINDOW_BYTES
+        from precog_models.packet.wire.descriptor import Direction
+
+        m = Module()
+        with reimported("precog_hw.packet.parser") as module:
+            dut = module.Parser(self._width, Direction.TX)
+            inner = Opened(dut)
+        m.submodules.dut = inner.fragment
+        m.d.comb += [dut.beat.eq(self.beat), dut.taken.eq(self.taken)]
+        beats = -(-WINDOW_BYTES * 8 // self._width)
+        number = Signal(range(beats + 1))  # of the beat in its packet; stays behind the window
+        last = self.beat.last
+        with m.If(self.taken):
+            m.d.sync += number.eq(number + (number != beats))
+            with m.If(last):
+                m.d.sync += number.eq(0)
+        complete = self.taken & ((number == beats - 1) | (last & (number < beats)))
+        latency = module.Parser.LATENCY
+        inside = inner["window.inside"]
+        m.d.comb += [
+            Assert(inside == (number < beats)),
+            Assert(~inside | (inner["window.before"] == number)),
+            Assert(number <= beats),
+            Assert(
+                dut.o_valid == late(m, complete, latency, "complete"),
+                "one descriptor for each packet, when its headers or its end have come",
+            ),
+            Assert(
+                dut.tail_valid == late(m, self.taken & last, latency, "end"),
+                "one tail for each packet, when its end has come",
+            ),
+            Cover(dut.o_valid & ~dut.tail_valid),
+            Cover(dut.o_valid & dut.tail_valid),
+        ]
+        return m
+
+
+class DecisionHarness(wiring.Component):
+    """`CpsTransmit` or `CpsReceive`: any packets, any answers of table and slots.
+
+    Parameters
+    ----------
+    module, name : str
+        Where the block is, and how it is called.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        from precog_hw.packet.layouts import PARSED
+
+        self._module = module
+        self._name = name
+        super().__init__({"parsed": In(PARSED), "parsed_stb": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        with reimported("precog_hw.stream.delay", self._module) as module:
+            dut = getattr(module, self._name)(SLOTS)
+            inner = Opened(dut)
+        m.submodules.dut = inner.fragment
+        m.d.comb += [dut.parsed.eq(self.parsed), dut.parsed_stb.eq(self.parsed_stb)]
+        latency = dut.LATENCY
+        at = inner["strobe.at"]
+        m.d.comb += [
+            Assert(at < latency - 1),
+            Assert(
+                dut.edit_stb == late(m, self.parsed_stb, latency, "stb"),
+                "a decision for each packet, `LATENCY` cycles after its descriptor",
+            ),
+            Cover(dut.edit_stb & (late(m, Const(1), 2 * latency, "some"))),
+        ]
+        return m
+
+
+_TX, _RX = "precog_hw.packet.cps_tx", "precog_hw.packet.cps_rx"
+
+_WINDOW, _PARSER = "precog_hw.packet.window", "precog_hw.packet.parser"
+_SPEAKS = "for ever, any packets: one descriptor and one tail for each, in the cycles foreseen"
+_DECIDES = "for ever, any packets and any answers: a decision after `LATENCY` cycles, no other"
+
+
+def _transmit() -> DecisionHarness:
+    return DecisionHarness(_TX, "CpsTransmit")
+
+
+def _receive() -> DecisionHarness:
+    return DecisionHarness(_RX, "CpsReceive")
+
+
+PROOFS = (
+    Proof("parser.8", lambda: ParserHarness(8), Mode.INDUCTION, 6, _SPEAKS, quick=False),
+    Proof("parser.64", lambda: ParserHarness(64), Mode.INDUCTION, 6, _SPEAKS),
+    Proof("parser.cover", lambda: ParserHarness(64), Mode.COVER, 20, "short and long packets"),
+    Proof("decide.tx", _transmit, Mode.INDUCTION, 45, _DECIDES),
+    Proof("decide.rx", _receive, Mode.INDUCTION, 45, _DECIDES),
+    Proof("decide.cover", _receive, Mode.COVER, 45, "a decision is reachable", quick=False),
+)
+MUTANTS = (
+    Mutant(
+        "parser.64",
+        _WINDOW,
+        "inside & (last | (index == beats - 1))",
+        "inside & (index == beats - 1)",
+        "a short packet has no descriptor",
+        quick=True,
+    ),
+    Mutant(
+        "parser.64",
+        _PARSER,
+        "self.o_valid.eq(middle_stb)",
+        "self.o_valid.eq(link_stb)",
+        "the descriptor comes a cycle early",
+    ),
+    Mutant(
+        "parser.64",
+        _PARSER,
+        "self.tail_valid.eq(ends[1].stb)",
+        "self.tail_valid.eq(ends[0].stb)",
+        "the tail comes before the descriptor",
+    ),
+    Mutant(
+        "decide.tx",
+        _TX,
+        "DelayLine(1, self.LATENCY)",
+        "DelayLine(1, self.LATENCY + 1)",
+        "the decision comes later than the stage expects",
+    ),
+    Mutant(
+        "decide.rx",
+        "precog_hw.stream.delay",
+        "with m.If(at == rows - 1):",
+        "with m.If(at == rows - 2):",
+        "delays are too short",
+    ),
+)
