@@ -1,7 +1,7 @@
 """QP lookup: from (direction, peer address, DestQP) of a packet to a slot.
 
 Cuckoo hashing with three ways, as `precog_models.packet.qp_table` has it; the host places the keys.
-Throughput: two requests per cycle, one at each port. Latency: 7 cycles.
+Throughput: two requests per cycle, one at each port. Latency: 8 cycles.
 """
 
 from collections.abc import Callable
@@ -27,6 +27,7 @@ __all__ = ["KEY", "QpLookup", "cell_layout", "table_write_layout"]
 
 WAYS = len(WAY_POLYNOMIALS)
 _PIECE_BITS = 10  # of a key, compared in one cycle: three levels of LUT4
+_PARTS = 5  # of a key, hashed in one cycle; odd, so that the CRC of zero counts once in their sum
 
 #: A packed key, as a number: the golden's bytes but for the seven zeros above the direction.
 KEY = data.StructLayout(
@@ -71,8 +72,10 @@ class QpLookup(wiring.Component):
 
     ::
 
-        key ─► 3 CRCs ─► (a write?) ─► RAM ─► registers ─► pieces compared ─► hits ─► slot
-         0       1           2          3         4               5            6       7
+        key ─► parts of 3 CRCs ─► CRCs ─► (a write?) ─► RAM ─► registers ─► pieces compared ─►
+         0           1             2          3          4         5               6
+                                                                              hits ─► slot
+                                                                               7       8
 
     Both directions share the ways, and each row is held once: the RAM's first port reads for
     `tx` and writes for the host, its second one reads for `rx`. So a write waits for a cycle
@@ -80,10 +83,10 @@ class QpLookup(wiring.Component):
     a request in every cycle, which a wire cannot ask for: its shortest packets are 84 byte times
     apart, more than a cycle at any rate that the data path has.
 
-    A request sees exactly the writes that were taken up to the cycle after it. Host software writes
-    moves in the golden's order (copy, then overwrite), so a key is never missing.
+    A request sees exactly the writes that were taken up to the second cycle after it. Host software
+    writes moves in the golden's order (copy, then overwrite), so a key is never missing.
 
-    Latency: 7 cycles. Throughput: one request per cycle and port. Cost at 1024 slots (ECP5):
+    Latency: 8 cycles. Throughput: one request per cycle and port. Cost at 1024 slots (ECP5):
     30 DP16KD, 2450 LUT4, 2600 flip-flops; a second copy of the table, for writes at any time, would
     be 30 DP16KD more.
 
@@ -98,7 +101,7 @@ class QpLookup(wiring.Component):
         Look up `tx_key`, `rx_key`.
     tx_key, rx_key : In(KEY)
     tx_done, rx_done : Out(1)
-        The strobe, 7 cycles later.
+        The strobe, 8 cycles later.
     tx_found, rx_found : Out(1)
         With `done`: the key is in the table.
     tx_slot, rx_slot : Out(range(slots))
@@ -112,7 +115,7 @@ class QpLookup(wiring.Component):
         `slots` is not a power of two, or smaller than 2.
     """
 
-    LATENCY = 7
+    LATENCY = 8
 
     tx_stb: Signal
     tx_key: data.View
@@ -185,31 +188,40 @@ class _Request:
 
     def __init__(self, m: Module, name: str, slots: int) -> None:
         self._m, self._name, self._slots = m, name, slots
-        self.valid = Signal(name=f"{name}_valid")  # in cycle 1, with `rows`
+        self.valid = Signal(name=f"{name}_valid")  # in cycle 2, with `rows`
         self.rows = [Signal(range(slots), name=f"{name}_row{way}") for way in range(WAYS)]
         self.late_rows = [Signal.like(row, name=f"{row.name}_late") for row in self.rows]
         m.d.sync += [late.eq(row) for late, row in zip(self.late_rows, self.rows, strict=True)]
-        self._key = Signal(KEY, name=f"{name}_key1")
+        self._key = Signal(KEY, name=f"{name}_key2")
         self._cells: list[data.View] = []
 
     def hash(self, stb: Value, key: data.View) -> None:
-        """Cycle 0."""
-        packed = key.as_value()
-        self._m.d.sync += [self.valid.eq(stb), self._key.eq(key)]
-        for poly, row in zip(WAY_POLYNOMIALS, self.rows, strict=True):
-            self._m.d.sync += row.eq(xor_network(_row_of(poly, self._slots), packed, len(row)))
+        """Cycles 0 and 1."""
+        m, name, packed = self._m, self._name, key.as_value()
+        valid, key1 = Signal(name=f"{name}_valid1"), Signal(KEY, name=f"{name}_key1")
+        m.d.sync += [valid.eq(stb), self.valid.eq(valid), key1.eq(key), self._key.eq(key1)]
+        size = -(-len(packed) // _PARTS)
+        for way, (poly, row) in enumerate(zip(WAY_POLYNOMIALS, self.rows, strict=True)):
+            total: Value = Const(0, len(row))
+            for low in range(0, len(packed), size):
+                part = Signal.like(row, name=f"{name}_part{way}_{low}")
+                alone = Cat(Const(0, low), packed[low : low + size])
+                hashed = xor_network(_row_of(poly, self._slots), alone, len(row))
+                m.d.sync += part.eq(hashed)
+                total ^= part
+            m.d.sync += row.eq(total)
 
     def read(self, word: data.View) -> None:
-        """Cycle 3: a block RAM's output is late; it gets a register of its own."""
+        """Cycle 4: a block RAM's output is late; it gets a register of its own."""
         cell = Signal(cell_layout(self._slots), name=f"{self._name}_cell{len(self._cells)}")
         self._m.d.sync += cell.eq(word)
         self._cells.append(cell)
 
     def compare(self, done: Value, found: Value, slot: Value) -> None:
-        """Cycles 4 to 6."""
+        """Cycles 5 to 7."""
         m, name = self._m, self._name
         key = self._key
-        for stage in (2, 3, 4):
+        for stage in (3, 4, 5):
             late = Signal(KEY, name=f"{name}_key{stage}")
             m.d.sync += late.eq(key)
             key = late
@@ -221,19 +233,19 @@ class _Request:
                 equal.append(cell.key.as_value()[piece] == key.as_value()[piece])
             pieces = Signal(len(equal) + 1, name=f"{name}_pieces{way}")
             hit = Signal(name=f"{name}_hit{way}")
-            slot5, slot6 = (Signal.like(slot, name=f"{name}_slot{way}_{n}") for n in (5, 6))
+            slot6, slot7 = (Signal.like(slot, name=f"{name}_slot{way}_{n}") for n in (6, 7))
             m.d.sync += [
                 pieces.eq(Cat(*equal, cell.valid)),
                 hit.eq(pieces.all()),
-                slot5.eq(cell.slot),
-                slot6.eq(slot5),
+                slot6.eq(cell.slot),
+                slot7.eq(slot6),
             ]
             hits.append(hit)
-            slots.append(slot6)
+            slots.append(slot7)
         m.d.sync += [found.eq(Cat(hits).any()), slot.eq(0)]
         for hit, number in reversed(list(zip(hits, slots, strict=True))):
             with m.If(hit):
                 m.d.sync += slot.eq(number)
-        stages = Signal(QpLookup.LATENCY - 1, name=f"{name}_stages")
+        stages = Signal(QpLookup.LATENCY - 2, name=f"{name}_stages")
         m.d.sync += stages.eq(Cat(self.valid, stages))
         m.d.comb += done.eq(stages[-1])
