@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from precog_models.packet.wire.cps import SHIM
 
 from .patch import patched_layout
-from .places import PLACES, is_place, site
+from .places import PLACES, site
 
 __all__ = ["Grow"]
 
@@ -53,7 +53,7 @@ class Grow(wiring.Component):
     def _bytewise(self, m: Module) -> None:
         i, o = self.i.payload, self.o.payload
         free = self.o.ready | ~self.o.valid
-        start = site(m, i, 1, taken=self.i.valid & self.i.ready, last=i.beat.last)
+        start = site(m, i.place, 1, taken=self.i.valid & self.i.ready, last=i.beat.last)
         done = Signal(range(SHIM.size + 1))  # bytes of the shim that are out
         due = i.insert & start.at & (done != SHIM.size)
         shim = _in_order(i.shim).word_select(done[: (SHIM.size - 1).bit_length()], 8)
@@ -78,7 +78,7 @@ class Grow(wiring.Component):
         rest = Signal(8 * SHIM.size)  # bytes for the first lanes of the next beat
         rest_keep = Signal(SHIM.size)
         rest_error = Signal()
-        start = site(m, i, lanes, taken=self.i.valid & self.i.ready, last=i.beat.last)
+        start = site(m, i.place, lanes, taken=self.i.valid & self.i.ready, last=i.beat.last)
         at, past = start.at & i.insert, start.past & i.insert
 
         # This beat and the eight lanes behind it.
@@ -133,12 +133,11 @@ class Grow(wiring.Component):
 
     def _turned(self, m: Module) -> Value:
         """The shim with each byte in its lane, modulo eight."""
-        turned = Signal(8 * SHIM.size)
-        for place in PLACES:
-            with m.If(is_place(self.i.payload, place)):
-                m.d.comb += turned.eq(
-                    _in_order(self.i.payload.shim).rotate_left(8 * (place.payload % SHIM.size))
-                )
+        shim, turned = _in_order(self.i.payload.shim), Signal(8 * SHIM.size)
+        chosen: Value = Const(0, len(shim))
+        for bit, place in zip(self.i.payload.place, PLACES, strict=True):
+            chosen |= Mux(bit, shim.rotate_left(8 * (place.payload % SHIM.size)), 0)
+        m.d.comb += turned.eq(chosen)
         return turned
 
 

@@ -5,7 +5,7 @@ with UDP and BTH in the place that it would give them, and the EtherType chooses
 follow from `precog_models.packet.wire`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from amaranth.hdl import Cat, Const, Mux, Value, unsigned
@@ -38,17 +38,21 @@ from precog_models.packet.wire.opcodes import EXTENSIONS, extension_bytes
 from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
 __all__ = [
+    "EXTENSION",
     "IP_STOPS",
     "L3",
     "LINK",
     "NETWORK",
     "PORT_STOPS",
     "STOPS",
+    "TYPES",
     "WINDOW_BYTES",
+    "extension",
     "extension_field",
     "ipv4",
     "ipv6",
     "link_layer",
+    "types",
 ]
 
 
@@ -92,6 +96,18 @@ PORT_STOPS = 8  # the first of them, up to the port's
 
 #: To which port a UDP header in a certain place would be.
 _PORT = data.StructLayout({"roce": 1, "shim": 1})
+_PORTS = data.ArrayLayout(_PORT, len(L3))  # by the number of tags
+
+#: What the types and ports in fixed places are.
+TYPES = data.StructLayout(
+    {
+        "reason": DESCRIPTOR["reason"].shape,
+        "tags": data.ArrayLayout(unsigned(1), len(L3)),  # one-hot: how many
+        "ipv6": data.ArrayLayout(unsigned(1), len(L3)),  # by the number of tags
+        "port4": _PORTS,  # if it is IPv4
+        "port6": _PORTS,
+    }
+)
 
 #: Ethernet's, and everything from IP on in a fixed place.
 LINK = data.StructLayout(
@@ -104,7 +120,7 @@ LINK = data.StructLayout(
         "base": unsigned((L3[-1] + IPV6.size).bit_length()),  # byte where IP's length counts from
         "present": unsigned(_COUNT_BITS),  # how many of the bytes in `l3` the packet has
         "l3": unsigned(8 * _L3_BYTES),
-        "port4": _PORT,  # if it is IPv4
+        "port4": _PORT,
         "port6": _PORT,
     }
 )
@@ -121,15 +137,30 @@ NETWORK = data.StructLayout(
         "shim": unsigned(1),  # the UDP destination port is the shim's
         "behind_udp": unsigned(8 * SHIM.size),
         "transport": unsigned(8 * _TRANSPORT_BYTES),
-        "extension": unsigned(_EXTENSION_MAX.bit_length()),  # bytes between BTH and payload
+    }
+)
+
+#: What the opcode says.
+EXTENSION = data.StructLayout(
+    {
+        "bytes": unsigned(_EXTENSION_MAX.bit_length()),  # between BTH and payload
         "aeth": unsigned(len(_PLACES[AETH.name])),  # one bit for each place: it stands there
         "reth": unsigned(len(_PLACES[RETH.name])),
     }
 )
 
 
-def link_layer(window: Value, last_byte: Value, shim_port: Value) -> dict[str, Value]:
-    """`LINK` of a window.
+def _counts(tagged: Sequence[Value]) -> Iterator[Value]:
+    """For each number of tags whether it is the packet's."""
+    all_before: Value = Const(1, 1)
+    for tag in tagged:
+        yield all_before & ~tag
+        all_before &= tag
+    yield all_before
+
+
+def types(window: Value, last_byte: Value, shim_port: Value) -> dict[str, Value]:
+    """`TYPES` of a window.
 
     Parameters
     ----------
@@ -140,26 +171,16 @@ def link_layer(window: Value, last_byte: Value, shim_port: Value) -> dict[str, V
     shim_port : Value
         UDP destination port of packets with a shim.
     """
-    types = [field(window, ETHERNET, "type")]
-    types += [field(window, VLAN, "type", at) for at in L3[:-1]]
-    tagged = [found.matches(*TPIDS) for found in types]
+    found = [field(window, ETHERNET, "type")]
+    found += [field(window, VLAN, "type", at) for at in L3[:-1]]
+    tagged = [type_.matches(*TPIDS) for type_ in found]
+    is_ipv6 = [type_ == ETHERTYPE_IPV6 for type_ in found]
+    is_ipv4 = [type_ == ETHERTYPE_IPV4 for type_ in found]
 
-    def behind_tags(values: Sequence[Value]) -> Value:
-        """The one of `values` that belongs to the number of tags."""
-        *others, chosen = values
-        for tag, value in zip(reversed(tagged[:-1]), reversed(others), strict=True):
-            chosen = Mux(tag, chosen, value)
-        return chosen
+    def ports(ip: Header) -> Value:
+        fields = [field(window, UDP, "destination_port", at + ip.size) for at in L3]
+        return Cat(Cat(port == ROCE_PORT, port == shim_port) for port in fields)
 
-    def port(ip: Header) -> Value:
-        ports = [field(window, UDP, "destination_port", at + ip.size) for at in L3]
-        return Cat(
-            behind_tags([found == ROCE_PORT for found in ports]),
-            behind_tags([found == shim_port for found in ports]),
-        )
-
-    is_ipv6 = [found == ETHERTYPE_IPV6 for found in types]
-    is_ipv4 = [found == ETHERTYPE_IPV4 for found in types]
     reason: Value = Const(Reason.VLAN_DEPTH)
     for at, tag, known in zip(
         reversed(L3),
@@ -171,17 +192,42 @@ def link_layer(window: Value, last_byte: Value, shim_port: Value) -> dict[str, V
         reason = Mux(last_byte < at - 1, Reason.TRUNCATED, reason)
     return {
         "reason": reason,
+        "tags": Cat(_counts(tagged[:MAX_TAGS])),
+        "ipv6": Cat(is_ipv6),
+        "port4": ports(IPV4),
+        "port6": ports(IPV6),
+    }
+
+
+def link_layer(window: Value, last_byte: Value, types: data.View) -> dict[str, Value]:
+    """`LINK` of a window.
+
+    Parameters
+    ----------
+    window, last_byte : Value
+        As for `types`, which gave `types`.
+    """
+
+    def behind_tags(values: Sequence[Value]) -> Value:
+        """The one of `values` that belongs to the number of tags."""
+        chosen: Value = Const(0, 1)
+        for tag, value in zip(types.tags, values, strict=True):
+            chosen |= Mux(tag, value, 0)
+        return chosen
+
+    return {
+        "reason": types.reason,
         "tags": behind_tags([Const(n, 2) for n in range(MAX_TAGS + 1)]),
-        "ipv6": behind_tags(is_ipv6),
+        "ipv6": behind_tags(list(types.ipv6)),
         "macs": octets(window, 0, _MACS),
         "behind_macs": octets(window, _MACS, _MACS + MAX_TAGS * VLAN.size),
         "base": behind_tags(
-            [Mux(six, at + IPV6.size, at) for six, at in zip(is_ipv6, L3, strict=True)]
+            [Mux(six, at + IPV6.size, at) for six, at in zip(types.ipv6, L3, strict=True)]
         ),
         "present": last_byte - behind_tags([Const(at - 1, _COUNT_BITS) for at in L3]),
         "l3": behind_tags([window[8 * at : 8 * (at + _L3_BYTES)] for at in L3]),
-        "port4": port(IPV4),
-        "port6": port(IPV6),
+        "port4": behind_tags([port.as_value() for port in types.port4]),
+        "port6": behind_tags([port.as_value() for port in types.port6]),
     }
 
 
@@ -244,7 +290,6 @@ def _transport(
         link.l3[8 * at : 8 * (at + _TRANSPORT_BYTES)],
     )
     whole = at + BTH.size
-    opcode = field(transport, BTH, "opcode")
     return {
         "stops": Cat(
             link.present < ip.size,
@@ -257,7 +302,14 @@ def _transport(
         "shim": port.shim,
         "behind_udp": link.l3[8 * at : 8 * (at + SHIM.size)],
         "transport": transport,
-        "extension": Cat(
+    }
+
+
+def extension(network: data.View) -> dict[str, Value]:
+    """`EXTENSION` of a `NETWORK`."""
+    opcode = field(network.transport, BTH, "opcode")
+    return {
+        "bytes": Cat(
             opcode.matches(*(code for code in EXTENSIONS if extension_bytes(code) >> bit & 1))
             for bit in range(_EXTENSION_MAX.bit_length())
         ),
@@ -266,20 +318,22 @@ def _transport(
     }
 
 
-def extension_field(network: data.View, header: Header, name: str) -> Value:
+def extension_field(network: data.View, found: data.View, header: Header, name: str) -> Value:
     """A field of an extension header; 0 where the packet has none.
 
     Parameters
     ----------
     network : View
         A `NETWORK`.
+    found : View
+        Its `EXTENSION`.
     header : Header
         AETH or RETH.
     name : str
         The field.
     """
     value: Value = Const(0, header[name].bits)
-    for stands, at in zip(network[header.name.lower()], _PLACES[header.name], strict=True):
+    for stands, at in zip(found[header.name.lower()], _PLACES[header.name], strict=True):
         value |= field(network.transport, header, name, BTH.size + at) & stands.replicate(
             header[name].bits
         )

@@ -5,22 +5,28 @@ Headers: IEEE 802.3 and 802.1Q, RFC 791, 8200 and 768, InfiniBand Architecture S
 annex A17, as `precog_models.packet.wire.headers` declares them.
 """
 
+from itertools import pairwise
+
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.packet.fields import field, octets
 from precog_hw.packet.headers import (
+    EXTENSION,
     IP_STOPS,
     LINK,
     NETWORK,
     PORT_STOPS,
     STOPS,
+    TYPES,
     WINDOW_BYTES,
+    extension,
     extension_field,
     ipv4,
     ipv6,
     link_layer,
+    types,
 )
 from precog_hw.packet.layouts import LENGTH_BITS, PARSED, TAIL
 from precog_hw.packet.window import HeaderWindow
@@ -46,16 +52,26 @@ _SUM = signed(IPV4["total_length"].bits + 1)
 #: What stages only pass on.
 _BESIDE = data.StructLayout({"time": unsigned(Fmt.TIME.width), "ns": unsigned(NS_BITS)})
 
-#: The second stage's registers.
-_MIDDLE = data.StructLayout(
+#: What is known when IPv4 or IPv6 is chosen; it passes on.
+_CHOSEN = data.StructLayout(
     {
         **{name: LINK[name].shape for name in ("reason", "tags", "ipv6", "macs", "behind_macs")},
         "network": NETWORK,
         "ip_checksum": unsigned(IPV4["checksum"].bits),
+        "base": LINK["base"].shape,
+        "beside": _BESIDE,
+    }
+)
+
+#: The registers before the last: what follows from the choice.
+_MIDDLE = data.StructLayout(
+    {
+        "chosen": _CHOSEN,
+        "extension": EXTENSION,
         "end": unsigned(LENGTH_BITS),  # if IP is understood
+        "understood": unsigned(1),
         "ip_payload": _SUM,
         "room": _SUM,  # UDP's bytes for extension headers, payload and padding
-        "beside": _BESIDE,
     }
 )
 
@@ -68,30 +84,41 @@ def _assign(view: data.View, values: dict[str, Value]) -> list[object]:
     return [view[name].eq(values[name]) for name in dict(view.shape())]
 
 
-def _middle(link: data.View, network: data.View, beside: data.View) -> dict[str, Value]:
-    """`_MIDDLE`: the version of IP is chosen; sums of lengths that need nothing else."""
-    passed = ("reason", "tags", "ipv6", "macs", "behind_macs")
+def _chosen(link: data.View, network: data.View, beside: data.View) -> dict[str, Value]:
+    """`_CHOSEN`."""
+    passed = ("reason", "tags", "ipv6", "macs", "behind_macs", "base")
     return {
         **{name: link[name] for name in passed},
         "network": network,
         "ip_checksum": field(link.l3, IPV4, "checksum"),
-        "end": link.base + network.length,
-        "ip_payload": network.length - Mux(link.ipv6, 0, IPV4.size),
-        "room": field(network.udp, UDP, "length") - Mux(network.shim, _FIXED + SHIM.size, _FIXED),
         "beside": beside,
     }
 
 
-def _headers(middle: data.View) -> dict[str, Value]:
+def _middle(chosen: data.View, found: data.View) -> dict[str, Value]:
+    """`_MIDDLE`: sums of lengths that need nothing else."""
+    network = chosen.network
+    fixed = Mux(network.shim, _FIXED + SHIM.size, _FIXED)
+    return {
+        "chosen": chosen,
+        "extension": found,
+        "end": chosen.base + network.length,
+        "understood": (chosen.reason == Reason.NONE) & ~network.stops[:IP_STOPS].any(),
+        "ip_payload": network.length - Mux(chosen.ipv6, 0, IPV4.size),
+        "room": field(network.udp, UDP, "length") - fixed,
+    }
+
+
+def _headers(chosen: data.View) -> dict[str, Value]:
     """`HEADERS`."""
-    network = middle.network
+    network = chosen.network
     resv = BTH["fecn"].byte
     return {
-        "macs": middle.macs,
-        "tags": middle.behind_macs,
+        "macs": chosen.macs,
+        "tags": chosen.behind_macs,
         "local": network.local,
         "ip_length": network.length,
-        "ip_checksum": middle.ip_checksum,
+        "ip_checksum": chosen.ip_checksum,
         "udp_source": field(network.udp, UDP, "source_port"),
         "udp_length": field(network.udp, UDP, "length"),
         "udp_checksum": field(network.udp, UDP, "checksum"),
@@ -106,12 +133,12 @@ class Parser(wiring.Component):
 
     ::
 
-        beat ─► window ─► tags out, ─► IPv4 or IPv6, ─► lengths, ─► o
-                │         which IP?    shim out,        reason
-                │                      opcode            │ end
-                └► length ───────────────────────────────┴───────► tail
+        beat ─► window ─► types, ─► tags out ─► IPv4 or IPv6, ─► opcode, ─► reason ─► o
+                │         ports                 shim out         lengths
+                │                                                 │ end
+                └► length ────────────────────────────────────────┴─────────────► tail
 
-    Latency: `LATENCY` = 4 cycles. `o` from the beat that completes the header window (the packet's
+    Latency: `LATENCY` = 7 cycles. `o` from the beat that completes the header window (the packet's
     last, or the one that brings byte `WINDOW_BYTES` - 1 = 109), `tail` from the packet's last beat:
     a packet's tail comes together with its `o` or later. `o` does not wait for the packet's end.
     Throughput: one beat per cycle, and one packet per cycle where packets are single beats.
@@ -136,8 +163,8 @@ class Parser(wiring.Component):
     now_ns : In(40)
         Nanoseconds; `o.ns` likewise.
     shim_port : In(16)
-        UDP destination port of packets with a shim, looked at in the cycle after the beat that
-        completes the window.
+        UDP destination port of packets with a shim, looked at in the second cycle after the beat
+        that completes the window.
     o : Out(PARSED)
         Stays until the next `o_valid`. `headers.tags` are the bytes behind the addresses whether
         tags or not; `ip_checksum` without IPv4 and `shim` without a shim are any bytes.
@@ -153,7 +180,7 @@ class Parser(wiring.Component):
         `width` is not one of `precog_hw.stream.packet.WIDTHS`.
     """
 
-    LATENCY = 4
+    LATENCY = 7
 
     beat: data.View
     taken: Signal
@@ -193,72 +220,87 @@ class Parser(wiring.Component):
         ]
 
         # First registers: the window is read in the only cycle in which it is whole.
-        link, link_beside, link_stb = Signal(LINK), Signal(_BESIDE), Signal()
-        place = window.last_byte[: link.present.shape().width]
-        m.d.sync += link_stb.eq(window.o_stb)
+        whole, place = Signal.like(window.o), Signal(LINK["present"].shape)
+        found, beside, found_stb = Signal(TYPES), Signal(_BESIDE), Signal()
+        m.d.sync += found_stb.eq(window.o_stb)
         with m.If(window.o_stb):
             m.d.sync += [
-                *_assign(link, link_layer(window.o, place, self.shim_port)),
-                link_beside.time.eq(window.time),
-                link_beside.ns.eq(window.ns),
+                whole.eq(window.o),
+                place.eq(window.last_byte),
+                *_assign(found, types(window.o, window.last_byte[: len(place)], self.shim_port)),
+                beside.time.eq(window.time),
+                beside.ns.eq(window.ns),
             ]
 
-        # Second registers: IPv4 or IPv6, each with the transport where its own port puts it.
+        # Second registers: the tags are out.
+        link, link_beside, link_stb = Signal(LINK), Signal(_BESIDE), Signal()
+        m.d.sync += link_stb.eq(found_stb)
+        with m.If(found_stb):
+            m.d.sync += [*_assign(link, link_layer(whole, place, found)), link_beside.eq(beside)]
+
+        # Third registers: IPv4 or IPv6, each with the transport where its own port puts it.
         four, six, network = Signal(NETWORK), Signal(NETWORK), Signal(NETWORK)
-        middle, middle_stb = Signal(_MIDDLE), Signal()
+        chosen, chosen_stb = Signal(_CHOSEN), Signal()
         m.d.comb += [
             *_assign(four, ipv4(link, self._direction)),
             *_assign(six, ipv6(link, self._direction)),
             network.eq(Mux(link.ipv6, six, four)),
         ]
-        m.d.sync += middle_stb.eq(link_stb)
+        m.d.sync += chosen_stb.eq(link_stb)
         with m.If(link_stb):
-            m.d.sync += _assign(middle, _middle(link, network, link_beside))
+            m.d.sync += _assign(chosen, _chosen(link, network, link_beside))
 
-        # Third registers, the outputs.
-        understood = Signal()  # middle.end is the packet's
-        m.d.comb += understood.eq(
-            (middle.reason == Reason.NONE) & ~middle.network.stops[:IP_STOPS].any()
-        )
+        # Fourth registers: what follows from the choice.
+        extended, middle, middle_stb = Signal(EXTENSION), Signal(_MIDDLE), Signal()
+        m.d.comb += _assign(extended, extension(chosen.network))
+        m.d.sync += middle_stb.eq(chosen_stb)
+        with m.If(chosen_stb):
+            m.d.sync += _assign(middle, _middle(chosen, extended))
+
+        # The last registers, the outputs.
         m.d.sync += self.o_valid.eq(middle_stb)
         with m.If(middle_stb):
             m.d.sync += [
                 *self._descriptor(middle),
-                *_assign(self.o.headers, _headers(middle)),
-                self.o.end.eq(Mux(understood, middle.end, 0)),
-                self.o.time.eq(middle.beside.time),
-                self.o.ns.eq(middle.beside.ns),
+                *_assign(self.o.headers, _headers(middle.chosen)),
+                self.o.end.eq(Mux(middle.understood, middle.end, 0)),
+                self.o.time.eq(middle.chosen.beside.time),
+                self.o.ns.eq(middle.chosen.beside.ns),
             ]
 
         # The packet's end keeps step with the stages above; `middle` stays until the next packet's.
-        ends = [Signal(_END, name="end_link"), Signal(_END, name="end_middle")]
+        ends = [
+            Signal(_END, name=f"end{n}") for n in range(self.LATENCY - HeaderWindow.LATENCY - 1)
+        ]
         m.d.sync += [
             ends[0].stb.eq(window.last_stb),
             ends[0].error.eq(window.error),
             ends[0].length.eq(window.last_byte + 1),
-            ends[1].eq(ends[0]),
-            self.tail_valid.eq(ends[1].stb),
-            self.tail.error.eq(ends[1].error | (understood & (middle.end > ends[1].length))),
+            *(late.eq(end) for end, late in pairwise(ends)),
+            self.tail_valid.eq(ends[-1].stb),
+            self.tail.error.eq(
+                ends[-1].error | (middle.understood & (middle.end > ends[-1].length))
+            ),
         ]
         return m
 
     def _descriptor(self, middle: data.View) -> list[object]:
         """Assignments to `o.descriptor`: lengths agree or not, so the reason is final."""
-        o, network = self.o.descriptor, middle.network
-        left = middle.room - network.extension
+        o, chosen, network = self.o.descriptor, middle.chosen, middle.chosen.network
+        left = middle.room - middle.extension.bytes
         # Extension headers are whole words, so that the padding's two bits fit below.
-        payload = middle.room - (network.extension | field(network.transport, BTH, "pad"))
+        payload = middle.room - (middle.extension.bytes | field(network.transport, BTH, "pad"))
         wrong = (field(network.udp, UDP, "length") != middle.ip_payload) | (left < 0)
         reason: Value = Mux(wrong, Reason.LENGTH, Reason.NONE)
         for stop, bit in zip(reversed(STOPS), reversed(network.stops), strict=True):
             reason = Mux(bit, stop, reason)
-        before = middle.reason != Reason.NONE
+        before = chosen.reason != Reason.NONE
         values = {
             "direction": Const(self._direction, 1),
             "shim": network.shim & ~before & ~network.stops[:PORT_STOPS].any(),
-            "reason": Mux(before, middle.reason, reason),
-            "ipv6": middle.ipv6,
-            "tags": middle.tags,
+            "reason": Mux(before, chosen.reason, reason),
+            "ipv6": chosen.ipv6,
+            "tags": chosen.tags,
             "ecn": network.ecn,
             "remote": network.remote,
             **{
@@ -266,8 +308,8 @@ class Parser(wiring.Component):
                 for name in ("opcode", "dest_qp", "psn", "ack_req")
             },
             "payload": Mux(payload < 0, 0, payload),
-            "syndrome": extension_field(network, AETH, "syndrome"),
-            "msn": extension_field(network, AETH, "msn"),
-            "dma_length": extension_field(network, RETH, "dma_length"),
+            "syndrome": extension_field(network, middle.extension, AETH, "syndrome"),
+            "msn": extension_field(network, middle.extension, AETH, "msn"),
+            "dma_length": extension_field(network, middle.extension, RETH, "dma_length"),
         }
         return _assign(o, values)

@@ -12,9 +12,24 @@ from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
 
 from ..stream.packet import beat_layout, packet_signature
 from .layouts import EDIT, Edit
-from .places import PLACES, Place, beat_index, is_place
+from .places import PLACE, PLACES, Place, beat_index, place_of
 
-__all__ = ["Patch", "patched_layout"]
+__all__ = ["COMMAND", "Patch", "command", "patched_layout"]
+
+_BY_PLACE = ("ipv6", "tags")
+#: `EDIT` with its place found.
+COMMAND = data.StructLayout(
+    {
+        "place": PLACE,
+        **{name: found.shape for name, found in EDIT if name not in _BY_PLACE},
+    }
+)
+
+
+def command(edit: data.View) -> dict[str, Any]:
+    """`COMMAND` of an `EDIT`: fields and their values."""
+    names = [name for name in dict(COMMAND) if name != "place"]
+    return {"place": place_of(edit.ipv6, edit.tags), **{name: edit[name] for name in names}}
 
 
 def patched_layout(width: int) -> data.StructLayout:
@@ -24,8 +39,7 @@ def patched_layout(width: int) -> data.StructLayout:
             "beat": beat_layout(width),
             "insert": unsigned(1),
             "remove": unsigned(1),
-            "ipv6": unsigned(1),
-            "tags": EDIT["tags"].shape,
+            "place": PLACE,
             "shim": unsigned(8 * SHIM.size),
         }
     )
@@ -81,7 +95,7 @@ class Patch(wiring.Component):
     Members
     -------
     i : In(packet_signature(width))
-    i_edit : In(stream.Signature(EDIT))
+    i_edit : In(stream.Signature(COMMAND))
         One for each packet, taken with the packet's last beat.
     o : Out(stream.Signature(patched_layout(width)))
     """
@@ -95,7 +109,7 @@ class Patch(wiring.Component):
         super().__init__(
             {
                 "i": In(packet_signature(width)),
-                "i_edit": In(stream.Signature(EDIT)),
+                "i_edit": In(stream.Signature(COMMAND)),
                 "o": Out(stream.Signature(patched_layout(width))),
             }
         )
@@ -118,15 +132,14 @@ class Patch(wiring.Component):
                 self.o.payload.beat.data.eq(self._written(beat.data, edit, index)),
                 self.o.payload.insert.eq(edit.edit == Edit.INSERT),
                 self.o.payload.remove.eq(edit.edit == Edit.REMOVE),
-                self.o.payload.ipv6.eq(edit.ipv6),
-                self.o.payload.tags.eq(edit.tags),
+                self.o.payload.place.eq(edit.place),
                 self.o.payload.shim.eq(edit.shim),
             ]
         return m
 
     def _written(self, word: Value, edit: Any, index: Value) -> Value:
         """The beat's data with the command's bytes in it."""
-        places = {place: is_place(edit, place) for place in PLACES}
+        places = dict(zip(PLACES, edit.place, strict=True))
         lanes = []
         for lane in range(self._lanes):
             # Which bytes of the command ever come here, and in which places and beats.

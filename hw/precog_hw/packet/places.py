@@ -4,13 +4,13 @@ Hence a byte of a header is in one of six beats and lanes, all of them constants
 comparison of the beat's number for each place, and no shifter.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 
 from precog_models.packet.wire.headers import ETHERNET, IPV4, IPV6, MAX_TAGS, UDP, VLAN
 
-__all__ = ["PLACES", "Place", "Site", "beat_index", "is_place", "site"]
+__all__ = ["PLACE", "PLACES", "Place", "Site", "beat_index", "place_of", "site"]
 
 
 class Place(NamedTuple):
@@ -38,9 +38,13 @@ class Place(NamedTuple):
 PLACES = tuple(Place(ipv6, tags) for ipv6 in (False, True) for tags in range(MAX_TAGS + 1))
 
 
-def is_place(where: Any, place: Place) -> Value:
-    """Whether `where`, which has fields `ipv6` and `tags`, says `place`."""
-    return (where.ipv6 == place.ipv6) & (where.tags == place.tags)
+#: One bit for each of `PLACES`; none is set where the headers stand elsewhere.
+PLACE = unsigned(len(PLACES))
+
+
+def place_of(ipv6: Value, tags: Value) -> Value:
+    """`PLACE` of a packet."""
+    return Cat((ipv6 == place.ipv6) & (tags == place.tags) for place in PLACES)
 
 
 def beat_index(m: Module, taken: Value, last: Value, top: int) -> Signal:
@@ -73,32 +77,40 @@ class Site(NamedTuple):
     lanes: Signal  # that lane and those after it
 
 
-def site(m: Module, where: Any, lanes: int, *, taken: Value, last: Value, offset: int = 0) -> Site:
-    """Find the byte `offset` behind UDP; nowhere, if `where` is none of the six places.
+def site(
+    m: Module, place: Value, lanes: int, *, taken: Value, last: Value, offset: int = 0
+) -> Site:
+    """Find the byte `offset` behind UDP; nowhere, if `place` has no bit set.
 
     Latency: none. Cost: a counter and some three LUT4 for each place.
 
     Parameters
     ----------
     m : Module
-    where : View
-        Fields `ipv6` and `tags`.
+    place : Value
+        `PLACE` of the packet.
     lanes : int
         Bytes in a beat.
     taken, last : Value
         As in `beat_index`.
     offset : int
     """
-    top = max(place.payload + offset for place in PLACES) // lanes + 1
-    index = beat_index(m, taken, last, top)
+    positions = [divmod(here.payload + offset, lanes) for here in PLACES]
+    index = beat_index(m, taken, last, max(beat for beat, _ in positions) + 1)
     found = Site(Signal(), Signal(), Signal(lanes), Signal(lanes))
-    for place in PLACES:
-        beat, lane = divmod(place.payload + offset, lanes)
-        with m.If(is_place(where, place)):
-            m.d.comb += [
-                found.at.eq(index == beat),
-                found.past.eq(index > beat),
-                found.first.eq(1 << lane),
-                found.lanes.eq((1 << lanes) - (1 << lane)),
-            ]
+    first: Value = Const(0, lanes)
+    behind: Value = Const(0, lanes)
+    at: Value = Const(0, 1)
+    past: Value = Const(0, 1)
+    for bit, (beat, lane) in zip(place, positions, strict=True):
+        at |= bit & (index == beat)
+        past |= bit & (index > beat)
+        first |= Mux(bit, 1 << lane, 0)
+        behind |= Mux(bit, (1 << lanes) - (1 << lane), 0)
+    m.d.comb += [
+        found.at.eq(at),
+        found.past.eq(past),
+        found.first.eq(first),
+        found.lanes.eq(behind),
+    ]
     return found

@@ -1,7 +1,7 @@
 """QP lookup: from (direction, peer address, DestQP) of a packet to a slot.
 
 Cuckoo hashing with three ways, as `precog_models.packet.qp_table` has it; the host places the keys.
-Throughput: two requests per cycle, one at each port. Latency: 7 cycles.
+Throughput: two requests per cycle, one at each port. Latency: 8 cycles.
 """
 
 from collections.abc import Callable
@@ -27,6 +27,7 @@ __all__ = ["KEY", "WAYS", "QpLookup", "cell_layout", "table_access_layout"]
 
 WAYS = len(WAY_POLYNOMIALS)
 _PIECE_BITS = 10  # of a key, compared in one cycle: three levels of LUT4
+_PARTS = 5  # of a key, hashed in one cycle; odd, so that the CRC of zero counts once in their sum
 
 #: A packed key, as a number: the golden's bytes but for the seven zeros above the direction.
 KEY = data.StructLayout(
@@ -72,8 +73,10 @@ class QpLookup(wiring.Component):
 
     ::
 
-        key ─► 3 CRCs ─► (a write?) ─► RAM ─► registers ─► pieces compared ─► hits ─► slot
-         0       1           2          3         4               5            6       7
+        key ─► parts of 3 CRCs ─► CRCs ─► (a write?) ─► RAM ─► registers ─► pieces compared ─►
+         0           1             2          3          4         5               6
+                                                                              hits ─► slot
+                                                                               7       8
 
     Both directions share the ways, and each row is held once: the RAM's first port reads for
     `tx` and serves the host, its second one reads for `rx`. So an access of the host waits for a
@@ -81,10 +84,10 @@ class QpLookup(wiring.Component):
     `tx` has a request in every cycle, which a wire cannot ask for: its shortest packets are 84 byte
     times apart, more than a cycle at any rate that the data path has.
 
-    A request sees exactly the writes that were taken up to the cycle after it. Host software writes
-    moves in the golden's order (copy, then overwrite), so a key is never missing.
+    A request sees exactly the writes that were taken up to the second cycle after it. Host software
+    writes moves in the golden's order (copy, then overwrite), so a key is never missing.
 
-    Latency: 7 cycles. Throughput: one request per cycle and port. Cost at 1024 slots (ECP5):
+    Latency: 8 cycles. Throughput: one request per cycle and port. Cost at 1024 slots (ECP5):
     30 DP16KD, 2450 LUT4, 2600 flip-flops; a second copy of the table, for writes at any time, would
     be 30 DP16KD more.
 
@@ -99,7 +102,7 @@ class QpLookup(wiring.Component):
         Look up `tx_key`, `rx_key`.
     tx_key, rx_key : In(KEY)
     tx_done, rx_done : Out(1)
-        The strobe, 7 cycles later.
+        The strobe, 8 cycles later.
     tx_found, rx_found : Out(1)
         With `done`: the key is in the table.
     tx_slot, rx_slot : Out(range(slots))
@@ -108,7 +111,7 @@ class QpLookup(wiring.Component):
         The host's accesses. A way beyond the last one is taken; it writes nothing and reads a free
         cell.
     read_stb, read_cell : Out(1), Out(cell_layout(slots))
-        What an access reads, 3 cycles after it was offered if nothing holds it up.
+        What an access reads, 4 cycles after it was offered if nothing holds it up.
 
     Raises
     ------
@@ -116,7 +119,7 @@ class QpLookup(wiring.Component):
         `slots` is not a power of two, or smaller than 2.
     """
 
-    LATENCY = 7
+    LATENCY = 8
 
     tx_stb: Signal
     tx_key: data.View
@@ -164,14 +167,7 @@ class QpLookup(wiring.Component):
         ways = [rx.valid & (row == access.row) for row in rx.rows]
         meets = Array([*ways, *[Const(0)] * ((1 << len(access.way)) - WAYS)])
         go = self.i_access.ready
-        reads, asked = Signal(), Signal.like(access.way)
-        m.d.sync += [
-            go.eq(self.i_access.valid & ~go & ~tx.valid & ~meets[access.way]),
-            reads.eq(go & access.read),
-            asked.eq(access.way),
-            self.read_stb.eq(reads),
-            self.read_cell.eq(0),
-        ]
+        m.d.sync += go.eq(self.i_access.valid & ~go & ~tx.valid & ~meets[access.way])
         for way in range(WAYS):
             # Never read where it is written: synthesis need not keep the old word.
             ram = Memory(
@@ -191,13 +187,29 @@ class QpLookup(wiring.Component):
                 first.en.eq(~port.en),
                 second.addr.eq(rx.late_rows[way]),
             ]
-            with m.If(asked == way):
-                m.d.sync += self.read_cell.eq(first.data)
             tx.read(first.data)
             rx.read(second.data)
+        self._answer(m, tx.cells)
         tx.compare(self.tx_done, self.tx_found, self.tx_slot)
         rx.compare(self.rx_done, self.rx_found, self.rx_slot)
         return m
+
+    def _answer(self, m: Module, cells: list[data.View]) -> None:
+        """What the host reads: a request's cells in the cycle after the RAM's."""
+        access = self.i_access.payload
+        reads = [Signal(name=f"reads{n}") for n in range(2)]
+        asked = [Signal.like(access.way, name=f"asked{n}") for n in range(2)]
+        m.d.sync += [
+            reads[0].eq(self.i_access.ready & access.read),
+            reads[1].eq(reads[0]),
+            asked[0].eq(access.way),
+            asked[1].eq(asked[0]),
+            self.read_stb.eq(reads[1]),
+            self.read_cell.eq(0),
+        ]
+        for way, cell in enumerate(cells):
+            with m.If(asked[1] == way):
+                m.d.sync += self.read_cell.eq(cell)
 
 
 class _Request:
@@ -205,55 +217,64 @@ class _Request:
 
     def __init__(self, m: Module, name: str, slots: int) -> None:
         self._m, self._name, self._slots = m, name, slots
-        self.valid = Signal(name=f"{name}_valid")  # in cycle 1, with `rows`
+        self.valid = Signal(name=f"{name}_valid")  # in cycle 2, with `rows`
         self.rows = [Signal(range(slots), name=f"{name}_row{way}") for way in range(WAYS)]
         self.late_rows = [Signal.like(row, name=f"{row.name}_late") for row in self.rows]
         m.d.sync += [late.eq(row) for late, row in zip(self.late_rows, self.rows, strict=True)]
-        self._key = Signal(KEY, name=f"{name}_key1")
-        self._cells: list[data.View] = []
+        self._key = Signal(KEY, name=f"{name}_key2")
+        self.cells: list[data.View] = []
 
     def hash(self, stb: Value, key: data.View) -> None:
-        """Cycle 0."""
-        packed = key.as_value()
-        self._m.d.sync += [self.valid.eq(stb), self._key.eq(key)]
-        for poly, row in zip(WAY_POLYNOMIALS, self.rows, strict=True):
-            self._m.d.sync += row.eq(xor_network(_row_of(poly, self._slots), packed, len(row)))
+        """Cycles 0 and 1."""
+        m, name, packed = self._m, self._name, key.as_value()
+        valid, key1 = Signal(name=f"{name}_valid1"), Signal(KEY, name=f"{name}_key1")
+        m.d.sync += [valid.eq(stb), self.valid.eq(valid), key1.eq(key), self._key.eq(key1)]
+        size = -(-len(packed) // _PARTS)
+        for way, (poly, row) in enumerate(zip(WAY_POLYNOMIALS, self.rows, strict=True)):
+            total: Value = Const(0, len(row))
+            for low in range(0, len(packed), size):
+                part = Signal.like(row, name=f"{name}_part{way}_{low}")
+                alone = Cat(Const(0, low), packed[low : low + size])
+                hashed = xor_network(_row_of(poly, self._slots), alone, len(row))
+                m.d.sync += part.eq(hashed)
+                total ^= part
+            m.d.sync += row.eq(total)
 
     def read(self, word: data.View) -> None:
-        """Cycle 3: a block RAM's output is late; it gets a register of its own."""
-        cell = Signal(cell_layout(self._slots), name=f"{self._name}_cell{len(self._cells)}")
+        """Cycle 4: a block RAM's output is late; it gets a register of its own."""
+        cell = Signal(cell_layout(self._slots), name=f"{self._name}_cell{len(self.cells)}")
         self._m.d.sync += cell.eq(word)
-        self._cells.append(cell)
+        self.cells.append(cell)
 
     def compare(self, done: Value, found: Value, slot: Value) -> None:
-        """Cycles 4 to 6."""
+        """Cycles 5 to 7."""
         m, name = self._m, self._name
         key = self._key
-        for stage in (2, 3, 4):
+        for stage in (3, 4, 5):
             late = Signal(KEY, name=f"{name}_key{stage}")
             m.d.sync += late.eq(key)
             key = late
         hits, slots = [], []
-        for way, cell in enumerate(self._cells):
+        for way, cell in enumerate(self.cells):
             equal = []
             for low in range(0, len(key.as_value()), _PIECE_BITS):
                 piece = slice(low, low + _PIECE_BITS)
                 equal.append(cell.key.as_value()[piece] == key.as_value()[piece])
             pieces = Signal(len(equal) + 1, name=f"{name}_pieces{way}")
             hit = Signal(name=f"{name}_hit{way}")
-            slot5, slot6 = (Signal.like(slot, name=f"{name}_slot{way}_{n}") for n in (5, 6))
+            slot6, slot7 = (Signal.like(slot, name=f"{name}_slot{way}_{n}") for n in (6, 7))
             m.d.sync += [
                 pieces.eq(Cat(*equal, cell.valid)),
                 hit.eq(pieces.all()),
-                slot5.eq(cell.slot),
-                slot6.eq(slot5),
+                slot6.eq(cell.slot),
+                slot7.eq(slot6),
             ]
             hits.append(hit)
-            slots.append(slot6)
+            slots.append(slot7)
         m.d.sync += [found.eq(Cat(hits).any()), slot.eq(0)]
         for hit, number in reversed(list(zip(hits, slots, strict=True))):
             with m.If(hit):
                 m.d.sync += slot.eq(number)
-        stages = Signal(QpLookup.LATENCY - 1, name=f"{name}_stages")
+        stages = Signal(QpLookup.LATENCY - 2, name=f"{name}_stages")
         m.d.sync += stages.eq(Cat(self.valid, stages))
         m.d.comb += done.eq(stages[-1])

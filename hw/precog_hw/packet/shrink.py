@@ -83,8 +83,8 @@ class Shrink(wiring.Component):
     def _bytewise(self, m: Module, held: Any, taken: Value) -> tuple[Value, Value, Value]:
         """Data and keep of the output, and whether the byte that comes is one of the eight."""
         i = self.i.payload
-        start = site(m, i, 1, taken=taken, last=i.beat.last)
-        end = site(m, i, 1, taken=taken, last=i.beat.last, offset=SHIM.size)
+        start = site(m, i.place, 1, taken=taken, last=i.beat.last)
+        end = site(m, i.place, 1, taken=taken, last=i.beat.last, offset=SHIM.size)
         return held.data, held.keep, (start.at | start.past) & ~(end.at | end.past)
 
     def _beatwise(self, m: Module, held: Any, taken: Value) -> tuple[Value, Value, Value]:
@@ -94,7 +94,7 @@ class Shrink(wiring.Component):
         """
         i = self.i.payload
         lanes, size = self._lanes, SHIM.size
-        start = site(m, i, lanes, taken=taken, last=i.beat.last)
+        start = site(m, i.place, lanes, taken=taken, last=i.beat.last)
         tail = Signal(lanes)  # lanes of the held beat that take the byte eight lanes behind
         with m.If(taken):
             for lane in range(lanes):

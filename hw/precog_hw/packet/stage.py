@@ -91,7 +91,8 @@ class Stage(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         beats = -(-WINDOW_BYTES * 8 // self._width)
-        held = beats + Parser.LATENCY + self._decision + 4  # and the registers around the FIFO
+        # From a packet's first beat until its command is there; some of it in registers.
+        held = beats + Parser.LATENCY + self._decision
         m.submodules.parser = parser = Parser(self._width, self._direction)
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
         m.submodules.edits = edits = Queue(EDIT, self.PACKETS)

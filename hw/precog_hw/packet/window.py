@@ -1,6 +1,6 @@
 """The first bytes of each packet, side by side."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,12 +17,13 @@ class HeaderWindow(wiring.Component):
 
     ::
 
-        beat ─► keep ─┬─► bytes 0 .. w-1 ─┐
-                      ├─► bytes w .. 2w-1 ┼─► window
-                      └─► ...            ─┘
+        beat ─► [keep] ─┬─► [bytes 0 .. w-1] ─┐
+           └──► [place] ┼─► [bytes w .. 2w-1] ┼─► window
+                        └─► ...              ─┘
 
-    Latency: 1 cycle. Throughput: one beat, and so one packet, per cycle. Cost: a flip-flop for each
-    bit of the window; each beat's place has its own enable, so narrow streams need no multiplexers.
+    Latency: `LATENCY` = 2 cycles. Throughput: one beat, and so one packet, per cycle. Cost: a
+    flip-flop for each bit of the window and of a beat; each beat's place has its own enable, a
+    register, so narrow streams need no multiplexers.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class HeaderWindow(wiring.Component):
         One cycle for each packet: the window is complete. Only in this cycle, because the next
         packet's first beat replaces it.
     last_stb : Out(1)
-        The beat taken in the cycle before was its packet's last.
+        The beat taken two cycles before was its packet's last.
     last_byte : Out(17)
         Position in its packet of the last byte taken; stays at the greatest for longer packets.
         At `o_stb` its lower bits say how much of the window the packet fills.
@@ -54,6 +55,8 @@ class HeaderWindow(wiring.Component):
     time, ns : Out(40)
         `now` and `now_ns` when the packet's first beat was taken.
     """
+
+    LATENCY = 2
 
     beat: data.View
     taken: Signal
@@ -97,31 +100,41 @@ class HeaderWindow(wiring.Component):
         bytes_kept = [
             beat.data.word_select(n, 8) & beat.keep[n].replicate(8) for n in range(self._step)
         ]
+        # First registers: the beat, and where it goes.
+        kept, first, put = Signal.like(beat.data), Signal(), Signal(beats)
+        now, now_ns = Signal.like(self.now), Signal.like(self.now_ns)
+        complete, ends, was_taken = Signal(), Signal(), Signal()
+        reached, error = Signal.like(self.last_byte), Signal()
+        wanted = self.taken & inside
         m.d.sync += [
-            self.o_stb.eq(self.taken & inside & (last | (index == beats - 1))),
-            self.last_stb.eq(self.taken & last),
+            kept.eq(Cat(bytes_kept)),
+            first.eq(wanted & (index == 0)),
+            # The first beat clears the rest of the window too.
+            *(put[n].eq(wanted & ((index == 0) | (index == n))) for n in range(beats)),
+            now.eq(self.now),
+            now_ns.eq(self.now_ns),
+            complete.eq(wanted & (last | (index == beats - 1))),
+            ends.eq(self.taken & last),
+            was_taken.eq(self.taken),
+            reached.eq(Cat(position, before)),
+            error.eq(beat.user.error),
         ]
         with m.If(self.taken):
-            m.d.sync += [
-                self.last_byte.eq(Cat(position, before)),
-                self.error.eq(beat.user.error),
-            ]
             with m.If(last):
                 m.d.sync += [before.eq(0), inside.eq(1)]
             with m.Else():
                 m.d.sync += before.eq(before + ~before.all())
                 with m.If(index == beats - 1):
                     m.d.sync += inside.eq(0)
-        with m.If(self.taken & inside):
-            with m.If(index == 0):
-                # Clears the rest of the window too.
-                m.d.sync += [
-                    self.o.eq(Cat(bytes_kept)),
-                    self.time.eq(self.now),
-                    self.ns.eq(self.now_ns),
-                ]
-            for place in range(1, beats):
-                part = self.o[8 * self._step * place : 8 * self._step * (place + 1)]
-                with m.If(index == place):
-                    m.d.sync += part.eq(Cat(bytes_kept))
+
+        # Second registers, the outputs.
+        m.d.sync += [self.o_stb.eq(complete), self.last_stb.eq(ends)]
+        with m.If(was_taken):
+            m.d.sync += [self.last_byte.eq(reached), self.error.eq(error)]
+        with m.If(first):
+            m.d.sync += [self.time.eq(now), self.ns.eq(now_ns)]
+        for place in range(beats):
+            part = self.o[8 * self._step * place : 8 * self._step * (place + 1)]
+            with m.If(put[place]):
+                m.d.sync += part.eq(kept if place == 0 else Mux(first, 0, kept))
         return m

@@ -1,10 +1,11 @@
-"""``precog synth``: place and route on an ECP5-85, or the table of the last run."""
+"""``precog synth``: place and route on an ECP5-85, or the tables of the last run."""
 
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,51 +13,79 @@ from precog_host.output import JsonOption, emit, refuse_ignored, table
 
 __all__ = ["synth"]
 
+_BLOCKS = ("core", "cps-tx", "cps-rx", "packet")
 _LANES = (16, 64, 128)
-_COLUMNS = (
-    "lanes",
-    "fmax_mhz",
-    "latency_cycles",
-    "latency_ns",
-    "interval_cycles",
-    "predictions_per_s",
-    "lut4",
-    "ff",
-    "dsp",
-    "bram",
-    "commit",
-)
+_WIDTHS = (8, 64, 128, 256, 512)
+_AREA = ("lut4", "ff", "dsp", "bram", "commit")
+_COLUMNS = {
+    "core": (
+        *("lanes", "fmax_mhz", "latency_cycles", "latency_ns", "interval_cycles"),
+        *("predictions_per_s", *_AREA),
+    ),
+    "packet": ("block", "width", "fmax_mhz", "gbps", "goal_gbps", *_AREA),
+}
 
 
 def synth(
     context: typer.Context,
-    lanes: Annotated[list[int] | None, typer.Option(help="16, 64 or 128; all by default.")] = None,
+    block: Annotated[
+        list[str] | None,
+        typer.Option(help="core, cps-tx, cps-rx, packet; core and cps-tx by default."),
+    ] = None,
+    lanes: Annotated[
+        list[int] | None, typer.Option(help="core: 16, 64 or 128; all by default.")
+    ] = None,
+    width: Annotated[
+        list[int] | None,
+        typer.Option(help="the others: bits in a beat; 64 and 512 by default."),
+    ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="nextpnr seeds; 1-5 by default.")] = None,
-    show: Annotated[bool, typer.Option("--show", help="Only show the last run's table.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show the last run's tables.")] = False,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder.")] = Path("build/synth"),
     json_: JsonOption = False,
 ) -> None:
-    """Synthesise the core and list frequency, latency and resources per lane count."""
+    """Synthesise the core and the packet path; list frequency, rate or latency, and resources."""
     if show:
-        refuse_ignored(context, "lanes", "seed", why="with --show")
-    for count in lanes or ():
-        if count not in _LANES:
-            raise ValueError(f"lanes must be 16, 64 or 128, not {count!r}")
+        refuse_ignored(context, "block", "lanes", "width", "seed", why="with --show")
+    options: dict[str, tuple[Sequence[object] | None, Sequence[object]]] = {
+        "block": (block, _BLOCKS),
+        "lanes": (lanes, _LANES),
+        "width": (width, _WIDTHS),
+    }
+    for name, (values, known) in options.items():
+        for value in values or ():
+            if value not in known:
+                choices = ", ".join(map(str, known))
+                raise ValueError(f"{name} must be one of {choices}, not {value!r}")
     if not show:
         command = [sys.executable, "-m", "precog_sim.synth", "--out", str(output)]
-        for name, values in (("--lanes", lanes), ("--seeds", seed)):
-            command += [name, *map(str, values)] if values else []
+        for name, given in (("block", block), ("lanes", lanes), ("width", width), ("seeds", seed)):
+            command += [f"--{name}", *map(str, given)] if given else []
         # Its progress and lines are for people: standard output belongs to the result.
         status = subprocess.run(command, stdout=sys.stderr, check=False).returncode
         if status:
             raise RuntimeError(f"synthesis ended with status {status}")
-    path = output / "summary.json"
+    record = _read(output / "summary.json")
+    emit(record, lambda: _tables(record), json_)
+
+
+def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The tables of a run."""
     if not path.exists():
         raise ValueError(f"file {path} must exist; run `precog synth` to make it")
     try:
-        rows = json.loads(path.read_text())
+        record = json.loads(path.read_text())
     except ValueError as error:
         raise ValueError(f"file {path} must be JSON: {error}") from error
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"file {path} must hold a list of runs; run `precog synth` to make it")
-    emit(rows, lambda: table(_COLUMNS, [tuple(r.get(c) for c in _COLUMNS) for r in rows]), json_)
+    tables = [record.get(name) for name in _COLUMNS] if isinstance(record, dict) else [None]
+    for rows in tables:
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise ValueError(f"file {path} must hold lists of runs; run `precog synth` to make it")
+    return {name: record[name] for name in _COLUMNS}
+
+
+def _tables(record: dict[str, list[dict[str, Any]]]) -> None:
+    """Print the tables that have a line."""
+    for name, columns in _COLUMNS.items():
+        if record[name]:
+            table(columns, [tuple(row.get(c) for c in columns) for row in record[name]], name)

@@ -11,7 +11,7 @@ __all__ = ["read_hardware"]
 
 
 def read_hardware(path: Path) -> tuple[Hardware, ...]:
-    """Read a list of synthesis results; keys that `Hardware` does not have are left out.
+    """Read the core's synthesis results; keys that `Hardware` does not have are left out.
 
     Parameters
     ----------
@@ -26,15 +26,16 @@ def read_hardware(path: Path) -> tuple[Hardware, ...]:
     Raises
     ------
     ValueError
-        The file is not such a list; the message names it.
+        The file has no such list; the message names it.
     """
     if not path.is_file():
         return ()
     known = {field.name for field in fields(Hardware)}
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
+        data = record.get("core") if isinstance(record, dict) else None
         if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-            raise ValueError("the file must be a list of objects, not anything else")
+            raise ValueError('"core" must be a list of objects, not anything else')
         kept = [{key: item[key] for key in item if key in known} for item in data]
         return tuple(decode(Hardware, item, f"[{i}]") for i, item in enumerate(kept))
     except ValueError as error:

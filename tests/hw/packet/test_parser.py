@@ -28,7 +28,7 @@ from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
 from .bench import Sent, beats, run
 
-LATENCY = 4
+LATENCY = 7
 OTHER_PORT = 5000
 STEP_NS = 7  # of `now_ns` in a cycle; `now` counts cycles
 

@@ -77,7 +77,7 @@ def test_exact_with_latency_while_keys_move(slots: int, cycles: int, seed: int) 
 
     async def bench(ctx: Any) -> None:
         nonlocal found, missed, written
-        busy, before = 0.0, []
+        busy, before, now = 0.0, [], []
         for cycle in range(cycles):
             if cycle % 64 == 0:
                 busy = rng.choice([0.0, 0.5, 0.9])
@@ -105,9 +105,9 @@ def test_exact_with_latency_while_keys_move(slots: int, cycles: int, seed: int) 
             if pending and ctx.get(dut.i_access.ready):
                 card.write(pending.popleft())
                 written += 1
-            for port, key in before:  # sees the writes up to the cycle after it
-                awaited[port].append((cycle - 1 + QpLookup.LATENCY, card.lookup(*key)))
-            before = asked
+            for port, key in before:  # sees the writes up to the second cycle after it
+                awaited[port].append((cycle - 2 + QpLookup.LATENCY, card.lookup(*key)))
+            before, now = now, asked
             await ctx.tick()
 
     run(dut, bench, cycles=cycles + 10)
@@ -142,9 +142,9 @@ def test_sustained_at_both_ports(seed: int) -> None:
             if cycle < requests:
                 set_key(ctx, dut.tx_key, asked[cycle][0])
                 set_key(ctx, dut.rx_key, asked[cycle][1])
-            ctx.set(dut.i_access.valid, 0 < cycle <= requests + 2)
+            ctx.set(dut.i_access.valid, 1 < cycle <= requests + 3)
             if cycle:
-                assert ctx.get(dut.i_access.ready) == (cycle == requests + 2)
+                assert ctx.get(dut.i_access.ready) == (cycle == requests + 3)
             if cycle >= QpLookup.LATENCY:
                 tx, rx = asked[cycle - QpLookup.LATENCY]
                 assert ctx.get(dut.tx_done)
@@ -168,6 +168,7 @@ def test_a_write_never_meets_a_read(other: int, waits: int) -> None:
         ctx.set(dut.rx_stb, 1)
         await ctx.tick()
         ctx.set(dut.rx_stb, 0)
+        await ctx.tick()
         ctx.set(dut.i_access.valid, 1)
         set_write(ctx, dut.i_access.payload, Write(1, row ^ other, key, 3))
         for _ in range(1 + waits):

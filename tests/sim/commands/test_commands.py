@@ -95,15 +95,20 @@ def test_export_writes_a_part_of_the_packet_path(run, tmp_path: Path) -> None:  
     assert "module mine(" in path.read_text()
 
 
-def test_synth_shows_the_last_table(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    rows = [{"lanes": 64, "fmax_mhz": 199.5, "dsp": 91}]
-    (tmp_path / "summary.json").write_text(json.dumps(rows))
+def test_synth_shows_the_last_tables(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    record = {
+        "core": [{"lanes": 64, "fmax_mhz": 199.5, "dsp": 91}],
+        "packet": [{"block": "cps-tx", "width": 512, "gbps": 65.4}],
+    }
+    (tmp_path / "summary.json").write_text(json.dumps(record))
     status, out, _ = run("synth", "--show", "-o", str(tmp_path), "-j")
-    assert (status, json.loads(out)) == (0, rows)
-    assert "199.5" in run("synth", "--show", "-o", str(tmp_path))[1]
+    assert (status, json.loads(out)) == (0, record)
+    shown = run("synth", "--show", "-o", str(tmp_path))[1]
+    assert "199.5" in shown
+    assert "65.4" in shown
 
 
-@pytest.mark.parametrize("text", ["{", '{"a": 1}', "[1]"])
+@pytest.mark.parametrize("text", ["{", '{"core": []}', '{"core": [1], "packet": []}', "[]"])
 def test_a_malformed_table_of_synth_is_named(run, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "summary.json"
     path.write_text(text)
@@ -172,7 +177,11 @@ def test_training_has_the_demos_seed() -> None:
             "option --target-us has no effect",
         ),
         (["sim", "incast", "--law", "pid", "--model", "x"], "option --model has no effect without"),
-        (["synth", "--lanes", "32"], "lanes must be 16, 64 or 128, not 32"),
+        (["synth", "--lanes", "32"], "lanes must be one of 16, 64, 128, not 32"),
+        (
+            ["synth", "--block", "nic"],
+            "block must be one of core, cps-tx, cps-rx, packet, not 'nic'",
+        ),
         (["synth", "--show", "-o", "/no/folder"], "/no/folder/summary.json must exist"),
         (["report", "/no/folder"], "/no/folder/result.json must exist"),
         (["export", "-o", "x.v", "--preset", "x"], "configuration preset must be one of"),

@@ -16,16 +16,18 @@ def test_no_record_is_no_hardware(tmp_path: Path) -> None:
 
 def test_other_keys_are_left_out(tmp_path: Path, result: DemoResult) -> None:
     path = tmp_path / "synth.json"
-    path.write_text(json.dumps([encode(item) | {"ports": 3} for item in result.hardware]))
+    lines = [encode(item) | {"ports": 3} for item in result.hardware]
+    path.write_text(json.dumps({"core": lines, "packet": []}))
     assert read_hardware(path) == result.hardware
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[{}]", r"\[0\]\.block must be present, not missing"),
+        ('{"core": [{}]}', r"\[0\]\.block must be present, not missing"),
         ('{"block": "nic"}', "must be a list of objects"),
-        ("[3]", "must be a list of objects"),
+        ('{"core": [3]}', "must be a list of objects"),
+        ("[]", "must be a list of objects"),
         ("[", "Expecting value"),
     ],
 )

@@ -1,0 +1,51 @@
+"""The tables that `make synth` writes, and those in this repository."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from precog_sim.synth.place import Netlist, Placed
+from precog_sim.synth.record import TABLES, update
+from precog_sim.synth.subject import Subject
+from precog_sim.synth.target import ECP5_85
+from precog_sim.synth.wrap import WrapCost
+
+
+def test_lines_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "sub" / "summary.json"
+    update(path, {"core": [{"lanes": 64, "fmax_mhz": 1}, {"lanes": 16, "fmax_mhz": 2}]})
+    update(path, {"packet": [{"block": "cps-tx", "width": 512, "fmax_mhz": 3}]})
+    update(path, {"packet": [{"block": "cps-tx", "width": 64, "fmax_mhz": 4}]})
+    update(path, {"core": [{"lanes": 64, "fmax_mhz": 5}]})
+    assert json.loads(path.read_text()) == {
+        "core": [{"lanes": 16, "fmax_mhz": 2}, {"lanes": 64, "fmax_mhz": 5}],
+        "packet": [
+            {"block": "cps-tx", "width": 64, "fmax_mhz": 4},
+            {"block": "cps-tx", "width": 512, "fmax_mhz": 3},
+        ],
+    }
+
+
+def test_a_line_is_the_best_seed_without_the_chains() -> None:
+    def timed(fmax_mhz: float) -> dict[str, Any]:
+        return {"gbps": fmax_mhz / 10}
+
+    netlist = Netlist(Path("nowhere"), "abc", {})
+    cost = WrapCost(ff=30, lut4=10)
+    subject = Subject("packet", netlist, ECP5_85, cost, {"block": "cps-tx"}, timed)
+    used = {"TRELLIS_COMB": 110, "TRELLIS_FF": 230, "DP16KD": 4}
+    seeds = [Placed(2, 150.04, used, []), Placed(1, 120.0, used, [])]
+    line = subject.row(seeds, "commit")
+    assert line["fmax_mhz"] == 150.0
+    assert line["gbps"] == 15.004
+    assert list(line["fmax_seeds"].items()) == [("1", 120.0), ("2", 150.0)]
+    assert (line["lut4"], line["ff"], line["dsp"], line["bram"]) == (100, 200, 0, 4)
+    assert line["chains"] == {"ff": 30, "lut4": 10}
+
+
+def test_the_recorded_rates_follow_from_the_clocks() -> None:
+    record = json.loads((Path(__file__).parents[3] / "docs" / "synth.json").read_text())
+    assert set(record) == set(TABLES)
+    for line in record["packet"]:
+        assert line["fmax_mhz"] == max(line["fmax_seeds"].values())
+        assert abs(line["gbps"] - line["fmax_mhz"] * line["width"] / 1000) < 0.1
