@@ -1,6 +1,7 @@
 """Shared fixtures: every random test takes its seed from here and prints it."""
 
 import random
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -12,6 +13,7 @@ hypothesis.settings.load_profile("precog")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="seed of every random test")
+    parser.addoption("--captures", type=Path, default=None, help="folder of RoCEv2 captures")
     parser.addoption("--volume", type=int, default=1, help="times the packets of a packet test")
 
 
@@ -23,6 +25,17 @@ def seed(request: pytest.FixtureRequest) -> int:
         value = random.SystemRandom().randrange(2**32)
     print(f"seed: {value} (repeat with --seed {value})")
     return int(value)
+
+
+@pytest.fixture
+def captures(request: pytest.FixtureRequest) -> list[Path]:
+    """Captures that a user brings with --captures; without it a test of them is skipped."""
+    folder = request.config.getoption("--captures")
+    if folder is None:
+        pytest.skip("only with --captures")
+    found = sorted(path for path in Path(folder).iterdir() if path.suffix in (".pcap", ".pcapng"))
+    assert found, f"--captures must name a folder with captures, not {folder}"
+    return found
 
 
 @pytest.fixture

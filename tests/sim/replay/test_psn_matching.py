@@ -1,0 +1,80 @@
+"""The collector's RTTs are those that an independent matching by PSN finds."""
+
+import random
+import struct
+from ipaddress import IPv6Address
+from pathlib import Path
+
+from precog_sim.capture import Frame, read
+from precog_sim.replay.run import replay
+
+from ...models.packet.frames import A_ADDRESS, packet
+from .psn_matching import dissect, match
+
+
+def both(frames: list[Frame], local: bytes) -> tuple[list[int], list[int]]:
+    """RTTs of the collector and of the matching; `local` has 4 or 16 bytes."""
+    capture = [(frame.time_ns, frame.data) for frame in frames]
+    mapped = bytes(10) + b"\xff\xff" if len(local) == 4 else b""
+    found = replay(frames, local=int.from_bytes(mapped + local, "big"))
+    return found.rtt_ns, match(capture, local)
+
+
+def lossy(rng: random.Random, count: int) -> list[Frame]:
+    """Requests and answers of one connection with losses, NAKs, RNRs, go-back-N and wraps."""
+    frames: list[Frame] = []
+    time, psn = 0, (1 << 24) - count // 2
+    unanswered: list[int] = []
+    for _ in range(count):
+        time += rng.randrange(1_000, 20_000)
+        kind = rng.random()
+        if kind < 0.5 or not unanswered:
+            if rng.random() < 0.1 and unanswered:
+                data = packet(bytes(8), psn=rng.choice(unanswered), bth={"ackreq": 1})
+            elif rng.random() < 0.2:
+                length = rng.choice([1, 1024, 1025, 5000])
+                reth = struct.pack(">QII", 0, 0, length)
+                data = packet(reth, opcode=0x0C, psn=psn & 0xFFFFFF)
+                unanswered.append(psn & 0xFFFFFF)
+                psn += -(-length // 1024)
+            else:
+                asks = int(rng.random() < 0.6)
+                data = packet(bytes(8), psn=psn & 0xFFFFFF, bth={"ackreq": asks})
+                unanswered.append(psn & 0xFFFFFF)
+                psn += 1
+        else:
+            about = rng.choice(unanswered)
+            syndrome = rng.choice([0x1F, 0x1F, 0x00, 0x60, 0x2E, 0x40])
+            if rng.random() < 0.05:
+                about = about + 1000 & 0xFFFFFF  # never sent
+            aeth = {"syndrome": syndrome, "msn": 1}
+            data = packet(opcode=0x11, psn=about, back=True, aeth=aeth)
+            unanswered = (
+                unanswered[unanswered.index(about) :] if about in unanswered else unanswered
+            )
+        frames.append(Frame(time, data, len(data)))
+    return frames
+
+
+def test_random_conversations(seed: int) -> None:
+    rng = random.Random(seed)
+    samples = 0
+    for _ in range(40):
+        got, wanted = both(lossy(rng, 200), IPv6Address(A_ADDRESS).packed[-4:])
+        assert got == wanted
+        samples += len(got)
+    assert samples > 0
+
+
+def test_brought_captures(captures: list[Path]) -> None:
+    """Every host's side of every capture."""
+    samples = 0
+    for path in captures:
+        frames = list(read(path))
+        packets = [p for f in frames if (p := dissect(f.time_ns, f.data)) is not None]
+        for host in sorted({p.source for p in packets}):
+            got, wanted = both(frames, host)
+            assert got == wanted, path.name
+            samples += len(got)
+    print(f"{samples} RTTs in {len(captures)} captures")
+    assert samples > 0
