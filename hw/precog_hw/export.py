@@ -9,6 +9,9 @@ The NIC (`precog_hw.nic`):
 ``m_decision_tdata/...``        AXI4-Stream master: decisions, `contract.DECISION_FIELDS`
 =============================== ======================================================
 
+With packets (`NicConfig.width`) there are ``s_axis_tx_*``, ``m_axis_tx_*``, ``s_axis_rx_*`` and
+``m_axis_rx_*`` in place of ``s_sample_*``, and ``sample``, ``sample_stb`` show what they measure.
+
 Parts of the packet path (`precog_hw.packet.blocks`, `precog_hw.packet.card`) have ``clk``, ``rst``,
 packets as ``s_axis_*`` and ``m_axis_*`` (`AxisPorts`), and the component's other members under
 their own names.
@@ -86,6 +89,8 @@ def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1
     """
     nic_map(config, tick_ps=tick_ps)  # a component that refuses its arguments would warn instead
     nic = PrecogNic(config, tick_ps=tick_ps)
+    if config.width:
+        return block_verilog(nic, name=name)
     text: str = verilog.convert(
         nic, name=name, ports=port_map(nic), emit_src=False, strip_internal_attrs=True
     )

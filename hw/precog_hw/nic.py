@@ -27,7 +27,7 @@ from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.csr.packet_host import attach
 from precog_hw.csr.qp_window import QpWindow
-from precog_hw.packet.card import Card
+from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import (
     COUNTERS,
@@ -44,7 +44,15 @@ __all__ = ["PrecogNic", "nic_map"]
 
 
 def nic_map(config: NicConfig, *, tick_ps: int = 1000) -> RegisterMap:
-    """The register map of the NIC that `config` describes."""
+    """The register map of the NIC that `config` describes.
+
+    Raises
+    ------
+    ValueError
+        `tick_ps` does not fit its register, or is shorter than the packet path's clock may be.
+    """
+    if config.width and tick_ps < MIN_TICK_PS:
+        raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more with packets, not {tick_ps!r}")
     identity = Identity(CONTRACT_HASH, tick_ps, MAX_INPUTS, MAX_OUTPUTS)
     return build_map(config.map_sizes, identity)
 
@@ -62,7 +70,8 @@ class PrecogNic(wiring.Component):
     ----------
     config : NicConfig
     tick_ps : int
-        Length of the tick that `rtt` and `t` count, in picoseconds: what the register says.
+        Length of the tick that `rtt` and `t` count, in picoseconds: what the register says. With
+        packets it is the clock's period, 4 or more.
 
     Members
     -------

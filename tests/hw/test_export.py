@@ -1,5 +1,6 @@
 """The exported Verilog's ports: names, widths and directions are a contract."""
 
+import dataclasses
 import gc
 import re
 import subprocess
@@ -81,7 +82,27 @@ def test_ports() -> None:
     assert found == expected
 
 
+@pytest.mark.xdist_group("packet_nic")
+def test_ports_of_the_nic_with_packets(tmp_path: Path) -> None:
+    """AXI-Stream both ways in place of the samples; nothing to warn of."""
+    text = nic_verilog(dataclasses.replace(PRESETS["tiny"], width=64))
+    found = _ports(text, "precog_nic")
+    plain = _ports(nic_verilog(PRESETS["tiny"]), "precog_nic")
+    beat = {"data": 64, "keep": 8, "last": 1, "user": USER.size, "valid": 1}
+    expected = {name: port for name, port in plain.items() if not name.startswith("s_sample")}
+    for prefix, direction in (("s_axis", "input"), ("m_axis", "output")):
+        for side in ("tx", "rx"):
+            for name, bits in beat.items():
+                expected[f"{prefix}_{side}_t{name}"] = (direction, bits)
+            expected[f"{prefix}_{side}_tready"] = (OTHER[direction], 1)
+    expected |= {"sample": ("output", 24 + 40 + 16), "sample_stb": ("output", 1)}
+    assert found == expected
+    _lint(text, tmp_path)
+
+
 def test_a_bad_tick_is_refused() -> None:
+    with pytest.raises(ValueError, match="tick_ps must be 4 or more with packets, not 3"):
+        nic_verilog(dataclasses.replace(PRESETS["tiny"], width=64), tick_ps=3)
     with pytest.raises(ValueError, match=r"tick_ps must be in 1\.\.16777215, not 0"):
         nic_verilog(PRESETS["tiny"], tick_ps=0)
 
@@ -119,7 +140,11 @@ def test_no_port_needs_an_escaped_name(block: str) -> None:
 @pytest.mark.parametrize("width", [64, 512])
 def test_verilator_finds_nothing_to_warn_of(width: int, tmp_path: Path) -> None:
     """Each of its warnings but those on style, which are off without -Wall; none is waived."""
-    (tmp_path / "block.v").write_text(packet_verilog("cps-tx", width, SLOTS))
+    _lint(packet_verilog("cps-tx", width, SLOTS), tmp_path)
+
+
+def _lint(text: str, tmp_path: Path) -> None:
+    (tmp_path / "block.v").write_text(text)
     done = subprocess.run(
         ["verilator", "--lint-only", "block.v"],
         cwd=tmp_path,

@@ -29,7 +29,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet")
 _NIC_ONLY = ("preset", "qps", "sets", "dsp")
-_PACKET_ONLY = ("width", "slots")
+_PACKET_ONLY = ("slots",)
+_WIDTH = 64  # of a part of the packet path
 
 
 def export(
@@ -43,8 +44,11 @@ def export(
     sets: Annotated[int | None, typer.Option(help="nic: model sets.")] = None,
     dsp: Annotated[str | None, typer.Option(help="nic: generic or ecp5 multipliers.")] = None,
     width: Annotated[
-        int, typer.Option(help="cps-tx, cps-rx, packet: bits in a beat: 8, 64, 128, 256, 512.")
-    ] = 64,
+        int | None,
+        typer.Option(
+            help="Bits in a beat: 8, 64, 128, 256, 512. By default 64; nic: none, no packets."
+        ),
+    ] = None,
     slots: Annotated[int, typer.Option(help="cps-tx, cps-rx, packet: QP slots.")] = 1024,
     name: Annotated[
         str | None, typer.Option(help="Name of the top module; precog_ and the block by default.")
@@ -67,8 +71,9 @@ def export(
         raise ValueError(f"output must be a file, {output} is a folder")
     config: dict[str, Any]
     if block == "nic":
-        text, config = _nic(preset, qps, sets, dsp, name, tick_ps)
+        text, config = _nic(preset, qps, sets, dsp, width or 0, name, tick_ps)
     else:
+        width = _WIDTH if width is None else width
         text = packet_verilog(block, width, slots, name=name, tick_ps=tick_ps)
         config = {"width": width, "slots": slots}
     path = write(text, output)
@@ -77,7 +82,13 @@ def export(
 
 
 def _nic(
-    preset: str, qps: int | None, sets: int | None, dsp: str | None, name: str | None, tick_ps: int
+    preset: str,
+    qps: int | None,
+    sets: int | None,
+    dsp: str | None,
+    width: int,
+    name: str | None,
+    tick_ps: int,
 ) -> tuple[str, dict[str, Any]]:
     """The NIC's Verilog and its configuration."""
     from precog_hw.config import PRESETS
@@ -92,6 +103,7 @@ def _nic(
         qps=base.qps if qps is None else qps,
         sets=base.sets if sets is None else sets,
         dsp=base.dsp if dsp is None else dsp,
+        width=width,
     )
     return nic_verilog(config, name=name or "precog_nic", tick_ps=tick_ps), dataclasses.asdict(
         config

@@ -1,8 +1,8 @@
 """``sim:``: the Verilated NIC behind the driver's transport interface.
 
 ``sim:`` alone is preset ``lanes64``; ``sim:lanes16`` another preset of `NicConfig`, and
-``sim:qps=128,lanes=16`` sizes by name. Every register access is an AXI4-Lite transaction on the
-RTL's pins.
+``sim:qps=128,lanes=16`` sizes by name; ``width=64`` adds the packet path. Every register access is
+an AXI4-Lite transaction on the RTL's pins.
 """
 
 from dataclasses import fields
@@ -15,6 +15,7 @@ from precog_host.transport import BusError, DeviceError
 from precog_hw.config import PRESETS, NicConfig
 
 from .library import NicLibrary, RtlError, RtlNic
+from .packet_nic import PacketNic
 from .verilate import VerilateError
 
 __all__ = ["RtlTransport", "open_rtl", "parse_config"]
@@ -93,7 +94,7 @@ def parse_config(argument: str) -> NicConfig:
     return config
 
 
-def open_rtl(argument: str) -> RtlTransport:
+def open_rtl(argument: str) -> RtlTransport | PacketNic:
     """The Verilated NIC that `argument` describes, built if need be.
 
     Raises
@@ -101,7 +102,10 @@ def open_rtl(argument: str) -> RtlTransport:
     DeviceError
         The argument is not a configuration, or the RTL cannot be built.
     """
+    config = parse_config(argument)
     try:
-        return RtlTransport(RtlNic(parse_config(argument)))
+        if config.width:
+            return PacketNic(config)
+        return RtlTransport(RtlNic(config))
     except (VerilateError, RtlError) as error:
         raise DeviceError(f"simulator: {error}") from error

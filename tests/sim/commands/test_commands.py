@@ -191,7 +191,7 @@ def test_training_has_the_demos_seed() -> None:
         (["export", "-o", "x.v", "--name", "wire"], "not be a keyword of Verilog: 'wire'"),
         (["export", "-o", "x.v", "--tick-ps", "0"], "tick_ps must be in"),
         ([*EXPORT, "x"], "block must be one of nic, cps-tx, cps-rx, packet, not 'x'"),
-        ([*EXPORT, "nic", "--width", "64"], "--width has no effect with --block nic"),
+        ([*EXPORT, "nic", "--width", "32"], "width must be 8, 64, 128, 256, 512, or 0"),
         ([*EXPORT, "cps-rx", "--preset", "tiny"], "--preset has no effect with --block cps-rx"),
         ([*EXPORT, "cps-tx", "--tick-ps", "9"], "--tick-ps has no effect with --block cps-tx"),
         ([*EXPORT, "cps-tx", "--width", "32"], "width must be one of (8, 64, 128, 256, 512)"),
