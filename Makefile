@@ -32,8 +32,8 @@ test: $(STAMP) lint ## lint, types and every test
 
 soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths
 	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
-	$(PY) -m pytest -q tests/models/packet/test_fuzz.py tests/integration/test_card.py --volume 170 \
-	    --junit-xml build/soak/packets.xml
+	$(PY) -m pytest -q tests/models/packet/test_fuzz.py tests/integration/test_card.py \
+	    tests/hw/test_export.py --volume 170 --junit-xml build/soak/packets.xml
 
 bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run
 	$(PY) -m precog_sim.bench --out build/bench
