@@ -38,7 +38,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run
 	$(PY) -m precog_sim.bench --out build/bench
 
-synth: $(STAMP) ## place and route on LFE5UM5G-85F-8, three lane counts, seeds 1-5
+synth: $(STAMP) ## place and route on LFE5UM5G-85F-8: core at three lane counts, cps-tx at two widths
 	$(PY) -m precog_sim.synth --out build/synth
 
 formal: $(STAMP) ## every proof, and the mutants that must fail
