@@ -34,13 +34,13 @@ test: $(STAMP) lint ## lint, types and every test
 soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths
 	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
 	$(PY) -m pytest -q tests/models/packet/test_fuzz.py tests/integration/test_card.py \
-	    tests/integration/test_packet_nic.py tests/sim/replay --volume 170 \
+	    tests/integration/test_packet_nic.py tests/sim/replay tests/hw/test_export.py --volume 170 \
 	    $(if $(CAPTURES),--captures $(CAPTURES)) --junit-xml build/soak/packets.xml
 
 bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run
 	$(PY) -m precog_sim.bench --out build/bench
 
-synth: $(STAMP) ## place and route on LFE5UM5G-85F-8, three lane counts, seeds 1-5
+synth: $(STAMP) ## place and route on LFE5UM5G-85F-8: core at three lane counts, cps-tx at two widths
 	$(PY) -m precog_sim.synth --out build/synth
 
 formal: $(STAMP) ## every proof, and the mutants that must fail

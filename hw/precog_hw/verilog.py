@@ -13,6 +13,8 @@ from typing import Any
 from amaranth._toolchain.yosys import find_yosys  # as `amaranth.back.verilog` finds it
 from amaranth.back import rtlil
 
+from precog_hw.verilog_tidy import tidy
+
 __all__ = ["verilog_text"]
 
 _HIDDEN = "-remove generator -remove top -remove src -remove amaranth.hierarchy"
@@ -38,7 +40,8 @@ _PARAMETERS = r"""
 """
 #: A cell whose operands Verilog stretches to a common length.
 _BOTH = re.compile(
-    r"(?P<head>\ \ cell\ \$(?:eq|ne|lt|le|gt|ge|add|sub)\ (?P<id>\S+)\n)" + _PARAMETERS,
+    r"(?P<head>\ \ cell\ \$(?:eq|ne|lt|le|gt|ge|add|sub|divfloor|modfloor)\ (?P<id>\S+)\n)"
+    + _PARAMETERS,
     re.VERBOSE,
 )
 #: A cell whose first operand Verilog stretches or cuts to the result's length.
@@ -64,7 +67,7 @@ def verilog_text(component: Any, *, name: str, ports: dict[str, Any]) -> str:
     text = _SHIFT.sub(_equal_shift, _BOTH.sub(_equal_operands, text))
     script = f"read_rtlil <<rtlil\n{text}\nrtlil\n{_SCRIPT.format(name=name)}"
     # Its warning that not every process can be written does not concern those that Amaranth makes.
-    return str(yosys.run(["-q", "-"], script, ignore_warnings=True))
+    return tidy(str(yosys.run(["-q", "-"], script, ignore_warnings=True)))
 
 
 def _equal_operands(cell: re.Match[str]) -> str:

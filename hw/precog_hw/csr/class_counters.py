@@ -62,7 +62,7 @@ class ClassCounters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         shape = data.StructLayout({"count": unsigned(64)})
-        m.submodules.rows = rows = RowUpdate(shape, self._count)
+        m.submodules.counts = rows = RowUpdate(shape, self._count)
         m.submodules.shown = shown = Memory(shape=unsigned(64), depth=self._count, init=[])
         write, read = shown.write_port(), shown.read_port()
 

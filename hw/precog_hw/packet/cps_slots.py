@@ -74,12 +74,12 @@ class CpsSlots(wiring.Component):
         tx_slot ─┬► config ─► destination's enable ───────────────────────────────► tx_row
                  ├► echo ─────────────────────────────────────────────────────────►
                  └► turnaround ───────────────────────────────────────────────────►
-             0            1         2                                                  6
+             0            1         2                                                  7
 
     A TX request sees what the host wrote and what echo there was up to its own cycle. It sees
     exactly the arrivals and resets that were taken 3 or more cycles before it.
 
-    Latency: 6 cycles for `tx`, 2 for `rx`. Throughput: one of each per cycle. Cost at 1024 slots
+    Latency: 7 cycles for `tx`, 2 for `rx`. Throughput: one of each per cycle. Cost at 1024 slots
     (ECP5): 21 DP16KD, 1000 LUT4, 20 CCU2C, 40 DPR16X4, 1180 flip-flops.
 
     Parameters
@@ -108,7 +108,7 @@ class CpsSlots(wiring.Component):
     tx_psn : In(24)
     tx_ns : In(40)
     tx_done : Out(1)
-        The strobe, 6 cycles later.
+        The strobe, 7 cycles later.
     tx_row : Out(tx_row_layout())
         With `tx_done`.
     rx_slot : In(range(slots))

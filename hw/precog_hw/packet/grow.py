@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from precog_models.packet.wire.cps import SHIM
 
 from .patch import patched_layout
-from .places import PLACES, site
+from .places import PLACES, first_lane, lanes_behind
 
 __all__ = ["Grow"]
 
@@ -53,9 +53,8 @@ class Grow(wiring.Component):
     def _bytewise(self, m: Module) -> None:
         i, o = self.i.payload, self.o.payload
         free = self.o.ready | ~self.o.valid
-        start = site(m, i.place, 1, taken=self.i.valid & self.i.ready, last=i.beat.last)
         done = Signal(range(SHIM.size + 1))  # bytes of the shim that are out
-        due = i.insert & start.at & (done != SHIM.size)
+        due = i.insert & i.at & (done != SHIM.size)
         shim = _in_order(i.shim).word_select(done[: (SHIM.size - 1).bit_length()], 8)
         m.d.comb += self.i.ready.eq(free & ~due)
         with m.If(free):
@@ -78,8 +77,8 @@ class Grow(wiring.Component):
         rest = Signal(8 * SHIM.size)  # bytes for the first lanes of the next beat
         rest_keep = Signal(SHIM.size)
         rest_error = Signal()
-        start = site(m, i.place, lanes, taken=self.i.valid & self.i.ready, last=i.beat.last)
-        at, past = start.at & i.insert, start.past & i.insert
+        at, past = i.at & i.insert, i.past & i.insert
+        behind = lanes_behind(i.place, lanes)
 
         # This beat and the eight lanes behind it.
         shim = self._turned(m)
@@ -89,16 +88,16 @@ class Grow(wiring.Component):
             before = (
                 _byte(i.beat.data, lane - SHIM.size) if lane >= SHIM.size else _byte(rest, lane)
             )
-            is_shim = at & (start.lanes[lane] if lane < lanes else 1)
+            is_shim = at & (behind[lane] if lane < lanes else 1)
             is_before = past
             if lane >= SHIM.size:
-                ended = start.lanes[lane - SHIM.size]
+                ended = behind[lane - SHIM.size]
                 is_shim, is_before = is_shim & ~ended, past | (at & ended)
             else:
                 is_before |= spilling
             other = Mux(is_shim, _byte(shim, lane % SHIM.size), here)
             lifted.append(Mux(is_before, before, other))
-        grown = past | (at & (i.beat.keep & start.first).any())
+        grown = past | (at & (i.beat.keep & first_lane(i.place, lanes)).any())
         keep = Mux(grown, Cat(Const(-1, SHIM.size), i.beat.keep), i.beat.keep)
         spills = i.beat.last & grown & i.beat.keep[lanes - SHIM.size]
 

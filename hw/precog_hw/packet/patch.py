@@ -12,7 +12,7 @@ from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
 
 from ..stream.packet import beat_layout, packet_signature
 from .layouts import EDIT, Edit
-from .places import PLACE, PLACES, Place, beat_index, place_of
+from .places import PLACE, PLACES, Place, beat_index, place_of, site
 
 __all__ = ["COMMAND", "Patch", "command", "patched_layout"]
 
@@ -40,6 +40,8 @@ def patched_layout(width: int) -> data.StructLayout:
             "insert": unsigned(1),
             "remove": unsigned(1),
             "place": PLACE,
+            "at": unsigned(1),  # the byte behind UDP is in this beat
+            "past": unsigned(1),  # or in one before
             "shim": unsigned(8 * SHIM.size),
         }
     )
@@ -121,6 +123,7 @@ class Patch(wiring.Component):
         taken = self.i.valid & self.i_edit.valid & free
         top = max(at for *_, at in _BYTES) // self._lanes + 1
         index = beat_index(m, taken, beat.last, top)
+        behind_udp = site(m, edit.place, self._lanes, taken=taken, last=beat.last)
         m.d.comb += [
             self.i.ready.eq(self.i_edit.valid & free),
             self.i_edit.ready.eq(self.i.valid & beat.last & free),
@@ -133,6 +136,8 @@ class Patch(wiring.Component):
                 self.o.payload.insert.eq(edit.edit == Edit.INSERT),
                 self.o.payload.remove.eq(edit.edit == Edit.REMOVE),
                 self.o.payload.place.eq(edit.place),
+                self.o.payload.at.eq(behind_udp.at),
+                self.o.payload.past.eq(behind_udp.past),
                 self.o.payload.shim.eq(edit.shim),
             ]
         return m

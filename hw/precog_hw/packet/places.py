@@ -10,7 +10,17 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 
 from precog_models.packet.wire.headers import ETHERNET, IPV4, IPV6, MAX_TAGS, UDP, VLAN
 
-__all__ = ["PLACE", "PLACES", "Place", "Site", "beat_index", "place_of", "site"]
+__all__ = [
+    "PLACE",
+    "PLACES",
+    "Place",
+    "Site",
+    "beat_index",
+    "first_lane",
+    "lanes_behind",
+    "place_of",
+    "site",
+]
 
 
 class Place(NamedTuple):
@@ -69,12 +79,10 @@ def beat_index(m: Module, taken: Value, last: Value, top: int) -> Signal:
 
 
 class Site(NamedTuple):
-    """The payload's first byte, seen from one beat."""
+    """Where the payload's first byte is, seen from one beat."""
 
-    at: Signal  # it stands in this beat,
-    past: Signal  # or in one before
-    first: Signal  # one-hot: its lane, if it is in this beat
-    lanes: Signal  # that lane and those after it
+    at: Signal  # in this beat
+    past: Signal  # in one before
 
 
 def site(
@@ -95,22 +103,31 @@ def site(
         As in `beat_index`.
     offset : int
     """
-    positions = [divmod(here.payload + offset, lanes) for here in PLACES]
-    index = beat_index(m, taken, last, max(beat for beat, _ in positions) + 1)
-    found = Site(Signal(), Signal(), Signal(lanes), Signal(lanes))
-    first: Value = Const(0, lanes)
-    behind: Value = Const(0, lanes)
-    at: Value = Const(0, 1)
-    past: Value = Const(0, 1)
-    for bit, (beat, lane) in zip(place, positions, strict=True):
-        at |= bit & (index == beat)
-        past |= bit & (index > beat)
-        first |= Mux(bit, 1 << lane, 0)
-        behind |= Mux(bit, (1 << lanes) - (1 << lane), 0)
+    beats = [(here.payload + offset) // lanes for here in PLACES]
+    index = beat_index(m, taken, last, max(beats) + 1)
+    found = Site(Signal(), Signal())
     m.d.comb += [
-        found.at.eq(at),
-        found.past.eq(past),
-        found.first.eq(first),
-        found.lanes.eq(behind),
+        found.at.eq(
+            Cat(bit & (index == beat) for bit, beat in zip(place, beats, strict=True)).any()
+        ),
+        found.past.eq(
+            Cat(bit & (index > beat) for bit, beat in zip(place, beats, strict=True)).any()
+        ),
     ]
+    return found
+
+
+def first_lane(place: Value, lanes: int) -> Value:
+    """One-hot: the lane of the byte behind UDP in its beat."""
+    found: Value = Const(0, lanes)
+    for bit, here in zip(place, PLACES, strict=True):
+        found |= Mux(bit, 1 << here.payload % lanes, 0)
+    return found
+
+
+def lanes_behind(place: Value, lanes: int) -> Value:
+    """That lane and those after it."""
+    found: Value = Const(0, lanes)
+    for bit, here in zip(place, PLACES, strict=True):
+        found |= Mux(bit, (1 << lanes) - (1 << here.payload % lanes), 0)
     return found

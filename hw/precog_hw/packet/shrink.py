@@ -10,7 +10,7 @@ from precog_models.packet.wire.cps import SHIM
 
 from ..stream.packet import beat_layout, packet_signature
 from .patch import patched_layout
-from .places import site
+from .places import lanes_behind, site
 
 __all__ = ["Shrink"]
 
@@ -83,9 +83,8 @@ class Shrink(wiring.Component):
     def _bytewise(self, m: Module, held: Any, taken: Value) -> tuple[Value, Value, Value]:
         """Data and keep of the output, and whether the byte that comes is one of the eight."""
         i = self.i.payload
-        start = site(m, i.place, 1, taken=taken, last=i.beat.last)
         end = site(m, i.place, 1, taken=taken, last=i.beat.last, offset=SHIM.size)
-        return held.data, held.keep, (start.at | start.past) & ~(end.at | end.past)
+        return held.data, held.keep, (i.at | i.past) & ~(end.at | end.past)
 
     def _beatwise(self, m: Module, held: Any, taken: Value) -> tuple[Value, Value, Value]:
         """Data and keep of the output, and whether the held beat takes all bytes that come.
@@ -94,11 +93,11 @@ class Shrink(wiring.Component):
         """
         i = self.i.payload
         lanes, size = self._lanes, SHIM.size
-        start = site(m, i.place, lanes, taken=taken, last=i.beat.last)
+        from_there = lanes_behind(i.place, lanes)
         tail = Signal(lanes)  # lanes of the held beat that take the byte eight lanes behind
         with m.If(taken):
             for lane in range(lanes):
-                behind = start.past | (start.at & start.lanes[lane])
+                behind = i.past | (i.at & from_there[lane])
                 m.d.sync += tail[lane].eq(i.remove & behind)
         data = Cat(held.data, i.beat.data[: 8 * size])
         keep = Cat(held.keep, Mux(held.last, 0, i.beat.keep[:size]))

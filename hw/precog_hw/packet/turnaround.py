@@ -3,7 +3,7 @@
 Rules are those of `precog_models.packet.turnaround`.
 """
 
-from amaranth.hdl import Assert, Cat, Module, Signal, unsigned
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,12 +31,12 @@ class Turnaround(wiring.Component):
 
         slot ─► marks: read, changed, written ─► 4 x {PSN, T1}, marks
           0                 1   2   3              │
-        asked_slot ─► RAM ──► registers ─► PSN equal ─► newest ─► T2 - T1 ─► saturate
-          0            1          2                        3         4          5       6
+        asked_slot ─► RAM ──► registers ─► PSN equal ─► newest ─► T1 ─► T2 - T1 ─► saturate
+          0            1          2                        3        4       5          6       7
 
     A request sees exactly the arrivals and resets of 3 or more cycles before it.
 
-    Latency: 6 cycles. Throughput: one request and one arrival or reset per cycle. Cost at 1024
+    Latency: 7 cycles. Throughput: one request and one arrival or reset per cycle. Cost at 1024
     slots (ECP5): 18 DP16KD.
 
     Parameters
@@ -61,12 +61,12 @@ class Turnaround(wiring.Component):
     t2 : In(40)
         ns.
     valid : Out(1)
-        6 cycles after the question: the PSN is among the last four.
+        7 cycles after the question: the PSN is among the last four.
     value : Out(24)
         With `valid`: T2 - T1 in ns, saturated.
     """
 
-    LATENCY = 6
+    LATENCY = 7
     ARRIVAL_CYCLES = RowUpdate.CYCLES
 
     def __init__(self, slots: int) -> None:
@@ -125,10 +125,10 @@ class Turnaround(wiring.Component):
 
         request = data.StructLayout({"psn": PSN_BITS, "ns": NS_BITS})
         asked1, asked2 = Signal(request), Signal(request)
-        ns3, ns4 = Signal(NS_BITS), Signal(NS_BITS)
+        ns3, ns4, ns5 = (Signal(NS_BITS, name=f"ns{n}") for n in (3, 4, 5))
         m.d.sync += [
             *(asked1.psn.eq(self.asked_psn), asked1.ns.eq(self.t2), asked2.eq(asked1)),
-            *(ns3.eq(asked2.ns), ns4.eq(ns3)),
+            *(ns3.eq(asked2.ns), ns4.eq(ns3), ns5.eq(ns4)),
         ]
         matches = Signal(TURNAROUND_DEPTH + 1)  # the last bit: the one beside
         newest_first, times = Signal.like(marks.read_data.next), []
@@ -157,24 +157,33 @@ class Turnaround(wiring.Component):
             beside3.eq(beside2.ns),
         ]
 
-        # Cycle 3: the newest of those that match.
-        t1 = Signal(NS_BITS)
+        # Cycle 3: which is the newest of those that match. Cycle 4: that one.
+        chosen = Signal(TURNAROUND_DEPTH + 1)  # one-hot, or 0
+        times4 = [Signal(NS_BITS, name=f"t1_{n}_late") for n in range(TURNAROUND_DEPTH + 1)]
+        m.d.sync += [late.eq(time) for late, time in zip(times4, [*times, beside3], strict=True)]
+        m.d.sync += chosen.eq(0)
         with m.If(matches[-1]):
-            m.d.sync += t1.eq(beside3)
+            m.d.sync += chosen[-1].eq(1)
         with m.Else(), m.Switch(newest_first):
             for after in range(TURNAROUND_DEPTH):
                 with m.Case(after):
-                    for age in reversed(range(TURNAROUND_DEPTH)):
+                    found: Value = Const(0, 1)  # a newer one matches
+                    for age in range(TURNAROUND_DEPTH):
                         place_then = (after - 1 - age) % TURNAROUND_DEPTH
-                        with m.If(matches[place_then]):
-                            m.d.sync += t1.eq(times[place_then])
-        # Cycles 4 and 5.
+                        m.d.sync += chosen[place_then].eq(matches[place_then] & ~found)
+                        found |= matches[place_then]
+        t1 = Signal(NS_BITS)
+        picked: Value = Const(0, NS_BITS)
+        for bit, time in zip(chosen, times4, strict=True):
+            picked |= Mux(bit, time, 0)
+        m.d.sync += t1.eq(picked)
+        # Cycles 5 and 6.
         difference = Signal(NS_BITS)
-        known4, known5 = Signal(), Signal()
+        known5, known6 = Signal(), Signal()
         beyond = difference[TIME_BITS:].any()
         m.d.sync += [
-            *(known4.eq(matches.any()), known5.eq(known4), self.valid.eq(known5)),
-            difference.eq(ns4 - t1),
+            *(known5.eq(chosen.any()), known6.eq(known5), self.valid.eq(known6)),
+            difference.eq(ns5 - t1),
             self.value.eq(difference[:TIME_BITS] | beyond.replicate(TIME_BITS)),
         ]
         return m

@@ -132,7 +132,7 @@ class LstmEngine(wiring.Component):
             self.o_rsp.payload.live.eq(rsp.payload.live),
         ]
         for n in range(MAX_OUTPUTS):
-            given = rsp.payload.live & (rsp.payload.outputs >= n)
+            given = rsp.payload.live & (rsp.payload.outputs >= n if n else 1)
             m.d.comb += self.o_rsp.payload.out[n].eq(Mux(given, head.out[n], 0))
 
         # Held as long as what has begun takes to run dry; a write is a cycle's work, a loaded word

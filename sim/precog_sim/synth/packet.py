@@ -1,17 +1,19 @@
-"""The packet path's parts as they are synthesised: the exported Verilog, and its area elsewhere."""
+"""The packet path's parts as they are synthesised, and their area elsewhere."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from precog_hw.export import PACKET_BLOCKS, packet_block, packet_verilog, port_map
+from amaranth.back import verilog
+
+from precog_hw.export import PACKET_BLOCKS, packet_block, packet_verilog
 from precog_hw.stream.axis import AxisPorts
-from precog_hw.verilog import verilog_text
 
 from .blocks import TOP
 from .place import xcup_cells
+from .target import ECP5_85, Target
 from .wrap import WrapCost, Wrapped
 
-__all__ = ["GOALS_GBPS", "SLOTS", "Xcup", "packet_area", "wrapped_verilog"]
+__all__ = ["GOALS_GBPS", "SLOTS", "Xcup", "packet_area", "packet_target", "wrapped_verilog"]
 
 SLOTS = 1024
 GOALS_GBPS = {("cps-tx", 64): 10, ("cps-tx", 512): 60}
@@ -52,10 +54,17 @@ class Xcup:
     dsp: int
 
 
+def packet_target(block: str, width: int) -> Target:
+    """The device, asked for a tenth more than the clock of the goal, if there is one."""
+    goal = GOALS_GBPS.get((block, width))
+    return ECP5_85 if goal is None else replace(ECP5_85, goal_mhz=round(1100 * goal / width))
+
+
 def wrapped_verilog(block: str, width: int) -> tuple[str, WrapCost]:
     """Verilog of the exported block between shift chains, and what those cost."""
     wrapped = Wrapped(AxisPorts(packet_block(block, width, SLOTS)))
-    return verilog_text(wrapped, name=TOP, ports=port_map(wrapped)), wrapped.cost
+    text: str = verilog.convert(wrapped, name=TOP, emit_src=False, strip_internal_attrs=True)
+    return text, wrapped.cost
 
 
 def packet_area(block: str, width: int, root: Path) -> Xcup:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .blocks import TOP, Timing, core_config, core_verilog, measure
 from .floorplan import floorplan
-from .packet import GOALS_GBPS, SLOTS, packet_area, wrapped_verilog
+from .packet import GOALS_GBPS, SLOTS, packet_area, packet_target, wrapped_verilog
 from .place import Netlist, Placed, cell_types, constrain, synthesise
 from .target import ECP5_85, Target, digest, nextpnr, tool_version
 from .wrap import WrapCost
@@ -91,13 +91,13 @@ def packet_subject(block: str, width: int, root: Path) -> Subject:
     source, cost = wrapped_verilog(block, width)
     netlist = synthesise(source, TOP, root)
     xcup = packet_area(block, width, root)
-    goal = GOALS_GBPS.get((block, width))
+    goal, target = GOALS_GBPS.get((block, width)), packet_target(block, width)
 
     def timed(fmax_mhz: float) -> dict[str, Any]:
         return {"gbps": round(fmax_mhz * width / 1000, 1), "goal_gbps": goal}
 
     own = {"block": block, "width": width, "slots": SLOTS, "xcup": asdict(xcup)}
-    return Subject("packet", netlist, ECP5_85, cost, own, timed)
+    return Subject("packet", netlist, target, cost, own, timed)
 
 
 def _kept_timing(lanes: int, source: str, root: Path) -> Timing:

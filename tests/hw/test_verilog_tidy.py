@@ -1,0 +1,80 @@
+"""What linters name is gone from the text, and nothing else."""
+
+from precog_hw.verilog_tidy import tidy
+
+TEXT = r"""/* Generated */
+
+module \top.child (a, y, spare);
+  input [3:0] a;
+  wire [3:0] a;
+  output y;
+  wire y;
+  output spare;
+  wire spare;
+  wire \a.low ;
+  wire \a.low.again ;
+  wire [-1:0] nothing;
+  assign \a.low  = a[0];
+  assign \a.low.again  = \a.low ;
+  assign y = a[2] ^ a[1];
+  assign spare = 1'h0;
+endmodule
+
+(* keep =  1  *)
+module top(clk, a, y);
+  input clk;
+  wire clk;
+  input [3:0] a;
+  wire [3:0] a;
+  output [1:0] y;
+  wire [1:0] y;
+  reg [1:0] \state.one  = 2'h1;
+  reg [1:0] \$next ;
+  wire \child.y ;
+  wire \child.spare ;
+  wire [3:0] sum;
+  reg [7:0] rows [0:3];
+  assign sum = a + 4'h1;
+  assign y = { \child.y , sum[3] };
+  always @* begin
+    \$next  = 2'h0;
+    casez (\state.one )
+      2'h1:
+          \$next  = 2'h2;
+    endcase
+    $write("a.low is a word here");
+  end
+  always @(posedge clk)
+    rows[\state.one ] <= { 6'h00, \$next  };
+  \top.child  child (
+    .a({ 2'h0, \state.one  }),
+    .spare(\child.spare ),
+    .y(\child.y )
+  );
+endmodule
+"""
+
+
+def test_what_is_never_read_goes_or_is_gathered() -> None:
+    child, top = tidy(TEXT).split("endmodule\n")[:2]
+    assert "low" not in child
+    assert "  wire unused = &{ 1'h0, a[0:0], a[3:3] };\n" in child
+    assert "  wire unused = &{ 1'h0, \\child.spare , sum[2:0] };\n" in top
+
+
+def test_registers_and_cases() -> None:
+    text = tidy(TEXT)
+    assert "  reg [1:0] \\state.one ;\n  initial \\state.one  = 2'h1;\n" in text
+    assert "          \\$next  = 2'h2;\n      default: ;\n    endcase\n" in text
+
+
+def test_the_rest_stays() -> None:
+    text = tidy(TEXT)
+    added = ("  wire unused", "  initial ", "      default: ;", "  reg [1:0] \\state.one")
+    gone, moved = ("a.low", "nothing"), "\\state.one  = 2'h1;"
+    before = [line for line in TEXT.split("\n") if not any(word in line for word in gone)]
+    before = [line for line in before if not line.endswith(moved)]
+    before += ['    $write("a.low is a word here");']
+    after = [line for line in text.split("\n") if not line.startswith(added)]
+    assert sorted(after) == sorted(before)
+    assert tidy(text) == text
