@@ -79,7 +79,7 @@ class UpdateHarness(wiring.Component):
         m.d.comb += [
             dut.i.eq(self.i),
             dut.i_stb.eq(self.i_stb),
-            Assume(self.i.edit == Edit[self._edit]),
+            Assume(self.i.edit == getattr(Edit, self._edit)),
             Assume(self.rest != 0),
         ]
         self._claim(m, dut, registers)

@@ -128,6 +128,7 @@ PROOFS = (
         Mode.INDUCTION,
         DEPTH,
         "for ever, any requests at any times: at most one CNP per interval and slot",
+        quick=False,
     ),
     Proof(
         "cnp.cover",
@@ -135,6 +136,7 @@ PROOFS = (
         Mode.COVER,
         16,
         "a slot gets a second CNP after time has wrapped, and a third request is refused",
+        quick=False,
     ),
 )
 MUTANTS = (

