@@ -19,13 +19,16 @@ class Editor(wiring.Component):
 
     ::
 
-        i ──────► [register slice] ─► [patch] ─► [register slice] ─► [grow] ─► [shrink] ─► o
-        i_edit ─► [register slice] ─►
+        i ──────► [slice] ─► [patch] ─► [slice] ─► [grow] ─► [slice] ─► [shrink] ─► o
+        i_edit ─► [slice] ─►
+
+    Register slices stand between the parts because `ready` enables every flip-flop of a part: a
+    chain of such wires would decide the clock.
 
     `user` goes with its packet's bytes, `error` on the last beat. A packet may end anywhere: fields
     that it does not hold are not written, and without a byte behind UDP nothing goes in or out.
 
-    Latency: 6 cycles; for the bytes behind the shim its eight bytes more or less. Throughput: one
+    Latency: 7 cycles; for the bytes behind the shim its eight bytes more or less. Throughput: one
     beat per cycle in and out. An insertion holds `i` up for the beats by which the packet grows: 8
     at 8 bits, one or none at the other widths. Removal and dropping never do. `i.ready`,
     `i_edit.ready`, `o.valid` and `o.payload` are registers.
@@ -71,6 +74,7 @@ class Editor(wiring.Component):
         m.submodules.patch = patch = Patch(self._width)
         m.submodules.patched = patched = SkidBuffer(patched_layout(self._width))
         m.submodules.grow = grow = Grow(self._width)
+        m.submodules.grown = grown = SkidBuffer(patched_layout(self._width))
         m.submodules.shrink = shrink = Shrink(self._width)
         wiring.connect(m, wiring.flipped(self.i), slice_.i)
         wiring.connect(m, slice_.o, patch.i)
@@ -82,6 +86,7 @@ class Editor(wiring.Component):
         wiring.connect(m, commands.o, patch.i_edit)
         wiring.connect(m, patch.o, patched.i)
         wiring.connect(m, patched.o, grow.i)
-        wiring.connect(m, grow.o, shrink.i)
+        wiring.connect(m, grow.o, grown.i)
+        wiring.connect(m, grown.o, shrink.i)
         wiring.connect(m, shrink.o, wiring.flipped(self.o))
         return m

@@ -35,12 +35,14 @@ class SkidBuffer(wiring.Component):
         spare = Signal(self._shape)  # holds what arrived while `o` was stalled
         ready = Signal(init=1)  # the spare register is empty
         m.d.comb += self.i.ready.eq(ready)
+        with m.If(self.i.ready):  # it follows until it is needed: its enable is a register
+            m.d.sync += spare.eq(self.i.payload)
         with m.If(self.o.ready | ~self.o.valid):
             m.d.sync += [self.o.valid.eq(self.i.valid | ~ready), ready.eq(1)]
             with m.If(ready):
                 m.d.sync += self.o.payload.eq(self.i.payload)
             with m.Else():
                 m.d.sync += self.o.payload.eq(spare)
-        with m.Elif(self.i.valid & ready):
-            m.d.sync += [spare.eq(self.i.payload), ready.eq(0)]
+        with m.Elif(self.i.valid):
+            m.d.sync += ready.eq(0)
         return m

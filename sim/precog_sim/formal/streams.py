@@ -182,8 +182,8 @@ MUTANTS = (
     Mutant(
         "skid.rules",
         _SKID,
-        "with m.Elif(self.i.valid & ready):",
-        "with m.Elif(self.i.valid):",
+        "with m.If(self.i.ready):",
+        "with m.If(self.i.valid):",
         "a refused payload overwrites the spare one",
     ),
     Mutant(

@@ -21,7 +21,7 @@ from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
 from .bench import Sent, beats, receive_frames, run, send_frames
 from .edits import CASES, behind_udp, command, edited, random_command
 
-LATENCY = 6  # cycles from the beat that is taken to the same beat offered
+LATENCY = 7  # cycles from the beat that is taken to the same beat offered
 
 Pair = tuple[Sent, dict[str, Any]]
 
