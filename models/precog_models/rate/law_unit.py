@@ -1,7 +1,7 @@
 """Rows of state of all queue pairs, and what an event does to one of them.
 
-Any event but RESET leaves the rate that it ends with in the row; before the first one, and after a
-RESET, that is the configured initial rate. Rates are clamped to [min, max] before the law sees them
+An event leaves the rate that it ends with in the row. The first one after power-up or a RESET
+begins with the configured initial rate. Rates are clamped to [min, max] before the law sees them,
 and after it.
 """
 
@@ -26,7 +26,8 @@ from .timely import timely_step
 
 __all__ = ["LAW_ROW", "LawUnit"]
 
-#: A row: the rate and whether there is one, then both laws' states, of which one is all zeros.
+#: A row: whether the next event begins with its rate, the rate, then both laws' states, of which
+#: one at least is all zeros.
 LAW_ROW = ("live", "rate", *(name for name, _ in TIMELY_STATE), *(name for name, _ in DCQCN_STATE))
 
 _LIVE, _RATE, _TIMELY_AT = range(3)
@@ -78,9 +79,8 @@ def _event(
             rate = dcqcn_notify(state, dcqcn, low, high, rate, t)
         elif kind == _IS_BYTES:
             rate = dcqcn_bytes(state, dcqcn, low, high, rate, event[_VALUE])
-    if kind != _IS_RESET:
-        row[_LIVE] = 1
-        row[_RATE] = rate
+    row[_LIVE] = kind != _IS_RESET
+    row[_RATE] = rate
     return int(rate), bool(live == 0 or rate != last)
 
 
