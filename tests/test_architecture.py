@@ -106,9 +106,7 @@ def test_standard_library_only(path: str) -> None:
     place = ROOT / path
     for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
         foreign = {
-            module.split(".")[0]
-            for _, module in imports(file)
-            if not module.startswith(OURS_LIGHT)
+            module.split(".")[0] for _, module in imports(file) if not module.startswith(OURS_LIGHT)
         } - sys.stdlib_module_names
         assert not foreign, f"{file} imports {foreign}"
 

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.rate.fractions import SCALE_CALL, Scale
+from precog_hw.rate.fractions import SCALE_CALL
 from precog_models.rate.law_fields import DECAY_BITS, DECAY_LEVELS, FRACTION
 
 __all__ = ["DecayTable"]
@@ -17,8 +17,8 @@ _DIGITS = 1 << DECAY_BITS
 class DecayTable(wiring.Component):
     """(1-g)**(digit * 16**level), as `precog_models.rate.fractions.decay_table`.
 
-    Latency: 1 cycle from `level` and `digit` to `power`; `LATENCY` cycles at most from `make` to
-    `made`, when g is not the one that the table is of, else 1.
+    Latency: 1 cycle from `level` and `digit` to `power`; from `make` to `made` 1 cycle, and 720
+    more if g is not the one that the table is of.
     Cost: 64 words of 25 bits, 100 flip-flops.
 
     Members
@@ -34,8 +34,6 @@ class DecayTable(wiring.Component):
     power : Out(25)
     scale : Out(SCALE_CALL)
     """
-
-    LATENCY = 2 + DECAY_LEVELS * _DIGITS * (Scale.LATENCY + 1)
 
     g: In(FRACTION.frac_bits)
     make: In(1)

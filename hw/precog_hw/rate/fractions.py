@@ -55,14 +55,12 @@ class Scale(wiring.Component):
     from the start.
 
     Latency: 14 cycles from `stb` to `done`, 2 if the factor is 1. Throughput: one at a time.
-    Cost: 1 adder of 40 bits, 150 flip-flops.
+    Cost on ECP5: 173 LUTs, 41 carry cells, 148 flip-flops.
 
     Members
     -------
     call : In(SCALE_CALL)
     """
-
-    LATENCY = 2 + _DIGITS
 
     call: In(SCALE_CALL)
 
@@ -99,7 +97,7 @@ class Divide(wiring.Component):
     is 1, with nothing left.
 
     Latency: 14 cycles from `stb` to `done`; 8 with `short`; 2 if the quotient is 1.
-    Throughput: one at a time. Cost: 3 subtracters of 40 bits, 190 flip-flops.
+    Throughput: one at a time. Cost on ECP5: 367 LUTs, 99 carry cells, 185 flip-flops.
 
     Members
     -------
@@ -107,8 +105,6 @@ class Divide(wiring.Component):
     """
 
     LATENCY = 2 + _DIGITS
-    SHORT_LATENCY = 2 + _PERIOD_BITS // 2
-
     call: In(FRACTION_CALL)
 
     def elaborate(self, platform: object) -> Module:

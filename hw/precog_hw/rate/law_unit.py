@@ -49,9 +49,10 @@ class LawUnit(wiring.Component):
     An event is taken when the one before it has been written back, so that events of one queue pair
     in a row are exact without any forwarding.
 
-    Latency: from an event's transfer to its result's offer 5 cycles and, where a law runs, what
-    `Timely` and `Dcqcn` say and 1 more. Throughput: an event per latency, plus 1 cycle.
-    Cost: qps x 369 bits of block RAM, no multiplier blocks; figures in `Timely`, `Dcqcn`.
+    Latency: from an event's transfer to its result's offer 6 cycles and, where a law runs, what
+    `Timely` and `Dcqcn` say. Throughput: an event per latency, plus 1 cycle.
+    Cost on ECP5 for 1024 queue pairs: 4706 LUTs, 906 carry cells, 1704 flip-flops, 21 block RAMs
+    (qps x 402 bits), no multiplier blocks.
 
     Parameters
     ----------

@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_unit")]
 
 QPS = 8
 BATCH = 2000
+LONGEST = 6 + 338  # cycles
+TABLE = 720
 _EVENT, _RESULT = event_layout(3), result_layout(3)
 _NAMES, _FIELDS = ([name for name, _ in fields] for fields in (RESULT_FIELDS, EVENT_FIELDS))
 _USUAL = {"min_rate": 100 * MBPS, "max_rate": 100_000 * MBPS, "init_rate": 10_000 * MBPS}
@@ -100,6 +102,8 @@ def test_volume(law: Law, pair: Pair, seed: int, volume: int) -> None:
         seen += np.bincount(table[:, 0], minlength=8)
         changes += int((np.diff(pair.golden.rows[:, 1]) != 0).sum())
         cycles += int(latency.sum())
+        assert (latency > LONGEST).sum() <= 1  # the table is made once
+        assert latency.max() <= LONGEST + TABLE
     took = time.perf_counter() - began
     print(f"{law.name}: {seen.sum():,} events, {cycles / seen.sum():.1f} cycles each, {took:.1f} s")
     assert (seen[: EventKind.RESET + 1] > 0).all()
@@ -162,11 +166,12 @@ _DCQCN = {
 @pytest.mark.parametrize(
     ("variant", "rtts", "late", "soon"),
     [
-        (0, (6000, 5000, 5000), 44, 32),  # up
-        (0, (6000, 50_000, 60_000), 91, 68),  # high; a share of 1 makes two products shorter
-        (0, (6000, 7000, 8000), 74, 74),  # on the gradient
-        (1, (6000, 5000, 5000), 32, 32),
-        (2, (6000, 7000, 8000), 136, 124),
+        (0, (6000, 5000, 5000), 41, 29),  # up
+        (0, (6000, 50_000, 60_000), 86, 74),  # high
+        (0, (6000, 7000, 8000), 71, 71),  # on the gradient, without the share
+        (1, (6000, 5000, 5000), 29, 29),  # ns-3, without it as well
+        (1, (6000,), 9, 9),
+        (2, (6000, 7000, 8000), 131, 119),  # patched
     ],
 )
 def test_latency_of_timely(
@@ -177,7 +182,7 @@ def test_latency_of_timely(
     pair.compare(configured(Law.TIMELY))
     for qp, step, want in ((0, 1000, late), (1, 5000, soon)):
         times = (10_000, 20_000, 20_000 + step)
-        table = [event(EventKind.RTT, qp, t=t, value=v) for t, v in zip(times, rtts, strict=True)]
+        table = [event(EventKind.RTT, qp, t=t, value=v) for t, v in zip(times, rtts, strict=False)]
         assert _latencies(pair, *table)[-1] == want
 
 
@@ -196,8 +201,8 @@ def test_latency_of_dcqcn(pair: Pair) -> None:
         event(EventKind.SWEEP, 1, t=55_000 * 8),
         event(EventKind.LOSS, 2, t=9),
     )
-    assert first - rest[0] == 721
-    assert rest == [44, 14, 17, 22, 45, 92, 10]
+    assert first - rest[0] == TABLE
+    assert rest == [41, 15, 18, 24, 47, 89, 9]
 
 
 def test_a_queue_pair_changes_its_law_and_keeps_its_rate(pair: Pair) -> None:
