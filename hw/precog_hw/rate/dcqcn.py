@@ -3,13 +3,14 @@
 The arithmetic is that of `precog_models.rate.dcqcn`, on multipliers and dividers of the caller.
 """
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rate.decay import DecayTable
-from precog_hw.rate.fractions import FRACTION_CALL, SCALE_CALL
+from precog_hw.rate.fractions import FRACTION_CALL, SCALE_CALL, divide, multiply
 from precog_hw.rate.law_layouts import BOUNDS, DCQCN, DCQCN_ROW, clamped
+from precog_hw.rate.recovery import Recovery
 from precog_models.contract import Fmt
 from precog_models.rate.law_fields import (
     ALPHA,
@@ -162,7 +163,14 @@ class Dcqcn(wiring.Component):
         with m.State("PERIODS"):
             m.next = "TIMER"
             with m.If((p.alpha_ticks != 0) & (elapsed >= p.alpha_ticks)):
-                self._periods(m, elapsed, p.alpha_ticks, "PERIODS_WAIT")
+                divide(
+                    m,
+                    self.fraction,
+                    elapsed,
+                    p.alpha_ticks << _PERIOD_BITS,
+                    "PERIODS_WAIT",
+                    short=True,
+                )
         with m.State("PERIODS_WAIT"), m.If(self.fraction.done):
             count = Mux(self.fraction.q[-1], (1 << _PERIOD_BITS) - 1, self.fraction.q)
             m.d.sync += [
@@ -174,7 +182,7 @@ class Dcqcn(wiring.Component):
             with m.If(row.alpha_cnp):
                 m.next = "RAISE"
         with m.State("RAISE"):
-            self._multiply(m, row.alpha, _ONE - p.g, "RAISE_WAIT")
+            multiply(m, self.scale, row.alpha, _ONE - p.g, "RAISE_WAIT")
         with m.State("RAISE_WAIT"), m.If(self.scale.done):
             m.d.sync += row.alpha.eq(self.scale.p + (p.g << _DROP))
             m.next = "DECAY"
@@ -191,7 +199,7 @@ class Dcqcn(wiring.Component):
                 m.d.sync += [k.eq(k >> DECAY_BITS), level.eq(level + 1)]
                 m.next = "DECAY"
         with m.State("POWER"):
-            self._multiply(m, row.alpha, power, "POWER_WAIT")
+            multiply(m, self.scale, row.alpha, power, "POWER_WAIT")
         with m.State("POWER_WAIT"), m.If(self.scale.done):
             m.d.sync += [
                 row.alpha.eq(self.scale.p),
@@ -205,9 +213,13 @@ class Dcqcn(wiring.Component):
         row, p, rate = self.row, self.parameters, self.new_rate
         steps = Signal(range(MAX_STEPS + 1))
         counted = Signal()  # the step is the byte counter's
-        adds, hypers = Signal(), Signal()
-        target = Signal(_RATE_BITS + 1)
         sent = Signal(33)
+        m.submodules.recovery = step = Recovery()
+        m.d.comb += [
+            *(step.timer_stage.eq(row.timer_stage), step.byte_stage.eq(row.byte_stage)),
+            *(step.target.eq(row.target), step.rate.eq(rate)),
+            *(step.bounds.eq(self.bounds), step.parameters.eq(p)),
+        ]
         with m.State("TIMER"):
             m.d.sync += [steps.eq(0), counted.eq(0)]
             m.next = "TIMER_ELAPSED"
@@ -218,7 +230,8 @@ class Dcqcn(wiring.Component):
             running = row.timing & (p.rate_ticks != 0) & (steps != MAX_STEPS)
             m.next = "CLOCKED"
             with m.If(running & (elapsed >= p.rate_ticks)):
-                m.next = "STAGES"
+                m.d.comb += step.start.eq(1)
+                m.next = "INCREASE"
         with m.State("BYTES"):
             m.d.sync += [steps.eq(0), counted.eq(1), sent.eq(row.bytes + self.sent)]
             m.next = "BYTES_COUNT"
@@ -228,30 +241,13 @@ class Dcqcn(wiring.Component):
         with m.State("BYTES_CHECK"):
             m.next = "DONE"
             with m.If((steps != MAX_STEPS) & (row.bytes >= p.byte_count)):
-                m.next = "STAGES"
-        with m.State("STAGES"):
-            timer, byte = row.timer_stage, row.byte_stage
-            timer_past, byte_past = timer > p.recovery, byte > p.recovery
-            # Without a byte counter the timer alone goes through all three phases.
-            both = Mux(p.byte_count != 0, timer_past & byte_past, timer_past | byte_past)
+                m.d.comb += step.start.eq(1)
+                m.next = "INCREASE"
+        with m.State("INCREASE"), m.If(step.done):
             m.d.sync += [
-                adds.eq((timer >= p.recovery) | (byte >= p.recovery)),
-                hypers.eq(both & (p.hai != 0)),
+                *(rate.eq(step.new_rate), row.target.eq(step.new_target)),
+                steps.eq(steps + 1),
             ]
-            m.next = "TARGET"
-        with m.State("TARGET"):
-            m.d.sync += target.eq(row.target + Mux(hypers, p.hai, p.ai))
-            m.next = "TARGET_LIMIT"
-        with m.State("TARGET_LIMIT"):
-            with m.If(adds):
-                top = self.bounds.max_rate
-                m.d.sync += row.target.eq(Mux(target > top, top, target))
-            m.next = "MEAN"
-        with m.State("MEAN"):
-            m.d.sync += target.eq((rate + row.target + 1) >> 1)
-            m.next = "STEP"
-        with m.State("STEP"):
-            m.d.sync += [rate.eq(clamped(target, self.bounds)), steps.eq(steps + 1)]
             with m.If(counted):
                 m.d.sync += [
                     row.bytes.eq(row.bytes - p.byte_count),
@@ -277,7 +273,7 @@ class Dcqcn(wiring.Component):
                 *(row.timing.eq(1), row.rate_t.eq(until)),
             ]
             half = (row.alpha + (1 << _DROP)) >> (_DROP + 1)
-            self._multiply(m, rate, half, "CUT_WAIT")
+            multiply(m, self.scale, rate, half, "CUT_WAIT")
         with m.State("CUT_WAIT"), m.If(self.scale.done):
             m.d.sync += fallen.eq(rate - self.scale.p)
             m.next = "CUT_LIMIT"
@@ -311,28 +307,13 @@ class Dcqcn(wiring.Component):
                 with m.If(~row.cut_cnp):
                     m.next = "CHECK"
         with m.State("CHECK"):
-            self._periods(m, elapsed, p.cut_ticks, "CHECK_WAIT")
+            divide(m, self.fraction, elapsed, p.cut_ticks << _PERIOD_BITS, "CHECK_WAIT", short=True)
         with m.State("CHECK_WAIT"), m.If(self.fraction.done):
             m.d.sync += row.cut_t.eq(until - self.fraction.rest)
             m.next = "CHECK_NEXT"
         with m.State("CHECK_NEXT"):
             m.d.sync += [row.cut_t.eq(row.cut_t + p.cut_ticks), row.cut_cnp.eq(1)]
             m.next = "DONE"
-
-    def _multiply(self, m: Module, value: Value, factor: Value | Const, then: str) -> None:
-        """In a state: begin a product, and wait for it in `then`."""
-        call = self.scale
-        m.d.comb += [call.stb.eq(1), call.value.eq(value), call.factor.eq(factor)]
-        m.next = then
-
-    def _periods(self, m: Module, elapsed: Value, period: Value, then: str) -> None:
-        """In a state: begin to count periods, and wait for them in `then`."""
-        call = self.fraction
-        m.d.comb += [
-            *(call.stb.eq(1), call.short.eq(1), call.part.eq(elapsed)),
-            call.whole.eq(period << _PERIOD_BITS),
-        ]
-        m.next = then
 
 
 def _counted(stage: Value) -> Value:

@@ -1,6 +1,6 @@
 """The laws' serial arithmetic: `scale`, `fraction` and `periods` of the model of that name."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -46,6 +46,30 @@ FRACTION_CALL = wiring.Signature(
         "rest": In(_BITS),
     }
 )
+
+
+def multiply(m: Module, call: wiring.PureInterface, value: Value, factor: Value, then: str) -> None:
+    """In a state: begin a product, and wait for it in state `then`."""
+    m.d.comb += [call.stb.eq(1), call.value.eq(value), call.factor.eq(factor)]
+    m.next = then
+
+
+def divide(
+    m: Module,
+    call: wiring.PureInterface,
+    part: Value,
+    whole: Value,
+    then: str = "",
+    *,
+    short: bool = False,
+) -> None:
+    """In a state: begin a quotient, and wait for it in state `then`; without, go on beside it."""
+    m.d.comb += [
+        *(call.stb.eq(1), call.short.eq(short)),
+        *(call.part.eq(part[:PART_BITS]), call.whole.eq(whole)),
+    ]
+    if then:
+        m.next = then
 
 
 class Scale(wiring.Component):

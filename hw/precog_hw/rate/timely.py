@@ -9,7 +9,7 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.rate.fractions import FRACTION_CALL, PART_BITS, SCALE_CALL, VALUE_BITS
+from precog_hw.rate.fractions import FRACTION_CALL, SCALE_CALL, VALUE_BITS, divide, multiply
 from precog_hw.rate.law_layouts import BOUNDS, TIMELY, TIMELY_ROW, clamped
 from precog_models.contract import Fmt
 from precog_models.rate.law_fields import COUNT_MAX, FRACTION, MEAN, Variant
@@ -112,10 +112,10 @@ class Timely(wiring.Component):
                 with m.If(ns3 & first):
                     m.next = "CLAMP"
             with m.State("MEAN"):
-                self._divide(m, elapsed, p.min_rtt)
+                divide(m, self.fraction, elapsed, p.min_rtt)
                 with m.If(~ns3):
                     m.d.sync += row.count.eq(Mux(falling, _counted(row.count), 0))
-                self._multiply(m, _size(gap), p.alpha, "MEAN_WAIT")
+                multiply(m, self.scale, _size(gap), p.alpha, "MEAN_WAIT")
             # The share has come by then: both take as long, or the division is shorter.
             with m.State("MEAN_WAIT"), m.If(self.scale.done):
                 step = self.scale.p
@@ -137,58 +137,58 @@ class Timely(wiring.Component):
 
             with m.State("UP"):
                 most = hyper & (ns3 | ~low) & ~patched
-                self._multiply(m, Mux(most, p.hai, p.ai), share, "UP_WAIT")
+                multiply(m, self.scale, Mux(most, p.hai, p.ai), share, "UP_WAIT")
             self._then(m, "UP_WAIT", "LIMIT", lambda made: [wanted.eq(self.rate + made)])
 
             with m.State("HIGH"):
-                self._divide(m, self.rtt - p.high, self.rtt, then="HIGH_WAIT")
+                divide(m, self.fraction, self.rtt - p.high, self.rtt, "HIGH_WAIT")
             with m.State("HIGH_WAIT"), m.If(self.fraction.done):
                 m.next = "HIGH_BETA"
             with m.State("HIGH_BETA"):
-                self._multiply(m, self.fraction.q, p.beta, "HIGH_BETA_WAIT")
+                multiply(m, self.scale, self.fraction.q, p.beta, "HIGH_BETA_WAIT")
             self._then(m, "HIGH_BETA_WAIT", "HIGH_SHARE")
             with m.State("HIGH_SHARE"):
-                self._multiply(m, self.scale.p, share, "HIGH_SHARE_WAIT")
+                multiply(m, self.scale, self.scale.p, share, "HIGH_SHARE_WAIT")
             self._then(m, "HIGH_SHARE_WAIT", "HIGH_CUT")
             with m.State("HIGH_CUT"):
-                self._multiply(m, self.rate, self.scale.p, "CUT_WAIT")
+                multiply(m, self.scale, self.rate, self.scale.p, "CUT_WAIT")
             self._then(m, "CUT_WAIT", "LIMIT", lambda made: [wanted.eq(self.rate - made)])
 
             with m.State("GRADIENT"):
-                self._multiply(m, row.mean[:-1], p.beta, "GRADIENT_BETA")
+                multiply(m, self.scale, row.mean[:-1], p.beta, "GRADIENT_BETA")
             with m.State("GRADIENT_BETA"), m.If(self.scale.done):
                 m.next = "GRADIENT_DIVIDE"
             with m.State("GRADIENT_DIVIDE"):
-                self._divide(m, self.scale.p, p.min_rtt << _FRAC, then="GRADIENT_WAIT")
+                divide(m, self.fraction, self.scale.p, p.min_rtt << _FRAC, "GRADIENT_WAIT")
             with m.State("GRADIENT_WAIT"), m.If(self.fraction.done):
                 m.next = "GRADIENT_CUT"
             with m.State("GRADIENT_CUT"):
-                self._multiply(m, self.rate, self.fraction.q, "CUT_WAIT")
+                multiply(m, self.scale, self.rate, self.fraction.q, "CUT_WAIT")
 
             with m.State("WEIGHT"):
-                self._divide(m, _size(row.mean), p.min_rtt << _FRAC, then="WEIGHT_WAIT")
+                divide(m, self.fraction, _size(row.mean), p.min_rtt << _FRAC, "WEIGHT_WAIT")
             with m.State("WEIGHT_WAIT"), m.If(self.fraction.done):
                 m.d.sync += weight.eq(_weight(row.mean < 0, self.fraction.q))
                 m.next = "SLOPE"
             with m.State("SLOPE"):
-                self._multiply(m, weight, p.slope, "SLOPE_WAIT")
+                multiply(m, self.scale, weight, p.slope, "SLOPE_WAIT")
             self._then(m, "SLOPE_WAIT", "STEP")
             with m.State("STEP"):
-                self._multiply(m, _size(over) << _FRAC, self.scale.p, "STEP_WAIT")
+                multiply(m, self.scale, _size(over) << _FRAC, self.scale.p, "STEP_WAIT")
             self._then(m, "STEP_WAIT", "STEP_DIVIDE")
             with m.State("STEP_DIVIDE"):
-                self._divide(m, self.scale.p, p.reference << _FRAC, then="STEP_DIVIDE_WAIT")
+                divide(m, self.fraction, self.scale.p, p.reference << _FRAC, "STEP_DIVIDE_WAIT")
             with m.State("STEP_DIVIDE_WAIT"), m.If(self.fraction.done):
                 m.next = "MOVE"
             with m.State("MOVE"):
-                self._multiply(m, self.rate, self.fraction.q, "MOVE_WAIT")
+                multiply(m, self.scale, self.rate, self.fraction.q, "MOVE_WAIT")
             self._then(m, "MOVE_WAIT", "PATCHED_SHARE", lambda made: [move.eq(made)])
             with m.State("PATCHED_SHARE"):
                 m.d.sync += wanted.eq(Mux(over < 0, self.rate + move, self.rate - move))
-                self._multiply(m, _ONE - weight, share, "PATCHED_SHARE_WAIT")
+                multiply(m, self.scale, _ONE - weight, share, "PATCHED_SHARE_WAIT")
             self._then(m, "PATCHED_SHARE_WAIT", "PATCHED_UP")
             with m.State("PATCHED_UP"):
-                self._multiply(m, p.ai, self.scale.p, "PATCHED_WAIT")
+                multiply(m, self.scale, p.ai, self.scale.p, "PATCHED_WAIT")
             self._then(m, "PATCHED_WAIT", "LIMIT", lambda made: [wanted.eq(wanted + made)])
 
             with m.State("LIMIT"):
@@ -205,19 +205,6 @@ class Timely(wiring.Component):
                 m.d.comb += self.done.eq(1)
                 m.next = "IDLE"
         return m
-
-    def _multiply(self, m: Module, value: Value, factor: Value, then: str) -> None:
-        """In a state: begin a product, and wait for it in `then`."""
-        call = self.scale
-        m.d.comb += [call.stb.eq(1), call.value.eq(value), call.factor.eq(factor)]
-        m.next = then
-
-    def _divide(self, m: Module, part: Value, whole: Value, *, then: str = "") -> None:
-        """In a state: begin a quotient, and wait for it in `then`."""
-        call = self.fraction
-        m.d.comb += [call.stb.eq(1), call.part.eq(part[:PART_BITS]), call.whole.eq(whole)]
-        if then:
-            m.next = then
 
     def _then(
         self,
