@@ -30,10 +30,11 @@ demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a netwo
 test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q
 
-soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths
+soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws
 	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
 	$(PY) -m pytest -q tests/models/packet/test_fuzz.py tests/integration/test_card.py --volume 170 \
 	    --junit-xml build/soak/packets.xml
+	$(PY) -m pytest -q tests/hw/rate/test_law_unit.py --volume 50 --junit-xml build/soak/laws.xml
 
 bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run
 	$(PY) -m precog_sim.bench --out build/bench

@@ -12,7 +12,7 @@ hypothesis.settings.load_profile("precog")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="seed of every random test")
-    parser.addoption("--volume", type=int, default=1, help="times the packets of a packet test")
+    parser.addoption("--volume", type=int, default=1, help="times the packets or events of a volume test")
 
 
 @pytest.fixture
@@ -27,5 +27,5 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def volume(request: pytest.FixtureRequest) -> int:
-    """How many times as many packets as `make test` sends; more than once in `make soak`."""
+    """How many times as many packets or events as in `make test`; more than once in `make soak`."""
     return int(request.config.getoption("--volume"))

@@ -3,18 +3,17 @@
 The arithmetic is that of `precog_models.rate.dcqcn`, on multipliers and dividers of the caller.
 """
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rate.decay import DecayTable
 from precog_hw.rate.fractions import FRACTION_CALL, SCALE_CALL, divide, multiply
-from precog_hw.rate.law_layouts import BOUNDS, DCQCN, DCQCN_ROW, clamped
+from precog_hw.rate.law_layouts import BOUNDS, DCQCN, DCQCN_ROW, clamped, counted
 from precog_hw.rate.recovery import Recovery
 from precog_models.contract import Fmt
 from precog_models.rate.law_fields import (
     ALPHA,
-    COUNT_MAX,
     DECAY_BITS,
     DECAY_LEVELS,
     FRACTION,
@@ -95,17 +94,12 @@ class Dcqcn(wiring.Component):
         until, elapsed = Signal(_TIME_BITS), Signal(_TIME_BITS)
         late = Signal(_TIME_BITS)  # how long ago the cut was due
         due = Signal()  # a cut, at `until`
-        k, level = Signal(_PERIOD_BITS), Signal(range(DECAY_LEVELS))
         notified = Signal()  # the raise is that of a notification
         m.d.comb += [
             table.g.eq(p.g),
-            table.level.eq(level),
-            table.digit.eq(k),
-            self.scale.stb.eq(table.scale.stb),
-            self.scale.value.eq(table.scale.value),
-            self.scale.factor.eq(table.scale.factor),
+            *(self.scale.stb.eq(table.scale.stb), self.scale.value.eq(table.scale.value)),
+            *(self.scale.factor.eq(table.scale.factor), table.scale.p.eq(self.scale.p)),
             table.scale.done.eq(self.scale.done),
-            table.scale.p.eq(self.scale.p),
         ]
         with m.If(self.load):
             m.d.sync += row.eq(self.state)
@@ -126,7 +120,7 @@ class Dcqcn(wiring.Component):
                     with m.If(self.cnp):
                         m.next = "NOTIFY"
 
-            self._alpha(m, until, elapsed, k, level, notified, table.power)
+            self._alpha(m, until, elapsed, notified, table)
             self._increases(m, until, elapsed)
 
             with m.State("CLOCKED"):
@@ -139,24 +133,19 @@ class Dcqcn(wiring.Component):
                 with m.Elif(self.bytes & (p.byte_count != 0)):
                     m.next = "BYTES"
             self._cut(m, until, due, notified)
-            self._notify(m, until, notified)
+            self._notify(m, until, elapsed, notified)
             with m.State("DONE"):
                 m.d.comb += self.done.eq(1)
                 m.next = "IDLE"
         return m
 
     def _alpha(
-        self,
-        m: Module,
-        until: Signal,
-        elapsed: Signal,
-        k: Signal,
-        level: Signal,
-        notified: Signal,
-        power: Value,
+        self, m: Module, until: Signal, elapsed: Signal, notified: Signal, table: DecayTable
     ) -> None:
         """What alpha's clock has done up to `until`; also the raise by a notification."""
         row, p = self.row, self.parameters
+        k, level = Signal(_PERIOD_BITS), Signal(range(DECAY_LEVELS))
+        m.d.comb += [table.level.eq(level), table.digit.eq(k)]
         with m.State("CLOCKS"):
             m.d.sync += elapsed.eq(until - row.alpha_t)
             m.next = "PERIODS"
@@ -199,20 +188,16 @@ class Dcqcn(wiring.Component):
                 m.d.sync += [k.eq(k >> DECAY_BITS), level.eq(level + 1)]
                 m.next = "DECAY"
         with m.State("POWER"):
-            multiply(m, self.scale, row.alpha, power, "POWER_WAIT")
+            multiply(m, self.scale, row.alpha, table.power, "POWER_WAIT")
         with m.State("POWER_WAIT"), m.If(self.scale.done):
-            m.d.sync += [
-                row.alpha.eq(self.scale.p),
-                k.eq(k >> DECAY_BITS),
-                level.eq(level + 1),
-            ]
+            m.d.sync += [row.alpha.eq(self.scale.p), k.eq(k >> DECAY_BITS), level.eq(level + 1)]
             m.next = "DECAY"
 
     def _increases(self, m: Module, until: Signal, elapsed: Signal) -> None:
         """Steps of recovery, by the timer (from TIMER) and by the byte counter (from BYTES)."""
         row, p, rate = self.row, self.parameters, self.new_rate
         steps = Signal(range(MAX_STEPS + 1))
-        counted = Signal()  # the step is the byte counter's
+        by_bytes = Signal()  # the step is the byte counter's
         sent = Signal(33)
         m.submodules.recovery = step = Recovery()
         m.d.comb += [
@@ -221,7 +206,7 @@ class Dcqcn(wiring.Component):
             *(step.bounds.eq(self.bounds), step.parameters.eq(p)),
         ]
         with m.State("TIMER"):
-            m.d.sync += [steps.eq(0), counted.eq(0)]
+            m.d.sync += [steps.eq(0), by_bytes.eq(0)]
             m.next = "TIMER_ELAPSED"
         with m.State("TIMER_ELAPSED"):
             m.d.sync += elapsed.eq(until - row.rate_t)
@@ -233,7 +218,7 @@ class Dcqcn(wiring.Component):
                 m.d.comb += step.start.eq(1)
                 m.next = "INCREASE"
         with m.State("BYTES"):
-            m.d.sync += [steps.eq(0), counted.eq(1), sent.eq(row.bytes + self.sent)]
+            m.d.sync += [steps.eq(0), by_bytes.eq(1), sent.eq(row.bytes + self.sent)]
             m.next = "BYTES_COUNT"
         with m.State("BYTES_COUNT"):
             m.d.sync += row.bytes.eq(Mux(sent[-1], _BYTES_MAX, sent))
@@ -248,16 +233,16 @@ class Dcqcn(wiring.Component):
                 *(rate.eq(step.new_rate), row.target.eq(step.new_target)),
                 steps.eq(steps + 1),
             ]
-            with m.If(counted):
+            with m.If(by_bytes):
                 m.d.sync += [
                     row.bytes.eq(row.bytes - p.byte_count),
-                    row.byte_stage.eq(_counted(row.byte_stage)),
+                    row.byte_stage.eq(counted(row.byte_stage)),
                 ]
                 m.next = "BYTES_CHECK"
             with m.Else():
                 m.d.sync += [
                     row.rate_t.eq(row.rate_t + p.rate_ticks),
-                    row.timer_stage.eq(_counted(row.timer_stage)),
+                    row.timer_stage.eq(counted(row.timer_stage)),
                 ]
                 m.next = "TIMER_ELAPSED"
 
@@ -283,10 +268,9 @@ class Dcqcn(wiring.Component):
             with m.If(notified):
                 m.next = "RAISE"
 
-    def _notify(self, m: Module, until: Signal, notified: Signal) -> None:
+    def _notify(self, m: Module, until: Signal, elapsed: Signal, notified: Signal) -> None:
         """A notification: a cut and a raise at once, or marks for the clocks."""
         row, p = self.row, self.parameters
-        elapsed = Signal(_TIME_BITS)
         first = ~row.started
         at_once = p.cut_ticks == 0
         with m.State("NOTIFY"):
@@ -314,7 +298,3 @@ class Dcqcn(wiring.Component):
         with m.State("CHECK_NEXT"):
             m.d.sync += [row.cut_t.eq(row.cut_t + p.cut_ticks), row.cut_cnp.eq(1)]
             m.next = "DONE"
-
-
-def _counted(stage: Value) -> Value:
-    return Mux(stage == COUNT_MAX, COUNT_MAX, stage + 1)

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Mux, Value, signed, unsigned
 from amaranth.lib import data
 
 from precog_models.rate.law_fields import (
+    COUNT_MAX,
     DCQCN_PARAMETERS,
     DCQCN_STATE,
     EVENT_FIELDS,
@@ -22,6 +23,7 @@ __all__ = [
     "TIMELY_ROW",
     "TRACE",
     "clamped",
+    "counted",
     "event_layout",
     "result_layout",
 ]
@@ -69,3 +71,8 @@ def clamped(value: Value, bounds: data.View) -> Value:
     below, crossed = value < low, low > high
     top = (value > high) | (below & crossed)
     return Cat(Mux(top, high, Mux(below, low, value)))[: len(high)]
+
+
+def counted(count: Value) -> Value:
+    """One more, up to the end."""
+    return Mux(count == COUNT_MAX, COUNT_MAX, count + 1)

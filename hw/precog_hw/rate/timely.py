@@ -10,9 +10,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rate.fractions import FRACTION_CALL, SCALE_CALL, VALUE_BITS, divide, multiply
-from precog_hw.rate.law_layouts import BOUNDS, TIMELY, TIMELY_ROW, clamped
+from precog_hw.rate.law_layouts import BOUNDS, TIMELY, TIMELY_ROW, clamped, counted
 from precog_models.contract import Fmt
-from precog_models.rate.law_fields import COUNT_MAX, FRACTION, MEAN, Variant
+from precog_models.rate.law_fields import FRACTION, MEAN, Variant
 
 __all__ = ["Timely"]
 
@@ -114,7 +114,7 @@ class Timely(wiring.Component):
             with m.State("MEAN"):
                 divide(m, self.fraction, elapsed, p.min_rtt)
                 with m.If(~ns3):
-                    m.d.sync += row.count.eq(Mux(falling, _counted(row.count), 0))
+                    m.d.sync += row.count.eq(Mux(falling, counted(row.count), 0))
                 multiply(m, self.scale, _size(gap), p.alpha, "MEAN_WAIT")
             # The share has come by then: both take as long, or the division is shorter.
             with m.State("MEAN_WAIT"), m.If(self.scale.done):
@@ -194,7 +194,7 @@ class Timely(wiring.Component):
             with m.State("LIMIT"):
                 half = self.rate >> 1
                 with m.If(ns3):
-                    m.d.sync += row.count.eq(Mux(up, _counted(row.count), 0))
+                    m.d.sync += row.count.eq(Mux(up, counted(row.count), 0))
                 with m.Elif(wanted < half):
                     m.d.sync += wanted.eq(half)
                 m.next = "CLAMP"
@@ -222,10 +222,6 @@ class Timely(wiring.Component):
 def _size(value: Value) -> Value:
     """Magnitude of a signed number."""
     return Mux(value < 0, -value, value)[: len(value)]
-
-
-def _counted(count: Value) -> Value:
-    return Mux(count == COUNT_MAX, COUNT_MAX, count + 1)
 
 
 def _weight(negative: Value, gradient: Value) -> Value:
