@@ -12,7 +12,9 @@ hypothesis.settings.load_profile("precog")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="seed of every random test")
-    parser.addoption("--volume", type=int, default=1, help="times the packets or events of a volume test")
+    parser.addoption(
+        "--volume", type=int, default=1, help="times the packets or events of a volume test"
+    )
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ the next tick of the check cuts. The check's clock starts with the first CNP.
 
 Time enters only with the events' stamps: `advance` does what the clocks have done since. Alpha's k
 periods are one product per base-16 digit of k with a power of 1 - g (`fractions.decay_table`), not
-k products; increases are made one by one, at most 8 by each event, and the rest by the next. With
+k products; increases are made one by one, at most 8 in a row, and the rest by the next event. With
 a sweep at least every T/4 there is never more than one. Two things of one moment happen in the
 order: alpha's update, increase, cut, event.
 
@@ -20,9 +20,10 @@ Beyond 4095 periods without any event a clock starts anew, with the event, and a
 4095 times. A queue pair may be without events for less than half of the time's range (9 minutes
 at 1 ns).
 
-Errors against real numbers from the same state, in one event: alpha within ``2**-32 + alpha *
-2**-25 * k`` for k < 16 periods, for any k within 2**-25 / g; a cut within 1 LSB + rate * 2**-25,
-plus rate * half the error of alpha; an increase within half an LSB.
+Errors against real numbers: k periods at once leave alpha within k * 2**-25 for k < 16, and within
+k * 2**-25 * (1-g)**(k-1) + 2**-23 for any k; a cut is within 1 LSB + rate * 2**-25, an increase
+within half an LSB. Over flows of hundreds of events with the presets, clocks run eagerly in the
+reference: alpha within 3e-6, the rate within 8 LSB + 2e-6 of it.
 """
 
 import numpy as np
@@ -83,7 +84,7 @@ _DIGIT_MASK = (1 << DECAY_BITS) - 1
 @njit(cache=True)
 def _raised(p: NDArray[np.int64], alpha: int) -> int:
     """(1 - g) alpha + g."""
-    return scale(alpha, _ONE - p[_G]) + (p[_G] << _DROP)
+    return int(scale(alpha, _ONE - p[_G]) + (p[_G] << _DROP))
 
 
 @njit(cache=True)
