@@ -41,7 +41,7 @@ class Dcqcn(wiring.Component):
         done ◄── bytes: increases by the counter ◄── notification: cut, or marks ◄──────┘
 
     Latency: from `start` to `done` 3 cycles before the first notification, then 9 if no clock has
-    run out (12 with bytes, 35 for a notification that cuts); 25 or more for alpha, 7 for each
+    run out (12 with bytes; 35 for a first notification that cuts); 25 or more for alpha, 7 for each
     increase by the timer, 6 by the counter; at most 338. 720 more when `g` has changed.
     Throughput: one at a time.
     Cost on ECP5: 2132 LUTs, 387 carry cells, 624 flip-flops, no multiplier of its own.

@@ -47,7 +47,9 @@ class LawUnit(wiring.Component):
                                   both laws ─► Scale, Divide
 
     An event is taken when the one before it has been written back, so that events of one queue pair
-    in a row are exact without any forwarding.
+    in a row are exact without any forwarding. Rows and configurations are zero at power-up only:
+    after a reset of the clock domain, send CONFIGURE and RESET for every queue pair. DCQCN needs a
+    SWEEP (or any other event) of each queue pair at least every T/4.
 
     Latency: from an event's transfer to its result's offer 6 cycles and, where a law runs, what
     `Timely` and `Dcqcn` say. Throughput: an event per latency, plus 1 cycle.

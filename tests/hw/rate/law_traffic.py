@@ -81,10 +81,13 @@ def _mixed(rng: np.random.Generator, n: int, *columns: Any) -> Table:
     return np.asarray(table[rng.integers(len(columns), size=n), np.arange(n)])
 
 
-def events(rng: np.random.Generator, law: Law, n: int, qps: int, start: int) -> Table:
+def events(
+    rng: np.random.Generator, law: Law, n: int, qps: int, start: int, periods: list[int]
+) -> Table:
     """`n` events from time `start` on, most of queue pairs that run `law`.
 
-    All queue pairs collide; time steps are from none to many periods, and jumps now and then.
+    All queue pairs collide; time steps are from none to many periods, and jumps now and then. In
+    every other table the steps are the clocks' `periods`, so that events meet their ticks.
     """
     kinds = {
         Law.FIXED: (5, 5, 5, 5, 1, 3, 1),
@@ -94,6 +97,8 @@ def events(rng: np.random.Generator, law: Law, n: int, qps: int, start: int) -> 
     share = np.array([*kinds, 0.1]) / (sum(kinds) + 0.1)
     scale = _pick(rng, 100, 1000, 10_000, 100_000, 10_000_000)
     steps = _mixed(rng, n, 0, rng.integers(0, scale, n), rng.integers(0, 4 * scale, n))
+    if rng.random() < 0.5:
+        steps = _mixed(rng, n, 0, 1, *periods, max(periods) - 1, 2 * min(periods))
     steps[rng.random(n) < 0.002] = rng.integers(1 << 40)
     rtt = _mixed(
         rng,

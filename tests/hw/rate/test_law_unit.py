@@ -94,8 +94,10 @@ def test_volume(law: Law, pair: Pair, seed: int, volume: int) -> None:
     changes, cycles, began = 0, 0, time.perf_counter()
     pair.compare(configured(law))
     for n in range(10 * volume):
-        pair.set_parameters(timely_parameters(rng), dcqcn_parameters(rng))
-        table = events(rng, law, BATCH, QPS if n % 3 else 1, start)
+        dcqcn = dcqcn_parameters(rng)
+        pair.set_parameters(timely_parameters(rng), dcqcn)
+        periods = [dcqcn[name] for name in ("alpha_ticks", "cut_ticks", "rate_ticks")]
+        table = events(rng, law, BATCH, QPS if n % 3 else 1, start, periods)
         start = int(table[-1, 2])
         idle, stall = rng.choice([0.0, 0.0, 0.5], 2)
         latency = pair.compare(table, seed=n, idle=float(idle), stall=float(stall))
