@@ -14,7 +14,9 @@ hypothesis.settings.load_profile("precog")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="seed of every random test")
     parser.addoption("--captures", type=Path, default=None, help="folder of RoCEv2 captures")
-    parser.addoption("--volume", type=int, default=1, help="times the packets of a packet test")
+    parser.addoption(
+        "--volume", type=int, default=1, help="times the packets or events of a volume test"
+    )
 
 
 @pytest.fixture
@@ -40,5 +42,5 @@ def captures(request: pytest.FixtureRequest) -> list[Path]:
 
 @pytest.fixture
 def volume(request: pytest.FixtureRequest) -> int:
-    """How many times as many packets as `make test` sends; more than once in `make soak`."""
+    """How many times as many packets or events as in `make test`; more than once in `make soak`."""
     return int(request.config.getoption("--volume"))

@@ -25,7 +25,7 @@ from .packet_abi import (
 )
 from .verilate import BUILD_ROOT, shared_library
 
-__all__ = ["Frames", "PacketBlock", "Run", "Wire", "packet_library"]
+__all__ = ["Frames", "PacketBlock", "Run", "Wire", "packet_library", "ports_header"]
 
 _I64 = ctypes.c_int64
 _TOP = "precog_block"
@@ -51,13 +51,17 @@ def packet_library(block: wiring.Component, *, label: str, root: Path = BUILD_RO
     from precog_hw.export import block_verilog
 
     text = block_verilog(block, name=_TOP)
-    body = text[text.index(f"module {_TOP}(") :]
+    harness = resources.files(__package__).joinpath("packet_harness.cpp").read_text()
+    headers = {"ports.h": ports_header(text, _TOP)}
+    return shared_library(text, harness, headers, top=_TOP, label=label, root=root)
+
+
+def ports_header(verilog: str, top: str) -> str:
+    """Text of ``ports.h``: the ports of module `top`, but its clock."""
+    body = verilog[verilog.index(f"module {top}(") :]
     body = body[: body.index("endmodule")]
     ports = re.findall(r"^  (?:input|output) (?:\[\d+:0\] )?(\w+);", body, re.M)
-    names = [name for name in ports if name != "clk"]
-    harness = resources.files(__package__).joinpath("packet_harness.cpp").read_text()
-    header = "".join(f"PORT({name})\n" for name in names)
-    return shared_library(text, harness, {"ports.h": header}, top=_TOP, label=label, root=root)
+    return "".join(f"PORT({name})\n" for name in ports if name != "clk")
 
 
 @dataclass

@@ -1,9 +1,11 @@
 """TIMELY: rate control on the RTT's gradient (source 002; ns-3 form of the HPCC authors' code).
 
-Two forms, chosen by the parameters. ``source``: the routine of 002 line by line (EWMA of RTT
+Three forms, chosen by the parameters. ``source``: the routine of 002 line by line (EWMA of RTT
 differences, steps scaled by the time since the last update, decrease at most by half). ``ns3``:
 as in the public ns-3 codes (weight 0.875 on the newest difference, no scaling by time, the first
-sample only remembered, HAI after five increases).
+sample only remembered, HAI after five increases). ``patched``: 002's routine with the patch of
+"ECN or Delay" (CoNEXT 2016, algorithm 2) between the thresholds: a weight instead of the gradient's
+sign, and a decrease by the distance from a reference RTT, which makes the fixed point unique.
 """
 
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ __all__ = ["PRESETS", "Param", "State", "TimelyParams", "timely_step"]
 class Param(IntEnum):
     """Places in the parameter vector."""
 
-    FORM = 0  # 0 source 002, 1 ns-3
+    FORM = 0  # 0 source 002, 1 ns-3, 2 patched
     ALPHA = 1
     BETA = 2
     LOW_US = 3
@@ -33,6 +35,8 @@ class Param(IntEnum):
     MIN_BPS = 9
     MAX_BPS = 10
     WHOLE_BPS = 11  # 1: rates are whole bit/s, truncated, as ns-3's DataRate
+    REFERENCE_US = 12
+    SLOPE = 13
 
 
 class State(IntEnum):
@@ -51,7 +55,7 @@ class TimelyParams:
     Parameters
     ----------
     form : str
-        ``"source"`` (002) or ``"ns3"``.
+        ``"source"`` (002), ``"ns3"`` or ``"patched"``.
     alpha : float
         EWMA weight of the newest RTT difference.
     beta : float
@@ -62,6 +66,8 @@ class TimelyParams:
         Additive and hyperactive increase per update.
     hai_count : int
         Updates in a row after which increases are hyperactive.
+    reference_us, slope : float
+        Patched only: RTT_ref, and the decrease factor between the thresholds.
 
     Raises
     ------
@@ -78,6 +84,8 @@ class TimelyParams:
     ai_bps: float = 100e6
     hai_bps: float = 500e6
     hai_count: int = 5
+    reference_us: float = 50.0
+    slope: float = 0.008
 
     def __post_init__(self) -> None:
         if self.form not in _FORMS:
@@ -90,6 +98,8 @@ class TimelyParams:
             )
         if not self.min_rtt_us > 0:
             raise ValueError(f"min_rtt_us must be positive, not {self.min_rtt_us!r}")
+        if not self.reference_us > 0:
+            raise ValueError(f"reference_us must be positive, not {self.reference_us!r}")
 
     def vector(
         self, *, min_bps: float, max_bps: float, whole_bps: bool = False
@@ -109,11 +119,13 @@ class TimelyParams:
                 Param.MIN_BPS: min_bps,
                 Param.MAX_BPS: max_bps,
                 Param.WHOLE_BPS: float(whole_bps),
+                Param.REFERENCE_US: self.reference_us,
+                Param.SLOPE: self.slope,
             }
         )
 
 
-_FORMS = ("source", "ns3")
+_FORMS = ("source", "ns3", "patched")
 
 PRESETS: dict[str, TimelyParams] = {
     # 10 Mb/s of increase per 10 Gb/s of line rate, and five times that when hyperactive
@@ -121,6 +133,10 @@ PRESETS: dict[str, TimelyParams] = {
     "ns3": TimelyParams(form="ns3", alpha=0.875, low_us=50.0, high_us=500.0, min_rtt_us=20.0),
     # the source's routine with thresholds meant for a 4 us network
     "scaled": TimelyParams(low_us=5.0, high_us=20.0),
+    # the publication's constants: RTT_ref is T_low
+    "patched": TimelyParams(
+        form="patched", alpha=0.875, low_us=50.0, high_us=500.0, min_rtt_us=20.0
+    ),
 }
 
 
@@ -147,6 +163,11 @@ def _source_step(
         new = rate + p[Param.AI_BPS] * share
     elif rtt > p[Param.HIGH_US]:
         new = rate * (1 - share * p[Param.BETA] * (1 - p[Param.HIGH_US] / rtt))
+    elif p[Param.FORM] == 2:
+        weight = clamp(2 * gradient + 0.5, 0.0, 1.0)
+        error = (rtt - p[Param.REFERENCE_US]) / p[Param.REFERENCE_US]
+        new = rate * (1 - p[Param.SLOPE] * weight * error)
+        new += (1 - weight) * p[Param.AI_BPS] * share
     elif gradient <= 0:
         hyper = state[flow, State.COUNT] >= p[Param.HAI_COUNT]
         new = rate + (p[Param.HAI_BPS] if hyper else p[Param.AI_BPS]) * share
@@ -197,6 +218,6 @@ def timely_step(
     rate_bps: float,
 ) -> float:
     """The rate in bit/s after one completed RTT sample; a new flow's state row is all zeros."""
-    if p[Param.FORM] == 0:
-        return float(_source_step(state, flow, p, rtt_us, t_us, rate_bps))
-    return float(_ns3_step(state, flow, p, rtt_us, rate_bps))
+    if p[Param.FORM] == 1:
+        return float(_ns3_step(state, flow, p, rtt_us, rate_bps))
+    return float(_source_step(state, flow, p, rtt_us, t_us, rate_bps))

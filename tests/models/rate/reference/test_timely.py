@@ -91,13 +91,37 @@ def test_ns3_floor_ceiling_and_whole_bits() -> None:
     assert cut == np.floor(exact) != exact
 
 
+def test_patched_settles_at_one_rtt_from_anywhere() -> None:
+    """Its fixed point: at gradient 0, w = 1/2, so ai = rate * slope * (rtt - ref) / ref."""
+    p = PRESETS["patched"].vector(min_bps=_MIN, max_bps=_MAX)
+    rate = 20e9
+    rtt = 50.0 * (1 + 100e6 / (0.008 * rate))
+    state = np.zeros((1, STATES))
+    assert timely_step(state, 0, p, rtt, 100.0, rate) == pytest.approx(rate)
+    for other, sign in ((rate / 2, 1), (rate * 2, -1)):
+        state = np.zeros((1, STATES))
+        assert sign * (timely_step(state, 0, p, rtt, 100.0, other) - other) > 0
+
+
+def test_patched_weight_ends() -> None:
+    p = PRESETS["patched"].vector(min_bps=_MIN, max_bps=_MAX)
+    state = np.zeros((1, STATES))
+    timely_step(state, 0, p, 100.0, 100.0, 20e9)
+    # A gradient of -0.875 * 10 / 20 is below -1/4: the whole step up and no cut; then w = 1.
+    assert timely_step(state, 0, p, 90.0, 200.0, 20e9) == pytest.approx(20e9 + 100e6)
+    assert timely_step(state, 0, p, 110.0, 300.0, 20e9) == pytest.approx(
+        20e9 * (1 - 0.008 * (110 - 50) / 50)
+    )
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"form": "new"}, "form must be one of source, ns3, not 'new'"),
+        ({"form": "new"}, "form must be one of source, ns3, patched, not 'new'"),
         ({"alpha": 0.0}, r"alpha must be in \(0, 1\], not 0.0"),
         ({"low_us": 5.0, "high_us": 4.0}, "thresholds must satisfy 0 <= low < high"),
         ({"min_rtt_us": 0.0}, "min_rtt_us must be positive, not 0.0"),
+        ({"reference_us": 0.0}, "reference_us must be positive, not 0.0"),
     ],
 )
 def test_bad_parameters(fields: dict[str, object], message: str) -> None:

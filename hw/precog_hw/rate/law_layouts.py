@@ -1,0 +1,78 @@
+"""Structures of the laws TIMELY and DCQCN, from the fields that the golden models declare."""
+
+from amaranth.hdl import Cat, Mux, Value, signed, unsigned
+from amaranth.lib import data
+
+from precog_models.rate.law_fields import (
+    COUNT_MAX,
+    DCQCN_PARAMETERS,
+    DCQCN_STATE,
+    EVENT_FIELDS,
+    LAW_CONFIG,
+    RESULT_FIELDS,
+    TIMELY_PARAMETERS,
+    TIMELY_STATE,
+)
+
+__all__ = [
+    "BOUNDS",
+    "CONFIG",
+    "DCQCN",
+    "DCQCN_ROW",
+    "TIMELY",
+    "TIMELY_ROW",
+    "TRACE",
+    "clamped",
+    "counted",
+    "event_layout",
+    "result_layout",
+]
+
+
+def _layout(fields: tuple[tuple[str, int], ...], **other: int) -> data.StructLayout:
+    """A structure of fields; `other` replaces widths."""
+    widths = {name: other.get(name, bits) for name, bits in fields}
+    return data.StructLayout(
+        {name: unsigned(bits) if bits > 0 else signed(-bits) for name, bits in widths.items()}
+    )
+
+
+#: Parameters that all queue pairs share.
+TIMELY = _layout(TIMELY_PARAMETERS)
+DCQCN = _layout(DCQCN_PARAMETERS)
+
+#: What the laws keep of a queue pair.
+TIMELY_ROW = _layout(TIMELY_STATE)
+DCQCN_ROW = _layout(DCQCN_STATE)
+
+#: Configuration of a queue pair, and the part of it that a law needs.
+CONFIG = _layout(LAW_CONFIG)
+BOUNDS = _layout(tuple(field for field in LAW_CONFIG if field[0] in ("min_rate", "max_rate")))
+
+#: All that is kept of a queue pair; the state of a law that it does not run is zero.
+TRACE = data.StructLayout(
+    {"live": unsigned(1), "rate": unsigned(32), "timely": TIMELY_ROW, "dcqcn": DCQCN_ROW}
+)
+
+
+def event_layout(qp_bits: int) -> data.StructLayout:
+    """An event of one of 2**`qp_bits` queue pairs."""
+    return _layout(EVENT_FIELDS, qp=qp_bits)
+
+
+def result_layout(qp_bits: int) -> data.StructLayout:
+    """What comes of an event."""
+    return _layout(RESULT_FIELDS, qp=qp_bits)
+
+
+def clamped(value: Value, bounds: data.View) -> Value:
+    """An unsigned `value` within the bounds; if they cross, the upper one counts."""
+    low, high = bounds.min_rate, bounds.max_rate
+    below, crossed = value < low, low > high
+    top = (value > high) | (below & crossed)
+    return Cat(Mux(top, high, Mux(below, low, value)))[: len(high)]
+
+
+def counted(count: Value) -> Value:
+    """One more, up to the end."""
+    return Mux(count == COUNT_MAX, COUNT_MAX, count + 1)

@@ -1,0 +1,142 @@
+"""What the golden models of the laws TIMELY and DCQCN share with their gateware.
+
+Formats, rows of state, parameters, events and results: names and widths, declared once, standard
+library only. A negative width is a signed field.
+"""
+
+from enum import IntEnum
+
+from ..contract import Fmt, Q
+
+__all__ = [
+    "ALPHA",
+    "COUNT_MAX",
+    "DCQCN_PARAMETERS",
+    "DCQCN_STATE",
+    "DECAY_BITS",
+    "DECAY_LEVELS",
+    "EVENT_FIELDS",
+    "FRACTION",
+    "LAW_CONFIG",
+    "MAX_STEPS",
+    "MEAN",
+    "RESULT_FIELDS",
+    "TIMELY_PARAMETERS",
+    "TIMELY_STATE",
+    "EventKind",
+    "Law",
+    "Variant",
+]
+
+FRACTION = Q(1, 24, signed=False)  # factors in [0, 1], weights and quotients
+MEAN = Q(24, 12)  # ticks; the mean RTT difference
+ALPHA = Q(1, 32, signed=False)  # DCQCN's alpha in [0, 1]: small gains g need the fine steps
+
+COUNT_MAX = 255  # counters of stages and of samples in a row stop here
+MAX_STEPS = 8  # most increases that one event makes by the timer, and by the byte counter
+
+#: (1-g)^k is a product of one entry of each level: k in base 2**DECAY_BITS has DECAY_LEVELS digits.
+DECAY_BITS = 4
+DECAY_LEVELS = 3
+
+
+class EventKind(IntEnum):
+    """What happened to a queue pair. `value` is the RTT in ticks, or the number of bytes."""
+
+    RTT = 0  # a sample of the round-trip time is complete
+    CNP = 1  # a congestion notification has come
+    BYTES = 2  # so many bytes have left
+    SWEEP = 3  # time has passed
+    LOSS = 4  # a NAK or a time-out; none of the sources' laws reacts to one
+    CONFIGURE = 5  # take the event's configuration; another law starts anew from the present rate
+    RESET = 6  # forget all but the configuration
+
+
+class Law(IntEnum):
+    """Codes of the laws that run on this state; `contract.Algorithm` has 1 and 2 for the PID's."""
+
+    FIXED = 0  # the configured initial rate
+    TIMELY = 3
+    DCQCN = 4
+
+
+class Variant(IntEnum):
+    """Forms of TIMELY."""
+
+    SOURCE = 0  # 002
+    NS3 = 1  # the HPCC authors' simulator
+    PATCHED = 2  # CoNEXT 2016, a unique fixed point
+
+
+_RATE = Fmt.RATE.width
+_RTT = Fmt.RTT.width
+_TIME = Fmt.TIME.width
+_FACTOR = FRACTION.frac_bits  # a parameter below 1
+
+EVENT_FIELDS = (
+    ("kind", 3),
+    ("qp", 16),
+    ("t", _TIME),  # ticks
+    ("value", 32),
+    ("law", 3),  # this and the following: only with CONFIGURE
+    ("min_rate", _RATE),
+    ("max_rate", _RATE),
+    ("init_rate", _RATE),
+)
+
+#: Configuration of a queue pair. What is not a `Law` is run as FIXED.
+LAW_CONFIG = EVENT_FIELDS[4:]
+
+RESULT_FIELDS = (
+    ("qp", 16),
+    ("rate", _RATE),
+    ("changed", 1),  # it is not the last result's, or it is the first since power-up or RESET
+)
+
+TIMELY_STATE = (
+    ("last_rtt", _RTT),  # 0: no sample so far
+    ("last_t", _TIME),
+    ("count", 8),  # negative differences in a row; ns-3: increases in a row
+    ("mean", -MEAN.width),
+)
+
+TIMELY_PARAMETERS = (
+    ("variant", 2),
+    ("alpha", _FACTOR),  # weight of the newest difference
+    ("beta", _FACTOR),  # of the decrease
+    ("low", _RTT),  # T_low
+    ("high", _RTT),  # T_high
+    ("min_rtt", _RTT),
+    ("reference", _RTT),  # RTT_ref; patched only
+    ("slope", _FACTOR),  # of the decrease between the thresholds, 0.008; patched only
+    ("ai", _RATE),  # additive increase
+    ("hai", _RATE),  # hyperactive increase: the source's 5 * ai
+    ("hai_count", 8),
+)
+
+DCQCN_STATE = (
+    ("started", 1),  # a notification has come
+    ("timing", 1),  # the rate timer runs
+    ("alpha_cnp", 1),  # a notification has come since the last update of alpha
+    ("cut_cnp", 1),  # a cut is due at `cut_t`
+    ("target", _RATE),
+    ("alpha", ALPHA.width),
+    ("timer_stage", 8),
+    ("byte_stage", 8),
+    ("bytes", 32),
+    ("alpha_t", _TIME),  # last update of alpha
+    ("rate_t", _TIME),  # last step of the rate timer
+    ("cut_t", _TIME),  # a tick of the rate-decrease check
+)
+
+DCQCN_PARAMETERS = (
+    ("g", _FACTOR),
+    ("alpha_ticks", 24),  # period K of alpha's update; 0: none
+    ("cut_ticks", 24),  # period of the rate-decrease check; 0: every notification cuts at once
+    ("rate_ticks", 24),  # period T of the rate timer; 0: none
+    ("recovery", 8),  # rounds F of fast recovery
+    ("byte_count", 32),  # bytes B of a step; 0: no byte counter
+    ("ai", _RATE),
+    ("hai", _RATE),  # 0: no hyper increase
+    ("clamp_target", 1),  # every cut sets the target; 0: only the first after an increase
+)
