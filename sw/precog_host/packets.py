@@ -380,7 +380,10 @@ class PacketPath:
 
 def _packed(remote: str | IPv4Address | IPv6Address) -> int:
     """An address as packets' keys have it; `ValueError` if it is none."""
-    address = ip_address(remote)
+    try:
+        address = ip_address(remote)
+    except ValueError:
+        raise ValueError(f"remote must be an IPv4 or IPv6 address, not {remote!r}") from None
     return int(address) | (_IPV4_MAPPED if isinstance(address, IPv4Address) else 0)
 
 

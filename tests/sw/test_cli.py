@@ -116,6 +116,10 @@ def test_packets(run) -> None:  # type: ignore[no-untyped-def]
         (("packet", "param", "timeout=1e3"), "parameter must be <name>=<whole number>"),
         (("packet", "param", "a=1", "a=2"), "parameter a must be given once"),
         (("packet", "destination", "256"), r"destination must be in 0\.\.255, not 256"),
+        (
+            ("packet", "bind", "0", "host", "--remote-qp", "1", "--local-qp", "2"),
+            "remote must be an IPv4 or IPv6 address, not 'host'",
+        ),
         (("packet", "unbind", "8"), r"slot must be in 0\.\.7, not 8"),
     ],
 )
