@@ -15,7 +15,7 @@ _NAME = r"(?:\\\S+ |(?<!['\w$])[A-Za-z_][\w$]*)"
 _FIND = re.compile(rf"({_NAME})\s*(?:\[(\d+)(?::(\d+))?\])?")
 _STRING = re.compile(r'"[^"]*"')
 _DECLARED = re.compile(
-    rf"  (?P<kind>input|output|wire|reg) (?:\[(?P<high>\d+):0\] )?(?P<name>{_NAME})"
+    rf"  (?P<kind>input|output|wire|reg) (?:\[(?P<high>-?\d+):0\] )?(?P<name>{_NAME})"
     r"(?P<init> = [^;]*)?;"
 )
 _ASSIGN = re.compile(rf"  assign (?P<name>{_NAME}) = ")
@@ -111,7 +111,7 @@ def _sunk(lines: list[str], outputs: dict[str, set[str]]) -> list[str]:
     for name, bits in unread.items():
         spelled = f"{name} " if name.startswith("\\") else name
         whole = bits == every[name]
-        parts += [spelled] if whole else [f"{spelled}{span}" for span in _spans(bits)]
+        parts += [spelled] if whole and bits else [f"{spelled}{span}" for span in _spans(bits)]
     if not parts:
         return lines
     end = lines.index("endmodule")
