@@ -1,9 +1,8 @@
 """Verilog as yosys writes it, without what linters name: one statement stands in one line there.
 
-Five changes, none of them to what the text means: a name that nothing reads goes with its
+Four changes, none of them to what the text means: a name that nothing reads goes with its
 assignment; bits that nothing reads are gathered in a wire ``unused`` of their module; a register's
-initial value is a statement of its own; a `case` without a default gets an empty one; a wire of no
-bits, which yosys declares and never uses, goes.
+initial value is a statement of its own; a `case` without a default gets an empty one.
 """
 
 import re
@@ -14,10 +13,9 @@ __all__ = ["tidy"]
 
 _NAME = r"(?:\\\S+ |(?<!['\w$])[A-Za-z_][\w$]*)"
 _FIND = re.compile(rf"({_NAME})\s*(?:\[(\d+)(?::(\d+))?\])?")
-_NO_BITS = re.compile(rf"^  (?:wire|reg) \[-1:0\] {_NAME};\n", re.MULTILINE)
 _STRING = re.compile(r'"[^"]*"')
 _DECLARED = re.compile(
-    rf"  (?P<kind>input|output|wire|reg) (?:\[(?P<high>\d+):0\] )?(?P<name>{_NAME})"
+    rf"  (?P<kind>input|output|wire|reg) (?:\[(?P<high>-?\d+):0\] )?(?P<name>{_NAME})"
     r"(?P<init> = [^;]*)?;"
 )
 _ASSIGN = re.compile(rf"  assign (?P<name>{_NAME}) = ")
@@ -31,7 +29,7 @@ _HEAD = re.compile(rf"module (?P<name>{_NAME})\(")
 
 def tidy(text: str) -> str:
     """Modules of a design, each tidied; submodules' ports are looked up in the same text."""
-    *bodies, end = re.split(r"(?<=^endmodule\n)", _NO_BITS.sub("", text), flags=re.MULTILINE)
+    *bodies, end = re.split(r"(?<=^endmodule\n)", text, flags=re.MULTILINE)
     modules = [body.split("\n") for body in bodies]
     outputs = {_head(lines): _ports(lines, "output") for lines in modules}
     for n, lines in enumerate(modules):
@@ -113,7 +111,7 @@ def _sunk(lines: list[str], outputs: dict[str, set[str]]) -> list[str]:
     for name, bits in unread.items():
         spelled = f"{name} " if name.startswith("\\") else name
         whole = bits == every[name]
-        parts += [spelled] if whole else [f"{spelled}{span}" for span in _spans(bits)]
+        parts += [spelled] if whole and bits else [f"{spelled}{span}" for span in _spans(bits)]
     if not parts:
         return lines
     end = lines.index("endmodule")
