@@ -24,6 +24,7 @@ _SET = re.compile(
 )
 _INSTANCE = re.compile(rf"  (?P<module>{_NAME}) {_NAME}\s?\($")
 _PIN = re.compile(rf"    \.(?P<pin>{_NAME})\((?P<read>.*)\),?")
+_ATTRIBUTE = re.compile(r"\s*\(\* .* \*\)")
 _HEAD = re.compile(rf"module (?P<name>{_NAME})\(")
 
 
@@ -76,6 +77,12 @@ def _without_aliases(lines: list[str]) -> list[str]:
             if other in assigned and other in declared and other not in ports:
                 waiting.append(other)
     gone |= {n for name, n in declared.items() if uses[name] == 1 and name not in ports}
+    # A declaration's attributes stand in the lines before it.
+    for n in sorted(gone & set(declared.values())):
+        above = n - 1
+        while _ATTRIBUTE.fullmatch(lines[above]):
+            gone.add(above)
+            above -= 1
     return [line for n, line in enumerate(lines) if n not in gone]
 
 

