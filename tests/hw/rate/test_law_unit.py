@@ -26,7 +26,6 @@ QPS = 8
 BATCH = 2000
 LONGEST = 6 + 338  # cycles
 TABLE = 720
-_EVENT, _RESULT = event_layout(3), result_layout(3)
 _NAMES, _FIELDS = ([name for name, _ in fields] for fields in (RESULT_FIELDS, EVENT_FIELDS))
 _USUAL = {"min_rate": 100 * MBPS, "max_rate": 100_000 * MBPS, "init_rate": 10_000 * MBPS}
 
@@ -39,9 +38,11 @@ def library(qps: int = QPS) -> Path:
 class Pair:
     """The unit and its golden model, both freshly reset."""
 
-    def __init__(self) -> None:
-        self.rtl = EventBlock(library())
-        self.golden = Golden(QPS)
+    def __init__(self, qps: int = QPS) -> None:
+        self.rtl = EventBlock(library(qps))
+        self.golden = Golden(qps)
+        qp_bits = (qps - 1).bit_length()
+        self._event, self._result = event_layout(qp_bits), result_layout(qp_bits)
 
     def set_parameters(self, timely: dict[str, int], dcqcn: dict[str, int]) -> None:
         self.rtl.poke_struct("timely", TIMELY, timely)
@@ -50,13 +51,13 @@ class Pair:
 
     def compare(self, table: Table, *, seed: int = 1, idle: float = 0, stall: float = 0) -> Table:
         """Let both have the same events; returns each one's latency in cycles."""
-        run = self.rtl.events(_EVENT, table, ["after"], seed=seed, idle=idle, stall=stall)
+        run = self.rtl.events(self._event, table, ["after"], seed=seed, idle=idle, stall=stall)
         results, after = self.golden.run(table)
         for what, names, got, want in (
             (
                 "result",
                 [n for n, _ in RESULT_FIELDS],
-                unpack(_RESULT, run.ports["o_payload"]),
+                unpack(self._result, run.ports["o_payload"]),
                 results,
             ),
             ("row", LAW_ROW, unpack(TRACE, run.ports["after"]), after),
@@ -79,10 +80,10 @@ def pair() -> Iterator[Pair]:
     made.rtl.close()
 
 
-def configured(law: Law, **values: int) -> Table:
+def configured(law: Law, qps: int = QPS, **values: int) -> Table:
     """Events that let every queue pair run `law`."""
     config = {**_USUAL, "law": law, **values}
-    return np.stack([event(EventKind.CONFIGURE, qp, **config) for qp in range(QPS)])
+    return np.stack([event(EventKind.CONFIGURE, qp, **config) for qp in range(qps)])
 
 
 @pytest.mark.parametrize("law", list(Law))
@@ -110,6 +111,20 @@ def test_volume(law: Law, pair: Pair, seed: int, volume: int) -> None:
     print(f"{law.name}: {seen.sum():,} events, {cycles / seen.sum():.1f} cycles each, {took:.1f} s")
     assert (seen[: EventKind.RESET + 1] > 0).all()
     assert changes > 0
+
+
+@pytest.mark.parametrize("qps", [1024, 4096])
+def test_many_queue_pairs(qps: int, seed: int, volume: int) -> None:
+    if volume == 1:
+        pytest.skip("only with --volume")
+    rng = np.random.default_rng(seed)
+    pair = Pair(qps)
+    for law in (Law.TIMELY, Law.DCQCN):
+        pair.set_parameters(timely_parameters(rng), dcqcn_parameters(rng))
+        pair.compare(configured(law, qps))
+        for n in range(10):
+            pair.compare(events(rng, law, BATCH, qps, n << 32, [1000, 55_000]))
+    pair.rtl.close()
 
 
 def _draws() -> st.SearchStrategy[Table]:
