@@ -31,8 +31,8 @@ slice refuses only when it is full, offers what it has, and needs one such cycle
 editor's output backward: if the consumer takes again and again, so does each slice and each part,
 and `Patch` too if a command comes for each packet; whatever is inside goes on, there is no wedge.
 
-With a consumer that always takes, and commands that are there, only `Grow` ever refuses, and a slice
-that it has filled, no longer than it. A packet that is inside alone is out after the sum of
+With a consumer that always takes, and commands that are there, only `Grow` ever refuses, and a
+slice that it has filled, no longer than it. A packet that is inside alone is out after the sum of
 `OUT_CYCLES` and a cycle for each of the three slices on its way, 7 or 8 cycles, to which at 8 bits
 `Grow`'s refusals come; packets before it add theirs.
 """
