@@ -55,7 +55,7 @@ def _proof(edit: str, name: str, harness: type[UpdateHarness], depth: int, claim
         Mode.INDUCTION,
         depth,
         f"{edit}: {claim}",
-        quick=name != "udp.first" and edit == "INSERT",
+        quick=name != "udp.first" and edit == ("KEEP" if name == "udp.total" else "INSERT"),
     )
 
 

@@ -1,184 +1,141 @@
 """The editor of CPS insertion and extraction: the rules of packet streams, and no wedge.
 
-The block is the gateware as it is, at 8 and at 64 bits, with the places of all headers, between a
-producer that keeps the rules of packet streams and an arbitrary consumer. The commands are free:
-whatever parser, table and slots may say of a packet, also what they never say (a place that is
-none, a packet that ends before it), so that the proof does not depend on them. They obey the rules
-of streams alone: a command that is offered stays until it is taken.
+The editor is a chain, ``slice -> Patch -> slice -> Grow -> slice -> Shrink``, with one more slice
+for the commands. Each link is proved alone, as gateware as it is, at 8 and at 64 bits with the
+places of all headers, between a free producer and a free consumer, by induction: for packets of any
+length and for ever. `skid.rules` does it for the slice. Commands are free: whatever parser, table
+and slots may say of a packet, also what they never say (a place that is none, a packet that ends
+before it); one that is offered stays until it is taken.
 
-By induction, hence for packets of any length and for ever. The invariants say how the beats that
-are inside follow one another: what is between two beats of a packet is of that packet.
+What a part assumes of its input is what the part before it is proved to give:
+
+- `Patch`: a packet stream (valid and payload stay until taken; keep full but on the last beat,
+  there contiguous from bit 0), and a stream of commands, as `patch.command` makes them of any
+  `EDIT`. It gives a packet stream that is as `Patched` says: one `insert`, `remove` and `place` for
+  all beats of a packet, at most one of the first two, at most one bit of `place`, and `at` and
+  `past` as the beat's number in its packet and `place` have them.
+- `Grow` assumes all of that. It gives the same, but for `at` and `past` of packets with `insert`.
+- `Shrink` assumes that: without `remove`, `at` and `past` are free. It gives a packet stream.
+
+A slice hands on what it gets, in order and once, so it keeps each of these.
+
+(a) Of each part: what was taken and not dropped comes out, in order, one end for each end; what is
+inside is at most two ends. Hence the editor: one packet out for each packet in that is not dropped,
+none lost and none twice. What the bytes are is not said here; the tests compare with the golden
+model.
+
+(b) Of each part: a beat that is offered is refused in at most `REFUSALS` cycles in which the
+consumer takes what it is offered; an end that is inside leaves within `OUT_CYCLES` such cycles,
+without another beat from the producer. The consumer may pause in between, as long as it likes. A
+slice refuses only when it is full, offers what it has, and needs one such cycle. Hence, from the
+editor's output backward: if the consumer takes again and again, so does each slice and each part,
+and `Patch` too if a command comes for each packet; whatever is inside goes on, there is no wedge.
+
+With a consumer that always takes, and commands that are there, only `Grow` ever refuses, and a
+slice that it has filled, no longer than it. A packet that is inside alone is out after the sum of
+`OUT_CYCLES` and a cycle for each of the three slices on its way, 7 or 8 cycles, to which at 8 bits
+`Grow`'s refusals come; packets before it add theirs.
 """
 
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from amaranth.hdl import Assert, Cover, Module, Signal
+from amaranth.hdl import Module
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
 
-from precog_models.packet.wire.cps import SHIM
-
-from .editor_inside import Inside
+from .editor_parts import OUT_CYCLES, REFUSALS, GrowHarness, PatchHarness, ShrinkHarness
 from .engine import Mode, Proof
-from .mutate import Mutant, reimported
-from .packets import assert_rules, assume_rules, assume_stream, in_time
-from .past import Past
-from .peek import Opened
+from .mutate import Mutant
 
 __all__ = ["MUTANTS", "PROOFS"]
 
-#: By width: cycles in which a beat may be refused, and until a packet that is inside is out.
-REFUSALS = {8: 9, 64: 2}
-OUT_CYCLES = {8: 16, 64: 8}
-COMMAND_CYCLES = {8: 10, 64: 3}  # until a packet that is inside has taken its command
 
+class _Near(wiring.Component):
+    """A harness with what is behind UDP near the packet's begin, in the same lanes, from reset."""
 
-class EditorHarness(wiring.Component):
-    """The editor between free streams.
-
-    Parameters
-    ----------
-    width : int
-    """
-
-    def __init__(self, width: int) -> None:
-        from precog_hw.packet.layouts import EDIT
-        from precog_hw.stream.packet import beat_layout
-
-        self._width = width
-        super().__init__(
-            {
-                "beat": In(beat_layout(width)),
-                "valid": In(1),
-                "edit": In(EDIT),
-                "edit_valid": In(1),
-                "ready": In(1),
-            }
-        )
+    def __init__(self, harness: wiring.Component, width: int) -> None:
+        super().__init__(harness.signature)
+        self._harness = harness
+        self._first = 1 if width == 8 else 10
 
     def elaborate(self, platform: object) -> Module:
+        from amaranth.hdl import Fragment
+
+        from precog_hw.packet.places import Place
+
         m = Module()
-        with reimported("precog_hw.packet.editor") as module:
-            dut = module.Editor(self._width)
-            inner = Opened(dut)
-        m.submodules.dut = inner.fragment
-        past = Past(m)
-        m.d.comb += [
-            dut.i.payload.eq(self.beat),
-            dut.i.valid.eq(self.valid),
-            dut.i_edit.payload.eq(self.edit),
-            dut.i_edit.valid.eq(self.edit_valid),
-            dut.o.ready.eq(self.ready),
-        ]
-        assume_rules(m, past, dut.i, "i")
-        assume_stream(m, past, dut.i_edit, "edit")
-        assert_rules(m, past, dut.o, "o")
-
-        # Packets inside whose end has come: none is lost, none ends twice.
-        inside = Inside(m, inner, self._width, self.edit, self.edit_valid)
-        out = dut.o.payload
-        given = dut.o.valid & dut.o.ready & out.last
-        ends = self.valid & dut.i.ready & self.beat.last
-        arrived, owed = Signal(range(4)), Signal(range(8))
-        m.d.sync += [
-            arrived.eq(arrived + ends - inside.decided),
-            owed.eq(owed + (inside.decided & ~inside.drop) - given),
-        ]
-        m.d.comb += [
-            Assert(arrived == inside.arrived),
-            Assert(
-                owed == inside.owed + (dut.o.valid & out.last),
-                "a packet that is not dropped comes out, and comes out once",
-            ),
-            Assert(~given | (owed != 0), "no end without a packet"),
-        ]
-
-        # No wedge, while the consumer takes what is offered, now or later, and commands come.
-        flows = (self.ready | ~dut.o.valid) & self.edit_valid
-        leaves = given | (inside.decided & inside.drop)
-        refuses = self.valid & ~dut.i.ready & flows
-        in_time(m, refuses, REFUSALS[self._width], "a beat is taken")
-        stays = ((arrived != 0) | (owed != 0)) & ~leaves & flows
-        in_time(m, stays, OUT_CYCLES[self._width], "a whole packet leaves")
-        lingers = (arrived != 0) & ~inside.decided & flows
-        in_time(m, lingers, COMMAND_CYCLES[self._width], "a command is taken")
-        m.d.comb += Assert(~inside.decided | (arrived != 0), "and not before its packet's end")
-        self._covers(m, inner, inside.link, owed)
+        with patch.object(Place, "payload", property(lambda at: self._first + 4 * at.tags)):
+            m.submodules.harness = Fragment.get(self._harness, platform)
+        wiring.connect(m, wiring.flipped(self), self._harness)
         return m
-
-    def _covers(self, m: Module, inner: Opened, link: Any, owed: Signal) -> None:
-        """A packet has got its shim, another has lost it, and it is out."""
-        from precog_hw.packet.places import PLACES, is_place
-
-        lanes = self._width // 8
-        grown, shrunk = Signal(), Signal()
-        with m.If(inner["grow.done"] == SHIM.size if lanes == 1 else inner["grow.spilling"]):
-            m.d.sync += grown.eq(1)
-        index = inner.every("shrink.index")[-1]
-        for place in PLACES:
-            behind = index >= (place.payload + SHIM.size) // lanes
-            with m.If(link.open & link.command.remove & is_place(link.command, place) & behind):
-                m.d.sync += shrunk.eq(1)
-        m.d.comb += [Cover(grown & (owed == 0)), Cover(shrunk & (owed == 0))]
-
-
-def _near(width: int) -> Any:
-    """Within the context, what is behind UDP comes near the packet's begin, in the same lanes."""
-    from precog_hw.packet.places import Place
-
-    first = 1 if width == 8 else 10
-    return patch.object(Place, "payload", property(lambda place: first + 4 * place.tags))
-
-
-class NearHarness(EditorHarness):
-    """The same with what is behind UDP near the packet's begin, for runs from reset."""
-
-    def elaborate(self, platform: object) -> Module:
-        with _near(self._width):
-            return super().elaborate(platform)
 
 
 _WIDTHS = (8, 64)
-#: Cycles from reset in which every mutant shows and packets have been grown and shrunk.
-_NEAR = {8: 26, 64: 14}
-_CLAIMS = {
-    width: f"any packets and commands: packet stream rules, a beat is refused for at most "
-    f"{REFUSALS[width]} cycles, a packet leaves within {OUT_CYCLES[width]}, none is lost"
-    for width in _WIDTHS
+_HARNESSES: dict[str, Callable[[int], wiring.Component]] = {
+    "patch": PatchHarness,
+    "grow": GrowHarness,
+    "shrink": ShrinkHarness,
 }
-PROOFS = (
-    *(
+DEPTH = 4
+#: Cycles from reset in which every mutant shows, and a packet has been grown or shrunk.
+_NEAR = {8: 22, 64: 10}
+
+
+def _proofs(part: str, width: int) -> tuple[Proof, ...]:
+    """Of one part: the proof, the same near the packet's begin, and that something happens."""
+    make = _HARNESSES[part]
+    claim = (
+        f"any packets: packet stream rules, a beat is refused for at most {REFUSALS[part][width]} "
+        f"cycles, a packet leaves within {OUT_CYCLES[part][width]}, none is lost"
+    )
+    reached = {"patch": "dropped", "grow": "grown", "shrink": "shrunk"}[part]
+
+    def near() -> Any:
+        return _Near(make(width), width)
+
+    name = f"editor.{part}"
+    return (
+        Proof(f"{name}.{width}", lambda: make(width), Mode.INDUCTION, DEPTH, f"for ever, {claim}"),
+        Proof(f"{name}.near.{width}", near, Mode.BOUNDED, _NEAR[width], claim, quick=False),
         Proof(
-            f"editor.{width}",
-            lambda width=width: EditorHarness(width),  # type: ignore[misc]
-            Mode.INDUCTION,
-            OUT_CYCLES[width] + 3,
-            f"for ever, {_CLAIMS[width]}",
-            quick=False,
-        )
-        for width in _WIDTHS
-    ),
-    *(
-        Proof(
-            f"editor.{name}.{width}",
-            lambda width=width: NearHarness(width),  # type: ignore[misc]
-            mode,
+            f"{name}.cover.{width}",
+            near,
+            Mode.COVER,
             _NEAR[width],
-            claim,
-            quick=False,
-        )
-        for width in _WIDTHS
-        for name, mode, claim in (
-            ("near", Mode.BOUNDED, f"from reset, {_CLAIMS[width]}"),
-            ("cover", Mode.COVER, "packets are grown and shrunk"),
-        )
-    ),
-)
+            f"a packet is {reached}",
+            quick=width != min(_WIDTHS),
+        ),
+    )
+
+
+PROOFS = tuple(proof for part in _HARNESSES for width in _WIDTHS for proof in _proofs(part, width))
 _GROW, _SHRINK, _PATCH = (f"precog_hw.packet.{name}" for name in ("grow", "shrink", "patch"))
 MUTANTS = (
     Mutant(
-        "editor.near.64",
+        "editor.patch.near.64",
+        _PATCH,
+        "taken = self.i.valid & self.i_edit.valid & free",
+        "taken = self.i.valid & free",
+        "beats are counted that wait for their command",
+        quick=True,
+    ),
+    Mutant(
+        "editor.patch.near.64",
+        _PATCH,
+        "(edit.edit != Edit.DROP)",
+        "~((edit.edit == Edit.DROP) & beat.last)",
+        "of a dropped packet the last beat goes, and the others stay",
+    ),
+    Mutant(
+        "editor.patch.near.8",
+        _PATCH,
+        "self.i_edit.ready.eq(self.i.valid & beat.last & free)",
+        "self.i_edit.ready.eq(self.i.valid & beat.last)",
+        "a command is used up by a beat that is not taken",
+    ),
+    Mutant(
+        "editor.grow.near.64",
         _GROW,
         "o.beat.last.eq(i.beat.last & ~spills)",
         "o.beat.last.eq(i.beat.last)",
@@ -186,52 +143,39 @@ MUTANTS = (
         quick=True,
     ),
     Mutant(
-        "editor.near.64",
+        "editor.grow.near.64",
         _GROW,
         "self.i.ready.eq(free & ~spilling)",
         "self.i.ready.eq(free)",
         "a beat is taken while the rest of the packet before goes out",
     ),
     Mutant(
-        "editor.near.8",
+        "editor.grow.near.8",
         _GROW,
         "(done != SHIM.size)",
         "~self.i.payload.remove",
         "the shim never ends",
     ),
     Mutant(
-        "editor.near.64",
+        "editor.shrink.near.64",
         _SHRINK,
         "o.last.eq(held.last | used)",
         "o.last.eq(held.last)",
         "a packet whose end was used up never ends",
+        quick=True,
     ),
     Mutant(
-        "editor.near.8",
+        "editor.shrink.near.8",
         _SHRINK,
         "(i.last | ~nothing)",
         "~nothing",
         "a packet that ends within the eight bytes is stuck",
     ),
     Mutant(
-        "editor.near.64",
+        "editor.shrink.near.64",
         _SHRINK,
         "free = self.o.ready | ~self.o.valid",
         "free = self.o.ready",
         "the output waits for ready before it is valid",
-    ),
-    Mutant(
-        "editor.near.64",
-        _PATCH,
-        "taken = self.i.valid & self.i_edit.valid & free",
-        "taken = self.i.valid & free",
-        "beats are counted that wait for their command",
-    ),
-    Mutant(
-        "editor.near.64",
-        _PATCH,
-        "(edit.edit != Edit.DROP)",
-        "~((edit.edit == Edit.DROP) & beat.last)",
-        "of a dropped packet the last beat goes, and the others stay",
     ),
 )

@@ -26,10 +26,16 @@ def assume_stream(m: Module, past: Past, port: Any, name: str) -> None:
     ]
 
 
+def _beat(port: Any) -> Any:
+    """The payload, or the beat that is a part of it."""
+    payload = port.payload
+    return payload.beat if "beat" in dict(payload.shape()) else payload
+
+
 def assume_rules(m: Module, past: Past, port: Any, name: str) -> None:
     """The producer of a packet stream keeps the rules."""
     assume_stream(m, past, port, name)
-    m.d.comb += Assume(~port.valid | well_formed(port.payload))
+    m.d.comb += Assume(~port.valid | well_formed(_beat(port)))
 
 
 def assert_rules(m: Module, past: Past, port: Any, name: str) -> None:
@@ -39,19 +45,22 @@ def assert_rules(m: Module, past: Past, port: Any, name: str) -> None:
     m.d.comb += [
         Assert(~held | port.valid, f"{name}: valid holds until the transfer"),
         Assert(~held | (payload == past(payload, f"{name}_payload")), f"{name}: so does the rest"),
-        Assert(~port.valid | well_formed(port.payload), f"{name}: keep is as it must be"),
+        Assert(~port.valid | well_formed(_beat(port)), f"{name}: keep is as it must be"),
     ]
 
 
-def in_time(m: Module, waits: Value, cycles: int, name: str) -> None:
-    """`waits` is never true in more than `cycles` cycles one after the other."""
+def in_time(m: Module, waits: Value, flows: Value, cycles: int, name: str) -> Signal:
+    """While `waits` stays true, `flows` is true in at most `cycles` cycles; gives these so far."""
     age = Signal(range(cycles + 2), name=f"age_{name.replace(' ', '_')}")
-    with m.If(waits):
-        m.d.sync += age.eq(age + 1)
-        m.d.comb += Assert(age < cycles, f"{name} in time")
-    with m.Else():
+    with m.If(~waits):
         m.d.sync += age.eq(0)
-    m.d.comb += Assert(age <= cycles)
+    with m.Elif(flows):
+        m.d.sync += age.eq(age + 1)
+    m.d.comb += [
+        Assert(age <= cycles),
+        Assert(~(waits & flows) | (age < cycles), f"{name} in time"),
+    ]
+    return age
 
 
 def late(m: Module, value: Value, cycles: int, name: str) -> Value:
