@@ -21,6 +21,7 @@ __all__ = [
     "CONTRACT_HASH",
     "DECISION_FIELDS",
     "DESTINATION_FIELDS",
+    "GAP_TICK_BITS",
     "HEADER_OFFSET",
     "HEAD_ROWS",
     "HIDDEN",
@@ -33,10 +34,15 @@ __all__ = [
     "MAX_STEPS",
     "MEAN_GUARD_BITS",
     "MEAN_SAMPLES",
+    "MTU_LOG2_MIN",
+    "PACE_EXPONENT_BITS",
+    "PACE_MANTISSA_BITS",
+    "PRIORITIES",
     "RECIPROCAL_BITS",
     "ROW_BYTES",
     "SAMPLE_FIELDS",
     "TANH_SEGMENTS",
+    "TICK_FRAC_BITS",
     "Algorithm",
     "Flag",
     "Fmt",
@@ -300,6 +306,15 @@ INVERSE_FRAC_BITS = 16
 def inverse_table() -> tuple[int, ...]:
     """1/n for n = 1..256 with 16 fraction bits (17 bits wide), rounded to nearest."""
     return tuple(round((1 << INVERSE_FRAC_BITS) / n) for n in range(1, MEAN_SAMPLES + 1))
+
+
+# --- pacing: reciprocal of a rate, gaps, priorities ---------------------------------------------
+TICK_FRAC_BITS = 16  # of a departure time
+GAP_TICK_BITS = 32  # a gap saturates below 2**32 ticks
+PACE_MANTISSA_BITS = 17  # that are stored: the 18th, the highest, is 1
+PACE_EXPONENT_BITS = 6
+PRIORITIES = 8  # the highest goes first
+MTU_LOG2_MIN = 8  # 256 bytes; windows count in such units
 
 
 def contract_dict() -> dict[str, object]:

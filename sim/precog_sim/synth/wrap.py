@@ -11,7 +11,7 @@ si ─► shift chain ─► 2 ranks ─► block ─► 2 ranks ─► XOR shif
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,10 +19,12 @@ __all__ = ["Wrapped", "port_values"]
 
 
 def port_values(component: wiring.Component) -> tuple[list[Value], list[Value]]:
-    """All input and all output values of `component`, in the signature's order."""
+    """All input and all output values of `component`, in the signature's order; no constants."""
     inputs: list[Value] = []
     outputs: list[Value] = []
     for _, member, value in component.signature.flatten(component):
+        if isinstance(value, Const):  # `ready` of a stream that is always ready
+            continue
         (inputs if member.flow is In else outputs).append(Value.cast(value))
     return inputs, outputs
 

@@ -1,0 +1,1 @@
+"""The pacer: which queue pair may send how much, and when."""

@@ -1,0 +1,270 @@
+"""The pacer in grant mode: who may send how much, and when."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.stream.queue import Queue
+from precog_models.contract import PRIORITIES, Fmt
+
+from .gap import GapUnit, due_layout
+from .layouts import (
+    EventKind,
+    ack_layout,
+    commit_layout,
+    config_layout,
+    event_layout,
+    grant_layout,
+    rate_layout,
+    request_layout,
+    window_layout,
+)
+from .pipeline import OVERHEAD_BITS, StatePipeline
+from .rate_update import RateUpdate
+from .ready import ReadyLists
+from .wheel import TimingWheel, check_slots
+
+__all__ = ["GRANTS_AHEAD", "Pacer"]
+
+#: Grants that may be between the lists and whoever takes them: enough for one in 4 cycles, and no
+#: more, since what is ahead has passed the choice by priority.
+GRANTS_AHEAD = 4
+_GAPS = 8  # charges that wait
+_GAPS_COMING = 6  # in the pipeline and in the gap unit, at a grant in 3 cycles
+_IN_FLIGHT = StatePipeline.LATENCY + 1  # events that may still file
+
+
+class Pacer(wiring.Component):
+    """Queue pairs ask for bytes; grants come at their rates.
+
+    ::
+
+        i_request, i_ack, i_window, i_config ─┐
+        i_rate ─► rate update ────────────────┤                      ┌─► ready lists ─► GRANT ─┐
+             ▲          RATE, RETIME          ├─► arbiter ─► state ──┼─► o_grant               │
+             └─ answers ─┐                    │      ▲     pipeline  ├─► gap ─► CHARGE ────────┤
+                         │   ┌── FIRE ────────┘      │               └─► timing wheel ─► FIRE ─┤
+                         └───┴────────── (all of them events) ◄────────────────────────────────┘
+
+    All state of a queue pair is one row, and everything that happens to it is an event in one
+    pipeline; `commit` says which ones took effect and in which order, and the golden model
+    (`precog_models.pace.pacer`) replays that order and must have the same rows. A packet costs
+    three events (GRANT, CHARGE, FIRE), whatever the number of queue pairs.
+
+    A grant is for one packet: `min(MTU, what is asked for)`. It is given if the queue pair is due,
+    its window is open, its priority is not paused, and no higher one waits. The gap behind it
+    counts from the time when it was due, so that waiting for other queue pairs costs no rate; one
+    that is late by more than a gap is due at once: at most one packet is caught up. A new rate
+    takes effect on the pending gap.
+
+    Latency: 16 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
+    4 cycles (in 3 out of lists that are never empty), one in 23 of the same queue pair (the loop of
+    GRANT, gap, CHARGE, list): a faster rate than that is not reached. A rate update counts after
+    28 cycles, on a pending gap at most 75 later, 20 more if the gap gets shorter; one at a time.
+    Cost at 1024 queue pairs (ECP5): 28 DP16KD, 4000 LUT4, 530 CCU2C, 56 DPR16X4, 3700 flip-flops,
+    1 multiplier.
+
+    The order among queue pairs that are due within the same 4 ticks is that in which they were
+    filed, but for those that went through level 1 beside one that did not: it may change once.
+    Gaps saturate at 2**32 ticks: below 17 / 2**24 bytes per tick a packet of 4 KiB does not take as
+    long as it should.
+
+    Parameters
+    ----------
+    qps : int
+        Power of two, 2 or more.
+    slots : int, optional
+        Slots of each level of the timing wheel (power of two); by default 4 per queue pair, at
+        least 64: then packets of queue pairs that share a link at one grant in 4 cycles need level
+        0 only.
+    dsp : str
+        `NicConfig.dsp`.
+
+    Members
+    -------
+    i_request : In(stream.Signature(request_layout(qps)))
+        More bytes to send.
+    i_ack : In(stream.Signature(ack_layout(qps)))
+        All packets before a PSN have arrived.
+    i_window : In(stream.Signature(window_layout(qps)))
+    i_rate : In(stream.Signature(rate_layout(qps)))
+    i_config : In(stream.Signature(config_layout(qps)))
+        A connection begins.
+    o_grant : Out(stream.Signature(grant_layout(qps)))
+    pause : In(8)
+        PFC: priorities that get no new grants; up to `GRANTS_AHEAD` may be on their way.
+    overhead : In(8)
+        Bytes that every packet has on the wire beyond those that are granted; constant.
+    now : In(40)
+        Ticks; grows by at most 1 per cycle.
+    commit : Out(stream.Signature(commit_layout(qps), always_ready=True))
+        An event took effect.
+
+    Raises
+    ------
+    ValueError
+        `qps` or `slots` is not as above.
+    """
+
+    i_request: stream.Interface
+    i_ack: stream.Interface
+    i_window: stream.Interface
+    i_rate: stream.Interface
+    i_config: stream.Interface
+    o_grant: stream.Interface
+    commit: stream.Interface
+
+    def __init__(self, qps: int, *, slots: int | None = None, dsp: str = "generic") -> None:
+        if qps < 2 or qps & (qps - 1):
+            raise ValueError(f"qps must be a power of two, 2 or more, not {qps!r}")
+        self._qps, self._dsp = qps, dsp
+        self._slots = max(64, 4 * qps) if slots is None else slots
+        check_slots(self._slots)
+        super().__init__(
+            {
+                "i_request": In(stream.Signature(request_layout(qps))),
+                "i_ack": In(stream.Signature(ack_layout(qps))),
+                "i_window": In(stream.Signature(window_layout(qps))),
+                "i_rate": In(stream.Signature(rate_layout(qps))),
+                "i_config": In(stream.Signature(config_layout(qps))),
+                "o_grant": Out(stream.Signature(grant_layout(qps))),
+                "pause": In(PRIORITIES),
+                "overhead": In(OVERHEAD_BITS),
+                "now": In(Fmt.TIME.width),
+                "commit": Out(stream.Signature(commit_layout(qps), always_ready=True)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        qps = self._qps
+        m.submodules.pipeline = pipeline = StatePipeline(qps)
+        m.submodules.gap = gap = GapUnit(qps, dsp=self._dsp)
+        m.submodules.charges = charges = Queue(due_layout(qps), _GAPS)
+        m.submodules.wheel = wheel = TimingWheel(qps, self._slots)
+        m.submodules.ready = ready = ReadyLists(qps)
+        m.submodules.rate = rate = RateUpdate(qps)
+        m.submodules.grants = grants = Queue(grant_layout(qps), GRANTS_AHEAD)
+
+        wiring.connect(m, wiring.flipped(self.i_rate), rate.i)
+        wiring.connect(m, pipeline.o_gap, gap.i)
+        wiring.connect(m, pipeline.o_push, ready.i)
+        wiring.connect(m, grants.o, wiring.flipped(self.o_grant))
+        m.d.comb += [
+            *(pipeline.now.eq(self.now), wheel.now.eq(self.now)),
+            *(pipeline.overhead.eq(self.overhead), ready.pause.eq(self.pause)),
+            *(charges.i.valid.eq(gap.o.valid), charges.i.payload.eq(gap.o.payload)),
+            *(wheel.i.valid.eq(pipeline.o_file.valid), wheel.i.payload.eq(pipeline.o_file.payload)),
+            grants.i.valid.eq(pipeline.o_grant.valid),
+            grants.i.payload.eq(pipeline.o_grant.payload),
+            *(wheel.hold.eq(rate.hold), rate.quiet.eq(wheel.quiet), rate.cut.eq(wheel.cut)),
+        ]
+
+        did = pipeline.commit.payload
+        m.d.comb += [
+            self.commit.valid.eq(pipeline.commit.valid),
+            self.commit.payload.eq(did),
+            rate.answer_stb.eq(
+                pipeline.commit.valid
+                & ((did.kind == EventKind.RATE) | (did.kind == EventKind.RETIME))
+            ),
+            *(rate.refused.eq(pipeline.refused), rate.changed.eq(pipeline.changed)),
+            *(rate.ahead.eq(pipeline.ahead), rate.t.eq(did.t)),
+            rate.files.eq(pipeline.o_file.valid),
+        ]
+
+        # Grants that were chosen and not taken yet.
+        ahead = Signal(range(GRANTS_AHEAD + 1))
+        refused = pipeline.commit.valid & (did.kind == EventKind.GRANT) & pipeline.refused
+        left = (self.o_grant.valid & self.o_grant.ready) + refused
+        m.d.comb += ready.room.eq(ahead != GRANTS_AHEAD)
+        m.d.sync += ahead.eq(ahead + ready.taken - left)
+
+        self._arbitrate(m, pipeline, wheel, charges, ready, rate)
+        return m
+
+    def _arbitrate(
+        self,
+        m: Module,
+        pipeline: StatePipeline,
+        wheel: TimingWheel,
+        charges: Queue,
+        ready: ReadyLists,
+        rate: RateUpdate,
+    ) -> None:
+        """Charges, then grants; the wheel and everybody else in turn, the others among them too."""
+        layout = event_layout(self._qps)
+        room = Signal()  # in the wheel's queue, for all that is under way
+        m.d.sync += room.eq(wheel.level <= TimingWheel.COMMANDS - _IN_FLIGHT)
+        calm = Signal()  # charges that wait leave room for those of all grants under way
+        m.d.sync += calm.eq(charges.level <= _GAPS + 1 - _GAPS_COMING)
+
+        def event(kind: Any, qp: Value, argument: Value) -> Signal:
+            made = Signal(layout, name=kind.name.lower())
+            m.d.comb += [made.kind.eq(kind), made.qp.eq(qp), made.argument.eq(argument)]
+            return made
+
+        charge, grant, fire = charges.o, ready.o, wheel.o
+        asks = (self.i_request, self.i_ack, self.i_window, self.i_config)
+        request, ack, window, config = (port.payload for port in asks)
+        others = [
+            (port.valid, port, event(kind, payload.qp, argument))
+            for port, kind, payload, argument in (
+                (asks[0], EventKind.REQUEST, request, request.size),
+                (asks[1], EventKind.ACK, ack, ack.psn),
+                (asks[2], EventKind.WINDOW, window, window.window),
+                (asks[3], EventKind.CONFIG, config, config.config),
+            )
+        ]
+        others.append((rate.o.valid & room, rate.o, rate.o.payload))
+        turn = Signal(len(others))  # one bit: who was served last
+        offered = Cat(valid for valid, _, _ in others)
+        chosen = _after(turn, offered)
+        wheel_turn = Signal()
+
+        offer = Signal(layout)
+        serves_charge, serves_grant, serves_fire, serves_other = (Signal() for _ in range(4))
+        fires = fire.valid & room
+        grants = grant.valid & calm
+        m.d.comb += [
+            serves_charge.eq(charge.valid & room),
+            serves_grant.eq(grants & ~serves_charge),
+            serves_fire.eq(fires & ~serves_charge & ~grants & (wheel_turn | ~offered.any())),
+            serves_other.eq(offered.any() & ~serves_charge & ~grants & ~serves_fire),
+        ]
+        with m.If(serves_charge):
+            m.d.comb += offer.eq(event(EventKind.CHARGE, charge.payload.qp, charge.payload.due))
+        with m.Elif(serves_grant):
+            m.d.comb += offer.eq(event(EventKind.GRANT, grant.payload.qp, grant.payload.priority))
+        with m.Elif(serves_fire):
+            m.d.comb += offer.eq(event(EventKind.FIRE, fire.payload, 0))
+        with m.Else():
+            for n, (_, _, made) in enumerate(others):
+                with m.If(chosen[n]):
+                    m.d.comb += offer.eq(made)
+
+        takes = pipeline.i.ready
+        m.d.comb += [
+            pipeline.i.valid.eq(serves_charge | serves_grant | serves_fire | serves_other),
+            pipeline.i.payload.eq(offer),
+            charge.ready.eq(takes & serves_charge),
+            grant.ready.eq(takes & serves_grant),
+            fire.ready.eq(takes & serves_fire),
+            *(
+                port.ready.eq(takes & serves_other & chosen[n])
+                for n, (_, port, _) in enumerate(others)
+            ),
+        ]
+        with m.If(takes & serves_fire):
+            m.d.sync += wheel_turn.eq(0)
+        with m.Elif(takes & serves_other):
+            m.d.sync += [wheel_turn.eq(1), turn.eq(chosen)]
+
+
+def _after(turn: Signal, offered: Value) -> Value:
+    """The first bit of `offered` above the one bit of `turn`, else the first of all."""
+    above = offered & ~((turn - 1) | turn)[: len(offered)]
+    first = Mux(above.any(), above, offered)
+    return (first & -first)[: len(offered)]

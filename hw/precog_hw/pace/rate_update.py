@@ -1,0 +1,151 @@
+"""A new rate: its reciprocal, and the pending gap at the new rate."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.rows import plain_memory
+from precog_models.contract import TICK_FRAC_BITS, Fmt
+
+from .layouts import DUE_BITS, GAP_BITS, EventKind, event_layout, rate_layout
+from .reciprocal import RateReciprocal
+from .rescale import Rescaler
+
+__all__ = ["RateUpdate"]
+
+
+class RateUpdate(wiring.Component):
+    """One rate at a time: divide, tell the row, rescale what the row says is pending, tell it.
+
+    ::
+
+        i ─► reciprocal ─► o: RATE ─► answer: pending? ─► rescale ─► [hold] ─► o: RETIME
+        └► [rates] old one ──────────────────────────────────┘
+
+    A row that is between a grant and its gap refuses the rate, and is asked again. A gap that gets
+    shorter is taken out of the wheel, which must hold still for that (`TimingWheel.hold`).
+
+    Latency: 22 cycles and the pipeline's until the rate counts; the pending gap ends anew at most
+    75 cycles later, 20 more if it gets shorter and the wheel has nothing to give back. Throughput:
+    one at a time. Cost at 1024 queue pairs: 2 DP16KD and those of its parts.
+
+    Parameters
+    ----------
+    qps : int
+        Power of two.
+
+    Members
+    -------
+    i : In(stream.Signature(rate_layout(qps)))
+    o : Out(stream.Signature(event_layout(qps)))
+    answer_stb : In(1)
+        A RATE or RETIME took effect, with the pipeline's other outputs:
+    refused, changed : In(1)
+    ahead : In(56)
+    t : In(40)
+    files : In(1)
+        The queue pair is filed anew.
+    hold : Out(1)
+        The wheel shall hold still.
+    quiet : In(1)
+        It does.
+    cut : In(1)
+        It has filed anew.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, qps: int) -> None:
+        self._qps = qps
+        super().__init__(
+            {
+                "i": In(stream.Signature(rate_layout(qps))),
+                "o": Out(stream.Signature(event_layout(qps))),
+                **{n: In(1) for n in ("answer_stb", "refused", "changed", "files")},
+                "ahead": In(DUE_BITS),
+                "t": In(Fmt.TIME.width),
+                "hold": Out(1),
+                "quiet": In(1),
+                "cut": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.reciprocal = reciprocal = RateReciprocal()
+        m.submodules.rescale = rescale = Rescaler()
+        # What a row of zeros stands for, but for 2**-32.
+        m.submodules.rates = rates = plain_memory(
+            Fmt.RATE.width, self._qps, [Fmt.RATE.max] * self._qps
+        )
+        write, read = rates.write_port(), rates.read_port()
+        job = Signal.like(self.i.payload)
+        t = Signal(Fmt.TIME.width)
+        m.d.comb += [
+            *(reciprocal.rate.eq(job.rate), rescale.reciprocal.eq(reciprocal.o)),
+            *(read.addr.eq(job.qp), write.addr.eq(job.qp), write.data.eq(job.rate)),
+            self.o.payload.qp.eq(job.qp),
+        ]
+        due = Signal(DUE_BITS)
+        ticks = rescale.left[TICK_FRAC_BITS:] + t
+        m.d.sync += due.eq(Cat(rescale.left[:TICK_FRAC_BITS], ticks[: Fmt.TIME.width]))
+
+        begin = Signal()
+        m.d.comb += reciprocal.stb.eq(begin)
+        m.d.sync += begin.eq(0)
+        with m.FSM(name="update"):
+            with m.State("IDLE"):
+                m.d.comb += self.i.ready.eq(1)
+                m.d.sync += [job.eq(self.i.payload), begin.eq(self.i.valid)]
+                with m.If(self.i.payload.rate == 0):
+                    m.d.sync += job.rate.eq(1)
+                with m.If(self.i.valid):
+                    m.next = "RECIPROCAL"
+            with m.State("RECIPROCAL"):
+                m.d.sync += rescale.old_rate.eq(read.data)
+                with m.If(reciprocal.done):
+                    m.next = "RATE"
+            with m.State("RATE"):
+                m.d.comb += [
+                    self.o.valid.eq(1),
+                    self.o.payload.kind.eq(EventKind.RATE),
+                    self.o.payload.argument.eq(reciprocal.o),
+                ]
+                with m.If(self.o.ready):
+                    m.next = "ANSWER"
+            with m.State("ANSWER"):
+                m.d.sync += [rescale.pending.eq(self.ahead[:GAP_BITS]), t.eq(self.t)]
+                with m.If(self.answer_stb):
+                    m.d.comb += write.en.eq(~self.refused)
+                    m.next = "IDLE"
+                    with m.If(self.refused):
+                        m.next = "RATE"
+                    with m.Elif(self.changed):
+                        m.next = "RESCALE"
+            with m.State("RESCALE"):
+                m.d.comb += rescale.stb.eq(1)
+                m.next = "RESCALING"
+            with m.State("RESCALING"), m.If(rescale.done):
+                m.d.sync += self.hold.eq(rescale.sooner)
+                m.next = "QUIET"
+            with m.State("QUIET"), m.If(~self.hold | self.quiet):
+                m.next = "RETIME"
+            with m.State("RETIME"):
+                m.d.comb += [
+                    self.o.valid.eq(1),
+                    self.o.payload.kind.eq(EventKind.RETIME),
+                    self.o.payload.argument.eq(Cat(due, rescale.sooner)),
+                ]
+                with m.If(self.o.ready):
+                    m.next = "RETIMED"
+            with m.State("RETIMED"), m.If(self.answer_stb):
+                m.next = "IDLE"
+                with m.If(self.files):
+                    m.next = "CUT"
+                with m.Else():
+                    m.d.sync += self.hold.eq(0)
+            with m.State("CUT"), m.If(self.cut):
+                m.d.sync += self.hold.eq(0)
+                m.next = "IDLE"
+        return m
