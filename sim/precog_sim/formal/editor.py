@@ -19,10 +19,10 @@ What a part assumes of its input is what the part before it is proved to give:
 
 A slice hands on what it gets, in order and once, so it keeps each of these.
 
-(a) Of each part: what was taken and not dropped comes out, in order, one end for each end; what is
-inside is at most two ends. Hence the editor: one packet out for each packet in that is not dropped,
-none lost and none twice. What the bytes are is not said here; the tests compare with the golden
-model.
+(a) Of each part: for each end of a packet that was taken and not dropped one comes out, and no end
+before; at most two are inside. Beats are counted in `Patch` and `Grow`, in `Shrink` the ends alone.
+Hence the editor: one packet out for each packet in that is not dropped, none lost and none twice.
+What the bytes are is not said here; the tests compare with the golden model.
 
 (b) Of each part: a beat that is offered is refused in at most `REFUSALS` cycles in which the
 consumer takes what it is offered; an end that is inside leaves within `OUT_CYCLES` such cycles,

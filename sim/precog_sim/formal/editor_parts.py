@@ -162,6 +162,10 @@ class GrowHarness(_Behind):
         refused = self.valid & ~dut.i.ready
         refusals = REFUSALS["grow"][self._width]
         wait = in_time(m, refused, flows, refusals, "a beat is taken")
+        # Beats that are more than came in go out while none is taken.
+        more, beats = flows & ~dut.i.ready & (self.valid | spilling), Signal(2)
+        m.d.sync += beats.eq(beats + (taken | more) - (valid & dut.o.ready))
+        m.d.comb += Assert(beats == valid, "a beat comes out once, and with it those put in")
 
         # For the induction: nothing of another packet is between two beats of one.
         same = ~before.open | (before.command == after.command)
