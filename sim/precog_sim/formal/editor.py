@@ -77,7 +77,7 @@ _HARNESSES: dict[str, Callable[[int], wiring.Component]] = {
     "grow": GrowHarness,
     "shrink": ShrinkHarness,
 }
-DEPTH = 4
+DEPTH = 2
 #: Cycles from reset in which every mutant shows, and a packet has been grown or shrunk.
 _NEAR = {8: 22, 64: 10}
 
