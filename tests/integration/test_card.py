@@ -166,7 +166,9 @@ def test_streams_of_packets(width: int, speed: float, seed: int, volume: int) ->
     sent = a.rtl.transmit(wires, 10**6, 10**6, clock=1, seed=seed, idle=speed, stall=speed)
     records = a.rtl.sent(sent.run)
     expected = [
-        wire._replace(data=a.golden.transmit(wire.data, r["time"], r["time"]).frame)
+        wire._replace(
+            data=a.golden.transmit(wire.data, r["time"], r["time"], error=wire.error).frame
+        )
         for wire, r in zip(wires, records, strict=True)
     ]
     assert sent.frames == expected
