@@ -198,9 +198,7 @@ def test_bad_arguments() -> None:
         run(scenario, PredPid())
     with pytest.raises(ValueError, match=r"weights must have shape \(1169,\), not \(5,\)"):
         run(scenario, PredPid(weights=np.zeros(5)))
-    with pytest.raises(
-        ValueError, match="preset must be one of ns3, paper, patched, scaled"
-    ):
+    with pytest.raises(ValueError, match="preset must be one of ns3, paper, patched, scaled"):
         run(scenario, Timely(preset="old"))
     with pytest.raises(ValueError, match="start_gbps must be positive, not 0"):
         Pid(start_gbps=0)
