@@ -39,7 +39,8 @@ class Xcup:
     mux : int
         MUXF7, MUXF8 and MUXF9, which cost no LUT.
     ff : int
-    carry8 : int
+    carry4 : int
+        As yosys maps; two make a CARRY8.
     bram36 : float
         Block RAMs of 36 Kb; one of 18 Kb is half a one.
     dsp : int
@@ -49,7 +50,7 @@ class Xcup:
     lut_ram: int
     mux: int
     ff: int
-    carry8: int
+    carry4: int
     bram36: float
     dsp: int
 
@@ -79,7 +80,7 @@ def packet_area(block: str, width: int, root: Path) -> Xcup:
         lut_ram=sum(luts * count(name) for name, luts in _LUT_RAM.items()),
         mux=count("MUXF7", "MUXF8", "MUXF9"),
         ff=count("FDRE", "FDSE", "FDCE", "FDPE"),
-        carry8=count("CARRY8"),
+        carry4=count("CARRY4"),
         bram36=count("RAMB36E2") + count("RAMB18E2") / 2,
         dsp=count("DSP48E2"),
     )
