@@ -83,7 +83,7 @@ def test_weights_are_checked():
         dataclasses.replace(w, version=-1)
 
 
-@pytest.mark.parametrize(("steps", "limit"), [(3, 6e-4), (8, 1.2e-3)])
+@pytest.mark.parametrize(("steps", "limit"), [(3, 1.2e-3), (8, 2.4e-3)])
 def test_distance_from_float(steps, limit, seed):
     rng = np.random.default_rng(seed)
     w = trained_like_weights(rng, steps=steps)
