@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.model import Register, Word
+from precog_hw.regmap.model import Register, Word, resets
 from precog_hw.regmap.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
     LOOKUP_CELL,
+    OUTCOME_EVENTS,
     PACKET_EVENTS,
     PACKET_PARAMETERS,
     PACKET_QP_CONFIG,
@@ -32,16 +33,6 @@ from .register_file import RegisterFile, ignored
 __all__ = ["EmulatedCounters", "EmulatedPackets"]
 
 _WORD = 0xFFFF_FFFF
-_OUTCOME_EVENTS = {
-    Outcome.STARTED: "rtt_started",
-    Outcome.SAMPLE: "rtt_samples",
-    Outcome.COALESCED: "rtt_coalesced",
-    Outcome.CORRECTED: "rtt_corrected",
-    Outcome.DROPPED_RETRANSMISSION: "rtt_retransmission",
-    Outcome.DROPPED_NAK: "rtt_nak",
-    Outcome.DROPPED_TIMEOUT: "rtt_timeout",
-    Outcome.SWEPT: "rtt_swept",
-}
 
 
 class EmulatedCounters:
@@ -109,7 +100,7 @@ class EmulatedPackets:
         self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
         self._tick_ps = tick_ps
         self.card = Card(slots, CardConfig(tick_ps=tick_ps))
-        self._rows = [_resets(PACKET_QP_CONFIG) for _ in range(slots)]
+        self._rows = [resets(PACKET_QP_CONFIG) for _ in range(slots)]
         self._time = 0
         self._bad_shim = False
         self._errors = {"tx_errors": 0, "rx_errors": 0, "icrc_ok": 0, "icrc_bad": 0}
@@ -300,8 +291,5 @@ class EmulatedPackets:
             f"cnp_{name}": getattr(point, name) for name in ("sent", "limited", "unknown", "busy")
         }
         counts = self.card.collector.counts
-        return found | self._errors | {n: counts[bit] for bit, n in _OUTCOME_EVENTS.items()}
-
-
-def _resets(registers: tuple[Register, ...]) -> dict[str, int]:
-    return {field.name: field.reset for register in registers for field in register.fields}
+        outcomes = zip(OUTCOME_EVENTS, Outcome, strict=True)
+        return found | self._errors | {name: counts[bit] for name, bit in outcomes}

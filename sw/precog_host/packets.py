@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from precog_hw.regmap.model import Register
+from precog_hw.regmap.model import Register, resets
 from precog_hw.regmap.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
@@ -190,8 +190,7 @@ class PacketPath:
         """
         self._check_slot(slot)
         self._write_cells(self.table().remove(slot))
-        reset = {field.name: field.reset for r in PACKET_QP_CONFIG for field in r.fields}
-        self._apply_row(slot, reset, clear=True)
+        self._apply_row(slot, resets(PACKET_QP_CONFIG), clear=True)
 
     def bindings(self) -> list[Binding]:
         """All slots that are in use."""

@@ -22,18 +22,18 @@ from precog_hw.measure.clock import Clock
 from precog_hw.packet.card import Card
 from precog_hw.packet.cps_slots import DESTINATIONS
 from precog_hw.packet.layouts import CARD_CONFIG
-from precog_hw.regmap.model import Access, Register
+from precog_hw.regmap.model import Access, Register, resets
 from precog_hw.regmap.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
     LOOKUP_CELL,
+    OUTCOME_EVENTS,
     PACKET_EVENTS,
     PACKET_PARAMETERS,
     PACKET_QP_CONFIG,
     RX_CLASSES,
     TX_CLASSES,
 )
-from precog_models.contract import Outcome
 from precog_models.packet.wire.cps import SCORE_MAX, SHIM, ShimFault
 from precog_models.packet.wire.descriptor import Reason
 from precog_models.packet.wire.headers import MIN_FRAME, ROCE_PORT
@@ -44,19 +44,8 @@ _PACKET_QP = registers_layout(PACKET_QP_CONFIG, Access.RW)
 _DESTINATION = registers_layout(DESTINATION_CONFIG, Access.RW)
 
 #: What a row is before the host writes it: the registers' resets.
-_PACKET_QP_INIT = {f.name: f.reset for r in PACKET_QP_CONFIG for f in r.fields}
-_DESTINATION_INIT = {f.name: f.reset for r in DESTINATION_CONFIG for f in r.fields}
-
-_OUTCOME_EVENTS = {
-    Outcome.STARTED: "rtt_started",
-    Outcome.SAMPLE: "rtt_samples",
-    Outcome.COALESCED: "rtt_coalesced",
-    Outcome.CORRECTED: "rtt_corrected",
-    Outcome.DROPPED_RETRANSMISSION: "rtt_retransmission",
-    Outcome.DROPPED_NAK: "rtt_nak",
-    Outcome.DROPPED_TIMEOUT: "rtt_timeout",
-    Outcome.SWEPT: "rtt_swept",
-}
+_PACKET_QP_INIT = resets(PACKET_QP_CONFIG)
+_DESTINATION_INIT = resets(DESTINATION_CONFIG)
 
 
 def attach(m: Module, bank: RegisterBank, card: Card, *, slots: int, tick_ps: int) -> Value:
@@ -107,7 +96,7 @@ def _parameters(m: Module, bank: RegisterBank, card: Card) -> None:
 def _guard_shim(m: Module, bank: RegisterBank, values: dict[str, Value]) -> None:
     """The last port and limit that a card can work with replace those of the register."""
     names = ("shim_port", "max_frame")
-    init = {f.name: f.reset for r in PACKET_PARAMETERS for f in r.fields}
+    init = resets(PACKET_PARAMETERS)
     kept = {name: Signal.like(values[name], name=f"kept_{name}", init=init[name]) for name in names}
     port_value, bad, was_bad = values["shim_port"], Signal(), Signal()
     m.d.comb += [
@@ -274,7 +263,7 @@ def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
     got = card.received_stb
     twice = Signal()  # a packet with two clamped values has two beats or more
     m.d.sync += twice.eq(got & received.clamped[1])
-    outcome = dict(zip(Outcome, card.commit.outcome, strict=True))
+    outcomes = zip(OUTCOME_EVENTS, card.commit.outcome, strict=True)
     events = {
         "extracted": got & received.extracted,
         "dropped": got & received.dropped,
@@ -289,7 +278,7 @@ def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
         "cnp_limited": card.cnp_limited,
         "cnp_unknown": card.cnp_unknown,
         "cnp_busy": card.cnp_busy,
-        **{name: card.commit_stb & outcome[bit] for bit, name in _OUTCOME_EVENTS.items()},
+        **{name: card.commit_stb & did for name, did in outcomes},
     }
     m.submodules.packet_events = counters = Counters(len(PACKET_EVENTS))
     m.d.comb += counters.events.eq(Cat(events[name] for name, _ in PACKET_EVENTS))

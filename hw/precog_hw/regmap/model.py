@@ -7,7 +7,7 @@ where it lies: its byte offset from the block, and ``stride << 16 | count``.
 """
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "RegisterMap",
     "Table",
     "Word",
+    "resets",
 ]
 
 VENDOR = 0x4350
@@ -189,6 +190,11 @@ class Register:
             if field.access is not Access.PULSE:
                 word |= field.reset << field.lsb
         return word
+
+
+def resets(registers: Iterable[Register]) -> dict[str, int]:
+    """Reset values of all fields by name."""
+    return {field.name: field.reset for register in registers for field in register.fields}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ __all__ = [
     "DESTINATION_CONFIG",
     "DESTINATION_VALUES",
     "LOOKUP_CELL",
+    "OUTCOME_EVENTS",
     "PACKET_EVENTS",
     "PACKET_PARAMETERS",
     "PACKET_QP_CONFIG",
@@ -78,6 +79,11 @@ PACKET_EVENTS: tuple[tuple[str, str], ...] = (
     ("rtt_nak", "timed packets given up: refused"),
     ("rtt_timeout", "timed packets given up: no answer in time"),
     ("rtt_swept", "time-outs found without a packet of the queue pair"),
+)
+
+#: Of these, one for each outcome of the RTT collector's events, in the order of its bits.
+OUTCOME_EVENTS: tuple[str, ...] = tuple(
+    name for name, _ in PACKET_EVENTS if name.startswith("rtt_")
 )
 
 #: Parameters of the packet path.

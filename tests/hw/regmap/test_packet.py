@@ -9,6 +9,7 @@ from precog_hw.packet.qp_lookup import WAYS
 from precog_hw.regmap.model import Access
 from precog_hw.regmap.packet import (
     DESTINATION_VALUES,
+    OUTCOME_EVENTS,
     PACKET_PARAMETERS,
     PACKET_QP_CONFIG,
     RX_CLASSES,
@@ -16,6 +17,7 @@ from precog_hw.regmap.packet import (
     packet_blocks,
 )
 from precog_hw.regmap.precog import Identity, Sizes, build_map
+from precog_models.contract import Outcome
 from precog_models.packet.card import CardConfig
 from precog_models.packet.wire.cps import Mode, ShimFault
 from precog_models.packet.wire.descriptor import Reason
@@ -26,6 +28,13 @@ def test_classes_are_the_reasons_and_the_faults() -> None:
     faults = tuple(f"shim_{fault.name.lower()}" for fault in ShimFault if fault)
     assert ("inserted", *reasons, "resv6_written") == TX_CLASSES
     assert ("of_qp", *reasons, *faults) == RX_CLASSES
+
+
+def test_outcomes_stand_in_the_order_of_their_bits() -> None:
+    words = [name.removeprefix("rtt_") for name in OUTCOME_EVENTS]
+    for word, outcome in zip(words, Outcome, strict=True):
+        assert outcome.name is not None
+        assert outcome.name.lower().removeprefix("dropped_") == word.removesuffix("s")
 
 
 def test_resets_are_the_golden_cards_defaults() -> None:
