@@ -27,6 +27,7 @@ from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.csr.packet_host import attach
 from precog_hw.csr.qp_window import QpWindow
+from precog_hw.csr.window_ports import connect_window
 from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import (
@@ -214,23 +215,7 @@ class PrecogNic(wiring.Component):
         ]
 
     def _queue_pairs(self, m: Module, bank: RegisterBank, window: QpWindow) -> None:
-        m.d.comb += [
-            window.index.eq(bank.qp_select_index),
-            window.fetch.eq(bank.qp_command_fetch),
-            window.apply.eq(bank.qp_command_apply),
-            window.clear.eq(bank.qp_command_clear),
-            bank.qp_state_busy.eq(window.busy),
-            bank.qp_error_range_set.eq(window.range_error),
-            bank.qp_error_overrun_set.eq(window.overrun),
-        ]
-        for register in QP_CONFIG:
-            m.d.comb += getattr(bank, port("qp", register.name, "load")).eq(window.load)
-            for field in register.fields:
-                name = port("qp", register.name, field.name)
-                m.d.comb += [
-                    window.window[field.name].eq(getattr(bank, name)),
-                    getattr(bank, f"{name}_new").eq(window.loaded[field.name]),
-                ]
+        connect_window(m, bank, "qp", QP_CONFIG, window)
         for register in QP_STATUS:
             for field in register.fields:
                 name = port("qp", register.name, field.name)

@@ -18,11 +18,12 @@ from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.lookup_window import LookupWindow
 from precog_hw.csr.row_window import RowWindow
+from precog_hw.csr.window_ports import connect_window, show_window
 from precog_hw.measure.clock import Clock
 from precog_hw.packet.card import Card
 from precog_hw.packet.cps_slots import DESTINATIONS
 from precog_hw.packet.layouts import CARD_CONFIG
-from precog_hw.regmap.model import Access, Register, resets
+from precog_hw.regmap.model import Access, resets
 from precog_hw.regmap.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
@@ -135,14 +136,14 @@ def _lookup(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value:
         window.cell_stb.eq(card.table_stb),
         window.cell.eq(card.table_cell),
     ]
-    _show(m, bank, "lookup", LOOKUP_CELL, window)
+    show_window(m, bank, "lookup", LOOKUP_CELL, window)
     return window.ready
 
 
 def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value:
     """A row is applied in one cycle, for all parts of the card at once."""
     m.submodules.packet_qps = window = RowWindow(_PACKET_QP, slots, _PACKET_QP_INIT)
-    _commands(m, bank, "packet_qp", PACKET_QP_CONFIG, window)
+    connect_window(m, bank, "packet_qp", PACKET_QP_CONFIG, window)
     command, apply = window.o.payload, Signal()
     row = command.config
     m.d.comb += [
@@ -172,7 +173,7 @@ def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
     m.submodules.destination_window = window = RowWindow(
         _DESTINATION, DESTINATIONS, _DESTINATION_INIT
     )
-    _commands(m, bank, "destination", DESTINATION_CONFIG, window)
+    connect_window(m, bank, "destination", DESTINATION_CONFIG, window)
     command, asks, asked = window.o.payload, Signal(), Signal()
     m.d.comb += [
         asks.eq(window.o.valid & (command.fetch | command.clear)),
@@ -198,39 +199,6 @@ def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
             value = shown[field.name] if field.name in shown else numbers[field.name]
             m.d.comb += getattr(bank, port("destination", register.name, field.name)).eq(value)
     return window.ready
-
-
-def _commands(
-    m: Module, bank: RegisterBank, block: str, config: tuple[Register, ...], window: RowWindow
-) -> None:
-    """SELECT and COMMAND, and what `_show` wires."""
-    m.d.comb += window.index.eq(getattr(bank, port(block, "select", "index")))
-    for name in ("fetch", "apply", "clear"):
-        m.d.comb += getattr(window, name).eq(getattr(bank, port(block, "command", name)))
-    _show(m, bank, block, config, window)
-
-
-def _show(
-    m: Module,
-    bank: RegisterBank,
-    block: str,
-    config: tuple[Register, ...],
-    window: RowWindow | LookupWindow,
-) -> None:
-    """STATE, ERROR and the registers that a fetch replaces."""
-    m.d.comb += [
-        getattr(bank, port(block, "state", "busy")).eq(window.busy),
-        getattr(bank, port(block, "error", "range_set")).eq(window.range_error),
-        getattr(bank, port(block, "error", "overrun_set")).eq(window.overrun),
-    ]
-    for register in config:
-        m.d.comb += getattr(bank, port(block, register.name, "load")).eq(window.load)
-        for field in register.fields:
-            name = port(block, register.name, field.name)
-            m.d.comb += [
-                window.window[field.name].eq(getattr(bank, name)),
-                getattr(bank, f"{name}_new").eq(window.loaded[field.name]),
-            ]
 
 
 def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
