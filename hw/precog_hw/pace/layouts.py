@@ -119,6 +119,7 @@ COMPARED = data.StructLayout(
         "t": Fmt.TIME.width,
         "ahead": DUE_BITS,
         "due": 1,  # now
+        "faster": 1,  # the new rate
         "acknowledges": 1,  # the PSN is in flight
         "open": 1,  # the window is
         "some": 1,

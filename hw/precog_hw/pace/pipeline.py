@@ -192,6 +192,7 @@ class StatePipeline(wiring.Component):
             *(c.t.eq(d.t), c.ahead.eq(d.ahead), c.window.eq(d.window)),
             *(c.some.eq(d.some), c.size.eq(d.size)),
             c.due.eq(d.ahead[-1] | (d.ahead == 0)),
+            c.faster.eq(e.argument[: RECIPROCAL.size] < row.reciprocal.as_value()),
             c.acknowledges.eq(takes),
             c.open.eq((d.window == 0) | Mux(takes, below(d.rest), below(d.flight))),
             c.backlog.eq(Mux(d.backlog[-1], (1 << BACKLOG_BITS) - 1, d.backlog)),
@@ -237,6 +238,8 @@ class StatePipeline(wiring.Component):
                     m.d.sync += new.reciprocal.eq(
                         data.View(RECIPROCAL, e.argument[: RECIPROCAL.size])
                     )
+                    with m.If(c.due & c.faster):  # late at the old rate is worth less
+                        m.d.sync += new.due.eq(c.t << TICK_FRAC_BITS)
             with m.Case(EventKind.RETIME), m.If(row.changed):
                 m.d.comb += files.eq(e.argument[DUE_BITS])
                 m.d.sync += [new.due.eq(due), new.changed.eq(0)]

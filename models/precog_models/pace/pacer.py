@@ -19,7 +19,8 @@ others costs no rate; but a queue pair that is late by more than a gap is due at
 earlier, so it catches up by one packet at most.
 
 A new rate takes effect on the gap that is pending: the bytes that it stands for stay, and are
-worked off at the new rate (`reciprocal.rescaled`).
+worked off at the new rate (`reciprocal.rescaled`). A queue pair that is late when its rate grows is
+due at that moment: what it was late at the old rate is not worth as much at the new one.
 """
 
 from collections import deque
@@ -210,8 +211,11 @@ class Pacer:
         if row.state is State.SENDING:
             return False
         old, self._rates[qp] = self._rates[qp], rate
+        slower = row.exponent, row.mantissa
         row.mantissa, row.exponent = reciprocal(rate)
         pending = _ahead(row.due, t)
+        if pending <= 0 and (row.exponent, row.mantissa) < slower:
+            row.due = t << TICK_FRAC_BITS
         row.changed = row.state is State.WAITING and pending > 0
         if row.changed:
             left = rescaled(pending, old, row.mantissa, row.exponent)
