@@ -83,15 +83,16 @@ def test_weights_are_checked():
         dataclasses.replace(w, version=-1)
 
 
-@pytest.mark.parametrize(("steps", "limit"), [(3, 1.2e-3), (8, 2.4e-3)])
-def test_distance_from_float(steps, limit, seed):
+@pytest.mark.parametrize("steps", [3, 8])
+def test_distance_from_float(steps, seed):
+    """Of one model, fixed: how far rounding carries depends on the weights."""
     rng = np.random.default_rng(seed)
-    w = trained_like_weights(rng, steps=steps)
+    w = trained_like_weights(np.random.default_rng(0), steps=steps)
     x = np.zeros((4000, steps, 8), dtype=np.int64)
     x[:, :, 0] = np.clip(rng.normal(0, 0.3, (4000, steps)), -1, 4) * Fmt.X.one
     error = forward_windows(w, x)[:, 0] / Fmt.OUT.one - float_forward(w, x)[:, 0]
     print(f"rms {error.std():.2e}, largest {abs(error).max():.2e}, mean {error.mean():.1e}")
-    assert abs(error).max() < limit
+    assert abs(error).max() < 6e-4
 
 
 def test_the_past_of_a_stream_is_zero(seed):
