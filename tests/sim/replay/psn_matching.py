@@ -137,7 +137,7 @@ def _measure(story: list[Packet], mtu: int) -> list[tuple[int, int]]:
         if end is None:
             break
         last = story[end]
-        if _is_answer(last) and _acknowledged(last) is not None and _covers(last, start):
+        if _is_answer(last) and _covers(last, start):
             made.append((last.time, last.time - start.time))
         at = end + 1
     return made
