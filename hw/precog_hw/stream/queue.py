@@ -71,7 +71,7 @@ class Queue(wiring.Component):
             take.eq(load & (waiting != 0)),
             put.eq(self.i.valid & ~full & ~(load & (waiting == 0))),
             write.data.eq(self.i.payload),
-            write.en.eq(put),
+            write.en.eq(self.i.valid & ~full),  # a row that is not put is written over
             self.level.eq(waiting + self.o.valid),
         ]
         with m.If(put):

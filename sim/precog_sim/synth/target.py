@@ -25,6 +25,9 @@ class Target:
         nextpnr-ecp5's options.
     goal_mhz : int
         The frequency that place and route is asked for.
+    router : str
+        nextpnr's ``router1`` or ``router2``. The first finds faster wires; the second ends sooner
+        where they are many.
     """
 
     name: str
@@ -32,6 +35,7 @@ class Target:
     package: str
     speed: str
     goal_mhz: int
+    router: str = "router1"
 
     @property
     def options(self) -> list[str]:
@@ -41,6 +45,7 @@ class Target:
             *("--package", self.package),
             *("--speed", self.speed),
             *("--freq", str(self.goal_mhz)),
+            *(("--router", self.router) if self.router != "router1" else ()),
             "--timing-allow-fail",
             "--lpf-allow-unconstrained",
         ]
