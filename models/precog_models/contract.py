@@ -177,6 +177,8 @@ class Algorithm(IntEnum):
     FIXED = 0  # the configured initial rate, no control
     PID = 1  # (14)-(20) on the measured RTT
     PREDPID = 2  # (14)-(20) on the predicted RTT
+    TIMELY = 3  # on the measured RTT and its gradient
+    DCQCN = 4  # on congestion notifications, bytes and time
 
 
 class Flag(IntEnum):
@@ -188,6 +190,7 @@ class Flag(IntEnum):
     DELTA_CLAMPED = 3  # the clamp (20) was active
     RATE_CLAMPED = 4  # min or max rate was active
     TARGET_MOVED = 5  # the target adjuster fired
+    EVENT = 6  # not of a sample: an event's; only qp and rate count
 
 
 # (name, bits): a sample enters the NIC core, a decision leaves it. The C ABI of the RTL library and

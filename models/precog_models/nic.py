@@ -1,10 +1,16 @@
 """The golden NIC core: what the RTL core decides, sample by sample, in exact integers.
 
     sample ─► feature, base RTT ─► LSTM over the last T features ─► rate unit ─► decision
+                                                                      └► law ──────┘▲
+    event (congestion notification, bytes, time) ────────────────────────┘──────────┘
+
+Queue pairs of TIMELY and DCQCN take their rate from the law's unit, those of DCQCN after events
+too; the rate unit has the others.
 
 All of it lives in one block of int64, so that compiled code can run it through a bare pointer:
 `GoldenNic.decide_address` is a C function ``int64 decide(void* block, int64* sample, int64*
-decision)`` of the same type as the Verilated RTL's, and `GoldenNic.handle` is its first argument.
+decision)`` of the same type as the Verilated RTL's, `GoldenNic.event_address` likewise for events,
+and `GoldenNic.handle` is their first argument.
 
 What a queue pair remembers
 ---------------------------
@@ -20,20 +26,32 @@ import numpy as np
 from numba import carray, cfunc, njit, types
 from numpy.typing import NDArray
 
-from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS
+from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, Algorithm, Flag
 from .measure.base_rtt import BASE_STATE, base_step
 from .measure.feature import FEATURE_STATE, feature_step
 from .predict.lstm import LstmWeights, forward, unpack
 from .predict.rtt_head import rtt_pred
+from .rate.fractions import decay_table
+from .rate.law_fields import (
+    DECAY_BITS,
+    DECAY_LEVELS,
+    EVENT_FIELDS,
+    LAW_CONFIG,
+    LAW_EVENT_FIELDS,
+    LAW_PARAMETERS,
+    TIMELY_PARAMETERS,
+    EventKind,
+)
+from .rate.law_unit import LAW_ROW, law_event
 from .rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE, rate_step
 
-__all__ = ["DROPPED", "PARAMETERS", "Decision", "GoldenNic", "decide"]
+__all__ = ["DROPPED", "PARAMETERS", "Decision", "GoldenNic", "decide", "happen"]
 
 #: Parameters shared by all queue pairs, in the block's order. `sigma` has SIGMA's format,
-#: `base_window` is in ticks; `rate.unit` has the others.
-PARAMETERS = ("sigma", "base_window", *RATE_PARAMETERS)
+#: `base_window` is in ticks; `rate.unit` and `rate.law_fields` have the others.
+PARAMETERS = ("sigma", "base_window", *RATE_PARAMETERS, *(name for name, _ in LAW_PARAMETERS))
 
-#: `decide` returns it for a sample that makes no decision.
+#: `decide` and `happen` return it for a sample or an event that makes no decision.
 DROPPED = -1
 
 Ints = NDArray[np.int64]
@@ -58,19 +76,35 @@ _PARAMETERS = 3
 _SIGMA = _PARAMETERS + PARAMETERS.index("sigma")
 _BASE_WINDOW = _PARAMETERS + PARAMETERS.index("base_window")
 _RATE_PARAMETERS = _PARAMETERS + PARAMETERS.index(RATE_PARAMETERS[0])
-_WINDOW = _PARAMETERS + len(PARAMETERS)  # the LSTM's inputs and outputs
+_TIMELY = _RATE_PARAMETERS + len(RATE_PARAMETERS)
+_DCQCN = _TIMELY + len(TIMELY_PARAMETERS)
+_DECAY = _PARAMETERS + len(PARAMETERS)  # powers of 1 - g, from the parameters
+_DIGITS = 1 << DECAY_BITS
+_EVENT = _DECAY + DECAY_LEVELS * _DIGITS  # scratch
+_WINDOW = _EVENT + len(EVENT_FIELDS)  # the LSTM's inputs and outputs
 _OUT = _WINDOW + MAX_STEPS * MAX_INPUTS
 _QP_TABLE = _OUT + MAX_OUTPUTS
 
 # One queue pair; from `_Q_FEATURE` on it is state, which a reset zeroes.
-_Q_FEATURE = len(QP_CONFIG)
+_Q_LAW_CONFIG = len(QP_CONFIG)
+_Q_LAW = _Q_LAW_CONFIG + len(LAW_CONFIG)
+_Q_FEATURE = _Q_LAW + len(LAW_ROW)
 _Q_BASE = _Q_FEATURE + len(FEATURE_STATE)
 _Q_RATE = _Q_BASE + len(BASE_STATE)
 _Q_HISTORY = _Q_RATE + len(RATE_STATE)  # K, the newest last
 _QP_SIZE = _Q_HISTORY + MAX_STEPS
 _Q_ENABLE = QP_CONFIG.index("enable")
+_Q_ALGORITHM = QP_CONFIG.index("algorithm")
 _Q_MODEL_ENABLE = QP_CONFIG.index("model_enable")
 _Q_MODEL_SLOT = QP_CONFIG.index("model_slot")
+
+#: The law's configuration among the queue pair's, and the laws that have a unit.
+_LAW_CONFIG_AT = tuple(
+    QP_CONFIG.index({"law": "algorithm"}.get(name, name)) for name, _ in LAW_CONFIG
+)
+_LAWS = (int(Algorithm.TIMELY), int(Algorithm.DCQCN))
+_RTT_EVENT = int(EventKind.RTT)
+_OF_EVENT = 1 << Flag.EVENT
 
 _SLOT_SET, _SLOT_ENABLE, _SLOT_SIZE = 0, 1, 2
 
@@ -128,6 +162,64 @@ def _predict(block: Ints, history: Ints, model: Ints) -> int:
 
 
 @njit(cache=True)
+def _takes_events(q: Ints) -> bool:
+    """The queue pair runs a law that `rate.law_unit` has."""
+    return q[_Q_ALGORITHM] in _LAWS
+
+
+@njit(cache=True)
+def _law(block: Ints, q: Ints, kind: int, qp: int, t: int, value: int) -> int:
+    """The rate after an event."""
+    event = block[_EVENT:_WINDOW]
+    event[0], event[1], event[2], event[3] = kind, qp, t, value
+    for n, name in enumerate(_LAW_CONFIG_AT):
+        event[len(LAW_EVENT_FIELDS) + n] = q[name]
+    table = block[_DECAY:_EVENT].reshape(DECAY_LEVELS, _DIGITS)
+    rate, _ = law_event(
+        q[_Q_LAW:_Q_FEATURE],
+        q[_Q_LAW_CONFIG:_Q_LAW],
+        block[_TIMELY:_DCQCN],
+        block[_DCQCN:_DECAY],
+        table,
+        event,
+    )
+    return int(rate)
+
+
+@njit(cache=True)
+def happen(block: Ints, event: Ints, decision: Ints) -> int:
+    """Take an event that is no sample, and make its decision.
+
+    Parameters
+    ----------
+    block : ndarray of int64
+        The NIC's block. Changed in place.
+    event : ndarray of int64, shape (4,)
+        `rate.law_fields.LAW_EVENT_FIELDS`; the kind is none of RTT, CONFIGURE and RESET.
+    decision : ndarray of int64, shape (8,)
+        Receives `contract.DECISION_FIELDS`: the rate and `Flag.EVENT`.
+
+    Returns
+    -------
+    int
+        0, or `DROPPED`: the slot does not exist, is not enabled or runs a law that takes samples
+        only, and nothing has changed.
+    """
+    kind, qp, t, value = event[0], event[1], event[2], event[3]
+    if not 0 <= qp < block[_QPS]:
+        return DROPPED
+    at = _QP_TABLE + qp * _QP_SIZE
+    q = block[at : at + _QP_SIZE]
+    if not q[_Q_ENABLE] or not _takes_events(q):
+        return DROPPED
+    decision[:] = 0
+    decision[0] = qp
+    decision[1] = _law(block, q, kind, qp, t, value)
+    decision[7] = _OF_EVENT
+    return 0
+
+
+@njit(cache=True)
 def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     """Take a sample and make its decision.
 
@@ -177,13 +269,15 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
 
     rate, window, target, flags = rate_step(
         q[_Q_RATE:_Q_HISTORY],
-        q[:_Q_FEATURE],
-        block[_RATE_PARAMETERS:_WINDOW],
+        q[:_Q_LAW_CONFIG],
+        block[_RATE_PARAMETERS:_TIMELY],
         rtt,
         base,
         predicted,
         prediction,
     )
+    if _takes_events(q):
+        rate = _law(block, q, _RTT_EVENT, qp, t, rtt)
     decision[0] = qp
     decision[1] = rate
     decision[2] = window
@@ -211,6 +305,12 @@ _POINTER = types.CPointer(types.int64)
 def _decide_c(handle, sample, decision):  # type: ignore[no-untyped-def]
     head = carray(handle, (_PARAMETERS,))
     return decide(carray(handle, (head[_SIZE],)), carray(sample, (3,)), carray(decision, (8,)))
+
+
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+def _happen_c(handle, event, decision):  # type: ignore[no-untyped-def]
+    head = carray(handle, (_PARAMETERS,))
+    return happen(carray(handle, (head[_SIZE],)), carray(event, (4,)), carray(decision, (8,)))
 
 
 class GoldenNic:
@@ -252,6 +352,11 @@ class GoldenNic:
         """Address of ``int64 decide(void* block, int64* sample, int64* decision)``."""
         return int(_decide_c.address)
 
+    @property
+    def event_address(self) -> int:
+        """Address of ``int64 happen(void* block, int64* event, int64* decision)``."""
+        return int(_happen_c.address)
+
     def set_parameters(self, values: Mapping[str, int]) -> None:
         """Set some of `PARAMETERS`, as integers of their formats.
 
@@ -260,11 +365,13 @@ class GoldenNic:
         ValueError
             A name is unknown.
         """
-        _store(self.block[_PARAMETERS:_WINDOW], PARAMETERS, values, "parameter")
+        _store(self.block[_PARAMETERS:_DECAY], PARAMETERS, values, "parameter")
+        if "dcqcn_g" in values:
+            self.block[_DECAY:_EVENT] = decay_table(values["dcqcn_g"]).reshape(-1)
 
     def parameters(self) -> dict[str, int]:
         """All `PARAMETERS` by name."""
-        return dict(zip(PARAMETERS, self.block[_PARAMETERS:_WINDOW].tolist(), strict=True))
+        return dict(zip(PARAMETERS, self.block[_PARAMETERS:_DECAY].tolist(), strict=True))
 
     def configure(self, qp: int, values: Mapping[str, int]) -> None:
         """Set some of `QP_CONFIG` of one queue pair.
@@ -274,15 +381,19 @@ class GoldenNic:
         ValueError
             The queue pair or a name does not exist.
         """
-        _store(self._qp(qp)[:_Q_FEATURE], QP_CONFIG, values, "configuration field")
+        q = self._qp(qp)
+        _store(q[:_Q_LAW_CONFIG], QP_CONFIG, values, "configuration field")
+        _law(self.block, q, int(EventKind.CONFIGURE), qp, 0, 0)
 
     def configuration(self, qp: int) -> dict[str, int]:
         """`QP_CONFIG` of one queue pair by name."""
-        return dict(zip(QP_CONFIG, self._qp(qp)[:_Q_FEATURE].tolist(), strict=True))
+        return dict(zip(QP_CONFIG, self._qp(qp)[:_Q_LAW_CONFIG].tolist(), strict=True))
 
     def reset_qp(self, qp: int) -> None:
         """Forget all that was measured and decided for a queue pair, not its configuration."""
-        self._qp(qp)[_Q_FEATURE:] = 0
+        q = self._qp(qp)
+        q[_Q_FEATURE:] = 0
+        _law(self.block, q, int(EventKind.RESET), qp, 0, 0)
 
     def load_set(self, number: int, model: bytes | LstmWeights) -> None:
         """Put a model into a set and make it valid; an image that is refused leaves the set as is.
@@ -338,6 +449,14 @@ class GoldenNic:
         """The decision on one sample; None if the sample is dropped."""
         decision = np.zeros(len(Decision._fields), dtype=np.int64)
         if decide(self.block, np.array([qp, rtt, t], dtype=np.int64), decision) == DROPPED:
+            return None
+        return Decision(*decision.tolist())
+
+    def happen(self, kind: int, qp: int, t: int, value: int = 0) -> Decision | None:
+        """The decision on one event; None if it is dropped."""
+        decision = np.zeros(len(Decision._fields), dtype=np.int64)
+        event = np.array([kind, qp, t, value], dtype=np.int64)
+        if happen(self.block, event, decision) == DROPPED:
             return None
         return Decision(*decision.tolist())
 

@@ -159,7 +159,7 @@ class Pid(wiring.Component):
             m.d.sync += ready.eq(1)
         with m.If(go):
             m.d.sync += ready.eq(0)
-        with m.If(Mux(job.config.win, step[21 - 1], step[15 - 1])):
+        with m.If(Mux(_limited(job), step[21 - 1], step[15 - 1])):
             m.d.sync += self.o.valid.eq(1)
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += [self.o.valid.eq(0), self.idle.eq(1)]
@@ -194,7 +194,8 @@ class Pid(wiring.Component):
     ) -> None:
         """Cycles 1 to 21."""
         par, config = self.parameters, job.config
-        fixed = config.algorithm == Algorithm.FIXED
+        pid, predpid = Algorithm.PID, Algorithm.PREDPID
+        fixed = (config.algorithm != pid) & (config.algorithm != predpid)
         dsp = self._config.dsp
 
         # The wide multiplier: loaded at the end of cycles 2, 5, 11, 16 and 17.
@@ -327,8 +328,13 @@ class Pid(wiring.Component):
             m.d.sync += part.eq(product)
         with m.If(step[20 - 1]):
             m.d.sync += bytes_.eq((part + (product << HALF_BITS)) >> Fmt.RATE.frac_bits)
-        with m.If(step[21 - 1] & config.win):
+        with m.If(step[21 - 1] & _limited(job)):
             m.d.sync += self.o.payload.window.eq(Mux(bytes_ < par.mtu, par.mtu, bytes_))
+
+
+def _limited(job: data.View) -> Value:
+    """A window belongs to this decision: WIN is on, and the law is none of those without one."""
+    return job.config.win & (job.config.algorithm <= Algorithm.PREDPID)
 
 
 def _plus(value: Value, product: Value, drop: int) -> Value:

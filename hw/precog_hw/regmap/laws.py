@@ -1,12 +1,13 @@
 """Register blocks of the laws TIMELY and DCQCN: their parameters, shared by all queue pairs.
 
-Names, widths and order are those of `precog_models.rate.law_fields`, resets the presets ``precog``
+Widths and order are those of `precog_models.rate.law_fields`, names too but for the law's in front
+of each, which tells them apart where all parameters stand together; resets the presets ``precog``
 (TIMELY) and ``vendor`` (DCQCN) of `precog_models.law_presets`; tests compare them.
 """
 
 from precog_hw.regmap.model import Access, Block, Field, Register
 
-__all__ = ["dcqcn_block", "timely_block"]
+__all__ = ["dcqcn_block", "law_blocks", "timely_block"]
 
 _RW = Access.RW
 
@@ -16,11 +17,14 @@ class _Maker:
 
     Parameters
     ----------
+    law : str
+        In front of every field's name.
     tick_ps : int
         Length of a tick in picoseconds.
     """
 
-    def __init__(self, tick_ps: int) -> None:
+    def __init__(self, law: str, tick_ps: int) -> None:
+        self._law = law
         self._tick_ps = tick_ps
 
     def factor(self, name: str, reset: float, doc: str) -> Register:
@@ -43,8 +47,15 @@ class _Maker:
     def _one(
         self, name: str, bits: int, reset: int, doc: str, *, unit: str = "", frac_bits: int = 0
     ) -> Register:
-        field = Field(name, bits, _RW, doc, reset=reset, unit=unit, frac_bits=frac_bits)
+        field = Field(
+            f"{self._law}_{name}", bits, _RW, doc, reset=reset, unit=unit, frac_bits=frac_bits
+        )
         return Register(name.upper(), doc, (field,))
+
+
+def law_blocks(tick_ps: int) -> tuple[Block, ...]:
+    """The blocks of all laws; `tick_ps` is the length of a tick in picoseconds."""
+    return timely_block(tick_ps), dcqcn_block(tick_ps)
 
 
 def timely_block(tick_ps: int) -> Block:
@@ -55,9 +66,9 @@ def timely_block(tick_ps: int) -> Block:
     tick_ps : int
         Length of a tick in picoseconds.
     """
-    make = _Maker(tick_ps)
+    make = _Maker("timely", tick_ps)
     variant = Field(
-        "variant",
+        "timely_variant",
         2,
         _RW,
         "Form of the law.",
@@ -93,7 +104,7 @@ def dcqcn_block(tick_ps: int) -> Block:
     tick_ps : int
         Length of a tick in picoseconds.
     """
-    make = _Maker(tick_ps)
+    make = _Maker("dcqcn", tick_ps)
     return Block(
         "DCQCN",
         "Parameters of the law dcqcn (its reaction point), shared by all QPs. A change of g costs "

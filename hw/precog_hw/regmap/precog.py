@@ -1,12 +1,14 @@
 """Precog's register map, built from the sizes of a core.
 
-Blocks in address order: ID, MEASURE, MODEL, PID, QP, COUNTERS, then those of the packet path
-(`precog_hw.regmap.packet`) where there is one. Values that are real quantities keep
-the formats of `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
+Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
+where there are any, QP, COUNTERS, and those of the packet path (`precog_hw.regmap.packet`) where
+there is one. Values that are real quantities keep the formats of `precog_models.contract` (a test
+compares them); times are in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
 
+from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
 from precog_hw.regmap.packet import counter_registers, packet_blocks
 
@@ -14,7 +16,6 @@ __all__ = [
     "COUNTERS",
     "LOAD_STATUS",
     "MAGIC",
-    "PARAMETER_BLOCKS",
     "QP_CONFIG",
     "QP_STATUS",
     "Identity",
@@ -24,7 +25,8 @@ __all__ = [
 
 MAGIC = 0x50524347  # "PRCG"
 _WIDTHS = (8, 64, 128, 256, 512)  # bits of a beat
-PARAMETER_BLOCKS = ("MEASURE", "PID")  # every RW field of these is a parameter of the core
+_CORE_BLOCKS = ("MEASURE", "PID")
+_LAW_BLOCKS = ("TIMELY", "DCQCN")
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
 
@@ -39,6 +41,12 @@ class Sizes:
     columns: int = 4
     steps: int = 8
     width: int = 0
+    laws: int = 1
+
+    @property
+    def parameter_blocks(self) -> tuple[str, ...]:
+        """Blocks whose RW fields are parameters that all queue pairs share."""
+        return (*_CORE_BLOCKS, *(_LAW_BLOCKS if self.laws else ()))
 
     def check_buildable(self) -> None:
         """Refuse sizes that no core can have.
@@ -61,6 +69,10 @@ class Sizes:
         if self.width not in (0, *_WIDTHS):
             known = ", ".join(str(width) for width in _WIDTHS)
             raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
+        if self.laws not in (0, 1):
+            raise ValueError(f"laws must be 0 or 1, not {self.laws!r}")
+        if self.laws and self.qps < 2:
+            raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}")
         if self.width and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with packets, not {self.qps!r}")
 
@@ -114,6 +126,8 @@ COUNTERS: tuple[tuple[str, str], ...] = (
     ("target_moves", "moves of the target adjuster"),
     ("dropped", "samples of a disabled QP or a slot that does not exist"),
     ("load_errors", "model loads and map writes that were refused"),
+    ("events", "events for laws that react to more than samples"),
+    ("ignored", "of them those of a disabled QP, a slot that does not exist, or another law"),
 )
 
 #: The configuration of one QP, as it stands in the QP block's window.
@@ -125,11 +139,11 @@ QP_CONFIG: tuple[Register, ...] = (
             Field("enable", 1, RW, "Samples of the QP are decided on."),
             Field(
                 "algorithm",
-                2,
+                3,
                 RW,
-                "Rate law.",
+                "Rate law; a code without a name is run as fixed.",
                 lsb=4,
-                values=(("fixed", 0), ("pid", 1), ("predpid", 2)),
+                values=(("fixed", 0), ("pid", 1), ("predpid", 2), ("timely", 3), ("dcqcn", 4)),
             ),
             Field(
                 "target_mode",
@@ -140,7 +154,7 @@ QP_CONFIG: tuple[Register, ...] = (
                 values=(("fixed", 0), ("base", 1)),
             ),
             Field("rttch", 1, RW, "The target adjuster moves the target.", lsb=9),
-            Field("win", 1, RW, "The window limit is on.", lsb=10),
+            Field("win", 1, RW, "The window limit is on; not for timely and dcqcn.", lsb=10),
             Field("model_enable", 1, RW, "The QP names a model.", lsb=12),
             Field("model_slot", 8, RW, "Slot of the model map.", lsb=16),
         ),
@@ -197,6 +211,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             _measure_block(identity),
             _model_block(sizes),
             _pid_block(identity),
+            *(law_blocks(identity.tick_ps) if sizes.laws else ()),
             _qp_block(),
             _counter_block(),
             *(packet_blocks(sizes.qps) if sizes.width else ()),
@@ -212,7 +227,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 1),
+        version=(1, 2),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
@@ -251,6 +266,12 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 constant=True,
             ),
             Register("SCRATCH", "Does nothing.", (Field("scratch", 32, RW, "Any value."),)),
+            Register(
+                "LAWS",
+                "Laws that the device was built with, besides fixed, pid and predpid.",
+                (constant("laws", 1, sizes.laws, "timely and dcqcn."),),
+                constant=True,
+            ),
             Register(
                 "PACKETS",
                 "Whether packets flow through the device.",

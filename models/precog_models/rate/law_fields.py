@@ -6,7 +6,7 @@ library only. A negative width is a signed field.
 
 from enum import IntEnum
 
-from ..contract import Fmt, Q
+from ..contract import Algorithm, Fmt, Q
 
 __all__ = [
     "ALPHA",
@@ -18,6 +18,8 @@ __all__ = [
     "EVENT_FIELDS",
     "FRACTION",
     "LAW_CONFIG",
+    "LAW_EVENT_FIELDS",
+    "LAW_PARAMETERS",
     "MAX_STEPS",
     "MEAN",
     "RESULT_FIELDS",
@@ -53,11 +55,11 @@ class EventKind(IntEnum):
 
 
 class Law(IntEnum):
-    """Codes of the laws that run on this state; `contract.Algorithm` has 1 and 2 for the PID's."""
+    """Those of `contract.Algorithm` that run on this state, and one for all others."""
 
-    FIXED = 0  # the configured initial rate
-    TIMELY = 3
-    DCQCN = 4
+    FIXED = Algorithm.FIXED  # the configured initial rate
+    TIMELY = Algorithm.TIMELY
+    DCQCN = Algorithm.DCQCN
 
 
 class Variant(IntEnum):
@@ -83,6 +85,9 @@ EVENT_FIELDS = (
     ("max_rate", _RATE),
     ("init_rate", _RATE),
 )
+
+#: What a device's host or its packets can say: any event but CONFIGURE and RESET.
+LAW_EVENT_FIELDS = EVENT_FIELDS[:4]
 
 #: Configuration of a queue pair. What is not a `Law` is run as FIXED.
 LAW_CONFIG = EVENT_FIELDS[4:]
@@ -139,4 +144,11 @@ DCQCN_PARAMETERS = (
     ("ai", _RATE),
     ("hai", _RATE),  # 0: no hyper increase
     ("clamp_target", 1),  # every cut sets the target; 0: only the first after an increase
+)
+
+#: Parameters of all laws as they stand beside others, with the law's name in front.
+LAW_PARAMETERS = tuple(
+    (f"{law}_{name}", bits)
+    for law, parameters in (("timely", TIMELY_PARAMETERS), ("dcqcn", DCQCN_PARAMETERS))
+    for name, bits in parameters
 )

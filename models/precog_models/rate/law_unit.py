@@ -24,7 +24,7 @@ from .law_fields import (
 )
 from .timely import timely_step
 
-__all__ = ["LAW_ROW", "LawUnit"]
+__all__ = ["LAW_ROW", "LawUnit", "law_event"]
 
 #: A row: whether the next event begins with its rate, the rate, then both laws' states, of which
 #: one at least is all zeros.
@@ -47,7 +47,7 @@ _IS_DCQCN = int(Law.DCQCN)
 
 
 @njit(cache=True)
-def _event(
+def law_event(
     row: NDArray[np.int64],
     config: NDArray[np.int64],
     timely: NDArray[np.int64],
@@ -55,7 +55,28 @@ def _event(
     table: NDArray[np.int64],
     event: NDArray[np.int64],
 ) -> tuple[int, bool]:
-    """The rate after an event, and whether it is another one than before."""
+    """Let one event happen to one queue pair.
+
+    Parameters
+    ----------
+    row : ndarray of int64, shape (18,)
+        `LAW_ROW`. Changed in place.
+    config : ndarray of int64, shape (4,)
+        `LAW_CONFIG`. Changed by CONFIGURE.
+    timely, dcqcn : ndarray of int64
+        `TIMELY_PARAMETERS` and `DCQCN_PARAMETERS` in order.
+    table : ndarray of int64
+        ``decay_table`` of DCQCN's g.
+    event : ndarray of int64, shape (8,)
+        `EVENT_FIELDS`; all but CONFIGURE need the first four only.
+
+    Returns
+    -------
+    rate : int
+        RATE's format.
+    changed : bool
+        It is another one than before, or the first.
+    """
     kind, t = event[_KIND], event[_T]
     if kind == _IS_CONFIGURE:
         if event[_CONFIG_AT] != config[_LAW]:
@@ -97,7 +118,7 @@ def _events(
 ) -> None:
     for n in range(len(events)):
         qp = events[n, _QP]
-        rate, changed = _event(rows[qp], configs[qp], timely, dcqcn, table, events[n])
+        rate, changed = law_event(rows[qp], configs[qp], timely, dcqcn, table, events[n])
         results[n, 0] = qp
         results[n, 1] = rate
         results[n, 2] = changed

@@ -3,6 +3,9 @@
     target adjuster ─► in = prediction, clamped to RTT (1 +- limit), or the RTT itself
                    ─► PID ─► rate = rate (1 + delta), clamped to [min, max] ─► window
 
+A queue pair of another law than pid and predpid keeps its initial rate here, without a window:
+`rate.law_unit` has the state of those that move.
+
 A prediction only replaces the law's input, and bounds come last: the advice cannot push a rate
 beyond [min, max], nor move the input further than the advice limit from what was measured.
 """
@@ -81,7 +84,7 @@ _FRAC = Fmt.SRTT.frac_bits
 _MAX = Fmt.SRTT.max
 _LIMIT_DROP = 16 - Fmt.SRTT.frac_bits
 _DELTA_FRAC = Fmt.DELTA.frac_bits
-_FIXED = int(Algorithm.FIXED)
+_PID = int(Algorithm.PID)
 _PREDPID = int(Algorithm.PREDPID)
 _PREDICTED = 1 << Flag.PREDICTED
 _NO_MODEL = 1 << Flag.NO_MODEL
@@ -180,7 +183,8 @@ def rate_step(
         else:
             flags |= _NO_MODEL
 
-    start = algorithm == _FIXED or state[_PID_AT] == 0
+    moves = algorithm in (_PID, _PREDPID)
+    start = not moves or state[_PID_AT] == 0
     rate = config[_INIT_RATE] if start else state[0]
     delta = pid_delta(
         state[_PID_AT:_TARGET_AT],
@@ -189,9 +193,8 @@ def rate_step(
         parameters[_KI],
         parameters[_KD],
     )
-    if algorithm == _FIXED:
-        wanted = rate
-    else:
+    wanted = rate
+    if moves:
         step = clamp(delta, parameters[_DMIN], parameters[_DMAX])
         if delta < parameters[_DMIN] or delta > parameters[_DMAX]:
             flags |= _DELTA_CLAMPED
@@ -200,5 +203,6 @@ def rate_step(
     if wanted < config[_MIN_RATE] or wanted > config[_MAX_RATE]:
         flags |= _RATE_CLAMPED
     state[0] = rate
-    window = window_bytes(rate, base, parameters[_MTU]) if config[_WIN] else 0
+    limited = config[_WIN] and algorithm <= _PREDPID
+    window = window_bytes(rate, base, parameters[_MTU]) if limited else 0
     return int(rate), int(window), target, flags

@@ -10,13 +10,18 @@ from precog_models.rate.law_fields import DCQCN_PARAMETERS, TIMELY_PARAMETERS, V
 
 
 def _fields(block: Block) -> dict[str, int]:
-    return {field.name: field.bits for register in block.registers for field in register.fields}
+    """Width by the name without the law's."""
+    return {
+        field.name.removeprefix(f"{block.name.lower()}_"): field.bits
+        for register in block.registers
+        for field in register.fields
+    }
 
 
 def test_fields_are_the_parameters() -> None:
     assert tuple(_fields(timely_block(1000)).items()) == TIMELY_PARAMETERS
     assert tuple(_fields(dcqcn_block(1000)).items()) == DCQCN_PARAMETERS
-    values = timely_block(1000).register("VARIANT").field("variant").values
+    values = timely_block(1000).register("VARIANT").field("timely_variant").values
     assert values == tuple((variant.name.lower(), int(variant)) for variant in Variant)
 
 
@@ -26,8 +31,8 @@ def test_resets_are_the_default_presets(tick_ps: int) -> None:
         (timely_block(tick_ps), TIMELY_PRESETS["precog"].parameters(tick_ps)),
         (dcqcn_block(tick_ps), DCQCN_PRESETS["vendor"].parameters(tick_ps)),
     ):
-        resets = {f.name: f.reset for register in block.registers for f in register.fields}
-        assert resets == preset
+        resets = [f.reset for register in block.registers for f in register.fields]
+        assert resets == [preset[name] for name in _fields(block)]
 
 
 def test_no_other_block_has_their_numbers() -> None:

@@ -8,7 +8,6 @@ from precog_hw.config import NicConfig
 from precog_hw.regmap.model import Access, Field
 from precog_hw.regmap.precog import (
     COUNTERS,
-    PARAMETER_BLOCKS,
     QP_CONFIG,
     QP_STATUS,
     Identity,
@@ -23,7 +22,7 @@ MAP = build_map(Sizes(), Identity(0x1234))
 
 
 def fields() -> dict[str, Field]:
-    registers = [r for name in PARAMETER_BLOCKS for r in MAP.block(name).registers]
+    registers = [r for name in Sizes().parameter_blocks for r in MAP.block(name).registers]
     return {f.name: f for r in (*registers, *QP_CONFIG, *QP_STATUS) for f in r.fields}
 
 
@@ -62,7 +61,7 @@ def test_fields_have_the_contracts_formats(name: str, fmt: Q) -> None:
 
 def test_parameters_and_configuration_are_those_of_the_golden_nic() -> None:
     parameters = [
-        f.name for b in PARAMETER_BLOCKS for r in MAP.block(b).registers for f in r.fields
+        f.name for b in Sizes().parameter_blocks for r in MAP.block(b).registers for f in r.fields
     ]
     assert tuple(parameters) == nic.PARAMETERS
     assert tuple(f.name for r in QP_CONFIG for f in r.fields) == unit.QP_CONFIG
