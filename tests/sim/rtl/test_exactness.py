@@ -100,6 +100,7 @@ def test_rtl_equals_golden(config: NicConfig, decisions: int, seed: int) -> None
     campaign.close()
     assert campaign.result.mismatches == 0, campaign.result.first
     assert campaign.result.predictions > decisions // 20
+    assert campaign.result.events > 0
 
 
 @pytest.mark.cosim
