@@ -143,7 +143,7 @@ class Campaign:
         self._phase += 1
         rng, result = self._rng, self.result
         if self.config.laws and self._phase % 2 == 0:
-            self._mixed(n)
+            self._mixed(n, family)
             return
         samples = rtt_samples(rng, self.config.qps, n)
         pressure = rng.choice(np.array([0.0, 0.0, 0.3, 0.9]), 2)
@@ -173,7 +173,7 @@ class Campaign:
         self._compare(got, want)
         self._compare_registers()
 
-    def _mixed(self, n: int) -> None:
+    def _mixed(self, n: int, family: str) -> None:
         """As `batch`, with events between the samples."""
         rng, result = self._rng, self.result
         samples = rtt_samples(rng, self.config.qps, n)
@@ -200,6 +200,7 @@ class Campaign:
         of_events = int((want[:, _FLAGS] >> Flag.EVENT & 1).sum())
         result.events += of_events
         result.decisions += len(want) - of_events
+        result.families[family] = result.families.get(family, 0) + len(want) - of_events
         result.predictions += int((want[:, _FLAGS] >> Flag.PREDICTED & 1).sum())
         self._compare(got, want)
         self._compare_registers()
