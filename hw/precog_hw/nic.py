@@ -29,6 +29,7 @@ from precog_hw.csr.packet_host import attach
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.packet.card import MIN_TICK_PS, Card
+from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import (
@@ -84,8 +85,8 @@ class PrecogNic(wiring.Component):
         Events for the laws that react to more than samples. Not with packets; with `config.laws`.
     i_tx, o_tx, i_rx, o_rx : packet streams
         With packets: `precog_hw.packet.card.Card`.
-    sample_stb, sample : Out
-        With packets: each sample as the core takes it.
+    sample_stb, sample, event_stb, event : Out
+        With packets: each sample and each event as the core takes it.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order; those of events between.
     active : Out(ACTIVITY)
@@ -101,7 +102,7 @@ class PrecogNic(wiring.Component):
                 "s_axil": In(AxiLite(self.regmap.address_bits)),
                 "o_decision": Out(stream.Signature(DECISION)),
             }
-            | (_packets(config.width) if config.width else _samples(config.laws))
+            | (_packets(config) if config.width else _samples(config.laws))
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -117,9 +118,14 @@ class PrecogNic(wiring.Component):
         wiring.connect(m, front.bus, bank.bus)
         wiring.connect(m, window.o_config, core.command)
         wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
-        samples = self._card(m, bank, core) if self._config.width else self.i_sample
+        card = None
+        if self._config.width:
+            m.submodules.card = card = Card(
+                self._config.width, self._config.qps, tick_ps=self._tick_ps
+            )
+        samples = self.i_sample if card is None else self._card(m, bank, core, card)
         if self._config.laws:
-            self._events(m, core, window)
+            self._events(m, core, window, card)
         m.d.comb += [
             core.i_sample.payload.eq(samples.payload),
             core.i_sample.valid.eq(samples.valid & window.ready),
@@ -167,10 +173,9 @@ class PrecogNic(wiring.Component):
             ]
         return m
 
-    def _card(self, m: Module, bank: RegisterBank, core: Core) -> stream.Interface:
+    def _card(self, m: Module, bank: RegisterBank, core: Core, card: Card) -> stream.Interface:
         """The packet path; gives the samples."""
         config = self._config
-        m.submodules.card = card = Card(config.width, config.qps, tick_ps=self._tick_ps)
         ready = Signal()
         m.d.sync += ready.eq(attach(m, bank, card, slots=config.qps, tick_ps=self._tick_ps))
         for name in ("i_tx", "i_rx"):
@@ -188,14 +193,33 @@ class PrecogNic(wiring.Component):
         ]
         return card.o_sample
 
-    def _events(self, m: Module, core: Core, window: QpWindow) -> None:
+    def _events(self, m: Module, core: Core, window: QpWindow, card: Card | None) -> None:
         """As samples: not before all queue pairs are disabled."""
-        if not self._config.width:
-            m.d.comb += [
-                core.i_event.payload.eq(self.i_event.payload),
-                core.i_event.valid.eq(self.i_event.valid & window.ready),
-                self.i_event.ready.eq(core.i_event.ready & window.ready),
-            ]
+        source = self.i_event if card is None else self._packet_events(m, core, window, card)
+        m.d.comb += [
+            core.i_event.payload.eq(source.payload),
+            core.i_event.valid.eq(source.valid & window.ready),
+            source.ready.eq(core.i_event.ready & window.ready),
+        ]
+
+    def _packet_events(
+        self, m: Module, core: Core, window: QpWindow, card: Card
+    ) -> stream.Interface:
+        m.submodules.events = events = LawEvents(self._config)
+        m.d.comb += [
+            *(events.heard.eq(card.cnp_heard), events.heard_slot.eq(card.cnp_slot)),
+            *(events.sent.eq(card.frame_sent), events.sent_slot.eq(card.frame_slot)),
+            events.sent_bytes.eq(card.frame_bytes),
+            events.now.eq(card.now),
+            events.byte_count.eq(core.parameters.dcqcn_byte_count),
+            events.rate_ticks.eq(core.parameters.dcqcn_rate_ticks),
+            events.command_stb.eq(window.o_config.valid & window.o_config.ready),
+            events.command.eq(window.o_config.payload),
+            events.wipe.eq(~window.ready),
+            self.event_stb.eq(core.i_event.valid & core.i_event.ready),
+            self.event.eq(core.i_event.payload),
+        ]
+        return events.o
 
     def _parameters(self, m: Module, bank: RegisterBank, core: Core) -> None:
         for block in self._config.map_sizes.parameter_blocks:
@@ -242,8 +266,9 @@ def _samples(laws: int) -> dict[str, wiring.Member]:
     return ports | ({"i_event": In(stream.Signature(LAW_EVENT))} if laws else {})
 
 
-def _packets(width: int) -> dict[str, wiring.Member]:
-    packets = packet_signature(width)
+def _packets(config: NicConfig) -> dict[str, wiring.Member]:
+    packets = packet_signature(config.width)
+    events = {"event_stb": Out(1), "event": Out(LAW_EVENT)} if config.laws else {}
     return {
         "i_tx": In(packets),
         "o_tx": Out(packets),
@@ -251,4 +276,5 @@ def _packets(width: int) -> dict[str, wiring.Member]:
         "o_rx": Out(packets),
         "sample_stb": Out(1),
         "sample": Out(SAMPLE),
+        **events,
     }

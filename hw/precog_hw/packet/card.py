@@ -27,13 +27,13 @@ from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_models.contract import Fmt, Outcome
 from precog_models.packet.wire.cps import NS_BITS, SCORE_NONE, TICKS_FACTOR_BITS, ticks_factor
 from precog_models.packet.wire.headers import Ecn
-from precog_models.packet.wire.opcodes import RELIABLE_REQUESTS, SOLICITED_ALWAYS
+from precog_models.packet.wire.opcodes import CNP, RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
 from .cnp_limiter import remote_qp_layout
 from .cps_rx import received_layout
 from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
-from .layouts import CARD_CONFIG
+from .layouts import CARD_CONFIG, LENGTH_BITS
 from .notification import NotificationPoint
 from .qp_lookup import QpLookup, cell_layout, table_access_layout
 from .rx_path import RxPath
@@ -101,6 +101,10 @@ class Card(wiring.Component):
     cnp_sent, cnp_limited, cnp_unknown, cnp_busy : Out(1)
     commit_stb, commit : Out
         The collector's order of events.
+    frame_sent, frame_slot, frame_bytes : Out
+        A whole packet of a known queue pair has left.
+    cnp_heard, cnp_slot : Out
+        A CNP of a known queue pair has come.
 
     Raises
     ------
@@ -156,6 +160,11 @@ class Card(wiring.Component):
                 "cnp_limited": Out(1),
                 "cnp_unknown": Out(1),
                 "cnp_busy": Out(1),
+                "frame_sent": Out(1),
+                "frame_slot": Out(range(slots)),
+                "frame_bytes": Out(LENGTH_BITS),
+                "cnp_heard": Out(1),
+                "cnp_slot": Out(range(slots)),
                 "commit_stb": Out(1),
                 "commit": Out(commit_layout(slots)),
             }
@@ -268,6 +277,9 @@ class Card(wiring.Component):
                 for name in ("slot", "opcode", "psn", "ack_req", "dma_length")
             ),
             collector.i_tx.payload.t.eq(sent.time),
+            self.frame_sent.eq(collector.i_tx.valid & collector.i_tx.ready),
+            self.frame_slot.eq(sent.slot),
+            self.frame_bytes.eq(sent.end),
         ]
 
     def _received(
@@ -293,6 +305,8 @@ class Card(wiring.Component):
             taken.eq(rx.o_received.valid & rx.o_received.ready),
             self.rx_error.eq(taken & error),
             counts.eq(taken & got.known & ~error),
+            self.cnp_heard.eq(counts & (descriptor.opcode == CNP)),
+            self.cnp_slot.eq(got.slot),
             collector.i_rx.valid.eq(answered),
             collector.i_rx.payload.eq(answer),
             slots.echo_stb.eq(counts & got.score.valid),

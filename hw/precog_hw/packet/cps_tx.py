@@ -62,6 +62,7 @@ def sent_layout(slots: int) -> data.StructLayout:
             "psn": unsigned(PSN_BITS),
             "ack_req": unsigned(1),
             "dma_length": unsigned(32),
+            "end": unsigned(LENGTH_BITS),  # bytes of the frame, as the transport gave it
             "time": unsigned(Fmt.TIME.width),  # T0, ticks
         }
     )
@@ -156,8 +157,10 @@ class CpsTransmit(wiring.Component):
             found.slot.eq(slot),
             found.reason.eq(reason),
             found.mode_r.eq(mode_r),
-            *(found[name].eq(waiting[name]) for name in ("opcode", "psn", "ack_req", "dma_length")),
-            found.time.eq(waiting.time),
+            *(
+                found[name].eq(waiting[name])
+                for name in ("opcode", "psn", "ack_req", "dma_length", "end", "time")
+            ),
             encode.i.type.eq(Mux(answers, ShimType.ACKNOWLEDGE, ShimType.DATA)),
             encode.i.score.eq(row.score.value),
             encode.i.score_valid.eq(row.score.valid),

@@ -1,7 +1,8 @@
 """``python -m precog_sim.synth``: the hardware tables.
 
-For each lane count of the core and each width of the packet path: synthesise, place and route with
-several seeds, and write it all to ``summary.json``. Of the core also measure latency and interval
+For each lane count of the core, each width of the packet path, and the laws and the pacer with each
+number of queue pairs: synthesise, place and route with several seeds, and write it all to
+``summary.json``. Of the core also measure latency and interval
 in simulation, and simulate the netlist against the golden model; of the packet path also count the
 area on UltraScale+. Every step's result is kept by its inputs' digest, so that a run goes on where
 the last one stopped; the summary is rewritten as results come in.
@@ -23,8 +24,9 @@ from precog_hw.stream.packet import WIDTHS
 from .blocks import LANES
 from .netlist_run import run_netlist
 from .place import Placed, place
+from .rate import RATE_BLOCKS
 from .record import commit_name, update
-from .subject import Subject, core_subject, packet_subject
+from .subject import Subject, core_subject, packet_subject, rate_subject
 
 __all__ = ["main"]
 
@@ -36,7 +38,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/synth"))
     parser.add_argument(
-        "--block", nargs="+", default=["core", "cps-tx"], choices=("core", *PACKET_BLOCKS)
+        "--block",
+        nargs="+",
+        default=["core", "cps-tx", *RATE_BLOCKS],
+        choices=("core", *PACKET_BLOCKS, *RATE_BLOCKS),
     )
     parser.add_argument(
         "--lanes", type=int, nargs="+", default=list(LANES), choices=LANES, help="of the core"
@@ -48,6 +53,9 @@ def main() -> int:
         default=[64, 512],
         choices=WIDTHS,
         help="bits in a beat of the packet path",
+    )
+    parser.add_argument(
+        "--qps", type=int, nargs="+", default=[1024], help="queue pairs of laws and pacer"
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--jobs", type=int, default=2)
@@ -84,6 +92,9 @@ def _wanted(arguments: argparse.Namespace) -> dict[str, Callable[[], Subject]]:
         if block == "core":
             for lanes in arguments.lanes:
                 wanted[f"{lanes} lanes"] = partial(core_subject, lanes, arguments.out)
+        elif block in RATE_BLOCKS:
+            for qps in arguments.qps:
+                wanted[f"{block} {qps} QPs"] = partial(rate_subject, block, qps, arguments.out)
         else:
             for width in arguments.width:
                 name = f"{block} {width} bits"
@@ -132,7 +143,7 @@ def _place_all(
 
 
 def _said(line: dict[str, Any]) -> str:
-    """A line of either table for people."""
+    """A line of any table for people."""
     clock = f"{line['fmax_mhz']} MHz of {list(line['fmax_seeds'].values())}"
     area = f"{line['lut4']} LUT4, {line['ff']} FF, {line['dsp']} DSP, {line['bram']} BRAM"
     if "lanes" in line:
@@ -141,6 +152,8 @@ def _said(line: dict[str, Any]) -> str:
             f"{line['latency_ns']} ns, one in {line['interval_cycles']} cycles = "
             f"{line['predictions_per_s'] / 1e6:.2f} M/s, {area}"
         )
+    if "qps" in line:
+        return f"{line['block']} {line['qps']} QPs: {clock} (goal {line['goal_mhz']}), {area}"
     goal = f" (goal {line['goal_gbps']})" if line["goal_gbps"] is not None else ""
     xcup = ", ".join(f"{count} {name}" for name, count in line["xcup"].items() if count)
     return (

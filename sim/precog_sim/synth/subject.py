@@ -10,10 +10,11 @@ from .blocks import TOP, Timing, core_config, core_verilog, measure
 from .floorplan import floorplan
 from .packet import GOALS_GBPS, SLOTS, packet_area, packet_target, wrapped_verilog
 from .place import Netlist, Placed, cell_types, constrain, synthesise
+from .rate import GOAL_MHZ, rate_target, rate_verilog
 from .target import ECP5_85, Target, digest, nextpnr, tool_version
 from .wrap import WrapCost
 
-__all__ = ["Subject", "core_subject", "packet_subject"]
+__all__ = ["Subject", "core_subject", "packet_subject", "rate_subject"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Subject:
     Attributes
     ----------
     table : str
-        Part of the record that its line stands in: ``core`` or ``packet``.
+        Part of the record that its line stands in: ``core``, ``packet`` or ``rate``.
     netlist : Netlist
         Between shift chains.
     target : Target
@@ -98,6 +99,14 @@ def packet_subject(block: str, width: int, root: Path) -> Subject:
 
     own = {"block": block, "width": width, "slots": SLOTS, "xcup": asdict(xcup)}
     return Subject("packet", netlist, target, cost, own, timed)
+
+
+def rate_subject(block: str, qps: int, root: Path) -> Subject:
+    """The unit of the laws, or the pacer, for `qps` queue pairs: synthesised."""
+    source, cost = rate_verilog(block, qps)
+    own = {"block": block, "qps": qps, "goal_mhz": GOAL_MHZ}
+    netlist = synthesise(source, TOP, root)
+    return Subject("rate", netlist, rate_target(), cost, own, lambda _: {})
 
 
 def _kept_timing(lanes: int, source: str, root: Path) -> Timing:
