@@ -85,7 +85,7 @@ class PrecogNic(wiring.Component):
         Events for the laws that react to more than samples. Not with packets; with `config.laws`.
     i_tx, o_tx, i_rx, o_rx : packet streams
         With packets: `precog_hw.packet.card.Card`.
-    sample_stb, sample, event_stb, event : Out
+    sample_stb, sample, law_event_stb, law_event : Out
         With packets: each sample and each event as the core takes it.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order; those of events between.
@@ -216,8 +216,8 @@ class PrecogNic(wiring.Component):
             events.command_stb.eq(window.o_config.valid & window.o_config.ready),
             events.command.eq(window.o_config.payload),
             events.wipe.eq(~window.ready),
-            self.event_stb.eq(core.i_event.valid & core.i_event.ready),
-            self.event.eq(core.i_event.payload),
+            self.law_event_stb.eq(core.i_event.valid & core.i_event.ready),
+            self.law_event.eq(core.i_event.payload),
         ]
         return events.o
 
@@ -268,7 +268,7 @@ def _samples(laws: int) -> dict[str, wiring.Member]:
 
 def _packets(config: NicConfig) -> dict[str, wiring.Member]:
     packets = packet_signature(config.width)
-    events = {"event_stb": Out(1), "event": Out(LAW_EVENT)} if config.laws else {}
+    events = {"law_event_stb": Out(1), "law_event": Out(LAW_EVENT)} if config.laws else {}
     return {
         "i_tx": In(packets),
         "o_tx": Out(packets),

@@ -27,6 +27,8 @@ from precog_models.packet.qp_table import WAYS, Key, Write
 from precog_models.packet.wire.cps import SCORE_MAX, Mode, ShimFault
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.headers import Ecn
+from precog_models.packet.wire.opcodes import CNP
+from precog_models.rate.law_fields import EventKind
 
 from .register_file import RegisterFile, ignored
 
@@ -80,6 +82,8 @@ class EmulatedPackets:
         Length of a tick.
     decide : callable
         Takes RTT samples [n, 3].
+    happen : callable
+        Takes what a law may want to know: an `EventKind`, the slot, ticks, a value.
 
     Attributes
     ----------
@@ -94,9 +98,11 @@ class EmulatedPackets:
         slots: int,
         tick_ps: int,
         decide: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+        happen: Callable[[EventKind, int, int, int], None],
     ) -> None:
         self._file = file
         self._decide = decide
+        self._happen = happen
         self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
         self._tick_ps = tick_ps
         self.card = Card(slots, CardConfig(tick_ps=tick_ps))
@@ -127,6 +133,8 @@ class EmulatedPackets:
         self._time = t
         sent = self.card.transmit(frame, *self._stamps(t), error=error)
         self._errors["tx_errors"] += sent.descriptor.error
+        if sent.slot is not None and not sent.descriptor.error:
+            self._happen(EventKind.BYTES, sent.slot, self._stamps(t)[0], sent.end)
         return sent
 
     def receive(self, frame: bytes, t: int, *, error: bool = False) -> Arrived:
@@ -137,6 +145,8 @@ class EmulatedPackets:
         self._errors["rx_errors"] += got.descriptor.error
         if arrived.icrc_checked:
             self._errors["icrc_ok" if arrived.icrc_ok else "icrc_bad"] += 1
+        if got.slot is not None and not got.descriptor.error and got.descriptor.opcode == CNP:
+            self._happen(EventKind.CNP, got.slot, self._stamps(t)[0], 0)
         self.decided = self.decided[:0]
         if arrived.rtt is not None:
             stamp, _ = self._stamps(t)

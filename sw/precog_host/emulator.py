@@ -27,10 +27,12 @@ from precog_models.contract import (
     DECISION_FIELDS,
     HEADER_OFFSET,
     IMAGE_BYTES,
+    Algorithm,
     Flag,
 )
 from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import unpack
+from precog_models.rate.law_fields import EventKind
 
 from .emulated_packets import EmulatedCounters, EmulatedPackets
 from .register_file import RegisterFile, ignored
@@ -96,7 +98,7 @@ class Emulator:
                 file.written[word] = partial(self._set_parameters, word)
                 self._set_parameters(word)
         self.packets = (
-            EmulatedPackets(file, self.sizes.qps, tick_ps, self.decide)
+            EmulatedPackets(file, self.sizes.qps, tick_ps, self.decide, self._packet_event)
             if self.sizes.width
             else None
         )
@@ -170,6 +172,12 @@ class Emulator:
         self._counters.add("decisions", len(decisions))
         for name, flag in _FLAG_COUNTERS:
             self._counters.add(name, int((flags >> flag & 1).sum()))
+
+    def _packet_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
+        """Only dcqcn wants to know; a card says bytes when they are many, here each packet does."""
+        config = self.nic.configuration(qp)
+        if self.sizes.laws and config["enable"] and config["algorithm"] == Algorithm.DCQCN:
+            self.happen(np.array([kind, qp, t, value], dtype=np.int64))
 
     # --- registers that do something -------------------------------------------------------------
 

@@ -50,7 +50,7 @@ CPS_TX = {
     "output": {
         **{"table_stb": 1, "table_cell": 4 + 153 + 1},
         **{"i_table_ready": 1, "i_reset_ready": 1, "o_sent_valid": 1},
-        "o_sent_payload": 1 + 4 + 5 + 1 + 8 + 24 + 1 + 32 + 40 + 1,
+        "o_sent_payload": 1 + 4 + 5 + 1 + 8 + 24 + 1 + 32 + 17 + 40 + 1,
     },
 }
 
@@ -103,7 +103,9 @@ def test_ports_of_the_nic_with_packets(tmp_path: Path) -> None:
             for name, bits in beat.items():
                 expected[f"{prefix}_{side}_t{name}"] = (direction, bits)
             expected[f"{prefix}_{side}_tready"] = (OTHER[direction], 1)
-    expected |= {"sample": ("output", 24 + 40 + 16), "sample_stb": ("output", 1)}
+    for name, fields in (("sample", SAMPLE_FIELDS), ("law_event", LAW_EVENT_FIELDS)):
+        expected[name] = ("output", sum(bits for _, bits in fields))
+        expected[f"{name}_stb"] = ("output", 1)
     assert found == expected
     _lint(text, "precog_nic", tmp_path)
 

@@ -30,6 +30,7 @@ class Sent(NamedTuple):
     descriptor: Descriptor  # of the packet as it came
     slot: int | None
     reason: Reason  # NONE: the packet carries the score
+    end: int  # bytes of the packet as it came, up to its ICRC
 
 
 def transmit(
@@ -56,7 +57,7 @@ def transmit(
     reason = _reason(state, frame, parsed, slot)
     state.counters.passed_tx[reason] += 1
     if reason is not Reason.NONE or slot is None:
-        return Sent(bytes(frame), found, slot, reason)
+        return Sent(bytes(frame), found, slot, reason, parsed.end)
     row = state.slots[slot]
     if row.mode is Mode.R and row.score is not None:
         state.counters.resv6_written += 1
@@ -65,7 +66,7 @@ def transmit(
         state.counters.inserted += 1
         shim = encode(_shim(row, found, now_ns))
         out = insert(frame, parsed, shim, state.config.shim_port)
-    return Sent(out, found, slot, reason)
+    return Sent(out, found, slot, reason, parsed.end)
 
 
 def put_resv6(frame: bytes | bytearray, parsed: Parsed, bits: int) -> bytes:

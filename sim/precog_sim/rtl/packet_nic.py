@@ -10,6 +10,7 @@ from precog_host.transport import BusError
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.nic import PrecogNic, nic_map
+from precog_hw.rate.law_layouts import LAW_EVENT
 
 from .library import RtlError
 from .packet_block import PacketBlock, Run, Wire, packet_library
@@ -18,7 +19,11 @@ __all__ = ["PacketNic"]
 
 _RESPONSES = {1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
 _AXIL_CYCLES = 100  # that an access may take
-_MONITORS = {"sample_stb": ["sample"], "m_decision_tvalid": ["m_decision_tdata"]}
+_MONITORS = {
+    "sample_stb": ["sample"],
+    "law_event_stb": ["law_event"],
+    "m_decision_tvalid": ["m_decision_tdata"],
+}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
 
 
@@ -96,6 +101,10 @@ class PacketNic:
     def samples(self, run: Run) -> list[tuple[int, ...]]:
         """RTT samples as the core took them, in the contract's field order."""
         return _rows(SAMPLE, run, "sample_stb")
+
+    def events(self, run: Run) -> list[tuple[int, ...]]:
+        """Events as the laws took them, `law_fields.LAW_EVENT_FIELDS`."""
+        return _rows(LAW_EVENT, run, "law_event_stb")
 
     def decisions(self, run: Run) -> list[tuple[int, ...]]:
         """Decisions, in the contract's field order."""
