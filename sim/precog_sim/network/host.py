@@ -11,7 +11,7 @@ from precog_models.rate.law_fields import EventKind
 from precog_models.rate.reference import dcqcn
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, Ctl, FlowCol, Kind, Law, PortCol, Rec
-from precog_sim.network.outside import tell
+from precog_sim.network.outside import retime, tell
 from precog_sim.network.port import allocate, free, gap_ps, push, take
 from precog_sim.network.wheel import cancel, schedule
 
@@ -203,7 +203,9 @@ def host_next(
     port[p, PortCol.LAST] = f
     ctl[Ctl.DATA_SENT] += 1
     if cfg[Cfg.LAW] == Law.DCQCN:
-        rate[f] = dcqcn.dcqcn_bytes(state, f, par, wire, rate[f])
+        old = rate[f]
+        rate[f] = dcqcn.dcqcn_bytes(state, f, par, wire, old)
+        retime(flow, cfg, f, rate[f], old)
     elif cfg[Cfg.TELL_BYTES] != 0:
         tell(flow, rate, ctl, cfg, asked, decision, log, _BYTES, f, wire, now)
     return row

@@ -20,7 +20,7 @@ from precog_sim.network.host import (
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.laws import arm, dcqcn_timer, decide
 from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, PortCol, Rec
-from precog_sim.network.outside import notify_outside, sweep
+from precog_sim.network.outside import notify_outside, retime, sweep
 from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
 from precog_sim.network.wheel import pop, schedule
 
@@ -133,14 +133,17 @@ def simulate(
             elif kind == Kind.CNP:
                 f = rec[row, Rec.OWNER]
                 if flow[f, FlowCol.END] < 0:
+                    old = rate[f]
                     if cfg[Cfg.LAW] == Law.DCQCN:
-                        rate[f], timers = dcqcn.dcqcn_notify(state, f, par, rate[f])
+                        rate[f], timers = dcqcn.dcqcn_notify(state, f, par, old)
                         arm(rec, wheel, bits, heap, flow, ctl, cfg, par, f, timers, now)
+                        retime(flow, cfg, f, rate[f], old)
                     elif cfg[Cfg.EVENT_FUNCTION] != 0:
                         notify_outside(
                             rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log,
                             f, now,
                         )  # fmt: skip
+                    if rate[f] != old and cfg[Cfg.RETIME] != 0:
                         wake_earlier(rec, wheel, bits, heap, port, flow, ctl, cfg, f, now)
                         kick = flow[f, FlowCol.PORT]
                 free(rec, ctl, row)
@@ -230,16 +233,16 @@ def simulate(
                     flow[f, FlowCol.PROGRESS] = now
                     due = now + cfg[Cfg.TIMEOUT_PS]
                 schedule(rec, wheel, bits, heap, ctl, row, due)
-        elif kind == Kind.SWEEP:
-            f = rec[row, Rec.OWNER]
-            kick = sweep(
-                rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log, row, now
-            )
-            if kick >= 0:
-                wake_earlier(rec, wheel, bits, heap, port, flow, ctl, cfg, f, now)
         else:
             f = rec[row, Rec.OWNER]
-            dcqcn_timer(rec, wheel, bits, heap, flow, rate, state, par, ctl, cfg, kind, f, now)
+            old = rate[f]
+            if kind == Kind.SWEEP:
+                sweep(rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log, row, now)
+            else:
+                dcqcn_timer(rec, wheel, bits, heap, flow, rate, state, par, ctl, cfg, kind, f, now)
+            if rate[f] != old and cfg[Cfg.RETIME] != 0:
+                wake_earlier(rec, wheel, bits, heap, port, flow, ctl, cfg, f, now)
+                kick = flow[f, FlowCol.PORT]
         if kick < 0:
             continue
         is_host = port[kick, PortCol.NODE] < hosts

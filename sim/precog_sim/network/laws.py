@@ -73,6 +73,7 @@ def dcqcn_timer(
     if flow[f, FlowCol.END] >= 0:
         return
     first = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f
+    old = rate[f]
     if kind == Kind.ALPHA:
         due = flow[f, FlowCol.ALPHA_DUE]
         if now >= due:
@@ -93,6 +94,7 @@ def dcqcn_timer(
             flow[f, FlowCol.RATE_DUE] = due
             rate[f] = dcqcn.dcqcn_rate_timer(state, f, par, rate[f])
         schedule(rec, wheel, bits, heap, ctl, first + 2, due)
+    retime(flow, cfg, f, rate[f], old)
 
 
 @inlined

@@ -121,7 +121,7 @@ def tell(
 ) -> None:
     """Let an event happen to `f`; the new rate is in `rate`, and holds for what waits already.
 
-    The caller must let the flow's port look again: the next departure may be earlier.
+    The caller must let the flow's port look again, for the next departure may be earlier.
     """
     asked[0] = kind
     asked[1] = f
@@ -178,11 +178,10 @@ def sweep(
     log: _Table,
     row: int,
     now: int,
-) -> int:
-    """Time has passed for the flow of timer `row`; its port, -1 if the flow has ended."""
+) -> None:
+    """Time has passed for the flow of timer `row`."""
     f = rec[row, Rec.OWNER]
     if flow[f, FlowCol.END] >= 0:
-        return -1
+        return
     tell(flow, rate, ctl, cfg, asked, decision, log, _SWEEP, f, 0, now)
     schedule(rec, wheel, bits, heap, ctl, row, now + cfg[Cfg.SWEEP_PS])
-    return int(flow[f, FlowCol.PORT])
