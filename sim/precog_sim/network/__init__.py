@@ -26,9 +26,9 @@ transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.8
 101 Gb/s); the incast under HPCC, TIMELY, DCTCP and DCQCN equals ns-3's packet for packet.
 
 Inside: `topology`, `scenario` (data) -> `tables` (int64 tables laid out by `layout`) -> `kernel`
-(the loop; `wheel` = event queue, `port` = switch, `host` = NIC, `laws` = decisions, `outside` = those of `Loop`) -> `result`,
-`metrics`. One compiled function serves all laws and scenarios; the first call compiles it (about
-25 s), later processes load it from the cache.
+(the loop; `wheel` = event queue, `port` = switch, `host` = NIC, `laws` = decisions, `outside` =
+those of `Loop`) -> `result`, `metrics`. One compiled function serves all laws and scenarios; the
+first call compiles it (about 25 s), later processes load it from the cache.
 """
 
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules

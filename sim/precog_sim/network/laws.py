@@ -130,9 +130,7 @@ def decide(
     law = cfg[Cfg.LAW]
     marked = rec[row, Rec.KIND] & Kind.MARK != 0
     if marked and cfg[Cfg.EVENT_FUNCTION] != 0 and cfg[Cfg.CNP_PS] == 0:
-        notify_outside(
-            rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log, f, now
-        )
+        notify_outside(rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log, f, now)
     old = rate[f]
     predicted = 0.0
     if law == Law.HPCC:
