@@ -10,8 +10,11 @@ import pytest
 from precog_host import cli
 from precog_hw.config import PRESETS as NIC_PRESETS
 from precog_models.image import pretrained_names
+from precog_models.law_presets import TIMELY_PRESETS
 from precog_models.presets import LAW_PRESETS
+from precog_models.rate.reference.dcqcn import PRESETS as DCQCN
 from precog_models.rate.reference.pid import PRESETS as PID_PRESETS
+from precog_models.rate.reference.timely import PRESETS as TIMELY
 from precog_models.train.presets import RECIPES
 from precog_sim.collect import PLANS
 from precog_sim.commands.train import train
@@ -21,6 +24,7 @@ from precog_sim.network.scenario import INCASTS
 
 EXPORT = ["export", "-o", "x.v", "--block"]
 SMALL = ["--scenario", "hundredth", "--senders", "3"]
+LOOP = ["--in-the-loop"]
 
 
 @pytest.fixture
@@ -47,6 +51,28 @@ def test_incast_of_several_laws(run) -> None:  # type: ignore[no-untyped-def]
     status, out, _ = run("sim", "incast", *SMALL, "--law", "pid", "--seeds", "2")
     assert status == 0
     assert "2 seeds" in out
+
+
+@pytest.mark.parametrize("law", ["pid", "timely", "dcqcn"])
+def test_who_decides(run, law: str) -> None:  # type: ignore[no-untyped-def]
+    rows = {}
+    for place, more in (("float", []), ("golden", []), ("golden", ["-d", "emu:qps=8"])):
+        arguments = [*SMALL, "--cc", law, *LOOP, place, *more, "-j"]
+        status, out, _ = run("sim", "incast", *arguments)
+        assert status == 0
+        rows[(place, *more)] = json.loads(out)["results"][0]
+        rows[(place, *more)]["metrics"].pop("packets_per_cpu_s")
+    assert [row["device"] for row in rows.values()] == [None, "emu:", "emu:qps=8"]
+    real, golden, given = (row["metrics"] for row in rows.values())
+    assert given == golden
+    assert golden["mean_fct_ms"]["mean"] == pytest.approx(real["mean_fct_ms"]["mean"], rel=0.05)
+
+
+def test_presets_of_other_laws_are_not_asked(run) -> None:  # type: ignore[no-untyped-def]
+    arguments = [*SMALL, "--law", "pid", "--law", "dcqcn", "--dcqcn", "ns3-paper-timers", "-j"]
+    status, out, _ = run("sim", "incast", *arguments)
+    assert status == 0
+    assert [row["device"] for row in json.loads(out)["results"]] == ["emu:", None]
 
 
 @pytest.mark.cosim
@@ -127,7 +153,7 @@ def test_a_run_without_an_end_is_an_error(run, monkeypatch: pytest.MonkeyPatch) 
 
 def test_help_names_the_presets(run) -> None:  # type: ignore[no-untyped-def]
     for command, names in (
-        (["sim", "incast"], [*INCASTS, *LAW_PRESETS]),
+        (["sim", "incast"], [*INCASTS, *LAW_PRESETS, *TIMELY, *DCQCN, *TIMELY_PRESETS]),
         (["pid", "tune"], [*INCASTS, *PID_PRESETS]),
         (["model", "train"], [*RECIPES, *PLANS]),
         (["export"], [*NIC_PRESETS]),
@@ -177,6 +203,35 @@ def test_training_has_the_demos_seed() -> None:
             "option --target-us has no effect",
         ),
         (["sim", "incast", "--law", "pid", "--model", "x"], "option --model has no effect without"),
+        (["sim", "incast", "--law", "pid", "--timely", "x"], "option --timely has no effect with"),
+        (["sim", "incast", "--law", "pid", "--dcqcn", "x"], "option --dcqcn has no effect with"),
+        (["sim", "incast", "--law", "timely", *LOOP, "x"], "in-the-loop must be one of float, gol"),
+        (["sim", "incast", "--law", "hpcc", *LOOP, "rtl"], "law hpcc must be in the loop as float"),
+        (["sim", "incast", *LOOP, "float"], "law predpid must be in the loop as golden or rtl"),
+        (
+            ["sim", "incast", "--law", "dctcp", "--law", "pid", *LOOP, "golden"],
+            "law dctcp must be in the loop as float: the NIC does not have it",
+        ),
+        (
+            ["sim", "incast", "--law", "dcqcn", *LOOP, "rtl", "-d", "emu:"],
+            "device must be sim: with --in-the-loop rtl, not 'emu:'",
+        ),
+        (
+            ["sim", "incast", "--law", "pid", *LOOP, "float", "-d", "emu:"],
+            "option --device has no effect with --in-the-loop float",
+        ),
+        (
+            ["sim", "incast", "--law", "pid", *LOOP, "float", "--win"],
+            "option --win has no effect with --in-the-loop float",
+        ),
+        (
+            ["sim", "incast", *SMALL, "--law", "timely", "--timely", "precog"],
+            "timely preset must be one of ns3, paper, patched, scaled, not 'precog'",
+        ),
+        (
+            ["sim", "incast", "--law", "dcqcn", *LOOP, "golden", "--dcqcn", "ns3-paper-timers"],
+            "dcqcn preset of a device must be one of paper, vendor, ns3, not 'ns3-paper-timers'",
+        ),
         (["synth", "--lanes", "32"], "lanes must be one of 16, 64, 128, not 32"),
         (
             ["synth", "--block", "nic"],
