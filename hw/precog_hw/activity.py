@@ -7,7 +7,7 @@ bits are functions of registers and of the NIC's inputs in the same cycle.
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data
 
-__all__ = ["ACTIVITY", "UNITS", "hold"]
+__all__ = ["ACTIVITY", "OPTIONAL", "UNITS", "hold"]
 
 _ENGINE = "core.predictor.engine"
 
@@ -26,7 +26,11 @@ UNITS: dict[str, tuple[str, ...]] = {
     "rate": ("core.rate",),
     "adjuster": ("core.rate.adjuster",),
     "pid": ("core.rate.pid",),
+    "laws": ("core.laws",),
 }
+
+#: Units that a NIC may do without.
+OPTIONAL = ("laws",)
 
 ACTIVITY = data.StructLayout({name: 1 for name in UNITS})
 

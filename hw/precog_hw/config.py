@@ -28,6 +28,8 @@ class NicConfig:
     width : int
         Bits in a beat of the packet path (8, 64, 128, 256 or 512); 0 for a device without packets,
         to which samples come from outside.
+    laws : int
+        1 with the laws timely and dcqcn, 0 without.
     activity : bool
         Without packets: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
@@ -44,6 +46,7 @@ class NicConfig:
     columns: int = 4
     steps: int = 8
     width: int = 0
+    laws: int = 1
     dsp: str = "generic"
     activity: bool = False
 
@@ -57,7 +60,9 @@ class NicConfig:
     @property
     def map_sizes(self) -> Sizes:
         """What the register map depends on."""
-        return Sizes(self.qps, self.sets, self.lanes, self.columns, self.steps, self.width)
+        return Sizes(
+            self.qps, self.sets, self.lanes, self.columns, self.steps, self.width, self.laws
+        )
 
     @property
     def qp_bits(self) -> int:

@@ -4,9 +4,11 @@
 
                                    ┌─ lead ─► [predictor] ─► out ─► [RTT head] ─► advice ─┐
     i_sample ─► [queue] ─► [feature] ── k ──────┘                      ▲                  ▼
-                   │           └─ rtt, srtt, base ─► [queues] ─ srtt ──┘        ┌─► [rate unit] ─► o
-                   └─► [who runs] ─► model slot             └─ sample ──────────┘
-    command ─► all of them, once nothing is in flight
+                   │           └─ rtt, srtt, base ─► [queues] ─ srtt ──┘   ┌─► [rate unit] ─┐
+                   ├─► [who runs] ─► model slot             └─ sample ─────┘                ▼
+                   └─► rtt, t ─► [queue] ──────────────────────────────────────► [other laws] ─► o
+    i_event ──────────────────────────────────────────────────────────────────────────┘
+    command ─► all of them, once no sample is in flight
 
 The golden model is `precog_models.nic`.
 """
@@ -23,6 +25,8 @@ from precog_hw.csr.qp_window import config_layout
 from precog_hw.measure.feature import Feature
 from precog_hw.predict.rtt_head import RttHead
 from precog_hw.predict.unit import Predictor
+from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.law_stage import RAW, LawStage, takes_events
 from precog_hw.rate.layouts import rate_sample_layout
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
@@ -32,6 +36,7 @@ __all__ = ["Core"]
 
 _SAMPLES = 16  # samples that wait for the feature unit
 _FLYING = 8  # samples between the feature unit and the decision that the queues hold
+_BEGUN = 16  # and with those in the feature unit
 
 
 class Core(wiring.Component):
@@ -41,10 +46,12 @@ class Core(wiring.Component):
     ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 23 + 4 + 16 = 54 cycles with 64
     lanes, 4 columns, one input and up to 256 queue pairs; 60 with a window. The prediction is there
     after 38. All that holds if the predictor is free and the queue pair's context is of the model.
+    Decisions of timely and dcqcn take `LawStage`'s time longer.
     Throughput: the slower of the predictor's and the rate unit's.
-    Cost: 7 + 3 + 2 multipliers and the predictor.
+    Cost: 7 + 3 + 2 multipliers and the predictor; `LawStage`.
 
-    Time enters through the samples' stamps alone: cycles without work change nothing that is seen.
+    Time enters through the stamps of samples and events alone: cycles without work change nothing
+    that is seen.
 
     Parameters
     ----------
@@ -56,9 +63,13 @@ class Core(wiring.Component):
     i_sample : In(stream.Signature(SAMPLE))
         Samples. One of a queue pair that does not exist or is not enabled is dropped.
     o_decision : Out(stream.Signature(DECISION))
-        One for each other sample, in order.
+        One for each other sample, in order; between them those of events.
     dropped : Out(1)
         Strobe: a sample is dropped.
+    i_event : In(stream.Signature(LAW_EVENT))
+        With `config.laws`: events for the laws that react to more than samples.
+    event_ignored : Out(1)
+        With `config.laws`: strobe, see `LawStage.ignored`.
     command : In(stream.Signature(config_layout(config)))
         Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
         unit has begun, before those that still wait for it.
@@ -107,6 +118,7 @@ class Core(wiring.Component):
             }
             | {name: signature.members[name] for name in Predictor.STORE_PORTS}
             | ({"activity": Out(ACTIVITY)} if config.activity else {})
+            | (_events() if config.laws else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -130,7 +142,11 @@ class Core(wiring.Component):
             rate.parameters.eq(self.parameters),
         ]
 
-        halt = self._commands(m, feature, predictor, rate)
+        laws = None
+        if config.laws:
+            m.submodules.laws = laws = LawStage(config)
+            m.submodules.raws = self._raws = Queue(RAW, _BEGUN)
+        halt = self._commands(m, feature, predictor, rate, laws)
         wiring.connect(m, wiring.flipped(self.i_sample), samples.i)
         sample = samples.o.payload
         m.d.comb += [
@@ -160,7 +176,17 @@ class Core(wiring.Component):
         ]
         wiring.connect(m, measured.o, rate.i)
         self._advice(m, predictor, srtts, head, rate)
-        wiring.connect(m, rate.o, wiring.flipped(self.o_decision))
+        if laws is None:
+            wiring.connect(m, rate.o, wiring.flipped(self.o_decision))
+        else:
+            wiring.connect(m, rate.o, laws.i)
+            wiring.connect(m, self._raws.o, laws.i_raw)
+            wiring.connect(m, wiring.flipped(self.i_event), laws.i_event)
+            wiring.connect(m, laws.o, wiring.flipped(self.o_decision))
+            m.d.comb += [
+                laws.parameters.eq(self.parameters),
+                self.event_ignored.eq(laws.ignored),
+            ]
         if config.activity:
             measuring = ~feature.idle | feature.i.valid | feature.clear.valid
             answering = ~head.i.ready | head.i.valid
@@ -169,16 +195,23 @@ class Core(wiring.Component):
                 self.activity.feature.eq(hold(m, "feature", measuring, 1)),
                 self.activity.rtt_head.eq(hold(m, "rtt_head", answering, 2)),
             ]
+            if laws is not None:
+                m.d.comb += self.activity.laws.eq(hold(m, "laws", laws.busy, 1))
         return m
 
     def _commands(
-        self, m: Module, feature: Feature, predictor: Predictor, rate: RateUnit
+        self,
+        m: Module,
+        feature: Feature,
+        predictor: Predictor,
+        rate: RateUnit,
+        laws: LawStage | None,
     ) -> Signal:
         """Hand a command to all units once no sample is in flight; says when to admit none."""
         payload = self.command.payload
         flying = Signal(range(_FLYING + 8))  # samples from the feature's transfer to the decision
         begun = feature.o.valid & feature.o.ready
-        ended = self.o_decision.valid & self.o_decision.ready
+        ended = rate.o.valid & rate.o.ready
         m.d.sync += flying.eq(flying + begun - ended)
 
         halt, quiet = Signal(), Signal()
@@ -191,6 +224,9 @@ class Core(wiring.Component):
             "predictor": (predictor.i_reset, payload.clear),
             "rate": (rate.command, 1),
         }
+        if laws is not None:
+            targets["laws"] = (laws.command, 1)
+            m.d.comb += laws.command.payload.eq(payload)
         done = []
         for name, (target, wanted) in targets.items():
             given, offered = Signal(name=f"{name}_given"), Signal(name=f"{name}_offered")
@@ -221,7 +257,9 @@ class Core(wiring.Component):
     ) -> None:
         """Who runs, and with which model: known one cycle after the feature's start."""
         config, command = self._config, self.command
-        entry = data.StructLayout({"enable": 1, "model_enable": 1, "model_slot": config.set_bits})
+        entry = data.StructLayout(
+            {"enable": 1, "law": 1, "model_enable": 1, "model_slot": config.set_bits}
+        )
         m.submodules.entries = entries = Memory(
             shape=entry, depth=config.qps, init=[], attrs={"ram_style": "distributed"}
         )
@@ -232,6 +270,7 @@ class Core(wiring.Component):
             write.en.eq(command.valid & command.ready & command.payload.apply),
             write.addr.eq(command.payload.qp),
             write.data.enable.eq(command.payload.config.enable),
+            write.data.law.eq(takes_events(command.payload.config.algorithm)),
             write.data.model_enable.eq(command.payload.config.model_enable & (slot < config.sets)),
             write.data.model_slot.eq(slot),
             read.addr.eq(sample.qp),
@@ -245,6 +284,15 @@ class Core(wiring.Component):
             self.dropped.eq(begun & ~(exists & read.data.enable)),
             feature.cancel.eq(self.dropped),
         ]
+
+        if config.laws:
+            raw = self._raws.i
+            with m.If(feature.i.ready):
+                m.d.sync += [raw.payload.rtt.eq(sample.rtt), raw.payload.t.eq(sample.t)]
+            m.d.comb += [
+                raw.valid.eq(begun & ~self.dropped),
+                raw.payload.law.eq(read.data.law),
+            ]
 
         room = Signal()
         m.d.sync += room.eq((srtts.level < _FLYING) & (measured.level < _FLYING))
@@ -276,3 +324,7 @@ class Core(wiring.Component):
         ]
         with m.If(both & head.i.ready):
             m.d.sync += live.eq(answer.payload.live)
+
+
+def _events() -> dict[str, wiring.Member]:
+    return {"i_event": In(stream.Signature(LAW_EVENT)), "event_ignored": Out(1)}

@@ -6,11 +6,14 @@ The NIC (`precog_hw.nic`):
 ``clk``, ``rst``                clock; synchronous reset, active high
 ``s_axil_*``                    AXI4-Lite slave: registers
 ``s_sample_tdata/tvalid/...``   AXI4-Stream slave: samples, `contract.SAMPLE_FIELDS`
+``s_event_tdata/...``           AXI4-Stream slave: events of the laws that react to more than
+                                samples, `law_fields.LAW_EVENT_FIELDS`
 ``m_decision_tdata/...``        AXI4-Stream master: decisions, `contract.DECISION_FIELDS`
 =============================== ======================================================
 
 With packets (`NicConfig.width`) there are ``s_axis_tx_*``, ``m_axis_tx_*``, ``s_axis_rx_*`` and
-``m_axis_rx_*`` in place of ``s_sample_*``, and ``sample``, ``sample_stb`` show what they measure.
+``m_axis_rx_*`` in place of ``s_sample_*`` and ``s_event_*``, and ``sample``, ``sample_stb`` show
+what they measure.
 
 Parts of the packet path (`precog_hw.packet.blocks`, `precog_hw.packet.card`) have ``clk``, ``rst``,
 packets as ``s_axis_*`` and ``m_axis_*`` (`AxisPorts`), and the component's other members under
@@ -53,7 +56,7 @@ PACKET_BLOCKS = {
     "cps-rx": "precog_cps_rx",
     "packet": "precog_packet",
 }
-_STREAMS = {"i_sample": "s_sample", "o_decision": "m_decision"}
+_STREAMS = {"i_sample": "s_sample", "i_event": "s_event", "o_decision": "m_decision"}
 _MEMBERS = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
 
 

@@ -7,7 +7,7 @@
                                  ├─ QP window ─ commands ───────► core
                                  │      ▲ last decisions           │
                                  └─ counters ◄──── events ─────────┤
-    i_sample ──────────────────────────────────────► core ─────────┴─► o_decision
+    i_sample, i_event ─────────────────────────────► core ─────────┴─► o_decision
        or
     i_tx, i_rx ─► card ─► samples ─────────────────► core
     o_tx, o_rx ◄──┘ ▲
@@ -29,10 +29,10 @@ from precog_hw.csr.packet_host import attach
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.packet.card import MIN_TICK_PS, Card
+from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import (
     COUNTERS,
-    PARAMETER_BLOCKS,
     QP_CONFIG,
     QP_STATUS,
     Identity,
@@ -80,12 +80,14 @@ class PrecogNic(wiring.Component):
         Registers, `nic_map`.
     i_sample : In(stream.Signature(SAMPLE))
         Completed RTT samples. Not with packets: then they come from these.
+    i_event : In(stream.Signature(LAW_EVENT))
+        Events for the laws that react to more than samples. Not with packets; with `config.laws`.
     i_tx, o_tx, i_rx, o_rx : packet streams
         With packets: `precog_hw.packet.card.Card`.
     sample_stb, sample : Out
         With packets: each sample as the core takes it.
     o_decision : Out(stream.Signature(DECISION))
-        One decision for each sample of an enabled queue pair, in order.
+        One decision for each sample of an enabled queue pair, in order; those of events between.
     active : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
     """
@@ -99,7 +101,7 @@ class PrecogNic(wiring.Component):
                 "s_axil": In(AxiLite(self.regmap.address_bits)),
                 "o_decision": Out(stream.Signature(DECISION)),
             }
-            | (_packets(config.width) if config.width else _samples())
+            | (_packets(config.width) if config.width else _samples(config.laws))
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -116,6 +118,8 @@ class PrecogNic(wiring.Component):
         wiring.connect(m, window.o_config, core.command)
         wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
         samples = self._card(m, bank, core) if self._config.width else self.i_sample
+        if self._config.laws:
+            self._events(m, core, window)
         m.d.comb += [
             core.i_sample.payload.eq(samples.payload),
             core.i_sample.valid.eq(samples.valid & window.ready),
@@ -141,6 +145,8 @@ class PrecogNic(wiring.Component):
             "target_moves": decided & flags[Flag.TARGET_MOVED],
             "dropped": core.dropped,
             "load_errors": load_error,
+            "events": core.i_event.valid & core.i_event.ready if self._config.laws else 0,
+            "ignored": core.event_ignored if self._config.laws else 0,
         }
         m.d.comb += [
             counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),
@@ -182,8 +188,17 @@ class PrecogNic(wiring.Component):
         ]
         return card.o_sample
 
+    def _events(self, m: Module, core: Core, window: QpWindow) -> None:
+        """As samples: not before all queue pairs are disabled."""
+        if not self._config.width:
+            m.d.comb += [
+                core.i_event.payload.eq(self.i_event.payload),
+                core.i_event.valid.eq(self.i_event.valid & window.ready),
+                self.i_event.ready.eq(core.i_event.ready & window.ready),
+            ]
+
     def _parameters(self, m: Module, bank: RegisterBank, core: Core) -> None:
-        for block in PARAMETER_BLOCKS:
+        for block in self._config.map_sizes.parameter_blocks:
             for register in self.regmap.block(block).registers:
                 for field in register.fields:
                     value = getattr(bank, port(block, register.name, field.name))
@@ -222,8 +237,9 @@ class PrecogNic(wiring.Component):
                 m.d.comb += getattr(bank, name).eq(window.status[field.name])
 
 
-def _samples() -> dict[str, wiring.Member]:
-    return {"i_sample": In(stream.Signature(SAMPLE))}
+def _samples(laws: int) -> dict[str, wiring.Member]:
+    ports = {"i_sample": In(stream.Signature(SAMPLE))}
+    return ports | ({"i_event": In(stream.Signature(LAW_EVENT))} if laws else {})
 
 
 def _packets(width: int) -> dict[str, wiring.Member]:

@@ -38,6 +38,7 @@ from .rate.law_fields import (
     EVENT_FIELDS,
     LAW_CONFIG,
     LAW_EVENT_FIELDS,
+    LAW_EVENTS,
     LAW_PARAMETERS,
     TIMELY_PARAMETERS,
     EventKind,
@@ -103,6 +104,7 @@ _LAW_CONFIG_AT = tuple(
     QP_CONFIG.index({"law": "algorithm"}.get(name, name)) for name, _ in LAW_CONFIG
 )
 _LAWS = (int(Algorithm.TIMELY), int(Algorithm.DCQCN))
+_EVENTS = tuple(int(kind) for kind in LAW_EVENTS)
 _RTT_EVENT = int(EventKind.RTT)
 _OF_EVENT = 1 << Flag.EVENT
 
@@ -195,18 +197,18 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
     block : ndarray of int64
         The NIC's block. Changed in place.
     event : ndarray of int64, shape (4,)
-        `rate.law_fields.LAW_EVENT_FIELDS`; the kind is none of RTT, CONFIGURE and RESET.
+        `rate.law_fields.LAW_EVENT_FIELDS`.
     decision : ndarray of int64, shape (8,)
         Receives `contract.DECISION_FIELDS`: the rate and `Flag.EVENT`.
 
     Returns
     -------
     int
-        0, or `DROPPED`: the slot does not exist, is not enabled or runs a law that takes samples
-        only, and nothing has changed.
+        0, or `DROPPED`: the kind is none of `LAW_EVENTS`, or the slot does not exist, is not
+        enabled or runs a law that takes samples only; nothing has changed.
     """
     kind, qp, t, value = event[0], event[1], event[2], event[3]
-    if not 0 <= qp < block[_QPS]:
+    if not 0 <= qp < block[_QPS] or kind not in _EVENTS:
         return DROPPED
     at = _QP_TABLE + qp * _QP_SIZE
     q = block[at : at + _QP_SIZE]

@@ -16,7 +16,6 @@ from precog_hw.regmap.model import Field
 from precog_hw.regmap.precog import (
     COUNTERS,
     LOAD_STATUS,
-    PARAMETER_BLOCKS,
     QP_CONFIG,
     QP_STATUS,
     Identity,
@@ -24,6 +23,7 @@ from precog_hw.regmap.precog import (
 )
 from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, Algorithm, Flag, HeadKind
 from precog_models.image import Image, load
+from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
 from precog_models.presets import law_preset
 
 from .packets import PacketPath
@@ -302,7 +302,7 @@ class Device:
         """Presented name: (block, register, field)."""
         return {
             real_name(field): (block, register.name, field)
-            for block in PARAMETER_BLOCKS
+            for block in self.sizes.parameter_blocks
             for register in self.registers.registers(block)
             for field in register.fields
         }
@@ -314,8 +314,25 @@ class Device:
             for name, (block, register, field) in self._parameters().items()
         }
 
-    def set_parameters(self, preset: str | None = None, /, **values: float) -> None:
-        """Set some parameters, in real units, after all of a law preset if one is given.
+    def set_parameters(
+        self,
+        preset: str | None = None,
+        /,
+        *,
+        timely: str | None = None,
+        dcqcn: str | None = None,
+        **values: float,
+    ) -> None:
+        """Set some parameters, in real units, after all of the presets that are given.
+
+        Parameters
+        ----------
+        preset : str, optional
+            Of pid and predpid (`precog_models.presets`).
+        timely, dcqcn : str, optional
+            Of those laws (`precog_models.law_presets`).
+        **values
+            By the names that `parameters` shows.
 
         Raises
         ------
@@ -323,10 +340,16 @@ class Device:
             A name is unknown or a value does not fit; nothing is written then.
         """
         known = self._parameters()
+        integers = self._presets(preset, timely, dcqcn)
+        unknown = sorted(integers.keys() - {field.name for _, _, field in known.values()})
+        if unknown:
+            raise ValueError(
+                f"device must have the laws timely and dcqcn for a preset of theirs, but it has no "
+                f"{unknown[0]} (built with laws=0)"
+            )
         writes: dict[tuple[str, str], dict[str, int]] = {}
-        if preset is not None:
-            integers = law_preset(preset).parameters(self.tick_ps)
-            for block, register, field in known.values():
+        for block, register, field in known.values():
+            if field.name in integers:
                 writes.setdefault((block, register), {})[field.name] = integers[field.name]
         for name, value in values.items():
             if name not in known:
@@ -337,8 +360,25 @@ class Device:
         for (block, register), word in writes.items():
             self.registers.write_fields(block, register, **word)
 
+    def _presets(self, preset: str | None, timely: str | None, dcqcn: str | None) -> dict[str, int]:
+        """Field name to integer, of the presets that are given."""
+        integers: dict[str, int] = {}
+        if preset is not None:
+            integers |= law_preset(preset).parameters(self.tick_ps)
+        for law, presets, name in (
+            ("timely", TIMELY_PRESETS, timely),
+            ("dcqcn", DCQCN_PRESETS, dcqcn),
+        ):
+            if name is None:
+                continue
+            if name not in presets:
+                raise ValueError(f"{law} preset must be one of {', '.join(presets)}, not {name!r}")
+            values = presets[name].parameters(self.tick_ps)
+            integers |= {f"{law}_{field}": value for field, value in values.items()}
+        return integers
+
     def apply_preset(self, name: str) -> None:
-        """Set all parameters to those of a law preset.
+        """Set all parameters of pid and predpid to those of a preset.
 
         Raises
         ------
@@ -411,7 +451,7 @@ class QpChanges(TypedDict, total=False):
     enable : bool
         Samples of the queue pair are decided on.
     algorithm : str
-        ``"fixed"``, ``"pid"`` or ``"predpid"``.
+        ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``.
     target_us : float
         A fixed RTT target.
     follow_base : bool
@@ -419,7 +459,7 @@ class QpChanges(TypedDict, total=False):
     min_gbps, max_gbps, init_gbps : float
         Rate limits and initial rate.
     rttch, win : bool
-        Target adjuster; window limit.
+        Target adjuster; window limit (not with timely and dcqcn).
     model_slot : int
         Slot of the model map; it also turns the model on.
     use_model : bool
@@ -492,6 +532,11 @@ class Qp:
             config |= law_preset(preset).configuration(device.tick_ps)
         if algorithm is not None:
             config["algorithm"] = _algorithm(algorithm)
+            if config["algorithm"] > Algorithm.PREDPID and not device.sizes.laws:
+                raise ValueError(
+                    f"algorithm must be fixed, pid or predpid on this device (laws=0), "
+                    f"not {algorithm!r}"
+                )
         if target_us is not None:
             config["target_mode"] = 0
         if follow_base is not None:
@@ -510,6 +555,9 @@ class Qp:
         ):
             if flag is not None:
                 config[name] = int(flag)
+        if config["win"] and config["algorithm"] > Algorithm.PREDPID:
+            law = Algorithm(config["algorithm"]).name.lower()
+            raise ValueError(f"win must be off with {law}: it has no window limit")
         for name, value in (
             ("target", target_us),
             ("min_rate", changes.get("min_gbps")),

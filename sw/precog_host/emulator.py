@@ -16,7 +16,6 @@ from precog_hw.regmap.model import RegisterMap, Word
 from precog_hw.regmap.precog import (
     COUNTERS,
     LOAD_STATUS,
-    PARAMETER_BLOCKS,
     QP_CONFIG,
     QP_STATUS,
     Identity,
@@ -91,7 +90,7 @@ class Emulator:
             "MODEL.SLOTS": (self._read_slot, self._map_slot),
             "MODEL.SETS": (self._read_set, ignored),
         }
-        for name in PARAMETER_BLOCKS:
+        for name in self.sizes.parameter_blocks:
             for register in self.map.block(name).registers:
                 word = f"{name}.{register.name}"
                 file.written[word] = partial(self._set_parameters, word)
@@ -127,14 +126,37 @@ class Emulator:
         """
         samples = checked_samples(samples)
         decisions = self.nic.decide_many(samples)
-        self.account(decisions)
-        dropped = len(samples) - len(decisions)
-        self._counters.add("samples", dropped)
-        self._counters.add("dropped", dropped)
+        self.account(decisions, dropped=len(samples) - len(decisions))
         return decisions
 
-    def account(self, decisions: Ints) -> None:
-        """Let status and counters follow decisions that compiled code drew from `nic`."""
+    def happen(self, event: Ints) -> Ints:
+        """Decisions [1, 8] or [0, 8] on one event [4]; status and counters follow.
+
+        Parameters
+        ----------
+        event : ndarray of int64
+            `law_fields.LAW_EVENT_FIELDS`.
+        """
+        decision = self.nic.happen(*event.tolist())
+        made = np.array([] if decision is None else [decision], dtype=np.int64)
+        made = made.reshape(-1, len(_DECISION))
+        self.account(made, ignored=1 - len(made))
+        return made
+
+    def account(self, decisions: Ints, *, dropped: int = 0, ignored: int = 0) -> None:
+        """Let status and counters follow decisions that compiled code drew from `nic`.
+
+        Parameters
+        ----------
+        decisions : ndarray of int64, shape (n, 8)
+            Those of events are told by their flag.
+        dropped, ignored : int
+            Samples and events that made none.
+        """
+        for name in ("samples", "dropped"):
+            self._counters.add(name, dropped)
+        for name in ("events", "ignored"):
+            self._counters.add(name, ignored)
         if not len(decisions):
             return
         qp = decisions[:, 0]
@@ -142,7 +164,9 @@ class Emulator:
         # Of several rows for one QP, numpy's assignment keeps the last.
         self._last[qp] = decisions
         self._samples += np.bincount(qp, minlength=self.sizes.qps)
-        self._counters.add("samples", len(decisions))
+        events = int((flags >> Flag.EVENT & 1).sum())
+        self._counters.add("samples", len(decisions) - events)
+        self._counters.add("events", events)
         self._counters.add("decisions", len(decisions))
         for name, flag in _FLAG_COUNTERS:
             self._counters.add(name, int((flags >> flag & 1).sum()))

@@ -36,7 +36,7 @@ class Registers:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self._bases = self._walk()
-        expected = build_map(Sizes(), Identity(0))
+        expected = build_map(Sizes(laws=0), Identity(0))
         self._blocks: dict[str, Block] = {}
         for placed in expected.blocks:
             self._add(placed.block)
@@ -52,6 +52,7 @@ class Registers:
             columns=engine["columns"],
             steps=engine["steps"],
             width=self.fields("ID", "PACKETS")["width"],
+            laws=self.fields("ID", "LAWS")["laws"],
         )
         try:
             self.identity = Identity(

@@ -21,11 +21,16 @@ from precog_hw.export import (
 from precog_hw.stream.axis import AxisPorts
 from precog_hw.stream.packet import USER, WIDTHS
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 from precog_sim.commands.export import is_keyword
 from precog_sim.rtl.verilate import verilator_environment
 from precog_sim.synth.target import run_tool
 
-STREAM = {"s_sample": ("input", SAMPLE_FIELDS), "m_decision": ("output", DECISION_FIELDS)}
+STREAM = {
+    "s_sample": ("input", SAMPLE_FIELDS),
+    "s_event": ("input", LAW_EVENT_FIELDS),
+    "m_decision": ("output", DECISION_FIELDS),
+}
 OTHER = {"input": "output", "output": "input"}
 
 
@@ -90,7 +95,9 @@ def test_ports_of_the_nic_with_packets(tmp_path: Path) -> None:
     found = _ports(text, "precog_nic")
     plain = _ports(nic_verilog(PRESETS["tiny"]), "precog_nic")
     beat = {"data": 64, "keep": 8, "last": 1, "user": USER.size, "valid": 1}
-    expected = {name: port for name, port in plain.items() if not name.startswith("s_sample")}
+    expected = {
+        name: port for name, port in plain.items() if not name.startswith(("s_sample", "s_event"))
+    }
     for prefix, direction in (("s_axis", "input"), ("m_axis", "output")):
         for side in ("tx", "rx"):
             for name, bits in beat.items():

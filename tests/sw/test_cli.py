@@ -16,6 +16,7 @@ from precog_host import application, cli, transport
 from precog_host.emulator import Emulator
 from precog_host.output import emit
 from precog_host.transport import DeviceError
+from precog_models.contract import Algorithm
 from precog_models.image import Image
 from precog_models.presets import LAW_PRESETS
 
@@ -74,7 +75,8 @@ def test_json_of_device_commands(run) -> None:  # type: ignore[no-untyped-def]
     algorithms = json.loads(
         run("cc", "algo", "pid", "--qp", "2", "--qp", "5", "--preset", "thesis", "-j").out
     )
-    assert algorithms == {"fixed": [], "pid": [2, 5], "predpid": []}
+    expected: dict[str, list[int]] = {algorithm.name.lower(): [] for algorithm in Algorithm}
+    assert algorithms == {**expected, "pid": [2, 5]}
     assert json.loads(run("qp", "show", "7", "-d", "emu:qps=8", "-j").out)[0]["qp"] == 7
     rows = json.loads(run("dump", "-j").out)
     magic = next(row for row in rows if row["name"] == "ID.MAGIC")

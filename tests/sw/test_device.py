@@ -97,6 +97,8 @@ def test_counters_count(device: Device, seed: int) -> None:
         "target_moves": int((flags >> 5 & 1).sum()),
         "dropped": int((samples[:, 0] == 1).sum()),
         "load_errors": 0,
+        "events": 0,
+        "ignored": 0,
     }
     assert device.counters() == expected
     assert expected["predictions"] > 0
@@ -295,7 +297,7 @@ def test_samples_of_any_integers_are_decided_on(emulated: Device) -> None:
 
 
 def test_a_register_outside_the_map_is_a_bus_error(device: Device) -> None:
-    for address in (0x7C, 0xFFFC, device.registers.address("ID", "PACKETS") + 4, 0x10_0000):
+    for address in (0x7C, 0xFFFC, device.registers.address("ID", "LAWS") + 4, 0x10_0000):
         with pytest.raises(BusError, match=rf"read of register {address:#06x} answered") as caught:
             device.transport.read32(address)
         assert caught.value.address == address
@@ -359,7 +361,10 @@ def test_configuration_round_trip_and_refusals(device: Device) -> None:
     later = qp.status()
     assert (later.model_slot, later.target_mode, later.win) == (1, "base", False)
     for keywords, message in (
-        ({"algorithm": "cubic"}, "algorithm must be one of fixed, pid, predpid, not 'cubic'"),
+        (
+            {"algorithm": "cubic"},
+            "algorithm must be one of fixed, pid, predpid, timely, dcqcn, not 'cubic'",
+        ),
         ({"preset": "x"}, "law preset must be one of"),
         ({"max_gbps": 5000.0}, r"max_rate_gbps must be in 0\.\.2048, not 5000\.0"),
         ({"min_gbps": 60.0}, "min_gbps must not be above max_gbps, not 60 and 50"),
@@ -398,3 +403,35 @@ def test_a_command_for_a_qp_that_does_not_exist(device: Device) -> None:
     with pytest.raises(DeviceError, match="command was refused: range"):
         device._qp_command(device.sizes.qps, "fetch")
     device.qp(0).status()  # the error has been cleared
+
+
+# --- laws -----------------------------------------------------------------------------------------
+
+
+def test_laws_have_presets_and_no_window(device: Device) -> None:
+    device.set_parameters("precog", timely="ns3", dcqcn="paper", timely_beta=0.5)
+    seen = device.parameters()
+    assert (seen["timely_variant"], seen["timely_low_us"], seen["timely_beta"]) == (1, 50.0, 0.5)
+    assert (seen["dcqcn_byte_count"], seen["dcqcn_recovery"]) == (10_000_000, 5)
+    with pytest.raises(ValueError, match="dcqcn preset must be one of paper, vendor, ns3, not 'x'"):
+        device.set_parameters(dcqcn="x")
+    assert device.parameters() == seen
+    for law in ("timely", "dcqcn"):
+        device.qp(1).configure(preset="precog", enable=True, algorithm=law)
+        assert device.qp(1).status().algorithm == law
+        with pytest.raises(ValueError, match=f"win must be off with {law}"):
+            device.qp(1).configure(win=True)
+    samples = random_samples(3, 20, [1])
+    rows = device.decide(samples)
+    assert len(rows) == 20
+    assert not rows[:, 2].any()
+
+
+def test_a_device_without_laws_says_so() -> None:
+    with Device.open("emu:laws=0") as plain:
+        assert plain.sizes.laws == 0
+        assert not any(name.startswith(("timely", "dcqcn")) for name in plain.parameters())
+        with pytest.raises(ValueError, match=r"fixed, pid or predpid on this device \(laws=0\)"):
+            plain.qp(0).configure(preset="precog", enable=True, algorithm="dcqcn")
+        with pytest.raises(ValueError, match="must have the laws timely and dcqcn"):
+            plain.set_parameters(timely="paper")

@@ -9,7 +9,6 @@ from amaranth.lib import data
 
 from precog_hw.regmap.model import Access, Field, Register
 from precog_hw.regmap.precog import (
-    PARAMETER_BLOCKS,
     QP_CONFIG,
     QP_STATUS,
     Identity,
@@ -46,11 +45,11 @@ def registers_layout(registers: tuple[Register, ...], access: Access) -> data.St
     )
 
 
-#: Parameters shared by all QPs: every RW field of the blocks MEASURE and PID.
+#: Parameters shared by all QPs: every RW field of those blocks.
 PARAMETERS = registers_layout(
     tuple(
         register
-        for name in PARAMETER_BLOCKS
+        for name in Sizes().parameter_blocks
         for register in build_map(Sizes(), Identity(0)).block(name).registers
     ),
     Access.RW,

@@ -9,6 +9,7 @@ from precog_models.rate.law_fields import (
     DCQCN_STATE,
     EVENT_FIELDS,
     LAW_CONFIG,
+    LAW_EVENT_FIELDS,
     RESULT_FIELDS,
     TIMELY_PARAMETERS,
     TIMELY_STATE,
@@ -19,6 +20,7 @@ __all__ = [
     "CONFIG",
     "DCQCN",
     "DCQCN_ROW",
+    "LAW_EVENT",
     "TIMELY",
     "TIMELY_ROW",
     "TRACE",
@@ -48,6 +50,9 @@ DCQCN_ROW = _layout(DCQCN_STATE)
 #: Configuration of a queue pair, and the part of it that a law needs.
 CONFIG = _layout(LAW_CONFIG)
 BOUNDS = _layout(tuple(field for field in LAW_CONFIG if field[0] in ("min_rate", "max_rate")))
+
+#: What the host or a packet says.
+LAW_EVENT = _layout(LAW_EVENT_FIELDS)
 
 #: All that is kept of a queue pair; the state of a law that it does not run is zero.
 TRACE = data.StructLayout(

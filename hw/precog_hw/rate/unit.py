@@ -121,6 +121,8 @@ class RateUnit(wiring.Component):
             "adjuster": ~adjuster.idle | self.i.valid | self.command.valid,
             "pid": ~pid.idle | pid.i.valid | self.i_advice.valid | self.command.valid,
         }
-        m.d.comb += [activity[unit].eq(hold(m, unit, start, 1)) for unit, start in starts.items()]
-        m.d.comb += activity.rate.eq(activity.adjuster | activity.pid)
+        works = {unit: hold(m, unit, start, 1) for unit, start in starts.items()}
+        m.d.comb += [activity[unit].eq(work) for unit, work in works.items()]
+        # Not of `activity`'s own bits: a simulator that takes it for one word would see a loop.
+        m.d.comb += activity.rate.eq(works["adjuster"] | works["pid"])
         return m

@@ -267,15 +267,15 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
             ),
             Register("SCRATCH", "Does nothing.", (Field("scratch", 32, RW, "Any value."),)),
             Register(
-                "LAWS",
-                "Laws that the device was built with, besides fixed, pid and predpid.",
-                (constant("laws", 1, sizes.laws, "timely and dcqcn."),),
-                constant=True,
-            ),
-            Register(
                 "PACKETS",
                 "Whether packets flow through the device.",
                 (constant("width", 10, sizes.width, "Bits in a beat; 0: none do.", unit="bits"),),
+                constant=True,
+            ),
+            Register(
+                "LAWS",
+                "Laws that the device was built with, besides fixed, pid and predpid.",
+                (constant("laws", 1, sizes.laws, "timely and dcqcn."),),
                 constant=True,
             ),
         ),

@@ -18,6 +18,7 @@ __all__ = [
     "EVENT_FIELDS",
     "FRACTION",
     "LAW_CONFIG",
+    "LAW_EVENTS",
     "LAW_EVENT_FIELDS",
     "LAW_PARAMETERS",
     "MAX_STEPS",
@@ -86,8 +87,9 @@ EVENT_FIELDS = (
     ("init_rate", _RATE),
 )
 
-#: What a device's host or its packets can say: any event but CONFIGURE and RESET.
+#: What the host of a device or its packets can say; samples have a way of their own.
 LAW_EVENT_FIELDS = EVENT_FIELDS[:4]
+LAW_EVENTS = (EventKind.CNP, EventKind.BYTES, EventKind.SWEEP, EventKind.LOSS)
 
 #: Configuration of a queue pair. What is not a `Law` is run as FIXED.
 LAW_CONFIG = EVENT_FIELDS[4:]

@@ -24,11 +24,19 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.config import PRESETS, NicConfig
-from precog_hw.regmap.precog import PARAMETER_BLOCKS, QP_CONFIG
+from precog_hw.regmap.precog import QP_CONFIG
 from precog_models.contract import DECISION_FIELDS, Flag
 
 from .library import NicLibrary, RtlNic
-from .stimulus import FAMILIES, model_image, parameter_fields, qp_fields, rtt_samples
+from .mixed import replayed
+from .stimulus import (
+    FAMILIES,
+    law_events,
+    model_image,
+    parameter_fields,
+    qp_fields,
+    rtt_samples,
+)
 from .transport import RtlTransport
 
 __all__ = ["Campaign", "Result", "emulator_like", "main"]
@@ -47,6 +55,8 @@ class Result:
     seed : int
     decisions, predictions : int
         Compared; of them with a prediction in use.
+    events : int
+        Compared decisions of events, beside those.
     mismatches : int
         Decisions that differ in any field, plus counters and registers that differ.
     families : dict of str to int
@@ -66,6 +76,7 @@ class Result:
     seed: int
     decisions: int = 0
     predictions: int = 0
+    events: int = 0
     mismatches: int = 0
     families: dict[str, int] = field(default_factory=dict)
     model_loads: int = 0
@@ -116,7 +127,7 @@ class Campaign:
         registers = self.golden.registers
         self._defaults = {
             name: value
-            for block in PARAMETER_BLOCKS
+            for block in config.map_sizes.parameter_blocks
             for register in registers.registers(block)
             for name, value in registers.fields(block, register.name).items()
         }
@@ -131,6 +142,9 @@ class Campaign:
         self._set_up(family, everything=self._phase == 0)
         self._phase += 1
         rng, result = self._rng, self.result
+        if self.config.laws and self._phase % 2 == 0:
+            self._mixed(n, family)
+            return
         samples = rtt_samples(rng, self.config.qps, n)
         pressure = rng.choice(np.array([0.0, 0.0, 0.3, 0.9]), 2)
         start = time.process_time()
@@ -156,10 +170,42 @@ class Campaign:
         if len(got):
             seen = run.latency[made]
             result.latency_cycles = (min(low, int(seen.min())), max(high, int(seen.max())))
-        self._compare(samples, got, want)
+        self._compare(got, want)
         self._compare_registers()
 
-    def _compare(self, samples: Any, got: Any, want: Any) -> None:
+    def _mixed(self, n: int, family: str) -> None:
+        """As `batch`, with events between the samples."""
+        rng, result = self._rng, self.result
+        samples = rtt_samples(rng, self.config.qps, n)
+        events = law_events(rng, self.config.qps, n)
+        pace = rng.choice(np.array([0.02, 0.2, 1.0]), 2)
+        start = time.process_time()
+        got = self.nic.mixed(
+            samples,
+            events,
+            seed=int(rng.integers(1 << 32)),
+            sample=float(pace[0]),
+            event=float(pace[1]),
+            stall=float(rng.choice(np.array([0.0, 0.3]))),
+        )
+        middle = time.process_time()
+        answer = replayed(self.emulator.nic.block, samples, events, got)
+        result.rtl_cpu_s += middle - start
+        result.golden_cpu_s += time.process_time() - middle
+        if answer is None:
+            self._differ("decisions are missing, or there are too many", 1)
+            return
+        want, dropped, ignored = answer
+        self.emulator.account(want, dropped=dropped, ignored=ignored)
+        of_events = int((want[:, _FLAGS] >> Flag.EVENT & 1).sum())
+        result.events += of_events
+        result.decisions += len(want) - of_events
+        result.families[family] = result.families.get(family, 0) + len(want) - of_events
+        result.predictions += int((want[:, _FLAGS] >> Flag.PREDICTED & 1).sum())
+        self._compare(got, want)
+        self._compare_registers()
+
+    def _compare(self, got: Any, want: Any) -> None:
         """Every field of every decision."""
         if len(got) != len(want):
             self._differ(f"{len(got)} decisions instead of {len(want)}", abs(len(got) - len(want)))
@@ -211,14 +257,15 @@ class Campaign:
             self.result.model_loads += 1
         values = parameter_fields(rng, self._defaults)
         for device in (self.rtl, self.golden):
-            for block in PARAMETER_BLOCKS:
+            for block in self.config.map_sizes.parameter_blocks:
                 for register in device.registers.registers(block):
                     device.registers.write_fields(
                         block, register.name, **{f.name: values[f.name] for f in register.fields}
                     )
         for qp in range(self.config.qps):
             if everything or rng.random() < 0.2:
-                config = qp_fields(rng, sets, enabled=bool(rng.random() < 0.95))
+                enabled, laws = bool(rng.random() < 0.95), bool(self.config.laws)
+                config = qp_fields(rng, sets, enabled=enabled, laws=laws)
                 clear = everything or bool(rng.random() < 0.3)
                 for device in (self.rtl, self.golden):
                     _configure(device, qp, config, clear)

@@ -1,14 +1,16 @@
-"""The C++ side of the contract: how a sample and a decision lie in their stream's payload.
+"""The C++ side of the contract: how samples, events and decisions lie in their streams' payloads.
 
-A struct's first field is the least significant; the layouts are `contract.SAMPLE_FIELDS` and
-`contract.DECISION_FIELDS`, so the harness never states them.
+A struct's first field is the least significant; the layouts are `contract.SAMPLE_FIELDS`,
+`law_fields.LAW_EVENT_FIELDS` and `contract.DECISION_FIELDS`, so the harness never states them.
 """
 
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 
-__all__ = ["DECISION_NAMES", "SAMPLE_NAMES", "fields_header"]
+__all__ = ["DECISION_NAMES", "EVENT_NAMES", "SAMPLE_NAMES", "fields_header"]
 
 SAMPLE_NAMES = tuple(name for name, _ in SAMPLE_FIELDS)
+EVENT_NAMES = tuple(name for name, _ in LAW_EVENT_FIELDS)
 DECISION_NAMES = tuple(name for name, _ in DECISION_FIELDS)
 
 _PRELUDE = """\
@@ -63,16 +65,20 @@ template <typename T> static inline void clear_payload(T& payload) {
 
 
 def fields_header() -> str:
-    """Text of ``fields.h``: pack a sample, unpack a decision, and their numbers of fields."""
+    """Text of ``fields.h``: pack samples and events, unpack decisions; their numbers of fields."""
     lines = [_PRELUDE]
     lines.append(f"constexpr int SAMPLE_FIELDS = {len(SAMPLE_FIELDS)};")
+    lines.append(f"constexpr int EVENT_FIELDS = {len(LAW_EVENT_FIELDS)};")
     lines.append(f"constexpr int DECISION_FIELDS = {len(DECISION_FIELDS)};")
     lines.append(f"constexpr int SAMPLE_QP = {SAMPLE_NAMES.index('qp')};")
     lines.append(f"constexpr int DECISION_QP = {DECISION_NAMES.index('qp')};\n")
-    lines.append("template <typename T> static inline void pack_sample(T& p, const int64_t* f) {")
-    lines.append("    clear_payload(p);")
-    lines += _calls(SAMPLE_FIELDS, "    put_field<{lsb}, {bits}>(p, f[{index}]);  // {name}")
-    lines.append("}\n")
+    for what, fields in (("sample", SAMPLE_FIELDS), ("event", LAW_EVENT_FIELDS)):
+        lines.append(
+            f"template <typename T> static inline void pack_{what}(T& p, const int64_t* f) {{"
+        )
+        lines.append("    clear_payload(p);")
+        lines += _calls(fields, "    put_field<{lsb}, {bits}>(p, f[{index}]);  // {name}")
+        lines.append("}\n")
     lines.append(
         "template <typename T> static inline void unpack_decision(const T& p, int64_t* f) {"
     )

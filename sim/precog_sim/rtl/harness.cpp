@@ -1,7 +1,7 @@
-// The Verilated NIC behind a C ABI: register access and samples through the NIC's own pins.
+// The Verilated NIC behind a C ABI: registers, samples and events through the NIC's own pins.
 //
 // Everything here happens on the pins of the exported top module: AXI4-Lite handshakes for
-// registers, valid/ready streams for samples and decisions. A cycle is one rising edge. Nothing is
+// registers, valid/ready streams for samples, events and decisions. A cycle is one rising edge. Nothing is
 // clocked while the caller does other things: idle cycles change nothing (a tested property).
 //
 // Functions that can fail return a negative error (`Error`); nothing throws, nothing exits.
@@ -24,10 +24,28 @@ enum Error : int64_t {
     WATCHDOG = -1,      // no answer within the watchdog's cycles
     UNEXPECTED = -2,    // a decision that no sample asked for
     BAD_ARGUMENT = -3,  // the caller's fault
+    IGNORED = -4,       // an event that the queue pair's law does not take
+    NO_EVENTS = -5,     // a NIC without a port for them
 };
 
 constexpr int MAX_QPS = 1 << 16;
 constexpr int64_t SETTLE = 2000;  // far above the pipeline's longest latency, in cycles
+
+// Not every NIC takes events.
+template <typename Top> constexpr bool takes_events = requires(Top top) { top.s_event_tvalid; };
+
+template <typename Top> void offer_event(Top& top, const int64_t* event) {
+    if constexpr (takes_events<Top>) {
+        if (event) pack_event(top.s_event_tdata, event);
+        else clear_payload(top.s_event_tdata);
+        top.s_event_tvalid = event != nullptr;
+    }
+}
+
+template <typename Top> bool event_ready(const Top& top) {
+    if constexpr (takes_events<Top>) return top.s_event_tready;
+    return false;
+}
 
 struct Nic {
     VerilatedContext context;
@@ -41,6 +59,7 @@ struct Nic {
         top.rst = 0;
         top.s_sample_tvalid = 0;
         clear_payload(top.s_sample_tdata);
+        offer_event(top, nullptr);
         top.m_decision_tready = 0;
         top.s_axil_awvalid = 0;
         top.s_axil_awaddr = 0;
@@ -164,6 +183,90 @@ struct Nic {
         return result;
     }
 
+    // One event in, its decision out; returns cycles as `decide`.
+    int64_t event(const int64_t* what, int64_t* decision) {
+        if (!takes_events<Model>) return NO_EVENTS;
+        offer_event(top, what);
+        top.m_decision_tready = 1;
+        clocks->changed = true;
+        int64_t left = watchdog;
+        bool taken = false;
+        do {
+            taken = event_ready(top);
+            tick();
+        } while (!taken && --left > 0);
+        offer_event(top, nullptr);
+        clocks->changed = true;
+        const int64_t start = cycles;
+        int64_t result = taken ? IGNORED : WATCHDOG;
+        if (left > SETTLE) left = SETTLE;
+        for (; left > 0; --left) {
+            if (top.m_decision_tvalid) {
+                unpack_decision(top.m_decision_tdata, decision);
+                tick();
+                ++decisions;
+                result = cycles - start;
+                break;
+            }
+            tick();
+        }
+        top.m_decision_tready = 0;
+        clocks->changed = true;
+        return result;
+    }
+
+    // Samples and events at random times, each in order; decisions as they come out. Returns their
+    // number, once `SETTLE` cycles are quiet after all has been taken.
+    int64_t mixed(int64_t samples_n, const int64_t* samples, int64_t events_n,
+                  const int64_t* events, int64_t* out, uint64_t seed, int sample_256,
+                  int event_256, int stall_256) {
+        if (!takes_events<Model>) return NO_EVENTS;
+        Random random(seed);
+        int64_t sent = 0, told = 0, made = 0, quiet = 0;
+        bool offering = false, telling = false;
+        while (sent < samples_n || told < events_n || quiet < SETTLE) {
+            if (!offering && sent < samples_n && random.chance(sample_256)) {
+                pack_sample(top.s_sample_tdata, samples + sent * SAMPLE_FIELDS);
+                top.s_sample_tvalid = 1;
+                offering = clocks->changed = true;
+            }
+            if (!telling && told < events_n && random.chance(event_256)) {
+                offer_event(top, events + told * EVENT_FIELDS);
+                telling = clocks->changed = true;
+            }
+            const bool accept = !random.chance(stall_256);
+            clocks->changed |= top.m_decision_tready != accept;
+            top.m_decision_tready = accept;
+            clocks->settle();
+            const bool in = offering && top.s_sample_tready;
+            const bool heard = telling && event_ready(top);
+            const bool answer = top.m_decision_tvalid && top.m_decision_tready;
+            if (answer) {
+                if (made == samples_n + events_n) return finish_batch(UNEXPECTED);
+                unpack_decision(top.m_decision_tdata, out + made++ * DECISION_FIELDS);
+                ++decisions;
+            }
+            tick();
+            if (in) {
+                ++sent;
+                offering = false;
+                top.s_sample_tvalid = 0;
+                clocks->changed = true;
+            }
+            if (heard) {
+                ++told;
+                telling = false;
+                offer_event(top, nullptr);
+                clocks->changed = true;
+            }
+            quiet = (in || heard || answer) ? 0 : quiet + 1;
+            if ((sent < samples_n || told < events_n) && quiet > watchdog) {
+                return finish_batch(WATCHDOG);
+            }
+        }
+        return finish_batch(made);
+    }
+
     // Keep the pipeline full: `n` samples in, each decision put where its sample was; returns the
     // number of decisions. Decisions are in order per QP; between QPs any order is accepted. A
     // sample without a decision after `SETTLE` quiet cycles was dropped: its latency is -1.
@@ -221,6 +324,7 @@ struct Nic {
 
     int64_t finish_batch(int64_t result) {
         top.s_sample_tvalid = 0;
+        offer_event(top, nullptr);
         top.m_decision_tready = 0;
         clocks->changed = true;
         return result;
@@ -253,6 +357,15 @@ API int64_t precog_axil_read(void* handle, uint32_t address) {
 }
 API int64_t precog_decide(void* handle, const int64_t* sample, int64_t* decision) {
     return static_cast<Nic*>(handle)->decide(sample, decision);
+}
+API int64_t precog_event(void* handle, const int64_t* event, int64_t* decision) {
+    return static_cast<Nic*>(handle)->event(event, decision);
+}
+API int64_t precog_mixed(void* handle, int64_t samples_n, const int64_t* samples, int64_t events_n,
+                         const int64_t* events, int64_t* decisions, uint64_t seed, int sample_256,
+                         int event_256, int stall_256) {
+    return static_cast<Nic*>(handle)->mixed(samples_n, samples, events_n, events, decisions, seed,
+                                            sample_256, event_256, stall_256);
 }
 API int64_t precog_decide_each(void* handle, int64_t n, const int64_t* samples, int64_t* decisions,
                                int32_t* latency) {

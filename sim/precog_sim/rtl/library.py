@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from precog_hw.config import NicConfig
 
 from .build import nic_library
-from .fields import DECISION_NAMES, SAMPLE_NAMES
+from .fields import DECISION_NAMES, EVENT_NAMES, SAMPLE_NAMES
 
 __all__ = ["Batch", "NicLibrary", "RtlError", "RtlNic", "harness_source"]
 
@@ -27,6 +27,8 @@ _ERRORS = {
     -1: "no answer within the watchdog's {watchdog} cycles",
     -2: "a decision that no sample asked for",
     -3: "the slot number must be below 65536",
+    -4: "an event that the queue pair's law does not take",
+    -5: "it takes no events (built with laws=0)",
 }
 
 
@@ -101,6 +103,14 @@ class NicLibrary:
         It returns the decision's latency in cycles, or a negative error.
         """
         return int(ctypes.cast(self._lib.precog_decide, ctypes.c_void_p).value or 0)
+
+    @property
+    def event_address(self) -> int:
+        """Address of ``int64 event(void* handle, const int64* event, int64* decision)``.
+
+        It returns the decision's latency in cycles, or a negative error.
+        """
+        return int(ctypes.cast(self._lib.precog_event, ctypes.c_void_p).value or 0)
 
     @property
     def cycles(self) -> int:
@@ -178,6 +188,65 @@ class NicLibrary:
         out = np.zeros(len(DECISION_NAMES), dtype=np.int64)
         self._check(self._lib.precog_decide(self.handle, _p64(row), _p64(out)))
         return dict(zip(DECISION_NAMES, map(int, out), strict=True))
+
+    def event(self, **event: int) -> dict[str, int]:
+        """One event in, one decision out, by field name (`law_fields.LAW_EVENT_FIELDS`).
+
+        Raises
+        ------
+        RtlError
+            No decision within the watchdog's cycles, the queue pair's law takes no events, or the
+            NIC does not.
+        """
+        row = np.array([event[name] for name in EVENT_NAMES], dtype=np.int64)
+        out = np.zeros(len(DECISION_NAMES), dtype=np.int64)
+        self._check(self._lib.precog_event(self.handle, _p64(row), _p64(out)))
+        return dict(zip(DECISION_NAMES, map(int, out), strict=True))
+
+    def mixed(
+        self,
+        samples: NDArray[np.int64],
+        events: NDArray[np.int64],
+        *,
+        seed: int = 0,
+        sample: float = 1.0,
+        event: float = 1.0,
+        stall: float = 0.0,
+    ) -> NDArray[np.int64]:
+        """Samples and events at random times, each in order; all decisions as they come out.
+
+        Parameters
+        ----------
+        samples : (n, len(SAMPLE_FIELDS)) int64
+        events : (m, len(LAW_EVENT_FIELDS)) int64
+        seed : int
+            Of the times.
+        sample, event, stall : float
+            Probability per cycle that the next sample is offered, that the next event is, and that
+            no decision is accepted.
+
+        Raises
+        ------
+        RtlError
+            Not all was taken within the watchdog's cycles, more came out than went in, or the NIC
+            takes no events.
+        """
+        rows = _rows(samples)
+        told = np.ascontiguousarray(events, dtype=np.int64).reshape(-1, len(EVENT_NAMES))
+        out = np.zeros((len(rows) + len(told), len(DECISION_NAMES)), dtype=np.int64)
+        made = self._check(
+            self._lib.precog_mixed(
+                self.handle,
+                len(rows),
+                _p64(rows),
+                len(told),
+                _p64(told),
+                _p64(out),
+                seed & 0xFFFF_FFFF,
+                *(round(256 * chance) for chance in (sample, event, stall)),
+            )
+        )
+        return out[:made]
 
     def decide_each(self, samples: NDArray[np.int64]) -> Batch:
         """`decide` for every row in turn: the next sample enters after the last decision is out.
@@ -289,6 +358,11 @@ def _declare(lib: ctypes.CDLL) -> None:
         "axil_write": (_I64, [_HANDLE, ctypes.c_uint32, ctypes.c_uint32]),
         "axil_read": (_I64, [_HANDLE, ctypes.c_uint32]),
         "decide": (_I64, [_HANDLE, _P64, _P64]),
+        "event": (_I64, [_HANDLE, _P64, _P64]),
+        "mixed": (
+            _I64,
+            [_HANDLE, _I64, _P64, _I64, _P64, _P64, ctypes.c_uint64, *[ctypes.c_int] * 3],
+        ),
         "decide_each": (_I64, [_HANDLE, _I64, _P64, _P64, _P32]),
         "batch": (
             _I64,

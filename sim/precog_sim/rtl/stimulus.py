@@ -17,14 +17,25 @@ from precog_models.contract import (
     HeadKind,
 )
 from precog_models.predict.lstm import LstmWeights, pack
+from precog_models.rate.law_fields import LAW_EVENTS, LAW_PARAMETERS
 
-__all__ = ["FAMILIES", "Ints", "model_image", "parameter_fields", "qp_fields", "rtt_samples"]
+__all__ = [
+    "FAMILIES",
+    "Ints",
+    "law_events",
+    "model_image",
+    "parameter_fields",
+    "qp_fields",
+    "rtt_samples",
+]
 
 Ints = NDArray[np.int64]
 
 #: Kinds of weights.
 FAMILIES = ("random", "trained", "saturating")
 _GATES = 4 * HIDDEN
+_WITHOUT_LAWS = (0.05, 0.2, 0.75, 0, 0)  # of the algorithms in the order of their codes
+_WITH_LAWS = (0.05, 0.1, 0.5, 0.15, 0.2)
 _RTT_MAX = Fmt.RTT.max
 
 
@@ -111,6 +122,7 @@ def parameter_fields(rng: np.random.Generator, defaults: Mapping[str, int]) -> d
         "rttch_threshold": int(rng.integers(0, 12)),
         "rttch_margin": int(rng.integers(0, 1 << int(rng.integers(1, 33)))),
         "mtu": int(rng.integers(0, 1 << 16)),
+        **{name: int(rng.integers(1 << int(rng.integers(1, n + 1)))) for name, n in LAW_PARAMETERS},
     }
     wild = rng.random() * 0.5
     return {
@@ -118,12 +130,14 @@ def parameter_fields(rng: np.random.Generator, defaults: Mapping[str, int]) -> d
     }
 
 
-def qp_fields(rng: np.random.Generator, slots: int, *, enabled: bool) -> dict[str, int]:
-    """A queue pair's configuration."""
+def qp_fields(
+    rng: np.random.Generator, slots: int, *, enabled: bool, laws: bool = False
+) -> dict[str, int]:
+    """A queue pair's configuration; with `laws`, a third of them run timely or dcqcn."""
     rates = np.sort(rng.integers(0, 1 << int(rng.integers(12, 33)), 3))
     return {
         "enable": int(enabled),
-        "algorithm": int(rng.choice(3, p=(0.05, 0.2, 0.75))),
+        "algorithm": int(rng.choice(5, p=_WITH_LAWS if laws else _WITHOUT_LAWS)),
         "target_mode": int(rng.integers(0, 2)),
         "rttch": int(rng.integers(0, 2)),
         "win": int(rng.integers(0, 2)),
@@ -163,6 +177,18 @@ def rtt_samples(rng: np.random.Generator, qps: int, n: int) -> Ints:
     start = int(rng.integers(0, 1 << Fmt.TIME.width))
     t = (start + np.cumsum(gaps)) & Fmt.TIME.max
     return np.stack([qp, rtt, t], axis=1).astype(np.int64)
+
+
+def law_events(rng: np.random.Generator, qps: int, n: int) -> Ints:
+    """Events of `qps` queue pairs, some of slots and kinds that do not exist."""
+    chances = (0.3, 0.3, 0.25, 0.05, *[0.025] * 4)
+    kinds = rng.choice(np.array([*LAW_EVENTS, 0, 5, 6, 7]), n, p=chances)
+    qp = rng.integers(0, qps + int(rng.integers(0, 2)), n)
+    value = rng.integers(0, 1 << int(rng.integers(8, 33)), n)
+    gaps = rng.integers(0, 1 << int(rng.integers(4, 24)), n)
+    start = int(rng.integers(0, 1 << Fmt.TIME.width))
+    t = (start + np.cumsum(gaps)) & Fmt.TIME.max
+    return np.stack([kinds, qp, t, value], axis=1).astype(np.int64)
 
 
 def _of(rng: np.random.Generator, low: int, high: int) -> int:

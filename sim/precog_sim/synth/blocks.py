@@ -43,7 +43,7 @@ class Timing:
 
 def core_config(lanes: int, *, dsp: str = "ecp5") -> NicConfig:
     """The configuration that is reported for `lanes`."""
-    return replace(PRESETS[f"lanes{lanes}"], dsp=dsp)
+    return replace(PRESETS[f"lanes{lanes}"], dsp=dsp, laws=0)
 
 
 def core_verilog(lanes: int) -> tuple[str, WrapCost]:

@@ -14,7 +14,9 @@ _PresetOption = Annotated[str | None, typer.Option(help="Law preset: thesis or p
 @app.command()
 def algo(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="fixed, pid or predpid.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="fixed, pid, predpid, timely or dcqcn.")
+    ] = None,
     qp: Annotated[list[int] | None, typer.Option(help="QP slot; may be repeated.")] = None,
     slot: Annotated[int | None, typer.Option(help="Model slot.")] = None,
     preset: _PresetOption = None,
@@ -53,10 +55,16 @@ def param(
         typer.Argument(help="name=value, in the units shown.", metavar="NAME=VALUE"),
     ] = None,
     preset: _PresetOption = None,
+    timely: Annotated[
+        str | None, typer.Option(help="Preset of timely: paper, ns3, scaled, patched or precog.")
+    ] = None,
+    dcqcn: Annotated[
+        str | None, typer.Option(help="Preset of dcqcn: paper, vendor or ns3.")
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show the parameters that all queue pairs share, after setting some."""
+    """Show the parameters that all queue pairs share, after setting some: presets come first."""
     from precog_host.device import Device
 
     values: dict[str, float] = {}
@@ -66,7 +74,10 @@ def param(
             raise ValueError(f"parameter {name} must be given once, not again as {text!r}")
         values[name] = value
     with Device.open(device) as opened:
-        opened.set_parameters(preset, **values)
+        for reserved in ("timely", "dcqcn"):
+            if reserved in values:
+                raise ValueError(f"parameter {reserved} must be a preset: --{reserved} <name>")
+        opened.set_parameters(preset, timely=timely, dcqcn=dcqcn, **values)
         parameters = opened.parameters()
     emit(parameters, lambda: table(("parameter", "value"), list(parameters.items())), json_)
 

@@ -41,7 +41,7 @@ def random_config(rng: random.Random) -> dict[str, int]:
 
     return {
         "enable": 1,
-        "algorithm": rng.choice([0, 1, 2, 2, 3]),
+        "algorithm": rng.choice([0, 1, 2, 2, 3, 4, 7]),
         "target_mode": rng.randrange(2),
         "rttch": rng.randrange(2),
         "win": rng.randrange(2),

@@ -6,6 +6,7 @@ import pytest
 
 from precog_hw.csr.layouts import PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.rate.unit import RateUnit
+from precog_models.contract import Algorithm
 from precog_models.nic import PARAMETERS as GOLDEN_PARAMETERS
 from precog_models.rate.unit import QP_CONFIG
 
@@ -44,7 +45,9 @@ def test_exact_with_latency(qps: int, seed: int) -> None:
                 await ctx.tick()
                 cycle += 1
             want = bench.golden(sample, advice)
-            late = RateUnit.WINDOW_LATENCY if bench.configs[sample["qp"]][4] else 0
+            config = dict(zip(QP_CONFIG, bench.configs[sample["qp"]], strict=True))
+            limited = config["win"] and config["algorithm"] <= Algorithm.PREDPID
+            late = RateUnit.WINDOW_LATENCY if limited else 0
             assert cycle == RateUnit.LATENCY + late
             for _ in range(rng.randrange(3)):  # a stalled decision holds
                 assert bench.offered(ctx) == want

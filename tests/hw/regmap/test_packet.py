@@ -79,7 +79,9 @@ def test_a_device_says_whether_packets_flow_through_it(width: int) -> None:
         build_map(Sizes(), Identity(0)).block("PACKET")
     for sizes, message in (
         (Sizes(width=32), "width must be 8, 64, 128, 256, 512, or 0 without packets, not 32"),
-        (Sizes(width=width, qps=1), "qps must be 2 or more with packets, not 1"),
+        (Sizes(qps=1), "qps must be 2 or more with laws, not 1"),
+        (Sizes(laws=2), "laws must be 0 or 1, not 2"),
+        (Sizes(width=width, qps=1, laws=0), "qps must be 2 or more with packets, not 1"),
     ):
         with pytest.raises(ValueError, match=message):
             sizes.check_buildable()

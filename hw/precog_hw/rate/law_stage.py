@@ -1,0 +1,210 @@
+"""The laws beside the PID's, behind the rate unit: decisions in, decisions with their rates out."""
+
+from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.csr.layouts import DECISION, PARAMETERS
+from precog_hw.csr.qp_window import config_layout
+from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.law_unit import LawUnit
+from precog_models.contract import Algorithm, Flag, Fmt
+from precog_models.rate.law_fields import LAW_CONFIG, LAW_EVENTS, EventKind
+
+__all__ = ["RAW", "LawStage", "takes_events"]
+
+#: What a law wants to know of a sample, and whether the queue pair runs one that is here.
+RAW = data.StructLayout(
+    {"rtt": Fmt.RTT.width, "t": Fmt.TIME.width, "law": 1},
+)
+
+
+def takes_events(algorithm: Signal) -> Signal:
+    """The law is one of `LawUnit`'s."""
+    return (algorithm == Algorithm.TIMELY) | (algorithm == Algorithm.DCQCN)
+
+
+class LawStage(wiring.Component):
+    """Decisions of other laws pass; those of TIMELY and DCQCN get the law's rate, and so do events.
+
+    ::
+
+        i ───────┬───────────────────────────────► o
+        i_raw ───┴─► RTT event ─┐        ┌─ rate ──▲
+        i_event ─► [takes?] ────┼─► laws ┘
+        command ─► CONFIGURE, RESET
+
+    A decision and an event that wait take turns. Decisions that pass do not wait for an event that
+    is being worked on, so decisions and events may change places; each of both keeps its order, and
+    so does everything that one law does: the golden model is told the events in the order of `o`.
+
+    Latency: of what passes none; of others that of `LawUnit`, 3 cycles, and of what it works on.
+    Throughput: `LawUnit`'s. Cost: `LawUnit`, 250 flip-flops.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    i : In(stream.Signature(DECISION))
+    i_raw : In(stream.Signature(RAW))
+        One for each decision, there with it or earlier.
+    i_event : In(stream.Signature(LAW_EVENT))
+        Of one of the `LAW_EVENTS`.
+    o : Out(stream.Signature(DECISION))
+        One for each decision of `i` and each event that is not ignored. Of an event's the rate and
+        `Flag.EVENT` count, the other fields are 0.
+    ignored : Out(1)
+        Strobe: an event of another kind, or of a queue pair that does not exist, is not enabled or
+        runs another law.
+    command : In(stream.Signature(config_layout(config)))
+        Configure (`apply`) and reset (`clear`) a queue pair. While it waits, `i` must be empty.
+    parameters : In(PARAMETERS)
+        To be held while a decision or an event is in flight.
+    busy : Out(1)
+        There is work.
+    """
+
+    i: stream.Interface
+    i_raw: stream.Interface
+    i_event: stream.Interface
+    o: stream.Interface
+    ignored: Signal
+    command: stream.Interface
+    parameters: data.View
+    busy: Signal
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(DECISION)),
+                "i_raw": In(stream.Signature(RAW)),
+                "i_event": In(stream.Signature(LAW_EVENT)),
+                "o": Out(stream.Signature(DECISION)),
+                "ignored": Out(1),
+                "command": In(stream.Signature(config_layout(config))),
+                "parameters": In(PARAMETERS),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.laws = laws = LawUnit(self._config.qps)
+        for name in ("timely", "dcqcn"):
+            view = getattr(laws, name)
+            m.d.comb += [
+                view[field].eq(self.parameters[f"{name}_{field}"]) for field in view.shape().members
+            ]
+        event, job = Signal.like(laws.i.payload), self.i_event.payload
+        command = self.command.payload
+        m.d.comb += laws.i.payload.eq(event)
+        taken = self._takers(m) & ((job.qp >> self._config.qp_bits) == 0)
+        taken &= (job.kind >= min(LAW_EVENTS)) & (job.kind <= max(LAW_EVENTS))
+
+        # What the law's answer is for.
+        answers = Signal()  # a decision is to be made of it
+        of_event = Signal()
+        turn = Signal()  # the last job was a sample's
+        again = Signal()  # RESET follows CONFIGURE
+        offers = Signal()
+        sample = self.i.valid & self.i_raw.payload.law
+        passing = Signal()
+        m.d.comb += [
+            passing.eq(self.i.valid & ~self.i_raw.payload.law & ~offers),
+            self.o.valid.eq(passing | offers),
+            self.o.payload.eq(self.i.payload),
+            self.i.ready.eq(self.o.ready & (passing | (offers & ~of_event))),
+            self.i_raw.ready.eq(self.i.ready & self.i.valid),
+        ]
+        rate = Signal(Fmt.RATE.width)
+        with m.If(offers):
+            m.d.comb += self.o.payload.rate.eq(rate)
+            with m.If(of_event):
+                m.d.comb += [
+                    self.o.payload.as_value().eq(0),
+                    self.o.payload.qp.eq(event.qp),
+                    self.o.payload.rate.eq(rate),
+                    self.o.payload.flags.eq(1 << Flag.EVENT),
+                ]
+
+        with m.FSM(name="stage") as fsm:
+            with m.State("IDLE"):
+                m.d.sync += [answers.eq(1), of_event.eq(0), again.eq(0)]
+                m.d.sync += [
+                    event[name].eq(command.config["algorithm" if name == "law" else name])
+                    for name, _ in LAW_CONFIG
+                ]
+                with m.If(self.command.valid):
+                    m.d.sync += [
+                        answers.eq(0),
+                        event.qp.eq(command.qp),
+                        event.kind.eq(Mux(command.apply, EventKind.CONFIGURE, EventKind.RESET)),
+                        again.eq(command.apply & command.clear),
+                    ]
+                    m.next = "COMMAND"
+                with m.Elif(sample & ~(turn & self.i_event.valid)):
+                    m.d.sync += [
+                        turn.eq(1),
+                        event.kind.eq(EventKind.RTT),
+                        event.qp.eq(self.i.payload.qp),
+                        event.t.eq(self.i_raw.payload.t),
+                        event.value.eq(self.i_raw.payload.rtt),
+                    ]
+                    m.next = "LAW"
+                with m.Elif(self.i_event.valid):
+                    m.d.sync += [turn.eq(0), of_event.eq(1)]
+                    m.d.sync += [event[name].eq(job[name]) for name in LAW_EVENT.members]
+                    m.next = "EVENT"
+            with m.State("EVENT"):
+                m.d.comb += self.i_event.ready.eq(1)
+                m.next = "LAW"
+                with m.If(~taken):
+                    m.d.comb += self.ignored.eq(1)
+                    m.next = "IDLE"
+            with m.State("COMMAND"):
+                m.d.comb += self.command.ready.eq(1)
+                m.next = "LAW"
+            with m.State("LAW"):
+                m.d.comb += laws.i.valid.eq(1)
+                with m.If(laws.i.ready):
+                    m.next = "ANSWER"
+            with m.State("ANSWER"):
+                # What is being offered must not be replaced.
+                m.d.comb += laws.o.ready.eq(~answers | ~passing | self.o.ready)
+                m.d.sync += rate.eq(laws.o.payload.rate)
+                with m.If(laws.o.valid & laws.o.ready):
+                    m.next = "OFFER"
+                    with m.If(~answers):
+                        m.d.sync += [event.kind.eq(EventKind.RESET), again.eq(0)]
+                        m.next = "IDLE"
+                        with m.If(again):
+                            m.next = "LAW"
+            with m.State("OFFER"):
+                m.d.comb += offers.eq(1)
+                with m.If(self.o.ready):
+                    m.next = "IDLE"
+        waits = self.command.valid | sample | self.i_event.valid
+        m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | waits)
+        return m
+
+    def _takers(self, m: Module) -> Signal:
+        """Whether the queue pair of the event that waits takes events; known a cycle later."""
+        m.submodules.takers = takers = Memory(
+            shape=unsigned(1), depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}
+        )
+        write, read = takers.write_port(), takers.read_port()
+        command = self.command.payload
+        m.d.comb += [
+            write.en.eq(self.command.valid & self.command.ready & command.apply),
+            write.addr.eq(command.qp),
+            write.data.eq(command.config.enable & takes_events(command.config.algorithm)),
+            read.addr.eq(self.i_event.payload.qp),
+        ]
+        taker = Signal()
+        m.d.comb += taker.eq(read.data)
+        return taker
