@@ -6,7 +6,6 @@ function type, so that a run with one can be compared with a run with the other,
 DCQCN is told notifications, bytes sent and passing time too, by a second function.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
 from precog_models.image import Image
-from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS, DcqcnPreset
+from precog_models.law_presets import DCQCN_PRESETS, DcqcnPreset
 from precog_models.presets import law_preset
 from precog_sim.network import (
     CongestionControl,
@@ -36,7 +35,6 @@ __all__ = ["Comparison", "LoopSetup", "compare", "run_in_loop"]
 _TICK_PS = 1000  # of the samples and rates that the simulator exchanges with a device
 _NAMES = tuple(name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS))
 _FLAGS = _NAMES.index("flags")
-_IN_LOOP = ("fixed", "pid", "predpid", "timely", "dcqcn")
 _SWEEPS = 4  # in the shortest period of a clock that moves rates
 
 
@@ -61,11 +59,6 @@ class LoopSetup:
         The target adjuster; the window limit. Of pid and predpid.
     timely, dcqcn : str
         Constants of those laws (`precog_models.law_presets`).
-
-    Raises
-    ------
-    ValueError
-        There is no such algorithm, or its law has no such preset.
     """
 
     preset: str = "thesis"
@@ -78,16 +71,6 @@ class LoopSetup:
     timely: str = "precog"
     dcqcn: str = "vendor"
 
-    def __post_init__(self) -> None:
-        if self.algorithm not in _IN_LOOP:
-            raise ValueError(
-                f"algorithm must be one of {', '.join(_IN_LOOP)}, not {self.algorithm!r}"
-            )
-        if self.algorithm == "timely":
-            _check_preset("timely", self.timely, TIMELY_PRESETS)
-        if self.algorithm == "dcqcn":
-            _check_preset("dcqcn", self.dcqcn, DCQCN_PRESETS)
-
     @property
     def start_gbps(self) -> float:
         """The rate at which flows start, Gb/s."""
@@ -99,15 +82,18 @@ class LoopSetup:
         Raises
         ------
         ValueError
-            The device has fewer queue pairs than the scenario has flows, or not the law.
+            The device has fewer queue pairs than the scenario has flows, or not the law, or there
+            is no such preset.
         """
         if flows > device.sizes.qps:
             raise ValueError(
                 f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}"
             )
-        device.apply_preset(self.preset)
-        if self.algorithm in ("timely", "dcqcn"):
-            _set_law(device, self)
+        device.set_parameters(
+            self.preset,
+            timely=self.timely if self.algorithm == "timely" else None,
+            dcqcn=self.dcqcn if self.algorithm == "dcqcn" else None,
+        )
         if self.image is not None:
             device.load_model(self.image, slot=0)
         for number in range(flows):
@@ -139,12 +125,6 @@ class LoopSetup:
         )
 
 
-def _check_preset(law: str, name: str, presets: Iterable[str]) -> None:
-    if name not in presets:
-        known = ", ".join(presets)
-        raise ValueError(f"{law} preset of a device must be one of {known}, not {name!r}")
-
-
 def _told(preset: DcqcnPreset) -> dict[str, Any]:
     """What DCQCN must be told besides notifications, as arguments of `Loop`.
 
@@ -159,31 +139,11 @@ def _told(preset: DcqcnPreset) -> dict[str, Any]:
     }
 
 
-def _set_law(device: Device, setup: LoopSetup) -> None:
-    """Give `device` the constants of `setup`'s law.
-
-    Raises
-    ------
-    ValueError
-        The device was built without the laws, or is none that can be told.
-    """
-    if not device.sizes.laws:
-        raise ValueError(f"device must be built with laws to run {setup.algorithm}: use laws=1")
-    if not isinstance(device.transport, Emulator):
-        raise ValueError("device must be emu: for timely and dcqcn")
-    timely = TIMELY_PRESETS[setup.timely].parameters(device.tick_ps)
-    dcqcn = DCQCN_PRESETS[setup.dcqcn].parameters(device.tick_ps)
-    nic = device.transport.nic
-    nic.set_parameters({f"timely_{name}": value for name, value in timely.items()})
-    nic.set_parameters({f"dcqcn_{name}": value for name, value in dcqcn.items()})
-
-
 def _entry(device: Device) -> tuple[int, int, int]:
     """The device's decision function, event function and their first argument, as addresses."""
     transport = device.transport
     if isinstance(transport, RtlTransport):
-        nic = transport.nic
-        return nic.address, getattr(nic, "event_address", 0), nic.handle
+        return transport.nic.address, transport.nic.event_address, transport.nic.handle
     if isinstance(transport, Emulator):
         return transport.nic.decide_address, transport.nic.event_address, transport.nic.handle
     raise ValueError("device in the loop must be emu: or sim:, not one behind a wire")
@@ -217,8 +177,7 @@ def run_in_loop(
     control = setup.control(*_entry(device))
     result = run(scenario, control, timing=timing, seed=seed, record=record or Record(log=True))
     if isinstance(device.transport, Emulator) and len(result.log):
-        of_samples = result.log[~_of_events(result.log)]
-        device.transport.account(of_samples[:, len(SAMPLE_FIELDS) :])
+        device.transport.account(result.log[:, len(SAMPLE_FIELDS) :])
     return result
 
 

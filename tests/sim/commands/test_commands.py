@@ -92,6 +92,21 @@ def test_the_rtl_decides_as_the_golden_model(run) -> None:  # type: ignore[no-un
     assert metrics("sim:tiny") == golden
 
 
+@pytest.mark.cosim
+@pytest.mark.xdist_group("tiny")
+def test_the_rtl_runs_a_law_of_its_own_clocks(run) -> None:  # type: ignore[no-untyped-def]
+    found = []
+    for place, device in (("golden", "emu:"), ("rtl", "sim:tiny")):
+        arguments = [*SMALL, "--size", "50000", "--cc", "dcqcn", "--dcqcn", "vendor"]
+        status, out, _ = run("sim", "incast", *arguments, *LOOP, place, "-d", device, "-j")
+        assert status == 0
+        row = json.loads(out)["results"][0]
+        assert row["device"] == device
+        row["metrics"].pop("packets_per_cpu_s")
+        found.append(row["metrics"])
+    assert found[0] == found[1]
+
+
 def test_tune_trains_every_flow(run) -> None:  # type: ignore[no-untyped-def]
     status, out, _ = run("pid", "tune", "--scenario", "hundredth", "--seeds", "1", "-j")
     assert status == 0
@@ -230,7 +245,7 @@ def test_training_has_the_demos_seed() -> None:
         ),
         (
             ["sim", "incast", "--law", "dcqcn", *LOOP, "golden", "--dcqcn", "ns3-paper-timers"],
-            "dcqcn preset of a device must be one of paper, vendor, ns3, not 'ns3-paper-timers'",
+            "dcqcn preset must be one of paper, vendor, ns3, not 'ns3-paper-timers'",
         ),
         (["synth", "--lanes", "32"], "lanes must be one of 16, 64, 128, not 32"),
         (

@@ -19,6 +19,7 @@ from precog_sim.loop import LoopSetup, compare, run_in_loop
 from precog_sim.network import (
     CongestionControl,
     Dcqcn,
+    Ecn,
     Fixed,
     Pid,
     Result,
@@ -149,10 +150,33 @@ def test_notifications_come_as_packets_or_in_acknowledgements() -> None:
     assert min(paper.marks, ns3.marks) > 0
 
 
-def test_status_counts_samples_only() -> None:
+def test_the_device_counts_what_it_was_told() -> None:
     with Device.open("emu:") as device:
         result = run_in_loop(device, CASES["dcqcn paper"].setup, incast("hundredth"))
-        assert device.counters()["decisions"] == len(result.sample_flow)
+        counters = device.counters()
+    events = int((result.log[:, _FLAGS] >> Flag.EVENT & 1).sum())
+    assert (counters["events"], counters["ignored"]) == (events, 0)
+    assert (counters["samples"], counters["dropped"]) == (len(result.sample_flow), 0)
+
+
+@pytest.mark.cosim
+@pytest.mark.xdist_group("tiny")
+@pytest.mark.parametrize(
+    "name", ["fixed", "timely paper", "timely ns3", "timely patched", "dcqcn vendor", "dcqcn ns3"]
+)
+def test_the_rtl_in_the_loop_decides_as_the_golden_nic(name: str) -> None:
+    # every packet of a short incast, marked early: notifications, cuts and increases
+    scenario = dataclasses.replace(
+        incast("hundredth", sizes=[300_000, 250_000, 200_000]), ecn=Ecn(2000, 20_000, 0.5)
+    )
+    setup = dataclasses.replace(CASES[name].setup, init_gbps=40.0)
+    golden = _golden(setup, scenario)
+    with Device.open("sim:tiny") as device:
+        rtl = run_in_loop(device, setup, scenario)
+    found = compare(golden, rtl)
+    assert (found.mismatches, found.first) == (0, "")
+    assert found.decisions == len(golden.log) > 10
+    assert (found.events > 0) == name.startswith("dcqcn")
 
 
 def test_references_have_the_same_constants() -> None:
@@ -162,20 +186,14 @@ def test_references_have_the_same_constants() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setup", "message"),
+    ("uri", "setup", "message"),
     [
-        ({"algorithm": "hpcc"}, "algorithm must be one of fixed, pid, predpid, timely, dcqcn, not"),
-        ({"algorithm": "timely", "timely": "x"}, "timely preset of a device must be one of paper"),
-        ({"algorithm": "dcqcn", "dcqcn": "x"}, "dcqcn preset of a device must be one of paper"),
+        ("emu:", {"algorithm": "hpcc"}, "algorithm must be one of fixed, pid, predpid, timely"),
+        ("emu:", {"algorithm": "timely", "timely": "x"}, "timely preset must be one of paper"),
+        ("emu:", {"algorithm": "dcqcn", "dcqcn": "x"}, "dcqcn preset must be one of paper"),
+        ("emu:laws=0", {"algorithm": "dcqcn"}, "device must have the laws timely and dcqcn"),
     ],
 )
-def test_refused(setup: dict[str, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        LoopSetup(**setup)  # type: ignore[arg-type]
-
-
-def test_a_device_without_the_laws_is_refused() -> None:
-    with Device.open("emu:") as device:
-        device.sizes = dataclasses.replace(device.sizes, laws=0)
-        with pytest.raises(ValueError, match="device must be built with laws to run dcqcn: use"):
-            run_in_loop(device, CASES["dcqcn ns3"].setup, incast("hundredth"))
+def test_refused(uri: str, setup: dict[str, str], message: str) -> None:
+    with Device.open(uri) as device, pytest.raises(ValueError, match=message):
+        run_in_loop(device, LoopSetup(**setup), incast("hundredth"))  # type: ignore[arg-type]
