@@ -3,24 +3,39 @@
 Any device that takes samples from the host serves: the golden NIC (``emu:``) and the Verilated RTL
 (``sim:``) are set up by the same driver calls, and the simulator calls both through the same C
 function type, so that a run with one can be compared with a run with the other, event for event.
+DCQCN is told notifications, bytes sent and passing time too, by a second function.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
 from precog_models.image import Image
+from precog_models.law_presets import DCQCN_PRESETS, DcqcnPreset
 from precog_models.presets import law_preset
-from precog_sim.network import Loop, Record, Result, Scenario, run
+from precog_sim.network import (
+    CongestionControl,
+    Dcqcn,
+    Loop,
+    Record,
+    Result,
+    Scenario,
+    Timely,
+    run,
+)
 from precog_sim.rtl.transport import RtlTransport
 
 __all__ = ["Comparison", "LoopSetup", "compare", "run_in_loop"]
 
 _TICK_PS = 1000  # of the samples and rates that the simulator exchanges with a device
 _NAMES = tuple(name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS))
+_FLAGS = _NAMES.index("flags")
+_SWEEPS = 4  # in the shortest period of a clock that moves rates
 
 
 @dataclass(frozen=True)
@@ -30,9 +45,9 @@ class LoopSetup:
     Parameters
     ----------
     preset : str
-        Law preset (`precog_models.presets`).
+        Law preset (`precog_models.presets`): the constants of pid and predpid, and rate limits.
     algorithm : str
-        ``"pid"`` or ``"predpid"``.
+        ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``.
     target_us : float, optional
         A fixed RTT target instead of the preset's.
     image : Image, optional
@@ -41,7 +56,9 @@ class LoopSetup:
     init_gbps : float, optional
         Rate of a new flow instead of the preset's.
     rttch, win : bool
-        The target adjuster; the window limit.
+        The target adjuster; the window limit. Of pid and predpid.
+    timely, dcqcn : str
+        Constants of those laws (`precog_models.law_presets`).
     """
 
     preset: str = "thesis"
@@ -51,6 +68,8 @@ class LoopSetup:
     init_gbps: float | None = None
     rttch: bool = False
     win: bool = False
+    timely: str = "precog"
+    dcqcn: str = "vendor"
 
     @property
     def start_gbps(self) -> float:
@@ -63,13 +82,18 @@ class LoopSetup:
         Raises
         ------
         ValueError
-            The device has fewer queue pairs than the scenario has flows.
+            The device has fewer queue pairs than the scenario has flows, or not the law, or there
+            is no such preset.
         """
         if flows > device.sizes.qps:
             raise ValueError(
                 f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}"
             )
-        device.apply_preset(self.preset)
+        device.set_parameters(
+            self.preset,
+            timely=self.timely if self.algorithm == "timely" else None,
+            dcqcn=self.dcqcn if self.algorithm == "dcqcn" else None,
+        )
         if self.image is not None:
             device.load_model(self.image, slot=0)
         for number in range(flows):
@@ -84,14 +108,44 @@ class LoopSetup:
                 model_slot=0 if self.image is not None else None,
             )
 
+    def control(self, function: int, event_function: int, handle: int) -> Loop:
+        """The plug-in by which the network asks and tells the device (as `_entry` returns it)."""
+        told = _told(DCQCN_PRESETS[self.dcqcn]) if self.algorithm == "dcqcn" else {}
+        like: dict[str, CongestionControl] = {
+            "timely": Timely(),  # headers and marking are the same under each of its presets
+            "dcqcn": Dcqcn(preset=self.dcqcn),
+        }
+        return Loop(
+            start_gbps=self.start_gbps,
+            function=function,
+            handle=handle,
+            like=like.get(self.algorithm),
+            event_function=event_function if told else 0,
+            **told,
+        )
 
-def _entry(device: Device) -> tuple[int, int]:
-    """The device's decision function and its first argument, as addresses."""
+
+def _told(preset: DcqcnPreset) -> dict[str, Any]:
+    """What DCQCN must be told besides notifications, as arguments of `Loop`.
+
+    The decrease check and the increase timer move rates, so their lateness must be small against
+    their periods. Alpha's clock is left out: it acts only when a cut reads it, and what it missed
+    is made up for then, exactly.
+    """
+    periods = [us for us in (preset.cut_us, preset.rate_us) if us > 0]
+    return {
+        "tell_bytes": preset.byte_count > 0,
+        "sweep_us": min(periods, default=0.0) / _SWEEPS,
+    }
+
+
+def _entry(device: Device) -> tuple[int, int, int]:
+    """The device's decision function, event function and their first argument, as addresses."""
     transport = device.transport
     if isinstance(transport, RtlTransport):
-        return transport.nic.address, transport.nic.handle
+        return transport.nic.address, transport.nic.event_address, transport.nic.handle
     if isinstance(transport, Emulator):
-        return transport.nic.decide_address, transport.nic.handle
+        return transport.nic.decide_address, transport.nic.event_address, transport.nic.handle
     raise ValueError("device in the loop must be emu: or sim:, not one behind a wire")
 
 
@@ -120,8 +174,7 @@ def run_in_loop(
             "leave tick_ps out"
         )
     setup.apply(device, len(scenario.flows))
-    function, handle = _entry(device)
-    control = Loop(start_gbps=setup.start_gbps, function=function, handle=handle)
+    control = setup.control(*_entry(device))
     result = run(scenario, control, timing=timing, seed=seed, record=record or Record(log=True))
     if isinstance(device.transport, Emulator) and len(result.log):
         device.transport.account(result.log[:, len(SAMPLE_FIELDS) :])
@@ -134,11 +187,11 @@ class Comparison:
 
     Attributes
     ----------
-    decisions, predictions : int
-        Compared; of them made on a prediction.
+    decisions, predictions, events : int
+        Compared; of them made on a prediction; of them made on an event that is no sample.
     mismatches : int
-        Decisions whose sample or any decided field differs, decisions that only one run made, and
-        flows that finished at another time.
+        Decisions whose sample, event or any decided field differs, decisions that only one run
+        made, and flows that finished at another time.
     first : str
         The first difference in words; empty if there is none.
     """
@@ -147,6 +200,12 @@ class Comparison:
     predictions: int
     mismatches: int
     first: str
+    events: int = 0
+
+
+def _of_events(log: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rows of a log are decisions on events."""
+    return np.asarray(log[:, _FLAGS] >> Flag.EVENT & 1, dtype=np.bool_)
 
 
 def compare(one: Result, other: Result) -> Comparison:
@@ -155,22 +214,24 @@ def compare(one: Result, other: Result) -> Comparison:
     differ = one.log[:n] != other.log[:n]
     rows = np.flatnonzero(differ.any(axis=1))
     late = np.flatnonzero(one.fct_us != other.fct_us)
+    events = _of_events(one.log[:n])
     first = ""
     if rows.size:
         row = int(rows[0])
         column = int(np.flatnonzero(differ[row])[0])
+        name = "value" if events[row] and _NAMES[column] == "rtt" else _NAMES[column]
         first = (
-            f"decision {row}, field {_NAMES[column]}: "
-            f"{one.log[row, column]} against {other.log[row, column]}"
+            f"decision {row}, field {name}: {one.log[row, column]} against {other.log[row, column]}"
         )
     elif len(one.log) != len(other.log):
         first = f"{len(one.log)} decisions against {len(other.log)}"
     elif late.size:
         first = f"flow {late[0]} ends at {one.fct_us[late[0]]} against {other.fct_us[late[0]]} us"
-    flags = one.log[:n, _NAMES.index("flags")]
+    flags = one.log[:n, _FLAGS]
     return Comparison(
         decisions=n,
         predictions=int((flags >> Flag.PREDICTED & 1).sum()),
         mismatches=int(rows.size) + abs(len(one.log) - len(other.log)) + int(late.size),
         first=first,
+        events=int(events.sum()),
     )

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,13 +25,49 @@ _COLUMNS = (
     ("last_fct_ms", "last FCT ms"),
     ("jain", "Jain"),
 )
-_DECIDED = ("pid", "predpid")  # by a device
+_DECIDED = ("pid", "predpid")  # by the device, unless --in-the-loop says otherwise
+_FLOAT_ONLY = ("dctcp", "hpcc")
 LAWS = (*_DECIDED, "timely", "dctcp", "dcqcn", "hpcc")
+_TRANSPORTS = {"golden": "emu:", "rtl": "sim:"}
+_IN_THE_LOOP = ("float", *_TRANSPORTS)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What the options say about laws and who decides.
+
+    Parameters
+    ----------
+    device : str
+        URI of the device that decides.
+    place : str or None
+        ``--in-the-loop``; None: pid and predpid by the device, all others in float.
+    preset, target_us, start_gbps, rttch, win
+        As the options of the same names.
+    timely, dcqcn : str
+        Constants of those laws.
+    """
+
+    device: str
+    place: str | None
+    preset: str
+    target_us: float | None
+    start_gbps: float
+    rttch: bool
+    win: bool
+    timely: str
+    dcqcn: str
+
+    def by_device(self, law: str) -> bool:
+        """Whether the device decides for `law`, not the float reference."""
+        return law in _DECIDED if self.place is None else self.place != "float"
 
 
 def incast(
     context: typer.Context,
-    law: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(LAWS)}.")] = None,
+    law: Annotated[
+        list[str] | None, typer.Option("--law", "--cc", help=f"One of {', '.join(LAWS)}.")
+    ] = None,
     scenario: Annotated[
         str,
         typer.Option(help="Incast preset: thesis, tenth, hundredth, senders8, senders32, base8us."),
@@ -47,20 +84,52 @@ def incast(
     rttch: Annotated[bool, typer.Option(help="Target adjuster.")] = False,
     win: Annotated[bool, typer.Option(help="Window limit.")] = False,
     model: Annotated[str, typer.Option(help="Model file or shipped model.")] = "rtt-incast",
+    timely: Annotated[
+        str, typer.Option(help="Preset of timely: ns3, paper, scaled, patched; precog (device).")
+    ] = "ns3",
+    dcqcn: Annotated[
+        str, typer.Option(help="Preset of dcqcn: ns3, paper, vendor; ns3-paper-timers (float).")
+    ] = "ns3",
+    in_the_loop: Annotated[
+        str | None,
+        typer.Option(
+            help="Who decides: float (reference laws), golden (--device emu:) or rtl (sim:). "
+            "Without it pid and predpid are decided by the device, other laws in float.",
+            metavar="WHO",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs with different start jitter.")] = 1,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Run an incast; pid and predpid are decided by the device: emu: or the RTL behind sim:."""
+    """Run an incast under rate laws, in float, on the golden model or on the RTL in the loop."""
     laws = law or ["predpid"]
     for name in laws:
         if name not in LAWS:
             raise ValueError(f"law must be one of {', '.join(LAWS)}, not {name!r}")
     if "predpid" not in laws:
         refuse_ignored(context, "model", why="without --law predpid")
+    for name in ("timely", "dcqcn"):
+        if name not in laws:
+            refuse_ignored(context, name, why=f"without --law {name}")
     if not set(laws) & set(_DECIDED):
-        ignored = ("preset", "target_us", "rttch", "win", "device")
+        ignored = ("preset", "target_us", "rttch", "win")
         refuse_ignored(context, *ignored, why=f"with --law {laws[0]}")
+        if in_the_loop is None:
+            refuse_ignored(context, "device", why=f"with --law {laws[0]}")
+    if in_the_loop == "float":
+        refuse_ignored(context, "device", "rttch", "win", why="with --in-the-loop float")
+    choice = _Choice(
+        device=_device(context, laws, in_the_loop, device),
+        place=in_the_loop,
+        preset=preset,
+        target_us=target_us,
+        start_gbps=start_gbps,
+        rttch=rttch,
+        win=win,
+        timely=timely,
+        dcqcn=dcqcn,
+    )
 
     import numpy as np
 
@@ -69,18 +138,11 @@ def incast(
     from precog_sim.network.metrics import measure, summarise
 
     made = make(scenario, senders=senders, sizes=size, jitter_ns=jitter_ns)
-    options = {
-        "preset": preset,
-        "target_us": target_us,
-        "init_gbps": start_gbps,
-        "rttch": rttch,
-        "win": win,
-    }
     image = find(model) if "predpid" in laws else None
     rows: list[dict[str, Any]] = []
     with progress_bar("Incast") as report:
         for name in laws:
-            run = _runner(name, device, options, image, start_gbps)
+            run = _decided(name, choice, image) if choice.by_device(name) else _float(name, choice)
             metrics = []
             for seed in range(seeds):
                 report(len(rows) * seeds + seed, len(laws) * seeds)
@@ -95,7 +157,7 @@ def incast(
             rows.append(
                 {
                     "law": name,
-                    "device": device if name in _DECIDED else None,
+                    "device": choice.device if choice.by_device(name) else None,
                     "seeds": seeds,
                     "metrics": {key: dataclasses.asdict(e) for key, e in estimates.items()},
                 }
@@ -112,28 +174,75 @@ def incast(
     emit({"scenario": made.name, "timing": timing, "results": rows}, show, json_)
 
 
-def _runner(
-    law: str, device: str, options: dict[str, Any], image: "Image | None", start_gbps: float
+def _device(context: typer.Context, laws: list[str], place: str | None, device: str) -> str:
+    """The device that decides, checked against ``--in-the-loop``.
+
+    Raises
+    ------
+    ValueError
+        The options contradict each other, or a law cannot be decided there.
+    """
+    if place is None:
+        return device
+    if place not in _IN_THE_LOOP:
+        raise ValueError(f"in-the-loop must be one of {', '.join(_IN_THE_LOOP)}, not {place!r}")
+    if place == "float":
+        if "predpid" in laws:
+            raise ValueError("law predpid must be in the loop as golden or rtl: models are integer")
+        return device
+    for law in laws:
+        if law in _FLOAT_ONLY:
+            raise ValueError(f"law {law} must be in the loop as float: the NIC does not have it")
+    transport = _TRANSPORTS[place]
+    source = context.get_parameter_source("device")
+    if source is None or source.name != "COMMANDLINE":
+        return transport
+    if not device.startswith(transport):
+        raise ValueError(f"device must be {transport} with --in-the-loop {place}, not {device!r}")
+    return device
+
+
+def _decided(
+    law: str, choice: _Choice, image: "Image | None"
 ) -> "Callable[[Scenario, str, int], Result]":
-    """Function of (scenario, timing, seed) for one law."""
-    from precog_sim.network import Dcqcn, Dctcp, Hpcc, Record, Timely
+    """Function of (scenario, timing, seed) for a law that the device decides."""
+    from precog_host.device import Device
+    from precog_sim.loop import LoopSetup, run_in_loop
+
+    setup = LoopSetup(
+        preset=choice.preset,
+        algorithm=law,
+        target_us=choice.target_us,
+        image=image if law == "predpid" else None,
+        init_gbps=choice.start_gbps,
+        rttch=choice.rttch,
+        win=choice.win,
+        timely=choice.timely,
+        dcqcn=choice.dcqcn,
+    )
+
+    def run(scenario: "Scenario", timing: str, seed: int) -> "Result":
+        with Device.open(choice.device) as opened:
+            return run_in_loop(opened, setup, scenario, timing=timing, seed=seed)
+
+    return run
+
+
+def _float(law: str, choice: _Choice) -> "Callable[[Scenario, str, int], Result]":
+    """Function of (scenario, timing, seed) for a law that its float reference decides."""
+    from precog_sim.network import Dcqcn, Dctcp, Hpcc, Pid, Record, Timely
     from precog_sim.network import run as simulate
 
-    if law in _DECIDED:
-        from precog_host.device import Device
-        from precog_sim.loop import LoopSetup, run_in_loop
+    start = choice.start_gbps
+    control = {
+        "pid": Pid(preset=choice.preset, target_us=choice.target_us, start_gbps=start),
+        "timely": Timely(preset=choice.timely, start_gbps=start),
+        "dctcp": Dctcp(start_gbps=start),
+        "dcqcn": Dcqcn(preset=choice.dcqcn, start_gbps=start),
+        "hpcc": Hpcc(start_gbps=start),
+    }[law]
 
-        setup = LoopSetup(algorithm=law, image=image if law == "predpid" else None, **options)
-
-        def decided(scenario: "Scenario", timing: str, seed: int) -> "Result":
-            with Device.open(device) as opened:
-                return run_in_loop(opened, setup, scenario, timing=timing, seed=seed)
-
-        return decided
-    kinds = {"timely": Timely, "dctcp": Dctcp, "dcqcn": Dcqcn, "hpcc": Hpcc}
-    control = kinds[law](start_gbps=start_gbps)
-
-    def referenced(scenario: "Scenario", timing: str, seed: int) -> "Result":
+    def run(scenario: "Scenario", timing: str, seed: int) -> "Result":
         return simulate(scenario, control, timing=timing, seed=seed, record=Record(probe_us=0.0))
 
-    return referenced
+    return run

@@ -14,7 +14,7 @@
 
 Congestion controls (`congestion`): `Pid`, `PredPid`, `Timely` (presets ``ns3``, ``paper``,
 ``scaled``), `Dctcp`, `Dcqcn` (``ns3``, ``ns3-paper-timers``, ``paper``, ``vendor``), `Hpcc`,
-`Fixed` and `Loop`, where a C function decides (RTL or golden NIC). All take ``start_gbps`` (None:
+`Fixed` and `Loop`, where C functions decide (RTL or golden NIC). All take ``start_gbps`` (None:
 line rate; PID laws start at 10), ``window`` (``none``, ``bdp``, ``rate``) and ``retime`` (a change
 of rate moves the departure of the packet that waits for its pace).
 
@@ -26,9 +26,9 @@ transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.8
 101 Gb/s); the incast under HPCC, TIMELY, DCTCP and DCQCN equals ns-3's packet for packet.
 
 Inside: `topology`, `scenario` (data) -> `tables` (int64 tables laid out by `layout`) -> `kernel`
-(the loop; `wheel` = event queue, `port` = switch, `host` = NIC, `laws` = decisions) -> `result`,
-`metrics`. One compiled function serves all laws and scenarios; the first call compiles it (about
-25 s), later processes load it from the cache.
+(the loop; `wheel` = event queue, `port` = switch, `host` = NIC, `laws` = decisions, `outside` =
+those of `Loop`) -> `result`, `metrics`. One compiled function serves all laws and scenarios; the
+first call compiles it (about 25 s), later processes load it from the cache.
 """
 
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
@@ -38,12 +38,12 @@ from precog_sim.network.congestion import (
     Dctcp,
     Fixed,
     Hpcc,
-    Loop,
     Pid,
     PredPid,
     Timely,
 )
 from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
+from precog_sim.network.outside_law import Loop
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.run import run
 from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Recovery, Scenario, incast

@@ -24,7 +24,6 @@ __all__ = [
     "Hpcc",
     "LawSetup",
     "LinkFacts",
-    "Loop",
     "Pid",
     "PredPid",
     "Timely",
@@ -73,6 +72,9 @@ class LawSetup:
     ack_high: bool = False
     function: int = 0
     handle: int = 0
+    event_function: int = 0
+    tell_bytes: bool = False
+    sweep_us: float = 0.0
 
 
 _NO_WEIGHTS = np.zeros(1)
@@ -338,47 +340,4 @@ class Dcqcn(CongestionControl):
             ecn=Ecn(int(params.mark_min_kb * _KB), int(params.mark_max_kb * _KB), params.mark_max),
             cnp_us=params.cnp_us,
             ack_high=True,
-        )
-
-
-@dataclass(frozen=True)
-class Loop(CongestionControl):
-    """Every decision by a C function: the Verilated RTL or the golden NIC.
-
-    The function ``int64 f(void *handle, int64 *sample, int64 *decision)`` gets one sample
-    (`contract.SAMPLE_FIELDS`: qp = flow number, rtt and t in ticks of 1 ns) and fills one decision
-    (`contract.DECISION_FIELDS`); a negative result aborts the run, any other is ignored (the RTL
-    gives its latency in cycles). `window` bytes limit the flow from then on, 0 not. Until its first
-    decision a flow runs at `start_gbps`, which must be the rate that the decider was configured to
-    start from.
-
-    Parameters
-    ----------
-    function : int
-        Address of the function.
-    handle : int
-        Its first argument.
-    """
-
-    start_gbps: float | None = 10.0
-    retime: bool = True
-    function: int = 0
-    handle: int = 0
-
-    def setup(self, link: LinkFacts) -> LawSetup:
-        """The kernel's view of the plug-in."""
-        if self.function == 0:
-            raise ValueError("loop function must be the address of a C function, not 0")
-        if self.window != "none":
-            raise ValueError(
-                f"loop window must be none (each decision carries its own), not {self.window!r}"
-            )
-        return LawSetup(
-            Law.LOOP,
-            np.zeros(PARAMS),
-            _NO_WEIGHTS,
-            window="bdp",
-            retime=self.retime,
-            function=self.function,
-            handle=self.handle,
         )

@@ -7,17 +7,29 @@ free for it, so no data waits in the host and an RTT has no NIC queueing in it.
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.rate.law_fields import EventKind
 from precog_models.rate.reference import dcqcn
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, Ctl, FlowCol, Kind, Law, PortCol, Rec
+from precog_sim.network.outside import retime, tell
 from precog_sim.network.port import allocate, free, gap_ps, push, take
 from precog_sim.network.wheel import cancel, schedule
 
-__all__ = ["CNP_BYTES", "add_flow", "host_next", "receive_data", "remove_flow", "wake"]
+__all__ = [
+    "CNP_BYTES",
+    "add_flow",
+    "after_send",
+    "host_next",
+    "receive_data",
+    "remove_flow",
+    "wake",
+    "wake_earlier",
+]
 
 CNP_BYTES = 74  # Ethernet 14, IPv4 20, UDP 8, BTH 12, 16 reserved, ICRC 4
 _NEVER = 1 << 62
 _ACK, _NACK = int(Kind.ACK), int(Kind.NACK)
+_BYTES = int(EventKind.BYTES)
 
 _Table = NDArray[np.int64]
 _Wheel = NDArray[np.int32]
@@ -43,6 +55,27 @@ def wake(
         cancel(rec, wheel, bits, heap, ctl, row)
     port[p, PortCol.WAKE] = t
     schedule(rec, wheel, bits, heap, ctl, row, t)
+
+
+@inlined
+def wake_earlier(
+    rec: _Table,
+    wheel: _Wheel,
+    bits: _Table,
+    heap: _Table,
+    port: _Table,
+    flow: _Table,
+    ctl: _Table,
+    cfg: _Table,
+    f: int,
+    now: int,
+) -> None:
+    """In ns3 timing, where a WAKE that is set stays: move it for `f`, whose rate may have risen."""
+    if cfg[Cfg.NS3] != 0 and cfg[Cfg.RETIME] != 0:
+        p = flow[f, FlowCol.PORT]
+        due = max(now, flow[f, FlowCol.AVAILABLE])
+        if port[p, PortCol.WAKE] > due:
+            wake(rec, wheel, bits, heap, port, ctl, cfg, p, due)
 
 
 @compiled
@@ -110,6 +143,9 @@ def host_next(
     telemetry: _Table,
     ctl: _Table,
     cfg: _Table,
+    asked: _Table,
+    decision: _Table,
+    log: _Table,
     p: int,
     now: int,
 ) -> int:
@@ -167,7 +203,11 @@ def host_next(
     port[p, PortCol.LAST] = f
     ctl[Ctl.DATA_SENT] += 1
     if cfg[Cfg.LAW] == Law.DCQCN:
-        rate[f] = dcqcn.dcqcn_bytes(state, f, par, wire, rate[f])
+        old = rate[f]
+        rate[f] = dcqcn.dcqcn_bytes(state, f, par, wire, old)
+        retime(flow, cfg, f, rate[f], old)
+    elif cfg[Cfg.TELL_BYTES] != 0:
+        tell(flow, rate, ctl, cfg, asked, decision, log, _BYTES, f, wire, now)
     return row
 
 

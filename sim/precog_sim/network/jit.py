@@ -14,14 +14,25 @@ from typing import Any, TypeVar
 
 from numba import njit
 
-from precog_models.rate import reference
+from precog_models.rate import law_fields, reference
 
 __all__ = ["compiled", "inlined"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-_PARTS = ("host", "jit", "kernel", "laws", "layout", "native", "ns3_random", "port", "wheel")
+_PARTS = (
+    "host",
+    "jit",
+    "kernel",
+    "laws",
+    "layout",
+    "native",
+    "ns3_random",
+    "outside",
+    "port",
+    "wheel",
+)
 
 
 def _source_stamp() -> tuple[tuple[str, int, int], ...]:
@@ -31,6 +42,7 @@ def _source_stamp() -> tuple[tuple[str, int, int], ...]:
     for path in (
         *(here / f"{part}.py" for part in _PARTS),
         *sorted(Path(reference.__file__).parent.glob("*.py")),
+        Path(law_fields.__file__),
     ):
         status = path.stat()
         stamps.append((path.name, status.st_mtime_ns, status.st_size))

@@ -9,10 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.rate.reference import dcqcn
-from precog_sim.network.host import add_flow, after_send, host_next, receive_data, remove_flow, wake
+from precog_sim.network.host import (
+    add_flow,
+    after_send,
+    host_next,
+    receive_data,
+    remove_flow,
+    wake_earlier,
+)
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.laws import arm, dcqcn_timer, decide
 from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, PortCol, Rec
+from precog_sim.network.outside import notify_outside, retime, sweep
 from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
 from precog_sim.network.wheel import pop, schedule
 
@@ -87,7 +95,7 @@ def simulate(
     probe_time: _Table,
     probe_rate: NDArray[np.float32],
     probe_queue: _Table,
-    sample: _Table,
+    asked: _Table,
     decision: _Table,
     log: _Table,
 ) -> None:
@@ -124,9 +132,20 @@ def simulate(
                 kick = receive_data(rec, port, flow, ctl, cfg, row, now)
             elif kind == Kind.CNP:
                 f = rec[row, Rec.OWNER]
-                if flow[f, FlowCol.END] < 0 and cfg[Cfg.LAW] == Law.DCQCN:
-                    rate[f], timers = dcqcn.dcqcn_notify(state, f, par, rate[f])
-                    arm(rec, wheel, bits, heap, flow, ctl, cfg, par, f, timers, now)
+                if flow[f, FlowCol.END] < 0:
+                    old = rate[f]
+                    if cfg[Cfg.LAW] == Law.DCQCN:
+                        rate[f], timers = dcqcn.dcqcn_notify(state, f, par, old)
+                        arm(rec, wheel, bits, heap, flow, ctl, cfg, par, f, timers, now)
+                        retime(flow, cfg, f, rate[f], old)
+                    elif cfg[Cfg.EVENT_FUNCTION] != 0:
+                        notify_outside(
+                            rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log,
+                            f, now,
+                        )  # fmt: skip
+                    if rate[f] != old and cfg[Cfg.RETIME] != 0:
+                        wake_earlier(rec, wheel, bits, heap, port, flow, ctl, cfg, f, now)
+                        kick = flow[f, FlowCol.PORT]
                 free(rec, ctl, row)
             else:
                 f = rec[row, Rec.OWNER]
@@ -150,7 +169,7 @@ def simulate(
                     full = seq > flow[f, FlowCol.SAMPLE_SEQ]
                     predicted = decide(
                         rec, wheel, bits, heap, flow, rate, top, state, par, weights, work,
-                        telemetry, ctl, cfg, fcfg, sample, decision, log, row, full, rtt, now,
+                        telemetry, ctl, cfg, fcfg, asked, decision, log, row, full, rtt, now,
                     )  # fmt: skip
                     if full:
                         n = ctl[Ctl.SAMPLES]
@@ -165,11 +184,7 @@ def simulate(
                         ctl[Ctl.SAMPLES] = n + 1
                         if flow[f, FlowCol.NEXT] > flow[f, FlowCol.SAMPLE_SEQ]:
                             flow[f, FlowCol.SAMPLE_SEQ] = flow[f, FlowCol.NEXT]
-                    if ns3 and cfg[Cfg.RETIME] != 0:
-                        p = flow[f, FlowCol.PORT]
-                        due = max(now, flow[f, FlowCol.AVAILABLE])
-                        if port[p, PortCol.WAKE] > due:
-                            wake(rec, wheel, bits, heap, port, ctl, cfg, p, due)
+                    wake_earlier(rec, wheel, bits, heap, port, flow, ctl, cfg, f, now)
                     kick = flow[f, FlowCol.PORT]
                 free(rec, ctl, row)
                 if ctl[Ctl.DONE] == cfg[Cfg.FLOWS]:
@@ -220,14 +235,21 @@ def simulate(
                 schedule(rec, wheel, bits, heap, ctl, row, due)
         else:
             f = rec[row, Rec.OWNER]
-            dcqcn_timer(rec, wheel, bits, heap, flow, rate, state, par, ctl, cfg, kind, f, now)
+            old = rate[f]
+            if kind == Kind.SWEEP:
+                sweep(rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log, row, now)
+            else:
+                dcqcn_timer(rec, wheel, bits, heap, flow, rate, state, par, ctl, cfg, kind, f, now)
+            if rate[f] != old and cfg[Cfg.RETIME] != 0:
+                wake_earlier(rec, wheel, bits, heap, port, flow, ctl, cfg, f, now)
+                kick = flow[f, FlowCol.PORT]
         if kick < 0:
             continue
         is_host = port[kick, PortCol.NODE] < hosts
         if is_host:
             row = host_next(
                 rec, wheel, bits, heap, port, flow, rate, top, state, par, telemetry, ctl, cfg,
-                kick, now,
+                asked, decision, log, kick, now,
             )  # fmt: skip
         else:
             row = switch_next(

@@ -1,22 +1,15 @@
-"""Decisions: which law acts on an acknowledgement, DCQCN's timers, and the C function outside."""
+"""Decisions: which law acts on an acknowledgement, and DCQCN's timers."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, timely
 from precog_sim.network.jit import inlined
-from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, FlowCol, Kind, Law, Rec
-from precog_sim.network.native import call_decide
-from precog_sim.network.port import gap_ps
+from precog_sim.network.layout import Cfg, FCfg, FlowCol, Kind, Law, Rec
+from precog_sim.network.outside import decide_outside, notify_outside, retime
 from precog_sim.network.wheel import schedule
 
 __all__ = ["arm", "dcqcn_timer", "decide"]
-
-_RATE_ONE = float(1 << 24)  # Q8.24 bytes per tick
-_SRTT_ONE = 256.0
-_TIME_MASK = (1 << 40) - 1
-_PS_PER_TICK = 1000
-_BPS = 8e9  # bit/s of one byte per 1-ns tick
 
 _Table = NDArray[np.int64]
 _Reals = NDArray[np.float64]
@@ -80,6 +73,7 @@ def dcqcn_timer(
     if flow[f, FlowCol.END] >= 0:
         return
     first = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f
+    old = rate[f]
     if kind == Kind.ALPHA:
         due = flow[f, FlowCol.ALPHA_DUE]
         if now >= due:
@@ -100,48 +94,7 @@ def dcqcn_timer(
             flow[f, FlowCol.RATE_DUE] = due
             rate[f] = dcqcn.dcqcn_rate_timer(state, f, par, rate[f])
         schedule(rec, wheel, bits, heap, ctl, first + 2, due)
-
-
-@inlined
-def _decide_outside(
-    flow: _Table,
-    ctl: _Table,
-    cfg: _Table,
-    sample: _Table,
-    decision: _Table,
-    log: _Table,
-    f: int,
-    rtt: int,
-    now: int,
-    rate_bps: float,
-) -> tuple[float, float]:
-    """Ask the C function; returns rate in bit/s and predicted RTT in us (0: none)."""
-    sample[0] = f
-    sample[1] = (rtt + _PS_PER_TICK // 2) // _PS_PER_TICK
-    sample[2] = ((now + _PS_PER_TICK // 2) // _PS_PER_TICK) & _TIME_MASK
-    status = call_decide(
-        cfg[Cfg.FUNCTION], cfg[Cfg.HANDLE], sample.ctypes.data, decision.ctypes.data
-    )
-    if status < 0:
-        ctl[Ctl.ERROR] = Err.LOOP
-        ctl[Ctl.ERROR_VALUE] = status
-        return rate_bps, 0.0
-    if decision[0] != f:
-        ctl[Ctl.ERROR] = Err.LOOP_QP
-        ctl[Ctl.ERROR_VALUE] = decision[0]
-        return rate_bps, 0.0
-    if decision[1] <= 0:
-        ctl[Ctl.ERROR] = Err.LOOP_RATE
-        ctl[Ctl.ERROR_VALUE] = decision[1]
-        return rate_bps, 0.0
-    if cfg[Cfg.KEEP_LOG] != 0:
-        n = ctl[Ctl.SAMPLES]
-        for k in range(sample.size):
-            log[n, k] = sample[k]
-        for k in range(decision.size):
-            log[n, sample.size + k] = decision[k]
-    flow[f, FlowCol.WINDOW] = decision[2]
-    return decision[1] / _RATE_ONE * _BPS, decision[3] / _SRTT_ONE * 1e-3
+    retime(flow, cfg, f, rate[f], old)
 
 
 @inlined
@@ -161,7 +114,7 @@ def decide(
     ctl: _Table,
     cfg: _Table,
     fcfg: _Reals,
-    sample: _Table,
+    asked: _Table,
     decision: _Table,
     log: _Table,
     row: int,
@@ -176,6 +129,8 @@ def decide(
     f = rec[row, Rec.OWNER]
     law = cfg[Cfg.LAW]
     marked = rec[row, Rec.KIND] & Kind.MARK != 0
+    if marked and cfg[Cfg.EVENT_FUNCTION] != 0 and cfg[Cfg.CNP_PS] == 0:
+        notify_outside(rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log, f, now)
     old = rate[f]
     predicted = 0.0
     if law == Law.HPCC:
@@ -200,10 +155,8 @@ def decide(
         elif law == Law.TIMELY:
             rate[f] = timely.timely_step(state, f, par, rtt_us, now * 1e-6, old)
         elif law == Law.LOOP:
-            rate[f], predicted = _decide_outside(
-                flow, ctl, cfg, sample, decision, log, f, rtt, now, old
+            rate[f], predicted = decide_outside(
+                flow, ctl, cfg, asked, decision, log, f, rtt, now, old
             )
-    if cfg[Cfg.RETIME] != 0 and rate[f] != old:
-        wire = flow[f, FlowCol.LAST_WIRE]
-        flow[f, FlowCol.AVAILABLE] += gap_ps(cfg, wire, rate[f]) - gap_ps(cfg, wire, old)
+    retime(flow, cfg, f, rate[f], old)
     return predicted

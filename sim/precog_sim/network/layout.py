@@ -40,6 +40,7 @@ class Kind(IntEnum):
     CUT = 21
     RATE = 22
     TIMEOUT = 23
+    SWEEP = 24
 
 
 class Law(IntEnum):
@@ -120,7 +121,8 @@ class FlowCol(IntEnum):
     RATE_ARMED = 22
     SENT_PACKETS = 23
     GOT_PACKETS = 24  # in order, at the receiver
-    WIDTH = 25
+    SWEEPING = 25
+    WIDTH = 26
 
 
 class Cfg(IntEnum):
@@ -156,7 +158,10 @@ class Cfg(IntEnum):
     KEEP_LOG = 27
     WATCHED = 28
     FIRST_FLOW_TIMER = 29
-    WIDTH = 30
+    EVENT_FUNCTION = 30  # 0: samples only
+    TELL_BYTES = 31
+    SWEEP_PS = 32
+    WIDTH = 33
 
 
 class FCfg(IntEnum):
@@ -200,7 +205,8 @@ class Ctl(IntEnum):
     RNG = 25
     DATA_DROPPED = 26
     STREAM = 27  # six words: the state of ns-3's next random stream
-    WIDTH = 33
+    LOGGED = 33
+    WIDTH = 34
 
 
 class Err(IntEnum):
@@ -213,3 +219,5 @@ class Err(IntEnum):
     LOOP_QP = 4
     NO_ROUTE = 5
     RECORD = 6
+    LOOP_EVENT = 7
+    LOG = 8

@@ -25,7 +25,7 @@ class Record:
     packets : bool
         The RTT of every packet.
     log : bool
-        Every sample and decision of a `Loop`, as integers.
+        Every sample, event and decision of a `Loop`, as integers.
     probe_us : float
         First spacing of the rate and queue traces; it doubles as often as the run needs to stay
         within `probes` rows. 0: no traces.
@@ -83,8 +83,9 @@ class Result:
         Kp, Ki, Kd at the end (PID laws; NaN otherwise).
     target_us : ndarray (flows,)
         RTT target at the end (PID laws; NaN otherwise).
-    log : ndarray (samples, 11)
-        Loop only: sample and decision fields of every decision, integers.
+    log : ndarray (decisions, 11)
+        Loop only: sample and decision fields of every decision, integers. Where the flags have
+        EVENT, the sample's are the event's qp, value (0 without one) and t.
     max_queue : int
         Largest egress queue of any switch port in bytes, the packet on the wire not counted.
     events, marks, drops, lost, pauses, resumes, nacks, timeouts, cnps : int

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 from precog_models.rate.reference import hpcc, pid, predictor
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
-from precog_sim.network.congestion import CongestionControl, LinkFacts
+from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.kernel import simulate
 from precog_sim.network.layout import Ctl, Err, FlowCol, Law, PortCol
 from precog_sim.network.result import Record, Result, SimulationError
@@ -19,6 +20,7 @@ from precog_sim.network.tables import (
     configuration,
     controls,
     flow_table,
+    log_rows,
     pool_rows,
     port_tables,
     records,
@@ -53,7 +55,7 @@ class _Kept:
     log: _Table
 
 
-def _room(scenario: Scenario, record: Record, port: _Table) -> _Kept:
+def _room(scenario: Scenario, record: Record, law: LawSetup, port: _Table) -> _Kept:
     """Room for the records of a run; the watched ports are the last hops to the receivers."""
     flows = len(scenario.flows)
     hosts = scenario.topology.hosts
@@ -78,7 +80,7 @@ def _room(scenario: Scenario, record: Record, port: _Table) -> _Kept:
         probe_time=np.zeros(probes, dtype=np.int64),
         probe_rate=np.zeros((probes, flows), dtype=np.float32),
         probe_queue=np.zeros((probes, watched.size), dtype=np.int64),
-        log=np.empty((samples if record.log else 1, fields), dtype=np.int64),
+        log=np.empty((log_rows(scenario, law, samples) if record.log else 1, fields), np.int64),
     )
 
 
@@ -91,9 +93,11 @@ def _raise_if_failed(ctl: _Table, packets: int) -> None:
         Err.POOL: f"packet pool must hold more than {packets} packets {at}: pass a larger pool",
         Err.LOOP: f"decision function must not return a negative number, not {value} ({at})",
         Err.LOOP_RATE: f"decision function must give a positive rate, not {value} ({at})",
+        Err.LOOP_EVENT: f"event function must not return a negative number, not {value} ({at})",
         Err.LOOP_QP: f"decision function must answer for the sample's qp, not for {value} ({at})",
         Err.NO_ROUTE: f"flow {value} must have a route at every switch on its way ({at})",
         Err.RECORD: f"sample record must be longer {at}: more samples than packets",
+        Err.LOG: f"log must hold more than {value} decisions {at}: make the run smaller",
     }
     if error != Err.NONE:
         raise SimulationError(messages[error])
@@ -192,7 +196,7 @@ def run(
     flow = flow_table(scenario, starts, window)
     rate = top.copy() if cc.start_gbps is None else np.minimum(top, cc.start_gbps * 1e9)
     state = start_states(law, rate, flows)
-    kept = _room(scenario, record, port)
+    kept = _room(scenario, record, law, port)
     cfg, fcfg = configuration(
         scenario, law, ecn, record, ns3=ns3, rows=rows, watched=kept.watched.size
     )
@@ -231,7 +235,7 @@ def run(
         kept.probe_time,
         kept.probe_rate,
         kept.probe_queue,
-        np.zeros(len(SAMPLE_FIELDS), dtype=np.int64),
+        np.zeros(max(len(SAMPLE_FIELDS), len(LAW_EVENT_FIELDS)), dtype=np.int64),
         np.zeros(len(DECISION_FIELDS), dtype=np.int64),
         kept.log,
     )
@@ -267,7 +271,7 @@ def run(
         watched=kept.watched,
         gains=gains.copy(),
         target_us=state[:, pid.State.TARGET_US].copy() if is_pid else np.full(flows, np.nan),
-        log=kept.log[: n if record.log else 0].copy(),
+        log=kept.log[: int(ctl[Ctl.LOGGED])].copy(),
         max_queue=int(port[at_switch, PortCol.LARGEST].max()),
         events=int(ctl[Ctl.EVENTS]),
         marks=int(ctl[Ctl.MARKS]),

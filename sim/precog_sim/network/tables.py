@@ -19,6 +19,7 @@ __all__ = [
     "configuration",
     "controls",
     "flow_table",
+    "log_rows",
     "pool_rows",
     "port_tables",
     "records",
@@ -196,6 +197,9 @@ def configuration(
         Cfg.KEEP_LOG: int(record.log),
         Cfg.WATCHED: watched,
         Cfg.FIRST_FLOW_TIMER: rows.first_flow_timer,
+        Cfg.EVENT_FUNCTION: law.event_function,
+        Cfg.TELL_BYTES: int(law.tell_bytes),
+        Cfg.SWEEP_PS: round(law.sweep_us * 1e6),
     }
     for place, value in values.items():
         cfg[place] = value
@@ -218,6 +222,22 @@ def pool_rows(scenario: Scenario) -> int:
     wires = sum(2 * link.gbps * link.delay_ps / 8000 / 60 for link in scenario.topology.links)
     acks = sum(min(flow.size // scenario.payload + 1, 64) for flow in scenario.flows)
     return min(int(held + wires) + 4 * acks + 4096, 1 << 23)
+
+
+def log_rows(scenario: Scenario, law: LawSetup, samples: int) -> int:
+    """Room in a `Loop`'s log; what is never written costs no memory.
+
+    Of `samples` samples, and of events: bytes and notifications of every packet, half of them sent
+    twice, and sweeps while each flow is at its slowest. More than that ends a run with an error.
+    """
+    if law.event_function == 0:
+        return samples
+    rows = samples + 3 * samples
+    if law.sweep_us > 0:
+        for flow in scenario.flows:
+            longest_us = min(2 * flow.size * 8e-3 / scenario.min_gbps, scenario.horizon_us)
+            rows += int(longest_us / law.sweep_us) + 1000
+    return rows
 
 
 def start_states(law: LawSetup, rate: NDArray[np.float64], flows: int) -> NDArray[np.float64]:

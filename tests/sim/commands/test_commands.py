@@ -10,8 +10,11 @@ import pytest
 from precog_host import cli
 from precog_hw.config import PRESETS as NIC_PRESETS
 from precog_models.image import pretrained_names
+from precog_models.law_presets import TIMELY_PRESETS
 from precog_models.presets import LAW_PRESETS
+from precog_models.rate.reference.dcqcn import PRESETS as DCQCN
 from precog_models.rate.reference.pid import PRESETS as PID_PRESETS
+from precog_models.rate.reference.timely import PRESETS as TIMELY
 from precog_models.train.presets import RECIPES
 from precog_sim.collect import PLANS
 from precog_sim.commands.train import train
@@ -21,6 +24,7 @@ from precog_sim.network.scenario import INCASTS
 
 EXPORT = ["export", "-o", "x.v", "--block"]
 SMALL = ["--scenario", "hundredth", "--senders", "3"]
+LOOP = ["--in-the-loop"]
 
 
 @pytest.fixture
@@ -49,6 +53,28 @@ def test_incast_of_several_laws(run) -> None:  # type: ignore[no-untyped-def]
     assert "2 seeds" in out
 
 
+@pytest.mark.parametrize("law", ["pid", "timely", "dcqcn"])
+def test_who_decides(run, law: str) -> None:  # type: ignore[no-untyped-def]
+    rows = {}
+    for place, more in (("float", []), ("golden", []), ("golden", ["-d", "emu:qps=8"])):
+        arguments = [*SMALL, "--cc", law, *LOOP, place, *more, "-j"]
+        status, out, _ = run("sim", "incast", *arguments)
+        assert status == 0
+        rows[(place, *more)] = json.loads(out)["results"][0]
+        rows[(place, *more)]["metrics"].pop("packets_per_cpu_s")
+    assert [row["device"] for row in rows.values()] == [None, "emu:", "emu:qps=8"]
+    real, golden, given = (row["metrics"] for row in rows.values())
+    assert given == golden
+    assert golden["mean_fct_ms"]["mean"] == pytest.approx(real["mean_fct_ms"]["mean"], rel=0.05)
+
+
+def test_presets_of_other_laws_are_not_asked(run) -> None:  # type: ignore[no-untyped-def]
+    arguments = [*SMALL, "--law", "pid", "--law", "dcqcn", "--dcqcn", "ns3-paper-timers", "-j"]
+    status, out, _ = run("sim", "incast", *arguments)
+    assert status == 0
+    assert [row["device"] for row in json.loads(out)["results"]] == ["emu:", None]
+
+
 @pytest.mark.cosim
 @pytest.mark.xdist_group("tiny")
 def test_the_rtl_decides_as_the_golden_model(run) -> None:  # type: ignore[no-untyped-def]
@@ -64,6 +90,21 @@ def test_the_rtl_decides_as_the_golden_model(run) -> None:  # type: ignore[no-un
 
     golden = metrics("emu:")
     assert metrics("sim:tiny") == golden
+
+
+@pytest.mark.cosim
+@pytest.mark.xdist_group("tiny")
+def test_the_rtl_runs_a_law_of_its_own_clocks(run) -> None:  # type: ignore[no-untyped-def]
+    found = []
+    for place, device in (("golden", "emu:"), ("rtl", "sim:tiny")):
+        arguments = [*SMALL, "--size", "50000", "--cc", "dcqcn", "--dcqcn", "vendor"]
+        status, out, _ = run("sim", "incast", *arguments, *LOOP, place, "-d", device, "-j")
+        assert status == 0
+        row = json.loads(out)["results"][0]
+        assert row["device"] == device
+        row["metrics"].pop("packets_per_cpu_s")
+        found.append(row["metrics"])
+    assert found[0] == found[1]
 
 
 def test_tune_trains_every_flow(run) -> None:  # type: ignore[no-untyped-def]
@@ -127,7 +168,7 @@ def test_a_run_without_an_end_is_an_error(run, monkeypatch: pytest.MonkeyPatch) 
 
 def test_help_names_the_presets(run) -> None:  # type: ignore[no-untyped-def]
     for command, names in (
-        (["sim", "incast"], [*INCASTS, *LAW_PRESETS]),
+        (["sim", "incast"], [*INCASTS, *LAW_PRESETS, *TIMELY, *DCQCN, *TIMELY_PRESETS]),
         (["pid", "tune"], [*INCASTS, *PID_PRESETS]),
         (["model", "train"], [*RECIPES, *PLANS]),
         (["export"], [*NIC_PRESETS]),
@@ -177,6 +218,35 @@ def test_training_has_the_demos_seed() -> None:
             "option --target-us has no effect",
         ),
         (["sim", "incast", "--law", "pid", "--model", "x"], "option --model has no effect without"),
+        (["sim", "incast", "--law", "pid", "--timely", "x"], "option --timely has no effect with"),
+        (["sim", "incast", "--law", "pid", "--dcqcn", "x"], "option --dcqcn has no effect with"),
+        (["sim", "incast", "--law", "timely", *LOOP, "x"], "in-the-loop must be one of float, gol"),
+        (["sim", "incast", "--law", "hpcc", *LOOP, "rtl"], "law hpcc must be in the loop as float"),
+        (["sim", "incast", *LOOP, "float"], "law predpid must be in the loop as golden or rtl"),
+        (
+            ["sim", "incast", "--law", "dctcp", "--law", "pid", *LOOP, "golden"],
+            "law dctcp must be in the loop as float: the NIC does not have it",
+        ),
+        (
+            ["sim", "incast", "--law", "dcqcn", *LOOP, "rtl", "-d", "emu:"],
+            "device must be sim: with --in-the-loop rtl, not 'emu:'",
+        ),
+        (
+            ["sim", "incast", "--law", "pid", *LOOP, "float", "-d", "emu:"],
+            "option --device has no effect with --in-the-loop float",
+        ),
+        (
+            ["sim", "incast", "--law", "pid", *LOOP, "float", "--win"],
+            "option --win has no effect with --in-the-loop float",
+        ),
+        (
+            ["sim", "incast", *SMALL, "--law", "timely", "--timely", "precog"],
+            "timely preset must be one of ns3, paper, patched, scaled, not 'precog'",
+        ),
+        (
+            ["sim", "incast", "--law", "dcqcn", *LOOP, "golden", "--dcqcn", "ns3-paper-timers"],
+            "dcqcn preset must be one of paper, vendor, ns3, not 'ns3-paper-timers'",
+        ),
         (["synth", "--lanes", "32"], "lanes must be one of 16, 64, 128, not 32"),
         (
             ["synth", "--block", "nic"],

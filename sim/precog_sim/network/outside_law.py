@@ -1,0 +1,85 @@
+"""The plug-in whose decisions are made outside: what a device in the loop is asked and told."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from precog_models.rate.reference.common import PARAMS
+from precog_sim.network.congestion import CongestionControl, Fixed, LawSetup, LinkFacts
+from precog_sim.network.layout import Law
+
+__all__ = ["Loop"]
+
+
+@dataclass(frozen=True)
+class Loop(CongestionControl):
+    """Every decision by a C function: the Verilated RTL or the golden NIC.
+
+    The function ``int64 f(void *handle, int64 *sample, int64 *decision)`` gets one sample
+    (`contract.SAMPLE_FIELDS`: qp = flow number, rtt and t in ticks of 1 ns) and fills one decision
+    (`contract.DECISION_FIELDS`); a negative result aborts the run, any other is ignored (the RTL
+    gives its latency in cycles). `window` bytes limit the flow from then on, 0 not. Until its first
+    decision a flow runs at `start_gbps`, which must be the rate that the decider was configured to
+    start from.
+
+    A second function of the same type gets events (`law_fields.LAW_EVENT_FIELDS`); of its decisions
+    only qp and rate count. A flow's notifications are told (CNP: a packet has come, or a marked
+    acknowledgement where the law has no CNPs), and on request bytes sent and passing time.
+
+    Parameters
+    ----------
+    function : int
+        Address of the function.
+    handle : int
+        Its first argument, and the event function's.
+    event_function : int
+        Address of the event function; 0: samples only.
+    tell_bytes : bool
+        Tell every data packet's bytes on the wire as it begins to leave (BYTES).
+    sweep_us : float
+        Tell each flow that time has passed this often (SWEEP), from its first notification to its
+        end; 0: never. Clocks outside run only with events, so a rate is late by at most this.
+    like : CongestionControl, optional
+        Plug-in of the law that decides: headers, acknowledgements, marking and CNPs are as under
+        it. None: as under `Fixed`.
+    """
+
+    start_gbps: float | None = 10.0
+    retime: bool = True
+    function: int = 0
+    handle: int = 0
+    event_function: int = 0
+    tell_bytes: bool = False
+    sweep_us: float = 0.0
+    like: CongestionControl | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.sweep_us == 0 or 1e-3 <= self.sweep_us < 1e6):
+            raise ValueError(f"sweep_us must be 0 or in 0.001..1e6, not {self.sweep_us!r}")
+        if self.event_function == 0 and (self.tell_bytes or self.sweep_us):
+            raise ValueError(
+                "loop event_function must be the address of a C function where bytes or time are "
+                "told, not 0"
+            )
+
+    def setup(self, link: LinkFacts) -> LawSetup:
+        """The kernel's view of the plug-in."""
+        if self.function == 0:
+            raise ValueError("loop function must be the address of a C function, not 0")
+        if self.window != "none":
+            raise ValueError(
+                f"loop window must be none (each decision carries its own), not {self.window!r}"
+            )
+        return replace(
+            (self.like or Fixed()).setup(link),
+            law=Law.LOOP,
+            par=np.zeros(PARAMS),
+            window="bdp",
+            retime=self.retime,
+            function=self.function,
+            handle=self.handle,
+            event_function=self.event_function,
+            tell_bytes=self.tell_bytes,
+            sweep_us=self.sweep_us,
+        )
