@@ -4,6 +4,7 @@ import dataclasses
 import random
 from collections.abc import Iterator
 from ipaddress import IPv6Address
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from precog_host.transport import DeviceError
 from precog_hw.config import PRESETS
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.wire.cps import Mode
+from precog_models.rate.law_fields import EventKind
 from precog_sim.rtl.packet_block import Wire
 from precog_sim.rtl.packet_nic import PacketNic
 
@@ -283,3 +285,43 @@ def test_a_device_without_packets_says_so() -> None:
         assert device.packets is None
         with pytest.raises(DeviceError, match="device has no packet path"):
             PacketPath(device.registers)
+
+
+def test_dcqcn_hears_the_wire(pair: Pair, seed: int) -> None:
+    """CNPs cut a queue pair's rate, bytes and time raise it: as the golden laws are told."""
+    rng = random.Random(seed)
+    arm(pair)
+    for device in (pair.rtl, pair.golden):
+        device.set_parameters(dcqcn="paper", dcqcn_byte_count=1500, dcqcn_rate_ticks_us=40.0)
+        device.qp(1).configure(preset="precog", enable=True, algorithm="dcqcn", init_gbps=40.0)
+    golden = pair.emulator.nic
+    heard = bytes_sent = bytes_told = 0
+    kinds = set()
+    decided: list[tuple[int, ...]] = []
+    expected: list[tuple[int, ...]] = []
+    rates = [golden.configuration(1)["init_rate"]]
+    for n in range(60):
+        frame = packet(bytes(rng.randrange(300)), psn=n, bth={"ackreq": 0})
+        tx, rx = [Wire(frame)] * rng.randrange(3), []
+        if rng.random() < 0.2:
+            rx = [Wire(packet(opcode=0x81, back=True, payload=bytes(16)))]
+        run = pair.nic.run(tx=tx, rx=rx)
+        heard += len(rx)
+        bytes_sent += len(tx) * len(frame)
+        for kind, qp, t, value in pair.nic.events(run):
+            assert qp == 1
+            kinds.add(EventKind(kind))
+            heard -= kind == EventKind.CNP
+            bytes_told += value
+            decision = golden.happen(kind, qp, t, value)
+            assert decision is not None
+            expected.append(tuple(decision))
+            rates.append(decision.rate)
+        decided += pair.nic.decisions(run)
+        assert decided == expected[: len(decided)]
+    assert len(decided) >= len(expected) - 2  # a run may end while the law is at work
+    assert heard == 0
+    assert kinds == {EventKind.CNP, EventKind.BYTES, EventKind.SWEEP}
+    assert bytes_sent - 2 * 1500 < bytes_told <= bytes_sent
+    assert any(later < sooner for sooner, later in pairwise(rates))
+    assert any(later > sooner for sooner, later in pairwise(rates))
