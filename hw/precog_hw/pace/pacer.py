@@ -264,7 +264,11 @@ class Pacer(wiring.Component):
 
 
 def _after(turn: Signal, offered: Value) -> Value:
-    """The first bit of `offered` above the one bit of `turn`, else the first of all."""
-    above = offered & ~((turn - 1) | turn)[: len(offered)]
+    """The first bit of `offered` above the one bit of `turn`, else the first of all.
+
+    In plain logic: carry chains of five bits are slower.
+    """
+    bits = range(len(offered))
+    above = Cat(offered[n] & turn[:n].any() for n in bits)
     first = Mux(above.any(), above, offered)
-    return (first & -first)[: len(offered)]
+    return Cat(first[n] & ~first[:n].any() for n in bits)
