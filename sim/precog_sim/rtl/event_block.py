@@ -3,21 +3,19 @@
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 from amaranth.lib import data, wiring
 from numpy.typing import NDArray
 
+from .block import RtlBlock, block_library
 from .library import RtlError
-from .packet_block import PacketBlock, ports_header
-from .verilate import BUILD_ROOT, shared_library
+from .verilate import BUILD_ROOT
 
 __all__ = ["EventBlock", "EventRun", "event_library", "pack", "unpack"]
 
 _I64 = ctypes.c_int64
-_TOP = "precog_events"
 _WORD = 64
 
 Table = NDArray[np.int64]
@@ -42,14 +40,8 @@ def event_library(block: wiring.Component, *, label: str, root: Path = BUILD_ROO
     from precog_hw.export import port_map
     from precog_hw.verilog import verilog_text
 
-    text = verilog_text(block, name=_TOP, ports=port_map(block))
-    package = resources.files(__package__)
-    harness, packets = (
-        package.joinpath(f"{name}_harness.cpp").read_text() for name in ("event", "packet")
-    )
-    # Included and not compiled by itself: every source beside the model is.
-    headers = {"ports.h": ports_header(text, _TOP), "packet_harness.inc": packets}
-    return shared_library(text, harness, headers, top=_TOP, label=label, root=root)
+    text = verilog_text(block, name=RtlBlock.TOP, ports=port_map(block))
+    return block_library(text, "event_harness", label=label, root=root)
 
 
 def _places(layout: data.Layout) -> list[tuple[int, int, bool]]:
@@ -118,7 +110,7 @@ class EventRun:
     ports: dict[str, NDArray[np.uint8]]
 
 
-class EventBlock(PacketBlock):
+class EventBlock(RtlBlock):
     """One instance of a block's library, freshly reset.
 
     Parameters
@@ -195,7 +187,7 @@ class EventBlock(PacketBlock):
         if cycles == -1:
             raise RtlError(f"nothing moved for {watchdog} cycles")
         if cycles < 0:
-            raise RtlError(self._library.packet_fault(self._handle).decode())
+            raise RtlError(self.fault)
         ends = np.cumsum([0, *sizes])
         ports = {
             name: np.ascontiguousarray(results[:, ends[n] : ends[n + 1]])

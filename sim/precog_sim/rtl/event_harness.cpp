@@ -1,7 +1,10 @@
 // A Verilated block that takes a stream of events and gives one result for each, in order.
-//
-// Ports, clock and resets are those of the packet harness, which this file continues.
-#include "packet_harness.inc"
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "block.h"
+#include "random.h"
 
 // Events are payloads side by side. At every result the `n_watched` ports are copied to `results`,
 // side by side, and the cycles since its event was taken to `latency`. Returns cycles.

@@ -1,15 +1,14 @@
 """`PacketBlock`: any Verilated block with packet streams, driven by frames at random speed."""
 
 import ctypes
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 from amaranth.lib import wiring
 
+from .block import RtlBlock, block_library
 from .library import RtlError
 from .packet_abi import (
     AXIS,
@@ -23,12 +22,11 @@ from .packet_abi import (
     pack_user,
     point,
 )
-from .verilate import BUILD_ROOT, shared_library
+from .verilate import BUILD_ROOT
 
-__all__ = ["Frames", "PacketBlock", "Run", "Wire", "packet_library", "ports_header"]
+__all__ = ["Frames", "PacketBlock", "Run", "Wire", "packet_library"]
 
 _I64 = ctypes.c_int64
-_TOP = "precog_block"
 
 
 def packet_library(block: wiring.Component, *, label: str, root: Path = BUILD_ROOT) -> Path:
@@ -50,18 +48,8 @@ def packet_library(block: wiring.Component, *, label: str, root: Path = BUILD_RO
     """
     from precog_hw.export import block_verilog
 
-    text = block_verilog(block, name=_TOP)
-    harness = resources.files(__package__).joinpath("packet_harness.cpp").read_text()
-    headers = {"ports.h": ports_header(text, _TOP)}
-    return shared_library(text, harness, headers, top=_TOP, label=label, root=root)
-
-
-def ports_header(verilog: str, top: str) -> str:
-    """Text of ``ports.h``: the ports of module `top`, but its clock."""
-    body = verilog[verilog.index(f"module {top}(") :]
-    body = body[: body.index("endmodule")]
-    ports = re.findall(r"^  (?:input|output) (?:\[\d+:0\] )?(\w+);", body, re.M)
-    return "".join(f"PORT({name})\n" for name in ports if name != "clk")
+    text = block_verilog(block, name=RtlBlock.TOP)
+    return block_library(text, "packet_harness", label=label, root=root)
 
 
 @dataclass
@@ -82,7 +70,7 @@ class Run:
     events: dict[str, list[tuple[int, tuple[int, ...]]]] = field(default_factory=dict)
 
 
-class PacketBlock:
+class PacketBlock(RtlBlock):
     """One instance of a block's library, freshly reset; ports have the names of the Verilog.
 
     Parameters
@@ -92,48 +80,8 @@ class PacketBlock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._library = ctypes.CDLL(str(path))
-        self._library.packet_new.restype = ctypes.c_void_p
-        self._library.packet_name.restype = ctypes.c_char_p
-        self._library.packet_fault.restype = ctypes.c_char_p
-        for name in ("packet_ports", "packet_bytes", "packet_cycles", "packet_run"):
-            getattr(self._library, name).restype = _I64
-        self._handle = ctypes.c_void_p(self._library.packet_new())
-        self._ports: dict[str, tuple[int, int]] = {}
-        for n in range(self._library.packet_ports(self._handle)):
-            number = _I64(n)
-            name = self._library.packet_name(self._handle, number).decode()
-            self._ports[name] = n, self._library.packet_bytes(self._handle, number)
-
-    def close(self) -> None:
-        """Free the instance; harmless twice."""
-        if self._handle.value is not None:
-            self._library.packet_free(self._handle)
-            self._handle.value = None
-
-    def poke(self, **values: int) -> None:
-        """Set inputs; they are seen from the next cycle on."""
-        for name, value in values.items():
-            number, size = self._port(name)
-            raw = (ctypes.c_uint8 * size).from_buffer_copy(value.to_bytes(size, "little"))
-            self._library.packet_poke(self._handle, _I64(number), raw)
-
-    def peek(self, name: str) -> int:
-        """Value of a port, its combinational paths settled."""
-        number, size = self._port(name)
-        raw = (ctypes.c_uint8 * size)()
-        self._library.packet_peek(self._handle, _I64(number), raw)
-        return int.from_bytes(bytes(raw), "little")
-
-    def tick(self, cycles: int = 1) -> None:
-        """Clock the block."""
-        self._library.packet_tick(self._handle, _I64(cycles))
-
-    def pulse(self, strobe: str, **values: int) -> None:
-        """One cycle with `strobe` up and `values` set."""
-        self.poke(**values, **{strobe: 1})
-        self.tick()
-        self.poke(**{strobe: 0})
+        super().__init__(path)
+        self._library.packet_run.restype = _I64
 
     def run(
         self,
@@ -205,7 +153,7 @@ class PacketBlock:
             taken = {name: c_out[n].taken for n, name in enumerate(sinks)}
             cause = {
                 -1: f"nothing moved for {watchdog} cycles",
-                -2: self._library.packet_fault(self._handle).decode(),
+                -2: self.fault,
                 -3: "more came out than can have gone in",
             }[result]
             raise RtlError(f"{cause}; frames sent {sent}, taken {taken}")
@@ -220,18 +168,6 @@ class PacketBlock:
         for n, (strobe, ports) in enumerate(monitors.items()):
             run.events[strobe] = self._events(c_watch[n].seen, watched[n][1], ports)
         return run
-
-    def _port(self, name: str) -> tuple[int, int]:
-        """Number and bytes of a port.
-
-        Raises
-        ------
-        KeyError
-            There is none of that name.
-        """
-        if name not in self._ports:
-            raise KeyError(f"port must be one of {', '.join(self._ports)}, not {name!r}")
-        return self._ports[name]
 
     def _axis(self, prefix: str) -> list[int]:
         return [self._port(f"{prefix}_{name}")[0] for name in AXIS]

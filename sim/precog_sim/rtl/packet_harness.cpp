@@ -1,61 +1,13 @@
-// Any Verilated block with packet streams behind a C ABI: ports by number, streams by frames.
-//
-// `ports.h` (generated) lists the top's ports. A port's value is its bytes, least significant
-// first, as Verilator keeps it on a little-endian machine. A run drives and takes whole frames with
-// random idle cycles and back-pressure, and notes what monitored ports say in cycles in which their
-// strobe is up. Functions that can fail return a negative number; nothing throws, nothing exits.
+// A Verilated block with packet streams: a run drives and takes whole frames with random idle cycles
+// and back-pressure, and notes what monitored ports say in cycles in which their strobe is up.
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <vector>
 
-#include "verilated.h"
-#include "model.h"
+#include "block.h"
 #include "random.h"
 
-#define API extern "C" __attribute__((visibility("default")))
-
 namespace {
-
-struct Port {
-    const char* name;
-    uint8_t* at;
-    int64_t bytes;
-};
-
-constexpr int64_t WATCHDOG = -1;   // no progress for so many cycles
-constexpr int64_t BROKEN = -2;     // an output broke a rule of the stream: see `fault`
-constexpr int64_t OVERFLOW_ = -3;  // more came out than the caller has room for
-
-struct Block {
-    VerilatedContext context;
-    Model top{&context, "block"};
-    std::vector<Port> ports;
-    int64_t cycles = 0;
-    const char* fault = "";
-
-    Block() {
-#define PORT(name) ports.push_back({#name, reinterpret_cast<uint8_t*>(&top.name), \
-                                    static_cast<int64_t>(sizeof top.name)});
-#include "ports.h"
-#undef PORT
-        for (const Port& port : ports) std::memset(port.at, 0, port.bytes);
-        top.rst = 1;
-        tick();
-        tick();
-        top.rst = 0;
-        tick();
-    }
-    ~Block() { top.final(); }
-
-    void tick() {
-        top.clk = 0;
-        top.eval();
-        top.clk = 1;
-        top.eval();
-        ++cycles;
-    }
-};
 
 uint64_t word_of(const Port& port) {
     uint64_t value = 0;
@@ -97,26 +49,6 @@ struct Monitor {
     int64_t* cycle;       // out
     int64_t seen;         // out
 };
-
-API void* packet_new(void) { return new (std::nothrow) Block; }
-API void packet_free(void* handle) { delete static_cast<Block*>(handle); }
-API int64_t packet_ports(void* handle) { return static_cast<Block*>(handle)->ports.size(); }
-API const char* packet_name(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].name; }
-API int64_t packet_bytes(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].bytes; }
-API const char* packet_fault(void* handle) { return static_cast<Block*>(handle)->fault; }
-API int64_t packet_cycles(void* handle) { return static_cast<Block*>(handle)->cycles; }
-API void packet_poke(void* handle, int64_t n, const uint8_t* value) {
-    const Port& port = static_cast<Block*>(handle)->ports[n];
-    std::memcpy(port.at, value, port.bytes);
-}
-API void packet_peek(void* handle, int64_t n, uint8_t* value) {
-    Block* block = static_cast<Block*>(handle);
-    block->top.eval();
-    std::memcpy(value, block->ports[n].at, block->ports[n].bytes);
-}
-API void packet_tick(void* handle, int64_t n) {
-    for (Block* block = static_cast<Block*>(handle); n > 0; --n) block->tick();
-}
 
 // Runs until every source is empty and no beat moved for `settle` cycles, or none moves for
 // `watchdog` cycles. `clocks` are ports that grow by `steps` every cycle. Returns cycles.

@@ -3,7 +3,6 @@
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +10,16 @@ from amaranth.hdl import Signal
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
+from .block import RtlBlock, block_library
 from .library import RtlError
 from .packet_abi import Arrays, point
-from .packet_block import ports_header
-from .verilate import BUILD_ROOT, shared_library
+from .verilate import BUILD_ROOT
 
 __all__ = ["Link", "StreamBlock", "StreamRun", "stream_library"]
 
 _I64 = ctypes.c_int64
 _P8 = ctypes.POINTER(ctypes.c_uint8)
 _PI64 = ctypes.POINTER(ctypes.c_int64)
-_TOP = "precog_block"
 
 
 class _Source(ctypes.Structure):
@@ -108,13 +106,11 @@ def stream_library(block: wiring.Component, *, label: str, root: Path = BUILD_RO
 
     # The constant `ready` of a stream that is always ready is no port.
     ports = {n: port for n, port in port_map(block).items() if isinstance(port[0], Signal)}
-    text = verilog_text(block, name=_TOP, ports=ports)
-    harness = resources.files(__package__).joinpath("stream_harness.cpp").read_text()
-    headers = {"ports.h": ports_header(text, _TOP)}
-    return shared_library(text, harness, headers, top=_TOP, label=label, root=root)
+    text = verilog_text(block, name=RtlBlock.TOP, ports=ports)
+    return block_library(text, "stream_harness", label=label, root=root)
 
 
-class StreamBlock:
+class StreamBlock(RtlBlock):
     """One instance of a block's library, freshly reset; ports have the names of the Verilog.
 
     Parameters
@@ -124,34 +120,8 @@ class StreamBlock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._library = ctypes.CDLL(str(path))
-        self._library.stream_new.restype = ctypes.c_void_p
-        self._library.stream_name.restype = ctypes.c_char_p
-        for name in ("stream_ports", "stream_bytes", "stream_cycles", "stream_run"):
-            getattr(self._library, name).restype = _I64
-        self._handle = ctypes.c_void_p(self._library.stream_new())
-        self._ports: dict[str, tuple[int, int]] = {}
-        for n in range(self._library.stream_ports(self._handle)):
-            name = self._library.stream_name(self._handle, _I64(n)).decode()
-            self._ports[name] = n, self._library.stream_bytes(self._handle, _I64(n))
-
-    def close(self) -> None:
-        """Free the instance; harmless twice."""
-        if self._handle.value is not None:
-            self._library.stream_free(self._handle)
-            self._handle.value = None
-
-    @property
-    def cycles(self) -> int:
-        """Cycles since the reset."""
-        return int(self._library.stream_cycles(self._handle))
-
-    def poke(self, **values: int) -> None:
-        """Set inputs."""
-        for name, value in values.items():
-            number, size = self._port(name)
-            raw = (ctypes.c_uint8 * size).from_buffer_copy(value.to_bytes(size, "little"))
-            self._library.stream_poke(self._handle, _I64(number), raw)
+        super().__init__(path)
+        self._library.stream_run.restype = _I64
 
     def run(
         self,
@@ -202,7 +172,7 @@ class StreamBlock:
         if result < 0:
             cause = {
                 -1: f"a word was not taken for {watchdog} cycles",
-                -2: "an offer must stay until it is taken",
+                -2: self.fault,
                 -3: f"there is room for {room} words only",
             }[result]
             taken = {name: c_sources[n].taken for n, name in enumerate(sources)}
@@ -214,11 +184,6 @@ class StreamBlock:
         for n, name in enumerate(sources):
             run.taken[name] = made[n][1]["taken_at"][: c_sources[n].taken]
         return run
-
-    def _port(self, name: str) -> tuple[int, int]:
-        if name not in self._ports:
-            raise KeyError(f"port must be one of {', '.join(self._ports)}, not {name!r}")
-        return self._ports[name]
 
     def _stream(self, name: str) -> list[int]:
         return [self._port(f"{name}_{part}")[0] for part in ("payload", "valid", "ready")]

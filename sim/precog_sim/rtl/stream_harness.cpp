@@ -1,64 +1,13 @@
-// Any Verilated block with streams of words behind a C ABI: scripted inputs, outputs that are noted.
+// A Verilated block with streams of words: scripted inputs, outputs that are noted.
 //
-// `ports.h` (generated) lists the top's ports. A port's value is its bytes, least significant first,
-// as Verilator keeps it on a little-endian machine. A source offers each of its words from a given
-// cycle on, until it is taken; a sink takes a word whenever it is free, and is then busy as long as
-// the link needs for it. Nothing throws, nothing exits; a negative result is an error.
+// A source offers each of its words from a given cycle on, until it is taken; a sink takes a word
+// whenever it is free, and is then busy as long as the link needs for it.
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <vector>
 
-#include "verilated.h"
-#include "model.h"
+#include "block.h"
 #include "random.h"
-
-#define API extern "C" __attribute__((visibility("default")))
-
-namespace {
-
-struct Port {
-    const char* name;
-    uint8_t* at;
-    int64_t bytes;
-};
-
-constexpr int64_t WATCHDOG = -1;   // a source waited for so many cycles
-constexpr int64_t BROKEN = -2;     // an output took back what it offered
-constexpr int64_t OVERFLOW_ = -3;  // more came out than the caller has room for
-
-struct Block {
-    VerilatedContext context;
-    Model top{&context, "block"};
-    std::vector<Port> ports;
-    int64_t cycles = 0;
-
-    Block() {
-#define PORT(name) ports.push_back({#name, reinterpret_cast<uint8_t*>(&top.name), \
-                                    static_cast<int64_t>(sizeof top.name)});
-#include "ports.h"
-#undef PORT
-        for (const Port& port : ports) std::memset(port.at, 0, port.bytes);
-        top.clk = 0;
-        top.rst = 1;
-        top.eval();
-        rise();
-        rise();
-        top.rst = 0;
-        cycles = 0;
-    }
-    ~Block() { top.final(); }
-
-    void rise() {
-        top.clk = 1;
-        top.eval();
-        top.clk = 0;
-        top.eval();
-        ++cycles;
-    }
-};
-
-}  // namespace
 
 struct Source {
     int64_t payload, valid, ready;
@@ -89,18 +38,6 @@ struct Monitor {
     int64_t seen;            // out
 };
 
-API void* stream_new(void) { return new (std::nothrow) Block; }
-API void stream_free(void* handle) { delete static_cast<Block*>(handle); }
-API int64_t stream_ports(void* handle) { return static_cast<Block*>(handle)->ports.size(); }
-API const char* stream_name(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].name; }
-API int64_t stream_bytes(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].bytes; }
-API int64_t stream_cycles(void* handle) { return static_cast<Block*>(handle)->cycles; }
-API void stream_poke(void* handle, int64_t n, const uint8_t* value) {
-    Block* block = static_cast<Block*>(handle);
-    std::memcpy(block->ports[n].at, value, block->ports[n].bytes);
-    block->top.eval();
-}
-
 // Runs `count` cycles; `clock` is a port that grows by one every cycle, cut to `clock_bits`.
 API int64_t stream_run(void* handle, int64_t count, int64_t n_sources, Source* sources, Sink* sink,
                        Monitor* monitor, int64_t clock, int64_t clock_bits, uint64_t seed,
@@ -128,7 +65,10 @@ API int64_t stream_run(void* handle, int64_t count, int64_t n_sources, Source* s
 
         const Port& out = ports[sink->payload];
         const bool valid = *ports[sink->valid].at;
-        if (holds && (!valid || std::memcmp(held.data(), out.at, out.bytes))) return BROKEN;
+        if (holds && (!valid || std::memcmp(held.data(), out.at, out.bytes))) {
+            block->fault = "an offer must stay until it is taken";
+            return BROKEN;
+        }
         holds = valid && !ready;
         if (holds) std::memcpy(held.data(), out.at, out.bytes);
         if (valid && ready) {
@@ -166,7 +106,7 @@ API int64_t stream_run(void* handle, int64_t count, int64_t n_sources, Source* s
         uint64_t now = 0;
         std::memcpy(&now, ports[clock].at, ports[clock].bytes);
         now = (now + 1) & ((1ull << clock_bits) - 1);
-        block->rise();
+        block->tick();
         std::memcpy(ports[clock].at, &now, ports[clock].bytes);
     }
     return count;

@@ -67,7 +67,7 @@ CXX_FLAGS = (
 )
 
 #: Package data that a model is compiled with, the first before everything else.
-HEADERS = ("arithmetic.h", "clocks.h", "random.h")
+HEADERS = ("arithmetic.h", "block.h", "clocks.h", "random.h")
 
 #: Verilator's run-time library: compiled once, whatever the model.
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")

@@ -1,0 +1,76 @@
+// One Verilated block behind a C ABI: its ports by number, its clock; for the harnesses of blocks.
+//
+// `ports.h` (generated) lists the top's ports. A port's value is its bytes, least significant first,
+// as Verilator keeps it on a little-endian machine. Nothing throws, nothing exits.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "verilated.h"
+#include "model.h"
+
+#define API extern "C" __attribute__((visibility("default")))
+
+struct Port {
+    const char* name;
+    uint8_t* at;
+    int64_t bytes;
+};
+
+// What a run returns when it fails.
+constexpr int64_t WATCHDOG = -1;   // no progress for so many cycles
+constexpr int64_t BROKEN = -2;     // an output broke a rule of the stream: see `fault`
+constexpr int64_t OVERFLOW_ = -3;  // more came out than the caller has room for
+
+struct Block {
+    VerilatedContext context;
+    Model top{&context, "block"};
+    std::vector<Port> ports;
+    int64_t cycles = 0;  // since the reset
+    const char* fault = "";
+
+    Block() {
+#define PORT(name) ports.push_back({#name, reinterpret_cast<uint8_t*>(&top.name), \
+                                    static_cast<int64_t>(sizeof top.name)});
+#include "ports.h"
+#undef PORT
+        for (const Port& port : ports) std::memset(port.at, 0, port.bytes);
+        top.rst = 1;
+        tick();
+        tick();
+        top.rst = 0;
+        top.eval();
+        cycles = 0;
+    }
+    ~Block() { top.final(); }
+
+    void tick() {
+        top.clk = 0;
+        top.eval();
+        top.clk = 1;
+        top.eval();
+        ++cycles;
+    }
+};
+
+API void* block_new(void) { return new (std::nothrow) Block; }
+API void block_free(void* handle) { delete static_cast<Block*>(handle); }
+API int64_t block_ports(void* handle) { return static_cast<Block*>(handle)->ports.size(); }
+API const char* block_name(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].name; }
+API int64_t block_bytes(void* handle, int64_t n) { return static_cast<Block*>(handle)->ports[n].bytes; }
+API const char* block_fault(void* handle) { return static_cast<Block*>(handle)->fault; }
+API int64_t block_cycles(void* handle) { return static_cast<Block*>(handle)->cycles; }
+API void block_poke(void* handle, int64_t n, const uint8_t* value) {
+    const Port& port = static_cast<Block*>(handle)->ports[n];
+    std::memcpy(port.at, value, port.bytes);
+}
+API void block_peek(void* handle, int64_t n, uint8_t* value) {
+    Block* block = static_cast<Block*>(handle);
+    block->top.eval();
+    std::memcpy(value, block->ports[n].at, block->ports[n].bytes);
+}
+API void block_tick(void* handle, int64_t n) {
+    for (Block* block = static_cast<Block*>(handle); n > 0; --n) block->tick();
+}

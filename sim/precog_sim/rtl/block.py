@@ -1,0 +1,119 @@
+"""`RtlBlock`: a Verilated block, its ports by name, its clock; what its harnesses share."""
+
+import ctypes
+import re
+from importlib import resources
+from pathlib import Path
+
+from .verilate import BUILD_ROOT, shared_library
+
+__all__ = ["RtlBlock", "block_library"]
+
+_I64 = ctypes.c_int64
+_TOP = "precog_block"
+
+
+def block_library(
+    verilog: str, harness: str, *, label: str, top: str = _TOP, root: Path = BUILD_ROOT
+) -> Path:
+    """The shared library of a block.
+
+    Parameters
+    ----------
+    verilog : str
+        Its module is `top`.
+    harness : str
+        Name of the C++ file of this package that runs it.
+    label : str
+        What is shown while building.
+    root : Path
+        Where build directories go.
+
+    Raises
+    ------
+    VerilateError
+        A tool of the build is missing or failed.
+    """
+    text = resources.files(__package__).joinpath(f"{harness}.cpp").read_text()
+    headers = {"ports.h": _ports_header(verilog, top)}
+    return shared_library(verilog, text, headers, top=top, label=label, root=root)
+
+
+def _ports_header(verilog: str, top: str) -> str:
+    """Text of ``ports.h``: the ports of module `top`, but its clock."""
+    body = verilog[verilog.index(f"module {top}(") :]
+    body = body[: body.index("endmodule")]
+    ports = re.findall(r"^  (?:input|output) (?:\[\d+:0\] )?(\w+);", body, re.M)
+    return "".join(f"PORT({name})\n" for name in ports if name != "clk")
+
+
+class RtlBlock:
+    """One instance of a block's library, freshly reset; ports have the names of the Verilog.
+
+    Parameters
+    ----------
+    path : Path
+        Made by `block_library`.
+    """
+
+    TOP = _TOP
+
+    def __init__(self, path: Path) -> None:
+        self._library = ctypes.CDLL(str(path))
+        self._library.block_new.restype = ctypes.c_void_p
+        self._library.block_name.restype = ctypes.c_char_p
+        self._library.block_fault.restype = ctypes.c_char_p
+        for name in ("ports", "bytes", "cycles"):
+            getattr(self._library, f"block_{name}").restype = _I64
+        self._handle = ctypes.c_void_p(self._library.block_new())
+        self._ports: dict[str, tuple[int, int]] = {}
+        for n in range(self._library.block_ports(self._handle)):
+            number = _I64(n)
+            name = self._library.block_name(self._handle, number).decode()
+            self._ports[name] = n, self._library.block_bytes(self._handle, number)
+
+    def close(self) -> None:
+        """Free the instance; harmless twice."""
+        if self._handle.value is not None:
+            self._library.block_free(self._handle)
+            self._handle.value = None
+
+    @property
+    def cycles(self) -> int:
+        """Cycles since the reset."""
+        return int(self._library.block_cycles(self._handle))
+
+    @property
+    def fault(self) -> str:
+        """Which rule of its stream an output broke."""
+        return str(self._library.block_fault(self._handle).decode())
+
+    def poke(self, **values: int) -> None:
+        """Set inputs; they are seen from the next cycle on."""
+        for name, value in values.items():
+            number, size = self._port(name)
+            raw = (ctypes.c_uint8 * size).from_buffer_copy(value.to_bytes(size, "little"))
+            self._library.block_poke(self._handle, _I64(number), raw)
+
+    def peek(self, name: str) -> int:
+        """Value of a port, its combinational paths settled."""
+        number, size = self._port(name)
+        raw = (ctypes.c_uint8 * size)()
+        self._library.block_peek(self._handle, _I64(number), raw)
+        return int.from_bytes(bytes(raw), "little")
+
+    def tick(self, cycles: int = 1) -> None:
+        """Clock the block."""
+        self._library.block_tick(self._handle, _I64(cycles))
+
+    def pulse(self, strobe: str, **values: int) -> None:
+        """One cycle with `strobe` up and `values` set."""
+        self.poke(**values, **{strobe: 1})
+        self.tick()
+        self.poke(**{strobe: 0})
+
+    def _port(self, name: str) -> tuple[int, int]:
+        """Number and bytes of a port."""
+        if name not in self._ports:
+            raise KeyError(f"port must be one of {', '.join(self._ports)}, not {name!r}")
+        return self._ports[name]
