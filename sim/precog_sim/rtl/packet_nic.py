@@ -6,18 +6,17 @@ from pathlib import Path
 
 from amaranth.lib import data
 
-from precog_host.transport import BusError
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.nic import PrecogNic, nic_map
 from precog_hw.rate.law_layouts import LAW_EVENT
 
+from .axil import AxilTransport
 from .library import RtlError
 from .packet_block import PacketBlock, Run, Wire, packet_library
 
 __all__ = ["PacketNic"]
 
-_RESPONSES = {1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
 _AXIL_CYCLES = 100  # that an access may take
 _MONITORS = {
     "sample_stb": ["sample"],
@@ -34,7 +33,7 @@ def _library(config: NicConfig, tick_ps: int) -> Path:
     return packet_library(nic, label=f"NIC with packets, {config.width} bits, {config.qps} QPs")
 
 
-class PacketNic:
+class PacketNic(AxilTransport):
     """A transport whose device also takes frames.
 
     Parameters
@@ -46,36 +45,27 @@ class PacketNic:
     """
 
     def __init__(self, config: NicConfig, *, tick_ps: int = 1000) -> None:
+        super().__init__(nic_map(config, tick_ps=tick_ps).address_bits)
         self.block = PacketBlock(_library(config, tick_ps))
         self.block.poke(m_decision_tready=1, s_axil_bready=1, s_axil_rready=1)
-        self._address_bits = nic_map(config, tick_ps=tick_ps).address_bits
 
-    def read32(self, address: int) -> int:
-        """The word at `address`; `BusError` where there is none."""
-        self._check("read", address)
+    def axil_read(self, address: int) -> tuple[int, int]:
+        """One transaction: the word and RRESP."""
         self.block.poke(s_axil_araddr=address, s_axil_arvalid=1)
         self._until("s_axil_arready")
         self.block.poke(s_axil_arvalid=0)
-        self._until("s_axil_rvalid", also=("s_axil_rdata", "s_axil_rresp"))
-        value, response = self._seen
-        if response:
-            raise BusError("read", address, _RESPONSES[response])
-        return value
+        value, response = self._until("s_axil_rvalid", also=("s_axil_rdata", "s_axil_rresp"))
+        return value, response
 
-    def write32(self, address: int, value: int) -> None:
-        """Set the word at `address`; `BusError` where there is none."""
-        if not 0 <= value < 1 << 32:
-            raise ValueError(f"a register's value must have 32 bits, not {value!r}")
-        self._check("write", address)
+    def axil_write(self, address: int, value: int) -> int:
+        """One transaction: BRESP."""
         self.block.poke(s_axil_awaddr=address, s_axil_awvalid=1)
         self._until("s_axil_awready")
         self.block.poke(s_axil_awvalid=0, s_axil_wdata=value, s_axil_wstrb=0xF, s_axil_wvalid=1)
         self._until("s_axil_wready")
         self.block.poke(s_axil_wvalid=0)
-        self._until("s_axil_bvalid", also=("s_axil_bresp",))
-        (response,) = self._seen
-        if response:
-            raise BusError("write", address, _RESPONSES[response])
+        (response,) = self._until("s_axil_bvalid", also=("s_axil_bresp",))
+        return response
 
     def run(
         self,
@@ -114,13 +104,8 @@ class PacketNic:
         """Free the RTL."""
         self.block.close()
 
-    def _check(self, access: str, address: int) -> None:
-        """An address that the pins cannot carry reaches no device."""
-        if not 0 <= address < 1 << self._address_bits:
-            raise BusError(access, address, _RESPONSES[3])
-
-    def _until(self, name: str, *, also: Sequence[str] = ()) -> None:
-        """Clock until `name` is up, and through that cycle.
+    def _until(self, name: str, *, also: Sequence[str] = ()) -> tuple[int, ...]:
+        """Clock until `name` is up, and through that cycle; what `also` said in it.
 
         Raises
         ------
@@ -129,10 +114,10 @@ class PacketNic:
         """
         for _ in range(_AXIL_CYCLES):
             up = self.block.peek(name)
-            self._seen = tuple(self.block.peek(other) for other in also)
+            seen = tuple(self.block.peek(other) for other in also)
             self.block.tick()
             if up:
-                return
+                return seen
         raise RtlError(f"{name} must rise within {_AXIL_CYCLES} cycles")
 
 

@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_host.samples import checked_samples
-from precog_host.transport import BusError, DeviceError
+from precog_host.transport import DeviceError
 from precog_hw.config import PRESETS, NicConfig
 
+from .axil import AxilTransport
 from .library import NicLibrary, RtlError, RtlNic
 from .packet_nic import PacketNic
 from .verilate import VerilateError
 
 __all__ = ["RtlTransport", "open_rtl", "parse_config"]
 
-_RESPONSES = {1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
 _ADDRESS_BITS = 16  # of the exported NIC
 _NUMBERS = tuple(field.name for field in fields(NicConfig) if field.type in (int, "int"))
 
 
-class RtlTransport:
+class RtlTransport(AxilTransport):
     """Registers and samples of a NIC in a shared library.
 
     Parameters
@@ -35,24 +35,16 @@ class RtlTransport:
     """
 
     def __init__(self, nic: NicLibrary) -> None:
+        super().__init__(_ADDRESS_BITS)
         self.nic = nic
 
-    def read32(self, address: int) -> int:
-        """The word at `address`; `BusError` where there is none."""
-        _check("read", address)
-        value, response = self.nic.axil_read(address)
-        if response:
-            raise BusError("read", address, _RESPONSES[response])
-        return value
+    def axil_read(self, address: int) -> tuple[int, int]:
+        """One transaction: the word and RRESP."""
+        return self.nic.axil_read(address)
 
-    def write32(self, address: int, value: int) -> None:
-        """Set the word at `address`; `BusError` where there is none."""
-        if not 0 <= value < 1 << 32:
-            raise ValueError(f"a register's value must have 32 bits, not {value!r}")
-        _check("write", address)
-        response = self.nic.axil_write(address, value)
-        if response:
-            raise BusError("write", address, _RESPONSES[response])
+    def axil_write(self, address: int, value: int) -> int:
+        """One transaction: BRESP."""
+        return self.nic.axil_write(address, value)
 
     def decide(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
         """Decisions [m, 8] on samples [n, 3] through the full pipeline; dropped ones leave none."""
@@ -62,12 +54,6 @@ class RtlTransport:
     def close(self) -> None:
         """Free the RTL."""
         self.nic.close()
-
-
-def _check(access: str, address: int) -> None:
-    """An address that the pins cannot carry reaches no device."""
-    if not 0 <= address < 1 << _ADDRESS_BITS:
-        raise BusError(access, address, _RESPONSES[3])
 
 
 def parse_config(argument: str) -> NicConfig:
