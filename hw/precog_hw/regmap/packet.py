@@ -4,6 +4,7 @@ They stand in the map of a NIC whose `Sizes.width` is not 0. Numbers and names t
 path's golden models own (reasons, faults, resets) are compared with them by a test.
 """
 
+from .common import command_registers, counter_registers, window_registers
 from .model import Access, Block, Field, Register, Table
 
 __all__ = [
@@ -16,9 +17,7 @@ __all__ = [
     "PACKET_QP_CONFIG",
     "RX_CLASSES",
     "TX_CLASSES",
-    "counter_registers",
     "packet_blocks",
-    "window_registers",
 ]
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
@@ -234,61 +233,6 @@ DESTINATION_VALUES: tuple[Register, ...] = tuple(
 )
 
 
-def window_registers(
-    what: str, commands: tuple[tuple[str, str], ...], errors: str
-) -> tuple[Register, ...]:
-    """SELECT, COMMAND, STATE and ERROR of a block that is a window on one row of many.
-
-    Parameters
-    ----------
-    what : str
-        What a row is of.
-    commands : tuple of (str, str)
-        Name and documentation of each command.
-    errors : str
-        What is out of range.
-    """
-    return (
-        Register("SELECT", f"The {what}.", (Field("index", 16, RW, f"Number of the {what}."),)),
-        *_command_registers(
-            f"Acts on the {what} that SELECT names; wait until STATE.busy is 0.", commands, errors
-        ),
-    )
-
-
-def _command_registers(
-    doc: str, commands: tuple[tuple[str, str], ...], errors: str
-) -> tuple[Register, ...]:
-    return (
-        Register(
-            "COMMAND",
-            doc,
-            tuple(Field(name, 1, PULSE, text, lsb=n) for n, (name, text) in enumerate(commands)),
-        ),
-        Register(
-            "STATE",
-            "Whether a command is being executed.",
-            (Field("busy", 1, RO, "A command is being executed."),),
-        ),
-        Register(
-            "ERROR",
-            "What went wrong; each bit stays until 1 is written to it.",
-            (
-                Field("range", 1, W1C, f"A command named {errors} that does not exist."),
-                Field("overrun", 1, W1C, "A command came while busy and was ignored.", lsb=1),
-            ),
-        ),
-    )
-
-
-def counter_registers() -> tuple[Register, ...]:
-    """The two halves of a 64-bit counter."""
-    return (
-        Register("LOW", "Bits 31..0.", (Field("low", 32, RO, "Low half."),)),
-        Register("HIGH", "Bits 63..32.", (Field("high", 32, RO, "High half."),)),
-    )
-
-
 def packet_blocks(slots: int) -> tuple[Block, ...]:
     """The blocks of a packet path.
 
@@ -314,7 +258,7 @@ def packet_blocks(slots: int) -> tuple[Block, ...]:
                         Field("way", 2, RW, "Way, 0..2.", lsb=16),
                     ),
                 ),
-                *_command_registers(
+                *command_registers(
                     "Acts on the cell that PLACE names; wait until STATE.busy is 0.",
                     (("fetch", "Copy the cell here."), ("apply", "Write the cell.")),
                     "a row or a way",

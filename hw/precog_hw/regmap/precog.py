@@ -8,9 +8,10 @@ compares them); times are in ticks of TICK_PS.
 
 from dataclasses import dataclass
 
+from precog_hw.regmap.common import counter_registers, window_registers
 from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
-from precog_hw.regmap.packet import counter_registers, packet_blocks
+from precog_hw.regmap.packet import packet_blocks
 
 __all__ = [
     "COUNTERS",
@@ -484,34 +485,17 @@ def _qp_block() -> Block:
         id=0x11,
         version=(1, 0),
         registers=(
-            Register("SELECT", "The QP.", (Field("index", 16, RW, "QP slot."),)),
-            Register(
-                "COMMAND",
-                "Acts on the QP that SELECT names; wait until STATE.busy is 0.",
+            *window_registers(
+                "QP slot",
                 (
-                    Field("fetch", 1, PULSE, "Copy configuration and last decision here."),
-                    Field("apply", 1, PULSE, "Write the configuration to the QP.", lsb=1),
-                    Field(
+                    ("fetch", "Copy configuration and last decision here."),
+                    ("apply", "Write the configuration to the QP."),
+                    (
                         "clear",
-                        1,
-                        PULSE,
                         "Reset the QP: its law starts from the initial rate, its history is empty.",
-                        lsb=2,
                     ),
                 ),
-            ),
-            Register(
-                "STATE",
-                "Whether a command is being executed.",
-                (Field("busy", 1, RO, "A command is being executed."),),
-            ),
-            Register(
-                "ERROR",
-                "What went wrong; each bit stays until 1 is written to it.",
-                (
-                    Field("range", 1, W1C, "A command named a QP that does not exist."),
-                    Field("overrun", 1, W1C, "A command came while busy and was ignored.", lsb=1),
-                ),
+                "a QP slot",
             ),
             *QP_CONFIG,
             *QP_STATUS,
