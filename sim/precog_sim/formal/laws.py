@@ -230,7 +230,14 @@ class StageHarness(wiring.Component):
 
 _CLAIM = "no decision is lost, changed or replaced while offered; an event makes one or is ignored"
 PROOFS = (
-    Proof("laws.stage", StageHarness, Mode.BOUNDED, DEPTH, f"any law, any times: {_CLAIM}"),
+    Proof(
+        "laws.stage",
+        StageHarness,
+        Mode.BOUNDED,
+        DEPTH,
+        f"any law, any times: {_CLAIM}",
+        quick=False,
+    ),
     Proof("laws.cover", StageHarness, Mode.COVER, DEPTH, "samples, events, commands meet the law"),
 )
 MUTANTS = (
@@ -240,7 +247,6 @@ MUTANTS = (
         "laws.o.ready.eq(~answers | ~passing | self.o.ready)",
         "laws.o.ready.eq(1)",
         "a decision that is being offered gives way to the law's",
-        quick=True,
     ),
     Mutant(
         "laws.stage",
@@ -248,6 +254,7 @@ MUTANTS = (
         "with m.If(~taken):",
         "with m.If(0):",
         "events of others reach the law",
+        quick=True,
     ),
     Mutant(
         "laws.stage",
