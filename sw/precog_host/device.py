@@ -617,7 +617,7 @@ class Qp:
         return QpStatus(
             qp=self.number,
             enable=bool(words["enable"]),
-            algorithm=Algorithm(words["algorithm"]).name.lower(),
+            algorithm=_algorithm_name(words["algorithm"]),
             model_slot=words["model_slot"] if words["model_enable"] else None,
             target_mode="base" if words["target_mode"] else "fixed",
             rttch=bool(words["rttch"]),
@@ -634,6 +634,11 @@ class Qp:
             srtt_us=real["last_srtt"],
             flags=tuple(flag.name.lower() for flag in Flag if words["last_flags"] >> flag & 1),
         )
+
+
+def _algorithm_name(code: int) -> str:
+    """A register may hold a code that is no law's; the device runs it as fixed."""
+    return Algorithm(code).name.lower() if code in set(Algorithm) else f"code {code}"
 
 
 def _algorithm(name: str) -> int:

@@ -427,6 +427,17 @@ def test_laws_have_presets_and_no_window(device: Device) -> None:
     assert not rows[:, 2].any()
 
 
+def test_a_code_that_is_no_law_runs_as_fixed_and_is_shown(device: Device) -> None:
+    device.qp(1).configure(preset="precog", enable=True, algorithm="fixed", init_gbps=7.0)
+    device.registers.write_fields("QP", "SELECT", index=1)
+    device.registers.write_fields("QP", "COMMAND", fetch=1)
+    device.registers.write_fields("QP", "CONTROL", algorithm=6)
+    device.registers.write_fields("QP", "COMMAND", apply=1)
+    assert device.qp(1).status().algorithm == "code 6"
+    rows = device.decide(random_samples(5, 10, [1]))
+    assert {*rows[:, 1].tolist()} == {round(7.0 / 8 * (1 << 24))}
+
+
 def test_a_device_without_laws_says_so() -> None:
     with Device.open("emu:laws=0") as plain:
         assert plain.sizes.laws == 0

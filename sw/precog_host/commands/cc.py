@@ -44,7 +44,7 @@ def algo(
         for number in range(opened.sizes.qps):
             state = opened.qp(number).status()
             if state.enable:
-                running[state.algorithm].append(number)
+                running.setdefault(state.algorithm, []).append(number)
     emit(running, lambda: table(("algorithm", "queue pairs"), list(running.items())), json_)
 
 
