@@ -430,8 +430,7 @@ def test_laws_have_presets_and_no_window(device: Device) -> None:
 def test_a_code_that_is_no_law_runs_as_fixed_and_is_shown(device: Device) -> None:
     device.qp(1).configure(preset="precog", enable=True, algorithm="fixed", init_gbps=7.0)
     device.registers.write_fields("QP", "SELECT", index=1)
-    device.registers.write_fields("QP", "COMMAND", fetch=1)
-    device.registers.write_fields("QP", "CONTROL", algorithm=6)
+    device.registers.write_fields("QP", "CONTROL", enable=1, algorithm=6)
     device.registers.write_fields("QP", "COMMAND", apply=1)
     assert device.qp(1).status().algorithm == "code 6"
     rows = device.decide(random_samples(5, 10, [1]))
