@@ -106,7 +106,7 @@ def rate_subject(block: str, qps: int, root: Path) -> Subject:
     source, cost = rate_verilog(block, qps)
     own = {"block": block, "qps": qps, "goal_mhz": GOAL_MHZ}
     netlist = synthesise(source, TOP, root)
-    return Subject("rate", netlist, rate_target(), cost, own, lambda _: {})
+    return Subject("rate", netlist, rate_target(block), cost, own, lambda _: {})
 
 
 def _kept_timing(lanes: int, source: str, root: Path) -> Timing:
