@@ -118,7 +118,8 @@ class ReadyLists(wiring.Component):
         joins = Signal(PRIORITIES)
         m.d.comb += joins.eq(self.i.valid << to)
         m.d.sync += some.eq((some & ~gone) | joins)
-        m.d.comb += write.en.eq((joins & some & ~gone).any())
+        # A list that ends in this cycle, too: who is taken has no use for its link any more.
+        m.d.comb += write.en.eq((joins & some).any())
         for n in range(PRIORITIES):
             with m.If(joins[n]):
                 m.d.sync += tails[n].eq(put.qp)
