@@ -9,10 +9,11 @@ from precog_hw.pace.pacer import Pacer
 from precog_hw.rate.law_unit import LawUnit
 
 from .blocks import TOP
+from .place import Netlist
 from .target import ECP5_85, Target
 from .wrap import WrapCost, Wrapped
 
-__all__ = ["GOAL_MHZ", "RATE_BLOCKS", "rate_target", "rate_verilog"]
+__all__ = ["GOAL_MHZ", "RATE_BLOCKS", "chains_cost", "rate_target", "rate_verilog"]
 
 GOAL_MHZ = 125
 RATE_BLOCKS: dict[str, type[wiring.Component]] = {"laws": LawUnit, "pacer": Pacer}
@@ -27,8 +28,20 @@ def rate_target(block: str) -> Target:
     return replace(ECP5_85, goal_mhz=round(1.1 * GOAL_MHZ), router=router)
 
 
-def rate_verilog(block: str, qps: int) -> tuple[str, WrapCost]:
-    """Verilog of the block for `qps` queue pairs between shift chains, and what those cost."""
-    wrapped = Wrapped(RATE_BLOCKS[block](qps))
-    text: str = verilog.convert(wrapped, name=TOP, emit_src=False, strip_internal_attrs=True)
-    return text, wrapped.cost
+def rate_verilog(block: str, qps: int, *, alone: bool = False) -> str:
+    """Verilog of the block for `qps` queue pairs, between shift chains or `alone`."""
+    made: wiring.Component = RATE_BLOCKS[block](qps)
+    made = made if alone else Wrapped(made)
+    text: str = verilog.convert(made, name=TOP, emit_src=False, strip_internal_attrs=True)
+    return text
+
+
+def chains_cost(netlist: Netlist, alone: Netlist) -> WrapCost:
+    """What the shift chains cost, by counting.
+
+    `Wrapped.cost` counts a register for each port; those of ports that are always equal are merged,
+    and these blocks show their rows twice.
+    """
+    names = ("TRELLIS_FF", "LUT4")
+    ff, lut4 = (netlist.cells.get(name, 0) - alone.cells.get(name, 0) for name in names)
+    return WrapCost(ff, lut4)

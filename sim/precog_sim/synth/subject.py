@@ -10,7 +10,7 @@ from .blocks import TOP, Timing, core_config, core_verilog, measure
 from .floorplan import floorplan
 from .packet import GOALS_GBPS, SLOTS, packet_area, packet_target, wrapped_verilog
 from .place import Netlist, Placed, cell_types, constrain, synthesise
-from .rate import GOAL_MHZ, rate_target, rate_verilog
+from .rate import GOAL_MHZ, chains_cost, rate_target, rate_verilog
 from .target import ECP5_85, Target, digest, nextpnr, tool_version
 from .wrap import WrapCost
 
@@ -103,9 +103,9 @@ def packet_subject(block: str, width: int, root: Path) -> Subject:
 
 def rate_subject(block: str, qps: int, root: Path) -> Subject:
     """The unit of the laws, or the pacer, for `qps` queue pairs: synthesised."""
-    source, cost = rate_verilog(block, qps)
     own = {"block": block, "qps": qps, "goal_mhz": GOAL_MHZ}
-    netlist = synthesise(source, TOP, root)
+    netlist = synthesise(rate_verilog(block, qps), TOP, root)
+    cost = chains_cost(netlist, synthesise(rate_verilog(block, qps, alone=True), TOP, root))
     return Subject("rate", netlist, rate_target(block), cost, own, lambda _: {})
 
 
