@@ -71,6 +71,12 @@ class Law:
     model: bool = False
 
 
+_ANALYSIS = (
+    ("timely_variant", float(Variant.SOURCE)),
+    ("timely_ai_gbps", 0.01),
+    ("timely_hai_gbps", 0.01),
+)
+
 LAWS = (
     Law(
         "pid",
@@ -84,20 +90,27 @@ LAWS = (
         model=True,
     ),
     Law(
+        "timely-gradient",
+        LoopSetup(
+            preset="precog",
+            algorithm="timely",
+            timely="ns3",
+            min_gbps=MIN_GBPS,
+            parameters=(*_ANALYSIS, ("timely_low_us", 0.0), ("timely_high_us", 1000.0)),
+        ),
+        "negative control: the model of the analysis that finds no unique fixed point, with its "
+        "constants (alpha 0.875, 10 Mb/s, 20 us, no hyperactive increase) and the gradient alone",
+    ),
+    Law(
         "timely-analysis",
         LoopSetup(
             preset="precog",
             algorithm="timely",
             timely="ns3",
             min_gbps=MIN_GBPS,
-            parameters=(
-                ("timely_variant", float(Variant.SOURCE)),
-                ("timely_ai_gbps", 0.01),
-                ("timely_hai_gbps", 0.01),
-            ),
+            parameters=_ANALYSIS,
         ),
-        "negative control: as in the analysis that finds no unique fixed point, whose constants "
-        "these are (alpha 0.875, 10 Mb/s, 50 and 500 us, 20 us); it has no hyperactive increase",
+        "the same with the thresholds that the analysis leaves out of its model (50 and 500 us)",
     ),
     Law(
         "timely-paper",

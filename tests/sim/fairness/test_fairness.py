@@ -50,15 +50,15 @@ def test_start_rates_must_be_the_flows() -> None:
 
 def test_parameters_take_the_place_of_a_preset() -> None:
     with Device.open("emu:") as device:
-        _LAWS["timely-analysis"].setup.apply(device, 1)
+        _LAWS["timely-gradient"].setup.apply(device, 1)
         found = device.parameters()
     expected = {
         "timely_variant": 0,
         "timely_alpha": 0.875,
         "timely_ai_gbps": 0.01,
         "timely_hai_gbps": 0.01,
-        "timely_low_us": 50.0,
-        "timely_high_us": 500.0,
+        "timely_low_us": 0.0,
+        "timely_high_us": 1000.0,
         "timely_min_rtt_us": 20.0,
     }
     assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-3)
@@ -217,7 +217,7 @@ def test_the_command_writes_what_it_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.cosim
 @pytest.mark.xdist_group("tiny")
-@pytest.mark.parametrize("law", ["timely-analysis", "dcqcn-ns3"])
+@pytest.mark.parametrize("law", ["timely-gradient", "dcqcn-ns3"])
 def test_the_rtl_decides_the_same(law: str) -> None:
     case = Case("jitter", _LAWS[law], jitter_us=20.0, burst=True, horizon_us=_SHORT_US)
     rtl = command.run_case(case, "sim:tiny", log=True)
