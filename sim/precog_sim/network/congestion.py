@@ -110,6 +110,10 @@ class CongestionControl:
         """Name for tables."""
         return type(self).__name__.lower()
 
+    def start_rates(self, top: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rates of the flows at their start; `top` are their links', all in bit/s."""
+        return top.copy() if self.start_gbps is None else np.minimum(top, self.start_gbps * 1e9)
+
     def setup(self, link: LinkFacts) -> LawSetup:
         """The kernel's view of the plug-in on `link`."""
         raise NotImplementedError(f"{type(self).__name__} must define setup")

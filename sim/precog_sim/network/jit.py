@@ -24,6 +24,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _PARTS = (
     "host",
     "jit",
+    "jitter",
     "kernel",
     "laws",
     "layout",

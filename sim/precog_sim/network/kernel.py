@@ -18,6 +18,7 @@ from precog_sim.network.host import (
     wake_earlier,
 )
 from precog_sim.network.jit import compiled, inlined
+from precog_sim.network.jitter import completes, held_back
 from precog_sim.network.laws import arm, dcqcn_timer, decide
 from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, PortCol, Rec
 from precog_sim.network.outside import notify_outside, retime, sweep
@@ -41,10 +42,11 @@ def _probe(
     watched: _Table,
     probe_time: _Table,
     probe_rate: NDArray[np.float32],
+    probe_got: _Table,
     probe_queue: _Table,
     now: int,
 ) -> None:
-    """Note all rates and the watched queues; when the table is full, keep every other row."""
+    """Note rates, arrivals and watched queues; when the table is full, keep every other row."""
     n = ctl[Ctl.PROBES]
     if n == probe_time.size:
         n //= 2
@@ -52,6 +54,7 @@ def _probe(
             probe_time[i] = probe_time[2 * i]
             for f in range(cfg[Cfg.FLOWS]):
                 probe_rate[i, f] = probe_rate[2 * i, f]
+                probe_got[i, f] = probe_got[2 * i, f]
             for k in range(cfg[Cfg.WATCHED]):
                 probe_queue[i, k] = probe_queue[2 * i, k]
         ctl[Ctl.PROBE_PS] *= 2
@@ -59,6 +62,7 @@ def _probe(
     for f in range(cfg[Cfg.FLOWS]):
         running = flow[f, FlowCol.END] < 0 and flow[f, FlowCol.START] <= now
         probe_rate[n, f] = rate[f] * 1e-9 if running else 0.0
+        probe_got[n, f] = flow[f, FlowCol.EXPECTED]
     for i in range(cfg[Cfg.WATCHED]):
         probe_queue[n, i] = port[watched[i], PortCol.LOW_BYTES]
     ctl[Ctl.PROBES] = n + 1
@@ -94,6 +98,7 @@ def simulate(
     watched: _Table,
     probe_time: _Table,
     probe_rate: NDArray[np.float32],
+    probe_got: _Table,
     probe_queue: _Table,
     asked: _Table,
     decision: _Table,
@@ -148,6 +153,8 @@ def simulate(
                         kick = flow[f, FlowCol.PORT]
                 free(rec, ctl, row)
             else:
+                if held_back(rec, wheel, bits, heap, flow, ctl, kind, row, now):
+                    continue
                 f = rec[row, Rec.OWNER]
                 seq = rec[row, Rec.SEQ]
                 rtt = now - rec[row, Rec.SENT]
@@ -166,7 +173,7 @@ def simulate(
                         ctl[Ctl.DONE] += 1
                     if kind == Kind.NACK:
                         flow[f, FlowCol.NEXT] = flow[f, FlowCol.ACKED]
-                    full = seq > flow[f, FlowCol.SAMPLE_SEQ]
+                    full = completes(flow, f, seq, row)
                     predicted = decide(
                         rec, wheel, bits, heap, flow, rate, top, state, par, weights, work,
                         telemetry, ctl, cfg, fcfg, asked, decision, log, row, full, rtt, now,
@@ -219,7 +226,10 @@ def simulate(
                 schedule(rec, wheel, bits, heap, ctl, timer, now + cfg[Cfg.TIMEOUT_PS])
             kick = flow[f, FlowCol.PORT]
         elif kind == Kind.PROBE:
-            _probe(ctl, cfg, port, flow, rate, watched, probe_time, probe_rate, probe_queue, now)
+            _probe(
+                ctl, cfg, port, flow, rate, watched, probe_time, probe_rate, probe_got,
+                probe_queue, now,
+            )  # fmt: skip
             schedule(rec, wheel, bits, heap, ctl, row, now + ctl[Ctl.PROBE_PS])
         elif kind == Kind.TIMEOUT:
             f = rec[row, Rec.OWNER]

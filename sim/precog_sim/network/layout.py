@@ -122,7 +122,9 @@ class FlowCol(IntEnum):
     SENT_PACKETS = 23
     GOT_PACKETS = 24  # in order, at the receiver
     SWEEPING = 25
-    WIDTH = 26
+    JITTER = 26  # ps: a sample's acknowledgement is held back by up to this
+    HELD = 27  # record of the acknowledgement that is held back; 0: none
+    WIDTH = 28
 
 
 class Cfg(IntEnum):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precog_models.rate.reference.common import PARAMS
 from precog_sim.network.congestion import CongestionControl, Fixed, LawSetup, LinkFacts
@@ -39,6 +40,8 @@ class Loop(CongestionControl):
     sweep_us : float
         Tell each flow that time has passed this often (SWEEP), from its first notification to its
         end; 0: never. Clocks outside run only with events, so a rate is late by at most this.
+    flow_gbps : tuple of float
+        Start rate of each flow, instead of one `start_gbps` for all.
     like : CongestionControl, optional
         Plug-in of the law that decides: headers, acknowledgements, marking and CNPs are as under
         it. None: as under `Fixed`.
@@ -51,6 +54,7 @@ class Loop(CongestionControl):
     event_function: int = 0
     tell_bytes: bool = False
     sweep_us: float = 0.0
+    flow_gbps: tuple[float, ...] = ()
     like: CongestionControl | None = None
 
     def __post_init__(self) -> None:
@@ -62,6 +66,17 @@ class Loop(CongestionControl):
                 "loop event_function must be the address of a C function where bytes or time are "
                 "told, not 0"
             )
+
+    def start_rates(self, top: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rates of the flows at their start; `top` are their links', all in bit/s."""
+        if not self.flow_gbps:
+            return super().start_rates(top)
+        if len(self.flow_gbps) != top.size or not min(self.flow_gbps) > 0:
+            raise ValueError(
+                f"loop flow_gbps must be a positive rate for each of {top.size} flows, "
+                f"not {self.flow_gbps!r}"
+            )
+        return np.asarray(np.minimum(top, np.array(self.flow_gbps) * 1e9))
 
     def setup(self, link: LinkFacts) -> LawSetup:
         """The kernel's view of the plug-in."""

@@ -75,8 +75,10 @@ class Result:
         The RTT that the predictor expected *next*; 0 where there was no prediction.
     packet_rtt_us : ndarray (packets,)
         RTT of every acknowledged packet (empty if not recorded).
-    probe_t_us, probe_rate_gbps, probe_queue : ndarray (rows,), (rows, flows), (rows, ports)
-        Traces: rates of running flows (0 otherwise), bytes in the watched egress queues.
+    probe_t_us, probe_queue : ndarray (rows,), (rows, ports)
+        Traces: times, and bytes in the watched egress queues.
+    probe_rate_gbps, probe_got : ndarray (rows, flows)
+        Traces: rates of running flows (0 otherwise), and bytes that have arrived in order.
     watched : ndarray (ports,)
         Ports of `probe_queue`: the switches' last hops towards the receivers.
     gains : ndarray (flows, 3)
@@ -121,6 +123,7 @@ class Result:
     packet_rtt_us: NDArray[np.float64]
     probe_t_us: NDArray[np.float64]
     probe_rate_gbps: NDArray[np.float32]
+    probe_got: NDArray[np.int64]
     probe_queue: NDArray[np.int64]
     watched: NDArray[np.int64]
     gains: NDArray[np.float64]

@@ -51,6 +51,7 @@ class _Kept:
     watched: _Table
     probe_time: _Table
     probe_rate: NDArray[np.float32]
+    probe_got: _Table
     probe_queue: _Table
     log: _Table
 
@@ -79,6 +80,7 @@ def _room(scenario: Scenario, record: Record, law: LawSetup, port: _Table) -> _K
         watched=watched,
         probe_time=np.zeros(probes, dtype=np.int64),
         probe_rate=np.zeros((probes, flows), dtype=np.float32),
+        probe_got=np.zeros((probes, flows), dtype=np.int64),
         probe_queue=np.zeros((probes, watched.size), dtype=np.int64),
         log=np.empty((log_rows(scenario, law, samples) if record.log else 1, fields), np.int64),
     )
@@ -158,7 +160,7 @@ def run(
         start times are cut to whole nanoseconds, rates to whole bit/s, and equal times are served
         in ns-3's order of scheduling, so that ns-3's runs are reproduced.
     seed : int
-        Of the start jitter, of random marking and of injected loss.
+        Of the jitter of starts and RTTs, of random marking and of injected loss.
     record : Record, optional
         What to keep.
     pool : int
@@ -171,7 +173,7 @@ def run(
     Raises
     ------
     ValueError
-        Unknown timing, or buffers that break a rule of source 004.
+        Unknown timing, buffers that break a rule of source 004, or not one start rate per flow.
     SimulationError
         The packet pool overflowed, or the decision function failed.
     """
@@ -194,7 +196,7 @@ def run(
     window = link.bdp if law.window != "none" and law.law != Law.LOOP else 0
     starts = scenario.starts_ps(seed, whole_ns=ns3)
     flow = flow_table(scenario, starts, window)
-    rate = top.copy() if cc.start_gbps is None else np.minimum(top, cc.start_gbps * 1e9)
+    rate = cc.start_rates(top)
     state = start_states(law, rate, flows)
     kept = _room(scenario, record, law, port)
     cfg, fcfg = configuration(
@@ -234,6 +236,7 @@ def run(
         kept.watched,
         kept.probe_time,
         kept.probe_rate,
+        kept.probe_got,
         kept.probe_queue,
         np.zeros(max(len(SAMPLE_FIELDS), len(LAW_EVENT_FIELDS)), dtype=np.int64),
         np.zeros(len(DECISION_FIELDS), dtype=np.int64),
@@ -267,6 +270,7 @@ def run(
         packet_rtt_us=_us(kept.packet_rtt[: int(ctl[Ctl.PACKETS])]),
         probe_t_us=_us(kept.probe_time[:probes]),
         probe_rate_gbps=kept.probe_rate[:probes].copy(),
+        probe_got=kept.probe_got[:probes].copy(),
         probe_queue=kept.probe_queue[:probes].copy(),
         watched=kept.watched,
         gains=gains.copy(),

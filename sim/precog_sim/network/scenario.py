@@ -15,6 +15,7 @@ from precog_sim.network.topology import Topology, star
 __all__ = ["INCASTS", "Buffers", "Ecn", "Flow", "Recovery", "Scenario", "incast"]
 
 _MIB = 1 << 20
+_SECOND_PS = 10**12
 _MAX_FLOW_BYTES = 1 << 40  # 1 TiB: its time at the floor rate still fits the picosecond clock
 
 
@@ -22,17 +23,25 @@ _MAX_FLOW_BYTES = 1 << 40  # 1 TiB: its time at the floor rate still fits the pi
 class Flow:
     """`size` bytes from host `src` to host `dst`, starting at `start_ps`.
 
+    Parameters
+    ----------
+    src, dst, size, start_ps : int
+    rtt_jitter_ps : int
+        The acknowledgement that completes an RTT sample is held back in the sending host, by a
+        time drawn uniformly from 0 to this with the run's seed (whole nanoseconds).
+
     Raises
     ------
     ValueError
-        The size is not in 1 byte..1 TiB, the start is negative, or source and destination are the
-        same.
+        The size is not in 1 byte..1 TiB, the start is negative, the jitter is not in 0..1 s, or
+        source and destination are the same.
     """
 
     src: int
     dst: int
     size: int
     start_ps: int = 0
+    rtt_jitter_ps: int = 0
 
     def __post_init__(self) -> None:
         if not self.size > 0:
@@ -45,6 +54,10 @@ class Flow:
             )
         if self.start_ps < 0:
             raise ValueError(f"flow start must be >= 0 ps, not {self.start_ps!r}")
+        if not 0 <= self.rtt_jitter_ps <= _SECOND_PS:
+            raise ValueError(
+                f"flow rtt_jitter_ps must be in 0..{_SECOND_PS} (1 s), not {self.rtt_jitter_ps!r}"
+            )
         if self.src == self.dst:
             raise ValueError(f"flow destination must differ from its source, not {self.dst!r}")
 

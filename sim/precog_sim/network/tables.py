@@ -145,6 +145,7 @@ def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
         table[f, FlowCol.DST] = flow.dst
         table[f, FlowCol.PORT] = host_port[flow.src]
         table[f, FlowCol.SIZE] = flow.size
+        table[f, FlowCol.JITTER] = flow.rtt_jitter_ps
     table[:, FlowCol.START] = starts
     table[:, FlowCol.END] = -1
     table[:, FlowCol.NACK_SEQ] = -1
