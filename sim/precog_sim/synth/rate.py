@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from amaranth.back import verilog
+from amaranth.hdl import Signal
 from amaranth.lib import wiring
 
+from precog_hw.export import port_map
 from precog_hw.pace.pacer import Pacer
 from precog_hw.rate.law_unit import LawUnit
 
@@ -32,7 +34,11 @@ def rate_verilog(block: str, qps: int, *, alone: bool = False) -> str:
     """Verilog of the block for `qps` queue pairs, between shift chains or `alone`."""
     made: wiring.Component = RATE_BLOCKS[block](qps)
     made = made if alone else Wrapped(made)
-    text: str = verilog.convert(made, name=TOP, emit_src=False, strip_internal_attrs=True)
+    # The constant `ready` of a stream that is always ready is no port.
+    ports = {n: port for n, port in port_map(made).items() if isinstance(port[0], Signal)}
+    text: str = verilog.convert(
+        made, name=TOP, ports=ports, emit_src=False, strip_internal_attrs=True
+    )
     return text
 
 
