@@ -63,7 +63,7 @@ class PrecogNic(wiring.Component):
     """A Precog core behind AXI4-Lite registers.
 
     Latency and throughput of samples: the core's; a sample waits while the QP window disables all
-    queue pairs after reset, some `qps` x 8 cycles. Packets: `TxPath` and `RxPath`; they wait as
+    queue pairs after reset, some `qps` x 16 cycles. Packets: `TxPath` and `RxPath`; they wait as
     long after reset, until nothing of before is left in any table. Registers: `AxiLiteFrontEnd`
     and `RegisterBank`. Cost: the core, the card, and about 3000 flip-flops of registers and
     counters, with packets 6500.
@@ -123,7 +123,7 @@ class PrecogNic(wiring.Component):
             m.submodules.card = card = Card(
                 self._config.width, self._config.qps, tick_ps=self._tick_ps
             )
-        samples = self.i_sample if card is None else self._card(m, bank, core, card)
+        samples = self.i_sample if card is None else self._card(m, bank, core, card, window)
         if self._config.laws:
             self._events(m, core, window, card)
         m.d.comb += [
@@ -173,11 +173,14 @@ class PrecogNic(wiring.Component):
             ]
         return m
 
-    def _card(self, m: Module, bank: RegisterBank, core: Core, card: Card) -> stream.Interface:
-        """The packet path; gives the samples."""
+    def _card(
+        self, m: Module, bank: RegisterBank, core: Core, card: Card, window: QpWindow
+    ) -> stream.Interface:
+        """The packet path; gives the samples. No packet comes before every table is empty."""
         config = self._config
         ready = Signal()
-        m.d.sync += ready.eq(attach(m, bank, card, slots=config.qps, tick_ps=self._tick_ps))
+        emptied = attach(m, bank, card, slots=config.qps, tick_ps=self._tick_ps)
+        m.d.sync += ready.eq(emptied & window.ready)
         for name in ("i_tx", "i_rx"):
             outside, inside = getattr(self, name), getattr(card, name)
             m.d.comb += [
@@ -215,7 +218,7 @@ class PrecogNic(wiring.Component):
             events.rate_ticks.eq(core.parameters.dcqcn_rate_ticks),
             events.command_stb.eq(window.o_config.valid & window.o_config.ready),
             events.command.eq(window.o_config.payload),
-            events.wipe.eq(~window.ready),
+            events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
             self.law_event_stb.eq(core.i_event.valid & core.i_event.ready),
             self.law_event.eq(core.i_event.payload),
         ]

@@ -284,6 +284,7 @@ def test_events_of_others_are_dropped() -> None:
     device.configure(1, {**RUNS, "algorithm": Algorithm.DCQCN, "enable": 0})
     before = device.block.copy()
     assert [device.happen(EventKind.CNP, qp, 5) for qp in (0, 1, 2, 4, 65535)] == [None] * 5
+    assert np.array_equal(device.block, before)
     device.configure(1, {"enable": 1})
     before = device.block.copy()
     for kind in (EventKind.RTT, EventKind.CONFIGURE, EventKind.RESET, 7):

@@ -151,7 +151,7 @@ class Dcqcn(wiring.Component):
             m.next = "PERIODS"
         with m.State("PERIODS"):
             m.next = "TIMER"
-            with m.If((p.alpha_ticks != 0) & (elapsed >= p.alpha_ticks)):
+            with m.If((p.alpha_ticks != 0) & (elapsed >= p.alpha_ticks) & ~elapsed[-1]):
                 divide(
                     m,
                     self.fraction,
@@ -214,7 +214,7 @@ class Dcqcn(wiring.Component):
         with m.State("TIMER_CHECK"):
             running = row.timing & (p.rate_ticks != 0) & (steps != MAX_STEPS)
             m.next = "CLOCKED"
-            with m.If(running & (elapsed >= p.rate_ticks)):
+            with m.If(running & (elapsed >= p.rate_ticks) & ~elapsed[-1]):
                 m.d.comb += step.start.eq(1)
                 m.next = "INCREASE"
         with m.State("BYTES"):

@@ -73,7 +73,7 @@ class Sizes:
         if self.laws not in (0, 1):
             raise ValueError(f"laws must be 0 or 1, not {self.laws!r}")
         if self.laws and self.qps < 2:
-            raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}")
+            raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}: add laws=0")
         if self.width and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with packets, not {self.qps!r}")
 

@@ -124,6 +124,16 @@ def _increase(
 
 
 @njit(cache=True)
+def _since(then: int, t: int) -> int:
+    """Ticks from `then` to `t`; 0 if `t` is before.
+
+    A sample is stamped when it arrives and may be told after an event that came later.
+    """
+    elapsed = (t - then) & _TIME_MASK
+    return int(elapsed) if elapsed < _TIME_HALF else 0
+
+
+@njit(cache=True)
 def _run_clocks(
     state: NDArray[np.int64],
     p: NDArray[np.int64],
@@ -134,7 +144,7 @@ def _run_clocks(
     t: int,
 ) -> int:
     """Alpha's updates and the rate timer's steps up to `t`."""
-    elapsed = (t - state[_ALPHA_T]) & _TIME_MASK
+    elapsed = _since(state[_ALPHA_T], t)
     if p[_ALPHA_TICKS] != 0 and elapsed >= p[_ALPHA_TICKS]:
         k, rest = periods(elapsed, p[_ALPHA_TICKS])
         alpha = state[_ALPHA]
@@ -148,7 +158,7 @@ def _run_clocks(
         state[_ALPHA_T] = (t - rest) & _TIME_MASK
     if state[_TIMING] != 0 and p[_RATE_TICKS] != 0:
         steps = 0
-        while steps < MAX_STEPS and (t - state[_RATE_T]) & _TIME_MASK >= p[_RATE_TICKS]:
+        while steps < MAX_STEPS and _since(state[_RATE_T], t) >= p[_RATE_TICKS]:
             rate = _increase(state, p, min_rate, max_rate, rate)
             state[_TIMER_STAGE] = min(state[_TIMER_STAGE] + 1, COUNT_MAX)
             state[_RATE_T] = (state[_RATE_T] + p[_RATE_TICKS]) & _TIME_MASK
@@ -179,12 +189,12 @@ def dcqcn_advance(
     min_rate, max_rate, rate : int
         RATE's format.
     t : int
-        Ticks, TIME's format; not before the last event's.
+        Ticks, TIME's format. The clocks do not run for one before the last event's.
     """
     if state[_STARTED] == 0:
         return rate
     due = state[_CUT_T]
-    if state[_CUT_CNP] != 0 and (t - due) & _TIME_MASK < _TIME_HALF:
+    if state[_CUT_CNP] != 0 and (due == t or _since(due, t) != 0):
         rate = _run_clocks(state, p, table, min_rate, max_rate, rate, due)
         rate = _cut(state, p, min_rate, max_rate, rate, due)
         state[_CUT_CNP] = 0

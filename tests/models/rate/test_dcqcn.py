@@ -294,3 +294,20 @@ def test_bounds_hold_for_the_target_and_for_every_cut() -> None:
     for n in range(40):
         qp.sweep(55_000 * n + 5)
     assert qp["target"] == qp.rate == (1 << 20) + 500
+
+
+@pytest.mark.parametrize("preset", ["paper", "vendor"])
+def test_a_time_before_the_last_event_moves_nothing(preset: str) -> None:
+    """A sample may be told after a notification that came later: no clock runs backwards."""
+    t = 10_000_000
+    qp = _Golden(_PRESETS[preset], 1 << 30)
+    qp.cnp(t)
+    qp.sweep(t + 4_500)  # vendor's check cuts at its tick of 4 us
+    cut, state = qp.rate, qp.state.copy()
+    assert cut < (1 << 29) + (1 << 25)
+    for back in (1, 100, 4_000, 1 << 30, (1 << 39) - 10_000):
+        qp.sweep(t - back)
+        assert qp.rate == cut
+        assert np.array_equal(qp.state, state)
+    qp.sweep(t + 4_600)
+    assert qp.rate == cut
