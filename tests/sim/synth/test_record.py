@@ -23,6 +23,7 @@ def test_lines_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:
             {"block": "cps-tx", "width": 64, "fmax_mhz": 4},
             {"block": "cps-tx", "width": 512, "fmax_mhz": 3},
         ],
+        "rate": [],
     }
 
 
