@@ -37,8 +37,7 @@ def run(dut: LawEvents, main: Any) -> None:
     simulator.run()
 
 
-@pytest.mark.parametrize("busy", [0.0, 0.5, 0.98])
-@pytest.mark.parametrize("byte_count", [0, 1, 5000])
+@pytest.mark.parametrize(("busy", "byte_count"), [(0.0, 5000), (0.5, 1), (0.5, 5000), (0.98, 0)])
 def test_nothing_is_lost(busy: float, byte_count: int, seed: int) -> None:
     dut, rng = LawEvents(CONFIG), random.Random(seed)
     sent: Counter[int] = Counter()
