@@ -166,8 +166,13 @@ struct Nic {
         } while (!taken && --left > 0);
         top.s_sample_tvalid = 0;
         clocks->changed = true;
+        return answer(decision, left, WATCHDOG);
+    }
+
+    // Take the next decision: cycles until then, or `none` if it does not come in `left`.
+    int64_t answer(int64_t* decision, int64_t left, int64_t none) {
         const int64_t start = cycles;
-        int64_t result = WATCHDOG;
+        int64_t result = none;
         for (; left > 0; --left) {
             if (top.m_decision_tvalid) {
                 unpack_decision(top.m_decision_tdata, decision);
@@ -197,22 +202,7 @@ struct Nic {
         } while (!taken && --left > 0);
         offer_event(top, nullptr);
         clocks->changed = true;
-        const int64_t start = cycles;
-        int64_t result = taken ? IGNORED : WATCHDOG;
-        if (left > SETTLE) left = SETTLE;
-        for (; left > 0; --left) {
-            if (top.m_decision_tvalid) {
-                unpack_decision(top.m_decision_tdata, decision);
-                tick();
-                ++decisions;
-                result = cycles - start;
-                break;
-            }
-            tick();
-        }
-        top.m_decision_tready = 0;
-        clocks->changed = true;
-        return result;
+        return answer(decision, left < SETTLE ? left : SETTLE, taken ? IGNORED : WATCHDOG);
     }
 
     // Samples and events at random times, each in order; decisions as they come out. Returns their
