@@ -95,8 +95,9 @@ class LawEvents(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        told, is_new = self._notifications(m)
-        counted = self._bytes(m)
+        listens = self._listeners(m)
+        told, is_new = self._notifications(m, listens)
+        counted = self._bytes(m, listens)
         event = self.o.payload
         free, notifies = ~self.o.valid | self.o.ready, Signal()
         m.d.comb += notifies.eq(free & told.r_rdy & is_new)
@@ -132,22 +133,19 @@ class LawEvents(wiring.Component):
         m.submodules[name] = memory
         return memory
 
-    def _listeners(self, m: Module, name: str, slot: Signal) -> Signal:
-        """Whether `slot` runs dcqcn, in the same cycle."""
+    def _listeners(self, m: Module) -> Memory:
+        """A bit for each queue pair: it runs dcqcn."""
         command = self.command
-        listens = self._bits(m, name)
-        write, read = listens.write_port(), listens.read_port(domain="comb")
+        listens = self._bits(m, "listens")
+        write = listens.write_port()
         m.d.comb += [
             write.en.eq(self.command_stb & command.apply),
             write.addr.eq(command.qp),
             write.data.eq(
                 command.config.enable & (command.config.algorithm == Algorithm.DCQCN),
             ),
-            read.addr.eq(slot),
         ]
-        listening = Signal(name=f"{name}_o")
-        m.d.comb += listening.eq(read.data)
-        return listening
+        return listens
 
     def _checks(self, m: Module, notifies: Signal, qp: Value, free: Value) -> tuple[Signal, Value]:
         """Whether the decrease check of the queue pair given beside is due, and it may be swept.
@@ -173,7 +171,7 @@ class LawEvents(wiring.Component):
         ]
         return due, first.qp
 
-    def _notifications(self, m: Module) -> tuple[SyncFIFOBuffered, Value]:
+    def _notifications(self, m: Module, listens: Memory) -> tuple[SyncFIFOBuffered, Value]:
         """Queue pairs that have been heard, and whether the first has not been told yet.
 
         A queue pair waits while its bits `heard` and `told` differ; each has one writer. What is
@@ -186,8 +184,9 @@ class LawEvents(wiring.Component):
         was_heard, was_told = heard.read_port(domain="comb"), told.read_port(domain="comb")
         leaves, left = heard.read_port(domain="comb"), told.read_port(domain="comb")
         forgets, forgotten = self._clears(m, "heard", waiting.r_rdy & waiting.r_en)
-        listens = self._listeners(m, "listens_heard", self.heard_slot)
-        new = self.heard & listens & (was_heard.data == was_told.data) & waiting.w_rdy
+        listening = listens.read_port(domain="comb")
+        m.d.comb += listening.addr.eq(self.heard_slot)
+        new = self.heard & listening.data & (was_heard.data == was_told.data) & waiting.w_rdy
         popped = waiting.r_rdy & waiting.r_en
         which = Mux(popped, waiting.r_data, forgotten)
         m.d.comb += [
@@ -219,7 +218,7 @@ class LawEvents(wiring.Component):
             m.d.sync += waits.eq(0)
         return now, of
 
-    def _bytes(self, m: Module) -> Queue:
+    def _bytes(self, m: Module, listens: Memory) -> Queue:
         """Bytes sent and not told, a row per queue pair: read, add, write in three cycles."""
         layout = data.StructLayout({"slot": self._qp_bits, "bytes": _BYTES_BITS})
         m.submodules.counted = counted = Queue(layout, _ROWS)
@@ -230,7 +229,8 @@ class LawEvents(wiring.Component):
         turn, at = self._sweep(m, counted, wipes)
         swept = turn & ~self.sent & ~wipes
         slot = Mux(self.sent, self.sent_slot, Mux(wipes, wiped, at))
-        listens = self._listeners(m, "listens_sent", slot)
+        listening = listens.read_port(domain="comb")
+        m.d.comb += listening.addr.eq(slot)
 
         # Cycle 1: the row, unless one of the two before changes it.
         slots = [Signal(self._qp_bits, name=f"slot{n}") for n in (1, 2, 3)]
@@ -242,7 +242,7 @@ class LawEvents(wiring.Component):
             slots[0].eq(slot),
             works.eq(self.sent | wipes | swept),
             sweeps.eq(swept),
-            keeps.eq(listens & ~wipes),
+            keeps.eq(listening.data & ~wipes),
             more.eq(Mux(self.sent, self.sent_bytes, 0)),
         ]
         wrote = [Signal(name=f"wrote{n}") for n in (2, 3)]
