@@ -77,25 +77,29 @@ _ANALYSIS = (
     ("timely_hai_gbps", 0.01),
 )
 
+
+def _setup(algorithm: str, **others: Any) -> LoopSetup:
+    """What all laws have in common, and their own."""
+    return LoopSetup(preset="precog", algorithm=algorithm, min_gbps=MIN_GBPS, **others)
+
+
 LAWS = (
     Law(
         "pid",
-        LoopSetup(preset="precog", algorithm="pid", min_gbps=MIN_GBPS),
+        _setup("pid"),
         "Precog's default constants; target 0.8 us above the base RTT",
     ),
     Law(
         "predpid",
-        LoopSetup(preset="precog", algorithm="predpid", min_gbps=MIN_GBPS),
+        _setup("predpid"),
         "the same constants, with the shipped model rtt-incast",
         model=True,
     ),
     Law(
         "timely-gradient",
-        LoopSetup(
-            preset="precog",
-            algorithm="timely",
+        _setup(
+            "timely",
             timely="ns3",
-            min_gbps=MIN_GBPS,
             parameters=(*_ANALYSIS, ("timely_low_us", 0.0), ("timely_high_us", 1000.0)),
         ),
         "negative control: the model of the analysis that finds no unique fixed point, with its "
@@ -103,38 +107,32 @@ LAWS = (
     ),
     Law(
         "timely-analysis",
-        LoopSetup(
-            preset="precog",
-            algorithm="timely",
-            timely="ns3",
-            min_gbps=MIN_GBPS,
-            parameters=_ANALYSIS,
-        ),
+        _setup("timely", timely="ns3", parameters=_ANALYSIS),
         "the same with the thresholds that the analysis leaves out of its model (50 and 500 us)",
     ),
     Law(
         "timely-paper",
-        LoopSetup(preset="precog", algorithm="timely", timely="paper", min_gbps=MIN_GBPS),
+        _setup("timely", timely="paper"),
         "the publication's form and gains; thresholds (0, 1000 us) out of reach: gradient alone",
     ),
     Law(
         "timely-scaled",
-        LoopSetup(preset="precog", algorithm="timely", timely="scaled", min_gbps=MIN_GBPS),
+        _setup("timely", timely="scaled"),
         "the same with thresholds that are met at a base RTT of 4 us (5 and 20 us)",
     ),
     Law(
         "timely-patched",
-        LoopSetup(preset="precog", algorithm="timely", timely="precog", min_gbps=MIN_GBPS),
+        _setup("timely", timely="precog"),
         "the patched publication's gains, its thresholds divided by ten for a base RTT of 4 us",
     ),
     Law(
         "dcqcn-vendor",
-        LoopSetup(preset="precog", algorithm="dcqcn", dcqcn="vendor", min_gbps=MIN_GBPS),
+        _setup("dcqcn", dcqcn="vendor"),
         "the vendor's constants and the marking that belongs to them",
     ),
     Law(
         "dcqcn-ns3",
-        LoopSetup(preset="precog", algorithm="dcqcn", dcqcn="ns3", min_gbps=MIN_GBPS),
+        _setup("dcqcn", dcqcn="ns3"),
         "the ns-3 code's constants and the marking that belongs to them",
     ),
 )
