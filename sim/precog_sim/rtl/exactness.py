@@ -25,7 +25,7 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.config import PRESETS, NicConfig
 from precog_hw.regmap.precog import QP_CONFIG
-from precog_models.contract import DECISION_FIELDS, Flag
+from precog_models.contract import DECISION_FIELDS, Algorithm, Flag
 
 from .library import NicLibrary, RtlNic
 from .mixed import replayed
@@ -266,9 +266,24 @@ class Campaign:
             if everything or rng.random() < 0.2:
                 enabled, laws = bool(rng.random() < 0.95), bool(self.config.laws)
                 config = qp_fields(rng, sets, enabled=enabled, laws=laws)
+                config |= self._certain(qp)
                 clear = everything or bool(rng.random() < 0.3)
                 for device in (self.rtl, self.golden):
                     _configure(device, qp, config, clear)
+
+    def _certain(self, qp: int) -> dict[str, int]:
+        """What chance must not leave out: QP 0 predicts, and QP 1 runs a law that takes events."""
+        if qp == 0:
+            slot = min(self._slot_set)
+            return {
+                "enable": 1,
+                "algorithm": Algorithm.PREDPID,
+                "model_enable": 1,
+                "model_slot": slot,
+            }
+        if qp == 1 and self.config.laws:
+            return {"enable": 1, "algorithm": Algorithm.DCQCN}
+        return {}
 
 
 def _configure(device: Device, qp: int, config: dict[str, int], clear: bool) -> None:
