@@ -26,6 +26,7 @@ UNITS: dict[str, tuple[str, ...]] = {
     "rate": ("core.rate",),
     "adjuster": ("core.rate.adjuster",),
     "pid": ("core.rate.pid",),
+    "skill": ("core.rate.skill",),
     "laws": ("core.laws",),
 }
 

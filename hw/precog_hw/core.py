@@ -73,6 +73,8 @@ class Core(wiring.Component):
     command : In(stream.Signature(config_layout(config)))
         Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
         unit has begun, before those that still wait for it.
+    hold : In(1)
+        Advice of every kind is held: the base laws decide alone.
     parameters : In(PARAMETERS)
         To be changed between samples: one in flight may see the old and the new ones.
     activity : Out(ACTIVITY)
@@ -90,6 +92,7 @@ class Core(wiring.Component):
     o_decision: stream.Interface
     dropped: Signal
     command: stream.Interface
+    hold: Signal
     parameters: data.View
 
     def __init__(self, config: NicConfig) -> None:
@@ -114,6 +117,7 @@ class Core(wiring.Component):
                 "o_decision": Out(stream.Signature(DECISION)),
                 "dropped": Out(1),
                 "command": In(stream.Signature(config_layout(config))),
+                "hold": In(1),
                 "parameters": In(PARAMETERS),
             }
             | {name: signature.members[name] for name in Predictor.STORE_PORTS}
@@ -140,6 +144,7 @@ class Core(wiring.Component):
             feature.sigma.eq(self.parameters.sigma),
             feature.base_window.eq(self.parameters.base_window),
             rate.parameters.eq(self.parameters),
+            rate.hold.eq(self.hold),
         ]
 
         laws = None
@@ -217,7 +222,8 @@ class Core(wiring.Component):
         halt, quiet = Signal(), Signal()
         m.d.comb += halt.eq(self.command.valid)
         # A command that waits stays: `quiet` says that there is one.
-        m.d.sync += quiet.eq(halt & feature.idle & (flying == 0) & ~self.command.ready)
+        flies = (flying != 0) | rate.owing
+        m.d.sync += quiet.eq(halt & feature.idle & ~flies & ~self.command.ready)
 
         targets = {
             "feature": (feature.clear, payload.clear),

@@ -153,6 +153,9 @@ class PrecogNic(wiring.Component):
             "load_errors": load_error,
             "events": core.i_event.valid & core.i_event.ready if self._config.laws else 0,
             "ignored": core.event_ignored if self._config.laws else 0,
+            "unskilled": decided & flags[Flag.UNSKILLED],
+            "late": decided & flags[Flag.LATE],
+            "held": decided & flags[Flag.HELD],
         }
         m.d.comb += [
             counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),

@@ -191,6 +191,9 @@ class Flag(IntEnum):
     RATE_CLAMPED = 4  # min or max rate was active
     TARGET_MOVED = 5  # the target adjuster fired
     EVENT = 6  # not of a sample: an event's; only qp and rate count
+    UNSKILLED = 7  # predpid ran as pid: the predictor is worse than persistence on this QP
+    LATE = 8  # predpid ran as pid: the prediction missed its deadline
+    HELD = 9  # advice of every kind was held: the base law alone decided
 
 
 # (name, bits): a sample enters the NIC core, a decision leaves it. The C ABI of the RTL library and
@@ -208,7 +211,7 @@ DECISION_FIELDS = (
     ("target", Fmt.SRTT.width),
     ("base", Fmt.RTT.width),
     ("srtt", Fmt.SRTT.width),
-    ("flags", 8),
+    ("flags", 16),
 )
 
 #: Statistics of one destination.
@@ -310,6 +313,9 @@ def inverse_table() -> tuple[int, ...]:
     """1/n for n = 1..256 with 16 fraction bits (17 bits wide), rounded to nearest."""
     return tuple(round((1 << INVERSE_FRAC_BITS) / n) for n in range(1, MEAN_SAMPLES + 1))
 
+
+#: The skill monitor's errors are sums over 2**SKILL_SHIFT samples that decay.
+SKILL_SHIFT = 6
 
 # --- pacing: reciprocal of a rate, gaps, priorities ---------------------------------------------
 TICK_FRAC_BITS = 16  # of a departure time

@@ -12,6 +12,10 @@ All of it lives in one block of int64, so that compiled code can run it through 
 decision)`` of the same type as the Verilated RTL's, `GoldenNic.event_address` likewise for events,
 and `GoldenNic.handle` is their first argument.
 
+Time inside the gateware is none of its affairs. What depends on it is told by the flags that a
+decision bears, `Flag.LATE` and `Flag.HELD`: who replays decisions writes those of the next one to
+``block[LOGGED]`` before it is made; else it is 0.
+
 What a queue pair remembers
 ---------------------------
 Every decided sample's feature enters the history, whether or not there is a live model (a slot that
@@ -46,7 +50,7 @@ from .rate.law_fields import (
 from .rate.law_unit import LAW_ROW, law_event
 from .rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE, rate_step
 
-__all__ = ["DROPPED", "PARAMETERS", "Decision", "GoldenNic", "decide", "happen"]
+__all__ = ["DROPPED", "LOGGED", "PARAMETERS", "Decision", "GoldenNic", "decide", "happen"]
 
 #: Parameters shared by all queue pairs, in the block's order. `sigma` has SIGMA's format,
 #: `base_window` is in ticks; `rate.unit` and `rate.law_fields` have the others.
@@ -72,8 +76,8 @@ class Decision(NamedTuple):
 
 
 # --- the block: sizes, parameters, scratch, queue pairs, slots, sets ------------------------------
-_QPS, _SETS, _SIZE = range(3)
-_PARAMETERS = 3
+_QPS, _SETS, _SIZE, LOGGED = range(4)
+_PARAMETERS = 4
 _SIGMA = _PARAMETERS + PARAMETERS.index("sigma")
 _BASE_WINDOW = _PARAMETERS + PARAMETERS.index("base_window")
 _RATE_PARAMETERS = _PARAMETERS + PARAMETERS.index(RATE_PARAMETERS[0])
@@ -107,6 +111,8 @@ _LAWS = (int(Algorithm.TIMELY), int(Algorithm.DCQCN))
 _EVENTS = tuple(int(kind) for kind in LAW_EVENTS)
 _RTT_EVENT = int(EventKind.RTT)
 _OF_EVENT = 1 << Flag.EVENT
+_LATE = 1 << Flag.LATE
+_HELD = 1 << Flag.HELD
 
 _SLOT_SET, _SLOT_ENABLE, _SLOT_SIZE = 0, 1, 2
 
@@ -257,6 +263,7 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
 
     predicted = False
     prediction = 0
+    late = block[LOGGED] & _LATE != 0
     slot = q[_Q_MODEL_SLOT]
     if q[_Q_MODEL_ENABLE] and slot < block[_SETS]:
         slots = _QP_TABLE + block[_QPS] * _QP_SIZE
@@ -265,7 +272,7 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         enabled = block[at + _SLOT_ENABLE]
         at = slots + block[_SETS] * _SLOT_SIZE + number * _SET_SIZE
         model = block[at : at + _SET_SIZE]
-        if enabled and model[_S_VALID]:
+        if enabled and model[_S_VALID] and not late:
             predicted = True
             prediction = rtt_pred(srtt, _predict(block, history, model))
 
@@ -277,6 +284,8 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         base,
         predicted,
         prediction,
+        late,
+        block[LOGGED] & _HELD != 0,
     )
     if _takes_events(q):
         rate = _law(block, q, _RTT_EVENT, qp, t, rtt)

@@ -28,6 +28,10 @@ class LawPreset:
         Queueing delay above the base RTT.
     advice_limit : float or None
         A prediction is clamped to RTT * (1 +- limit); None: taken as it comes.
+    skill_monitor : bool
+        Predictions are not followed while they are worse than persistence.
+    advice_deadline_cycles : int
+        How long a decision waits for its prediction; 0: for ever.
     rttch : bool
         The target adjuster (27)-(28) is on.
     rttch_threshold : int
@@ -52,6 +56,8 @@ class LawPreset:
     target_us: float | None = None
     queue_budget_us: float = 0.8
     advice_limit: float | None = 0.25
+    skill_monitor: bool = True
+    advice_deadline_cycles: int = 4096
     rttch: bool = False
     rttch_threshold: int = 6
     rttch_margin_us: float = 0.2
@@ -81,6 +87,9 @@ class LawPreset:
             "dmax": Fmt.DELTA.from_float(self.dmax),
             "advice_limit": _ADVICE.from_float(self.advice_limit or 0.0),
             "advice_clamp": int(self.advice_limit is not None),
+            "skill_monitor": int(self.skill_monitor),
+            "advice_hold": 0,
+            "advice_deadline": self.advice_deadline_cycles,
             "queue_budget": Fmt.SRTT.from_float(self.queue_budget_us * ticks),
             "rttch_threshold": self.rttch_threshold,
             "rttch_margin": Fmt.SRTT.from_float(self.rttch_margin_us * ticks),
@@ -112,7 +121,7 @@ class LawPreset:
 _ADVICE = Q(0, 16, signed=False)
 
 LAW_PRESETS: dict[str, LawPreset] = {
-    "thesis": LawPreset(kd=0.040, target_us=5.0, advice_limit=None),
+    "thesis": LawPreset(kd=0.040, target_us=5.0, advice_limit=None, skill_monitor=False),
     "precog": LawPreset(),
 }
 

@@ -53,6 +53,9 @@ _FLAG_COUNTERS = (
     ("delta_clamped", Flag.DELTA_CLAMPED),
     ("rate_clamped", Flag.RATE_CLAMPED),
     ("target_moves", Flag.TARGET_MOVED),
+    ("unskilled", Flag.UNSKILLED),
+    ("late", Flag.LATE),
+    ("held", Flag.HELD),
 )
 
 

@@ -7,15 +7,19 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import QP_CONFIG_LAYOUT
 from precog_models.contract import RECIPROCAL_BITS, Fmt
 
-__all__ = ["ADVICE", "job_layout", "rate_sample_layout"]
+__all__ = ["ADVICE", "TRUSTED_ADVICE", "job_layout", "rate_sample_layout"]
 
 #: What the predictor says about a sample.
 ADVICE = data.StructLayout(
     {
         "valid": unsigned(1),  # `rtt_pred` is a prediction of the RTT
+        "late": unsigned(1),  # it is not, because it missed its deadline
         "rtt_pred": unsigned(Fmt.SRTT.width),
     }
 )
+
+#: The same, and the skill monitor's word for it.
+TRUSTED_ADVICE = data.StructLayout({**ADVICE.members, "trusted": unsigned(1)})
 
 
 def rate_sample_layout(config: NicConfig) -> data.StructLayout:

@@ -15,7 +15,7 @@ from precog_hw.csr.layouts import DECISION, PARAMETERS
 from precog_hw.dsp import Multiplier
 from precog_hw.measure.reciprocal import Aligner, quotient
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
-from precog_hw.rate.layouts import ADVICE, job_layout
+from precog_hw.rate.layouts import TRUSTED_ADVICE, job_layout
 from precog_models.contract import (
     INVERSE_FRAC_BITS,
     MEAN_GUARD_BITS,
@@ -66,10 +66,12 @@ class Pid(wiring.Component):
     Members
     -------
     i : In(stream.Signature(job_layout(config)))
-    i_advice : In(stream.Signature(ADVICE))
+    i_advice : In(stream.Signature(TRUSTED_ADVICE))
         One for each job, in order.
     o : Out(stream.Signature(DECISION))
     parameters : In(PARAMETERS)
+    hold : In(1)
+        Follow no advice.
     clear : In(1)
         Forget all about queue pair `clear_qp`; only while `idle` and no job is offered.
     clear_qp : In(qp_bits)
@@ -81,6 +83,7 @@ class Pid(wiring.Component):
     i_advice: stream.Interface
     o: stream.Interface
     parameters: data.View
+    hold: Signal
     clear: Signal
     clear_qp: Signal
     idle: Signal
@@ -90,9 +93,10 @@ class Pid(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(job_layout(config))),
-                "i_advice": In(stream.Signature(ADVICE)),
+                "i_advice": In(stream.Signature(TRUSTED_ADVICE)),
                 "o": Out(stream.Signature(DECISION)),
                 "parameters": In(PARAMETERS),
+                "hold": In(1),
                 "clear": In(1),
                 "clear_qp": In(config.qp_bits),
                 "idle": Out(1, init=1),
@@ -169,12 +173,16 @@ class Pid(wiring.Component):
         advice, shown = self.i_advice.payload, self.o.payload.rtt_pred
         wants = job.config.algorithm == Algorithm.PREDPID
         below, above = Signal(), Signal()
+        doubted = ~advice.trusted & self.parameters.skill_monitor
         with m.If(go):
             m.d.sync += [
                 below.eq(advice.rtt_pred < job.low),
                 above.eq(advice.rtt_pred > job.high),
-                flags[Flag.PREDICTED].eq(wants & advice.valid),
-                flags[Flag.NO_MODEL].eq(wants & ~advice.valid),
+                flags[Flag.PREDICTED].eq(wants & advice.valid & ~doubted & ~self.hold),
+                flags[Flag.NO_MODEL].eq(wants & ~advice.valid & ~advice.late),
+                flags[Flag.LATE].eq(advice.late),
+                flags[Flag.UNSKILLED].eq(wants & advice.valid & doubted),
+                flags[Flag.HELD].eq(self.hold),
                 shown.eq(Mux(advice.valid, advice.rtt_pred, 0)),
             ]
         predicted = flags[Flag.PREDICTED]

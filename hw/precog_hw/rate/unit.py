@@ -12,11 +12,17 @@ from precog_hw.activity import ACTIVITY, hold
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.csr.qp_window import config_layout
+from precog_hw.rate.deadline import AdviceDeadline
 from precog_hw.rate.layouts import ADVICE, rate_sample_layout
 from precog_hw.rate.pid import Pid
+from precog_hw.rate.skill import SkillMonitor, judged_layout
 from precog_hw.rate.target_adjuster import TargetAdjuster
+from precog_hw.stream.queue import Queue
 
 __all__ = ["RateUnit"]
+
+_JUDGED = 4  # samples in the adjuster and the law, with room to spare
+_OWED = 15  # samples whose advice is still in the predictor: it and its queues hold fewer
 
 
 class RateUnit(wiring.Component):
@@ -24,13 +30,17 @@ class RateUnit(wiring.Component):
 
     ::
 
-        i ─► target adjuster ─► pid ─► o
-        command ─► [configuration] ┘▲
-        i_advice ───────────────────┘
+        i ─┬─► target adjuster ─► pid ─► o
+           │   [configuration] ┘   ▲
+           └─► skill monitor ──────┤
+        i_advice ─► [or late] ─────┘
 
     Latency: 16 cycles from the advice to the decision (22 with a window), if the sample came 24
     cycles before the advice. Throughput: one decision every 22 (26) cycles.
-    Cost: 3 multipliers, 1 block RAM of inverses, qps x 303 bits of memory.
+    Advice that the law has waited for as long as `advice_deadline` says is not waited for any
+    longer: the decision of the base law alone is there `LATENCY` (with a window 6 more) cycles
+    after the deadline.
+    Cost: 3 multipliers, 1 block RAM of inverses, qps x 436 bits of memory.
 
     Parameters
     ----------
@@ -47,6 +57,10 @@ class RateUnit(wiring.Component):
         before a sample that waits at `i`.
     parameters : In(PARAMETERS)
         To be held while a sample is in flight.
+    hold : In(1)
+        Follow no advice.
+    owing : Out(1)
+        Advice is still to come for a decision that has been made without it.
     activity : Out(ACTIVITY)
         The bits of this unit and its parts (`precog_hw.activity`).
     """
@@ -61,6 +75,8 @@ class RateUnit(wiring.Component):
     o: stream.Interface
     command: stream.Interface
     parameters: data.View
+    hold: Signal
+    owing: Signal
     activity: data.View
 
     def __init__(self, config: NicConfig) -> None:
@@ -72,6 +88,8 @@ class RateUnit(wiring.Component):
                 "o": Out(stream.Signature(DECISION)),
                 "command": In(stream.Signature(config_layout(config))),
                 "parameters": In(PARAMETERS),
+                "hold": In(1),
+                "owing": Out(1),
                 "activity": Out(ACTIVITY),
             }
         )
@@ -84,16 +102,30 @@ class RateUnit(wiring.Component):
         write, read = configs.write_port(), configs.read_port()
         m.submodules.adjuster = adjuster = TargetAdjuster(self._config)
         m.submodules.pid = pid = Pid(self._config)
+        m.submodules.skill = skill = SkillMonitor(self._config)
+        m.submodules.judged = judged = Queue(judged_layout(self._config), _JUDGED)
+        m.submodules.deadline = deadline = AdviceDeadline(_OWED)
 
         wiring.connect(m, adjuster.o, pid.i)
-        wiring.connect(m, wiring.flipped(self.i_advice), pid.i_advice)
+        wiring.connect(m, wiring.flipped(self.i_advice), deadline.i)
+        wiring.connect(m, judged.o, skill.i)
+        wiring.connect(m, deadline.o, skill.i_advice)
+        wiring.connect(m, skill.o_advice, pid.i_advice)
         wiring.connect(m, pid.o, wiring.flipped(self.o))
+        m.d.comb += [
+            deadline.cycles.eq(self.parameters.advice_deadline),
+            self.owing.eq(deadline.owing),
+            pid.hold.eq(self.hold | self.parameters.advice_hold),
+        ]
 
         command = self.command.payload
         # No sample is admitted while a command waits: once idle, the unit stays so.
         quiet, apply, clear = Signal(), Signal(), Signal()
-        soon = Signal()
-        m.d.comb += soon.eq(adjuster.idle & pid.idle & self.command.valid & ~quiet)
+        soon, rests = Signal(), Signal()
+        m.d.comb += [
+            rests.eq(adjuster.idle & pid.idle & skill.idle & ~judged.o.valid & ~deadline.owing),
+            soon.eq(rests & self.command.valid & ~quiet),
+        ]
         m.d.sync += [
             quiet.eq(soon),
             apply.eq(soon & command.apply),
@@ -102,8 +134,12 @@ class RateUnit(wiring.Component):
         m.d.comb += [
             self.command.ready.eq(quiet),
             adjuster.i.payload.eq(self.i.payload),
+            # The queue has room for all that the adjuster and the law can hold.
             adjuster.i.valid.eq(self.i.valid & ~self.command.valid),
             self.i.ready.eq(adjuster.i.ready & ~self.command.valid),
+            judged.i.valid.eq(adjuster.i.valid & adjuster.i.ready),
+            judged.i.payload.qp.eq(self.i.payload.qp),
+            judged.i.payload.rtt.eq(self.i.payload.rtt),
             write.en.eq(apply),
             write.addr.eq(command.qp),
             write.data.eq(command.config),
@@ -111,18 +147,19 @@ class RateUnit(wiring.Component):
             adjuster.config_data.eq(read.data),
         ]
         for unit in (adjuster, pid):
-            m.d.comb += [
-                unit.parameters.eq(self.parameters),
-                unit.clear.eq(clear),
-                unit.clear_qp.eq(command.qp),
-            ]
+            m.d.comb += unit.parameters.eq(self.parameters)
+        for unit in (adjuster, pid, skill):
+            m.d.comb += [unit.clear.eq(clear), unit.clear_qp.eq(command.qp)]
         activity = self.activity
         starts = {
             "adjuster": ~adjuster.idle | self.i.valid | self.command.valid,
             "pid": ~pid.idle | pid.i.valid | self.i_advice.valid | self.command.valid,
+            "skill": ~skill.idle | judged.o.valid | self.command.valid,
         }
         works = {unit: hold(m, unit, start, 1) for unit, start in starts.items()}
         m.d.comb += [activity[unit].eq(work) for unit, work in works.items()]
         # Not of `activity`'s own bits: a simulator that takes it for one word would see a loop.
-        m.d.comb += activity.rate.eq(works["adjuster"] | works["pid"])
+        m.d.comb += activity.rate.eq(
+            works["adjuster"] | works["pid"] | works["skill"] | deadline.owing
+        )
         return m

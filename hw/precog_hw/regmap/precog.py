@@ -129,6 +129,9 @@ COUNTERS: tuple[tuple[str, str], ...] = (
     ("load_errors", "model loads and map writes that were refused"),
     ("events", "events for laws that react to more than samples"),
     ("ignored", "of them those of a disabled QP, a slot that does not exist, or another law"),
+    ("unskilled", "predictions not followed because persistence is better on the QP"),
+    ("late", "predictions that missed their deadline"),
+    ("held", "decisions while advice was held"),
 )
 
 #: The configuration of one QP, as it stands in the QP block's window.
@@ -188,7 +191,7 @@ QP_STATUS: tuple[Register, ...] = tuple(
         ("target", 32, 8, "ticks", "RTT target in use."),
         ("base", 24, 0, "ticks", "Base RTT."),
         ("srtt", 32, 8, "ticks", "Smoothed RTT S_t, equation (2)."),
-        ("flags", 8, 0, "", "Flags of the decision."),
+        ("flags", 16, 0, "", "Flags of the decision."),
         ("samples", 32, 0, "", "Decisions since power-up (wraps)."),
     )
 )
@@ -459,6 +462,34 @@ def _pid_block(identity: Identity) -> Block:
                         frac_bits=16,
                     ),
                     Field("advice_clamp", 1, RW, "The clamp is on.", lsb=16, reset=1),
+                ),
+            ),
+            Register(
+                "ADVICE_USE",
+                "When predictions and scores are followed.",
+                (
+                    Field(
+                        "skill_monitor",
+                        1,
+                        RW,
+                        "Not while a QP's predictions are worse than persistence, the mean of 64.",
+                        reset=1,
+                    ),
+                    Field("advice_hold", 1, RW, "Never: the base laws decide alone.", lsb=1),
+                ),
+            ),
+            Register(
+                "ADVICE_DEADLINE",
+                "How long a decision waits for its prediction once all else is ready.",
+                (
+                    Field(
+                        "advice_deadline",
+                        16,
+                        RW,
+                        "0: for ever.",
+                        reset=4096,
+                        unit="cycles",
+                    ),
                 ),
             ),
             ticks("queue_budget", 0.8, "Target minus base RTT, for QPs with target mode base."),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..contract import Algorithm, Flag, Fmt
 from ..fixed import clamp, shift_half_up
 from .pid import PID_STATE, pid_delta, pid_error
+from .skill import SKILL_STATE, skill_step
 from .target_adjuster import TARGET_STATE, nominal_target, target_step
 from .window import window_bytes
 
@@ -24,6 +25,7 @@ __all__ = ["QP_CONFIG", "RATE_PARAMETERS", "RATE_STATE", "advice_limits", "rate_
 
 #: Parameters shared by all queue pairs, in the order of a parameter row. GAIN's format: kp, ki, kd;
 #: DELTA's: dmin, dmax; UQ0.16: advice_limit; SRTT's: queue_budget, rttch_margin; bytes: mtu.
+#: `advice_deadline` is the gateware's alone: `rate_step` is told what was late.
 RATE_PARAMETERS = (
     "kp",
     "ki",
@@ -32,6 +34,9 @@ RATE_PARAMETERS = (
     "dmax",
     "advice_limit",
     "advice_clamp",
+    "skill_monitor",
+    "advice_hold",
+    "advice_deadline",
     "queue_budget",
     "rttch_threshold",
     "rttch_margin",
@@ -54,8 +59,8 @@ QP_CONFIG = (
     "init_rate",
 )
 
-#: A queue pair's row of state: the rate (valid once the PID counts), PID, target adjuster.
-RATE_STATE = ("rate", *PID_STATE, *TARGET_STATE)
+#: A queue pair's row of state: the rate (valid once the PID counts), PID, target adjuster, skill.
+RATE_STATE = ("rate", *PID_STATE, *TARGET_STATE, *SKILL_STATE)
 
 # Places in a parameter row and in a configuration row.
 (
@@ -66,6 +71,9 @@ RATE_STATE = ("rate", *PID_STATE, *TARGET_STATE)
     _DMAX,
     _ADVICE_LIMIT,
     _ADVICE_CLAMP,
+    _SKILL_MONITOR,
+    _ADVICE_HOLD,
+    _ADVICE_DEADLINE,
     _QUEUE_BUDGET,
     _RTTCH_THRESHOLD,
     _RTTCH_MARGIN,
@@ -80,6 +88,7 @@ _TARGET, _MIN_RATE, _MAX_RATE, _INIT_RATE = (
 
 _PID_AT = 1
 _TARGET_AT = _PID_AT + len(PID_STATE)
+_SKILL_AT = _TARGET_AT + len(TARGET_STATE)
 _FRAC = Fmt.SRTT.frac_bits
 _MAX = Fmt.SRTT.max
 _LIMIT_DROP = 16 - Fmt.SRTT.frac_bits
@@ -92,6 +101,9 @@ _ADVICE_CLAMPED = 1 << Flag.ADVICE_CLAMPED
 _DELTA_CLAMPED = 1 << Flag.DELTA_CLAMPED
 _RATE_CLAMPED = 1 << Flag.RATE_CLAMPED
 _TARGET_MOVED = 1 << Flag.TARGET_MOVED
+_UNSKILLED = 1 << Flag.UNSKILLED
+_LATE = 1 << Flag.LATE
+_HELD = 1 << Flag.HELD
 
 
 @njit(cache=True)
@@ -123,16 +135,18 @@ def rate_step(
     base: int,
     pred_valid: bool,
     rtt_pred: int,
+    late: bool,
+    held: bool,
 ) -> tuple[int, int, int, int]:
     """Decide.
 
     Parameters
     ----------
-    state : ndarray of int64, shape (7,)
+    state : ndarray of int64, shape (12,)
         `RATE_STATE` of the queue pair; zeros after a reset. Changed in place.
     config : ndarray of int64, shape (11,)
         `QP_CONFIG` of the queue pair.
-    parameters : ndarray of int64, shape (11,)
+    parameters : ndarray of int64, shape (14,)
         `RATE_PARAMETERS` in order.
     rtt, base : int
         The sample and the base RTT, ticks.
@@ -140,6 +154,10 @@ def rate_step(
         There is a prediction.
     rtt_pred : int
         The prediction, SRTT's format.
+    late : bool
+        There would have been a prediction, but not in time; not with `pred_valid`.
+    held : bool
+        Advice is held, as by ``advice_hold``.
 
     Returns
     -------
@@ -159,7 +177,7 @@ def rate_step(
         config[_TARGET_MODE] != 0, config[_TARGET], base, parameters[_QUEUE_BUDGET]
     )
     target, fired = target_step(
-        state[_TARGET_AT:],
+        state[_TARGET_AT:_SKILL_AT],
         rtt,
         base,
         nominal,
@@ -170,9 +188,20 @@ def rate_step(
     if fired:
         flags |= _TARGET_MOVED
 
+    held = held or parameters[_ADVICE_HOLD] != 0
+    if held:
+        flags |= _HELD
     value = rtt << _FRAC
+    trusted = skill_step(state[_SKILL_AT:], rtt, pred_valid, rtt_pred)
+    trusted = trusted or parameters[_SKILL_MONITOR] == 0
+    if late:
+        flags |= _LATE
     if algorithm == _PREDPID:
-        if pred_valid:
+        if not pred_valid:
+            flags |= 0 if late else _NO_MODEL
+        elif not trusted:
+            flags |= _UNSKILLED
+        elif not held:
             flags |= _PREDICTED
             low, high = advice_limits(
                 rtt, parameters[_ADVICE_LIMIT], parameters[_ADVICE_CLAMP] != 0
@@ -180,8 +209,6 @@ def rate_step(
             value = clamp(rtt_pred, low, high)
             if value != rtt_pred:
                 flags |= _ADVICE_CLAMPED
-        else:
-            flags |= _NO_MODEL
 
     moves = algorithm in (_PID, _PREDPID)
     start = not moves or state[_PID_AT] == 0

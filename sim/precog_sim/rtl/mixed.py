@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from precog_models.contract import DECISION_FIELDS, Flag
-from precog_models.nic import DROPPED, decide, happen
+from precog_models.nic import DROPPED, LOGGED, decide, happen
 
 from .stimulus import Ints
 
@@ -12,6 +12,7 @@ __all__ = ["replayed"]
 
 _FLAGS = [name for name, _ in DECISION_FIELDS].index("flags")
 _EVENT = int(Flag.EVENT)
+_TIMED = 1 << Flag.LATE | 1 << Flag.HELD
 
 
 @njit(cache=True)
@@ -23,6 +24,7 @@ def _replay(
     answer = np.zeros(rows.shape[1], dtype=np.int64)
     for n in range(len(rows)):
         made = False
+        block[LOGGED] = rows[n, _FLAGS] & _TIMED
         if rows[n, _FLAGS] >> _EVENT & 1:
             while event < len(events) and not made:
                 made = happen(block, events[event], answer) != DROPPED
@@ -34,8 +36,10 @@ def _replay(
                 dropped += not made
                 sample += 1
         if not made:
+            block[LOGGED] = 0
             return False, dropped, ignored
         want[n] = answer
+    block[LOGGED] = 0
     for n in range(event, len(events)):
         if happen(block, events[n], answer) != DROPPED:
             return False, dropped, ignored
@@ -59,7 +63,8 @@ def replayed(block: Ints, samples: Ints, events: Ints, rows: Ints) -> tuple[Ints
     samples : ndarray of int64, shape (n, 3)
     events : ndarray of int64, shape (m, 4)
     rows : ndarray of int64, shape (k, 8)
-        The RTL's decisions; only the flag that tells an event's is read.
+        The RTL's decisions; only the flags are read that tell an event's, and what was late or
+        held.
 
     Returns
     -------

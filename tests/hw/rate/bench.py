@@ -25,6 +25,9 @@ def random_parameters(rng: random.Random) -> dict[str, int]:
         "dmax": rng.choice([32768, 65535, -65536]),
         "advice_limit": rng.choice([1 << 14, 0, 65535]),
         "advice_clamp": rng.randrange(2),
+        "skill_monitor": rng.randrange(2),
+        "advice_hold": rng.choice([0, 0, 0, 1]),
+        "advice_deadline": 0,
         "queue_budget": rng.choice([1000 << 8, Fmt.SRTT.max, 0]),
         "rttch_threshold": rng.choice([0, 1, 6, 255]),
         "rttch_margin": rng.choice([200 << 8, 0, Fmt.SRTT.max]),
@@ -128,6 +131,8 @@ class RateBench:
             sample["base"],
             bool(advice["valid"]),
             advice["rtt_pred"],
+            bool(advice.get("late")),
+            False,
         )
         return {
             "qp": qp,

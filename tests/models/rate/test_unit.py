@@ -33,6 +33,9 @@ def parameters(**changes: int) -> NDArray:
         "dmax": Fmt.DELTA.from_float(0.5),
         "advice_limit": 1 << 14,
         "advice_clamp": 1,
+        "skill_monitor": 1,
+        "advice_hold": 0,
+        "advice_deadline": 0,
         "queue_budget": 800 << 8,
         "rttch_threshold": 6,
         "rttch_margin": 200 << 8,
@@ -62,10 +65,17 @@ def flags_of(value: int) -> set[Flag]:
 
 
 def step(
-    state: NDArray, conf: NDArray, par: NDArray, rtt: int, pred: int | None = None
+    state: NDArray,
+    conf: NDArray,
+    par: NDArray,
+    rtt: int,
+    pred: int | None = None,
+    *,
+    late: bool = False,
+    held: bool = False,
 ) -> tuple[int, int, int, set[Flag]]:
     rate, window, target, flags = rate_step(
-        state, conf, par, rtt, 4000, pred is not None, pred or 0
+        state, conf, par, rtt, 4000, pred is not None, pred or 0, late, held
     )
     return rate, window, target, flags_of(flags)
 

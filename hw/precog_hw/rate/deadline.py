@@ -1,0 +1,75 @@
+"""Advice that comes too late is none: the decision does not wait for it."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.rate.layouts import ADVICE
+
+__all__ = ["DEADLINE_BITS", "AdviceDeadline"]
+
+DEADLINE_BITS = 16
+
+
+class AdviceDeadline(wiring.Component):
+    """Passes advice on; if it does not come in time, says so in its place.
+
+    Whoever takes the advice is told that it is late once it has waited `cycles`, never later. The
+    advice itself is thrown away when it comes, so that the next one is the next sample's.
+
+    Latency: none. Throughput: one per cycle. Cost: 22 flip-flops.
+
+    Parameters
+    ----------
+    flying : int
+        Most samples whose advice may be outstanding.
+
+    Members
+    -------
+    i : In(stream.Signature(ADVICE))
+    o : Out(stream.Signature(ADVICE))
+        As many as samples, in order; with `late` instead of advice that has not come in time.
+    cycles : In(16)
+        How long `o.ready` may wait; 0: for ever.
+    owing : Out(1)
+        Advice is still to come for a sample that has had to do without.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    cycles: Signal
+    owing: Signal
+
+    def __init__(self, flying: int) -> None:
+        self._flying = flying
+        super().__init__(
+            {
+                "i": In(stream.Signature(ADVICE)),
+                "o": Out(stream.Signature(ADVICE)),
+                "cycles": In(DEADLINE_BITS),
+                "owing": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        owed = Signal(range(self._flying + 1))
+        waited = Signal(DEADLINE_BITS)
+        late = Signal()
+        gives_up, discards = Signal(), Signal()
+        m.d.comb += [
+            self.owing.eq(owed != 0),
+            self.o.valid.eq(late | (self.i.valid & ~self.owing)),
+            self.o.payload.eq(Mux(late, 0, self.i.payload.as_value())),
+            self.o.payload.late.eq(late),
+            self.i.ready.eq(self.owing | (self.o.ready & ~late)),
+            gives_up.eq(late & self.o.ready),
+            discards.eq(self.i.valid & self.owing),
+        ]
+        m.d.sync += owed.eq(owed + gives_up - discards)
+        waits = self.o.ready & ~self.o.valid
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += [waited.eq(0), late.eq(0)]
+        with m.Elif(waits & (self.cycles != 0)):
+            m.d.sync += [waited.eq(waited + 1), late.eq(waited + 1 >= self.cycles)]
+        return m
