@@ -28,10 +28,11 @@ UNITS: dict[str, tuple[str, ...]] = {
     "pid": ("core.rate.pid",),
     "skill": ("core.rate.skill",),
     "laws": ("core.laws",),
+    "psched": ("core.psched",),
 }
 
 #: Units that a NIC may do without.
-OPTIONAL = ("laws",)
+OPTIONAL = ("laws", "psched")
 
 ACTIVITY = data.StructLayout({name: 1 for name in UNITS})
 

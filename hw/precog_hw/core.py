@@ -6,8 +6,9 @@
     i_sample ─► [queue] ─► [feature] ── k ──────┘                      ▲                  ▼
                    │           └─ rtt, srtt, base ─► [queues] ─ srtt ──┘   ┌─► [rate unit] ─┐
                    ├─► [who runs] ─► model slot             └─ sample ─────┘                ▼
-                   └─► rtt, t ─► [queue] ──────────────────────────────────────► [other laws] ─► o
-    i_event ──────────────────────────────────────────────────────────────────────────┘
+                   └─► rtt, t ─► [queue] ──────────────────────────────────────► [other laws] ─┐
+    i_event ──────────────────────────────────────────────────────────────────────────┘          ▼
+                                                                            o_decision ◄── [PSCHED]
     command ─► all of them, once no sample is in flight
 
 The golden model is `precog_models.nic`.
@@ -28,6 +29,7 @@ from precog_hw.predict.unit import Predictor
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.law_stage import RAW, LawStage, takes_events
 from precog_hw.rate.layouts import rate_sample_layout
+from precog_hw.rate.psched import Psched
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
 from precog_models.contract import Fmt
@@ -46,9 +48,10 @@ class Core(wiring.Component):
     ``1 + feature + (predictor - lead) + head + rate``: 1 + 10 + 23 + 4 + 16 = 54 cycles with 64
     lanes, 4 columns, one input and up to 256 queue pairs; 60 with a window. The prediction is there
     after 38. All that holds if the predictor is free and the queue pair's context is of the model.
-    Decisions of timely and dcqcn take `LawStage`'s time longer.
+    Decisions of timely and dcqcn take `LawStage`'s time longer, those that a score may move
+    `Psched`'s.
     Throughput: the slower of the predictor's and the rate unit's.
-    Cost: 7 + 3 + 2 multipliers and the predictor; `LawStage`.
+    Cost: 7 + 3 + 2 multipliers and the predictor; `LawStage`, `Psched`.
 
     Time enters through the stamps of samples and events alone: cycles without work change nothing
     that is seen.
@@ -147,11 +150,12 @@ class Core(wiring.Component):
             rate.hold.eq(self.hold),
         ]
 
-        laws = None
+        laws = psched = None
         if config.laws:
             m.submodules.laws = laws = LawStage(config)
+            m.submodules.psched = psched = Psched(config)
             m.submodules.raws = self._raws = Queue(RAW, _BEGUN)
-        halt = self._commands(m, feature, predictor, rate, laws)
+        halt = self._commands(m, feature, predictor, rate, laws, psched)
         wiring.connect(m, wiring.flipped(self.i_sample), samples.i)
         sample = samples.o.payload
         m.d.comb += [
@@ -181,15 +185,19 @@ class Core(wiring.Component):
         ]
         wiring.connect(m, measured.o, rate.i)
         self._advice(m, predictor, srtts, head, rate)
-        if laws is None:
+        if laws is None or psched is None:
             wiring.connect(m, rate.o, wiring.flipped(self.o_decision))
         else:
             wiring.connect(m, rate.o, laws.i)
             wiring.connect(m, self._raws.o, laws.i_raw)
             wiring.connect(m, wiring.flipped(self.i_event), laws.i_event)
-            wiring.connect(m, laws.o, wiring.flipped(self.o_decision))
+            wiring.connect(m, laws.o, psched.i)
+            wiring.connect(m, psched.o, wiring.flipped(self.o_decision))
             m.d.comb += [
                 laws.parameters.eq(self.parameters),
+                psched.parameters.eq(self.parameters),
+                psched.about.eq(laws.about),
+                psched.hold.eq(self.hold),
                 self.event_ignored.eq(laws.ignored),
             ]
         if config.activity:
@@ -200,8 +208,11 @@ class Core(wiring.Component):
                 self.activity.feature.eq(hold(m, "feature", measuring, 1)),
                 self.activity.rtt_head.eq(hold(m, "rtt_head", answering, 2)),
             ]
-            if laws is not None:
-                m.d.comb += self.activity.laws.eq(hold(m, "laws", laws.busy, 1))
+            if laws is not None and psched is not None:
+                m.d.comb += [
+                    self.activity.laws.eq(hold(m, "laws", laws.busy, 1)),
+                    self.activity.psched.eq(hold(m, "psched", psched.busy, 1)),
+                ]
         return m
 
     def _commands(
@@ -211,6 +222,7 @@ class Core(wiring.Component):
         predictor: Predictor,
         rate: RateUnit,
         laws: LawStage | None,
+        psched: Psched | None,
     ) -> Signal:
         """Hand a command to all units once no sample is in flight; says when to admit none."""
         payload = self.command.payload
@@ -230,12 +242,16 @@ class Core(wiring.Component):
             "predictor": (predictor.i_reset, payload.clear),
             "rate": (rate.command, 1),
         }
-        if laws is not None:
+        laws_given = Signal()
+        if laws is not None and psched is not None:
             targets["laws"] = (laws.command, 1)
-            m.d.comb += laws.command.payload.eq(payload)
+            # Not before all events that the laws took before it have left them.
+            targets["psched"] = (psched.command, laws_given)
+            m.d.comb += [laws.command.payload.eq(payload), psched.command.payload.eq(payload)]
         done = []
         for name, (target, wanted) in targets.items():
-            given, offered = Signal(name=f"{name}_given"), Signal(name=f"{name}_offered")
+            offered = Signal(name=f"{name}_offered")
+            given = laws_given if name == "laws" else Signal(name=f"{name}_given")
             taken = offered & target.ready
             m.d.sync += offered.eq(quiet & wanted & ~given & ~taken)
             m.d.comb += target.valid.eq(offered)
@@ -264,7 +280,13 @@ class Core(wiring.Component):
         """Who runs, and with which model: known one cycle after the feature's start."""
         config, command = self._config, self.command
         entry = data.StructLayout(
-            {"enable": 1, "law": 1, "model_enable": 1, "model_slot": config.set_bits}
+            {
+                "enable": 1,
+                "law": 1,
+                "psched": 1,
+                "model_enable": 1,
+                "model_slot": config.set_bits,
+            }
         )
         m.submodules.entries = entries = Memory(
             shape=entry, depth=config.qps, init=[], attrs={"ram_style": "distributed"}
@@ -277,6 +299,7 @@ class Core(wiring.Component):
             write.addr.eq(command.payload.qp),
             write.data.enable.eq(command.payload.config.enable),
             write.data.law.eq(takes_events(command.payload.config.algorithm)),
+            write.data.psched.eq(command.payload.config.psched),
             write.data.model_enable.eq(command.payload.config.model_enable & (slot < config.sets)),
             write.data.model_slot.eq(slot),
             read.addr.eq(sample.qp),
@@ -298,6 +321,7 @@ class Core(wiring.Component):
             m.d.comb += [
                 raw.valid.eq(begun & ~self.dropped),
                 raw.payload.law.eq(read.data.law),
+                raw.payload.psched.eq(read.data.psched),
             ]
 
         room = Signal()

@@ -156,6 +156,8 @@ class PrecogNic(wiring.Component):
             "unskilled": decided & flags[Flag.UNSKILLED],
             "late": decided & flags[Flag.LATE],
             "held": decided & flags[Flag.HELD],
+            "scored": decided & flags[Flag.SCORED],
+            "congested": decided & flags[Flag.CONGESTED],
         }
         m.d.comb += [
             counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),

@@ -194,6 +194,8 @@ class Flag(IntEnum):
     UNSKILLED = 7  # predpid ran as pid: the predictor is worse than persistence on this QP
     LATE = 8  # predpid ran as pid: the prediction missed its deadline
     HELD = 9  # advice of every kind was held: the base law alone decided
+    SCORED = 10  # a congestion score moved the law's rate
+    CONGESTED = 11  # it is above the threshold, or has not fallen far enough below it
 
 
 # (name, bits): a sample enters the NIC core, a decision leaves it. The C ABI of the RTL library and

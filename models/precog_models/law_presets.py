@@ -1,4 +1,4 @@
-"""Presets of TIMELY and of DCQCN's reaction point, in real units.
+"""Presets of TIMELY, of DCQCN's reaction point and of PSCHED, in real units.
 
 Those with a source's name have its constants; ``precog`` is patched TIMELY with the publication's
 thresholds divided by ten, for networks with an empty RTT of 4 us. Rates are for 100 Gb/s links.
@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from .contract import Fmt
 from .rate.law_fields import FRACTION, Variant
 
-__all__ = ["DCQCN_PRESETS", "TIMELY_PRESETS", "DcqcnPreset", "TimelyPreset"]
+__all__ = [
+    "DCQCN_PRESETS",
+    "PSCHED_PRESETS",
+    "TIMELY_PRESETS",
+    "DcqcnPreset",
+    "PschedPreset",
+    "TimelyPreset",
+]
 
 _FACTOR_MAX = FRACTION.one - 1
 
@@ -148,6 +155,47 @@ class DcqcnPreset:
             "clamp_target": int(self.clamp_target),
         }
 
+
+@dataclass(frozen=True)
+class PschedPreset:
+    """Constants of the predictive scheduler.
+
+    Parameters
+    ----------
+    threshold, hysteresis : int
+        Scores: above the threshold rates fall; it ends so far below it.
+    increase : float
+        Rise of rates below the threshold.
+    score_us : float
+        How long a score holds; 0: for ever.
+    """
+
+    threshold: int = 70
+    hysteresis: int = 5
+    increase: float = 0.1
+    score_us: float = 200.0
+
+    def parameters(self, tick_ps: int) -> dict[str, int]:
+        """`rate.psched.PSCHED_PARAMETERS`, without the name in front, as integers.
+
+        Parameters
+        ----------
+        tick_ps : int
+            Length of a tick in picoseconds.
+        """
+        return {
+            "threshold": self.threshold,
+            "hysteresis": self.hysteresis,
+            "increase": round(self.increase * (1 << 16)),
+            "score_ticks": round(self.score_us * 1e6 / tick_ps),
+        }
+
+
+#: ``source`` is 000's, whose scores neither age nor have a hysteresis.
+PSCHED_PRESETS: dict[str, PschedPreset] = {
+    "source": PschedPreset(hysteresis=0, score_us=0.0),
+    "precog": PschedPreset(),
+}
 
 TIMELY_PRESETS: dict[str, TimelyPreset] = {
     "paper": TimelyPreset(),

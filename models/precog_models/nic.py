@@ -1,11 +1,11 @@
 """The golden NIC core: what the RTL core decides, sample by sample, in exact integers.
 
-    sample ─► feature, base RTT ─► LSTM over the last T features ─► rate unit ─► decision
-                                                                      └► law ──────┘▲
-    event (congestion notification, bytes, time) ────────────────────────┘──────────┘
+    sample ─► feature, base RTT ─► LSTM over the last T features ─► rate unit ─┬─► PSCHED ─► out
+                                                                      └► law ──┘     ▲
+    event (congestion notification, bytes, time, score) ─────────────────┘───────────┘
 
 Queue pairs of TIMELY and DCQCN take their rate from the law's unit, those of DCQCN after events
-too; the rate unit has the others.
+too; the rate unit has the others. PSCHED moves the output of those that ask for it.
 
 All of it lives in one block of int64, so that compiled code can run it through a bare pointer:
 `GoldenNic.decide_address` is a C function ``int64 decide(void* block, int64* sample, int64*
@@ -37,6 +37,7 @@ from .predict.lstm import LstmWeights, forward, unpack
 from .predict.rtt_head import rtt_pred
 from .rate.fractions import decay_table
 from .rate.law_fields import (
+    DCQCN_PARAMETERS,
     DECAY_BITS,
     DECAY_LEVELS,
     EVENT_FIELDS,
@@ -44,17 +45,32 @@ from .rate.law_fields import (
     LAW_EVENT_FIELDS,
     LAW_EVENTS,
     LAW_PARAMETERS,
+    PSCHED_EVENTS,
     TIMELY_PARAMETERS,
     EventKind,
 )
 from .rate.law_unit import LAW_ROW, law_event
+from .rate.psched import (
+    PSCHED_CONFIG,
+    PSCHED_PARAMETERS,
+    PSCHED_STATE,
+    psched_configure,
+    psched_output,
+    psched_reset,
+    psched_score,
+)
 from .rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE, rate_step
 
 __all__ = ["DROPPED", "LOGGED", "PARAMETERS", "Decision", "GoldenNic", "decide", "happen"]
 
 #: Parameters shared by all queue pairs, in the block's order. `sigma` has SIGMA's format,
 #: `base_window` is in ticks; `rate.unit` and `rate.law_fields` have the others.
-PARAMETERS = ("sigma", "base_window", *RATE_PARAMETERS, *(name for name, _ in LAW_PARAMETERS))
+PARAMETERS = (
+    *("sigma", "base_window"),
+    *RATE_PARAMETERS,
+    *(name for name, _ in LAW_PARAMETERS),
+    *(name for name, _ in PSCHED_PARAMETERS),
+)
 
 #: `decide` and `happen` return it for a sample or an event that makes no decision.
 DROPPED = -1
@@ -81,12 +97,15 @@ _PARAMETERS = 4
 _SIGMA = _PARAMETERS + PARAMETERS.index("sigma")
 _BASE_WINDOW = _PARAMETERS + PARAMETERS.index("base_window")
 _RATE_PARAMETERS = _PARAMETERS + PARAMETERS.index(RATE_PARAMETERS[0])
+_ADVICE_HOLD = _PARAMETERS + PARAMETERS.index("advice_hold")
 _TIMELY = _RATE_PARAMETERS + len(RATE_PARAMETERS)
 _DCQCN = _TIMELY + len(TIMELY_PARAMETERS)
+_PSCHED = _DCQCN + len(DCQCN_PARAMETERS)
 _DECAY = _PARAMETERS + len(PARAMETERS)  # powers of 1 - g, from the parameters
 _DIGITS = 1 << DECAY_BITS
 _EVENT = _DECAY + DECAY_LEVELS * _DIGITS  # scratch
-_WINDOW = _EVENT + len(EVENT_FIELDS)  # the LSTM's inputs and outputs
+_SLA = _EVENT + len(EVENT_FIELDS)
+_WINDOW = _SLA + len(PSCHED_CONFIG)  # the LSTM's inputs and outputs
 _OUT = _WINDOW + MAX_STEPS * MAX_INPUTS
 _QP_TABLE = _OUT + MAX_OUTPUTS
 
@@ -97,7 +116,11 @@ _Q_FEATURE = _Q_LAW + len(LAW_ROW)
 _Q_BASE = _Q_FEATURE + len(FEATURE_STATE)
 _Q_RATE = _Q_BASE + len(BASE_STATE)
 _Q_HISTORY = _Q_RATE + len(RATE_STATE)  # K, the newest last
-_QP_SIZE = _Q_HISTORY + MAX_STEPS
+_Q_PSCHED = _Q_HISTORY + MAX_STEPS
+_QP_SIZE = _Q_PSCHED + len(PSCHED_STATE)
+_Q_PSCHED_ON = QP_CONFIG.index("psched")
+_Q_INIT_RATE = QP_CONFIG.index("init_rate")
+_PSCHED_CONFIG_AT = tuple(QP_CONFIG.index(name) for name in PSCHED_CONFIG)
 _Q_ENABLE = QP_CONFIG.index("enable")
 _Q_ALGORITHM = QP_CONFIG.index("algorithm")
 _Q_MODEL_ENABLE = QP_CONFIG.index("model_enable")
@@ -109,6 +132,8 @@ _LAW_CONFIG_AT = tuple(
 )
 _LAWS = (int(Algorithm.TIMELY), int(Algorithm.DCQCN))
 _EVENTS = tuple(int(kind) for kind in LAW_EVENTS)
+_PSCHED_EVENTS = tuple(int(kind) for kind in PSCHED_EVENTS)
+_SCORE_EVENT = int(EventKind.SCORE)
 _RTT_EVENT = int(EventKind.RTT)
 _OF_EVENT = 1 << Flag.EVENT
 _LATE = 1 << Flag.LATE
@@ -178,7 +203,7 @@ def _takes_events(q: Ints) -> bool:
 @njit(cache=True)
 def _law(block: Ints, q: Ints, kind: int, qp: int, t: int, value: int) -> int:
     """The rate after an event."""
-    event = block[_EVENT:_WINDOW]
+    event = block[_EVENT:_SLA]
     event[0], event[1], event[2], event[3] = kind, qp, t, value
     for n, name in enumerate(_LAW_CONFIG_AT):
         event[len(LAW_EVENT_FIELDS) + n] = q[name]
@@ -187,11 +212,28 @@ def _law(block: Ints, q: Ints, kind: int, qp: int, t: int, value: int) -> int:
         q[_Q_LAW:_Q_FEATURE],
         q[_Q_LAW_CONFIG:_Q_LAW],
         block[_TIMELY:_DCQCN],
-        block[_DCQCN:_DECAY],
+        block[_DCQCN:_PSCHED],
         table,
         event,
     )
     return int(rate)
+
+
+@njit(cache=True)
+def _held(block: Ints) -> bool:
+    """Advice is held."""
+    return bool(block[LOGGED] & _HELD != 0 or block[_ADVICE_HOLD] != 0)
+
+
+@njit(cache=True)
+def _scheduled(block: Ints, q: Ints, t: int, rate: int, srtt: int, held: bool) -> tuple[int, int]:
+    """PSCHED's output and flags; `rate` and `srtt` may be -1 as `psched_output` has it."""
+    sla = block[_SLA:_WINDOW]
+    for n, at in enumerate(_PSCHED_CONFIG_AT):
+        sla[n] = q[at]
+    state, parameters = q[_Q_PSCHED:_QP_SIZE], block[_PSCHED:_DECAY]
+    output, flags = psched_output(state, sla, parameters, t, rate, srtt, held)
+    return int(output), int(flags)
 
 
 @njit(cache=True)
@@ -205,25 +247,35 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
     event : ndarray of int64, shape (4,)
         `rate.law_fields.LAW_EVENT_FIELDS`.
     decision : ndarray of int64, shape (8,)
-        Receives `contract.DECISION_FIELDS`: the rate and `Flag.EVENT`.
+        Receives `contract.DECISION_FIELDS`: the rate, `Flag.EVENT`, and PSCHED's flags.
 
     Returns
     -------
     int
-        0, or `DROPPED`: the kind is none of `LAW_EVENTS`, or the slot does not exist, is not
-        enabled or runs a law that takes samples only; nothing has changed.
+        0, or `DROPPED`: the slot does not exist or is not enabled, or neither its law nor PSCHED
+        takes such events (`LAW_EVENTS`, `PSCHED_EVENTS`); nothing has changed.
     """
     kind, qp, t, value = event[0], event[1], event[2], event[3]
-    if not 0 <= qp < block[_QPS] or kind not in _EVENTS:
+    if not 0 <= qp < block[_QPS]:
         return DROPPED
     at = _QP_TABLE + qp * _QP_SIZE
     q = block[at : at + _QP_SIZE]
-    if not q[_Q_ENABLE] or not _takes_events(q):
+    law = _takes_events(q) and kind in _EVENTS
+    scheduled = q[_Q_PSCHED_ON] != 0
+    if not q[_Q_ENABLE] or not (law or (scheduled and kind in _PSCHED_EVENTS)):
         return DROPPED
+    rate, flags = _law(block, q, kind, qp, t, value) if law else -1, 0
+    if scheduled:
+        if kind == _SCORE_EVENT:
+            psched_score(q[_Q_PSCHED:_QP_SIZE], value & 0xFF, t)
+        held = _held(block)
+        rate, flags = _scheduled(block, q, t, rate, -1, held)
+        if held:
+            flags |= _HELD
     decision[:] = 0
     decision[0] = qp
-    decision[1] = _law(block, q, kind, qp, t, value)
-    decision[7] = _OF_EVENT
+    decision[1] = rate
+    decision[7] = _OF_EVENT | flags
     return 0
 
 
@@ -257,7 +309,7 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     srtt = q[_Q_FEATURE + 1]
     base = base_step(q[_Q_BASE:_Q_RATE], rtt, t, block[_BASE_WINDOW])
 
-    history = q[_Q_HISTORY:_QP_SIZE]
+    history = q[_Q_HISTORY:_Q_PSCHED]
     history[:-1] = history[1:]
     history[-1] = k
 
@@ -285,10 +337,13 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         predicted,
         prediction,
         late,
-        block[LOGGED] & _HELD != 0,
+        _held(block),
     )
     if _takes_events(q):
         rate = _law(block, q, _RTT_EVENT, qp, t, rtt)
+    if q[_Q_PSCHED_ON]:
+        rate, moved = _scheduled(block, q, t, rate, srtt, _held(block))
+        flags |= moved
     decision[0] = qp
     decision[1] = rate
     decision[2] = window
@@ -395,6 +450,7 @@ class GoldenNic:
         q = self._qp(qp)
         _store(q[:_Q_LAW_CONFIG], QP_CONFIG, values, "configuration field")
         _law(self.block, q, int(EventKind.CONFIGURE), qp, 0, 0)
+        psched_configure(q[_Q_PSCHED:], bool(q[_Q_PSCHED_ON]), int(q[_Q_INIT_RATE]))
 
     def configuration(self, qp: int) -> dict[str, int]:
         """`QP_CONFIG` of one queue pair by name."""
@@ -405,6 +461,7 @@ class GoldenNic:
         q = self._qp(qp)
         q[_Q_FEATURE:] = 0
         _law(self.block, q, int(EventKind.RESET), qp, 0, 0)
+        psched_reset(q[_Q_PSCHED:], int(q[_Q_INIT_RATE]))
 
     def load_set(self, number: int, model: bytes | LstmWeights) -> None:
         """Put a model into a set and make it valid; an image that is refused leaves the set as is.

@@ -56,6 +56,8 @@ _FLAG_COUNTERS = (
     ("unskilled", Flag.UNSKILLED),
     ("late", Flag.LATE),
     ("held", Flag.HELD),
+    ("scored", Flag.SCORED),
+    ("congested", Flag.CONGESTED),
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from precog_models.contract import DECISION_FIELDS, Algorithm, Flag
-from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
+from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_models.measure.feature import feature_stream
 from precog_models.nic import DROPPED, PARAMETERS, Decision, GoldenNic
 from precog_models.predict.lstm import LstmWeights, forward_stream, pack
@@ -35,6 +35,7 @@ PRESET = {
     "mtu": 1000,
     **{f"timely_{k}": v for k, v in TIMELY_PRESETS["precog"].parameters(1000).items()},
     **{f"dcqcn_{k}": v for k, v in DCQCN_PRESETS["vendor"].parameters(1000).items()},
+    **{f"psched_{k}": v for k, v in PSCHED_PRESETS["precog"].parameters(1000).items()},
 }
 RUNS = {
     "enable": 1,

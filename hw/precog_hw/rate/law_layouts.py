@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Mux, Value, signed, unsigned
 from amaranth.lib import data
 
+from precog_models.contract import Fmt
 from precog_models.rate.law_fields import (
     COUNT_MAX,
     DCQCN_PARAMETERS,
@@ -16,6 +17,7 @@ from precog_models.rate.law_fields import (
 )
 
 __all__ = [
+    "ABOUT",
     "BOUNDS",
     "CONFIG",
     "DCQCN",
@@ -53,6 +55,18 @@ BOUNDS = _layout(tuple(field for field in LAW_CONFIG if field[0] in ("min_rate",
 
 #: What the host or a packet says.
 LAW_EVENT = _layout(LAW_EVENT_FIELDS)
+
+#: What a decision is of, for those behind the laws.
+ABOUT = data.StructLayout(
+    {
+        "t": unsigned(Fmt.TIME.width),
+        "psched": unsigned(1),  # the queue pair runs PSCHED
+        "sample": unsigned(1),  # else an event
+        "rated": unsigned(1),  # the rate is a law's; else there is none
+        "score_stb": unsigned(1),  # the event is this score
+        "score": unsigned(8),
+    }
+)
 
 #: All that is kept of a queue pair; the state of a law that it does not run is zero.
 TRACE = data.StructLayout(

@@ -1,6 +1,6 @@
 """The laws beside the PID's, behind the rate unit: decisions in, decisions with their rates out."""
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -8,16 +8,16 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS
 from precog_hw.csr.qp_window import config_layout
-from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.law_layouts import ABOUT, LAW_EVENT
 from precog_hw.rate.law_unit import LawUnit
 from precog_models.contract import Algorithm, Flag, Fmt
-from precog_models.rate.law_fields import LAW_CONFIG, LAW_EVENTS, EventKind
+from precog_models.rate.law_fields import LAW_CONFIG, LAW_EVENTS, PSCHED_EVENTS, EventKind
 
 __all__ = ["RAW", "LawStage", "takes_events"]
 
-#: What a law wants to know of a sample, and whether the queue pair runs one that is here.
+#: What a law wants to know of a sample; whether the queue pair runs one that is here, and PSCHED.
 RAW = data.StructLayout(
-    {"rtt": Fmt.RTT.width, "t": Fmt.TIME.width, "law": 1},
+    {"rtt": Fmt.RTT.width, "t": Fmt.TIME.width, "law": 1, "psched": 1},
 )
 
 
@@ -28,6 +28,8 @@ def takes_events(algorithm: Signal) -> Signal:
 
 class LawStage(wiring.Component):
     """Decisions of other laws pass; those of TIMELY and DCQCN get the law's rate, and so do events.
+
+    What only PSCHED takes passes, too, as a decision without a rate.
 
     ::
 
@@ -53,13 +55,15 @@ class LawStage(wiring.Component):
     i_raw : In(stream.Signature(RAW))
         One for each decision, there with it or earlier.
     i_event : In(stream.Signature(LAW_EVENT))
-        Of one of the `LAW_EVENTS`.
+        Of one of the `LAW_EVENTS` or the `PSCHED_EVENTS`.
     o : Out(stream.Signature(DECISION))
         One for each decision of `i` and each event that is not ignored. Of an event's the rate and
         `Flag.EVENT` count, the other fields are 0.
+    about : Out(ABOUT)
+        Of the decision at `o`.
     ignored : Out(1)
-        Strobe: an event of another kind, or of a queue pair that does not exist, is not enabled or
-        runs another law.
+        Strobe: an event of a queue pair that does not exist or is not enabled, or neither its law
+        nor PSCHED takes such events.
     command : In(stream.Signature(config_layout(config)))
         Configure (`apply`) and reset (`clear`) a queue pair. While it waits, `i` must be empty.
     parameters : In(PARAMETERS)
@@ -72,6 +76,7 @@ class LawStage(wiring.Component):
     i_raw: stream.Interface
     i_event: stream.Interface
     o: stream.Interface
+    about: data.View
     ignored: Signal
     command: stream.Interface
     parameters: data.View
@@ -85,6 +90,7 @@ class LawStage(wiring.Component):
                 "i_raw": In(stream.Signature(RAW)),
                 "i_event": In(stream.Signature(LAW_EVENT)),
                 "o": Out(stream.Signature(DECISION)),
+                "about": Out(ABOUT),
                 "ignored": Out(1),
                 "command": In(stream.Signature(config_layout(config))),
                 "parameters": In(PARAMETERS),
@@ -103,15 +109,16 @@ class LawStage(wiring.Component):
         event, job = Signal.like(laws.i.payload), self.i_event.payload
         command = self.command.payload
         m.d.comb += laws.i.payload.eq(event)
-        taken = self._takers(m) & ((job.qp >> self._config.qp_bits) == 0)
-        taken &= (job.kind >= min(LAW_EVENTS)) & (job.kind <= max(LAW_EVENTS))
+        taker, exists = self._takers(m), (job.qp >> self._config.qp_bits) == 0
+        to_law = exists & taker.law & _is_one(job.kind, LAW_EVENTS)
+        to_psched = exists & taker.psched & _is_one(job.kind, PSCHED_EVENTS)
 
         # What the law's answer is for.
         answers = Signal()  # a decision is to be made of it
         of_event = Signal()
         turn = Signal()  # the last job was a sample's
         again = Signal()  # RESET follows CONFIGURE
-        offers = Signal()
+        offers, rated, scheduled = Signal(), Signal(), Signal()
         sample = self.i.valid & self.i_raw.payload.law
         passing = Signal()
         m.d.comb += [
@@ -121,7 +128,14 @@ class LawStage(wiring.Component):
             self.i.ready.eq(self.o.ready & (passing | (offers & ~of_event))),
             self.i_raw.ready.eq(self.i.ready & self.i.valid),
         ]
-        rate = Signal(Fmt.RATE.width)
+        rate, raw = Signal(Fmt.RATE.width), self.i_raw.payload
+        m.d.comb += [
+            self.about.t.eq(raw.t),
+            self.about.psched.eq(raw.psched),
+            self.about.sample.eq(1),
+            self.about.rated.eq(1),
+            self.about.score.eq(event.value),
+        ]
         with m.If(offers):
             m.d.comb += self.o.payload.rate.eq(rate)
             with m.If(of_event):
@@ -130,6 +144,11 @@ class LawStage(wiring.Component):
                     self.o.payload.qp.eq(event.qp),
                     self.o.payload.rate.eq(rate),
                     self.o.payload.flags.eq(1 << Flag.EVENT),
+                    self.about.t.eq(event.t),
+                    self.about.psched.eq(scheduled),
+                    self.about.sample.eq(0),
+                    self.about.rated.eq(rated),
+                    self.about.score_stb.eq(event.kind == EventKind.SCORE),
                 ]
 
         with m.FSM(name="stage") as fsm:
@@ -162,10 +181,17 @@ class LawStage(wiring.Component):
                     m.next = "EVENT"
             with m.State("EVENT"):
                 m.d.comb += self.i_event.ready.eq(1)
-                m.next = "LAW"
-                with m.If(~taken):
+                m.d.sync += [rated.eq(to_law), scheduled.eq(taker.psched)]
+                with m.If(to_law):
+                    m.next = "LAW"
+                with m.Elif(to_psched):
+                    m.next = "PASS"
+                with m.Else():
                     m.d.comb += self.ignored.eq(1)
                     m.next = "IDLE"
+            # What is being offered must not be replaced.
+            with m.State("PASS"), m.If(~passing | self.o.ready):
+                m.next = "OFFER"
             with m.State("COMMAND"):
                 m.d.comb += self.command.ready.eq(1)
                 m.next = "LAW"
@@ -192,19 +218,23 @@ class LawStage(wiring.Component):
         m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | waits)
         return m
 
-    def _takers(self, m: Module) -> Signal:
-        """Whether the queue pair of the event that waits takes events; known a cycle later."""
+    def _takers(self, m: Module) -> data.View:
+        """Who takes events of the queue pair of the event that waits; known a cycle later."""
+        entry = data.StructLayout({"law": 1, "psched": 1})
         m.submodules.takers = takers = Memory(
-            shape=unsigned(1), depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}
+            shape=entry, depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}
         )
         write, read = takers.write_port(), takers.read_port()
         command = self.command.payload
         m.d.comb += [
             write.en.eq(self.command.valid & self.command.ready & command.apply),
             write.addr.eq(command.qp),
-            write.data.eq(command.config.enable & takes_events(command.config.algorithm)),
+            write.data.law.eq(command.config.enable & takes_events(command.config.algorithm)),
+            write.data.psched.eq(command.config.enable & command.config.psched),
             read.addr.eq(self.i_event.payload.qp),
         ]
-        taker = Signal()
-        m.d.comb += taker.eq(read.data)
-        return taker
+        return read.data
+
+
+def _is_one(kind: Value, kinds: tuple[EventKind, ...]) -> Value:
+    return Cat(kind == one for one in kinds).any()

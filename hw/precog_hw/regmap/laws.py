@@ -1,13 +1,14 @@
-"""Register blocks of the laws TIMELY and DCQCN: their parameters, shared by all queue pairs.
+"""Register blocks of TIMELY, DCQCN and PSCHED: their parameters, shared by all queue pairs.
 
-Widths and order are those of `precog_models.rate.law_fields`, names too but for the law's in front
-of each, which tells them apart where all parameters stand together; resets the presets ``precog``
-(TIMELY) and ``vendor`` (DCQCN) of `precog_models.law_presets`; tests compare them.
+Widths and order are those of `precog_models.rate.law_fields` and `rate.psched`, names too but for
+the law's in front of each, which tells them apart where all parameters stand together; resets the
+presets ``precog`` (TIMELY) and ``vendor`` (DCQCN) of `precog_models.law_presets`; tests compare
+them.
 """
 
 from precog_hw.regmap.model import Access, Block, Field, Register
 
-__all__ = ["dcqcn_block", "law_blocks", "timely_block"]
+__all__ = ["dcqcn_block", "law_blocks", "psched_block", "timely_block"]
 
 _RW = Access.RW
 
@@ -55,7 +56,7 @@ class _Maker:
 
 def law_blocks(tick_ps: int) -> tuple[Block, ...]:
     """The blocks of all laws; `tick_ps` is the length of a tick in picoseconds."""
-    return timely_block(tick_ps), dcqcn_block(tick_ps)
+    return timely_block(tick_ps), dcqcn_block(tick_ps), psched_block(tick_ps)
 
 
 def timely_block(tick_ps: int) -> Block:
@@ -121,5 +122,41 @@ def dcqcn_block(tick_ps: int) -> Block:
             make.rate("ai", 5.0, "Additive increase of the target rate."),
             make.rate("hai", 50.0, "Hyper increase of the target rate; 0: additive only."),
             make.count("clamp_target", 1, 0, "Every cut sets the target; 0: the first after one."),
+        ),
+    )
+
+
+def psched_block(tick_ps: int) -> Block:
+    """Parameters of the predictive scheduler.
+
+    Parameters
+    ----------
+    tick_ps : int
+        Length of a tick in picoseconds.
+    """
+
+    def one(
+        name: str, bits: int, reset: int, doc: str, *, unit: str = "", frac: int = 0
+    ) -> Register:
+        field = Field(f"psched_{name}", bits, _RW, doc, reset=reset, unit=unit, frac_bits=frac)
+        return Register(name.upper(), doc, (field,))
+
+    return Block(
+        "PSCHED",
+        "Parameters of the predictive scheduler, which moves a law's rate by a congestion score; "
+        "shared by all QPs.",
+        id=0x14,
+        version=(1, 0),
+        registers=(
+            one("threshold", 7, 70, "Scores above it lower rates; below 50 by no more than half."),
+            one("hysteresis", 7, 5, "A score must fall so far below the threshold to end that."),
+            one("increase", 16, 6554, "Rise of rates below the threshold, at most 0.1.", frac=16),
+            one(
+                "score_ticks",
+                32,
+                round(200e6 / tick_ps),
+                "A score older than this is none; 0: it holds for ever.",
+                unit="ticks",
+            ),
         ),
     )

@@ -27,7 +27,7 @@ __all__ = [
 MAGIC = 0x50524347  # "PRCG"
 _WIDTHS = (8, 64, 128, 256, 512)  # bits of a beat
 _CORE_BLOCKS = ("MEASURE", "PID")
-_LAW_BLOCKS = ("TIMELY", "DCQCN")
+_LAW_BLOCKS = ("TIMELY", "DCQCN", "PSCHED")
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
 
@@ -132,6 +132,8 @@ COUNTERS: tuple[tuple[str, str], ...] = (
     ("unskilled", "predictions not followed because persistence is better on the QP"),
     ("late", "predictions that missed their deadline"),
     ("held", "decisions while advice was held"),
+    ("scored", "decisions that a congestion score moved"),
+    ("congested", "of them those with a score above the threshold"),
 )
 
 #: The configuration of one QP, as it stands in the QP block's window.
@@ -178,6 +180,23 @@ QP_CONFIG: tuple[Register, ...] = (
             loadable=True,
         )
         for kind, doc in (("min", "Lowest"), ("max", "Highest"), ("init", "Initial"))
+    ),
+    Register(
+        "SLA",
+        "What the predictive scheduler does with the law's rate, between lowest and highest rate.",
+        (
+            Field("psched", 1, RW, "A congestion score moves the rate."),
+            Field("sla_priority", 3, RW, "Lower less and raise more, 7 most.", lsb=4),
+            Field(
+                "sla_latency",
+                24,
+                RW,
+                "No rise while the smoothed RTT is above this; 0: whatever it is.",
+                lsb=8,
+                unit="ticks",
+            ),
+        ),
+        loadable=True,
     ),
 )
 

@@ -23,6 +23,7 @@ __all__ = [
     "LAW_PARAMETERS",
     "MAX_STEPS",
     "MEAN",
+    "PSCHED_EVENTS",
     "RESULT_FIELDS",
     "TIMELY_PARAMETERS",
     "TIMELY_STATE",
@@ -44,7 +45,7 @@ DECAY_LEVELS = 3
 
 
 class EventKind(IntEnum):
-    """What happened to a queue pair. `value` is the RTT in ticks, or the number of bytes."""
+    """What happened to a queue pair; `value` is an RTT in ticks, a number of bytes, a score."""
 
     RTT = 0  # a sample of the round-trip time is complete
     CNP = 1  # a congestion notification has come
@@ -53,6 +54,7 @@ class EventKind(IntEnum):
     LOSS = 4  # a NAK or a time-out; none of the sources' laws reacts to one
     CONFIGURE = 5  # take the event's configuration; another law starts anew from the present rate
     RESET = 6  # forget all but the configuration
+    SCORE = 7  # a congestion score has come: no law's affair, but `rate.psched`'s
 
 
 class Law(IntEnum):
@@ -90,6 +92,9 @@ EVENT_FIELDS = (
 #: What the host of a device or its packets can say; samples have a way of their own.
 LAW_EVENT_FIELDS = EVENT_FIELDS[:4]
 LAW_EVENTS = (EventKind.CNP, EventKind.BYTES, EventKind.SWEEP, EventKind.LOSS)
+
+#: Those that PSCHED takes, whatever the law: scores, and that time has passed.
+PSCHED_EVENTS = (EventKind.SWEEP, EventKind.SCORE)
 
 #: Configuration of a queue pair. What is not a `Law` is run as FIXED.
 LAW_CONFIG = EVENT_FIELDS[4:]

@@ -25,7 +25,7 @@ __all__ = ["QP_CONFIG", "RATE_PARAMETERS", "RATE_STATE", "advice_limits", "rate_
 
 #: Parameters shared by all queue pairs, in the order of a parameter row. GAIN's format: kp, ki, kd;
 #: DELTA's: dmin, dmax; UQ0.16: advice_limit; SRTT's: queue_budget, rttch_margin; bytes: mtu.
-#: `advice_deadline` is the gateware's alone: `rate_step` is told what was late.
+#: `advice_hold` and `advice_deadline` are not read here: `rate_step` is told what was held or late.
 RATE_PARAMETERS = (
     "kp",
     "ki",
@@ -44,7 +44,8 @@ RATE_PARAMETERS = (
 )
 
 #: A queue pair's configuration, in the order of a configuration row. `target` has SRTT's format,
-#: the rates RATE's; `enable`, `model_enable` and `model_slot` concern the core around this unit.
+#: the rates RATE's; `enable`, `model_enable` and `model_slot` concern the core around this unit,
+#: the last three `rate.psched`.
 QP_CONFIG = (
     "enable",
     "algorithm",
@@ -57,6 +58,9 @@ QP_CONFIG = (
     "min_rate",
     "max_rate",
     "init_rate",
+    "psched",
+    "sla_priority",
+    "sla_latency",
 )
 
 #: A queue pair's row of state: the rate (valid once the PID counts), PID, target adjuster, skill.
@@ -144,7 +148,7 @@ def rate_step(
     ----------
     state : ndarray of int64, shape (12,)
         `RATE_STATE` of the queue pair; zeros after a reset. Changed in place.
-    config : ndarray of int64, shape (11,)
+    config : ndarray of int64, shape (14,)
         `QP_CONFIG` of the queue pair.
     parameters : ndarray of int64, shape (14,)
         `RATE_PARAMETERS` in order.
@@ -157,7 +161,7 @@ def rate_step(
     late : bool
         There would have been a prediction, but not in time; not with `pred_valid`.
     held : bool
-        Advice is held, as by ``advice_hold``.
+        Advice is held.
 
     Returns
     -------
@@ -188,7 +192,6 @@ def rate_step(
     if fired:
         flags |= _TARGET_MOVED
 
-    held = held or parameters[_ADVICE_HOLD] != 0
     if held:
         flags |= _HELD
     value = rtt << _FRAC

@@ -17,7 +17,8 @@ from precog_models.contract import (
     HeadKind,
 )
 from precog_models.predict.lstm import LstmWeights, pack
-from precog_models.rate.law_fields import LAW_EVENTS, LAW_PARAMETERS
+from precog_models.rate.law_fields import LAW_EVENTS, LAW_PARAMETERS, EventKind
+from precog_models.rate.psched import PSCHED_PARAMETERS
 
 __all__ = [
     "FAMILIES",
@@ -125,7 +126,10 @@ def parameter_fields(rng: np.random.Generator, defaults: Mapping[str, int]) -> d
         "rttch_threshold": int(rng.integers(0, 12)),
         "rttch_margin": int(rng.integers(0, 1 << int(rng.integers(1, 33)))),
         "mtu": int(rng.integers(0, 1 << 16)),
-        **{name: int(rng.integers(1 << int(rng.integers(1, n + 1)))) for name, n in LAW_PARAMETERS},
+        **{
+            name: int(rng.integers(1 << int(rng.integers(1, n + 1))))
+            for name, n in (*LAW_PARAMETERS, *PSCHED_PARAMETERS)
+        },
     }
     wild = rng.random() * 0.5
     return {
@@ -150,6 +154,9 @@ def qp_fields(
         "min_rate": max(1, int(rates[0])),
         "init_rate": max(1, int(rates[1])),
         "max_rate": max(1, int(rates[2])),
+        "psched": int(laws and rng.random() < 0.4),
+        "sla_priority": int(rng.integers(0, 8)),
+        "sla_latency": int(rng.integers(0, 1 << int(rng.integers(1, 25)))),
     }
 
 
@@ -184,10 +191,13 @@ def rtt_samples(rng: np.random.Generator, qps: int, n: int) -> Ints:
 
 def law_events(rng: np.random.Generator, qps: int, n: int) -> Ints:
     """Events of `qps` queue pairs, some of slots and kinds that do not exist."""
-    chances = (0.3, 0.3, 0.25, 0.05, *[0.025] * 4)
-    kinds = rng.choice(np.array([*LAW_EVENTS, 0, 5, 6, 7]), n, p=chances)
+    chances = (0.2, 0.2, 0.2, 0.05, 0.275, *[0.025] * 3)
+    kinds = rng.choice(np.array([*LAW_EVENTS, EventKind.SCORE, 0, 5, 6]), n, p=chances)
     qp = rng.integers(0, qps + int(rng.integers(0, 2)), n)
     value = rng.integers(0, 1 << int(rng.integers(8, 33)), n)
+    scores = np.clip(rng.normal(rng.integers(40, 90), 15, n), 0, 100).astype(np.int64)
+    usual = (kinds == EventKind.SCORE) & (rng.random(n) < 0.9)
+    value = np.where(usual, scores, value)
     gaps = rng.integers(0, 1 << int(rng.integers(4, 24)), n)
     start = int(rng.integers(0, 1 << Fmt.TIME.width))
     t = (start + np.cumsum(gaps)) & Fmt.TIME.max

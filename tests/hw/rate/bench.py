@@ -54,6 +54,9 @@ def random_config(rng: random.Random) -> dict[str, int]:
         "min_rate": rng.choice([1000 * MBPS, rate()]),
         "max_rate": rng.choice([100_000 * MBPS, rate()]),
         "init_rate": rate(),
+        "psched": rng.randrange(2),
+        "sla_priority": rng.randrange(8),
+        "sla_latency": rng.getrandbits(24),
     }
 
 
@@ -132,7 +135,7 @@ class RateBench:
             bool(advice["valid"]),
             advice["rtt_pred"],
             bool(advice.get("late")),
-            False,
+            bool(self.parameters[RATE_PARAMETERS.index("advice_hold")]),
         )
         return {
             "qp": qp,

@@ -1,0 +1,265 @@
+"""PSCHED, the predictive scheduler: a congestion score moves what a base law decided.
+
+Arithmetic and state are those of `precog_models.rate.psched`.
+"""
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
+from precog_hw.csr.qp_window import config_layout
+from precog_hw.dsp import Multiplier
+from precog_hw.rate.law_layouts import ABOUT, clamped
+from precog_hw.rows import plain_memory
+from precog_models.contract import Flag, Fmt
+from precog_models.rate.psched import (
+    DROP,
+    DROP_FRAC,
+    FACTOR_FRAC,
+    INCREASE_MAX,
+    NO_SCORE,
+    RAISE,
+    SCORE_MAX,
+)
+
+__all__ = ["Psched"]
+
+_RATE = Fmt.RATE.width
+_HALF = _RATE // 2
+_SCORE_BITS = 7
+_FACTOR_BITS = FACTOR_FRAC + 1
+_OPERAND = 18  # of the multiplier, with its sign
+_PARTS = ("sla_priority", "sla_latency", "min_rate", "max_rate", "init_rate")
+_CONFIG = data.StructLayout({name: QP_CONFIG_LAYOUT[name].shape for name in _PARTS})
+_ROW = data.StructLayout(
+    {
+        "base": unsigned(_RATE),  # the law's rate
+        "based": unsigned(1),
+        "output": unsigned(_RATE),
+        "has_output": unsigned(1),
+        "score": unsigned(_SCORE_BITS),
+        "scored": unsigned(1),
+        "score_t": unsigned(Fmt.TIME.width),
+        "congested": unsigned(1),
+        "late": unsigned(1),  # the smoothed RTT is above the SLA's
+    }
+)
+
+
+class Psched(wiring.Component):
+    """Decisions in, decisions out; those of queue pairs that ask for it with another rate.
+
+    ::
+
+        cycle 0    1      2            3       4           5      6          7, 8        9..11
+        i ─► RAM ─► row ─► age, score ─► band ─► [x p] ─► drop ─► factor ─► [x base] ─► clamp ─► o
+          └──────────────── of other queue pairs ─────────────────────────────────────────────► o
+
+    Latency: none for queue pairs that do not ask, 13 cycles for others. Throughput: one of theirs
+    in 14 cycles. Cost: 1 multiplier, qps x 239 bits of memory.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    i : In(stream.Signature(DECISION))
+    about : In(ABOUT)
+        Of the decision at `i`.
+    o : Out(stream.Signature(DECISION))
+        One for each, in order.
+    hold : In(1)
+        Advice is held, for decisions of events; those of samples have `Flag.HELD`.
+    command : In(stream.Signature(config_layout(config)))
+        Configure (`apply`) and reset (`clear`) a queue pair; before a decision that comes with it.
+    parameters : In(PARAMETERS)
+        To be held while a decision is in flight.
+    busy : Out(1)
+        There is work.
+    """
+
+    i: stream.Interface
+    about: data.View
+    o: stream.Interface
+    hold: Signal
+    command: stream.Interface
+    parameters: data.View
+    busy: Signal
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(DECISION)),
+                "about": In(ABOUT),
+                "o": Out(stream.Signature(DECISION)),
+                "hold": In(1),
+                "command": In(stream.Signature(config_layout(config))),
+                "parameters": In(PARAMETERS),
+                "busy": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.configs = configs = plain_memory(_CONFIG, self._config.qps)
+        m.submodules.rows = rows = plain_memory(_ROW, self._config.qps)
+        row_write, row_read = rows.write_port(), rows.read_port()
+        config_write, config_read = configs.write_port(), configs.read_port()
+        command, decision, asks = self.command.payload, self.i.payload, self.about.psched
+        old, new, config = Signal(_ROW), Signal(_ROW), Signal(_CONFIG)
+        commanded, offers, flags = Signal(), Signal(), Signal.like(decision.flags)
+        for read in (row_read, config_read):
+            m.d.comb += read.addr.eq(Mux(self.command.valid, command.qp, decision.qp))
+        m.d.comb += [
+            row_write.addr.eq(Mux(commanded, command.qp, decision.qp)),
+            row_write.data.eq(new),
+            config_write.addr.eq(command.qp),
+            *(config_write.data[name].eq(command.config[name]) for name in _PARTS),
+        ]
+        passes = self.i.valid & ~asks
+        m.d.comb += [
+            self.o.valid.eq(passes | offers),
+            self.o.payload.eq(decision),
+            self.i.ready.eq(self.o.ready & (passes | offers)),
+        ]
+        with m.If(offers):
+            m.d.comb += [
+                self.o.payload.rate.eq(new.output),
+                self.o.payload.flags.eq(decision.flags | flags),
+            ]
+
+        with m.FSM(name="psched") as fsm:
+            with m.State("IDLE"):
+                m.d.sync += commanded.eq(self.command.valid)
+                with m.If(self.command.valid | (self.i.valid & asks)):
+                    m.next = "LOAD"
+            with m.State("LOAD"):
+                m.d.sync += [old.eq(row_read.data), config.eq(config_read.data)]
+                m.next = "SCORE"
+                with m.If(commanded):
+                    m.next = "COMMAND"
+            with m.State("COMMAND"):
+                m.d.sync += new.eq(_configured(command, old, config))
+                m.next = "COMMANDED"
+            with m.State("COMMANDED"):
+                m.d.comb += [
+                    self.command.ready.eq(1),
+                    row_write.en.eq(1),
+                    config_write.en.eq(command.apply),
+                ]
+                m.next = "IDLE"
+            self._steps(m, old, new, config, flags)
+            with m.State("OFFER"):
+                m.d.comb += [offers.eq(1), row_write.en.eq(self.o.ready)]
+                with m.If(self.o.ready):
+                    m.next = "IDLE"
+        waits = self.command.valid | (self.i.valid & asks)
+        m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | waits)
+        return m
+
+    def _steps(
+        self, m: Module, old: data.View, new: data.View, config: data.View, flags: Signal
+    ) -> None:
+        """States from SCORE to CLAMP: one cycle each."""
+        decision, about, par = self.i.payload, self.about, self.parameters
+        age, expired, falls = Signal(Fmt.TIME.width), Signal(), Signal()
+        above = Signal(signed(_SCORE_BITS + 1))  # score minus threshold
+        held, moves = Signal(), Signal()
+        m.submodules.product = product = Multiplier(_OPERAND, _OPERAND, dsp=self._config.dsp)
+        a, b = Signal(signed(_OPERAND)), Signal(signed(_OPERAND))
+        m.d.comb += [product.a.eq(a), product.b.eq(b)]
+        factor, part = Signal(_FACTOR_BITS), Signal(_FACTOR_BITS)
+        wanted = Signal(_RATE + 1)
+        drops = Array(Const(value, _OPERAND - 1) for value in DROP)[config.sla_priority]
+        raises = Array(Const(value, _OPERAND - 1) for value in RAISE)[config.sla_priority]
+        one = 1 << FACTOR_FRAC
+        drop, step = product.p >> (DROP_FRAC - FACTOR_FRAC), product.p >> 16
+
+        with m.State("SCORE"):
+            slow = (decision.srtt >> Fmt.SRTT.frac_bits) > config.sla_latency
+            m.d.sync += [
+                new.eq(old),
+                age.eq(Mux(about.score_stb, 0, about.t - old.score_t)),
+                held.eq(Mux(about.sample, decision.flags[Flag.HELD], self.hold | par.advice_hold)),
+            ]
+            with m.If(about.rated):
+                m.d.sync += [new.base.eq(decision.rate), new.based.eq(1)]
+            with m.If(about.sample):
+                m.d.sync += new.late.eq((config.sla_latency != 0) & slow)
+            with m.If(about.score_stb):
+                m.d.sync += [
+                    new.score.eq(Mux(about.score > SCORE_MAX, SCORE_MAX, about.score)),
+                    new.scored.eq(about.score != NO_SCORE),
+                    new.score_t.eq(about.t),
+                ]
+            m.next = "AGE"
+        with m.State("AGE"):
+            past = ~age[-1]  # else the score is of later than now
+            m.d.sync += [
+                expired.eq((par.psched_score_ticks != 0) & past & (age > par.psched_score_ticks)),
+                above.eq(new.score - par.psched_threshold),
+                falls.eq(new.score + par.psched_hysteresis <= par.psched_threshold),
+            ]
+            m.next = "BAND"
+        with m.State("BAND"):
+            scored = new.scored & ~expired
+            m.d.sync += [new.scored.eq(scored), moves.eq(scored & ~held)]
+            with m.If(~scored | falls):
+                m.d.sync += new.congested.eq(0)
+            with m.Elif(above > 0):
+                m.d.sync += new.congested.eq(1)
+            m.next = "STEP"
+        with m.State("STEP"):
+            m.d.sync += [
+                a.eq(Mux(new.congested, Mux(above > 0, above, 0), par.psched_increase)),
+                b.eq(Mux(new.congested, drops, raises)),
+                flags.eq(0),
+                flags[Flag.SCORED].eq(moves),
+                flags[Flag.CONGESTED].eq(moves & new.congested),
+                flags[Flag.HELD].eq(held),
+            ]
+            m.next = "PRODUCT"
+        with m.State("PRODUCT"):
+            m.next = "FACTOR"
+        with m.State("FACTOR"):
+            half = one >> 1
+            m.d.sync += factor.eq(one + Mux(step > INCREASE_MAX, INCREASE_MAX, step))
+            with m.If(new.late):
+                m.d.sync += factor.eq(one)
+            with m.If(new.congested):
+                m.d.sync += factor.eq(one - Mux(drop > half, half, drop))
+            m.next = "LOW"
+        with m.State("LOW"):
+            m.d.sync += [a.eq(new.base[:_HALF]), b.eq(factor)]
+            m.next = "HIGH"
+        with m.State("HIGH"):
+            m.d.sync += a.eq(new.base[_HALF:])
+            m.next = "PART"
+        with m.State("PART"):
+            m.d.sync += part.eq(product.p >> FACTOR_FRAC)
+            m.next = "SUM"
+        with m.State("SUM"):
+            m.d.sync += wanted.eq(Mux(moves, product.p + part, new.base))
+            m.next = "LEAST"
+        with m.State("LEAST"):
+            binds = moves & new.congested & new.has_output
+            with m.If(binds & (new.output < wanted)):
+                m.d.sync += wanted.eq(new.output)
+            m.next = "CLAMP"
+        with m.State("CLAMP"):
+            m.d.sync += [new.output.eq(clamped(wanted, config)), new.has_output.eq(1)]
+            m.next = "OFFER"
+
+
+def _configured(command: data.View, old: data.View, config: data.View) -> Value:
+    """The row after a command: the last output binds no more; a reset forgets all else, too."""
+    init = Mux(command.apply, command.config.init_rate, config.init_rate)
+    keeps = ~command.clear & command.config.psched
+    row = {name: Mux(keeps, old[name], 0) for name in _ROW.members}
+    row["has_output"] = Const(0, 1)
+    row["base"] = Mux(keeps & old.based, old.base, init)
+    return Cat(row[name] for name in _ROW.members)

@@ -1,0 +1,206 @@
+"""PSCHED, the predictive scheduler: a congestion score moves what a base law decided. 000, 2.
+
+    base law's rate ─► x (1 + increase (1 + p/20))         score at most the threshold, or none of:
+                       x (1 - (score - threshold)(1 - p/20))      above it, and until it has fallen
+                       │                                          below it by the hysteresis
+                       └─► above: not more than the last output ─► [min, max] ─► output
+
+The score is 0 to 100, p the queue pair's priority 0 to 7, the factor in [1/2, 1.1]. It multiplies
+the law's output and is never written back into the law's state. There is no increase while the
+queue pair's smoothed RTT is above the latency that its SLA promises. Without a score, with one that
+is too old, or while advice is held, the output is the base law's rate.
+
+Where the source contradicts itself: its pseudocode multiplies by the priority after the cap, which
+can break the SLA and raise a rate above the threshold; here the priority scales the step, and the
+bounds come last.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..contract import Flag, Fmt
+from ..fixed import clamp
+
+__all__ = [
+    "CONGESTED",
+    "DROP",
+    "FACTOR_FRAC",
+    "INCREASE_MAX",
+    "NO_SCORE",
+    "PSCHED_CONFIG",
+    "PSCHED_PARAMETERS",
+    "PSCHED_STATE",
+    "RAISE",
+    "SCORED",
+    "SCORE_MAX",
+    "psched_configure",
+    "psched_output",
+    "psched_reset",
+    "psched_score",
+]
+
+#: Parameters shared by all queue pairs, and their widths: scores; UQ0.16; ticks, 0: for ever.
+PSCHED_PARAMETERS = (
+    ("psched_threshold", 7),
+    ("psched_hysteresis", 7),
+    ("psched_increase", 16),
+    ("psched_score_ticks", 32),
+)
+
+#: A queue pair's configuration: priority, latency in ticks (0: none promised), RATE's.
+PSCHED_CONFIG = ("sla_priority", "sla_latency", "min_rate", "max_rate")
+
+#: What is kept of a queue pair: the base law's rate and the last output, whether there are both;
+#: the score, whether there is one, and when it came; above the threshold; latency broken.
+PSCHED_STATE = (
+    "base",
+    "based",
+    "output",
+    "has_output",
+    "score",
+    "scored",
+    "score_t",
+    "congested",
+    "late",
+)
+
+SCORE_MAX = 100
+NO_SCORE = 255  # a score that says there is none
+FACTOR_FRAC = 16
+INCREASE_MAX = 6553  # the factor stays below 1.1
+_HALF = 1 << (FACTOR_FRAC - 1)
+
+#: By priority: 1 + p/20, with 16 fraction bits.
+RAISE = tuple(round((1 + p / 20) * (1 << 16)) for p in range(8))
+#: By priority: (1 - p/20) / 100, with 22 fraction bits.
+DROP_FRAC = 22
+DROP = tuple(round((1 - p / 20) / SCORE_MAX * (1 << DROP_FRAC)) for p in range(8))
+
+SCORED = 1 << Flag.SCORED
+CONGESTED = 1 << Flag.CONGESTED
+_THRESHOLD, _HYSTERESIS, _INCREASE, _SCORE_TICKS = range(len(PSCHED_PARAMETERS))
+_PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
+(
+    _BASE,
+    _BASED,
+    _OUTPUT,
+    _HAS_OUTPUT,
+    _SCORE,
+    _SCORED,
+    _SCORE_T,
+    _CONGESTED,
+    _LATE,
+) = range(len(PSCHED_STATE))
+_TIME_BITS = Fmt.TIME.width
+_TIME_MAX = Fmt.TIME.max
+_SRTT_FRAC = Fmt.SRTT.frac_bits
+
+
+@njit(cache=True)
+def psched_configure(state: NDArray[np.int64], on: bool, init_rate: int) -> None:
+    """The configuration has changed: the last output binds no more.
+
+    Parameters
+    ----------
+    state : ndarray of int64, shape (9,)
+        `PSCHED_STATE`. Changed in place.
+    on : bool
+        The queue pair's output is moved; else all is forgotten.
+    init_rate : int
+        What the law's rate counts as before its first decision.
+    """
+    if not on:
+        state[:] = 0
+    state[_HAS_OUTPUT] = 0
+    if not state[_BASED]:
+        state[_BASE] = init_rate
+
+
+@njit(cache=True)
+def psched_reset(state: NDArray[np.int64], init_rate: int) -> None:
+    """Forget all."""
+    state[:] = 0
+    state[_BASE] = init_rate
+
+
+@njit(cache=True)
+def psched_score(state: NDArray[np.int64], score: int, t: int) -> None:
+    """A score has come at `t`; `NO_SCORE` or more takes the last one back."""
+    state[_SCORED] = score < NO_SCORE
+    state[_SCORE] = min(score, SCORE_MAX)
+    state[_SCORE_T] = t
+
+
+@njit(cache=True)
+def psched_output(
+    state: NDArray[np.int64],
+    config: NDArray[np.int64],
+    parameters: NDArray[np.int64],
+    t: int,
+    rate: int,
+    srtt: int,
+    held: bool,
+) -> tuple[int, int]:
+    """The output, with what has been decided last.
+
+    Parameters
+    ----------
+    state : ndarray of int64, shape (9,)
+        `PSCHED_STATE`. Changed in place.
+    config : ndarray of int64, shape (4,)
+        `PSCHED_CONFIG`.
+    parameters : ndarray of int64, shape (4,)
+        `PSCHED_PARAMETERS`.
+    t : int
+        Now, ticks, 40 bits.
+    rate : int
+        The base law's new rate, RATE's format; negative: it has not decided.
+    srtt : int
+        The sample's smoothed RTT, SRTT's format; negative: this is no sample.
+    held : bool
+        Advice is held.
+
+    Returns
+    -------
+    rate : int
+    flags : int
+        `Flag.SCORED`, `Flag.CONGESTED`.
+    """
+    if rate >= 0:
+        state[_BASE], state[_BASED] = rate, 1
+    if srtt >= 0:
+        state[_LATE] = config[_LATENCY] != 0 and srtt >> _SRTT_FRAC > config[_LATENCY]
+    age = (t - state[_SCORE_T]) & _TIME_MAX
+    past = age >> (_TIME_BITS - 1) == 0  # else the score is of later than now
+    if parameters[_SCORE_TICKS] and past and age > parameters[_SCORE_TICKS]:
+        state[_SCORED] = 0
+    threshold, score = parameters[_THRESHOLD], state[_SCORE]
+    if not state[_SCORED] or score + parameters[_HYSTERESIS] <= threshold:
+        state[_CONGESTED] = 0
+    elif score > threshold:
+        state[_CONGESTED] = 1
+
+    wanted, flags = state[_BASE], 0
+    if state[_SCORED] and not held:
+        flags = SCORED
+        if state[_CONGESTED]:
+            flags |= CONGESTED
+            excess = max(score - threshold, 0)
+            drop = min((excess * _DROP[config[_PRIORITY]]) >> (DROP_FRAC - FACTOR_FRAC), _HALF)
+            factor = (1 << FACTOR_FRAC) - drop
+        elif state[_LATE]:
+            factor = 1 << FACTOR_FRAC
+        else:
+            step = (parameters[_INCREASE] * _RAISE[config[_PRIORITY]]) >> 16
+            factor = (1 << FACTOR_FRAC) + min(step, INCREASE_MAX)
+        wanted = (wanted * factor) >> FACTOR_FRAC
+        if state[_CONGESTED] and state[_HAS_OUTPUT]:
+            wanted = min(wanted, state[_OUTPUT])
+    output = clamp(wanted, config[_MIN], config[_MAX])
+    state[_OUTPUT], state[_HAS_OUTPUT] = output, 1
+    return int(output), flags
+
+
+_RAISE = np.array(RAISE)
+_DROP = np.array(DROP)

@@ -1,0 +1,185 @@
+"""The predictive scheduler: the formulas by hand, its limits, and the formula in float."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from precog_models.contract import Flag
+from precog_models.law_presets import PSCHED_PRESETS
+from precog_models.rate.psched import (
+    CONGESTED,
+    NO_SCORE,
+    PSCHED_CONFIG,
+    PSCHED_PARAMETERS,
+    PSCHED_STATE,
+    SCORED,
+    psched_configure,
+    psched_output,
+    psched_reset,
+    psched_score,
+)
+
+RATE = 1 << 28
+LOW, HIGH = RATE >> 5, RATE << 1
+
+
+class Scheduled:
+    """A queue pair at a fixed base rate."""
+
+    def __init__(self, *, priority: int = 0, latency: int = 0, **parameters: int) -> None:
+        preset = PSCHED_PRESETS["precog"].parameters(1000) | parameters
+        self.parameters = np.array([preset[name[7:]] for name, _ in PSCHED_PARAMETERS])
+        self.config = np.array([priority, latency, LOW, HIGH])
+        self.state: NDArray[np.int64] = np.zeros(len(PSCHED_STATE), dtype=np.int64)
+        psched_reset(self.state, RATE)
+        self.flags = 0
+
+    def score(self, score: int, t: int = 0) -> None:
+        psched_score(self.state, score, t)
+
+    def output(self, t: int = 0, *, rate: int = RATE, srtt: int = 0, held: bool = False) -> int:
+        value, self.flags = psched_output(
+            self.state, self.config, self.parameters, t, rate, srtt << 8, held
+        )
+        return value
+
+
+def test_fields() -> None:
+    assert PSCHED_CONFIG == ("sla_priority", "sla_latency", "min_rate", "max_rate")
+    assert [name for name, _ in PSCHED_PARAMETERS] == [
+        f"psched_{name}" for name in PSCHED_PRESETS["precog"].parameters(1000)
+    ]
+
+
+@pytest.mark.parametrize("increase", [0.1, 0.03, 0.0])
+def test_factor_is_that_of_the_formula(increase: float) -> None:
+    """000's step, scaled by the priority, to one part in 2**15: every score and priority."""
+    for priority, score in itertools.product(range(8), range(101)):
+        qp = Scheduled(priority=priority, increase=round(increase * 65536))
+        qp.score(score)
+        if score > 70:
+            factor = 1 - (score / 100 - 0.7) * (1 - priority / 20)
+        else:
+            factor = min(1 + increase * (1 + priority / 20), 1.1)
+        output = qp.output()
+        assert abs(output / RATE - factor) < 2**-15, (score, priority)
+        assert output <= 1.1 * RATE
+        assert qp.flags == SCORED | (CONGESTED if score > 70 else 0)
+
+
+def test_without_a_score_the_base_law_decides() -> None:
+    qp = Scheduled()
+    assert (qp.output(), qp.flags) == (RATE, 0)
+    qp.score(90)
+    assert qp.output() < RATE
+    qp.score(NO_SCORE)
+    assert (qp.output(), qp.flags) == (RATE, 0)
+
+
+def test_scores_above_100_count_as_100() -> None:
+    qp = Scheduled()
+    qp.score(254)
+    assert qp.output() == RATE - ((RATE * ((30 * 41943) >> 6)) >> 16)
+
+
+def test_above_the_threshold_it_never_rises() -> None:
+    """Whatever the law wants and however the score moves."""
+    qp = Scheduled()
+    qp.score(90)
+    first = qp.output()
+    qp.score(71)
+    assert qp.output(rate=2 * RATE) == first
+    assert qp.output(rate=RATE // 2) < first
+
+
+def test_hysteresis() -> None:
+    qp = Scheduled()
+    qp.score(71)
+    low = qp.output()
+    for score in (70, 66):
+        qp.score(score)
+        assert qp.output(rate=2 * RATE) == low
+        assert qp.flags & CONGESTED
+    qp.score(65)
+    assert qp.output() > RATE
+    assert not qp.flags & CONGESTED
+    qp.score(70)
+    assert qp.output() > RATE
+
+
+def test_a_score_ages() -> None:
+    """Precisely when, over the wrap of time, and for good."""
+    life, start = 200_000, (1 << 40) - 100_000
+    qp = Scheduled()
+    qp.score(90, start)
+    assert qp.output((start + life) % (1 << 40)) < RATE
+    assert (qp.output((start + life + 1) % (1 << 40)), qp.flags) == (RATE, 0)
+    assert qp.output(start) == RATE
+    old = Scheduled()
+    old.score(90, 1000)
+    assert old.output(0) < RATE  # decided after it, of an earlier sample
+    ever = Scheduled(score_ticks=0)
+    ever.score(90, 0)
+    assert ever.output(1 << 39) < RATE
+
+
+def test_held_advice_is_none_and_comes_back() -> None:
+    qp = Scheduled()
+    qp.score(90)
+    low = qp.output()
+    assert (qp.output(held=True), qp.flags) == (RATE, 0)
+    assert qp.output() == low
+
+
+def test_a_broken_latency_forbids_the_rise() -> None:
+    qp = Scheduled(latency=5000)
+    qp.score(10)
+    assert qp.output(srtt=5000) > RATE
+    assert qp.output(srtt=5001) == RATE
+    value, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, False)
+    assert value == RATE  # an event knows no RTT: it is as late as before
+
+
+def test_bounds_come_last(seed: int) -> None:
+    """Any state of the law, any parameters; above the threshold never more than before."""
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        qp = Scheduled(
+            priority=int(rng.integers(8)),
+            threshold=int(rng.integers(128)),
+            hysteresis=int(rng.integers(128)),
+            increase=int(rng.integers(1 << 16)),
+        )
+        low, high = np.sort(rng.integers(0, 1 << 32, 2)).tolist()
+        qp.config[2:] = low, high
+        last = None
+        for _ in range(30):
+            score = int(rng.integers(0, 101))
+            qp.score(score)
+            rate = int(rng.integers(0, 1 << 32))
+            output = qp.output(rate=rate)
+            assert low <= output <= high
+            if score > qp.parameters[0] and last is not None:
+                assert output <= last
+            last = output
+
+
+def test_configuration_frees_and_reset_forgets() -> None:
+    qp = Scheduled()
+    qp.score(90)
+    low = qp.output()
+    psched_configure(qp.state, True, RATE // 4)
+    assert qp.state[0] == RATE  # the law's last rate stays
+    assert qp.output(rate=HIGH) > low
+    psched_configure(qp.state, False, RATE // 4)
+    assert qp.state.tolist() == [RATE // 4, *[0] * 8]
+    qp.score(90)
+    psched_reset(qp.state, RATE)
+    assert (qp.output(rate=-1), qp.flags) == (RATE, 0)
+
+
+def test_flags_are_the_contracts() -> None:
+    assert SCORED == 1 << Flag.SCORED
+    assert CONGESTED == 1 << Flag.CONGESTED
