@@ -120,7 +120,7 @@ def parameter_fields(rng: np.random.Generator, defaults: Mapping[str, int]) -> d
         "advice_limit": int(rng.integers(0, 1 << 16)),
         "advice_clamp": int(rng.integers(0, 2)),
         "skill_monitor": int(rng.integers(0, 2)),
-        "advice_hold": int(rng.random() < 0.2),
+        "advice_hold": int(rng.random() < 0.7),
         "advice_deadline": int(rng.integers(0, 1 << int(rng.integers(1, 17)))),
         "queue_budget": int(rng.integers(0, 1 << int(rng.integers(1, 33)))),
         "rttch_threshold": int(rng.integers(0, 12)),
