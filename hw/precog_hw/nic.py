@@ -27,6 +27,7 @@ from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.csr.packet_host import attach
 from precog_hw.csr.qp_window import QpWindow
+from precog_hw.csr.watchdog import Watchdog
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.rate.law_events import LawEvents
@@ -113,6 +114,7 @@ class PrecogNic(wiring.Component):
         m.submodules.core = core = Core(self._config)
         m.submodules.window = window = QpWindow(self._config)
         m.submodules.counters = counters = Counters(len(COUNTERS))
+        m.submodules.watchdog = watchdog = Watchdog()
 
         wiring.connect(m, wiring.flipped(self.s_axil), front.axil)
         wiring.connect(m, front.bus, bank.bus)
@@ -134,6 +136,12 @@ class PrecogNic(wiring.Component):
         decided = self.o_decision.valid & self.o_decision.ready
         m.d.comb += [window.decision.eq(self.o_decision.payload), window.decision_stb.eq(decided)]
 
+        m.d.comb += [
+            watchdog.period.eq(bank.watchdog_period_period),
+            watchdog.kick.eq(bank.watchdog_command_kick),
+            bank.watchdog_state_expired.eq(watchdog.expired),
+            core.hold.eq(watchdog.expired),
+        ]
         self._parameters(m, bank, core)
         self._models(m, bank, core)
         self._queue_pairs(m, bank, window)

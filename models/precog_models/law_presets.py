@@ -4,12 +4,14 @@ Those with a source's name have its constants; ``precog`` is patched TIMELY with
 thresholds divided by ten, for networks with an empty RTT of 4 us. Rates are for 100 Gb/s links.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .contract import Fmt
 from .rate.law_fields import FRACTION, Variant
 
 __all__ = [
+    "ALL_PRESETS",
     "DCQCN_PRESETS",
     "PSCHED_PRESETS",
     "TIMELY_PRESETS",
@@ -229,4 +231,10 @@ DCQCN_PRESETS: dict[str, DcqcnPreset] = {
     "paper": DcqcnPreset(),
     "vendor": _VENDOR,
     "ns3": DcqcnPreset(**{**_VENDOR.__dict__, "byte_count": 0, "ai_mbps": 20.0, "hai_mbps": 200.0}),
+}
+
+ALL_PRESETS: dict[str, Mapping[str, TimelyPreset | DcqcnPreset | PschedPreset]] = {
+    "timely": TIMELY_PRESETS,
+    "dcqcn": DCQCN_PRESETS,
+    "psched": PSCHED_PRESETS,
 }

@@ -45,14 +45,14 @@ from .rate.law_fields import (
     LAW_EVENT_FIELDS,
     LAW_EVENTS,
     LAW_PARAMETERS,
+    PSCHED_CONFIG,
     PSCHED_EVENTS,
+    PSCHED_PARAMETERS,
     TIMELY_PARAMETERS,
     EventKind,
 )
 from .rate.law_unit import LAW_ROW, law_event
 from .rate.psched import (
-    PSCHED_CONFIG,
-    PSCHED_PARAMETERS,
     PSCHED_STATE,
     psched_configure,
     psched_output,

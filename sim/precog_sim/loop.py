@@ -113,6 +113,7 @@ class LoopSetup:
             self.preset,
             timely=self.timely if self.algorithm == "timely" else None,
             dcqcn=self.dcqcn if self.algorithm == "dcqcn" else None,
+            psched=None,
             **dict(self.parameters),
         )
         if self.image is not None:

@@ -23,7 +23,7 @@ from precog_hw.regmap.precog import (
 )
 from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, Algorithm, Flag, HeadKind
 from precog_models.image import Image, load
-from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
+from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import law_preset
 
 from .packets import PacketPath
@@ -31,7 +31,7 @@ from .registers import Registers
 from .transport import DeviceError, SampleTransport, Transport, open_transport
 from .units import from_real, real_name, to_real
 
-__all__ = ["Device", "ModelSet", "Qp", "QpChanges", "QpStatus"]
+__all__ = ["Device", "ModelSet", "Qp", "QpChanges", "QpStatus", "Watchdog"]
 
 _BUSY_READS = 10_000  # polls of a busy bit before the device counts as hung
 _LOAD_TEXT = {number: name.replace("_", " ") for name, number in LOAD_STATUS}
@@ -51,6 +51,14 @@ class ModelSet:
 
 
 @dataclass(frozen=True)
+class Watchdog:
+    """How the watchdog is set, and what it does."""
+
+    period_us: float | None  #: None: there is none
+    expired: bool  #: advice of every kind is held
+
+
+@dataclass(frozen=True)
 class QpStatus:
     """Configuration and last decision of a queue pair, of one instant, in real units."""
 
@@ -61,6 +69,9 @@ class QpStatus:
     target_mode: str
     rttch: bool
     win: bool
+    psched: bool
+    sla_priority: int
+    sla_latency_us: float | None  #: None: none promised
     min_rate_gbps: float
     max_rate_gbps: float
     init_rate_gbps: float
@@ -321,6 +332,7 @@ class Device:
         *,
         timely: str | None = None,
         dcqcn: str | None = None,
+        psched: str | None = None,
         **values: float,
     ) -> None:
         """Set some parameters, in real units, after all of the presets that are given.
@@ -329,8 +341,8 @@ class Device:
         ----------
         preset : str, optional
             Of pid and predpid (`precog_models.presets`).
-        timely, dcqcn : str, optional
-            Of those laws (`precog_models.law_presets`).
+        timely, dcqcn, psched : str, optional
+            Of those laws and of the predictive scheduler (`precog_models.law_presets`).
         **values
             By the names that `parameters` shows.
 
@@ -340,11 +352,11 @@ class Device:
             A name is unknown or a value does not fit; nothing is written then.
         """
         known = self._parameters()
-        integers = self._presets(preset, timely, dcqcn)
+        integers = self._presets(preset, timely=timely, dcqcn=dcqcn, psched=psched)
         unknown = sorted(integers.keys() - {field.name for _, _, field in known.values()})
         if unknown:
             raise ValueError(
-                f"device must have the laws timely and dcqcn for a preset of theirs, but it has no "
+                f"device must have timely, dcqcn and psched for a preset of theirs, but it has no "
                 f"{unknown[0]} (built with laws=0)"
             )
         writes: dict[tuple[str, str], dict[str, int]] = {}
@@ -360,15 +372,13 @@ class Device:
         for (block, register), word in writes.items():
             self.registers.write_fields(block, register, **word)
 
-    def _presets(self, preset: str | None, timely: str | None, dcqcn: str | None) -> dict[str, int]:
+    def _presets(self, preset: str | None, **of_laws: str | None) -> dict[str, int]:
         """Field name to integer, of the presets that are given."""
         integers: dict[str, int] = {}
         if preset is not None:
             integers |= law_preset(preset).parameters(self.tick_ps)
-        for law, presets, name in (
-            ("timely", TIMELY_PRESETS, timely),
-            ("dcqcn", DCQCN_PRESETS, dcqcn),
-        ):
+        for law, name in of_laws.items():
+            presets = ALL_PRESETS[law]
             if name is None:
                 continue
             if name not in presets:
@@ -395,6 +405,35 @@ class Device:
             high = self.registers.entry("COUNTERS", "COUNTERS", index, "HIGH")["high"]
             result[name] = high << 32 | low
         return result
+
+    # --- watchdog --------------------------------------------------------------------------------
+
+    def set_watchdog(self, period_us: float) -> None:
+        """Hold advice of every kind whenever `kick` does not come within `period_us`; 0: never.
+
+        Raises
+        ------
+        ValueError
+            The period is negative, or longer than the device can count.
+        """
+        field = next(iter(self.registers.registers("WATCHDOG")[0].fields))
+        period = from_real(field, period_us, self.tick_ps)
+        if period_us and not period:
+            raise ValueError(f"period_us must be 0 or at least one tick, not {period_us!r}")
+        self.kick()
+        self.registers.write_fields("WATCHDOG", "PERIOD", period=period)
+        self.kick()
+
+    def kick(self) -> None:
+        """Tell the watchdog that the host is alive."""
+        self.registers.write_fields("WATCHDOG", "COMMAND", kick=1)
+
+    def watchdog(self) -> Watchdog:
+        """How the watchdog is set, and whether it holds advice."""
+        field = next(iter(self.registers.registers("WATCHDOG")[0].fields))
+        period = self.registers.fields("WATCHDOG", "PERIOD")["period"]
+        expired = bool(self.registers.fields("WATCHDOG", "STATE")["expired"])
+        return Watchdog(float(to_real(field, period, self.tick_ps)) or None, expired)
 
     # --- queue pairs -----------------------------------------------------------------------------
 
@@ -460,6 +499,12 @@ class QpChanges(TypedDict, total=False):
         Rate limits and initial rate.
     rttch, win : bool
         Target adjuster; window limit (not with timely and dcqcn).
+    psched : bool
+        A congestion score moves the law's rate, within the rate limits.
+    sla_priority : int
+        0 to 7: the higher, the less a score lowers and the more it raises.
+    sla_latency_us : float
+        No rise while the smoothed RTT is above it; 0: whatever it is.
     model_slot : int
         Slot of the model map; it also turns the model on.
     use_model : bool
@@ -476,6 +521,9 @@ class QpChanges(TypedDict, total=False):
     init_gbps: float | None
     rttch: bool | None
     win: bool | None
+    psched: bool | None
+    sla_priority: int | None
+    sla_latency_us: float | None
     model_slot: int | None
     use_model: bool | None
 
@@ -551,6 +599,7 @@ class Qp:
             ("enable", changes.get("enable")),
             ("rttch", changes.get("rttch")),
             ("win", changes.get("win")),
+            ("psched", changes.get("psched")),
             ("model_enable", changes.get("use_model")),
         ):
             if flag is not None:
@@ -558,7 +607,11 @@ class Qp:
         if config["win"] and config["algorithm"] > Algorithm.PREDPID:
             law = Algorithm(config["algorithm"]).name.lower()
             raise ValueError(f"win must be off with {law}: it has no window limit")
+        if config["psched"] and not device.sizes.laws:
+            raise ValueError("psched must be off on this device (laws=0)")
         for name, value in (
+            ("sla_priority", changes.get("sla_priority")),
+            ("sla_latency", changes.get("sla_latency_us")),
             ("target", target_us),
             ("min_rate", changes.get("min_gbps")),
             ("max_rate", changes.get("max_gbps")),
@@ -622,6 +675,9 @@ class Qp:
             target_mode="base" if words["target_mode"] else "fixed",
             rttch=bool(words["rttch"]),
             win=bool(words["win"]),
+            psched=bool(words["psched"]),
+            sla_priority=words["sla_priority"],
+            sla_latency_us=real["sla_latency"] or None,
             min_rate_gbps=real["min_rate"],
             max_rate_gbps=real["max_rate"],
             init_rate_gbps=real["init_rate"],

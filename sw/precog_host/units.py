@@ -25,7 +25,8 @@ def _lsb(field: Field, tick_ps: int) -> Fraction:
 
 def real_name(field: Field) -> str:
     """The field's name with its presented unit."""
-    return field.name + _SUFFIXES.get(field.unit, "")
+    suffix = _SUFFIXES.get(field.unit, "")
+    return (field.name.removesuffix("_ticks") if suffix else field.name) + suffix
 
 
 def to_real(field: Field, value: int, tick_ps: int) -> float | int:

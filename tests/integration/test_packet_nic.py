@@ -291,7 +291,7 @@ def test_dcqcn_hears_the_wire(pair: Pair, seed: int) -> None:
     rng = random.Random(seed)
     arm(pair)
     for device in (pair.rtl, pair.golden):
-        device.set_parameters(dcqcn="paper", dcqcn_byte_count=1500, dcqcn_rate_ticks_us=40.0)
+        device.set_parameters(dcqcn="paper", dcqcn_byte_count=1500, dcqcn_rate_us=40.0)
         device.qp(1).configure(preset="precog", enable=True, algorithm="dcqcn", init_gbps=40.0)
     golden = pair.emulator.nic
     heard = bytes_sent = bytes_told = 0

@@ -83,6 +83,26 @@ def test_json_of_device_commands(run) -> None:  # type: ignore[no-untyped-def]
     assert magic["fields"] == {"magic": 0x50524347}
 
 
+def test_sla(run) -> None:  # type: ignore[no-untyped-def]
+    device = ("-d", "emu:qps=8")
+    changes = ("--psched", "--priority", "3", "--latency-us", "12", "--max-gbps", "40")
+    rows = json.loads(run("cc", "sla", "--qp", "2", *changes, "-j", *device).out)
+    assert rows == [
+        {
+            "qp": 2,
+            "psched": True,
+            "sla_priority": 3,
+            "sla_latency_us": 12.0,
+            "min_rate_gbps": 0.0,
+            "max_rate_gbps": 40.0,
+        }
+    ]
+    assert "no queue pair is enabled" in run("cc", "sla", *device).out
+    parameters = json.loads(run("cc", "param", "--psched", "source", "-j", *device).out)
+    assert (parameters["psched_hysteresis"], parameters["psched_score_us"]) == (0, 0.0)
+    assert parameters["psched_increase"] == pytest.approx(0.1, abs=2**-17)
+
+
 def test_packets(run) -> None:  # type: ignore[no-untyped-def]
     """Each command opens a fresh emulated device."""
     device = ("-d", "emu:qps=8,width=64")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precog_host.device import Device
+from precog_host.device import Device, Watchdog
 from precog_host.transport import BusError, DeviceError, SampleTransport
 from precog_hw.regmap.precog import COUNTERS
 from precog_models.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES, HeadKind
@@ -21,7 +21,7 @@ def golden_decisions(device: Device, image: Image, samples: np.ndarray) -> np.nd
     """What the golden core decides, set up without any register."""
     nic = GoldenNic(qps=device.sizes.qps, sets=device.sizes.sets)
     preset = law_preset("precog")
-    nic.set_parameters(preset.parameters(device.tick_ps))
+    nic.set_parameters(preset.parameters(device.tick_ps) | {"skill_monitor": 0})
     nic.load_set(0, image.weights)
     nic.map_slot(1, 0)
     for qp in range(device.sizes.qps):
@@ -35,6 +35,7 @@ def golden_decisions(device: Device, image: Image, samples: np.ndarray) -> np.nd
 
 def prepare(device: Device, image: Image) -> None:
     device.apply_preset("precog")
+    device.set_parameters(skill_monitor=0)  # a random model on random RTTs is worse than none
     device.load_model(image, slot=1)
     for qp in range(device.sizes.qps):
         device.qp(qp).configure(preset="precog", enable=True, algorithm="predpid", model_slot=1)
@@ -99,6 +100,7 @@ def test_counters_count(device: Device, seed: int) -> None:
         "load_errors": 0,
         "events": 0,
         "ignored": 0,
+        **dict.fromkeys(("unskilled", "late", "held", "scored", "congested"), 0),
     }
     assert device.counters() == expected
     assert expected["predictions"] > 0
@@ -443,5 +445,40 @@ def test_a_device_without_laws_says_so() -> None:
         assert not any(name.startswith(("timely", "dcqcn")) for name in plain.parameters())
         with pytest.raises(ValueError, match=r"fixed, pid or predpid on this device \(laws=0\)"):
             plain.qp(0).configure(preset="precog", enable=True, algorithm="dcqcn")
-        with pytest.raises(ValueError, match="must have the laws timely and dcqcn"):
+        with pytest.raises(ValueError, match="must have timely, dcqcn and psched"):
             plain.set_parameters(timely="paper")
+        with pytest.raises(ValueError, match=r"psched must be off on this device \(laws=0\)"):
+            plain.qp(0).configure(psched=True)
+
+
+def test_a_promise_is_kept_and_shown(device: Device) -> None:
+    device.qp(1).configure(preset="precog", enable=True, algorithm="pid")
+    device.qp(1).configure(psched=True, sla_priority=3, sla_latency_us=12.0, clear=False)
+    status = device.qp(1).status()
+    assert (status.psched, status.sla_priority, status.sla_latency_us) == (True, 3, 12.0)
+    assert device.qp(2).status().sla_latency_us is None
+    with pytest.raises(ValueError, match=r"sla_priority must be in 0\.\.7, not 8"):
+        device.qp(1).configure(sla_priority=8)
+    assert device.qp(1).status() == status
+
+
+def test_the_watchdog_holds_advice(device: Device) -> None:
+    assert device.watchdog() == Watchdog(None, False)
+    with pytest.raises(ValueError, match="period_us must be 0 or at least one tick"):
+        device.set_watchdog(1e-9)
+    with pytest.raises(ValueError, match="period_us must be in"):
+        device.set_watchdog(-1.0)
+    device.set_watchdog(1e6)
+    assert device.watchdog() == Watchdog(1e6, False)
+    device.set_watchdog(0)
+    assert device.watchdog() == Watchdog(None, False)
+
+
+def test_held_advice_is_counted(device: Device, seed: int) -> None:
+    prepare(device, random_image(seed))
+    device.set_parameters(advice_hold=1)
+    rows = device.decide(random_samples(seed, 20, [0, 1]))
+    assert not (rows[:, 7] & 1).any()
+    counters = device.counters()
+    assert (counters["held"], counters["predictions"]) == (20, 0)
+    assert "held" in device.qp(0).status().flags

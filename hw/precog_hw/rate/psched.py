@@ -14,7 +14,7 @@ from precog_hw.dsp import Multiplier
 from precog_hw.rate.law_layouts import ABOUT, clamped
 from precog_hw.rows import plain_memory
 from precog_models.contract import Flag, Fmt
-from precog_models.rate.psched import (
+from precog_models.rate.law_fields import (
     DROP,
     DROP_FRAC,
     FACTOR_FRAC,

@@ -1,9 +1,9 @@
 """Precog's register map, built from the sizes of a core.
 
 Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
-where there are any, QP, COUNTERS, and those of the packet path (`precog_hw.regmap.packet`) where
-there is one. Values that are real quantities keep the formats of `precog_models.contract` (a test
-compares them); times are in ticks of TICK_PS.
+where there are any, WATCHDOG, QP, COUNTERS, and those of the packet path
+(`precog_hw.regmap.packet`) where there is one. Values that are real quantities keep the formats of
+`precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from precog_hw.regmap.common import counter_registers, window_registers
 from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
 from precog_hw.regmap.packet import packet_blocks
+from precog_hw.regmap.watchdog import watchdog_block
 
 __all__ = [
     "COUNTERS",
@@ -235,6 +236,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             _model_block(sizes),
             _pid_block(identity),
             *(law_blocks(identity.tick_ps) if sizes.laws else ()),
+            watchdog_block(),
             _qp_block(),
             _counter_block(),
             *(packet_blocks(sizes.qps) if sizes.width else ()),

@@ -1,4 +1,4 @@
-"""What the golden models of the laws TIMELY and DCQCN share with their gateware.
+"""What the golden models of TIMELY, DCQCN and PSCHED share with their gateware.
 
 Formats, rows of state, parameters, events and results: names and widths, declared once, standard
 library only. A negative width is a signed field.
@@ -15,16 +15,25 @@ __all__ = [
     "DCQCN_STATE",
     "DECAY_BITS",
     "DECAY_LEVELS",
+    "DROP",
+    "DROP_FRAC",
     "EVENT_FIELDS",
+    "FACTOR_FRAC",
     "FRACTION",
+    "INCREASE_MAX",
     "LAW_CONFIG",
     "LAW_EVENTS",
     "LAW_EVENT_FIELDS",
     "LAW_PARAMETERS",
     "MAX_STEPS",
     "MEAN",
+    "NO_SCORE",
+    "PSCHED_CONFIG",
     "PSCHED_EVENTS",
+    "PSCHED_PARAMETERS",
+    "RAISE",
     "RESULT_FIELDS",
+    "SCORE_MAX",
     "TIMELY_PARAMETERS",
     "TIMELY_STATE",
     "EventKind",
@@ -159,3 +168,26 @@ LAW_PARAMETERS = tuple(
     for law, parameters in (("timely", TIMELY_PARAMETERS), ("dcqcn", DCQCN_PARAMETERS))
     for name, bits in parameters
 )
+
+# --- PSCHED: scores, and the factors that they make --------------------------------------------
+#: Parameters shared by all queue pairs, and their widths: scores; UQ0.16; ticks, 0: for ever.
+PSCHED_PARAMETERS = (
+    ("psched_threshold", 7),
+    ("psched_hysteresis", 7),
+    ("psched_increase", 16),
+    ("psched_score_ticks", 32),
+)
+
+#: A queue pair's configuration: priority, latency in ticks (0: none promised), RATE's.
+PSCHED_CONFIG = ("sla_priority", "sla_latency", "min_rate", "max_rate")
+
+SCORE_MAX = 100
+NO_SCORE = 255  # a score that says there is none
+FACTOR_FRAC = 16
+INCREASE_MAX = 6553  # the factor stays below 1.1
+
+#: By priority: 1 + p/20, with 16 fraction bits.
+RAISE = tuple(round((1 + p / 20) * (1 << 16)) for p in range(8))
+#: By priority: (1 - p/20) / 100, with 22 fraction bits.
+DROP_FRAC = 22
+DROP = tuple(round((1 - p / 20) / SCORE_MAX * (1 << DROP_FRAC)) for p in range(8))

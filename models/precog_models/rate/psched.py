@@ -21,35 +21,27 @@ from numpy.typing import NDArray
 
 from ..contract import Flag, Fmt
 from ..fixed import clamp
+from .law_fields import (
+    DROP,
+    DROP_FRAC,
+    FACTOR_FRAC,
+    INCREASE_MAX,
+    NO_SCORE,
+    PSCHED_CONFIG,
+    PSCHED_PARAMETERS,
+    RAISE,
+    SCORE_MAX,
+)
 
 __all__ = [
     "CONGESTED",
-    "DROP",
-    "FACTOR_FRAC",
-    "INCREASE_MAX",
-    "NO_SCORE",
-    "PSCHED_CONFIG",
-    "PSCHED_PARAMETERS",
     "PSCHED_STATE",
-    "RAISE",
     "SCORED",
-    "SCORE_MAX",
     "psched_configure",
     "psched_output",
     "psched_reset",
     "psched_score",
 ]
-
-#: Parameters shared by all queue pairs, and their widths: scores; UQ0.16; ticks, 0: for ever.
-PSCHED_PARAMETERS = (
-    ("psched_threshold", 7),
-    ("psched_hysteresis", 7),
-    ("psched_increase", 16),
-    ("psched_score_ticks", 32),
-)
-
-#: A queue pair's configuration: priority, latency in ticks (0: none promised), RATE's.
-PSCHED_CONFIG = ("sla_priority", "sla_latency", "min_rate", "max_rate")
 
 #: What is kept of a queue pair: the base law's rate and the last output, whether there are both;
 #: the score, whether there is one, and when it came; above the threshold; latency broken.
@@ -65,20 +57,9 @@ PSCHED_STATE = (
     "late",
 )
 
-SCORE_MAX = 100
-NO_SCORE = 255  # a score that says there is none
-FACTOR_FRAC = 16
-INCREASE_MAX = 6553  # the factor stays below 1.1
-_HALF = 1 << (FACTOR_FRAC - 1)
-
-#: By priority: 1 + p/20, with 16 fraction bits.
-RAISE = tuple(round((1 + p / 20) * (1 << 16)) for p in range(8))
-#: By priority: (1 - p/20) / 100, with 22 fraction bits.
-DROP_FRAC = 22
-DROP = tuple(round((1 - p / 20) / SCORE_MAX * (1 << DROP_FRAC)) for p in range(8))
-
 SCORED = 1 << Flag.SCORED
 CONGESTED = 1 << Flag.CONGESTED
+_HALF = 1 << (FACTOR_FRAC - 1)
 _THRESHOLD, _HYSTERESIS, _INCREASE, _SCORE_TICKS = range(len(PSCHED_PARAMETERS))
 _PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
 (

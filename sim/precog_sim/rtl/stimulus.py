@@ -17,8 +17,7 @@ from precog_models.contract import (
     HeadKind,
 )
 from precog_models.predict.lstm import LstmWeights, pack
-from precog_models.rate.law_fields import LAW_EVENTS, LAW_PARAMETERS, EventKind
-from precog_models.rate.psched import PSCHED_PARAMETERS
+from precog_models.rate.law_fields import LAW_EVENTS, LAW_PARAMETERS, PSCHED_PARAMETERS, EventKind
 
 __all__ = [
     "FAMILIES",

@@ -10,6 +10,9 @@ app = typer.Typer(help="Congestion control.", no_args_is_help=True, rich_markup_
 
 _PresetOption = Annotated[str | None, typer.Option(help="Law preset: thesis or precog.")]
 
+#: What ``precog cc sla`` shows of a `QpStatus`.
+_SLA = ("qp", "psched", "sla_priority", "sla_latency_us", "min_rate_gbps", "max_rate_gbps")
+
 
 @app.command()
 def algo(
@@ -61,6 +64,9 @@ def param(
     dcqcn: Annotated[
         str | None, typer.Option(help="Preset of dcqcn: paper, vendor or ns3.")
     ] = None,
+    psched: Annotated[
+        str | None, typer.Option(help="Preset of the predictive scheduler: source or precog.")
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -74,12 +80,86 @@ def param(
             raise ValueError(f"parameter {name} must be given once, not again as {text!r}")
         values[name] = value
     with Device.open(device) as opened:
-        for reserved in ("timely", "dcqcn"):
+        for reserved in ("timely", "dcqcn", "psched"):
             if reserved in values:
                 raise ValueError(f"parameter {reserved} must be a preset: --{reserved} <name>")
-        opened.set_parameters(preset, timely=timely, dcqcn=dcqcn, **values)
+        opened.set_parameters(preset, timely=timely, dcqcn=dcqcn, psched=psched, **values)
         parameters = opened.parameters()
     emit(parameters, lambda: table(("parameter", "value"), list(parameters.items())), json_)
+
+
+@app.command()
+def sla(
+    qp: Annotated[list[int] | None, typer.Option(help="QP slot; may be repeated.")] = None,
+    psched: Annotated[
+        bool | None,
+        typer.Option("--psched/--no-psched", help="A congestion score moves the law's rate."),
+    ] = None,
+    priority: Annotated[
+        int | None, typer.Option(help="0 to 7: the higher, the less a score lowers the rate.")
+    ] = None,
+    latency_us: Annotated[
+        float | None, typer.Option(help="No rise while the RTT is above this; 0: whatever it is.")
+    ] = None,
+    min_gbps: Annotated[float | None, typer.Option(help="Lowest rate.")] = None,
+    max_gbps: Annotated[float | None, typer.Option(help="Highest rate.")] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Show what queue pairs are promised, after setting it for those that are named."""
+    from precog_host.device import Device, QpChanges
+
+    changes = QpChanges(
+        psched=psched,
+        sla_priority=priority,
+        sla_latency_us=latency_us,
+        min_gbps=min_gbps,
+        max_gbps=max_gbps,
+    )
+    with Device.open(device) as opened:
+        if any(value is not None for value in changes.values()):
+            if not qp:
+                raise ValueError("a queue pair must be named to be promised anything: --qp <slot>")
+            planned = [(opened.qp(number), opened.qp(number).planned(**changes)) for number in qp]
+            for pair, config in planned:
+                pair.apply(config, clear=False)
+        states = [opened.qp(number).status() for number in qp or range(opened.sizes.qps)]
+    rows = [
+        {name: getattr(state, name) for name in _SLA}
+        for state in states
+        if qp or state.enable or state.psched
+    ]
+
+    def draw() -> None:
+        if rows:
+            table(_SLA, [tuple(row.values()) for row in rows])
+        else:
+            typer.echo("no queue pair is enabled")
+
+    emit(rows, draw, json_)
+
+
+@app.command()
+def watchdog(
+    period_us: Annotated[
+        float | None,
+        typer.Option(help="Hold predictions and scores when no kick comes in time; 0: never."),
+    ] = None,
+    kick: Annotated[bool, typer.Option("--kick", help="Say that the host is alive.")] = False,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Show the watchdog, after setting or kicking it."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if period_us is not None:
+            opened.set_watchdog(period_us)
+        if kick:
+            opened.kick()
+        state = opened.watchdog()
+    shown = {"period_us": state.period_us, "expired": state.expired}
+    emit(shown, lambda: table(list(shown), [tuple(shown.values())]), json_)
 
 
 @app.command()

@@ -6,8 +6,12 @@ from precog_hw.regmap.laws import dcqcn_block, law_blocks, psched_block, timely_
 from precog_hw.regmap.model import Block
 from precog_hw.regmap.precog import Identity, Sizes, build_map
 from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
-from precog_models.rate.law_fields import DCQCN_PARAMETERS, TIMELY_PARAMETERS, Variant
-from precog_models.rate.psched import PSCHED_PARAMETERS
+from precog_models.rate.law_fields import (
+    DCQCN_PARAMETERS,
+    PSCHED_PARAMETERS,
+    TIMELY_PARAMETERS,
+    Variant,
+)
 
 
 def _fields(block: Block) -> dict[str, int]:

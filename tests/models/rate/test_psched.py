@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 
 from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
+from precog_models.rate.law_fields import NO_SCORE, PSCHED_CONFIG, PSCHED_PARAMETERS
 from precog_models.rate.psched import (
     CONGESTED,
-    NO_SCORE,
-    PSCHED_CONFIG,
-    PSCHED_PARAMETERS,
     PSCHED_STATE,
     SCORED,
     psched_configure,
