@@ -78,6 +78,9 @@ class Core(wiring.Component):
         unit has begun, before those that still wait for it.
     hold : In(1)
         Advice of every kind is held: the base laws decide alone.
+    command_stb : Out(1)
+        The last unit executes `command` in this cycle: all decisions that it does not concern are
+        out.
     parameters : In(PARAMETERS)
         To be changed between samples: one in flight may see the old and the new ones.
     activity : Out(ACTIVITY)
@@ -96,6 +99,7 @@ class Core(wiring.Component):
     dropped: Signal
     command: stream.Interface
     hold: Signal
+    command_stb: Signal
     parameters: data.View
 
     def __init__(self, config: NicConfig) -> None:
@@ -121,6 +125,7 @@ class Core(wiring.Component):
                 "dropped": Out(1),
                 "command": In(stream.Signature(config_layout(config))),
                 "hold": In(1),
+                "command_stb": Out(1),
                 "parameters": In(PARAMETERS),
             }
             | {name: signature.members[name] for name in Predictor.STORE_PORTS}
@@ -248,6 +253,8 @@ class Core(wiring.Component):
             # Not before all events that the laws took before it have left them.
             targets["psched"] = (psched.command, laws_given)
             m.d.comb += [laws.command.payload.eq(payload), psched.command.payload.eq(payload)]
+        last = self.command if psched is None else psched.command
+        m.d.comb += self.command_stb.eq(last.valid & last.ready)
         done = []
         for name, (target, wanted) in targets.items():
             offered = Signal(name=f"{name}_offered")

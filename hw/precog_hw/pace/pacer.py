@@ -31,8 +31,10 @@ __all__ = ["GRANTS_AHEAD", "Pacer"]
 #: Grants that may be between the lists and whoever takes them: enough for one in 4 cycles, and no
 #: more, since what is ahead has passed the choice by priority.
 GRANTS_AHEAD = 4
-_GAPS = 8  # charges that wait
-_GAPS_COMING = 6  # in the pipeline and in the gap unit, at a grant in 3 cycles
+_GAPS = 16  # charges that wait
+#: In the pipeline and in the gap unit: as many as are ahead, and as many that were within the gap
+#: unit's cycles, and one that is being admitted.
+_GAPS_COMING = 2 * GRANTS_AHEAD + 1
 _IN_FLIGHT = StatePipeline.LATENCY + 1  # events that may still file
 
 
@@ -59,10 +61,12 @@ class Pacer(wiring.Component):
     that is late by more than a gap is due at once: at most one packet is caught up. A new rate
     takes effect on the pending gap.
 
-    Latency: 16 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
-    4 cycles (in 3 out of lists that are never empty), one in 23 of the same queue pair (the loop of
+    Latency: 18 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
+    4 cycles (in 3 out of lists that are never empty), one in 25 of the same queue pair (the loop of
     GRANT, gap, CHARGE, list): a faster rate than that is not reached. A rate update counts after
-    28 cycles, on a pending gap at most 75 later, 20 more if the gap gets shorter; one at a time.
+    29 cycles, on a pending gap at most 76 later, 20 more if the gap gets shorter; one at a time.
+    After a reset it takes events when all its memories are empty, after as many cycles as there are
+    queue pairs or slots of both levels, whichever are more.
     Cost at 1024 queue pairs (ECP5): 28 DP16KD, 4000 LUT4, 530 CCU2C, 56 DPR16X4, 3700 flip-flops,
     1 multiplier.
 
@@ -99,6 +103,8 @@ class Pacer(wiring.Component):
         Bytes that every packet has on the wire beyond those that are granted; constant.
     now : In(40)
         Ticks; grows by at most 1 per cycle.
+    ready : Out(1)
+        Nothing of before the reset is left in any memory: events are taken from now on.
     commit : Out(stream.Signature(commit_layout(qps), always_ready=True))
         An event took effect.
 
@@ -133,6 +139,7 @@ class Pacer(wiring.Component):
                 "pause": In(PRIORITIES),
                 "overhead": In(OVERHEAD_BITS),
                 "now": In(Fmt.TIME.width),
+                "ready": Out(1),
                 "commit": Out(stream.Signature(commit_layout(qps), always_ready=True)),
             }
         )
@@ -161,6 +168,16 @@ class Pacer(wiring.Component):
             grants.i.payload.eq(pipeline.o_grant.payload),
             *(wheel.hold.eq(rate.hold), rate.quiet.eq(wheel.quiet), rate.cut.eq(wheel.cut)),
         ]
+
+        # A row, a rate and a slot of the wheel in every cycle after reset.
+        most = max(qps, 2 * self._slots)
+        wipes, wiped = Signal(init=1), Signal(range(most))
+        m.d.comb += self.ready.eq(~wipes)
+        for part in (pipeline, rate, wheel):
+            m.d.comb += [part.wipes.eq(wipes), part.wiped.eq(wiped)]
+        m.d.sync += wiped.eq(wiped + wipes)
+        with m.If(wiped == most - 1):
+            m.d.sync += wipes.eq(0)
 
         did = pipeline.commit.payload
         m.d.comb += [

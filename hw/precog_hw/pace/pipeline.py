@@ -36,17 +36,18 @@ class StatePipeline(wiring.Component):
 
     ::
 
-        cycle  0            1        2              3           4             5
-        i ─► event ─► RAM ─► row ─► differences ─► compare ─► decide ─► row to RAM
-                                    │ now                      ├──► o_gap     ├► o_push, o_file,
-               ▲ waits for an event                                           │  o_grant, commit
-               └ of the same queue pair ahead of it
+        cycle           0            1        2              3           4             5
+        i ─► [next] ─► event ─► RAM ─► row ─► differences ─► compare ─► decide ─► row to RAM
+               │         ▲                    │ now                      ├──► o_gap     ├► o_push,
+               └ of the same queue pair as one ahead? Then it waits for that            │  o_file,
+                                                                                    o_grant, commit
 
     Instead of forwarding rows of 193 bits between the stages, an event waits until the one ahead of
     it that concerns the same queue pair has been written: events of different queue pairs never
-    wait. The golden model is `precog_models.pace.pacer`.
+    wait. Which ones those are is found a cycle before, so that whoever offers an event hears at
+    once whether it is taken. The golden model is `precog_models.pace.pacer`.
 
-    Latency: 6 cycles from the transfer to `commit` and the consequences; `o_gap` one less.
+    Latency: 7 cycles from the transfer to `commit` and the consequences; `o_gap` one less.
     Throughput: one event per cycle, one in 6 cycles of the same queue pair. Cost: a row of block
     RAM per queue pair (1024: 11 DP16KD); no multiplier.
 
@@ -58,6 +59,9 @@ class StatePipeline(wiring.Component):
     Members
     -------
     i : In(stream.Signature(event_layout(qps)))
+    wipes : In(1)
+        Row `wiped` becomes zero in the next cycle; nothing is taken.
+    wiped : In(range(qps))
     now : In(40)
         Ticks.
     overhead : In(8)
@@ -79,7 +83,7 @@ class StatePipeline(wiring.Component):
         With `changed`: what is pending.
     """
 
-    LATENCY = 6
+    LATENCY = 7
 
     i: stream.Interface
     o_gap: stream.Interface
@@ -98,6 +102,8 @@ class StatePipeline(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(self._event)),
+                "wipes": In(1),
+                "wiped": In(range(qps)),
                 "now": In(Fmt.TIME.width),
                 "overhead": In(OVERHEAD_BITS),
                 "o_gap": Out(always(gap_layout(qps))),
@@ -113,14 +119,23 @@ class StatePipeline(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        last = self.LATENCY - 1
+        last = self.LATENCY - 2
         e = [Signal(self._event, name=f"e{n}") for n in range(last + 1)]
         valid = [Signal(name=f"valid{n}") for n in range(last + 1)]
-        meets = Cat(valid[n] & (e[n].qp == e[0].qp) for n in range(1, last + 1)).any()
-        goes = Signal()
-        m.d.comb += [goes.eq(valid[0] & ~meets), self.i.ready.eq(~valid[0] | goes)]
-        with m.If(self.i.ready):
-            m.d.sync += [valid[0].eq(self.i.valid), e[0].eq(self.i.payload)]
+        following, follows = Signal(self._event), Signal()
+        meets = Signal(last)  # bit n: the event in cycle n + 1 is of the same queue pair
+        goes, free = Signal(), Signal()
+        m.d.comb += [
+            goes.eq(valid[0] & ~meets.any()),
+            free.eq(~valid[0] | goes),
+            self.i.ready.eq((~follows | free) & ~self.wipes),
+        ]
+        with m.If(~follows | free):
+            m.d.sync += [follows.eq(self.i.valid & ~self.wipes), following.eq(self.i.payload)]
+        m.d.sync += meets.eq(meets << 1)
+        with m.If(free):
+            same = Cat(valid[n] & (e[n].qp == following.qp) for n in range(last))
+            m.d.sync += [valid[0].eq(follows), e[0].eq(following), meets.eq(same)]
         m.d.sync += valid[1].eq(goes)
         for n in range(1, last + 1):
             m.d.sync += e[n].eq(e[n - 1])
@@ -130,13 +145,19 @@ class StatePipeline(wiring.Component):
         m.submodules.rows = rows = plain_memory(ROW, self._qps)
         write, read = rows.write_port(), rows.read_port()
         row = [Signal(ROW, name=f"row{n}") for n in range(last + 1)]
-        m.d.comb += [read.addr.eq(e[0].qp), write.addr.eq(e[5].qp), write.en.eq(valid[5])]
-        m.d.comb += write.data.eq(row[5])
+        wiping = Signal()
+        m.d.sync += wiping.eq(self.wipes)
+        m.d.comb += [
+            *(read.addr.eq(e[0].qp), write.addr.eq(e[5].qp), write.data.eq(row[5])),
+            write.en.eq(valid[5] | wiping),
+        ]
         m.d.sync += [row[2].eq(read.data), row[3].eq(row[2]), row[4].eq(row[3])]
 
         differences = self._differences(m, e[2], row[2])
         compared = self._compare(m, e[3], row[3], differences)
         self._decide(m, valid[4], e[4], row[4], compared, row[5])
+        with m.If(self.wipes):
+            m.d.sync += [row[5].eq(0), e[5].qp.eq(self.wiped)]
         m.d.comb += [
             self.commit.valid.eq(valid[5]),
             self.commit.payload.qp.eq(e[5].qp),

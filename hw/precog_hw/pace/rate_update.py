@@ -26,7 +26,7 @@ class RateUpdate(wiring.Component):
     shorter is taken out of the wheel, which must hold still for that (`TimingWheel.hold`).
 
     Latency: 22 cycles and the pipeline's until the rate counts; the pending gap ends anew at most
-    75 cycles later, 20 more if it gets shorter and the wheel has nothing to give back. Throughput:
+    76 cycles later, 20 more if it gets shorter and the wheel has nothing to give back. Throughput:
     one at a time. Cost at 1024 queue pairs: 2 DP16KD and those of its parts.
 
     Parameters
@@ -37,6 +37,9 @@ class RateUpdate(wiring.Component):
     Members
     -------
     i : In(stream.Signature(rate_layout(qps)))
+    wipes : In(1)
+        The rate of queue pair `wiped` is that of a row of zeros; nothing is taken.
+    wiped : In(range(qps))
     o : Out(stream.Signature(event_layout(qps)))
     answer_stb : In(1)
         A RATE or RETIME took effect, with the pipeline's other outputs:
@@ -61,6 +64,8 @@ class RateUpdate(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(rate_layout(qps))),
+                "wipes": In(1),
+                "wiped": In(range(qps)),
                 "o": Out(stream.Signature(event_layout(qps))),
                 **{n: In(1) for n in ("answer_stb", "refused", "changed", "files")},
                 "ahead": In(DUE_BITS),
@@ -75,10 +80,7 @@ class RateUpdate(wiring.Component):
         m = Module()
         m.submodules.reciprocal = reciprocal = RateReciprocal()
         m.submodules.rescale = rescale = Rescaler()
-        # What a row of zeros stands for, but for 2**-32.
-        m.submodules.rates = rates = plain_memory(
-            Fmt.RATE.width, self._qps, [Fmt.RATE.max] * self._qps
-        )
+        m.submodules.rates = rates = plain_memory(Fmt.RATE.width, self._qps)
         write, read = rates.write_port(), rates.read_port()
         job = Signal.like(self.i.payload)
         t = Signal(Fmt.TIME.width)
@@ -87,6 +89,9 @@ class RateUpdate(wiring.Component):
             *(read.addr.eq(job.qp), write.addr.eq(job.qp), write.data.eq(job.rate)),
             self.o.payload.qp.eq(job.qp),
         ]
+        with m.If(self.wipes):
+            # What a row of zeros stands for, but for 2**-32.
+            m.d.comb += [write.en.eq(1), write.addr.eq(self.wiped), write.data.eq(Fmt.RATE.max)]
         due = Signal(DUE_BITS)
         ticks = rescale.left[TICK_FRAC_BITS:] + t
         m.d.sync += due.eq(Cat(rescale.left[:TICK_FRAC_BITS], ticks[: Fmt.TIME.width]))
@@ -96,11 +101,11 @@ class RateUpdate(wiring.Component):
         m.d.sync += begin.eq(0)
         with m.FSM(name="update"):
             with m.State("IDLE"):
-                m.d.comb += self.i.ready.eq(1)
-                m.d.sync += [job.eq(self.i.payload), begin.eq(self.i.valid)]
+                m.d.comb += self.i.ready.eq(~self.wipes)
+                m.d.sync += [job.eq(self.i.payload), begin.eq(self.i.valid & ~self.wipes)]
                 with m.If(self.i.payload.rate == 0):
                     m.d.sync += job.rate.eq(1)
-                with m.If(self.i.valid):
+                with m.If(self.i.valid & ~self.wipes):
                     m.next = "RECIPROCAL"
             with m.State("RECIPROCAL"):
                 m.d.sync += rescale.old_rate.eq(read.data)

@@ -75,6 +75,7 @@ class ReadyLists(wiring.Component):
         heads = Array(Signal(qp_shape, name=f"head{n}") for n in range(PRIORITIES))
         tails = Array(Signal(qp_shape, name=f"tail{n}") for n in range(PRIORITIES))
         some = Signal(PRIORITIES)  # lists with somebody in them
+        one = Signal(PRIORITIES)  # of them those with one: comparing head and tail takes too long
 
         put, to = self.i.payload, self.i.payload.priority
         m.d.comb += [write.addr.eq(tails[to]), write.data.eq(put.qp)]
@@ -86,7 +87,7 @@ class ReadyLists(wiring.Component):
         for n in range(PRIORITIES):
             with m.If(may[n]):
                 m.d.comb += highest.eq(n)
-        m.d.comb += [first.eq(heads[level]), last.eq(first == tails[level]), read.addr.eq(first)]
+        m.d.comb += [first.eq(heads[level]), last.eq(one.bit_select(level, 1)), read.addr.eq(first)]
         m.d.sync += after.eq(read.data)
 
         with m.If(self.o.ready):
@@ -96,6 +97,7 @@ class ReadyLists(wiring.Component):
                 m.d.sync += [level.eq(highest), renew.eq(0)]
                 with m.If(renew):
                     m.d.sync += heads[level].eq(after)
+                    m.d.sync += one.bit_select(level, 1).eq(after == tails[level])
                 with m.If(may.any() & self.room & (~self.o.valid | self.o.ready)):
                     m.next = "TAKE"
             with m.State("TAKE"):
@@ -122,7 +124,7 @@ class ReadyLists(wiring.Component):
         m.d.comb += write.en.eq((joins & some).any())
         for n in range(PRIORITIES):
             with m.If(joins[n]):
-                m.d.sync += tails[n].eq(put.qp)
+                m.d.sync += [tails[n].eq(put.qp), one[n].eq(~some[n] | gone[n])]
                 with m.If(~some[n] | gone[n]):
                     m.d.sync += heads[n].eq(put.qp)
         return m

@@ -68,6 +68,9 @@ class TimingWheel(wiring.Component):
     -------
     now : In(40)
         Ticks; grows by at most 1 per cycle.
+    wipes : In(1)
+        Slot `wiped` of both levels is emptied, and the cursors come to `now`; nobody is filed.
+    wiped : In(range(2 * slots))
     i : In(stream.Signature(file_layout(qps)))
         Queue pairs that are not in the wheel, or `cut`.
     level : Out(range)
@@ -97,6 +100,8 @@ class TimingWheel(wiring.Component):
         super().__init__(
             {
                 "now": In(Fmt.TIME.width),
+                "wipes": In(1),
+                "wiped": In(range(2 * slots)),
                 "i": In(stream.Signature(file_layout(qps))),
                 "level": Out(range(_COMMANDS + 2)),
                 "hold": In(1),
@@ -126,26 +131,24 @@ class TimingWheel(wiring.Component):
         m.d.comb += distance.eq(near[bits - 1 :] + 1 - far)
 
         # What an operation on a slot is about travels with it.
-        flags = dict.fromkeys(("files", "detaches", "far", "cuts"), 1)
+        flags = dict.fromkeys(("files", "detaches", "far", "cuts", "wipes"), 1)
         about = data.StructLayout({**flags, "qp": exact_log2(self._qps)})
         op = [Signal(about, name=f"op{n}") for n in range(RowUpdate.CYCLES + 1)]
         m.d.sync += [later.eq(sooner) for sooner, later in pairwise(op)]
         under_way = op[1].detaches | op[2].detaches | op[3].detaches
         far_under_way = op[1].far | op[2].far | op[3].far
-        m.d.comb += slots.i_stb.eq(op[0].files | op[0].detaches | op[0].cuts)
+        m.d.comb += slots.i_stb.eq(op[0].files | op[0].detaches | op[0].cuts | op[0].wipes)
 
         slot, placed, whose = Signal(bits + 1), Signal(), Signal(exact_log2(self._qps))
         cutting = Signal()
-        started = Signal()
-        with m.If(~started):
+        with m.If(self.wipes):
             m.d.sync += [
-                started.eq(1),
                 near.eq(self.now[BUCKET_LOG2:]),
                 far.eq(self.now[BUCKET_LOG2 + bits - 1 :]),
             ]
         m.d.sync += [
-            reached.eq(~since[-1] & ~op[0].detaches & started),
-            early.eq(~distance[-1] & ~op[0].detaches & started),
+            reached.eq(~since[-1] & ~op[0].detaches & ~self.wipes),
+            early.eq(~distance[-1] & ~op[0].detaches & ~self.wipes),
         ]
         with m.If(chains.cut_slot_stb):
             m.d.comb += [op[0].cuts.eq(1), op[0].qp.eq(commands.o.payload.qp)]
@@ -159,6 +162,8 @@ class TimingWheel(wiring.Component):
             m.d.comb += [op[0].detaches.eq(1), op[0].far.eq(1)]
             m.d.comb += slots.i_row.eq(Cat(far[:bits], Const(1, 1)))
             m.d.sync += far.eq(far + 1)
+        with m.Elif(self.wipes):
+            m.d.comb += [op[0].wipes.eq(1), slots.i_row.eq(self.wiped)]
 
         self._place(m, commands, near, far, cutting, placed, slot, whose)
         self._cut(m, commands, chains, cutting)
@@ -170,7 +175,7 @@ class TimingWheel(wiring.Component):
             m.d.comb += [new.valid.eq(1), new.last.eq(about3.qp)]
             with m.If(~old.valid):
                 m.d.comb += new.first.eq(about3.qp)
-        with m.If(about3.detaches):
+        with m.If(about3.detaches | about3.wipes):
             m.d.comb += new.valid.eq(0)
         with m.If(about3.cuts & (old.first == about3.qp)):
             m.d.comb += [

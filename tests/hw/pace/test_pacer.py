@@ -69,9 +69,9 @@ def test_latency_and_the_loop_of_one_queue_pair() -> None:
     bench.offer(EventKind.REQUEST, 100, 5, 1000)
     run = bench.run(200)
     assert run.taken["i_request"].tolist() == [100]
-    assert [at for at, *_ in bench.grants(run)] == [116, 139, 162, 185]
+    assert [at for at, *_ in bench.grants(run)] == [118, 143, 168, 193]
     bench.set_rate(300, 5, 1 << 24)
-    assert bench.run(100).events[-1][0] == 328
+    assert bench.run(100).events[-1][0] == 329
     block.close()
 
 

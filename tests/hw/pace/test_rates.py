@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("pacer")]
 
 QPS = 1024
 PLENTY = (1 << 32) - 1  # bytes
+WIPED = 2 * 4 * QPS  # cycles after reset in which the slots of the wheel are emptied
 SIZE = grant_layout(QPS)["size"]
 LATEST = 24  # ticks from due to fired, of few queue pairs
 
@@ -59,7 +60,7 @@ def backlogged(
     for qp, rate in rates.items():
         bench.offer(EventKind.CONFIG, 0, qp, config)
         bench.set_rate(0, qp, Fmt.RATE.from_float(rate))
-    bench.run(40 * len(rates) + 100)
+    bench.run(40 * len(rates) + 100 + WIPED)
     starts = sorted(block.cycles + bench.rng.random() * over for _ in rates)
     for start, qp in zip(starts, bench.rng.sample([*rates], len(rates)), strict=True):
         bench.offer(EventKind.REQUEST, int(start), qp, PLENTY)
