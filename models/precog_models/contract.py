@@ -190,7 +190,7 @@ class Flag(IntEnum):
     DELTA_CLAMPED = 3  # the clamp (20) was active
     RATE_CLAMPED = 4  # min or max rate was active
     TARGET_MOVED = 5  # the target adjuster fired
-    EVENT = 6  # not of a sample: an event's; only qp and rate count
+    EVENT = 6  # not of a sample: an event's; only qp, rate and window count
     UNSKILLED = 7  # predpid ran as pid: the predictor is worse than persistence on this QP
     LATE = 8  # predpid ran as pid: the prediction missed its deadline
     HELD = 9  # advice of every kind was held: the base law alone decided

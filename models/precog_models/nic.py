@@ -226,14 +226,16 @@ def _held(block: Ints) -> bool:
 
 
 @njit(cache=True)
-def _scheduled(block: Ints, q: Ints, t: int, rate: int, srtt: int, held: bool) -> tuple[int, int]:
-    """PSCHED's output and flags; `rate` and `srtt` may be -1 as `psched_output` has it."""
+def _scheduled(
+    block: Ints, q: Ints, t: int, rate: int, srtt: int, window: int, held: bool
+) -> tuple[int, int, int]:
+    """PSCHED's rate, window and flags; `rate` and `srtt` may be -1 as `psched_output` has it."""
     sla = block[_SLA:_WINDOW]
     for n, at in enumerate(_PSCHED_CONFIG_AT):
         sla[n] = q[at]
     state, parameters = q[_Q_PSCHED:_QP_SIZE], block[_PSCHED:_DECAY]
-    output, flags = psched_output(state, sla, parameters, t, rate, srtt, held)
-    return int(output), int(flags)
+    rate, window, flags = psched_output(state, sla, parameters, t, rate, srtt, window, held)
+    return int(rate), int(window), int(flags)
 
 
 @njit(cache=True)
@@ -247,7 +249,7 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
     event : ndarray of int64, shape (4,)
         `rate.law_fields.LAW_EVENT_FIELDS`.
     decision : ndarray of int64, shape (8,)
-        Receives `contract.DECISION_FIELDS`: the rate, `Flag.EVENT`, and PSCHED's flags.
+        Receives `contract.DECISION_FIELDS`: rate, window, `Flag.EVENT`, PSCHED's flags.
 
     Returns
     -------
@@ -264,17 +266,18 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
     scheduled = q[_Q_PSCHED_ON] != 0
     if not q[_Q_ENABLE] or not (law or (scheduled and kind in _PSCHED_EVENTS)):
         return DROPPED
-    rate, flags = _law(block, q, kind, qp, t, value) if law else -1, 0
+    rate, window, flags = _law(block, q, kind, qp, t, value) if law else -1, 0, 0
     if scheduled:
         if kind == _SCORE_EVENT:
             psched_score(q[_Q_PSCHED:_QP_SIZE], value & 0xFF, t)
         held = _held(block)
-        rate, flags = _scheduled(block, q, t, rate, -1, held)
+        rate, window, flags = _scheduled(block, q, t, rate, -1, 0, held)
         if held:
             flags |= _HELD
     decision[:] = 0
     decision[0] = qp
     decision[1] = rate
+    decision[2] = window
     decision[7] = _OF_EVENT | flags
     return 0
 
@@ -342,7 +345,7 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     if _takes_events(q):
         rate = _law(block, q, _RTT_EVENT, qp, t, rtt)
     if q[_Q_PSCHED_ON]:
-        rate, moved = _scheduled(block, q, t, rate, srtt, _held(block))
+        rate, window, moved = _scheduled(block, q, t, rate, srtt, window, _held(block))
         flags |= moved
     decision[0] = qp
     decision[1] = rate

@@ -44,12 +44,15 @@ _ROW = data.StructLayout(
         "score_t": unsigned(Fmt.TIME.width),
         "congested": unsigned(1),
         "late": unsigned(1),  # the smoothed RTT is above the SLA's
+        "window": unsigned(Fmt.WINDOW.width),  # of the last sample
     }
 )
 
 
 class Psched(wiring.Component):
     """Decisions in, decisions out; those of queue pairs that ask for it with another rate.
+
+    Those of events get the window of the last sample's.
 
     ::
 
@@ -58,7 +61,7 @@ class Psched(wiring.Component):
           └──────────────── of other queue pairs ─────────────────────────────────────────────► o
 
     Latency: none for queue pairs that do not ask, 13 cycles for others. Throughput: one of theirs
-    in 14 cycles. Cost: 1 multiplier, qps x 239 bits of memory.
+    in 14 cycles. Cost: 1 multiplier, qps x 271 bits of memory.
 
     Parameters
     ----------
@@ -129,6 +132,7 @@ class Psched(wiring.Component):
         with m.If(offers):
             m.d.comb += [
                 self.o.payload.rate.eq(new.output),
+                self.o.payload.window.eq(new.window),
                 self.o.payload.flags.eq(decision.flags | flags),
             ]
 
@@ -189,7 +193,10 @@ class Psched(wiring.Component):
             with m.If(about.rated):
                 m.d.sync += [new.base.eq(decision.rate), new.based.eq(1)]
             with m.If(about.sample):
-                m.d.sync += new.late.eq((config.sla_latency != 0) & slow)
+                m.d.sync += [
+                    new.late.eq((config.sla_latency != 0) & slow),
+                    new.window.eq(decision.window),
+                ]
             with m.If(about.score_stb):
                 m.d.sync += [
                     new.score.eq(Mux(about.score > SCORE_MAX, SCORE_MAX, about.score)),

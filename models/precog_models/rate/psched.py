@@ -44,7 +44,8 @@ __all__ = [
 ]
 
 #: What is kept of a queue pair: the base law's rate and the last output, whether there are both;
-#: the score, whether there is one, and when it came; above the threshold; latency broken.
+#: the score, whether there is one, and when it came; above the threshold; latency broken; the
+#: window of the last sample's decision, which those of events repeat.
 PSCHED_STATE = (
     "base",
     "based",
@@ -55,6 +56,7 @@ PSCHED_STATE = (
     "score_t",
     "congested",
     "late",
+    "window",
 )
 
 SCORED = 1 << Flag.SCORED
@@ -72,6 +74,7 @@ _PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
     _SCORE_T,
     _CONGESTED,
     _LATE,
+    _WINDOW,
 ) = range(len(PSCHED_STATE))
 _TIME_BITS = Fmt.TIME.width
 _TIME_MAX = Fmt.TIME.max
@@ -84,7 +87,7 @@ def psched_configure(state: NDArray[np.int64], on: bool, init_rate: int) -> None
 
     Parameters
     ----------
-    state : ndarray of int64, shape (9,)
+    state : ndarray of int64, shape (10,)
         `PSCHED_STATE`. Changed in place.
     on : bool
         The queue pair's output is moved; else all is forgotten.
@@ -121,13 +124,14 @@ def psched_output(
     t: int,
     rate: int,
     srtt: int,
+    window: int,
     held: bool,
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """The output, with what has been decided last.
 
     Parameters
     ----------
-    state : ndarray of int64, shape (9,)
+    state : ndarray of int64, shape (10,)
         `PSCHED_STATE`. Changed in place.
     config : ndarray of int64, shape (4,)
         `PSCHED_CONFIG`.
@@ -139,18 +143,21 @@ def psched_output(
         The base law's new rate, RATE's format; negative: it has not decided.
     srtt : int
         The sample's smoothed RTT, SRTT's format; negative: this is no sample.
+    window : int
+        The sample's.
     held : bool
         Advice is held.
 
     Returns
     -------
-    rate : int
+    rate, window : int
     flags : int
         `Flag.SCORED`, `Flag.CONGESTED`.
     """
     if rate >= 0:
         state[_BASE], state[_BASED] = rate, 1
     if srtt >= 0:
+        state[_WINDOW] = window
         state[_LATE] = config[_LATENCY] != 0 and srtt >> _SRTT_FRAC > config[_LATENCY]
     age = (t - state[_SCORE_T]) & _TIME_MAX
     past = age >> (_TIME_BITS - 1) == 0  # else the score is of later than now
@@ -180,7 +187,7 @@ def psched_output(
             wanted = min(wanted, state[_OUTPUT])
     output = clamp(wanted, config[_MIN], config[_MAX])
     state[_OUTPUT], state[_HAS_OUTPUT] = output, 1
-    return int(output), flags
+    return int(output), int(state[_WINDOW]), flags
 
 
 _RAISE = np.array(RAISE)

@@ -32,14 +32,14 @@ class Scheduled:
         self.config = np.array([priority, latency, LOW, HIGH])
         self.state: NDArray[np.int64] = np.zeros(len(PSCHED_STATE), dtype=np.int64)
         psched_reset(self.state, RATE)
-        self.flags = 0
+        self.flags = self.window = 0
 
     def score(self, score: int, t: int = 0) -> None:
         psched_score(self.state, score, t)
 
     def output(self, t: int = 0, *, rate: int = RATE, srtt: int = 0, held: bool = False) -> int:
-        value, self.flags = psched_output(
-            self.state, self.config, self.parameters, t, rate, srtt << 8, held
+        value, self.window, self.flags = psched_output(
+            self.state, self.config, self.parameters, t, rate, srtt << 8, 4096, held
         )
         return value
 
@@ -136,8 +136,9 @@ def test_a_broken_latency_forbids_the_rise() -> None:
     qp.score(10)
     assert qp.output(srtt=5000) > RATE
     assert qp.output(srtt=5001) == RATE
-    value, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, False)
+    value, window, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, False)
     assert value == RATE  # an event knows no RTT: it is as late as before
+    assert window == 4096  # nor a window
 
 
 def test_bounds_come_last(seed: int) -> None:
@@ -172,7 +173,7 @@ def test_configuration_frees_and_reset_forgets() -> None:
     assert qp.state[0] == RATE  # the law's last rate stays
     assert qp.output(rate=HIGH) > low
     psched_configure(qp.state, False, RATE // 4)
-    assert qp.state.tolist() == [RATE // 4, *[0] * 8]
+    assert qp.state.tolist() == [RATE // 4, *[0] * 9]
     qp.score(90)
     psched_reset(qp.state, RATE)
     assert (qp.output(rate=-1), qp.flags) == (RATE, 0)
