@@ -38,6 +38,7 @@ from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request
 from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.score_events import ScoreEvents
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import (
     COUNTERS,
@@ -249,6 +250,7 @@ class PrecogNic(wiring.Component):
         self, m: Module, core: Core, window: QpWindow, card: Card
     ) -> stream.Interface:
         m.submodules.events = events = LawEvents(self._config)
+        m.submodules.scores = scores = ScoreEvents(self._config)
         m.d.comb += [
             *(events.heard.eq(card.cnp_heard), events.heard_slot.eq(card.cnp_slot)),
             *(events.sent.eq(card.frame_sent), events.sent_slot.eq(card.frame_slot)),
@@ -261,8 +263,12 @@ class PrecogNic(wiring.Component):
             events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
             self.law_event_stb.eq(core.i_event.valid & core.i_event.ready),
             self.law_event.eq(core.i_event.payload),
+            *(scores.heard.eq(card.score_heard), scores.heard_slot.eq(card.score_slot)),
+            *(scores.heard_score.eq(card.score), scores.now.eq(card.now)),
+            *(scores.command_stb.eq(events.command_stb), scores.command.eq(events.command)),
         ]
-        return events.o
+        wiring.connect(m, events.o, scores.i)
+        return scores.o
 
     def _grants(
         self, m: Module, bank: RegisterBank, core: Core, window: QpWindow, now: Value

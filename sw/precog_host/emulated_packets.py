@@ -145,8 +145,11 @@ class EmulatedPackets:
         self._errors["rx_errors"] += got.descriptor.error
         if arrived.icrc_checked:
             self._errors["icrc_ok" if arrived.icrc_ok else "icrc_bad"] += 1
-        if got.slot is not None and not got.descriptor.error and got.descriptor.opcode == CNP:
-            self._happen(EventKind.CNP, got.slot, self._stamps(t)[0], 0)
+        if got.slot is not None and not got.descriptor.error:
+            if got.descriptor.opcode == CNP:
+                self._happen(EventKind.CNP, got.slot, self._stamps(t)[0], 0)
+            if got.score is not None:
+                self._happen(EventKind.SCORE, got.slot, self._stamps(t)[0], got.score)
         self.decided = self.decided[:0]
         if arrived.rtt is not None:
             stamp, _ = self._stamps(t)

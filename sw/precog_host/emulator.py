@@ -185,9 +185,11 @@ class Emulator:
             self._counters.add(name, int((flags >> flag & 1).sum()))
 
     def _packet_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
-        """Only dcqcn wants to know; a card says bytes when they are many, here each packet does."""
+        """Tell who wants to know; a card says bytes when they are many, here each packet does."""
         config = self.nic.configuration(qp)
-        if self.sizes.laws and config["enable"] and config["algorithm"] == Algorithm.DCQCN:
+        scores = kind == EventKind.SCORE
+        wants = config["psched"] if scores else config["algorithm"] == Algorithm.DCQCN
+        if self.sizes.laws and config["enable"] and wants:
             self.happen(np.array([kind, qp, t, value], dtype=np.int64))
 
     # --- registers that do something -------------------------------------------------------------

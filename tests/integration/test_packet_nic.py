@@ -325,3 +325,41 @@ def test_dcqcn_hears_the_wire(pair: Pair, seed: int) -> None:
     assert bytes_sent - 2 * 1500 < bytes_told <= bytes_sent
     assert any(later < sooner for sooner, later in pairwise(rates))
     assert any(later > sooner for sooner, later in pairwise(rates))
+
+
+def test_psched_hears_the_wire(pair: Pair, seed: int) -> None:
+    """Scores in shims move a queue pair's rate; when they cease, it is the law's again."""
+    rng = random.Random(seed)
+    arm(pair)
+    peer = Card(4, CardConfig(tick_ps=TICK_PS))
+    peer.add(0, A_ADDRESS, A_QP, B_QP)
+    for device in (pair.rtl, pair.golden):
+        # A sweep finds scores that are too old.
+        device.set_parameters(psched="precog", psched_score_us=8.0, dcqcn_rate_us=40.0)
+        device.qp(1).configure(enable=True, algorithm="fixed", init_gbps=40.0, psched=True)
+    golden = pair.emulator.nic
+    decided: list[tuple[int, ...]] = []
+    expected: list[tuple[int, ...]] = []
+    scores: list[int] = []
+    for n in range(120):
+        rx = []
+        if n < 60 and rng.random() < 0.7:
+            scores.append(rng.choice([10, 72, 95]))
+            peer.cps.slots[0].score = scores[-1]
+            frame = packet(bytes(rng.randrange(200)), psn=n, back=True)
+            rx = [Wire(peer.transmit(frame, n, n).frame)]
+        run = pair.nic.run(rx=rx)
+        for kind, qp, t, value in pair.nic.events(run):
+            assert qp == 1
+            decision = golden.happen(kind, qp, t, value)
+            assert decision is not None
+            expected.append(tuple(decision))
+            if kind == EventKind.SCORE:
+                assert value == scores[-1]
+        decided += pair.nic.decisions(run)
+        assert decided == expected[: len(decided)]
+    assert len(decided) >= len(expected) - 2
+    rates = {row[1] for row in decided}
+    law = golden.configuration(1)["init_rate"]
+    assert min(rates) < law < max(rates)
+    assert decided[-1][1] == law

@@ -10,12 +10,12 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp_window import config_layout as command_layout
+from precog_hw.latest import Latest
 from precog_hw.regmap.pacer import PACER_EVENTS
 from precog_hw.rows import plain_memory
 from precog_hw.stream.queue import Queue
 from precog_models.contract import PRIORITIES, Fmt
 
-from .latest import LatestOrders
 from .layouts import (
     CONFIG,
     SIZE_BITS,
@@ -55,7 +55,7 @@ class Grants(wiring.Component):
     Latency: as `Pacer`, 2 cycles more for requests and acknowledgements, 5 for rates. Throughput:
     a request and an acknowledgement per cycle up to what the pacer takes; a rate in 30 to 80
     cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
-    queue pairs: `Pacer`, `LatestOrders`, 2 DP16KD of connections, LUT RAM of 3 bits per queue pair.
+    queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, LUT RAM of 3 bits per queue pair.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Grants(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.pacer = pacer = self._pacer
-        m.submodules.latest = latest = LatestOrders(self._config.qps)
+        m.submodules.latest = latest = Latest(order_layout(self._config.qps))
         wiring.connect(m, pacer.o_grant, wiring.flipped(self.o_grant))
         m.d.comb += [
             *(
@@ -189,7 +189,7 @@ class Grants(wiring.Component):
         return source.valid & source.ready & ~known.data
 
     def _tell(
-        self, m: Module, latest: LatestOrders, enabled: Memory, closing: Signal, settled: Value
+        self, m: Module, latest: Latest, enabled: Memory, closing: Signal, settled: Value
     ) -> None:
         """Commands, connections and decisions become the pacer's events, one after the other."""
         pacer, command, decision = self._pacer, self.command, self.decision

@@ -105,6 +105,8 @@ class Card(wiring.Component):
         A whole packet of a known queue pair has left.
     cnp_heard, cnp_slot : Out
         A CNP of a known queue pair has come.
+    score_heard, score_slot, score : Out
+        A packet of a known queue pair has brought its sender's score.
 
     Raises
     ------
@@ -165,6 +167,9 @@ class Card(wiring.Component):
                 "frame_bytes": Out(LENGTH_BITS),
                 "cnp_heard": Out(1),
                 "cnp_slot": Out(range(slots)),
+                "score_heard": Out(1),
+                "score_slot": Out(range(slots)),
+                "score": Out(8),
                 "commit_stb": Out(1),
                 "commit": Out(commit_layout(slots)),
             }
@@ -309,7 +314,10 @@ class Card(wiring.Component):
             self.cnp_slot.eq(got.slot),
             collector.i_rx.valid.eq(answered),
             collector.i_rx.payload.eq(answer),
-            slots.echo_stb.eq(counts & got.score.valid),
+            self.score_heard.eq(counts & got.score.valid),
+            self.score_slot.eq(got.slot),
+            self.score.eq(got.score.value),
+            slots.echo_stb.eq(self.score_heard),
             slots.echo_slot.eq(got.slot),
             slots.echo.eq(got.score.value),
             slots.arrival_stb.eq(counts & asks),

@@ -1,4 +1,4 @@
-"""What packets and the clock tell the law dcqcn: notifications, bytes, passing time."""
+"""What packets and the clock tell the law dcqcn and PSCHED: notifications, bytes, passing time."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
@@ -21,11 +21,12 @@ _BYTES_BITS = 32
 _TICKS_BITS = dict(DCQCN_PARAMETERS)["rate_ticks"]
 _ROUNDS = 4  # sweeps of all queue pairs in a period of the rate timer
 _ROWS = 16
+_LISTENS = data.StructLayout({"dcqcn": 1, "psched": 1})
 _CHECKS = 64  # queue pairs that wait for a tick of their check
 
 
 class LawEvents(wiring.Component):
-    """Events of queue pairs that run dcqcn; of others nothing is kept and nothing said.
+    """Events of queue pairs that run dcqcn, and sweeps of those that run PSCHED, whose scores age.
 
     ::
 
@@ -134,16 +135,19 @@ class LawEvents(wiring.Component):
         return memory
 
     def _listeners(self, m: Module) -> Memory:
-        """A bit for each queue pair: it runs dcqcn."""
+        """Of each queue pair: it runs dcqcn, it runs PSCHED."""
         command = self.command
-        listens = self._bits(m, "listens")
+        m.submodules.listens = listens = Memory(
+            shape=_LISTENS, depth=self._qps, init=[], attrs={"ram_style": "distributed"}
+        )
         write = listens.write_port()
         m.d.comb += [
             write.en.eq(self.command_stb & command.apply),
             write.addr.eq(command.qp),
-            write.data.eq(
+            write.data.dcqcn.eq(
                 command.config.enable & (command.config.algorithm == Algorithm.DCQCN),
             ),
+            write.data.psched.eq(command.config.enable & command.config.psched),
         ]
         return listens
 
@@ -186,7 +190,7 @@ class LawEvents(wiring.Component):
         forgets, forgotten = self._clears(m, "heard", waiting.r_rdy & waiting.r_en)
         listening = listens.read_port(domain="comb")
         m.d.comb += listening.addr.eq(self.heard_slot)
-        new = self.heard & listening.data & (was_heard.data == was_told.data) & waiting.w_rdy
+        new = self.heard & listening.data.dcqcn & (was_heard.data == was_told.data) & waiting.w_rdy
         popped = waiting.r_rdy & waiting.r_en
         which = Mux(popped, waiting.r_data, forgotten)
         m.d.comb += [
@@ -235,14 +239,15 @@ class LawEvents(wiring.Component):
         # Cycle 1: the row, unless one of the two before changes it.
         slots = [Signal(self._qp_bits, name=f"slot{n}") for n in (1, 2, 3)]
         sums = [Signal(_BYTES_BITS, name=f"sum{n}") for n in (2, 3)]
-        works, sweeps, keeps = Signal(), Signal(), Signal()
+        works, sweeps, keeps, asks = Signal(), Signal(), Signal(), Signal()
         more = Signal.like(self.sent_bytes)
         m.d.comb += read.addr.eq(slot)
         m.d.sync += [
             slots[0].eq(slot),
             works.eq(self.sent | wipes | swept),
             sweeps.eq(swept),
-            keeps.eq(listening.data & ~wipes),
+            keeps.eq(listening.data.dcqcn & ~wipes),
+            asks.eq(swept & listening.data.psched),
             more.eq(Mux(self.sent, self.sent_bytes, 0)),
         ]
         wrote = [Signal(name=f"wrote{n}") for n in (2, 3)]
@@ -257,7 +262,7 @@ class LawEvents(wiring.Component):
         m.d.comb += [
             total.eq(old + more),
             enough.eq((self.byte_count != 0) & (total >= self.byte_count)),
-            tells.eq(works & keeps & (sweeps | enough) & room),
+            tells.eq(((works & keeps & (sweeps | enough)) | asks) & room),
             counted.i.valid.eq(tells),
             counted.i.payload.slot.eq(slots[0]),
             counted.i.payload.bytes.eq(Mux(total[-1], (1 << _BYTES_BITS) - 1, total)),

@@ -24,7 +24,7 @@ from precog_models.rate.law_fields import (
     SCORE_MAX,
 )
 
-__all__ = ["Psched"]
+__all__ = ["ROW", "Psched"]
 
 _RATE = Fmt.RATE.width
 _HALF = _RATE // 2
@@ -33,7 +33,9 @@ _FACTOR_BITS = FACTOR_FRAC + 1
 _OPERAND = 18  # of the multiplier, with its sign
 _PARTS = ("sla_priority", "sla_latency", "min_rate", "max_rate", "init_rate")
 _CONFIG = data.StructLayout({name: QP_CONFIG_LAYOUT[name].shape for name in _PARTS})
-_ROW = data.StructLayout(
+
+#: What is kept of a queue pair.
+ROW = data.StructLayout(
     {
         "base": unsigned(_RATE),  # the law's rate
         "based": unsigned(1),
@@ -109,12 +111,16 @@ class Psched(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.configs = configs = plain_memory(_CONFIG, self._config.qps)
-        m.submodules.rows = rows = plain_memory(_ROW, self._config.qps)
+        m.submodules.rows = rows = plain_memory(ROW, self._config.qps)
         row_write, row_read = rows.write_port(), rows.read_port()
         config_write, config_read = configs.write_port(), configs.read_port()
         command, decision, asks = self.command.payload, self.i.payload, self.about.psched
-        old, new, config = Signal(_ROW), Signal(_ROW), Signal(_CONFIG)
-        commanded, offers, flags = Signal(), Signal(), Signal.like(decision.flags)
+        old = Signal(ROW)
+        new = Signal(ROW)
+        config = Signal(_CONFIG)
+        commanded = Signal()
+        offers = Signal()
+        flags = Signal.like(decision.flags)
         for read in (row_read, config_read):
             m.d.comb += read.addr.eq(Mux(self.command.valid, command.qp, decision.qp))
         m.d.comb += [
@@ -266,7 +272,7 @@ def _configured(command: data.View, old: data.View, config: data.View) -> Value:
     """The row after a command: the last output binds no more; a reset forgets all else, too."""
     init = Mux(command.apply, command.config.init_rate, config.init_rate)
     keeps = ~command.clear & command.config.psched
-    row = {name: Mux(keeps, old[name], 0) for name in _ROW.members}
+    row = {name: Mux(keeps, old[name], 0) for name in ROW.members}
     row["has_output"] = Const(0, 1)
     row["base"] = Mux(keeps & old.based, old.base, init)
-    return Cat(row[name] for name in _ROW.members)
+    return Cat(row[name] for name in ROW.members)

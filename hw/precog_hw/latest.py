@@ -1,74 +1,73 @@
-"""Decisions that wait for the pacer: of each queue pair the last one, in the order of the first."""
+"""What waits for its turn: of each queue pair the last word, in the order of the first."""
 
 from amaranth.hdl import Cat, Module, Signal, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from precog_hw.rows import plain_memory
-from precog_models.contract import Fmt
 
-from .layouts import order_layout
-
-__all__ = ["LatestOrders"]
+__all__ = ["Latest"]
 
 
-class LatestOrders(wiring.Component):
-    """A set of queue pairs, and the last order of each: none waits, none is lost.
+class Latest(wiring.Component):
+    """A set of queue pairs, and the last word of each: none waits, none is lost.
 
     ::
 
-        i ─┬─► [last order of every queue pair] ───────────────────┐
+        i ─┬─► [last word of every queue pair] ────────────────────┐
            └─► waits already? ─► [queue of queue pairs] ─► first ──┴─► o
 
-    The pacer takes a rate in tens of cycles; decisions come faster. A queue pair stands in the
-    queue once, and its order is read when its turn comes, so that the last one always wins.
+    Who takes them is slower than who says them: the pacer takes a rate in tens of cycles, a law a
+    score. A queue pair stands in the queue once, and its word is read when its turn comes, so that
+    the last one always wins.
 
-    Latency: 4 cycles from `i_stb` to `o` when nothing else waits. Throughput: an order in every
-    cycle in, one in 3 cycles out. After a reset it forgets who waited, for `qps` cycles in which no
-    order may come. Cost at 1024 queue pairs: 4 DP16KD of orders, 1 of the queue, LUT RAM of 2 bits
-    per queue pair.
+    Latency: 4 cycles from `i_stb` to `o` when nothing else waits. Throughput: a word in every
+    cycle in, one in 3 cycles out. After a reset it forgets who waited, for `qps` cycles in which
+    none may come. Cost at 1024 queue pairs: 1 DP16KD for 18 bits of a word, 1 of the queue, LUT RAM
+    of 2 bits per queue pair.
 
     Parameters
     ----------
-    qps : int
-        Power of two, 2 or more.
+    layout : data.StructLayout
+        A word; its first member is `qp`, of 1 bit or more.
 
     Members
     -------
     i_stb : In(1)
-    i : In(order_layout(qps))
+    i : In(layout)
     tells : In(1)
-        With `i_stb`: the queue pair shall have its turn. Otherwise the order counts if it waits.
+        With `i_stb`: the queue pair shall have its turn. Otherwise the word counts if it waits.
     merged : Out(1)
-        An order replaces one that waits.
-    o : Out(stream.Signature(order_layout(qps)))
-        While it is not taken, an order that comes replaces it, with a gap of one cycle.
+        A word replaces one that waits.
+    o : Out(stream.Signature(layout))
+        While it is not taken, a word that comes replaces it, with a gap of one cycle.
     """
 
     o: stream.Interface
 
-    def __init__(self, qps: int) -> None:
-        self._qps = qps
+    def __init__(self, layout: data.StructLayout) -> None:
+        self._bits = layout["qp"].width
+        self._rest = layout.size - self._bits
+        self._qps = 1 << self._bits
         super().__init__(
             {
                 "i_stb": In(1),
-                "i": In(order_layout(qps)),
+                "i": In(layout),
                 "tells": In(1),
                 "merged": Out(1),
-                "o": Out(stream.Signature(order_layout(qps))),
+                "o": Out(stream.Signature(layout)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        bits = exact_log2(self._qps)
+        bits = self._bits
         m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits, depth=self._qps)
-        m.submodules.orders = orders = plain_memory(Fmt.RATE.width + Fmt.WINDOW.width, self._qps)
+        m.submodules.orders = orders = plain_memory(unsigned(self._rest), self._qps)
         # A queue pair waits while its bits differ; each has one writer.
-        told, taken = self._bits(m, "told"), self._bits(m, "taken")
+        told, taken = self._memory(m, "told"), self._memory(m, "taken")
         put, take = told.write_port(), taken.write_port()
         was_told, was_taken = (memory.read_port(domain="comb") for memory in (told, taken))
         leaves = told.read_port(domain="comb")
@@ -122,7 +121,7 @@ class LatestOrders(wiring.Component):
         m.d.comb += read.en.eq(turn.ongoing("READ"))
         return m
 
-    def _bits(self, m: Module, name: str) -> Memory:
+    def _memory(self, m: Module, name: str) -> Memory:
         memory = Memory(
             shape=unsigned(1), depth=self._qps, init=[], attrs={"ram_style": "distributed"}
         )

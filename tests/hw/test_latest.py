@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from precog_hw.pace.latest import LatestOrders
+from precog_hw.latest import Latest
+from precog_hw.pace.layouts import order_layout
 
-from ..packet.bench import run
+from .packet.bench import run
 
 QPS = 16
 
@@ -15,7 +16,7 @@ QPS = 16
 @pytest.mark.parametrize("patience", [0.05, 0.5, 1.0])
 def test_the_last_order_of_every_queue_pair_comes_out(seed: int, patience: float) -> None:
     """Whoever takes them slowly gets fewer of them, but of each queue pair the last."""
-    rng, dut = random.Random(seed), LatestOrders(QPS)
+    rng, dut = random.Random(seed), Latest(order_layout(QPS))
     last: dict[int, tuple[int, int]] = {}
     got: dict[int, tuple[int, int]] = {}
     given = taken = merged = 0
@@ -57,7 +58,7 @@ def test_the_last_order_of_every_queue_pair_comes_out(seed: int, patience: float
 
 def test_an_order_that_tells_nobody_replaces_the_one_that_waits() -> None:
     """Even one that is being offered; alone it gives no turn."""
-    dut = LatestOrders(QPS)
+    dut = Latest(order_layout(QPS))
 
     async def bench(ctx: Any) -> None:
         await ctx.tick().repeat(QPS)

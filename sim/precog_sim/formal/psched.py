@@ -1,0 +1,314 @@
+"""The predictive scheduler: bounds come last, and above the threshold nothing rises.
+
+`Psched` is the gateware as it is, with two queue pairs, its memories made of registers. In place of
+the multiplier stands one that gives any product: what is claimed does not rest on arithmetic.
+Decisions, scores, commands, parameters and the consumer are free within the rules of their streams.
+What is proved of one queue pair holds whatever the other one does in between.
+"""
+
+from typing import Any
+from unittest.mock import patch
+
+from amaranth.hdl import (
+    Assert,
+    Assume,
+    Cat,
+    Cover,
+    Elaboratable,
+    Module,
+    Mux,
+    ShapeLike,
+    Signal,
+    Value,
+    signed,
+)
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_models.contract import Flag
+from precog_models.rate.law_fields import NO_SCORE, PSCHED_PARAMETERS, SCORE_MAX
+
+from .engine import Mode, Proof
+from .mutate import Mutant, reimported
+from .past import Past
+from .peek import Opened
+
+__all__ = ["MUTANTS", "PROOFS"]
+
+_PSCHED = "precog_hw.rate.psched"
+QPS = 2
+CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1)
+DEPTH = 16  # a decision takes 13 cycles
+BOUND = 13 + 4  # with a command before it
+STATES = 17
+
+
+class _Port:
+    def __init__(self, shape: ShapeLike) -> None:
+        self.en, self.addr, self.data = Signal(), Signal(range(QPS)), Signal(shape)
+
+
+class Rows(Elaboratable):
+    """`plain_memory` with its rows in sight; one write and one read port."""
+
+    def __init__(self, shape: ShapeLike, depth: int) -> None:
+        self.rows = [Signal(shape, name=f"row{n}") for n in range(depth)]
+        self._write, self._read = _Port(shape), _Port(shape)
+
+    def write_port(self) -> _Port:
+        return self._write
+
+    def read_port(self) -> _Port:
+        return self._read
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for n, row in enumerate(self.rows):
+            with m.If(self._write.en & (self._write.addr == n)):
+                m.d.sync += row.eq(self._write.data)
+            with m.If(self._read.addr == n):
+                m.d.sync += self._read.data.eq(row)
+        return m
+
+
+class AnyProduct(wiring.Component):
+    """`Multiplier` that says what it likes."""
+
+    def __init__(self, a_bits: int, b_bits: int) -> None:
+        super().__init__(
+            {
+                "a": In(signed(a_bits)),
+                "b": In(signed(b_bits)),
+                "p": Out(signed(a_bits + b_bits)),
+                "any": In(signed(a_bits + b_bits)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += self.p.eq(self.any)
+        return m
+
+
+class PschedHarness(wiring.Component):
+    """`Psched` with free inputs; queue pair `who` is watched."""
+
+    def __init__(self) -> None:
+        from precog_hw.csr.layouts import DECISION
+        from precog_hw.csr.qp_window import config_layout
+        from precog_hw.rate.law_layouts import ABOUT
+
+        super().__init__(
+            {
+                "who": In(1),
+                "decision": In(DECISION),
+                "about": In(ABOUT),
+                "decides": In(1),
+                "command": In(config_layout(CONFIG)),
+                "commands": In(1),
+                "hold": In(1),
+                "ready": In(1),
+                "product": In(signed(36)),
+            }
+            | {name: In(bits) for name, bits in PSCHED_PARAMETERS}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        memories: list[Rows] = []
+        products: list[AnyProduct] = []
+
+        def rows(shape: ShapeLike, depth: int) -> Rows:
+            memories.append(Rows(shape, depth))
+            return memories[-1]
+
+        def any_product(a_bits: int, b_bits: int, *, dsp: str) -> AnyProduct:
+            products.append(AnyProduct(a_bits, b_bits))
+            return products[-1]
+
+        with (
+            reimported(_PSCHED) as module,
+            patch.object(module, "plain_memory", rows),
+            patch.object(module, "Multiplier", any_product),
+        ):
+            dut = module.Psched(CONFIG)
+            self._row = module.ROW
+            inner = Opened(dut)
+        m.submodules.dut = inner.fragment
+        configs, states = memories
+        past = Past(m)
+        m.d.comb += [
+            products[0].any.eq(self.product),
+            dut.o.ready.eq(self.ready),
+            dut.hold.eq(self.hold),
+            *(dut.parameters[name].eq(getattr(self, name)) for name, _ in PSCHED_PARAMETERS),
+            Assume(~past.known | (self.who == past(self.who, "who"))),
+        ]
+        for name, _ in PSCHED_PARAMETERS:
+            value = getattr(self, name)
+            m.d.comb += Assume(~past.known | (value == past(value, name)))
+        ghost = self._inputs(m, dut, past)
+        self._rows(m, ghost, configs.rows, states.rows)
+        self._outputs(m, dut, inner, ghost)
+        return m
+
+    def _inputs(self, m: Module, dut: Any, past: Past) -> dict[str, Any]:
+        """Free, and what is offered stays; what the watched queue pair has been told."""
+        streams = {
+            "decision": (dut.i, Cat(self.decision, self.about), self.decides),
+            "command": (dut.command, Value.cast(self.command), self.commands),
+        }
+        for name, (port, payload, valid) in streams.items():
+            refused = past.known & past(valid & ~port.ready, f"{name}_refused")
+            m.d.comb += [
+                port.valid.eq(valid),
+                Assume(~refused | valid),
+                Assume(~refused | (payload == past(payload, name))),
+            ]
+        command, config, about = self.command, self.command.config, self.about
+        known = Signal(QPS)  # has been configured
+        mine = command.qp == self.who
+        done = self.commands & dut.command.ready
+        m.d.comb += [
+            dut.i.payload.eq(self.decision),
+            dut.about.eq(about),
+            dut.command.payload.eq(command),
+            Assume(~(about.sample & about.score_stb)),
+            Assume(~about.sample | about.rated),
+            Assume(self.decision.qp < QPS),
+            Assume(config.min_rate <= config.max_rate),
+            Assume(~about.psched | known.bit_select(self.decision.qp[0], 1)),
+        ]
+        with m.If(done & command.apply):
+            m.d.sync += known.bit_select(command.qp, 1).eq(1)
+        ghost = {
+            "known": known.bit_select(self.who, 1),
+            "config": Signal.like(config, name="told_config"),
+            "base": Signal(32, name="last_base"),
+            "based": Signal(name="has_base"),
+            "last": Signal(32, name="last_output"),
+            "has_last": Signal(name="has_last"),
+            "score": Signal(7, name="last_score"),
+            "scored": Signal(name="has_score"),
+            "score_t": Signal(40, name="last_score_t"),
+        }
+        with m.If(done & mine):
+            forgets = command.clear | ~config.psched
+            with m.If(command.apply):
+                m.d.sync += ghost["config"].eq(config)
+            m.d.sync += ghost["has_last"].eq(0)
+            with m.If(forgets):
+                m.d.sync += [ghost["based"].eq(0), ghost["scored"].eq(0)]
+                m.d.sync += [ghost["score"].eq(0), ghost["score_t"].eq(0)]
+            with m.If(forgets | ~ghost["based"]):
+                init = Mux(command.apply, config.init_rate, ghost["config"].init_rate)
+                m.d.sync += ghost["base"].eq(init)
+        return ghost
+
+    def _rows(self, m: Module, ghost: dict[str, Any], configs: Any, states: Any) -> None:
+        """What is kept of the watched queue pair is what it has been told, nothing else's."""
+        config, state = (
+            [Mux(self.who, rows[1][name], rows[0][name]) for name in rows[0].shape().members]
+            for rows in (configs, states)
+        )
+        told = ghost["config"]
+        for name, value in zip(configs[0].shape().members, config, strict=True):
+            m.d.comb += Assert(~ghost["known"] | (value == told[name]), f"configured {name}")
+        kept = dict(zip(states[0].shape().members, state, strict=True))
+        pairs = {
+            "base": "base",
+            "based": "based",
+            "has_output": "has_last",
+            "score": "score",
+            "score_t": "score_t",
+        }
+        for name, of in pairs.items():
+            m.d.comb += Assert(~ghost["known"] | (kept[name] == ghost[of]), f"kept {name}")
+        m.d.comb += [
+            Assert(~ghost["known"] | ~ghost["has_last"] | (kept["output"] == ghost["last"])),
+            Assert(~ghost["known"] | ~kept["scored"] | ghost["scored"], "a score that was told"),
+        ]
+
+    def _outputs(self, m: Module, dut: Any, inner: Opened, ghost: dict[str, Any]) -> None:
+        about, decision, out = self.about, self.decision, dut.o.payload
+        moved = ("rate", "window", "flags")
+        others = Cat(out[n] == decision[n] for n in out.shape().members if n not in moved)
+        m.d.comb += [
+            Assert(~dut.o.valid | self.decides, "no decision out of nothing"),
+            Assert((dut.i.valid & dut.i.ready) == (dut.o.valid & dut.o.ready), "one for each"),
+            Assert(~dut.o.valid | others.all(), "with its own fields"),
+            Assert(
+                ~dut.o.valid | about.psched | (Value.cast(out) == Value.cast(decision)),
+                "who does not ask is left alone",
+            ),
+        ]
+        mine = dut.o.valid & about.psched & (decision.qp == self.who)
+        flags, rate, config = out.flags, out.rate, ghost["config"]
+        low, high = config.min_rate, config.max_rate
+        base = Mux(about.rated, decision.rate, ghost["base"])
+        bounded = Mux(base > high, high, Mux(base < low, low, base))
+        told = about.score_stb
+        score = Mux(told, Mux(about.score > SCORE_MAX, SCORE_MAX, about.score), ghost["score"])
+        scored = Mux(told, about.score != NO_SCORE, ghost["scored"])
+        age = Signal(40)
+        m.d.comb += age.eq(Mux(told, 0, about.t - ghost["score_t"]))
+        fresh = (self.psched_score_ticks == 0) | age[-1] | (age <= self.psched_score_ticks)
+        held = flags[Flag.HELD]
+        # Once it has been seen to be too old, a score stays so: an earlier time does not undo it.
+        above = (score > self.psched_threshold) & fresh & ~held
+        rises = ghost["has_last"] & (rate > ghost["last"])
+        m.d.comb += [
+            Assert(~mine | ((rate >= low) & (rate <= high)), "within [min, max]"),
+            Assert(~mine | ~told | ~scored | ~above | flags[Flag.CONGESTED], "a high score acts"),
+            Assert(~mine | ~flags[Flag.CONGESTED] | ~rises, "above the threshold nothing rises"),
+            Assert(~mine | flags[Flag.SCORED] | (rate == bounded), "without a score the base law"),
+            Assert(~mine | ~flags[Flag.SCORED] | (scored & fresh & ~held), "a score that holds"),
+            Assert(~mine | ~about.sample | (held == decision.flags[Flag.HELD])),
+            Cover(mine & flags[Flag.CONGESTED] & ghost["has_last"] & self.ready),
+            Cover(mine & flags[Flag.SCORED] & (rate > base)),
+        ]
+        # What will be kept, while the consumer lets it wait.
+        new = data.View(self._row, inner["new"])
+        offers = inner["offers"]
+        keeps = (
+            (new.base == base)
+            & (new.based == (ghost["based"] | about.rated))
+            & (new.output == rate)
+            & new.has_output
+            & (new.score == score)
+            & (~new.scored | scored)
+            & (new.score_t == Mux(told, about.t, ghost["score_t"]))
+        )
+        m.d.comb += [
+            Assert(~(offers & mine) | keeps, "what will be kept"),
+            Assert(~offers | (about.psched & ~inner["commanded"])),
+            Assert(inner["psched_state"] <= STATES - 1),
+        ]
+        waits = Signal(range(BOUND + 2))
+        with m.If(dut.i.valid & ~dut.o.valid & ~self.commands):
+            m.d.sync += waits.eq(waits + 1)
+        with m.Else():
+            m.d.sync += waits.eq(0)
+        m.d.comb += Assert(waits <= BOUND, "an answer in time")
+        with m.If(mine & self.ready):
+            m.d.sync += [ghost["last"].eq(rate), ghost["has_last"].eq(1)]
+            m.d.sync += [ghost["score"].eq(score), ghost["scored"].eq(scored)]
+            with m.If(told):
+                m.d.sync += ghost["score_t"].eq(about.t)
+            with m.If(about.rated):
+                m.d.sync += [ghost["base"].eq(decision.rate), ghost["based"].eq(1)]
+
+
+PROOFS = (
+    Proof(
+        "psched.rate",
+        PschedHarness,
+        Mode.INDUCTION,
+        DEPTH,
+        "for ever, any law, products, scores: [min, max]; above the threshold no rise; without a "
+        "score the base law alone within 17 cycles; no queue pair moves another's",
+        quick=False,
+    ),
+)
+MUTANTS: tuple[Mutant, ...] = ()

@@ -1,0 +1,140 @@
+"""Scores become events: of each queue pair the last one, between the laws' events, none lost."""
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from precog_hw.config import NicConfig
+from precog_hw.rate.score_events import ScoreEvents
+from precog_models.rate.law_fields import NO_SCORE, EventKind
+
+QPS = 8
+LISTENING = {0, 3, 5}
+
+
+async def configure(
+    ctx: Any, dut: ScoreEvents, qp: int, *, clear: bool, apply: bool = True
+) -> None:
+    ctx.set(dut.command.qp, qp)
+    ctx.set(dut.command.apply, apply)
+    ctx.set(dut.command.clear, clear)
+    ctx.set(dut.command.config.enable, 1)
+    ctx.set(dut.command.config.psched, qp in LISTENING)
+    ctx.set(dut.command_stb, 1)
+    await ctx.tick()
+    ctx.set(dut.command_stb, 0)
+
+
+def run(dut: ScoreEvents, *benches: Any) -> None:
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-9)
+    for bench in benches:
+        simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize("patience", [0.05, 0.5, 1.0])
+def test_the_last_score_comes_and_no_event_is_lost(patience: float, seed: int) -> None:
+    dut, rng = ScoreEvents(NicConfig(qps=QPS, sets=2)), random.Random(seed)
+    last: dict[int, int] = {}
+    told: dict[int, int] = {}
+    given: list[tuple[int, ...]] = []
+    passed: list[tuple[int, ...]] = []
+
+    async def main(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        for qp in range(QPS):
+            await configure(ctx, dut, qp, clear=True)
+        offered: tuple[int, ...] | None = None
+        for cycle in range(3000):
+            active = cycle < 1500
+            if offered is None and active and rng.random() < 0.3:
+                offered = (rng.randrange(1, 5), rng.randrange(QPS), cycle, rng.getrandbits(32))
+            ctx.set(dut.now, cycle)
+            ctx.set(dut.i.valid, offered is not None)
+            if offered is not None:
+                fields = zip(("kind", "qp", "t", "value"), offered, strict=True)
+                ctx.set(dut.i.payload, dict(fields))
+            hears, qp, score = active and rng.random() < 0.3, rng.randrange(QPS), rng.randrange(101)
+            ctx.set(dut.heard, hears)
+            ctx.set(dut.heard_slot, qp)
+            ctx.set(dut.heard_score, score)
+            if hears and qp in LISTENING:
+                last[qp] = score
+            ctx.set(dut.o.ready, not active or rng.random() < patience)
+            if ctx.get(dut.o.valid) and ctx.get(dut.o.ready):
+                out = dut.o.payload
+                event = tuple(ctx.get(out[name]) for name in ("kind", "qp", "t", "value"))
+                if event[0] == EventKind.SCORE:
+                    assert event[1] in LISTENING
+                    assert event[2] < cycle
+                    told[event[1]] = event[3]
+                else:
+                    passed.append(event)
+            if offered is not None and ctx.get(dut.i.ready):
+                given.append(offered)
+                offered = None
+            await ctx.tick()
+        assert not ctx.get(dut.o.valid)
+
+    run(dut, main)
+    assert passed == given
+    assert len(given) > 20
+    assert told == last
+    assert set(told) == LISTENING
+
+
+def test_a_clear_takes_a_score_back() -> None:
+    """Also when another queue pair's score comes in that cycle."""
+    dut = ScoreEvents(NicConfig(qps=QPS, sets=2))
+    seen: list[tuple[int, int]] = []
+
+    async def main(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        for qp in range(QPS):
+            await configure(ctx, dut, qp, clear=False)
+        for qp in (0, 3, 5):  # the first is offered, the others wait
+            ctx.set(dut.heard, 1)
+            ctx.set(dut.heard_slot, qp)
+            ctx.set(dut.heard_score, 80 + qp)
+            await ctx.tick()
+        ctx.set(dut.heard, 0)
+        await ctx.tick().repeat(20)
+        ctx.set(dut.heard, 1)
+        await configure(ctx, dut, 3, clear=True, apply=False)
+        await ctx.tick()
+        ctx.set(dut.heard, 0)
+        await ctx.tick().repeat(5)
+        ctx.set(dut.o.ready, 1)
+        for _ in range(40):
+            if ctx.get(dut.o.valid):
+                seen.append((ctx.get(dut.o.payload.qp), ctx.get(dut.o.payload.value)))
+            await ctx.tick()
+
+    run(dut, main)
+    assert seen == [(0, 80), (3, NO_SCORE), (5, 85)]
+
+
+def test_scores_and_events_take_turns() -> None:
+    dut = ScoreEvents(NicConfig(qps=QPS, sets=2))
+    kinds: list[int] = []
+
+    async def main(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        for qp in range(QPS):
+            await configure(ctx, dut, qp, clear=True)
+        ctx.set(dut.heard, 1)
+        ctx.set(dut.i.valid, 1)
+        ctx.set(dut.i.payload.kind, EventKind.CNP)
+        ctx.set(dut.o.ready, 1)
+        for cycle in range(120):
+            ctx.set(dut.heard_slot, sorted(LISTENING)[cycle % 3])
+            if ctx.get(dut.o.valid):
+                kinds.append(ctx.get(dut.o.payload.kind))
+            await ctx.tick()
+
+    run(dut, main)
+    assert kinds.count(EventKind.SCORE) > 20  # one in 4 cycles at most
+    assert kinds.count(EventKind.CNP) > 60
