@@ -1,14 +1,17 @@
-"""Laws and pacer as they are synthesised."""
+"""Laws, predictive scheduler and pacer as they are synthesised."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from amaranth.back import verilog
 from amaranth.hdl import Signal
 from amaranth.lib import wiring
 
+from precog_hw.config import NicConfig
 from precog_hw.export import port_map
 from precog_hw.pace.pacer import Pacer
 from precog_hw.rate.law_unit import LawUnit
+from precog_hw.rate.psched import Psched
 
 from .blocks import TOP
 from .place import Netlist
@@ -18,7 +21,18 @@ from .wrap import WrapCost, Wrapped
 __all__ = ["GOAL_MHZ", "RATE_BLOCKS", "chains_cost", "rate_target", "rate_verilog"]
 
 GOAL_MHZ = 125
-RATE_BLOCKS: dict[str, type[wiring.Component]] = {"laws": LawUnit, "pacer": Pacer}
+
+
+def _psched(qps: int) -> Psched:
+    return Psched(NicConfig(qps=qps, dsp="ecp5"))
+
+
+#: What is built for so many queue pairs.
+RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
+    "laws": LawUnit,
+    "psched": _psched,
+    "pacer": Pacer,
+}
 
 
 def rate_target(block: str) -> Target:
