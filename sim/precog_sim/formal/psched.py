@@ -39,9 +39,9 @@ __all__ = ["MUTANTS", "PROOFS"]
 _PSCHED = "precog_hw.rate.psched"
 QPS = 2
 CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1)
-DEPTH = 16  # a decision takes 13 cycles
-BOUND = 13 + 4  # with a command before it
-STATES = 17
+DEPTH = 20  # a command and a decision from reset
+BOUND = 14  # cycles from a decision's offer to its answer, commands left out
+IDLE, COMMAND, OFFER = 0, 3, 16  # states
 
 
 class _Port:
@@ -177,6 +177,8 @@ class PschedHarness(wiring.Component):
             Assume(~(about.sample & about.score_stb)),
             Assume(~about.sample | about.rated),
             Assume(self.decision.qp < QPS),
+            Assume(~self.decision.flags[Flag.SCORED] & ~self.decision.flags[Flag.CONGESTED]),
+            Assume(about.sample | ~self.decision.flags[Flag.HELD]),
             Assume(config.min_rate <= config.max_rate),
             Assume(~about.psched | known.bit_select(self.decision.qp[0], 1)),
         ]
@@ -227,6 +229,11 @@ class PschedHarness(wiring.Component):
         m.d.comb += [
             Assert(~ghost["has_last"] | (kept["output"] == ghost["last"])),
             Assert(~kept["scored"] | ghost["scored"], "a score that was told"),
+            Assert(told.min_rate <= told.max_rate),
+            Assert(
+                ~ghost["has_last"]
+                | ((ghost["last"] >= told.min_rate) & (ghost["last"] <= told.max_rate))
+            ),
         ]
 
     def _outputs(self, m: Module, dut: Any, inner: Opened, ghost: dict[str, Any]) -> None:
@@ -282,14 +289,24 @@ class PschedHarness(wiring.Component):
         m.d.comb += [
             Assert(~(offers & mine) | keeps, "what will be kept"),
             Assert(~offers | (about.psched & ~inner["commanded"])),
-            Assert(inner["psched_state"] <= STATES - 1),
+            Assert(inner["psched_state"] <= OFFER),
+            Assert(offers == (inner["psched_state"] == OFFER)),
         ]
         waits = Signal(range(BOUND + 2))
         with m.If(dut.i.valid & ~dut.o.valid & ~self.commands):
             m.d.sync += waits.eq(waits + 1)
         with m.Else():
             m.d.sync += waits.eq(0)
-        m.d.comb += Assert(waits <= BOUND, "an answer in time")
+        state = inner["psched_state"]
+        of_command = (state == COMMAND) | (state == COMMAND + 1)
+        steps = Mux(state > COMMAND + 1, state - 2, Mux(of_command, 0, state))
+        m.d.comb += [
+            Assert(waits <= BOUND, "an answer in time"),
+            # For the induction.
+            Assert(waits <= steps),
+            Assert(~of_command | inner["commanded"]),
+            Assert(~inner["commanded"] | (state == IDLE) | self.commands),
+        ]
         with m.If(mine & self.ready):
             m.d.sync += [ghost["last"].eq(rate), ghost["has_last"].eq(1)]
             m.d.sync += [ghost["score"].eq(score), ghost["scored"].eq(scored)]
@@ -306,8 +323,30 @@ PROOFS = (
         Mode.INDUCTION,
         DEPTH,
         "for ever, any law, products, scores: [min, max]; above the threshold no rise; without a "
-        "score the base law alone within 17 cycles; no queue pair moves another's",
+        "score the base law alone, within 14 cycles; no queue pair moves another's",
         quick=False,
     ),
 )
-MUTANTS: tuple[Mutant, ...] = ()
+MUTANTS = (
+    Mutant(
+        "psched.rate",
+        _PSCHED,
+        "new.output.eq(clamped(wanted, config))",
+        "new.output.eq(wanted)",
+        "the bounds do not come last",
+    ),
+    Mutant(
+        "psched.rate",
+        _PSCHED,
+        "moves.eq(scored & ~held)",
+        "moves.eq(scored)",
+        "a score moves the rate while advice is held",
+    ),
+    Mutant(
+        "psched.rate",
+        _PSCHED,
+        "with m.Elif(above > 0):",
+        "with m.Elif(above > 5):",
+        "a score just above the threshold does not act",
+    ),
+)
