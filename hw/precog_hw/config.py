@@ -1,6 +1,6 @@
 """What is built: one frozen description, validated once, with named presets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from precog_hw.regmap.precog import Sizes
 
@@ -30,6 +30,8 @@ class NicConfig:
         to which samples come from outside.
     laws : int
         1 with the laws timely and dcqcn, 0 without.
+    grants : int
+        1 with the pacer in grant mode (`precog_hw.pace.grants`), 0 without.
     activity : bool
         Without packets: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
@@ -47,6 +49,7 @@ class NicConfig:
     steps: int = 8
     width: int = 0
     laws: int = 1
+    grants: int = 0
     dsp: str = "generic"
     activity: bool = False
 
@@ -60,9 +63,7 @@ class NicConfig:
     @property
     def map_sizes(self) -> Sizes:
         """What the register map depends on."""
-        return Sizes(
-            self.qps, self.sets, self.lanes, self.columns, self.steps, self.width, self.laws
-        )
+        return Sizes(**{field.name: getattr(self, field.name) for field in fields(Sizes)})
 
     @property
     def qp_bits(self) -> int:
@@ -80,4 +81,5 @@ PRESETS: dict[str, NicConfig] = {
     "lanes16": NicConfig(lanes=16, columns=1),
     "lanes64": NicConfig(lanes=64, columns=4),
     "lanes128": NicConfig(lanes=128, columns=2),
+    "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1),
 }

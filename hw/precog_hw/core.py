@@ -73,6 +73,8 @@ class Core(wiring.Component):
     command : In(stream.Signature(config_layout(config)))
         Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
         unit has begun, before those that still wait for it.
+    command_stb : Out(1)
+        The laws execute `command` in this cycle: all decisions that it does not concern are out.
     parameters : In(PARAMETERS)
         To be changed between samples: one in flight may see the old and the new ones.
     activity : Out(ACTIVITY)
@@ -90,6 +92,7 @@ class Core(wiring.Component):
     o_decision: stream.Interface
     dropped: Signal
     command: stream.Interface
+    command_stb: Signal
     parameters: data.View
 
     def __init__(self, config: NicConfig) -> None:
@@ -114,6 +117,7 @@ class Core(wiring.Component):
                 "o_decision": Out(stream.Signature(DECISION)),
                 "dropped": Out(1),
                 "command": In(stream.Signature(config_layout(config))),
+                "command_stb": Out(1),
                 "parameters": In(PARAMETERS),
             }
             | {name: signature.members[name] for name in Predictor.STORE_PORTS}
@@ -227,6 +231,8 @@ class Core(wiring.Component):
         if laws is not None:
             targets["laws"] = (laws.command, 1)
             m.d.comb += laws.command.payload.eq(payload)
+        last = self.command if laws is None else laws.command
+        m.d.comb += self.command_stb.eq(last.valid & last.ready)
         done = []
         for name, (target, wanted) in targets.items():
             given, offered = Signal(name=f"{name}_given"), Signal(name=f"{name}_offered")

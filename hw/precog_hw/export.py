@@ -11,6 +11,19 @@ The NIC (`precog_hw.nic`):
 ``m_decision_tdata/...``        AXI4-Stream master: decisions, `contract.DECISION_FIELDS`
 =============================== ======================================================
 
+With grants (`NicConfig.grants`):
+
+=============================== ======================================================
+``s_request_tdata/...``         AXI4-Stream slave: queue pair, bytes that it asks for
+``s_ack_tdata/...``             AXI4-Stream slave: queue pair, PSN up to which all has arrived
+``m_grant_tdata/...``           AXI4-Stream master: queue pair, bytes that it may send, ticks
+``pause``                       PFC: priorities that get no grants
+``now``                         ticks; not with packets
+``pace_log``, ``pace_log_stb``  the pacer's events, in order, for its golden model
+=============================== ======================================================
+
+Fields are those of `precog_hw.pace.layouts`.
+
 With packets (`NicConfig.width`) there are ``s_axis_tx_*``, ``m_axis_tx_*``, ``s_axis_rx_*`` and
 ``m_axis_rx_*`` in place of ``s_sample_*`` and ``s_event_*``, and ``sample``, ``sample_stb`` show
 what they measure.
@@ -57,16 +70,19 @@ PACKET_BLOCKS = {
     "packet": "precog_packet",
 }
 _STREAMS = {"i_sample": "s_sample", "i_event": "s_event", "o_decision": "m_decision"}
+#: Of the NIC alone: a pacer by itself keeps its members' names.
+_GRANT_STREAMS = {"i_request": "s_request", "i_ack": "s_ack", "o_grant": "m_grant"}
 _MEMBERS = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
 
 
 def port_map(component: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:
     """Exported name: (signal, direction) of every port of a component with the NIC's interfaces."""
     ports = {}
+    streams = _STREAMS | (_GRANT_STREAMS if "s_axil" in component.signature.members else {})
     for path, member, value in component.signature.flatten(component):
         names = [str(part) for part in path]
-        if names[0] in _STREAMS:
-            names = [_STREAMS[names[0]], _MEMBERS[names[1]]]
+        if names[0] in streams:
+            names = [streams[names[0]], _MEMBERS[names[1]]]
         inward = member.flow is wiring.In
         direction = PortDirection.Input if inward else PortDirection.Output
         ports["_".join(names)] = (Value.cast(value), direction)

@@ -12,15 +12,19 @@
     i_tx, i_rx ─► card ─► samples ─────────────────► core
     o_tx, o_rx ◄──┘ ▲
           bank ─────┴ windows, counters, time (`precog_hw.csr.packet_host`)
+    i_request, i_ack ──────────► grants ◄── decisions, commands
+    o_grant ◄──────────────────────┘ ▲
+          bank ──────────────────────┴ window, counters (`precog_hw.csr.pacer_host`)
 """
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.activity import ACTIVITY, UNITS, hold
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
+from precog_hw.csr import pacer_host
 from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counters import Counters
@@ -28,6 +32,8 @@ from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.csr.packet_host import attach
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.csr.window_ports import connect_window
+from precog_hw.pace.grants import Grants
+from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request_layout
 from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.law_layouts import LAW_EVENT
@@ -40,7 +46,14 @@ from precog_hw.regmap.precog import (
     build_map,
 )
 from precog_hw.stream.packet import packet_signature
-from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, Flag
+from precog_models.contract import (
+    CONTRACT_HASH,
+    MAX_INPUTS,
+    MAX_OUTPUTS,
+    PRIORITIES,
+    Flag,
+    Fmt,
+)
 
 __all__ = ["PrecogNic", "nic_map"]
 
@@ -66,7 +79,7 @@ class PrecogNic(wiring.Component):
     queue pairs after reset, some `qps` x 16 cycles. Packets: `TxPath` and `RxPath`; they wait as
     long after reset, until nothing of before is left in any table. Registers: `AxiLiteFrontEnd`
     and `RegisterBank`. Cost: the core, the card, and about 3000 flip-flops of registers and
-    counters, with packets 6500.
+    counters, with packets 6500; `Grants`, which gives them as `precog_hw.pace.grants` has it.
 
     Parameters
     ----------
@@ -89,6 +102,16 @@ class PrecogNic(wiring.Component):
         With packets: each sample and each event as the core takes it.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order; those of events between.
+    i_request, i_ack, o_grant : streams of `precog_hw.pace.layouts`
+        With `config.grants`: bytes that a queue pair asks for, what its peer acknowledged, and what
+        it may send.
+    pause : In(8)
+        Likewise: PFC, priorities that get no grants.
+    now : In(40)
+        Likewise, but not with packets: ticks, of which the samples' stamps are taken; grows by at
+        most 1 per cycle.
+    pace_log_stb, pace_log : Out
+        Likewise: each event of the pacer as it takes effect, for its golden model.
     active : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
     """
@@ -103,6 +126,7 @@ class PrecogNic(wiring.Component):
                 "o_decision": Out(stream.Signature(DECISION)),
             }
             | (_packets(config) if config.width else _samples(config.laws))
+            | (_grants(config) if config.grants else {})
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -116,13 +140,16 @@ class PrecogNic(wiring.Component):
 
         wiring.connect(m, wiring.flipped(self.s_axil), front.axil)
         wiring.connect(m, front.bus, bank.bus)
-        wiring.connect(m, window.o_config, core.command)
         wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
         card = None
         if self._config.width:
             m.submodules.card = card = Card(
                 self._config.width, self._config.qps, tick_ps=self._tick_ps
             )
+        if self._config.grants:
+            self._grants(m, bank, core, window, self.now if card is None else card.now)
+        else:
+            wiring.connect(m, window.o_config, core.command)
         samples = self.i_sample if card is None else self._card(m, bank, core, card, window)
         if self._config.laws:
             self._events(m, core, window, card)
@@ -216,13 +243,45 @@ class PrecogNic(wiring.Component):
             events.now.eq(card.now),
             events.byte_count.eq(core.parameters.dcqcn_byte_count),
             events.rate_ticks.eq(core.parameters.dcqcn_rate_ticks),
-            events.command_stb.eq(window.o_config.valid & window.o_config.ready),
+            events.command_stb.eq(core.command.valid & core.command.ready),
             events.command.eq(window.o_config.payload),
             events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
             self.law_event_stb.eq(core.i_event.valid & core.i_event.ready),
             self.law_event.eq(core.i_event.payload),
         ]
         return events.o
+
+    def _grants(
+        self, m: Module, bank: RegisterBank, core: Core, window: QpWindow, now: Value
+    ) -> None:
+        """A command is over when core and pacer have it; requests wait as samples do."""
+        m.submodules.grants = grants = Grants(self._config)
+        attached = pacer_host.attach(m, bank, grants, slots=self._config.qps, pause=self.pause)
+        command, taken = window.o_config, Signal()
+        m.d.comb += [
+            core.command.payload.eq(command.payload),
+            core.command.valid.eq(command.valid & ~taken),
+            command.ready.eq(taken & grants.done),
+            grants.command.eq(command.payload),
+            grants.command_stb.eq(core.command_stb),
+            grants.decision.eq(self.o_decision.payload),
+            grants.decision_stb.eq(self.o_decision.valid & self.o_decision.ready),
+            grants.now.eq(now),
+            *(self.pace_log_stb.eq(grants.log.valid), self.pace_log.eq(grants.log.payload)),
+        ]
+        with m.If(core.command.valid & core.command.ready):
+            m.d.sync += taken.eq(1)
+        with m.Elif(command.ready):
+            m.d.sync += taken.eq(0)
+        wiring.connect(m, grants.o_grant, wiring.flipped(self.o_grant))
+        ready = window.ready & attached
+        for name in ("i_request", "i_ack"):
+            outside, inside = getattr(self, name), getattr(grants, name)
+            m.d.comb += [
+                inside.payload.eq(outside.payload),
+                inside.valid.eq(outside.valid & ready),
+                outside.ready.eq(inside.ready & ready),
+            ]
 
     def _parameters(self, m: Module, bank: RegisterBank, core: Core) -> None:
         for block in self._config.map_sizes.parameter_blocks:
@@ -267,6 +326,19 @@ class PrecogNic(wiring.Component):
 def _samples(laws: int) -> dict[str, wiring.Member]:
     ports = {"i_sample": In(stream.Signature(SAMPLE))}
     return ports | ({"i_event": In(stream.Signature(LAW_EVENT))} if laws else {})
+
+
+def _grants(config: NicConfig) -> dict[str, wiring.Member]:
+    qps = config.qps
+    return {
+        "i_request": In(stream.Signature(request_layout(qps))),
+        "i_ack": In(stream.Signature(ack_layout(qps))),
+        "o_grant": Out(stream.Signature(grant_layout(qps))),
+        "pause": In(PRIORITIES),
+        "pace_log_stb": Out(1),
+        "pace_log": Out(log_layout(qps)),
+        **({} if config.width else {"now": In(Fmt.TIME.width)}),
+    }
 
 
 def _packets(config: NicConfig) -> dict[str, wiring.Member]:

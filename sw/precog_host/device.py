@@ -26,6 +26,7 @@ from precog_models.image import Image, load
 from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
 from precog_models.presets import law_preset
 
+from .pacing import Pacing
 from .packets import PacketPath
 from .registers import Registers
 from .transport import DeviceError, SampleTransport, Transport, open_transport
@@ -105,6 +106,8 @@ class Device:
             )
         #: The packet path, where the device has one.
         self.packets = PacketPath(self.registers) if self.sizes.width else None
+        #: The pacer, likewise.
+        self.pacing = Pacing(self.registers) if self.sizes.grants else None
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod

@@ -34,6 +34,7 @@ from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import unpack
 from precog_models.rate.law_fields import EventKind
 
+from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
 from .register_file import RegisterFile, ignored
 from .samples import checked_samples
@@ -70,6 +71,8 @@ class Emulator:
     ----------
     packets : EmulatedPackets or None
         The packet path, where `sizes` has one.
+    pacer : EmulatedPacer or None
+        The pacer, likewise.
     """
 
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
@@ -97,6 +100,7 @@ class Emulator:
                 word = f"{name}.{register.name}"
                 file.written[word] = partial(self._set_parameters, word)
                 self._set_parameters(word)
+        self.pacer = EmulatedPacer(file, self.sizes.qps) if self.sizes.grants else None
         self.packets = (
             EmulatedPackets(file, self.sizes.qps, tick_ps, self.decide, self._packet_event)
             if self.sizes.width
@@ -161,6 +165,8 @@ class Emulator:
             self._counters.add(name, ignored)
         if not len(decisions):
             return
+        if self.pacer is not None:
+            self.pacer.decide(decisions)
         qp = decisions[:, 0]
         flags = decisions[:, _DECISION.index("flags")]
         # Of several rows for one QP, numpy's assignment keeps the last.
@@ -274,6 +280,8 @@ class Emulator:
             self.nic.configure(qp, config)
         if "clear" in asked:
             self.nic.reset_qp(qp)
+        if self.pacer is not None and asked & {"apply", "clear"}:
+            self.pacer.command(qp, self.nic.configuration(qp), asked)
         if "fetch" in asked:
             status = dict(zip(_DECISION, self._last[qp].tolist(), strict=True))
             status["samples"] = int(self._samples[qp]) & 0xFFFF_FFFF

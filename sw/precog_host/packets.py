@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from precog_hw.regmap.model import Register, resets
+from precog_hw.regmap.model import resets
 from precog_hw.regmap.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
@@ -23,10 +23,10 @@ from precog_models.packet.wire.headers import PATH_MTUS
 
 from .registers import Registers
 from .transport import DeviceError
+from .windows import Windows
 
 __all__ = ["Binding", "DestinationStatus", "PacketPath"]
 
-_BUSY_READS = 100_000  # polls of a busy bit before the device counts as hung
 _WORD = 0xFFFF_FFFF
 _IPV4_MAPPED = 0xFFFF << 32
 
@@ -61,7 +61,7 @@ class DestinationStatus:
     score: int | None
 
 
-class PacketPath:
+class PacketPath(Windows):
     """Packets' side of a device.
 
     Parameters
@@ -78,7 +78,7 @@ class PacketPath:
     def __init__(self, registers: Registers) -> None:
         if not registers.sizes.width:
             raise DeviceError("device has no packet path: it was built without one (width 0)")
-        self.registers = registers
+        super().__init__(registers)
         self.slots = registers.sizes.qps
         self._table: QpTable | None = None
 
@@ -317,51 +317,6 @@ class PacketPath:
                 ("EVENTS", tuple(name for name, _ in PACKET_EVENTS)),
             )
         }
-
-    # --- windows ---------------------------------------------------------------------------------
-
-    def _counter(self, block: str, table: str, index: int) -> int:
-        low = self.registers.entry(block, table, index, "LOW")["low"]
-        return self.registers.entry(block, table, index, "HIGH")["high"] << 32 | low
-
-    def _fields(self, block: str, registers: tuple[Register, ...]) -> dict[str, int]:
-        return {
-            name: value
-            for register in registers
-            for name, value in self.registers.fields(block, register.name).items()
-        }
-
-    def _fetch(self, block: str, index: int, registers: tuple[Register, ...]) -> dict[str, int]:
-        self._command(block, index, fetch=1)
-        return self._fields(block, registers)
-
-    def _command(self, block: str, index: int, **commands: int) -> None:
-        self.registers.write_fields(block, "SELECT", index=index)
-        self._do(block, **commands)
-
-    def _do(self, block: str, **commands: int) -> None:
-        """Have commands executed; an error bit that stands already is not theirs."""
-        self.registers.write_fields(block, "ERROR", range=1, overrun=1)
-        self.registers.write_fields(block, "COMMAND", **commands)
-        self._wait(block)
-
-    def _wait(self, block: str) -> None:
-        """Until the last command has been executed.
-
-        Raises
-        ------
-        DeviceError
-            The device stays busy or refused the command.
-        """
-        for _ in range(_BUSY_READS):
-            if not self.registers.fields(block, "STATE")["busy"]:
-                break
-        else:
-            raise DeviceError(f"{block} window stays busy")
-        errors = [name for name, bit in self.registers.fields(block, "ERROR").items() if bit]
-        if errors:
-            self.registers.write_fields(block, "ERROR", **dict.fromkeys(errors, 1))
-            raise DeviceError(f"{block} command was refused: {' and '.join(errors)}")
 
     def _check_slot(self, slot: int) -> None:
         if not 0 <= slot < self.slots:

@@ -53,6 +53,7 @@ class Registers:
             steps=engine["steps"],
             width=self.fields("ID", "PACKETS")["width"],
             laws=self.fields("ID", "LAWS")["laws"],
+            grants=self.fields("ID", "GRANTS")["grants"],
         )
         try:
             self.identity = Identity(

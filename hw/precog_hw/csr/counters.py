@@ -1,6 +1,6 @@
 """64-bit event counters that are read in two halves."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -23,11 +23,15 @@ class Counters(wiring.Component):
         Number of events, 1 or more.
     init : int
         What every counter starts from, 64 bits.
+    amount_bits : int
+        The last event counts up by an `amount` of so many bits; 0: by one, as the others.
 
     Members
     -------
     events : In(count)
         Bit n counts up counter n.
+    amount : In(amount_bits)
+        With the last event.
     index : In(range(count))
         Counter to be read.
     read : In(1)
@@ -41,16 +45,17 @@ class Counters(wiring.Component):
         `count` is smaller than 1 or `init` is not a 64-bit number.
     """
 
-    def __init__(self, count: int, *, init: int = 0) -> None:
+    def __init__(self, count: int, *, init: int = 0, amount_bits: int = 0) -> None:
         if count < 1:
             raise ValueError(f"count must be at least 1, not {count!r}")
         if not 0 <= init < 1 << 64:
             raise ValueError(f"init must be a 64-bit unsigned number, not {init!r}")
         self._count = count
-        self._init = init
+        self._init, self._amount_bits = init, amount_bits
         super().__init__(
             {
                 "events": In(count),
+                **({"amount": In(amount_bits)} if amount_bits else {}),
                 "index": In(range(max(count, 2))),
                 "read": In(1),
                 "low": Out(32),
@@ -69,7 +74,10 @@ class Counters(wiring.Component):
                 for name, half in (("low", low_init), ("late", low_init), ("high", high_init))
             )
             carry, total = Signal(name=f"carry_{n}"), Signal(33, name=f"total_{n}")
-            m.d.comb += total.eq(low + self.events[n])
+            by: Value = self.events[n]
+            if self._amount_bits and n == self._count - 1:
+                by = Mux(by, self.amount, 0)
+            m.d.comb += total.eq(low + by)
             m.d.sync += [
                 low.eq(total[:32]),
                 carry.eq(total[32]),

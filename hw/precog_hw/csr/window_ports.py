@@ -11,9 +11,14 @@ __all__ = ["connect_window", "show_window"]
 
 
 def connect_window(
-    m: Module, bank: RegisterBank, block: str, config: tuple[Register, ...], window: Any
+    m: Module,
+    bank: RegisterBank,
+    block: str,
+    config: tuple[Register, ...],
+    window: Any,
+    commands: tuple[str, ...] = ("fetch", "apply", "clear"),
 ) -> None:
-    """SELECT and COMMAND with fetch, apply and clear, and what `show_window` wires.
+    """SELECT and COMMAND, and what `show_window` wires.
 
     Parameters
     ----------
@@ -25,9 +30,11 @@ def connect_window(
         What `fetch` replaces and `apply` writes.
     window : wiring.Component
         With the members of `RowWindow`.
+    commands : tuple of str
+        Fields of COMMAND.
     """
     m.d.comb += window.index.eq(getattr(bank, port(block, "select", "index")))
-    for name in ("fetch", "apply", "clear"):
+    for name in commands:
         m.d.comb += getattr(window, name).eq(getattr(bank, port(block, "command", name)))
     show_window(m, bank, block, config, window)
 

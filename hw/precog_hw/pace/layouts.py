@@ -34,6 +34,8 @@ __all__ = [
     "event_layout",
     "file_layout",
     "grant_layout",
+    "log_layout",
+    "order_layout",
     "rate_layout",
     "request_layout",
     "window_layout",
@@ -158,6 +160,11 @@ def rate_layout(qps: int) -> data.StructLayout:
     return _of_qp(qps, rate=Fmt.RATE.width)
 
 
+def order_layout(qps: int) -> data.StructLayout:
+    """A decision: a new rate and a new window."""
+    return _of_qp(qps, rate=Fmt.RATE.width, window=Fmt.WINDOW.width)
+
+
 def config_layout(qps: int) -> data.StructLayout:
     """A connection begins."""
     return _of_qp(qps, config=CONFIG)
@@ -186,3 +193,8 @@ def event_layout(qps: int) -> data.StructLayout:
 def commit_layout(qps: int) -> data.StructLayout:
     """An event that took effect at `t`, and the row that it left."""
     return _of_qp(qps, kind=EventKind, argument=ARGUMENT_BITS, t=Fmt.TIME.width, row=ROW)
+
+
+def log_layout(qps: int) -> data.StructLayout:
+    """All that the golden model needs to follow: a commit, and of a RATE the rate itself."""
+    return data.StructLayout({"commit": commit_layout(qps), "rate": Fmt.RATE.width})

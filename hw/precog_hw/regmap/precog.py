@@ -1,9 +1,9 @@
 """Precog's register map, built from the sizes of a core.
 
 Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
-where there are any, QP, COUNTERS, and those of the packet path (`precog_hw.regmap.packet`) where
-there is one. Values that are real quantities keep the formats of `precog_models.contract` (a test
-compares them); times are in ticks of TICK_PS.
+where there are any, QP, PACER where there is one (`precog_hw.regmap.pacer`), COUNTERS, and those of
+the packet path (`precog_hw.regmap.packet`) where there is one. Values that are real quantities keep
+the formats of `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from precog_hw.regmap.common import counter_registers, window_registers
 from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
+from precog_hw.regmap.pacer import pacer_block
 from precog_hw.regmap.packet import packet_blocks
 
 __all__ = [
@@ -43,6 +44,7 @@ class Sizes:
     steps: int = 8
     width: int = 0
     laws: int = 1
+    grants: int = 0
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -70,12 +72,15 @@ class Sizes:
         if self.width not in (0, *_WIDTHS):
             known = ", ".join(str(width) for width in _WIDTHS)
             raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
-        if self.laws not in (0, 1):
-            raise ValueError(f"laws must be 0 or 1, not {self.laws!r}")
+        for name in ("laws", "grants"):
+            if getattr(self, name) not in (0, 1):
+                raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
         if self.laws and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}: add laws=0")
         if self.width and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with packets, not {self.qps!r}")
+        if self.grants and self.qps < 2:
+            raise ValueError(f"qps must be 2 or more with grants, not {self.qps!r}")
 
 
 @dataclass(frozen=True)
@@ -214,6 +219,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             _pid_block(identity),
             *(law_blocks(identity.tick_ps) if sizes.laws else ()),
             _qp_block(),
+            *((pacer_block(),) if sizes.grants else ()),
             _counter_block(),
             *(packet_blocks(sizes.qps) if sizes.width else ()),
         )
@@ -228,7 +234,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 2),
+        version=(1, 3),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
@@ -277,6 +283,12 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 "LAWS",
                 "Laws that the device was built with, besides fixed, pid and predpid.",
                 (constant("laws", 1, sizes.laws, "timely and dcqcn."),),
+                constant=True,
+            ),
+            Register(
+                "GRANTS",
+                "Whether the device has a pacer that gives grants.",
+                (constant("grants", 1, sizes.grants, "It does."),),
                 constant=True,
             ),
         ),

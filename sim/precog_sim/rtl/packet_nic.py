@@ -11,13 +11,11 @@ from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.nic import PrecogNic, nic_map
 from precog_hw.rate.law_layouts import LAW_EVENT
 
-from .axil import AxilTransport
-from .library import RtlError
+from .axil import PinTransport
 from .packet_block import PacketBlock, Run, Wire, packet_library
 
 __all__ = ["PacketNic"]
 
-_AXIL_CYCLES = 100  # that an access may take
 _MONITORS = {
     "sample_stb": ["sample"],
     "law_event_stb": ["law_event"],
@@ -33,7 +31,7 @@ def _library(config: NicConfig, tick_ps: int) -> Path:
     return packet_library(nic, label=f"NIC with packets, {config.width} bits, {config.qps} QPs")
 
 
-class PacketNic(AxilTransport):
+class PacketNic(PinTransport):
     """A transport whose device also takes frames.
 
     Parameters
@@ -45,27 +43,9 @@ class PacketNic(AxilTransport):
     """
 
     def __init__(self, config: NicConfig, *, tick_ps: int = 1000) -> None:
-        super().__init__(nic_map(config, tick_ps=tick_ps).address_bits)
         self.block = PacketBlock(_library(config, tick_ps))
-        self.block.poke(m_decision_tready=1, s_axil_bready=1, s_axil_rready=1)
-
-    def axil_read(self, address: int) -> tuple[int, int]:
-        """One transaction: the word and RRESP."""
-        self.block.poke(s_axil_araddr=address, s_axil_arvalid=1)
-        self._until("s_axil_arready")
-        self.block.poke(s_axil_arvalid=0)
-        value, response = self._until("s_axil_rvalid", also=("s_axil_rdata", "s_axil_rresp"))
-        return value, response
-
-    def axil_write(self, address: int, value: int) -> int:
-        """One transaction: BRESP."""
-        self.block.poke(s_axil_awaddr=address, s_axil_awvalid=1)
-        self._until("s_axil_awready")
-        self.block.poke(s_axil_awvalid=0, s_axil_wdata=value, s_axil_wstrb=0xF, s_axil_wvalid=1)
-        self._until("s_axil_wready")
-        self.block.poke(s_axil_wvalid=0)
-        (response,) = self._until("s_axil_bvalid", also=("s_axil_bresp",))
-        return response
+        super().__init__(self.block, nic_map(config, tick_ps=tick_ps).address_bits)
+        self.block.poke(m_decision_tready=1)
 
     def run(
         self,
@@ -99,26 +79,6 @@ class PacketNic(AxilTransport):
     def decisions(self, run: Run) -> list[tuple[int, ...]]:
         """Decisions, in the contract's field order."""
         return _rows(DECISION, run, "m_decision_tvalid")
-
-    def close(self) -> None:
-        """Free the RTL."""
-        self.block.close()
-
-    def _until(self, name: str, *, also: Sequence[str] = ()) -> tuple[int, ...]:
-        """Clock until `name` is up, and through that cycle; what `also` said in it.
-
-        Raises
-        ------
-        RtlError
-            It stays down.
-        """
-        for _ in range(_AXIL_CYCLES):
-            up = self.block.peek(name)
-            seen = tuple(self.block.peek(other) for other in also)
-            self.block.tick()
-            if up:
-                return seen
-        raise RtlError(f"{name} must rise within {_AXIL_CYCLES} cycles")
 
 
 def _rows(layout: data.StructLayout, run: Run, strobe: str) -> list[tuple[int, ...]]:

@@ -19,6 +19,7 @@ __all__ = ["Link", "StreamBlock", "StreamRun", "stream_library"]
 
 _I64 = ctypes.c_int64
 _P8 = ctypes.POINTER(ctypes.c_uint8)
+_EXPORTED = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
 _PI64 = ctypes.POINTER(ctypes.c_int64)
 
 
@@ -144,7 +145,7 @@ class StreamBlock(RtlBlock):
         sources : mapping of str to sequence of (cycle, word)
             For each input stream: what it offers, from which cycle on.
         sink, monitor : str
-            The output stream that is taken, and the one that is only watched.
+            The output stream that is taken, and the one, or the strobed value, that is watched.
         clock : (str, int)
             An input that grows by one every cycle, and its bits.
         link : Link
@@ -186,10 +187,15 @@ class StreamBlock(RtlBlock):
         return run
 
     def _stream(self, name: str) -> list[int]:
-        return [self._port(f"{name}_{part}")[0] for part in ("payload", "valid", "ready")]
+        return [self._port(self._part(name, part))[0] for part in ("payload", "valid", "ready")]
+
+    def _part(self, name: str, part: str) -> str:
+        """Name of a stream's port: as of a component, or as the NIC's export has it."""
+        exported = f"{name}_{_EXPORTED[part]}"
+        return exported if exported in self._ports else f"{name}_{part}"
 
     def _source(self, name: str, words: Sequence[tuple[int, int]]) -> tuple[_Source, Arrays]:
-        stride = self._port(f"{name}_payload")[1]
+        stride = self._port(self._part(name, "payload"))[1]
         raw = b"".join(word.to_bytes(stride, "little") for _, word in words) or b"\0"
         arrays: Arrays = {
             "data": np.frombuffer(raw, dtype=np.uint8).copy(),
@@ -201,7 +207,7 @@ class StreamBlock(RtlBlock):
         return made, arrays
 
     def _sink(self, name: str, link: Link, room: int) -> tuple[_Sink, Arrays]:
-        stride = self._port(f"{name}_payload")[1]
+        stride = self._port(self._part(name, "payload"))[1]
         arrays: Arrays = {
             "data": np.zeros(stride * room, dtype=np.uint8),
             "cycle": np.zeros(room, dtype=np.int64),
@@ -214,12 +220,14 @@ class StreamBlock(RtlBlock):
         return made, arrays
 
     def _monitor(self, name: str, room: int) -> tuple[_Monitor, Arrays]:
-        payload, stride = self._port(f"{name}_payload")
+        strobed = f"{name}_stb" in self._ports
+        payload, stride = self._port(name if strobed else f"{name}_payload")
+        strobe, _ = self._port(f"{name}_stb" if strobed else f"{name}_valid")
         arrays: Arrays = {
             "data": np.zeros(stride * room, dtype=np.uint8),
             "cycle": np.zeros(room, dtype=np.int64),
         }
-        made = _Monitor(self._port(f"{name}_valid")[0], payload, room, stride)
+        made = _Monitor(strobe, payload, room, stride)
         point(made, arrays)
         return made, arrays
 

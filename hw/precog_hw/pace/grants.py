@@ -1,0 +1,281 @@
+"""Grant mode in the NIC: the pacer, and what decisions and the host tell it."""
+
+from collections.abc import Callable
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.csr.layouts import DECISION
+from precog_hw.csr.qp_window import config_layout as command_layout
+from precog_hw.regmap.pacer import PACER_EVENTS
+from precog_hw.rows import plain_memory
+from precog_hw.stream.queue import Queue
+from precog_models.contract import PRIORITIES, Fmt
+
+from .latest import LatestOrders
+from .layouts import (
+    CONFIG,
+    SIZE_BITS,
+    EventKind,
+    State,
+    ack_layout,
+    config_layout,
+    grant_layout,
+    log_layout,
+    order_layout,
+    request_layout,
+)
+from .pacer import Pacer
+from .pipeline import OVERHEAD_BITS
+
+__all__ = ["Grants"]
+
+_AHEAD = 2  # requests, or acknowledgements, between their check and the pacer
+
+
+class Grants(wiring.Component):
+    """Requests and acknowledgements of enabled queue pairs in, grants at the decided rates out.
+
+    ::
+
+        i_request, i_ack ─► [enabled?] ─► queue ───────────────────┐
+        decision ─► last of every queue pair ─┬─► WINDOW, RATE ─► pacer ─► o_grant
+        command ─► initial rate ──────────────┤                    │
+        i_connection ─► [connections] ────────┴─► CONFIG ──────────┘
+
+    A queue pair that a command enables, or clears, gets its initial rate and no window; `done`
+    falls until the pacer has them. Only then requests of one that was not enabled are taken: no
+    packet goes at a rate of before. One that a command disables gets no more grants but those on
+    their way; what it asked for is forgotten, and its connection will begin where it began. What is
+    asked for, or acknowledged, by a queue pair that is not enabled is taken, refused and counted.
+
+    Latency: as `Pacer`, 2 cycles more for requests and acknowledgements, 5 for rates. Throughput:
+    a request and an acknowledgement per cycle up to what the pacer takes; a rate in 30 to 80
+    cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
+    queue pairs: `Pacer`, `LatestOrders`, 2 DP16KD of connections, LUT RAM of 3 bits per queue pair.
+
+    Parameters
+    ----------
+    config : NicConfig
+    slots : int, optional
+        As `Pacer`.
+
+    Members
+    -------
+    decision_stb : In(1)
+    decision : In(DECISION)
+        Each one as it leaves the core.
+    command_stb : In(1)
+        The core's laws execute `command` now: decisions of before are out, later ones come later.
+    command : In(command_layout(config))
+        To be held until `done` is up again.
+    done : Out(1)
+        Of the last command.
+    i_connection : In(stream.Signature(config_layout(qps)))
+        A connection begins.
+    i_request : In(stream.Signature(request_layout(qps)))
+    i_ack : In(stream.Signature(ack_layout(qps)))
+        Not before every queue pair was disabled by a command since reset.
+    o_grant : Out(stream.Signature(grant_layout(qps)))
+    pause, overhead, now
+        Of `Pacer`.
+    log : Out(stream.Signature(log_layout(qps), always_ready=True))
+        `Pacer.commit`, with the rate of which a RATE's reciprocal was made.
+    events : Out(len(PACER_EVENTS))
+        Strobes, for counters.
+    granted : Out(13)
+        With `events`: bytes of the grant.
+    """
+
+    i_connection: stream.Interface
+    i_request: stream.Interface
+    i_ack: stream.Interface
+    o_grant: stream.Interface
+    log: stream.Interface
+
+    def __init__(self, config: NicConfig, *, slots: int | None = None) -> None:
+        qps = config.qps
+        self._config = config
+        self._pacer = Pacer(qps, slots=slots, dsp=config.dsp)
+        super().__init__(
+            {
+                "decision_stb": In(1),
+                "decision": In(DECISION),
+                "command_stb": In(1),
+                "command": In(command_layout(config)),
+                "done": Out(1),
+                "i_connection": In(stream.Signature(config_layout(qps))),
+                "i_request": In(stream.Signature(request_layout(qps))),
+                "i_ack": In(stream.Signature(ack_layout(qps))),
+                "o_grant": Out(stream.Signature(grant_layout(qps))),
+                "pause": In(PRIORITIES),
+                "overhead": In(OVERHEAD_BITS),
+                "now": In(Fmt.TIME.width),
+                "log": Out(stream.Signature(log_layout(qps), always_ready=True)),
+                "events": Out(len(PACER_EVENTS)),
+                "granted": Out(SIZE_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.pacer = pacer = self._pacer
+        m.submodules.latest = latest = LatestOrders(self._config.qps)
+        wiring.connect(m, pacer.o_grant, wiring.flipped(self.o_grant))
+        m.d.comb += [
+            *(
+                getattr(pacer, name).eq(getattr(self, name))
+                for name in ("pause", "overhead", "now")
+            ),
+            self.log.valid.eq(pacer.commit.valid),
+            self.log.payload.commit.eq(pacer.commit.payload),
+        ]
+        enabled = Memory(
+            shape=unsigned(1), depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}
+        )
+        m.submodules.enabled = enabled
+        closing, settled = Signal(), Signal(2)
+        self._tell(m, latest, enabled, closing, settled.all())
+        refused = [
+            self._admit(m, enabled, name, layout, closing, settled[n])
+            for n, (name, layout) in enumerate((("request", request_layout), ("ack", ack_layout)))
+        ]
+
+        did, commits = pacer.commit.payload, pacer.commit.valid
+        # A row that is between a grant and its gap has refused the rate.
+        rates = commits & (did.kind == EventKind.RATE) & (did.row.state != State.SENDING)
+        grants = self.o_grant.valid & self.o_grant.ready
+        events = {
+            "requests": commits & (did.kind == EventKind.REQUEST),
+            "requests_refused": refused[0],
+            "acks": commits & (did.kind == EventKind.ACK),
+            "acks_refused": refused[1],
+            "grants": grants,
+            "rates": rates,
+            "rates_merged": latest.merged,
+            "retimed": rates & did.row.changed,
+            "granted_bytes": grants,
+        }
+        m.d.sync += [
+            self.events.eq(Cat(events[name] for name, _ in PACER_EVENTS)),
+            self.granted.eq(self.o_grant.payload.size),
+        ]
+        return m
+
+    def _admit(
+        self,
+        m: Module,
+        enabled: Memory,
+        name: str,
+        layout: Callable[[int], data.StructLayout],
+        closing: Signal,
+        settled: Value,
+    ) -> Value:
+        """Let pass what is of an enabled queue pair; a strobe for what is not."""
+        queue = Queue(layout(self._config.qps), _AHEAD)
+        m.submodules[name] = queue
+        source, known = getattr(self, f"i_{name}"), enabled.read_port(domain="comb")
+        wiring.connect(m, queue.o, getattr(self._pacer, f"i_{name}"))
+        m.d.comb += [
+            known.addr.eq(source.payload.qp),
+            queue.i.payload.eq(source.payload),
+            queue.i.valid.eq(source.valid & known.data & ~closing),
+            source.ready.eq((queue.i.ready | ~known.data) & ~closing),
+            settled.eq(queue.level == 0),
+        ]
+        return source.valid & source.ready & ~known.data
+
+    def _tell(
+        self, m: Module, latest: LatestOrders, enabled: Memory, closing: Signal, settled: Value
+    ) -> None:
+        """Commands, connections and decisions become the pacer's events, one after the other."""
+        pacer, command, decision = self._pacer, self.command, self.decision
+        m.submodules.connections = connections = plain_memory(CONFIG, self._config.qps)
+        write, read = connections.write_port(), connections.read_port()
+        permit, was = enabled.write_port(), enabled.read_port(domain="comb")
+        closes, renews, opens = Signal(), Signal(), Signal()
+        m.d.comb += [
+            was.addr.eq(command.qp),
+            closes.eq(command.apply & ~command.config.enable),
+            renews.eq(
+                Mux(
+                    command.apply,
+                    command.config.enable & (command.clear | ~was.data),
+                    command.clear & was.data,
+                )
+            ),
+            permit.addr.eq(command.qp),
+            permit.data.eq(opens),
+            permit.en.eq(opens | (self.command_stb & closes)),
+        ]
+        # No decision leaves the core in the cycle of a command.
+        m.d.comb += [
+            latest.i_stb.eq(self.decision_stb | (self.command_stb & renews)),
+            latest.tells.eq(self.decision_stb),
+            *(latest.i[name].eq(decision[name]) for name in ("qp", "rate", "window")),
+        ]
+        with m.If(self.command_stb):
+            m.d.comb += [
+                *(latest.i.qp.eq(command.qp), latest.i.window.eq(0)),
+                latest.i.rate.eq(command.config.init_rate),
+            ]
+        todo = Signal()
+        m.d.comb += self.done.eq(~todo)
+        with m.If(self.command_stb):
+            m.d.sync += [todo.eq(closes | renews), closing.eq(closes)]
+
+        job, of_command = Signal(order_layout(self._config.qps)), Signal()
+        connection = self.i_connection
+        m.d.comb += [
+            *(read.addr.eq(job.qp), write.addr.eq(connection.payload.qp)),
+            write.data.eq(connection.payload.config),
+            *(pacer.i_config.payload.qp.eq(job.qp), pacer.i_config.payload.config.eq(read.data)),
+            *(pacer.i_window.payload.qp.eq(job.qp), pacer.i_window.payload.window.eq(job.window)),
+            *(pacer.i_rate.payload.qp.eq(job.qp), pacer.i_rate.payload.rate.eq(job.rate)),
+        ]
+        with m.FSM(name="tell"):
+            with m.State("IDLE"):
+                m.d.sync += of_command.eq(todo)
+                with m.If(todo):
+                    m.d.sync += [
+                        *(job.qp.eq(command.qp), job.window.eq(0)),
+                        job.rate.eq(command.config.init_rate),
+                    ]
+                    m.next = "WINDOW"
+                    with m.If(closing):
+                        m.next = "CONNECTION"
+                with m.Elif(connection.valid):
+                    m.d.comb += [write.en.eq(1), connection.ready.eq(1)]
+                    m.d.sync += job.qp.eq(connection.payload.qp)
+                    m.next = "CONNECTION"
+                with m.Elif(latest.o.valid):
+                    m.d.comb += latest.o.ready.eq(1)
+                    m.d.sync += job.eq(latest.o.payload)
+                    m.next = "WINDOW"
+            with m.State("CONNECTION"), m.If(settled | ~of_command):
+                m.next = "CONFIG"
+            with m.State("CONFIG"):
+                m.d.comb += pacer.i_config.valid.eq(1)
+                with m.If(pacer.i_config.ready):
+                    with m.If(of_command):
+                        m.d.sync += [todo.eq(0), closing.eq(0)]
+                    m.next = "IDLE"
+            with m.State("WINDOW"):
+                m.d.comb += pacer.i_window.valid.eq(1)
+                with m.If(pacer.i_window.ready):
+                    m.next = "RATE"
+            with m.State("RATE"):
+                m.d.comb += pacer.i_rate.valid.eq(1)
+                with m.If(pacer.i_rate.ready):
+                    m.d.sync += self.log.payload.rate.eq(job.rate)  # one at a time
+                    m.next = "IDLE"
+                    with m.If(of_command):
+                        m.next = "SETTLE"
+            with m.State("SETTLE"), m.If(pacer.i_rate.ready):
+                # The next rate may come: this one counts.
+                m.d.comb += opens.eq(1)
+                m.d.sync += todo.eq(0)
+                m.next = "IDLE"

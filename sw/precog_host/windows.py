@@ -1,0 +1,65 @@
+"""Register blocks that are windows on one row of many, and their counters."""
+
+from precog_hw.regmap.model import Register
+
+from .registers import Registers
+from .transport import DeviceError
+
+__all__ = ["Windows"]
+
+_BUSY_READS = 100_000  # polls of a busy bit before the device counts as hung
+
+
+class Windows:
+    """What the driver does with every such block.
+
+    Parameters
+    ----------
+    registers : Registers
+    """
+
+    def __init__(self, registers: Registers) -> None:
+        self.registers = registers
+
+    def _counter(self, block: str, table: str, index: int) -> int:
+        low = self.registers.entry(block, table, index, "LOW")["low"]
+        return self.registers.entry(block, table, index, "HIGH")["high"] << 32 | low
+
+    def _fields(self, block: str, registers: tuple[Register, ...]) -> dict[str, int]:
+        return {
+            name: value
+            for register in registers
+            for name, value in self.registers.fields(block, register.name).items()
+        }
+
+    def _fetch(self, block: str, index: int, registers: tuple[Register, ...]) -> dict[str, int]:
+        self._command(block, index, fetch=1)
+        return self._fields(block, registers)
+
+    def _command(self, block: str, index: int, **commands: int) -> None:
+        self.registers.write_fields(block, "SELECT", index=index)
+        self._do(block, **commands)
+
+    def _do(self, block: str, **commands: int) -> None:
+        """Have commands executed; an error bit that stands already is not theirs."""
+        self.registers.write_fields(block, "ERROR", range=1, overrun=1)
+        self.registers.write_fields(block, "COMMAND", **commands)
+        self._wait(block)
+
+    def _wait(self, block: str) -> None:
+        """Until the last command has been executed.
+
+        Raises
+        ------
+        DeviceError
+            The device stays busy or refused the command.
+        """
+        for _ in range(_BUSY_READS):
+            if not self.registers.fields(block, "STATE")["busy"]:
+                break
+        else:
+            raise DeviceError(f"{block} window stays busy")
+        errors = [name for name, bit in self.registers.fields(block, "ERROR").items() if bit]
+        if errors:
+            self.registers.write_fields(block, "ERROR", **dict.fromkeys(errors, 1))
+            raise DeviceError(f"{block} command was refused: {' and '.join(errors)}")
