@@ -7,6 +7,7 @@ import pytest
 
 from precog_hw.config import PRESETS
 from precog_hw.pace.layouts import EventKind
+from precog_hw.pace.pacer import GRANTS_AHEAD
 from precog_models.pace.pacer import State
 from precog_sim.rtl.grant_nic import GrantNic
 
@@ -87,7 +88,7 @@ def test_exact_in_the_exported_order_whatever_is_decided(bench: GrantBench, volu
     counters = bench.check_counters()
     rtl, golden = bench.pacings()
     assert [rtl.connection(qp) for qp in range(QPS)] == [golden.connection(qp) for qp in range(QPS)]
-    assert not bench.replay.grants
+    assert len(bench.replay.grants) <= GRANTS_AHEAD  # between the log and the port
     for name in ("rates_merged", "retimed", "requests_refused", "acks_refused"):
         assert counters[name] > 0, name
     print({name: seen[name] for name in sorted(seen)}, counters)
