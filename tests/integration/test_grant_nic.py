@@ -17,6 +17,7 @@ QPS = 16
 CONFIG = dataclasses.replace(PRESETS["tiny"], qps=QPS, grants=1)
 PLENTY = (1 << 32) - 1
 SETTLE = 20_000  # cycles in which everything that was decided reaches the pacer
+DECIDED = 4000  # cycles in which samples that were taken are decided on: a command passes them
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("grant_nic")]
 
 
@@ -70,8 +71,9 @@ def test_exact_in_the_exported_order_whatever_is_decided(bench: GrantBench, volu
         bench.nic.block.poke(pause=rng.choice([0, 0, rng.getrandbits(8)]))
         chance(bench, 4000)
         bench.run(4000, seed=piece)
-        if any(bench.pending.values()):
+        while any(bench.pending.values()):
             bench.run(SETTLE)
+        bench.run(DECIDED)
         qp = rng.randrange(QPS)
         if rng.random() < 0.5:
             some_law(bench, qp, clear=rng.random() < 0.5)
