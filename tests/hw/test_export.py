@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from amaranth.hdl import UnusedElaboratable
+from amaranth.hdl._ir import PortDirection
 
 from precog_hw.config import PRESETS
 from precog_hw.export import (
@@ -18,6 +19,8 @@ from precog_hw.export import (
     packet_verilog,
     port_map,
 )
+from precog_hw.nic import PrecogNic
+from precog_hw.pace.layouts import log_layout
 from precog_hw.stream.axis import AxisPorts
 from precog_hw.stream.packet import USER, WIDTHS
 from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
@@ -108,6 +111,34 @@ def test_ports_of_the_nic_with_packets(tmp_path: Path) -> None:
         expected[f"{name}_stb"] = ("output", 1)
     assert found == expected
     _lint(text, "precog_nic", tmp_path)
+
+
+@pytest.mark.parametrize("width", [0, 64])
+def test_ports_of_the_nic_with_grants(width: int) -> None:
+    """Beside all others; with packets the card's clock is the pacer's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        plain, paced = (
+            port_map(PrecogNic(dataclasses.replace(PRESETS["tiny"], width=width, grants=grants)))
+            for grants in (0, 1)
+        )
+        gc.collect()
+    found = {name: (len(paced[name][0]), paced[name][1]) for name in paced.keys() - plain.keys()}
+    inward, outward = PortDirection.Input, PortDirection.Output
+    expected = {
+        **{"pause": (8, inward), "pace_log_stb": (1, outward)},
+        "pace_log": (log_layout(4).size, outward),
+    }
+    if not width:
+        expected["now"] = (40, inward)
+    for prefix, bits, way, back in (
+        ("s_request", 2 + 32, inward, outward),
+        ("s_ack", 2 + 24, inward, outward),
+        ("m_grant", 2 + 13 + 40, outward, inward),
+    ):
+        expected |= {f"{prefix}_tdata": (bits, way), f"{prefix}_tvalid": (1, way)}
+        expected[f"{prefix}_tready"] = (1, back)
+    assert found == expected
 
 
 def test_a_bad_tick_is_refused() -> None:

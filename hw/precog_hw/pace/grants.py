@@ -41,10 +41,10 @@ class Grants(wiring.Component):
 
     ::
 
-        i_request, i_ack ─► [enabled?] ─► queue ─────────────────────────┐
-        decision ─► last one of every queue pair ─► one at a time ─┬─► WINDOW, RATE ─► pacer ─► o_grant
-        command ─► initial rate ──────────────────────────────────┤      ▲
-        i_connection ─► [connections] ────────────────────────────┴─► CONFIG
+        i_request, i_ack ─► [enabled?] ─► queue ───────────────────┐
+        decision ─► last of every queue pair ─┬─► WINDOW, RATE ─► pacer ─► o_grant
+        command ─► initial rate ──────────────┤                    │
+        i_connection ─► [connections] ────────┴─► CONFIG ──────────┘
 
     A queue pair that a command enables, or clears, gets its initial rate and no window; `done`
     falls until the pacer has them. Only then requests of one that was not enabled are taken: no
@@ -260,7 +260,8 @@ class Grants(wiring.Component):
             with m.State("CONFIG"):
                 m.d.comb += pacer.i_config.valid.eq(1)
                 with m.If(pacer.i_config.ready):
-                    m.d.sync += [closing.eq(0), todo.eq(todo & ~of_command)]
+                    with m.If(of_command):
+                        m.d.sync += [todo.eq(0), closing.eq(0)]
                     m.next = "IDLE"
             with m.State("WINDOW"):
                 m.d.comb += pacer.i_window.valid.eq(1)

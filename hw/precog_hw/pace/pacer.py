@@ -35,7 +35,7 @@ _GAPS = 16  # charges that wait
 #: In the pipeline and in the gap unit: as many as are ahead, and as many that were within the gap
 #: unit's cycles, and one that is being admitted.
 _GAPS_COMING = 2 * GRANTS_AHEAD + 1
-_IN_FLIGHT = StatePipeline.LATENCY + 1  # events that may still file
+_IN_FLIGHT = StatePipeline.LATENCY + 2  # events that may still file
 
 
 class Pacer(wiring.Component):
@@ -61,10 +61,10 @@ class Pacer(wiring.Component):
     that is late by more than a gap is due at once: at most one packet is caught up. A new rate
     takes effect on the pending gap.
 
-    Latency: 18 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
+    Latency: 19 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
     4 cycles (in 3 out of lists that are never empty), one in 25 of the same queue pair (the loop of
     GRANT, gap, CHARGE, list): a faster rate than that is not reached. A rate update counts after
-    29 cycles, on a pending gap at most 76 later, 20 more if the gap gets shorter; one at a time.
+    30 cycles, on a pending gap at most 77 later, 20 more if the gap gets shorter; one at a time.
     After a reset it takes events when all its memories are empty, after as many cycles as there are
     queue pairs or slots of both levels, whichever are more.
     Cost at 1024 queue pairs (ECP5): 28 DP16KD, 4000 LUT4, 530 CCU2C, 56 DPR16X4, 3700 flip-flops,
@@ -236,10 +236,17 @@ class Pacer(wiring.Component):
             )
         ]
         others.append((rate.o.valid & room, rate.o, rate.o.payload))
+        # They take turns for a register, whose event takes turns with the wheel.
         turn = Signal(len(others))  # one bit: who was served last
-        offered = Cat(valid for valid, _, _ in others)
-        chosen = _after(turn, offered)
+        chosen = _after(turn, Cat(valid for valid, _, _ in others))
+        other, waits = Signal(layout), Signal()
         wheel_turn = Signal()
+        m.d.comb += [port.ready.eq(chosen[n] & ~waits) for n, (_, port, _) in enumerate(others)]
+        with m.If(~waits):
+            m.d.sync += waits.eq(chosen.any())
+            for n, (_, _, made) in enumerate(others):
+                with m.If(chosen[n]):
+                    m.d.sync += [other.eq(made), turn.eq(chosen)]
 
         offer = Signal(layout)
         serves_charge, serves_grant, serves_fire, serves_other = (Signal() for _ in range(4))
@@ -248,8 +255,8 @@ class Pacer(wiring.Component):
         m.d.comb += [
             serves_charge.eq(charge.valid & room),
             serves_grant.eq(grants & ~serves_charge),
-            serves_fire.eq(fires & ~serves_charge & ~grants & (wheel_turn | ~offered.any())),
-            serves_other.eq(offered.any() & ~serves_charge & ~grants & ~serves_fire),
+            serves_fire.eq(fires & ~serves_charge & ~grants & (wheel_turn | ~waits)),
+            serves_other.eq(waits & ~serves_charge & ~grants & ~serves_fire),
         ]
         with m.If(serves_charge):
             m.d.comb += offer.eq(event(EventKind.CHARGE, charge.payload.qp, charge.payload.due))
@@ -258,9 +265,7 @@ class Pacer(wiring.Component):
         with m.Elif(serves_fire):
             m.d.comb += offer.eq(event(EventKind.FIRE, fire.payload, 0))
         with m.Else():
-            for n, (_, _, made) in enumerate(others):
-                with m.If(chosen[n]):
-                    m.d.comb += offer.eq(made)
+            m.d.comb += offer.eq(other)
 
         takes = pipeline.i.ready
         m.d.comb += [
@@ -269,15 +274,11 @@ class Pacer(wiring.Component):
             charge.ready.eq(takes & serves_charge),
             grant.ready.eq(takes & serves_grant),
             fire.ready.eq(takes & serves_fire),
-            *(
-                port.ready.eq(takes & serves_other & chosen[n])
-                for n, (_, port, _) in enumerate(others)
-            ),
         ]
         with m.If(takes & serves_fire):
             m.d.sync += wheel_turn.eq(0)
         with m.Elif(takes & serves_other):
-            m.d.sync += [wheel_turn.eq(1), turn.eq(chosen)]
+            m.d.sync += [wheel_turn.eq(1), waits.eq(0)]
 
 
 def _after(turn: Signal, offered: Value) -> Value:

@@ -25,8 +25,8 @@ class RateUpdate(wiring.Component):
     A row that is between a grant and its gap refuses the rate, and is asked again. A gap that gets
     shorter is taken out of the wheel, which must hold still for that (`TimingWheel.hold`).
 
-    Latency: 22 cycles and the pipeline's until the rate counts; the pending gap ends anew at most
-    76 cycles later, 20 more if it gets shorter and the wheel has nothing to give back. Throughput:
+    Latency: 23 cycles and the pipeline's until the rate counts; the pending gap ends anew at most
+    77 cycles later, 20 more if it gets shorter and the wheel has nothing to give back. Throughput:
     one at a time. Cost at 1024 queue pairs: 2 DP16KD and those of its parts.
 
     Parameters

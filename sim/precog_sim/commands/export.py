@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet")
-_NIC_ONLY = ("preset", "qps", "sets", "dsp")
+_NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants")
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
 
@@ -38,11 +38,13 @@ def export(
     output: Annotated[Path, typer.Option("-o", "--output", help="Verilog file to write.")],
     block: Annotated[str, typer.Option(help="nic, cps-tx, cps-rx or packet.")] = "nic",
     preset: Annotated[
-        str, typer.Option(help="nic: configuration preset: tiny, lanes16, lanes64, lanes128.")
+        str,
+        typer.Option(help="nic: configuration preset: tiny, lanes16, lanes64, lanes128, grants."),
     ] = "lanes64",
     qps: Annotated[int | None, typer.Option(help="nic: queue pairs.")] = None,
     sets: Annotated[int | None, typer.Option(help="nic: model sets.")] = None,
     dsp: Annotated[str | None, typer.Option(help="nic: generic or ecp5 multipliers.")] = None,
+    grants: Annotated[bool | None, typer.Option(help="nic: with the pacer.")] = None,
     width: Annotated[
         int | None,
         typer.Option(
@@ -71,7 +73,7 @@ def export(
         raise ValueError(f"output must be a file, {output} is a folder")
     config: dict[str, Any]
     if block == "nic":
-        text, config = _nic(preset, qps, sets, dsp, width or 0, name, tick_ps)
+        text, config = _nic(preset, qps, sets, dsp, grants, width or 0, name, tick_ps)
     else:
         width = _WIDTH if width is None else width
         text = packet_verilog(block, width, slots, name=name, tick_ps=tick_ps)
@@ -86,6 +88,7 @@ def _nic(
     qps: int | None,
     sets: int | None,
     dsp: str | None,
+    grants: bool | None,
     width: int,
     name: str | None,
     tick_ps: int,
@@ -103,6 +106,7 @@ def _nic(
         qps=base.qps if qps is None else qps,
         sets=base.sets if sets is None else sets,
         dsp=base.dsp if dsp is None else dsp,
+        grants=base.grants if grants is None else int(grants),
         width=width,
     )
     return nic_verilog(config, name=name or "precog_nic", tick_ps=tick_ps), dataclasses.asdict(

@@ -89,6 +89,10 @@ class PinTransport(AxilTransport):
         (response,) = self._until("s_axil_bvalid", also=("s_axil_bresp",))
         return response
 
+    def _tick(self) -> None:
+        """One cycle of an access."""
+        self._pins.tick()
+
     def close(self) -> None:
         """Free the RTL."""
         self._pins.close()
@@ -104,7 +108,7 @@ class PinTransport(AxilTransport):
         for _ in range(_AXIL_CYCLES):
             up = self._pins.peek(name)
             seen = tuple(self._pins.peek(other) for other in also)
-            self._pins.tick()
+            self._tick()
             if up:
                 return seen
         raise RtlError(f"{name} must rise within {_AXIL_CYCLES} cycles")

@@ -25,7 +25,7 @@ def _library(config: NicConfig, tick_ps: int) -> Path:
 class GrantNic(PinTransport):
     """A transport whose device also takes samples, requests and acknowledgements.
 
-    Its time stands still while registers are accessed.
+    While registers are accessed its time stands still, and no grant is taken.
 
     Parameters
     ----------
@@ -41,6 +41,7 @@ class GrantNic(PinTransport):
         self.block = StreamBlock(_library(config, tick_ps))
         super().__init__(self.block, nic_map(config, tick_ps=tick_ps).address_bits)
         self.block.poke(m_decision_tready=1, now=start)
+        self._noted: list[tuple[int, int]] = []
 
     def run(
         self,
@@ -50,8 +51,12 @@ class GrantNic(PinTransport):
         link: Link | None = None,
         seed: int = 1,
     ) -> StreamRun:
-        """Clock the NIC, as `StreamBlock.run`: words are grants, events those of the pacer."""
-        return self.block.run(
+        """Clock the NIC, as `StreamBlock.run`: words are grants, events those of the pacer.
+
+        The pacer's events of register accesses since the last run come first. A word that is not
+        taken until the end is withdrawn.
+        """
+        run = self.block.run(
             cycles,
             sources,
             sink="m_grant",
@@ -61,3 +66,12 @@ class GrantNic(PinTransport):
             seed=seed,
             room=cycles + 1,
         )
+        self.block.poke(m_grant_tready=0, **{f"{name}_tvalid": 0 for name in sources})
+        run.events[:0] = self._noted
+        self._noted = []
+        return run
+
+    def _tick(self) -> None:
+        if self.block.peek("pace_log_stb"):
+            self._noted.append((self.block.cycles, self.block.peek("pace_log")))
+        super()._tick()

@@ -6,7 +6,10 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, refuse_ignored, table
 
+from . import pace
+
 app = typer.Typer(help="Congestion control.", no_args_is_help=True, rich_markup_mode=None)
+app.command("pace")(pace.all_pairs)
 
 _PresetOption = Annotated[str | None, typer.Option(help="Law preset: thesis or precog.")]
 

@@ -44,6 +44,28 @@ def test_counts_of_all_events(seed: int) -> None:
     simulate(dut, bench)
 
 
+def test_the_last_event_counts_by_an_amount(seed: int) -> None:
+    """Across the carry of the low half, too."""
+    rng, start = random.Random(seed), 0xFFFF_F000
+    dut = Counters(2, init=start, amount_bits=13)
+
+    async def bench(ctx: Any) -> None:
+        expected = [start, start]
+        for _ in range(50):
+            events, amount = rng.getrandbits(2), rng.getrandbits(13)
+            ctx.set(dut.events, events)
+            ctx.set(dut.amount, amount)
+            expected[0] += events & 1
+            expected[1] += amount * (events >> 1)
+            await ctx.tick()
+        ctx.set(dut.events, 0)
+        await ctx.tick().repeat(2)
+        assert [await read(ctx, dut, i) for i in range(2)] == expected
+        assert expected[1] > 1 << 32
+
+    simulate(dut, bench)
+
+
 @pytest.mark.parametrize("wait", range(6))
 def test_the_high_half_is_of_the_instant_of_the_low_half(wait: int) -> None:
     """Across a carry, whichever cycle the low half is read in."""

@@ -69,9 +69,9 @@ def test_latency_and_the_loop_of_one_queue_pair() -> None:
     bench.offer(EventKind.REQUEST, 100, 5, 1000)
     run = bench.run(200)
     assert run.taken["i_request"].tolist() == [100]
-    assert [at for at, *_ in bench.grants(run)] == [118, 143, 168, 193]
+    assert [at for at, *_ in bench.grants(run)] == [119, 144, 169, 194]
     bench.set_rate(300, 5, 1 << 24)
-    assert bench.run(100).events[-1][0] == 329
+    assert bench.run(100).events[-1][0] == 330
     block.close()
 
 

@@ -1,0 +1,83 @@
+"""Orders that wait: of each queue pair the last one, and none is lost."""
+
+import random
+from typing import Any
+
+import pytest
+
+from precog_hw.pace.latest import LatestOrders
+
+from ..packet.bench import run
+
+QPS = 16
+
+
+@pytest.mark.parametrize("patience", [0.05, 0.5, 1.0])
+def test_the_last_order_of_every_queue_pair_comes_out(seed: int, patience: float) -> None:
+    """Whoever takes them slowly gets fewer of them, but of each queue pair the last."""
+    rng, dut = random.Random(seed), LatestOrders(QPS)
+    last: dict[int, tuple[int, int]] = {}
+    got: dict[int, tuple[int, int]] = {}
+    given = taken = merged = 0
+
+    async def source(ctx: Any) -> None:
+        nonlocal given, merged
+        await ctx.tick().repeat(QPS)
+        for _ in range(3000):
+            qp = rng.choice([3, rng.randrange(QPS)])
+            order = rng.getrandbits(32), rng.getrandbits(32)
+            strobe = rng.random() < 0.4
+            ctx.set(dut.i_stb, strobe)
+            ctx.set(dut.tells, 1)
+            ctx.set(dut.i, {"qp": qp, "rate": order[0], "window": order[1]})
+            if strobe:
+                last[qp] = order
+            given += strobe
+            merged += ctx.get(dut.merged)
+            await ctx.tick()
+        ctx.set(dut.i_stb, 0)
+
+    async def sink(ctx: Any) -> None:
+        nonlocal taken
+        for cycle in range(3000 + 40 * QPS):
+            ready = rng.random() < patience or cycle > 3000
+            ctx.set(dut.o.ready, ready)
+            if ctx.get(dut.o.valid) and ready:
+                order = ctx.get(dut.o.payload)
+                got[order.qp] = order.rate, order.window
+                taken += 1
+            await ctx.tick()
+        assert not ctx.get(dut.o.valid)
+
+    run(dut, source, sink, cycles=5000)
+    assert got == last
+    assert given == taken + merged
+    assert len(got) == QPS
+
+
+def test_an_order_that_tells_nobody_replaces_the_one_that_waits() -> None:
+    """Even one that is being offered; alone it gives no turn."""
+    dut = LatestOrders(QPS)
+
+    async def bench(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        for tells, rate in ((1, 7), (0, 8)):
+            ctx.set(dut.i, {"qp": 5, "rate": rate, "window": 9})
+            ctx.set(dut.i_stb, 1)
+            ctx.set(dut.tells, tells)
+            await ctx.tick()
+            ctx.set(dut.i_stb, 0)
+            await ctx.tick().repeat(10)
+        assert ctx.get(dut.o.valid)
+        order = ctx.get(dut.o.payload)
+        assert (order.qp, order.rate, order.window) == (5, 8, 9)
+        ctx.set(dut.o.ready, 1)
+        await ctx.tick()
+        ctx.set(dut.i_stb, 1)
+        await ctx.tick()
+        ctx.set(dut.i_stb, 0)
+        for _ in range(10):
+            assert not ctx.get(dut.o.valid)
+            await ctx.tick()
+
+    run(dut, bench, cycles=200)

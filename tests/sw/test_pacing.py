@@ -1,0 +1,118 @@
+"""The pacer's driver, its commands, and the golden pacer behind its registers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from precog_host import cli
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.pacing import Connection, Pacing
+from precog_host.transport import DeviceError
+from precog_hw.regmap.precog import Sizes
+
+OVERHEAD = 82
+
+
+def paced() -> tuple[Device, Pacing, Emulator]:
+    emulator = Emulator(Sizes(qps=8, sets=2, grants=1))
+    device = Device(emulator)
+    assert device.pacing is not None
+    return device, device.pacing, emulator
+
+
+def test_connections_are_read_back() -> None:
+    _, pacing, _ = paced()
+    assert pacing.connection(7) == Connection(qp=7, priority=0, mtu=1024, psn=0)
+    pacing.begin(2, priority=6, mtu=4096, psn=77)
+    pacing.begin(2, psn=78)
+    assert pacing.connection(2) == Connection(qp=2, priority=6, mtu=4096, psn=78)
+    pacing.apply(3, {"priority": 0, "mtu_log2": 3, "psn": 0})  # no path MTU
+    assert pacing.connection(3).mtu == 4096
+    pacing.set_parameters(overhead=20)
+    assert pacing.parameters() == {"overhead": 20, "pause": 0}
+
+
+def test_grants_come_at_the_decided_rate_and_by_priority() -> None:
+    device, pacing, emulator = paced()
+    pacer = emulator.pacer
+    assert pacer is not None
+    for qp, priority in ((1, 0), (2, 5)):
+        device.qp(qp).configure(preset="precog", enable=True, algorithm="fixed", init_gbps=8.0)
+        pacing.begin(qp, priority=priority)
+        pacer.request(qp, 100_000, 0)
+    pacer.request(3, 5, 0)
+    pacer.acknowledge(3, 5, 0)
+    pacer.acknowledge(2, 0, 0)
+    gap = 1024 + OVERHEAD  # at one byte per tick
+    grants = [(grant.t, grant.qp) for grant in pacer.grants(3 * gap)]
+    assert grants == [(n * gap, qp) for n in range(4) for qp in (2, 1)]
+    pacing.set_parameters(pause=1 << 5)
+    assert {grant.qp for grant in pacer.grants(6 * gap)} == {1}
+    device.qp(1).configure(enable=False)
+    assert not [*pacer.grants(9 * gap)]
+    counters = pacing.counters()
+    assert counters == {
+        **{"requests": 2, "requests_refused": 1, "acks": 1, "acks_refused": 1},
+        **{"grants": 11, "granted_bytes": 11 * 1024},
+        **{"rates": 2, "rates_merged": 0, "retimed": 0},
+    }
+
+
+def test_of_decisions_made_together_the_last_counts() -> None:
+    device, pacing, emulator = paced()
+    assert emulator.pacer is not None
+    device.apply_preset("precog")
+    device.qp(4).configure(
+        preset="precog", enable=True, algorithm="pid", min_gbps=0.1, init_gbps=0.1
+    )
+    emulator.pacer.request(4, 100_000, 0)
+    assert len([*emulator.pacer.grants(100)]) == 1
+    device.decide(np.array([[4, 3000 + 100 * n, n] for n in range(5)]))
+    counters = pacing.counters()
+    assert (counters["rates"], counters["rates_merged"], counters["retimed"]) == (2, 4, 1)
+    due = emulator.pacer.pacer.rows[4].due
+    device.qp(4).clear()  # back to the initial rate
+    assert emulator.pacer.pacer.rows[4].due > due
+    assert pacing.counters()["rates"] == 3
+
+
+def test_a_device_without_a_pacer_says_so() -> None:
+    with Device.open("emu:") as device:
+        assert device.pacing is None
+        with pytest.raises(DeviceError, match=r"device has no pacer: .* \(grants=0\)"):
+            Pacing(device.registers)
+    with pytest.raises(DeviceError, match="qps must be 2 or more with grants, not 1"):
+        Device.open("emu:qps=1,laws=0,grants=1")
+    with pytest.raises(DeviceError, match="grants must be 0 or 1, not 2"):
+        Device.open("emu:grants=2")
+
+
+def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            cli.main(arguments)
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    device = ("-d", "emu:grants=1,qps=4")
+    _, out, _ = run("qp", "pace", "1", "2", "--priority", "3", "--mtu", "256", *device, "-j")
+    assert json.loads(out) == [{"qp": qp, "priority": 3, "mtu": 256, "psn": 0} for qp in (1, 2)]
+    status, out, _ = run("qp", "pace", *device)
+    assert status == 0
+    assert "1024" in out
+    _, out, _ = run("cc", "pace", "--pause", "5", "--overhead", "20", *device, "-j")
+    shown = json.loads(out)
+    assert shown["parameters"] == {"overhead": 20, "pause": 5}
+    assert shown["counters"]["grants"] == 0
+    assert "rates_merged" in run("cc", "pace", *device)[1]
+    for arguments, message in (
+        (("qp", "pace", "--psn", "1", *device), "QP slots must be named with --priority"),
+        (("qp", "pace"), "device emu: has no pacer: it was built without one; try emu:grants=1"),
+        (("qp", "pace", "4", *device), "QP must be in 0..3, not 4"),
+    ):
+        status, _, err = run(*arguments)
+        assert status
+        assert message in err
