@@ -111,6 +111,7 @@ def shared_library(
     label: str,
     root: Path = BUILD_ROOT,
     jobs: int = 2,
+    effort: str = FAST,
     quiet: bool = False,
 ) -> Path:
     """Compile `verilog` and `harness` into a shared library, or find the one made before.
@@ -132,6 +133,8 @@ def shared_library(
         Where build directories go.
     jobs : int
         Compilers at a time.
+    effort : str
+        The compiler's option for what runs in every cycle.
     quiet : bool
         No progress bar.
 
@@ -150,7 +153,7 @@ def shared_library(
         raise VerilateError("a C++ compiler must be installed: g++ was not found")
     package = resources.files(__package__)
     headers = {name: package.joinpath(name).read_text() for name in HEADERS} | headers
-    digest = _digest(verilog, harness, headers, top, compiler)
+    digest = _digest(verilog, harness, headers, top, compiler, effort)
     directory = (root / digest).resolve()
     library = directory / "lib.so"
     if library.exists():
@@ -159,11 +162,13 @@ def shared_library(
     with (root / f"{digest}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test workers want the same library
         if not library.exists():
-            _build(verilog, harness, headers, top, label, directory, compiler, jobs, quiet)
+            _build(verilog, harness, headers, top, label, directory, compiler, jobs, effort, quiet)
     return library
 
 
-def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, compiler: str) -> str:
+def _digest(
+    verilog: str, harness: str, headers: dict[str, str], top: str, compiler: str, effort: str
+) -> str:
     """A name for everything that decides the result, the machine's compiler included."""
     version = subprocess.run(
         [compiler, "-dumpfullversion"], capture_output=True, text=True, check=True
@@ -174,7 +179,7 @@ def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, compi
     texts = [f"{name}={text}" for name, text in sorted(headers.items())]
     here = Path(__file__)  # flags, and the header that is written after Verilation
     recipe = here.read_text() + here.with_name("clocking.py").read_text()
-    return _hash(verilog, harness, *texts, top, recipe, version, cpu)
+    return _hash(verilog, harness, *texts, top, recipe, version, cpu, effort)
 
 
 def _hash(*parts: str) -> str:
@@ -191,6 +196,7 @@ def _build(
     directory: Path,
     compiler: str,
     jobs: int,
+    fast: str,
     quiet: bool,
 ) -> None:
     """Verilate and compile in `directory`; the library appears there only when it is complete."""
@@ -218,7 +224,9 @@ def _build(
             (model / name).write_text(text)
         runtime = directory.parent / f"runtime-{_hash(compiler, FAST, *CXX_FLAGS, str(include))}"
         runtime.mkdir(exist_ok=True)
-        units = [(source, source.with_suffix(".o"), effort) for source, effort in _lumps(model)]
+        units = [
+            (source, source.with_suffix(".o"), effort) for source, effort in _lumps(model, fast)
+        ]
         units += [(include / name, runtime / f"{name}.o", FAST) for name in RUNTIME]
         progress.update(task, description=f"Compiling {label}", total=len(units))
         flags = [*CXX_FLAGS, f"-I{model}", f"-I{include}", f"-I{include / 'vltstd'}"]
@@ -250,11 +258,11 @@ def _build(
         path.unlink()
 
 
-def _lumps(model: Path) -> list[tuple[Path, str]]:
+def _lumps(model: Path, fast: str) -> list[tuple[Path, str]]:
     """Files that include all of a model's, the largest first, and how each is to be compiled."""
     lumps: list[tuple[int, list[Path], str]] = []
     for source in sorted(model.glob("*.cpp"), key=lambda path: -path.stat().st_size):
-        effort = ONCE if "__Slow" in source.name else FAST
+        effort = ONCE if "__Slow" in source.name else fast
         size = source.stat().st_size
         for n, (whole, sources, of) in enumerate(lumps):
             if of == effort and whole + size <= LUMP:
