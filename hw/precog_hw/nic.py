@@ -302,38 +302,6 @@ class PrecogNic(wiring.Component):
                 outside.ready.eq(inside.ready & ready),
             ]
 
-    def _grants(
-        self, m: Module, bank: RegisterBank, core: Core, window: QpWindow, now: Value
-    ) -> None:
-        """A command is over when core and pacer have it; requests wait as samples do."""
-        m.submodules.grants = grants = Grants(self._config)
-        attached = pacer_host.attach(m, bank, grants, slots=self._config.qps, pause=self.pause)
-        command, taken = window.o_config, Signal()
-        m.d.comb += [
-            core.command.payload.eq(command.payload),
-            core.command.valid.eq(command.valid & ~taken),
-            command.ready.eq(taken & grants.done),
-            grants.command.eq(command.payload),
-            grants.command_stb.eq(core.command_stb),
-            grants.decision.eq(self.o_decision.payload),
-            grants.decision_stb.eq(self.o_decision.valid & self.o_decision.ready),
-            grants.now.eq(now),
-            *(self.pace_log_stb.eq(grants.log.valid), self.pace_log.eq(grants.log.payload)),
-        ]
-        with m.If(core.command.valid & core.command.ready):
-            m.d.sync += taken.eq(1)
-        with m.Elif(command.ready):
-            m.d.sync += taken.eq(0)
-        wiring.connect(m, grants.o_grant, wiring.flipped(self.o_grant))
-        ready = window.ready & attached
-        for name in ("i_request", "i_ack"):
-            outside, inside = getattr(self, name), getattr(grants, name)
-            m.d.comb += [
-                inside.payload.eq(outside.payload),
-                inside.valid.eq(outside.valid & ready),
-                outside.ready.eq(inside.ready & ready),
-            ]
-
     def _parameters(self, m: Module, bank: RegisterBank, core: Core) -> None:
         for block in self._config.map_sizes.parameter_blocks:
             for register in self.regmap.block(block).registers:

@@ -27,7 +27,11 @@ from ..models.packet.frames import (
 )
 
 SLOTS = 16
-WIDTHS = [8, 64, 128, 256, 512]
+#: Elaborating takes seconds: one worker does it for all tests of a width.
+WIDTHS = [
+    pytest.param(width, marks=pytest.mark.xdist_group(f"card-{width}"))
+    for width in (8, 64, 128, 256, 512)
+]
 COUNTS = {8: 30, 64: 400, 128: 150, 256: 150, 512: 150}  # packets of one run
 
 
@@ -99,6 +103,7 @@ def test_mutated_packets(width: int, mode: Mode, seed: int, volume: int) -> None
     check(a, b)
 
 
+@pytest.mark.xdist_group("card-64")
 def test_round_trips(seed: int) -> None:
     """RTTs of a conversation, echoes and turnarounds over two cards; PSNs wrap."""
     rng = random.Random(seed)
@@ -126,7 +131,7 @@ def test_round_trips(seed: int) -> None:
     check(a, b)
 
 
-@pytest.mark.parametrize("width", [64, 512])
+@pytest.mark.parametrize("width", [WIDTHS[1], WIDTHS[4]])
 @pytest.mark.parametrize("size", [0, 1024])
 def test_line_rate(width: int, size: int) -> None:
     """Back to back: a beat in every cycle, in and out, but for the beats that insertion adds."""

@@ -12,13 +12,37 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import advice, axil, checksum, cnp, decide, editor, laws, loader, psched, streams
+from . import (
+    advice,
+    axil,
+    checksum,
+    cnp,
+    decide,
+    editor,
+    laws,
+    loader,
+    pace_rows,
+    psched,
+    streams,
+)
 from .engine import Proof, check
 from .mutate import Mutant, mutated
 
 __all__ = ["MUTANTS", "PROOFS", "Report", "run"]
 
-_BLOCKS = (streams, axil, loader, editor, decide, checksum, cnp, laws, advice, psched)
+_BLOCKS = (
+    streams,
+    axil,
+    loader,
+    editor,
+    decide,
+    checksum,
+    cnp,
+    laws,
+    pace_rows,
+    advice,
+    psched,
+)
 PROOFS: tuple[Proof, ...] = tuple(proof for block in _BLOCKS for proof in block.PROOFS)
 MUTANTS: tuple[Mutant, ...] = tuple(mutant for block in _BLOCKS for mutant in block.MUTANTS)
 

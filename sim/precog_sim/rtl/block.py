@@ -11,6 +11,8 @@ __all__ = ["RtlBlock", "block_library"]
 
 _I64 = ctypes.c_int64
 _TOP = "precog_block"
+#: A block runs for seconds, and at this level compiles in half of the time.
+_EFFORT = "-O1"
 
 
 def block_library(
@@ -36,7 +38,7 @@ def block_library(
     """
     text = resources.files(__package__).joinpath(f"{harness}.cpp").read_text()
     headers = {"ports.h": _ports_header(verilog, top)}
-    return shared_library(verilog, text, headers, top=top, label=label, root=root)
+    return shared_library(verilog, text, headers, top=top, label=label, root=root, effort=_EFFORT)
 
 
 def _ports_header(verilog: str, top: str) -> str:

@@ -27,6 +27,10 @@ BUILD_ROOT = Path("build") / "rtl"
 #: what runs once, at the start, is not worth a compiler's time.
 FAST, ONCE = "-O2", "-O0"
 
+#: Bytes of C++ that are compiled at once. A compiler reads headers for more than a second before it
+#: comes to a model's own code, and Verilator writes many small files.
+LUMP = 400_000
+
 #: Flags that change the meaning of nothing but the speed: no assertions, no X randomisation.
 VERILATOR_FLAGS = (
     "--cc",
@@ -107,6 +111,7 @@ def shared_library(
     label: str,
     root: Path = BUILD_ROOT,
     jobs: int = 2,
+    effort: str = FAST,
     quiet: bool = False,
 ) -> Path:
     """Compile `verilog` and `harness` into a shared library, or find the one made before.
@@ -128,6 +133,8 @@ def shared_library(
         Where build directories go.
     jobs : int
         Compilers at a time.
+    effort : str
+        The compiler's option for what runs in every cycle.
     quiet : bool
         No progress bar.
 
@@ -146,7 +153,7 @@ def shared_library(
         raise VerilateError("a C++ compiler must be installed: g++ was not found")
     package = resources.files(__package__)
     headers = {name: package.joinpath(name).read_text() for name in HEADERS} | headers
-    digest = _digest(verilog, harness, headers, top, compiler)
+    digest = _digest(verilog, harness, headers, top, compiler, effort)
     directory = (root / digest).resolve()
     library = directory / "lib.so"
     if library.exists():
@@ -155,11 +162,13 @@ def shared_library(
     with (root / f"{digest}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test workers want the same library
         if not library.exists():
-            _build(verilog, harness, headers, top, label, directory, compiler, jobs, quiet)
+            _build(verilog, harness, headers, top, label, directory, compiler, jobs, effort, quiet)
     return library
 
 
-def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, compiler: str) -> str:
+def _digest(
+    verilog: str, harness: str, headers: dict[str, str], top: str, compiler: str, effort: str
+) -> str:
     """A name for everything that decides the result, the machine's compiler included."""
     version = subprocess.run(
         [compiler, "-dumpfullversion"], capture_output=True, text=True, check=True
@@ -170,7 +179,7 @@ def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, compi
     texts = [f"{name}={text}" for name, text in sorted(headers.items())]
     here = Path(__file__)  # flags, and the header that is written after Verilation
     recipe = here.read_text() + here.with_name("clocking.py").read_text()
-    return _hash(verilog, harness, *texts, top, recipe, version, cpu)
+    return _hash(verilog, harness, *texts, top, recipe, version, cpu, effort)
 
 
 def _hash(*parts: str) -> str:
@@ -187,6 +196,7 @@ def _build(
     directory: Path,
     compiler: str,
     jobs: int,
+    fast: str,
     quiet: bool,
 ) -> None:
     """Verilate and compile in `directory`; the library appears there only when it is complete."""
@@ -214,19 +224,18 @@ def _build(
             (model / name).write_text(text)
         runtime = directory.parent / f"runtime-{_hash(compiler, FAST, *CXX_FLAGS, str(include))}"
         runtime.mkdir(exist_ok=True)
-        # The longest files first, so that the last one does not run alone.
-        sources = sorted(model.glob("*.cpp"), key=lambda path: -path.stat().st_size)
-        units = [(source, model / f"{source.stem}.o") for source in sources]
-        units += [(include / name, runtime / f"{name}.o") for name in RUNTIME]
+        units = [
+            (source, source.with_suffix(".o"), effort) for source, effort in _lumps(model, fast)
+        ]
+        units += [(include / name, runtime / f"{name}.o", FAST) for name in RUNTIME]
         progress.update(task, description=f"Compiling {label}", total=len(units))
         flags = [*CXX_FLAGS, f"-I{model}", f"-I{include}", f"-I{include / 'vltstd'}"]
         before = ["-include", HEADERS[0]]
 
-        def compile_one(unit: tuple[Path, Path]) -> None:
-            source, target = unit
+        def compile_one(unit: tuple[Path, Path, str]) -> None:
+            source, target, effort = unit
             if not target.exists():
                 part = target.with_suffix(f".{os.getpid()}.o")
-                effort = ONCE if "__Slow" in source.name else FAST
                 special = before if source.parent == model else []
                 command = [compiler, effort, *flags, *special, "-c", str(source), "-o", str(part)]
                 _run(command, model, None, "g++")
@@ -241,12 +250,33 @@ def _build(
             except VerilateError:
                 pool.shutdown(cancel_futures=True)
                 raise
-        objects = [str(target) for _, target in units]
+        objects = [str(target) for _, target, _ in units]
         link = [compiler, *CXX_FLAGS, "-shared", *objects, "-lpthread", "-latomic"]
         _run([*link, "-o", str(model / "lib.so")], model, None, "g++")
     os.replace(model / "lib.so", directory / "lib.so")
     for path in model.glob("*.o"):
         path.unlink()
+
+
+def _lumps(model: Path, fast: str) -> list[tuple[Path, str]]:
+    """Files that include all of a model's, the largest first, and how each is to be compiled."""
+    lumps: list[tuple[int, list[Path], str]] = []
+    for source in sorted(model.glob("*.cpp"), key=lambda path: -path.stat().st_size):
+        effort = ONCE if "__Slow" in source.name else fast
+        size = source.stat().st_size
+        for n, (whole, sources, of) in enumerate(lumps):
+            if of == effort and whole + size <= LUMP:
+                lumps[n] = whole + size, [*sources, source], effort
+                break
+        else:
+            lumps.append((size, [source], effort))
+    made = []
+    # The longest first, so that the last one does not run alone.
+    for n, (_, sources, effort) in enumerate(sorted(lumps, key=lambda lump: -lump[0])):
+        path = model / f"lump{n}.cpp"
+        path.write_text("".join(f'#include "{source.name}"\n' for source in sources))
+        made.append((path, effort))
+    return made
 
 
 def _run(command: list[str], cwd: Path, env: dict[str, str] | None, tool: str) -> None:

@@ -41,7 +41,9 @@ def conversation() -> list[Frame]:
     return frames
 
 
-@pytest.mark.parametrize("width", [None, 64])
+@pytest.mark.parametrize(
+    "width", [None, pytest.param(64, marks=pytest.mark.xdist_group("card-64"))]
+)
 def test_conversation(width: int | None) -> None:
     frames = conversation()
     found = replay(frames, width=width)

@@ -1,7 +1,5 @@
 """The exactness campaign finds one wrong bit, and only then; a slice of it runs on the real RTL."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -99,8 +97,10 @@ def test_samples_reach_the_ends_of_the_format(seed: int) -> None:
 @pytest.mark.cosim
 @pytest.mark.parametrize(
     ("config", "decisions"),
-    [(TINY, 50_000), (PRESETS["lanes64"], 50_000)],
-    ids=["tiny", "lanes64"],
+    [
+        pytest.param(TINY, 50_000, id="tiny", marks=pytest.mark.xdist_group("tiny")),
+        pytest.param(PRESETS["lanes64"], 50_000, id="lanes64"),
+    ],
 )
 def test_rtl_equals_golden(config: NicConfig, decisions: int, seed: int) -> None:
     campaign = Campaign(config, seed)
@@ -113,12 +113,13 @@ def test_rtl_equals_golden(config: NicConfig, decisions: int, seed: int) -> None
 
 
 @pytest.mark.cosim
+@pytest.mark.xdist_group("tiny")
 def test_a_unit_without_work_need_not_be_clocked(seed: int) -> None:
     """With idle units' clocks stopped and running, by Verilator's own evaluation of every edge and
     without it: the same rows in the same cycles."""
     runs = []
     for gated, strict in ((True, False), (False, False), (True, True)):
-        campaign = Campaign(replace(TINY, qps=8), seed)
+        campaign = Campaign(TINY, seed)
         campaign.nic.set_gating(gated)
         campaign.nic.set_strict(strict)
         for _ in range(8):  # host accesses, loads and samples in turn
@@ -130,6 +131,7 @@ def test_a_unit_without_work_need_not_be_clocked(seed: int) -> None:
 
 
 @pytest.mark.cosim
+@pytest.mark.xdist_group("tiny")
 def test_idle_cycles_change_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     samples = rtt_samples(rng, TINY.qps, 300)
