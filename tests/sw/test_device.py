@@ -9,7 +9,7 @@ import pytest
 from precog_host.device import Device, Watchdog
 from precog_host.transport import BusError, DeviceError, SampleTransport
 from precog_hw.regmap.precog import COUNTERS
-from precog_models.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES, HeadKind
+from precog_models.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES, Flag, HeadKind
 from precog_models.image import Image, ModelImageError
 from precog_models.nic import GoldenNic
 from precog_models.presets import LAW_PRESETS, law_preset
@@ -472,6 +472,24 @@ def test_the_watchdog_holds_advice(device: Device) -> None:
     assert device.watchdog() == Watchdog(1e6, False)
     device.set_watchdog(0)
     assert device.watchdog() == Watchdog(None, False)
+
+
+@pytest.mark.cosim
+@pytest.mark.xdist_group("tiny")
+def test_without_kicks_the_base_law_decides_alone(seed: int) -> None:
+    """On the RTL, where registers take time: predictions are followed again after a kick."""
+    with Device.open("sim:tiny") as device:
+        prepare(device, random_image(seed))
+        device.set_watchdog(0.03)  # 30 cycles: fewer than these reads take
+        for _ in range(30):
+            device.counters()
+        assert device.watchdog().expired
+        rows = device.decide(random_samples(seed, 10, [0]))
+        assert not (rows[:, 7] & 1).any()
+        assert (rows[:, 7] >> Flag.HELD & 1).all()
+        device.set_watchdog(1e6)
+        rows = device.decide(random_samples(seed, 10, [0]))
+        assert (rows[:, 7] & 1).all()
 
 
 def test_held_advice_is_counted(device: Device, seed: int) -> None:
