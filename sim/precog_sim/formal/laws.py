@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
 from precog_models.contract import Flag, Fmt
-from precog_models.rate.law_fields import LAW_EVENTS, EventKind
+from precog_models.rate.law_fields import LAW_EVENTS, PSCHED_EVENTS, EventKind
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported
@@ -79,6 +79,7 @@ class StageHarness(wiring.Component):
             {
                 "decision": In(DECISION),
                 "law": In(1),
+                "psched": In(1),
                 "decides": In(1),
                 "event": In(LAW_EVENT),
                 "happens": In(1),
@@ -123,7 +124,7 @@ class StageHarness(wiring.Component):
     def _inputs(self, m: Module, dut: Any, law: Any, past: Past) -> None:
         """Free, and what is offered stays."""
         streams = {
-            "decision": (dut.i, Cat(self.decision, self.law), self.decides),
+            "decision": (dut.i, Cat(self.decision, self.law, self.psched), self.decides),
             "event": (dut.i_event, Value.cast(self.event), self.happens),
             "command": (dut.command, Value.cast(self.command), self.commands),
         }
@@ -137,6 +138,7 @@ class StageHarness(wiring.Component):
         m.d.comb += [
             dut.i.payload.eq(self.decision),
             dut.i_raw.payload.law.eq(self.law),
+            dut.i_raw.payload.psched.eq(self.psched),
             dut.i_raw.valid.eq(self.decides),
             dut.i_event.payload.eq(self.event),
             dut.command.payload.eq(self.command),
@@ -170,37 +172,58 @@ class StageHarness(wiring.Component):
                 ~leaves | ~self.law | (told & (dut.o.payload.rate == rate)), "and the law's rate"
             ),
             Assert(enters == (dut.i_raw.valid & dut.i_raw.ready)),
+            Assert(~leaves | (dut.about.sample & dut.about.rated & ~dut.about.score_stb)),
+            Assert(~leaves | (dut.about.psched == self.psched)),
             Cover(leaves & self.law & (dut.o.payload.rate != self.decision.rate)),
         ]
 
     def _events(self, m: Module, dut: Any, law: Any) -> None:
-        """Each is ignored, or makes one decision: that of its queue pair, with the law's rate."""
+        """Each is ignored, or makes one decision: that of its queue pair, with the law's rate.
+
+        Of what only PSCHED takes it says so.
+        """
         from precog_hw.rate.law_stage import takes_events
 
         takers = Array(Signal(name=f"taker{n}") for n in range(QPS))
+        askers = Array(Signal(name=f"asker{n}") for n in range(QPS))
         command = self.command
         with m.If(self.commands & dut.command.ready & command.apply):
-            m.d.sync += takers[command.qp].eq(
-                command.config.enable & takes_events(command.config.algorithm)
-            )
-        right = (self.event.kind >= min(LAW_EVENTS)) & (self.event.kind <= max(LAW_EVENTS))
-        right &= (self.event.qp < QPS) & takers[self.event.qp[0]]
+            m.d.sync += [
+                takers[command.qp].eq(
+                    command.config.enable & takes_events(command.config.algorithm)
+                ),
+                askers[command.qp].eq(command.config.enable & command.config.psched),
+            ]
+        kind, exists, number = self.event.kind, self.event.qp < QPS, self.event.qp[0]
+        to_law = exists & takers[number] & Cat(kind == one for one in LAW_EVENTS).any()
+        to_psched = exists & askers[number] & Cat(kind == one for one in PSCHED_EVENTS).any()
+        right = to_law | to_psched
         heard = dut.i_event.valid & dut.i_event.ready
         answered = dut.o.valid & dut.o.ready & dut.o.payload.flags[Flag.EVENT]
         waits, qp, rate = Signal(), Signal(1), Signal(Fmt.RATE.width)
+        of_law, asks = Signal(), Signal()
+        told = Signal.like(self.event)
         with m.If(heard & right):
-            m.d.sync += [waits.eq(1), qp.eq(self.event.qp)]
+            m.d.sync += [waits.eq(1), qp.eq(self.event.qp), told.eq(self.event)]
+            m.d.sync += [of_law.eq(to_law), asks.eq(askers[number])]
         with m.Elif(answered):
             m.d.sync += waits.eq(0)
         with m.If(law.o.valid & law.o.ready):
             m.d.sync += rate.eq(law.o.payload.rate)
-        payload = dut.o.payload
+        payload, about = dut.o.payload, dut.about
+        is_score = told.kind == EventKind.SCORE
         m.d.comb += [
             Assert(dut.ignored == (heard & ~right), "ignored is what the law does not take"),
             Assert(~answered | waits, "no decision without an event"),
             Assert(~(heard & right) | ~waits, "one at a time"),
-            Assert(~answered | ((payload.qp == qp) & (payload.rate == rate)), "its own, the law's"),
-            Cover(answered),
+            Assert(~answered | (payload.qp == qp), "its own"),
+            Assert(~answered | (about.rated == of_law), "a rate if there is a law's"),
+            Assert(~answered | ~of_law | (payload.rate == rate), "the law's"),
+            Assert(~answered | (~about.sample & (about.psched == asks) & (about.t == told.t))),
+            Assert(~answered | (about.score_stb == is_score), "a score as it came"),
+            Assert(~answered | ~is_score | (about.score == told.value[:8])),
+            Cover(answered & of_law),
+            Cover(answered & ~of_law),
         ]
 
     def _asked(self, m: Module, dut: Any, law: Any) -> None:
@@ -251,8 +274,8 @@ MUTANTS = (
     Mutant(
         "laws.stage",
         _STAGE,
-        "with m.If(~taken):",
-        "with m.If(0):",
+        "with m.If(to_law):",
+        "with m.If(1):",
         "events of others reach the law",
         quick=True,
     ),
