@@ -7,7 +7,6 @@ One class on every transport: what works on the golden NIC (``emu:``) works on t
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +15,27 @@ from precog_hw.regmap.model import Field
 from precog_hw.regmap.precog import (
     COUNTERS,
     LOAD_STATUS,
-    QP_CONFIG,
-    QP_STATUS,
     Identity,
     Sizes,
 )
-from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, Algorithm, Flag, HeadKind
+from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind
 from precog_models.image import Image, load
 from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import law_preset
 
 from .pacing import Pacing
 from .packets import PacketPath
+from .queue_pair import Qp
 from .registers import Registers
 from .transport import DeviceError, SampleTransport, Transport, open_transport
 from .units import from_real, real_name, to_real
 
-__all__ = ["Device", "ModelSet", "Qp", "QpChanges", "QpStatus", "Watchdog"]
+__all__ = ["Device", "ModelSet", "Watchdog"]
 
 _BUSY_READS = 10_000  # polls of a busy bit before the device counts as hung
 _LOAD_TEXT = {number: name.replace("_", " ") for name, number in LOAD_STATUS}
 _LOAD_OK = dict(LOAD_STATUS)["ok"]
 _SET_IN_USE = dict(LOAD_STATUS)["set_in_use"]
-_QP_FIELDS: dict[str, Field] = {f.name: f for r in QP_CONFIG for f in r.fields}
 
 
 @dataclass(frozen=True)
@@ -57,33 +54,6 @@ class Watchdog:
 
     period_us: float | None  #: None: there is none
     expired: bool  #: advice of every kind is held
-
-
-@dataclass(frozen=True)
-class QpStatus:
-    """Configuration and last decision of a queue pair, of one instant, in real units."""
-
-    qp: int
-    enable: bool
-    algorithm: str
-    model_slot: int | None
-    target_mode: str
-    rttch: bool
-    win: bool
-    psched: bool
-    sla_priority: int
-    sla_latency_us: float | None  #: None: none promised
-    min_rate_gbps: float
-    max_rate_gbps: float
-    init_rate_gbps: float
-    samples: int
-    rate_gbps: float
-    window_bytes: int | None  #: None: no limit
-    rtt_pred_us: float | None  #: None: no prediction
-    target_us: float
-    base_us: float
-    srtt_us: float
-    flags: tuple[str, ...]
 
 
 class Device:
@@ -440,7 +410,7 @@ class Device:
 
     # --- queue pairs -----------------------------------------------------------------------------
 
-    def qp(self, number: int) -> "Qp":
+    def qp(self, number: int) -> Qp:
         """Queue pair slot `number`.
 
         Raises
@@ -466,7 +436,14 @@ class Device:
             raise DeviceError("device takes its samples from the wire, not from the host")
         return self.transport.decide(samples)
 
-    def _qp_command(self, number: int, *commands: str) -> None:
+    def qp_command(self, number: int, *commands: str) -> None:
+        """Have the QP window execute commands on queue pair `number`, and wait for their end.
+
+        Raises
+        ------
+        DeviceError
+            The device refused, or does not come to an end.
+        """
         registers = self.registers
         registers.write_fields("QP", "SELECT", index=number)
         registers.write_fields("QP", "COMMAND", **dict.fromkeys(commands, 1))
@@ -481,227 +458,3 @@ class Device:
             if not self.registers.fields("QP", "STATE")["busy"]:
                 return
         raise DeviceError("QP window stays busy")
-
-
-class QpChanges(TypedDict, total=False):
-    """What `Qp.configure` may change; what is left out or None stays.
-
-    Attributes
-    ----------
-    preset : str
-        A law preset: target, limits, initial rate, adjuster. The other arguments override it.
-    enable : bool
-        Samples of the queue pair are decided on.
-    algorithm : str
-        ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``.
-    target_us : float
-        A fixed RTT target.
-    follow_base : bool
-        Target = base RTT + queue budget instead.
-    min_gbps, max_gbps, init_gbps : float
-        Rate limits and initial rate.
-    rttch, win : bool
-        Target adjuster; window limit (not with timely and dcqcn).
-    psched : bool
-        A congestion score moves the law's rate, within the rate limits.
-    sla_priority : int
-        0 to 7: the higher, the less a score lowers and the more it raises.
-    sla_latency_us : float
-        No rise while the smoothed RTT is above it; 0: whatever it is.
-    model_slot : int
-        Slot of the model map; it also turns the model on.
-    use_model : bool
-        False: no model.
-    """
-
-    preset: str | None
-    enable: bool | None
-    algorithm: str | None
-    target_us: float | None
-    follow_base: bool | None
-    min_gbps: float | None
-    max_gbps: float | None
-    init_gbps: float | None
-    rttch: bool | None
-    win: bool | None
-    psched: bool | None
-    sla_priority: int | None
-    sla_latency_us: float | None
-    model_slot: int | None
-    use_model: bool | None
-
-
-class Qp:
-    """One queue pair of a device."""
-
-    def __init__(self, device: Device, number: int) -> None:
-        self._device = device
-        self.number = number
-
-    def configure(self, *, clear: bool = True, **changes: Unpack[QpChanges]) -> None:
-        """Change the configuration; what is not given stays. It takes effect at once as a whole.
-
-        Parameters
-        ----------
-        clear : bool
-            Start anew: empty history, initial rate.
-        **changes
-            As `QpChanges`.
-
-        Raises
-        ------
-        ValueError
-            A name is unknown, a value does not fit, the rates are out of order, or a queue pair
-            without a maximum rate is to be enabled; nothing is changed then.
-        DeviceError
-            The device refused.
-        """
-        self.apply(self.planned(**changes), clear=clear)
-
-    def planned(self, **changes: Unpack[QpChanges]) -> dict[str, int]:
-        """The configuration that `configure` would write, checked; nothing is changed.
-
-        Returns
-        -------
-        dict of str to int
-            Fields of `QP_CONFIG`, for `apply`.
-
-        Raises
-        ------
-        ValueError, DeviceError
-            As `configure`.
-        """
-        device = self._device
-        device._qp_command(self.number, "fetch")
-        config: dict[str, int] = {}
-        for register in QP_CONFIG:
-            config |= device.registers.fields("QP", register.name)
-        preset, algorithm = changes.get("preset"), changes.get("algorithm")
-        target_us, follow_base = changes.get("target_us"), changes.get("follow_base")
-        model_slot = changes.get("model_slot")
-        if preset is not None:
-            config |= law_preset(preset).configuration(device.tick_ps)
-        if algorithm is not None:
-            config["algorithm"] = _algorithm(algorithm)
-            if config["algorithm"] > Algorithm.PREDPID and not device.sizes.laws:
-                raise ValueError(
-                    f"algorithm must be fixed, pid or predpid on this device (laws=0), "
-                    f"not {algorithm!r}"
-                )
-        if target_us is not None:
-            config["target_mode"] = 0
-        if follow_base is not None:
-            config["target_mode"] = int(follow_base)
-        if model_slot is not None:
-            if not 0 <= model_slot < device.sizes.sets:
-                raise ValueError(
-                    f"model slot must be in 0..{device.sizes.sets - 1}, not {model_slot!r}"
-                )
-            config |= {"model_slot": model_slot, "model_enable": 1}
-        for name, flag in (
-            ("enable", changes.get("enable")),
-            ("rttch", changes.get("rttch")),
-            ("win", changes.get("win")),
-            ("psched", changes.get("psched")),
-            ("model_enable", changes.get("use_model")),
-        ):
-            if flag is not None:
-                config[name] = int(flag)
-        if config["win"] and config["algorithm"] > Algorithm.PREDPID:
-            law = Algorithm(config["algorithm"]).name.lower()
-            raise ValueError(f"win must be off with {law}: it has no window limit")
-        if config["psched"] and not device.sizes.laws:
-            raise ValueError("psched must be off on this device (laws=0)")
-        for name, value in (
-            ("sla_priority", changes.get("sla_priority")),
-            ("sla_latency", changes.get("sla_latency_us")),
-            ("target", target_us),
-            ("min_rate", changes.get("min_gbps")),
-            ("max_rate", changes.get("max_gbps")),
-            ("init_rate", changes.get("init_gbps")),
-        ):
-            if value is not None:
-                config[name] = from_real(_QP_FIELDS[name], value, device.tick_ps)
-        low, first, high = (
-            to_real(_QP_FIELDS[name], config[name], device.tick_ps)
-            for name in ("min_rate", "init_rate", "max_rate")
-        )
-        if config["enable"] and not high:
-            raise ValueError(
-                f"QP {self.number} must have a maximum rate before it is enabled, not 0 Gb/s: "
-                "give a preset (--preset)"
-            )
-        if low > high:
-            raise ValueError(f"min_gbps must not be above max_gbps, not {low:g} and {high:g}")
-        if not low <= first <= high:
-            raise ValueError(f"init_gbps must be in {low:g}..{high:g}, not {first:g}")
-        return config
-
-    def apply(self, config: dict[str, int], *, clear: bool = True) -> None:
-        """Write what `planned` returned; it takes effect at once as a whole.
-
-        Raises
-        ------
-        DeviceError
-            The device refused.
-        """
-        device = self._device
-        for register in QP_CONFIG:
-            device.registers.write_fields(
-                "QP", register.name, **{f.name: config[f.name] for f in register.fields}
-            )
-        device._qp_command(self.number, "apply", *(["clear"] if clear else []))
-
-    def clear(self) -> None:
-        """Start anew: empty history, initial rate; the configuration stays."""
-        self._device._qp_command(self.number, "clear")
-
-    def status(self) -> QpStatus:
-        """Configuration and last decision, of one instant."""
-        device = self._device
-        device._qp_command(self.number, "fetch")
-        words: dict[str, int] = {}
-        real: dict[str, float] = {}
-        for register in (*QP_CONFIG, *QP_STATUS):
-            values = device.registers.fields("QP", register.name)
-            for field in register.fields:
-                key = register.name.lower() if register in QP_STATUS else field.name
-                words[key] = values[field.name]
-                real[key] = to_real(field, values[field.name], device.tick_ps)
-        # A prediction of 0 is possible; one that the law did not use has no flag.
-        predicted = words["last_rtt_pred"] or words["last_flags"] >> Flag.PREDICTED & 1
-        return QpStatus(
-            qp=self.number,
-            enable=bool(words["enable"]),
-            algorithm=_algorithm_name(words["algorithm"]),
-            model_slot=words["model_slot"] if words["model_enable"] else None,
-            target_mode="base" if words["target_mode"] else "fixed",
-            rttch=bool(words["rttch"]),
-            win=bool(words["win"]),
-            psched=bool(words["psched"]),
-            sla_priority=words["sla_priority"],
-            sla_latency_us=real["sla_latency"] or None,
-            min_rate_gbps=real["min_rate"],
-            max_rate_gbps=real["max_rate"],
-            init_rate_gbps=real["init_rate"],
-            samples=words["last_samples"],
-            rate_gbps=real["last_rate"],
-            window_bytes=words["last_window"] or None,
-            rtt_pred_us=real["last_rtt_pred"] if predicted else None,
-            target_us=real["last_target"],
-            base_us=real["last_base"],
-            srtt_us=real["last_srtt"],
-            flags=tuple(flag.name.lower() for flag in Flag if words["last_flags"] >> flag & 1),
-        )
-
-
-def _algorithm_name(code: int) -> str:
-    """A register may hold a code that is no law's; the device runs it as fixed."""
-    return Algorithm(code).name.lower() if code in set(Algorithm) else f"code {code}"
-
-
-def _algorithm(name: str) -> int:
-    names = {algorithm.name.lower(): int(algorithm) for algorithm in Algorithm}
-    if name not in names:
-        raise ValueError(f"algorithm must be one of {', '.join(names)}, not {name!r}")
-    return names[name]

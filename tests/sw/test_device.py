@@ -403,7 +403,7 @@ def test_clear_starts_from_the_initial_rate(device: Device, seed: int) -> None:
 
 def test_a_command_for_a_qp_that_does_not_exist(device: Device) -> None:
     with pytest.raises(DeviceError, match="command was refused: range"):
-        device._qp_command(device.sizes.qps, "fetch")
+        device.qp_command(device.sizes.qps, "fetch")
     device.qp(0).status()  # the error has been cleared
 
 

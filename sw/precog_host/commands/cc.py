@@ -110,7 +110,8 @@ def sla(
     json_: JsonOption = False,
 ) -> None:
     """Show what queue pairs are promised, after setting it for those that are named."""
-    from precog_host.device import Device, QpChanges
+    from precog_host.device import Device
+    from precog_host.queue_pair import QpChanges
 
     changes = QpChanges(
         psched=psched,
