@@ -96,6 +96,15 @@ def test_exact_in_the_exported_order_whatever_is_decided(bench: GrantBench, volu
     print({name: seen[name] for name in sorted(seen)}, counters)
 
 
+def test_latency(bench: GrantBench) -> None:
+    """A cycle more than the pacer alone."""
+    bench.configure(3, preset="precog", algorithm="fixed", init_gbps=100.0)
+    bench.run(500)
+    at = bench.now + 100
+    bench.request(3, 1000, at)
+    assert [taken for taken, *_ in bench.run(300)] == [at + 20]
+
+
 @pytest.mark.parametrize("algorithm", ["fixed", "pid", "timely"])
 def test_the_rate_that_a_law_sets_is_sent(bench: GrantBench, algorithm: str) -> None:
     """Bytes on the wire in a long time, to 0.1 %."""

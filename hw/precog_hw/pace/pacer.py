@@ -67,7 +67,7 @@ class Pacer(wiring.Component):
     30 cycles, on a pending gap at most 77 later, 20 more if the gap gets shorter; one at a time.
     After a reset it takes events when all its memories are empty, after as many cycles as there are
     queue pairs or slots of both levels, whichever are more.
-    Cost at 1024 queue pairs (ECP5): 28 DP16KD, 4000 LUT4, 530 CCU2C, 56 DPR16X4, 3700 flip-flops,
+    Cost at 1024 queue pairs (ECP5): 28 DP16KD, 4000 LUT4, 530 CCU2C, 56 DPR16X4, 3900 flip-flops,
     1 multiplier.
 
     The order among queue pairs that are due within the same 4 ticks is that in which they were
