@@ -2,9 +2,10 @@
 
 `StatePipeline` is the gateware as it is, with two queue pairs. Events, their times, the overhead
 and the clock are free. What the pipeline is promised: a GRANT is of a queue pair that is READY, a
-FIRE of one that is WAITING, a CHARGE of one that is SENDING (`pace_lists` and `pace_grants` show it
-of the grants). One queue pair, free but constant, is watched through `commit` and through the rows'
-memory; nothing is said about the stages between. The fields are short (`pace_small`).
+FIRE of one that is WAITING, a CHARGE of one that is SENDING (tests/hw/pace checks it of the whole
+pacer; it is not proved). One queue pair, free but constant, is watched through `commit` and
+through the rows' memory; nothing is said about the stages between. The fields are short
+(`pace_small`).
 
 By induction from rows of zeros, hence for ever; and once more from any rows that are allowed, from
 where few cycles are enough to find a mistake.
@@ -14,7 +15,7 @@ From these steps follows that no queue pair is granted more than its credit and 
 
 * a grant does not change it, and comes to a READY one, that was due when it became so;
 * a charge puts it to the due time that the gap unit has found: a packet's gap later than it was,
-  or now (`pace_gap`);
+  or now (that unit is tested, not proved);
 * a change of the rate, or a request of one that is PARKED, puts it to now if it was due, hence
   later; a retiming replaces a pending gap (its arithmetic is tested, not proved).
 
