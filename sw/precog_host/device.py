@@ -389,7 +389,7 @@ class Device:
         ValueError
             The period is negative, or longer than the device can count.
         """
-        field = next(iter(self.registers.registers("WATCHDOG")[0].fields))
+        field = self.registers.registers("WATCHDOG")[0].fields[0]
         period = from_real(field, period_us, self.tick_ps)
         if period_us and not period:
             raise ValueError(f"period_us must be 0 or at least one tick, not {period_us!r}")
@@ -403,7 +403,7 @@ class Device:
 
     def watchdog(self) -> Watchdog:
         """How the watchdog is set, and whether it holds advice."""
-        field = next(iter(self.registers.registers("WATCHDOG")[0].fields))
+        field = self.registers.registers("WATCHDOG")[0].fields[0]
         period = self.registers.fields("WATCHDOG", "PERIOD")["period"]
         expired = bool(self.registers.fields("WATCHDOG", "STATE")["expired"])
         return Watchdog(float(to_real(field, period, self.tick_ps)) or None, expired)

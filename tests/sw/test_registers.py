@@ -38,7 +38,7 @@ def address(name: str) -> int:
     [
         ("ID.TYPE", 0x1234_0001, "block at 0x0000 must have vendor 0x4350, not 0x1234"),
         ("PID.TYPE", 0x4350_0077, "device has no PID block"),
-        ("QP.VERSION", 0x0002_0000, "QP block must have major version 1, not 2"),
+        ("QP.VERSION", 0x0003_0000, "QP block must have major version 2, not 3"),
         ("MODEL.NEXT", 0x0080, "must lie behind it, not at 0x0080"),
         ("MODEL.NEXT", 0x0203, "must lie behind it, not at 0x0203"),
         ("ID.MAGIC", 7, "device magic must be 0x50524347, not 0x00000007"),
@@ -53,7 +53,7 @@ def test_a_device_that_is_not_known_is_refused(word: str, value: int, message: s
 
 
 def test_minor_versions_and_unknown_blocks_are_accepted() -> None:
-    Registers(Patched({address("QP.VERSION"): 0x0001_0007}))
+    Registers(Patched({address("QP.VERSION"): 0x0002_0007}))
 
 
 def test_a_list_without_end_is_refused() -> None:

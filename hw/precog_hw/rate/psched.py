@@ -79,7 +79,8 @@ class Psched(wiring.Component):
     hold : In(1)
         Advice is held, for decisions of events; those of samples have `Flag.HELD`.
     command : In(stream.Signature(config_layout(config)))
-        Configure (`apply`) and reset (`clear`) a queue pair; before a decision that comes with it.
+        Configure (`apply`) and reset (`clear`) a queue pair; before a decision that comes with it
+        and asks. Taken in a cycle in which no decision leaves.
     parameters : In(PARAMETERS)
         To be held while a decision is in flight.
     busy : Out(1)
@@ -155,7 +156,8 @@ class Psched(wiring.Component):
             with m.State("COMMAND"):
                 m.d.sync += new.eq(_configured(command, old, config))
                 m.next = "COMMANDED"
-            with m.State("COMMANDED"):
+            # No decision leaves in the cycle of a command: who sees both knows which came first.
+            with m.State("COMMANDED"), m.If(~passes):
                 m.d.comb += [
                     self.command.ready.eq(1),
                     row_write.en.eq(1),

@@ -476,7 +476,7 @@ def _pid_block(identity: Identity) -> Block:
         "PID",
         "Parameters of the laws pid and predpid, shared by all QPs.",
         id=0x10,
-        version=(1, 0),
+        version=(2, 0),
         registers=(
             gain("kp", -0.358, "Proportional gain, equation (15)."),
             gain("ki", -0.060, "Gain of the mean error."),
@@ -548,7 +548,7 @@ def _qp_block() -> Block:
         "A window on one QP's configuration and on its last decision. Apply makes the whole "
         "configuration take effect at once; fetch reads configuration and decision at one instant.",
         id=0x11,
-        version=(1, 0),
+        version=(2, 0),
         registers=(
             *window_registers(
                 "QP slot",
@@ -574,7 +574,7 @@ def _counter_block() -> Block:
         "Events since power-up: "
         + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(COUNTERS)),
         id=0x20,
-        version=(1, 0),
+        version=(2, 0),
         registers=(),
         tables=(
             Table(

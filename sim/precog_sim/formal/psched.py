@@ -244,6 +244,7 @@ class PschedHarness(wiring.Component):
             Assert(~dut.o.valid | self.decides, "no decision out of nothing"),
             Assert((dut.i.valid & dut.i.ready) == (dut.o.valid & dut.o.ready), "one for each"),
             Assert(~dut.o.valid | others.all(), "with its own fields"),
+            Assert(~(dut.o.valid & self.commands & dut.command.ready), "none beside a command"),
             Assert(
                 ~dut.o.valid | about.psched | (Value.cast(out) == Value.cast(decision)),
                 "who does not ask is left alone",
