@@ -78,11 +78,12 @@ class Latest(wiring.Component):
             m.d.sync += walking.eq(0)
 
         waits, joins = Signal(), Signal()
+        replaces = Signal()  # what has its turn, but has not been taken
         m.d.comb += [
             *(was_told.addr.eq(self.i.qp), was_taken.addr.eq(self.i.qp)),
             waits.eq(was_told.data != was_taken.data),
-            joins.eq(self.i_stb & self.tells & ~waits),
-            self.merged.eq(self.i_stb & self.tells & waits),
+            joins.eq(self.i_stb & self.tells & ~waits & ~replaces),
+            self.merged.eq(self.i_stb & self.tells & (waits | replaces)),
             *(waiting.w_en.eq(joins), waiting.w_data.eq(self.i.qp)),
             *(put.en.eq(joins), put.addr.eq(self.i.qp), put.data.eq(~was_taken.data)),
         ]
@@ -118,7 +119,13 @@ class Latest(wiring.Component):
                     m.next = "NEXT"
                 with m.Elif(changes):
                     m.next = "READ"
-        m.d.comb += read.en.eq(turn.ongoing("READ"))
+        taken_now = self.o.valid & self.o.ready
+        m.d.comb += [
+            read.en.eq(turn.ongoing("READ")),
+            replaces.eq(
+                (self.i.qp == first) & (turn.ongoing("READ") | turn.ongoing("OFFER")) & ~taken_now
+            ),
+        ]
         return m
 
     def _memory(self, m: Module, name: str) -> Memory:

@@ -261,6 +261,7 @@ class PrecogNic(wiring.Component):
             events.command_stb.eq(core.command.valid & core.command.ready),
             events.command.eq(window.o_config.payload),
             events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
+            events.score_ticks.eq(core.parameters.psched_score_ticks),
             self.law_event_stb.eq(core.i_event.valid & core.i_event.ready),
             self.law_event.eq(core.i_event.payload),
             *(scores.heard.eq(card.score_heard), scores.heard_slot.eq(card.score_slot)),

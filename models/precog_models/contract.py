@@ -192,7 +192,7 @@ class Flag(IntEnum):
     TARGET_MOVED = 5  # the target adjuster fired
     EVENT = 6  # not of a sample: an event's; only qp, rate and window count
     UNSKILLED = 7  # predpid ran as pid: the predictor is worse than persistence on this QP
-    LATE = 8  # predpid ran as pid: the prediction missed its deadline
+    LATE = 8  # the prediction, or that there is none, missed its deadline: predpid ran as pid
     HELD = 9  # advice of every kind was held: the base law alone decided
     SCORED = 10  # a congestion score moved the law's rate
     CONGESTED = 11  # it is above the threshold, or has not fallen far enough below it

@@ -55,6 +55,7 @@ from .rate.law_unit import LAW_ROW, law_event
 from .rate.psched import (
     PSCHED_STATE,
     psched_configure,
+    psched_keep,
     psched_output,
     psched_reset,
     psched_score,
@@ -119,6 +120,7 @@ _Q_HISTORY = _Q_RATE + len(RATE_STATE)  # K, the newest last
 _Q_PSCHED = _Q_HISTORY + MAX_STEPS
 _QP_SIZE = _Q_PSCHED + len(PSCHED_STATE)
 _Q_PSCHED_ON = QP_CONFIG.index("psched")
+_Q_WIN = QP_CONFIG.index("win")
 _Q_INIT_RATE = QP_CONFIG.index("init_rate")
 _PSCHED_CONFIG_AT = tuple(QP_CONFIG.index(name) for name in PSCHED_CONFIG)
 _Q_ENABLE = QP_CONFIG.index("enable")
@@ -274,6 +276,8 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
         rate, window, flags = _scheduled(block, q, t, rate, -1, 0, held)
         if held:
             flags |= _HELD
+    else:
+        psched_keep(q[_Q_PSCHED:_QP_SIZE], rate, 0)
     decision[:] = 0
     decision[0] = qp
     decision[1] = rate
@@ -347,6 +351,8 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     if q[_Q_PSCHED_ON]:
         rate, window, moved = _scheduled(block, q, t, rate, srtt, window, _held(block))
         flags |= moved
+    else:
+        psched_keep(q[_Q_PSCHED:_QP_SIZE], rate, window)
     decision[0] = qp
     decision[1] = rate
     decision[2] = window
@@ -453,7 +459,8 @@ class GoldenNic:
         q = self._qp(qp)
         _store(q[:_Q_LAW_CONFIG], QP_CONFIG, values, "configuration field")
         _law(self.block, q, int(EventKind.CONFIGURE), qp, 0, 0)
-        psched_configure(q[_Q_PSCHED:], bool(q[_Q_PSCHED_ON]), int(q[_Q_INIT_RATE]))
+        windowed = bool(q[_Q_WIN]) and q[_Q_ALGORITHM] <= Algorithm.PREDPID
+        psched_configure(q[_Q_PSCHED:], bool(q[_Q_PSCHED_ON]), windowed, int(q[_Q_INIT_RATE]))
 
     def configuration(self, qp: int) -> dict[str, int]:
         """`QP_CONFIG` of one queue pair by name."""

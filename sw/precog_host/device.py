@@ -384,6 +384,9 @@ class Device:
     def set_watchdog(self, period_us: float) -> None:
         """Hold advice of every kind whenever `kick` does not come within `period_us`; 0: never.
 
+        The device counts clock cycles, and with packets one is a tick; without, what a tick is to
+        its clock is its integrator's affair. On an emulated device no time passes.
+
         Raises
         ------
         ValueError

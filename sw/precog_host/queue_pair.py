@@ -67,7 +67,8 @@ class QpChanges(TypedDict, total=False):
     psched : bool
         A congestion score moves the law's rate, within the rate limits.
     sla_priority : int
-        0 to 7: the higher, the less a score lowers and the more it raises.
+        0 to 7: the higher, the less a score lowers the rate, and the more it raises one while
+        `psched_increase` is below its limit of 0.1.
     sla_latency_us : float
         No rise while the smoothed RTT is above it; 0: whatever it is.
     model_slot : int
@@ -172,8 +173,11 @@ class Qp:
         if config["win"] and config["algorithm"] > Algorithm.PREDPID:
             law = Algorithm(config["algorithm"]).name.lower()
             raise ValueError(f"win must be off with {law}: it has no window limit")
-        if config["psched"] and not device.sizes.laws:
-            raise ValueError("psched must be off on this device (laws=0)")
+        promises = {name: config[name] for name in ("psched", "sla_priority", "sla_latency")}
+        if any(promises.values()) and not device.sizes.laws:
+            raise ValueError(
+                "psched must be off on this device (laws=0), and all that belongs to it"
+            )
         for name, value in (
             ("sla_priority", changes.get("sla_priority")),
             ("sla_latency", changes.get("sla_latency_us")),

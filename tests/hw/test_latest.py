@@ -22,7 +22,7 @@ def test_the_last_order_of_every_queue_pair_comes_out(seed: int, patience: float
     given = taken = merged = 0
 
     async def source(ctx: Any) -> None:
-        nonlocal given, merged
+        nonlocal given
         await ctx.tick().repeat(QPS)
         for _ in range(3000):
             qp = rng.choice([3, rng.randrange(QPS)])
@@ -34,15 +34,15 @@ def test_the_last_order_of_every_queue_pair_comes_out(seed: int, patience: float
             if strobe:
                 last[qp] = order
             given += strobe
-            merged += ctx.get(dut.merged)
             await ctx.tick()
         ctx.set(dut.i_stb, 0)
 
     async def sink(ctx: Any) -> None:
-        nonlocal taken
+        nonlocal taken, merged
         for cycle in range(3000 + 40 * QPS):
             ready = rng.random() < patience or cycle > 3000
             ctx.set(dut.o.ready, ready)
+            merged += ctx.get(dut.merged)
             if ctx.get(dut.o.valid) and ready:
                 order = ctx.get(dut.o.payload)
                 got[order.qp] = order.rate, order.window

@@ -41,7 +41,8 @@ class LawEvents(wiring.Component):
     tick that follows its notification has come. Sweeps of all come no closer than `MIN_GAP` cycles,
     which leaves the law half of its time (it takes 67 cycles for one with the preset ``vendor``, 27
     with ``paper``): with more than T / (4 * MIN_GAP) queue pairs a round takes longer than T/4.
-    Without a rate timer there are none. A notification that comes while one of the same queue pair
+    Where scores hold for a shorter time than T, or there is no rate timer, theirs counts; without
+    either there are none. A notification that comes while one of the same queue pair
     has not been told yet is the same. While the law is busy with others, bytes go on being added:
     none is lost. An event bears the time at which it is offered.
 
@@ -64,6 +65,8 @@ class LawEvents(wiring.Component):
         Ticks; one cycle each.
     byte_count, rate_ticks, cut_ticks : In
         dcqcn's parameters B, T and the period of the decrease check.
+    score_ticks : In(32)
+        How long PSCHED's scores hold.
     command_stb, command : In
         What is configured, as it is. With `clear` what was heard and sent before is forgotten.
     o : Out(stream.Signature(LAW_EVENT))
@@ -88,6 +91,7 @@ class LawEvents(wiring.Component):
                 "byte_count": In(_BYTES_BITS),
                 "rate_ticks": In(_TICKS_BITS),
                 "cut_ticks": In(_TICKS_BITS),
+                "score_ticks": In(32),
                 "command_stb": In(1),
                 "command": In(config_layout(config)),
                 "o": Out(stream.Signature(LAW_EVENT)),
@@ -265,7 +269,9 @@ class LawEvents(wiring.Component):
             tells.eq(((works & keeps & (sweeps | enough)) | asks) & room),
             counted.i.valid.eq(tells),
             counted.i.payload.slot.eq(slots[0]),
-            counted.i.payload.bytes.eq(Mux(total[-1], (1 << _BYTES_BITS) - 1, total)),
+            counted.i.payload.bytes.eq(
+                Mux(~keeps, 0, Mux(total[-1], (1 << _BYTES_BITS) - 1, total))
+            ),
         ]
         # Cycle 2: write.
         left = Mux(keeps & ~tells, counted.i.payload.bytes, 0)
@@ -286,11 +292,16 @@ class LawEvents(wiring.Component):
         turn, at = Signal(), Signal(self._qp_bits)
         passed = Signal(_TICKS_BITS)
         gap = Signal(_TICKS_BITS)
-        wanted = self.rate_ticks >> exact_log2(_ROUNDS * self._qps)
+        longest = (1 << _TICKS_BITS) - 1
+        period = Signal(_TICKS_BITS)  # the shorter one; 0 is none
+        life = Mux(self.score_ticks > longest, longest, self.score_ticks)[:_TICKS_BITS]
+        sooner = (life != 0) & ((self.rate_ticks == 0) | (life < self.rate_ticks))
+        m.d.sync += period.eq(Mux(sooner, life, self.rate_ticks))
+        wanted = period >> exact_log2(_ROUNDS * self._qps)
         idle, timed = Signal(), Signal()
         m.d.sync += [
             idle.eq(counted.level == 0),
-            timed.eq(self.rate_ticks != 0),
+            timed.eq(period != 0),
             gap.eq(Mux(wanted < self.MIN_GAP, self.MIN_GAP, wanted)),
         ]
         m.d.comb += turn.eq((passed >= gap) & idle & timed & ~self.sent & ~wipes)

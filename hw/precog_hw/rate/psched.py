@@ -13,7 +13,7 @@ from precog_hw.csr.qp_window import config_layout
 from precog_hw.dsp import Multiplier
 from precog_hw.rate.law_layouts import ABOUT, clamped
 from precog_hw.rows import plain_memory
-from precog_models.contract import Flag, Fmt
+from precog_models.contract import Algorithm, Flag, Fmt
 from precog_models.rate.law_fields import (
     DROP,
     DROP_FRAC,
@@ -130,12 +130,22 @@ class Psched(wiring.Component):
             config_write.addr.eq(command.qp),
             *(config_write.data[name].eq(command.config[name]) for name in _PARTS),
         ]
-        passes = self.i.valid & ~asks
+        idle = Signal()
+        passes = self.i.valid & ~asks & idle
+        # What a law decided for those that do not ask is kept, in case that they ask one day.
+        kept = Signal(ROW)
         m.d.comb += [
+            *(kept.base.eq(decision.rate), kept.based.eq(1), kept.window.eq(decision.window)),
             self.o.valid.eq(passes | offers),
             self.o.payload.eq(decision),
             self.i.ready.eq(self.o.ready & (passes | offers)),
         ]
+        with m.If(passes & self.o.ready):
+            m.d.comb += [
+                row_write.en.eq(1),
+                row_write.addr.eq(decision.qp),
+                row_write.data.eq(kept),
+            ]
         with m.If(offers):
             m.d.comb += [
                 self.o.payload.rate.eq(new.output),
@@ -146,7 +156,8 @@ class Psched(wiring.Component):
         with m.FSM(name="psched") as fsm:
             with m.State("IDLE"):
                 m.d.sync += commanded.eq(self.command.valid)
-                with m.If(self.command.valid | (self.i.valid & asks)):
+                # What passes has been offered: a command waits for it.
+                with m.If((self.command.valid & ~passes) | (self.i.valid & asks)):
                     m.next = "LOAD"
             with m.State("LOAD"):
                 m.d.sync += [old.eq(row_read.data), config.eq(config_read.data)]
@@ -156,8 +167,8 @@ class Psched(wiring.Component):
             with m.State("COMMAND"):
                 m.d.sync += new.eq(_configured(command, old, config))
                 m.next = "COMMANDED"
-            # No decision leaves in the cycle of a command: who sees both knows which came first.
-            with m.State("COMMANDED"), m.If(~passes):
+            # No decision leaves beside a command: who sees both knows which came first.
+            with m.State("COMMANDED"):
                 m.d.comb += [
                     self.command.ready.eq(1),
                     row_write.en.eq(1),
@@ -169,8 +180,8 @@ class Psched(wiring.Component):
                 m.d.comb += [offers.eq(1), row_write.en.eq(self.o.ready)]
                 with m.If(self.o.ready):
                     m.next = "IDLE"
-        waits = self.command.valid | (self.i.valid & asks)
-        m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | waits)
+        waits = self.command.valid | self.i.valid
+        m.d.comb += [idle.eq(fsm.ongoing("IDLE")), self.busy.eq(~idle | waits)]
         return m
 
     def _steps(
@@ -181,7 +192,7 @@ class Psched(wiring.Component):
         age, expired, falls = Signal(Fmt.TIME.width), Signal(), Signal()
         above = Signal(signed(_SCORE_BITS + 1))  # score minus threshold
         held, moves = Signal(), Signal()
-        m.submodules.product = product = Multiplier(_OPERAND, _OPERAND, dsp=self._config.dsp)
+        m.submodules.multiplier = product = Multiplier(_OPERAND, _OPERAND, dsp=self._config.dsp)
         a, b = Signal(signed(_OPERAND)), Signal(signed(_OPERAND))
         m.d.comb += [product.a.eq(a), product.b.eq(b)]
         factor, part = Signal(_FACTOR_BITS), Signal(_FACTOR_BITS)
@@ -217,7 +228,9 @@ class Psched(wiring.Component):
             m.d.sync += [
                 expired.eq((par.psched_score_ticks != 0) & past & (age > par.psched_score_ticks)),
                 above.eq(new.score - par.psched_threshold),
-                falls.eq(new.score + par.psched_hysteresis <= par.psched_threshold),
+                falls.eq(
+                    (new.score == 0) | (new.score + par.psched_hysteresis <= par.psched_threshold)
+                ),
             ]
             m.next = "BAND"
         with m.State("BAND"):
@@ -272,9 +285,13 @@ class Psched(wiring.Component):
 
 def _configured(command: data.View, old: data.View, config: data.View) -> Value:
     """The row after a command: the last output binds no more; a reset forgets all else, too."""
-    init = Mux(command.apply, command.config.init_rate, config.init_rate)
-    keeps = ~command.clear & command.config.psched
+    changed = command.config
+    init = Mux(command.apply, changed.init_rate, config.init_rate)
+    keeps = ~command.clear & changed.psched
+    windowed = changed.win & (changed.algorithm <= Algorithm.PREDPID)
     row = {name: Mux(keeps, old[name], 0) for name in ROW.members}
     row["has_output"] = Const(0, 1)
-    row["base"] = Mux(keeps & old.based, old.base, init)
+    row["base"] = Mux(~command.clear & old.based, old.base, init)
+    row["based"] = ~command.clear & old.based
+    row["window"] = Mux(~command.clear & windowed, old.window, 0)
     return Cat(row[name] for name in ROW.members)

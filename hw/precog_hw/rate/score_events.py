@@ -25,8 +25,9 @@ class ScoreEvents(wiring.Component):
         score ─► [runs PSCHED?] ─► last one of every queue pair ─┬─► o
         i ───────────────────────────────────────────────────────┘
 
-    Every packet may bring a score; of those that wait the last one counts. A clear takes a score
-    that waits back. An event bears the time at which it is offered.
+    Every packet may bring a score; of those that wait the last one counts. A clear takes those that
+    wait back: where one has its turn already, "none" follows it. An event bears the time at which
+    it is offered.
 
     Latency: 1 cycle from `i` to `o`, 5 from a score. Throughput: an event per cycle, a score in 3.
     Cost at 1024 queue pairs: `Latest` of 8 bits, LUT RAM of 1 bit per queue pair, 104 flip-flops.
@@ -82,12 +83,12 @@ class ScoreEvents(wiring.Component):
             write.data.eq(command.config.enable & command.config.psched),
             listening.addr.eq(self.heard_slot),
         ]
-        # A clear waits for a cycle without a score.
+        # A clear waits for a cycle without a score; a later one of the same queue pair counts.
         takes_back, of = Signal(), Signal.like(self.heard_slot)
         tells = self.heard & listening.data
         with m.If(self.command_stb & command.clear):
             m.d.sync += [takes_back.eq(1), of.eq(command.qp)]
-        with m.Elif(~tells):
+        with m.Elif(~tells | (self.heard_slot == of)):
             m.d.sync += takes_back.eq(0)
         m.d.comb += [
             latest.i_stb.eq(tells | takes_back),
@@ -97,18 +98,18 @@ class ScoreEvents(wiring.Component):
         ]
 
         event, score_turn = self.o.payload, Signal()
-        free, scores = Signal(), Signal()
+        free, wins = Signal(), Signal()
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
-            scores.eq(latest.o.valid & (score_turn | ~self.i.valid)),
-            latest.o.ready.eq(free & scores),
-            self.i.ready.eq(free & ~scores),
+            wins.eq(latest.o.valid & (score_turn | ~self.i.valid)),
+            latest.o.ready.eq(free & wins),
+            self.i.ready.eq(free & ~wins),
         ]
         with m.If(free):
             m.d.sync += [self.o.valid.eq(self.i.valid | latest.o.valid), event.eq(self.i.payload)]
             with m.If(self.i.valid | latest.o.valid):
-                m.d.sync += score_turn.eq(~scores)
-            with m.If(scores):
+                m.d.sync += score_turn.eq(~wins)
+            with m.If(wins):
                 m.d.sync += [
                     event.kind.eq(EventKind.SCORE),
                     event.qp.eq(latest.o.payload.qp),

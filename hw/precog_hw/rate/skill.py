@@ -132,7 +132,9 @@ class SkillMonitor(wiring.Component):
                     ]
                 m.next = "COMPARE"
             with m.State("COMPARE"):
-                m.d.sync += trusted.eq(new.error <= new.persistence)
+                m.d.sync += trusted.eq(
+                    (new.error >> SKILL_SHIFT) <= (new.persistence >> SKILL_SHIFT)
+                )
                 m.next = "ADVISE"
             with m.State("ADVISE"):
                 m.d.comb += [

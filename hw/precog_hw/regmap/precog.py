@@ -137,7 +137,7 @@ COUNTERS: tuple[tuple[str, str], ...] = (
     ("events", "events for laws that react to more than samples"),
     ("ignored", "of them those of a disabled QP, a slot that does not exist, or another law"),
     ("unskilled", "predictions not followed because persistence is better on the QP"),
-    ("late", "predictions that missed their deadline"),
+    ("late", "decisions that did not wait longer for the predictor"),
     ("held", "decisions while advice was held"),
     ("scored", "decisions that a congestion score moved"),
     ("congested", "of them those with a score above the threshold"),
@@ -193,7 +193,7 @@ QP_CONFIG: tuple[Register, ...] = (
         "What the predictive scheduler does with the law's rate, between lowest and highest rate.",
         (
             Field("psched", 1, RW, "A congestion score moves the rate."),
-            Field("sla_priority", 3, RW, "Lower less and raise more, 7 most.", lsb=4),
+            Field("sla_priority", 3, RW, "The higher, the less a score lowers.", lsb=4),
             Field(
                 "sla_latency",
                 24,

@@ -2,7 +2,7 @@
 
     base law's rate ─► x (1 + increase (1 + p/20))         score at most the threshold, or none of:
                        x (1 - (score - threshold)(1 - p/20))      above it, and until it has fallen
-                       │                                          below it by the hysteresis
+                       │                                      below it by the hysteresis, or to 0
                        └─► above: not more than the last output ─► [min, max] ─► output
 
 The score is 0 to 100, p the queue pair's priority 0 to 7, the factor in [1/2, 1.1]. It multiplies
@@ -38,6 +38,7 @@ __all__ = [
     "PSCHED_STATE",
     "SCORED",
     "psched_configure",
+    "psched_keep",
     "psched_output",
     "psched_reset",
     "psched_score",
@@ -82,7 +83,7 @@ _SRTT_FRAC = Fmt.SRTT.frac_bits
 
 
 @njit(cache=True)
-def psched_configure(state: NDArray[np.int64], on: bool, init_rate: int) -> None:
+def psched_configure(state: NDArray[np.int64], on: bool, windowed: bool, init_rate: int) -> None:
     """The configuration has changed: the last output binds no more.
 
     Parameters
@@ -90,12 +91,16 @@ def psched_configure(state: NDArray[np.int64], on: bool, init_rate: int) -> None
     state : ndarray of int64, shape (10,)
         `PSCHED_STATE`. Changed in place.
     on : bool
-        The queue pair's output is moved; else all is forgotten.
+        The queue pair's output is moved; else all but what the law decided is forgotten.
+    windowed : bool
+        The law goes on with a window; else the last one is forgotten.
     init_rate : int
         What the law's rate counts as before its first decision.
     """
     if not on:
-        state[:] = 0
+        state[_OUTPUT:_WINDOW] = 0
+    if not windowed:
+        state[_WINDOW] = 0
     state[_HAS_OUTPUT] = 0
     if not state[_BASED]:
         state[_BASE] = init_rate
@@ -114,6 +119,13 @@ def psched_score(state: NDArray[np.int64], score: int, t: int) -> None:
     state[_SCORED] = score < NO_SCORE
     state[_SCORE] = min(score, SCORE_MAX)
     state[_SCORE_T] = t
+
+
+@njit(cache=True)
+def psched_keep(state: NDArray[np.int64], rate: int, window: int) -> None:
+    """What a law decided for a queue pair that does not ask, in case that it asks one day."""
+    state[:] = 0
+    state[_BASE], state[_BASED], state[_WINDOW] = rate, 1, window
 
 
 @njit(cache=True)
@@ -164,7 +176,7 @@ def psched_output(
     if parameters[_SCORE_TICKS] and past and age > parameters[_SCORE_TICKS]:
         state[_SCORED] = 0
     threshold, score = parameters[_THRESHOLD], state[_SCORE]
-    if not state[_SCORED] or score + parameters[_HYSTERESIS] <= threshold:
+    if not state[_SCORED] or score == 0 or score + parameters[_HYSTERESIS] <= threshold:
         state[_CONGESTED] = 0
     elif score > threshold:
         state[_CONGESTED] = 1

@@ -45,4 +45,5 @@ def skill_step(state: NDArray[np.int64], rtt: int, pred_valid: bool, rtt_pred: i
     state[_VALID] = pred_valid
     state[_PRED] = rtt_pred if pred_valid else 0
     state[_RTT] = rtt
-    return bool(state[_ERROR] <= state[_PERSISTENCE])
+    # The sums do not decay below 2**SKILL_SHIFT: less than the format's unit is no difference.
+    return bool(state[_ERROR] >> SKILL_SHIFT <= state[_PERSISTENCE] >> SKILL_SHIFT)

@@ -167,7 +167,7 @@ class PschedHarness(wiring.Component):
                 Assume(~refused | (payload == past(payload, name))),
             ]
         command, config, about = self.command, self.command.config, self.about
-        known = Signal(QPS)  # has been configured
+        asks = Signal(QPS)
         mine = command.qp == self.who
         done = self.commands & dut.command.ready
         m.d.comb += [
@@ -180,10 +180,10 @@ class PschedHarness(wiring.Component):
             Assume(~self.decision.flags[Flag.SCORED] & ~self.decision.flags[Flag.CONGESTED]),
             Assume(about.sample | ~self.decision.flags[Flag.HELD]),
             Assume(config.min_rate <= config.max_rate),
-            Assume(~about.psched | known.bit_select(self.decision.qp[0], 1)),
+            Assume(~self.decides | (about.psched == asks.bit_select(self.decision.qp[0], 1))),
         ]
         with m.If(done & command.apply):
-            m.d.sync += known.bit_select(command.qp, 1).eq(1)
+            m.d.sync += asks.bit_select(command.qp, 1).eq(config.psched)
         ghost = {
             "config": Signal.like(config, name="told_config"),
             "base": Signal(32, name="last_base"),
@@ -195,14 +195,14 @@ class PschedHarness(wiring.Component):
             "score_t": Signal(40, name="last_score_t"),
         }
         with m.If(done & mine):
-            forgets = command.clear | ~config.psched
             with m.If(command.apply):
                 m.d.sync += ghost["config"].eq(config)
             m.d.sync += ghost["has_last"].eq(0)
-            with m.If(forgets):
-                m.d.sync += [ghost["based"].eq(0), ghost["scored"].eq(0)]
-                m.d.sync += [ghost["score"].eq(0), ghost["score_t"].eq(0)]
-            with m.If(forgets | ~ghost["based"]):
+            with m.If(command.clear | ~config.psched):
+                m.d.sync += [ghost[name].eq(0) for name in ("scored", "score", "score_t")]
+            with m.If(command.clear):
+                m.d.sync += ghost["based"].eq(0)
+            with m.If(command.clear | ~ghost["based"]):
                 init = Mux(command.apply, config.init_rate, ghost["config"].init_rate)
                 m.d.sync += ghost["base"].eq(init)
         return ghost
@@ -315,6 +315,9 @@ class PschedHarness(wiring.Component):
                 m.d.sync += ghost["score_t"].eq(about.t)
             with m.If(about.rated):
                 m.d.sync += [ghost["base"].eq(decision.rate), ghost["based"].eq(1)]
+        with m.If(dut.o.valid & self.ready & ~about.psched & (decision.qp == self.who)):
+            m.d.sync += [ghost["base"].eq(decision.rate), ghost["based"].eq(1)]
+            m.d.sync += [ghost[name].eq(0) for name in ("has_last", "scored", "score", "score_t")]
 
 
 PROOFS = (

@@ -106,6 +106,7 @@ def sla(
     ] = None,
     min_gbps: Annotated[float | None, typer.Option(help="Lowest rate.")] = None,
     max_gbps: Annotated[float | None, typer.Option(help="Highest rate.")] = None,
+    init_gbps: Annotated[float | None, typer.Option(help="Initial rate, between them.")] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -119,6 +120,7 @@ def sla(
         sla_latency_us=latency_us,
         min_gbps=min_gbps,
         max_gbps=max_gbps,
+        init_gbps=init_gbps,
     )
     with Device.open(device) as opened:
         if any(value is not None for value in changes.values()):
@@ -147,7 +149,10 @@ def sla(
 def watchdog(
     period_us: Annotated[
         float | None,
-        typer.Option(help="Hold predictions and scores when no kick comes in time; 0: never."),
+        typer.Option(
+            help="Hold predictions and scores when no kick comes in so many us; 0: never. Clock "
+            "cycles are counted, of a tick each; on an emulated device no time passes."
+        ),
     ] = None,
     kick: Annotated[bool, typer.Option("--kick", help="Say that the host is alive.")] = False,
     device: DeviceOption = "emu:",

@@ -117,6 +117,30 @@ def test_a_clear_takes_a_score_back() -> None:
     assert seen == [(0, 80), (3, NO_SCORE), (5, 85)]
 
 
+def test_a_score_after_a_clear_counts() -> None:
+    dut = ScoreEvents(NicConfig(qps=QPS, sets=2))
+    seen: list[tuple[int, int]] = []
+
+    async def main(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        for qp in range(QPS):
+            await configure(ctx, dut, qp, clear=False)
+        await configure(ctx, dut, 3, clear=True, apply=False)
+        ctx.set(dut.heard, 1)
+        ctx.set(dut.heard_slot, 3)
+        ctx.set(dut.heard_score, 33)
+        await ctx.tick()
+        ctx.set(dut.heard, 0)
+        ctx.set(dut.o.ready, 1)
+        for _ in range(40):
+            if ctx.get(dut.o.valid):
+                seen.append((ctx.get(dut.o.payload.qp), ctx.get(dut.o.payload.value)))
+            await ctx.tick()
+
+    run(dut, main)
+    assert seen == [(3, 33)]
+
+
 def test_scores_and_events_take_turns() -> None:
     dut = ScoreEvents(NicConfig(qps=QPS, sets=2))
     kinds: list[int] = []

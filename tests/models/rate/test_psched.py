@@ -14,6 +14,7 @@ from precog_models.rate.psched import (
     PSCHED_STATE,
     SCORED,
     psched_configure,
+    psched_keep,
     psched_output,
     psched_reset,
     psched_score,
@@ -107,6 +108,18 @@ def test_hysteresis() -> None:
     assert qp.output() > RATE
 
 
+def test_a_score_of_zero_always_ends_it() -> None:
+    """Also where the hysteresis is greater than the threshold."""
+    qp = Scheduled(threshold=10, hysteresis=20)
+    qp.score(50)
+    qp.output()
+    qp.score(1)
+    qp.output()
+    assert qp.flags & CONGESTED
+    qp.score(0)
+    assert qp.output() > RATE
+
+
 def test_a_score_ages() -> None:
     """Precisely when, over the wrap of time, and for good."""
     life, start = 200_000, (1 << 40) - 100_000
@@ -165,15 +178,32 @@ def test_bounds_come_last(seed: int) -> None:
             last = output
 
 
-def test_configuration_frees_and_reset_forgets() -> None:
+def test_configuration_frees() -> None:
     qp = Scheduled()
     qp.score(90)
     low = qp.output()
-    psched_configure(qp.state, True, RATE // 4)
-    assert qp.state[0] == RATE  # the law's last rate stays
+    psched_configure(qp.state, True, True, RATE // 4)
+    assert (qp.state[0], qp.state[-1]) == (RATE, 4096)  # the law's last rate and window stay
+    psched_configure(qp.state, True, False, RATE // 4)
+    assert qp.state[-1] == 0
     assert qp.output(rate=HIGH) > low
-    psched_configure(qp.state, False, RATE // 4)
-    assert qp.state.tolist() == [RATE // 4, *[0] * 9]
+    psched_configure(qp.state, False, False, RATE // 4)
+    assert qp.state.tolist() == [HIGH, 1, *[0] * 8]
+
+
+def test_switched_on_it_goes_on_from_what_the_law_decided() -> None:
+    qp = Scheduled()
+    psched_keep(qp.state, RATE // 2, 4096)
+    psched_configure(qp.state, True, True, RATE // 4)
+    qp.score(90)
+    qp.config[2] = 1
+    value, window, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, False)
+    assert value == (RATE // 2 * (65536 - (20 * 41943 >> 6))) >> 16
+    assert window == 4096
+
+
+def test_reset_forgets() -> None:
+    qp = Scheduled()
     qp.score(90)
     psched_reset(qp.state, RATE)
     assert (qp.output(rate=-1), qp.flags) == (RATE, 0)

@@ -191,7 +191,7 @@ def test_references_have_the_same_constants() -> None:
         ("emu:", {"algorithm": "hpcc"}, "algorithm must be one of fixed, pid, predpid, timely"),
         ("emu:", {"algorithm": "timely", "timely": "x"}, "timely preset must be one of paper"),
         ("emu:", {"algorithm": "dcqcn", "dcqcn": "x"}, "dcqcn preset must be one of paper"),
-        ("emu:laws=0", {"algorithm": "dcqcn"}, "device must have the laws timely and dcqcn"),
+        ("emu:laws=0", {"algorithm": "dcqcn"}, "device must have timely, dcqcn and psched"),
     ],
 )
 def test_refused(uri: str, setup: dict[str, str], message: str) -> None:
