@@ -44,6 +44,7 @@ __all__ = ["Campaign", "Result", "emulator_like", "main"]
 
 _NAMES = [name for name, _ in DECISION_FIELDS]
 _FLAGS = _NAMES.index("flags")
+_RTT_PRED = _NAMES.index("rtt_pred")
 _NO_EVENTS = np.zeros((0, len(LAW_EVENT_FIELDS)), dtype=np.int64)
 
 
@@ -56,7 +57,7 @@ class Result:
     lanes : int
     seed : int
     decisions, predictions : int
-        Compared; of them with a prediction in use.
+        Compared; of them with a prediction, whether the law followed it or not.
     events : int
         Compared decisions of events, beside those.
     mismatches : int
@@ -170,7 +171,7 @@ class Campaign:
         self.emulator.account(want, dropped=dropped)
         result.rtl_cycles += run.cycles
         result.decisions += len(want)
-        result.predictions += int((want[:, _FLAGS] >> Flag.PREDICTED & 1).sum())
+        result.predictions += _predictions(want)
         result.families[family] = result.families.get(family, 0) + len(want)
         low, high = result.latency_cycles
         if len(got):
@@ -207,7 +208,7 @@ class Campaign:
         result.events += of_events
         result.decisions += len(want) - of_events
         result.families[family] = result.families.get(family, 0) + len(want) - of_events
-        result.predictions += int((want[:, _FLAGS] >> Flag.PREDICTED & 1).sum())
+        result.predictions += _predictions(want)
         self._compare(got, want)
         self._compare_registers()
 
@@ -290,6 +291,12 @@ class Campaign:
         if qp == 1 and self.config.laws:
             return {"enable": 1, "algorithm": Algorithm.DCQCN}
         return {}
+
+
+def _predictions(decisions: Any) -> int:
+    """Decisions for which there was a prediction; one of 0 shows only if it was followed."""
+    followed = decisions[:, _FLAGS] >> Flag.PREDICTED & 1 != 0
+    return int((followed | (decisions[:, _RTT_PRED] != 0)).sum())
 
 
 def _configure(device: Device, qp: int, config: dict[str, int], clear: bool) -> None:
