@@ -19,7 +19,9 @@ line rate; PID laws start at 10), ``window`` (``none``, ``bdp``, ``rate``) and `
 of rate moves the departure of the packet that waits for its pace).
 
 A `Scenario` is a `Topology` (`topology.star`, `topology.fat_tree`), flows, `Buffers`, `Ecn`,
-`Recovery`; its buffers are held against the rules of source 004 (`buffer_rules`) before it runs.
+`Recovery`; a flow's bytes are there from its start, or come as messages (`Poisson`, `Bursts`,
+`Trace`), and ``Record(queues=True)`` logs every send queue. Its buffers are held against the rules
+of source 004 (`buffer_rules`) before it runs.
 
 Two timings. ``exact``: integer picoseconds. ``ns3``: as the HPCC authors' ns-3 code, which cuts
 transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.84: the link carries
@@ -42,6 +44,7 @@ from precog_sim.network.congestion import (
     PredPid,
     Timely,
 )
+from precog_sim.network.messages import Bursts, Messages, Poisson, Trace
 from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
 from precog_sim.network.outside_law import Loop
 from precog_sim.network.result import Record, Result, SimulationError
@@ -53,6 +56,7 @@ __all__ = [
     "INCASTS",
     "BufferRule",
     "Buffers",
+    "Bursts",
     "CongestionControl",
     "Dcqcn",
     "Dctcp",
@@ -63,8 +67,10 @@ __all__ = [
     "Hpcc",
     "Link",
     "Loop",
+    "Messages",
     "Metrics",
     "Pid",
+    "Poisson",
     "PredPid",
     "Record",
     "Recovery",
@@ -73,6 +79,7 @@ __all__ = [
     "SimulationError",
     "Timely",
     "Topology",
+    "Trace",
     "check_buffer_rules",
     "estimate",
     "fat_tree",

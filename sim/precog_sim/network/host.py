@@ -1,7 +1,8 @@
 """Hosts: sending under pace and window, receiving, acknowledging, go-back-N.
 
 Acknowledgements leave before data; a host's flows take turns. A packet is made when the NIC is
-free for it, so no data waits in the host and an RTT has no NIC queueing in it.
+free for it, so no packet waits in the host and an RTT has no NIC queueing in it; what waits are
+bytes that have been handed over, a flow's send queue.
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from precog_models.rate.law_fields import EventKind
 from precog_models.rate.reference import dcqcn
 from precog_sim.network.jit import compiled, inlined
-from precog_sim.network.layout import Cfg, Ctl, FlowCol, Kind, Law, PortCol, Rec
+from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, PortCol, QueueCol, Rec
 from precog_sim.network.outside import retime, tell
 from precog_sim.network.port import allocate, free, gap_ps, push, take
 from precog_sim.network.wheel import cancel, schedule
@@ -19,7 +20,9 @@ __all__ = [
     "CNP_BYTES",
     "add_flow",
     "after_send",
+    "hand_over",
     "host_next",
+    "note_queue",
     "receive_data",
     "remove_flow",
     "wake",
@@ -114,11 +117,41 @@ def remove_flow(port: _Table, flow: _Table, f: int) -> None:
 
 
 @inlined
+def note_queue(
+    flow: _Table, ctl: _Table, cfg: _Table, changes: _Table, f: int, size: int, now: int
+) -> None:
+    """Add a row to the send queues' log, if one is kept: `size` bytes came, or -`size` left."""
+    if cfg[Cfg.KEEP_QUEUES] == 0:
+        return
+    n = ctl[Ctl.NOTED]
+    if n >= changes.shape[0]:
+        ctl[Ctl.ERROR] = Err.QUEUES
+        ctl[Ctl.ERROR_VALUE] = n
+        return
+    changes[n, QueueCol.TIME] = now
+    changes[n, QueueCol.FLOW] = f
+    changes[n, QueueCol.BYTES] = size
+    changes[n, QueueCol.QUEUE] = flow[f, FlowCol.OFFERED] - flow[f, FlowCol.NEXT]
+    ctl[Ctl.NOTED] = n + 1
+
+
+@inlined
+def hand_over(
+    flow: _Table, ctl: _Table, cfg: _Table, changes: _Table, f: int, size: int, now: int
+) -> None:
+    """A message of `size` bytes has come for `f`."""
+    if flow[f, FlowCol.ACKED] == flow[f, FlowCol.OFFERED]:
+        flow[f, FlowCol.PROGRESS] = now  # it was idle: its time-out begins now
+    flow[f, FlowCol.OFFERED] += size
+    note_queue(flow, ctl, cfg, changes, f, size, now)
+
+
+@inlined
 def _may_send(
     flow: _Table, rate: NDArray[np.float64], top: NDArray[np.float64], cfg: _Table, f: int
 ) -> bool:
-    """Whether `f` has bytes left and room in its window."""
-    if flow[f, FlowCol.NEXT] >= flow[f, FlowCol.SIZE]:
+    """Whether `f` has bytes to send and room in its window."""
+    if flow[f, FlowCol.NEXT] >= flow[f, FlowCol.OFFERED]:
         return False
     window = flow[f, FlowCol.WINDOW]
     if window == 0:
@@ -146,6 +179,7 @@ def host_next(
     asked: _Table,
     decision: _Table,
     log: _Table,
+    changes: _Table,
     p: int,
     now: int,
 ) -> int:
@@ -167,7 +201,7 @@ def host_next(
     f = first
     chosen = -1
     while True:
-        if flow[f, FlowCol.NEXT] < flow[f, FlowCol.SIZE]:
+        if flow[f, FlowCol.NEXT] < flow[f, FlowCol.OFFERED]:
             due = flow[f, FlowCol.AVAILABLE]
             open_window = _may_send(flow, rate, top, cfg, f)
             if open_window and due <= now and port[p, PortCol.PAUSED] == 0:
@@ -187,7 +221,7 @@ def host_next(
     if row < 0:
         return row
     f = chosen
-    payload = min(flow[f, FlowCol.SIZE] - flow[f, FlowCol.NEXT], cfg[Cfg.PAYLOAD])
+    payload = min(flow[f, FlowCol.OFFERED] - flow[f, FlowCol.NEXT], cfg[Cfg.PAYLOAD])
     wire = payload + cfg[Cfg.HEADER]
     rec[row, Rec.KIND] = Kind.DATA
     rec[row, Rec.OWNER] = f
@@ -197,6 +231,7 @@ def host_next(
     if cfg[Cfg.TELEMETRY] != 0:
         telemetry[row, 0] = 0
     flow[f, FlowCol.NEXT] += payload
+    note_queue(flow, ctl, cfg, changes, f, -payload, now)
     flow[f, FlowCol.LAST_WIRE] = wire
     flow[f, FlowCol.SENT_PACKETS] += 1
     flow[f, FlowCol.AVAILABLE] = now + gap_ps(cfg, wire, rate[f])

@@ -12,7 +12,9 @@ from precog_models.rate.reference import dcqcn
 from precog_sim.network.host import (
     add_flow,
     after_send,
+    hand_over,
     host_next,
+    note_queue,
     receive_data,
     remove_flow,
     wake_earlier,
@@ -20,7 +22,7 @@ from precog_sim.network.host import (
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.jitter import completes, held_back
 from precog_sim.network.laws import arm, dcqcn_timer, decide
-from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, PortCol, Rec
+from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, MessageCol, PortCol, Rec
 from precog_sim.network.outside import notify_outside, retime, sweep
 from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
 from precog_sim.network.wheel import pop, schedule
@@ -103,6 +105,8 @@ def simulate(
     asked: _Table,
     decision: _Table,
     log: _Table,
+    messages: _Table,
+    changes: _Table,
 ) -> None:
     """Run until every flow is complete, nothing is left to happen, or the horizon is reached.
 
@@ -113,6 +117,9 @@ def simulate(
     schedule(rec, wheel, bits, heap, ctl, 0, flow[order[0], FlowCol.START])
     if ctl[Ctl.PROBE_PS] > 0:
         schedule(rec, wheel, bits, heap, ctl, 1, 0)
+    if messages.shape[0] > 0:
+        timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * cfg[Cfg.FLOWS]
+        schedule(rec, wheel, bits, heap, ctl, timer, messages[0, MessageCol.TIME])
     while ctl[Ctl.ERROR] == 0:
         row = pop(rec, wheel, bits, heap, ctl)
         if row < 0:
@@ -221,6 +228,8 @@ def simulate(
             flow[f, FlowCol.AVAILABLE] = now
             flow[f, FlowCol.PROGRESS] = now
             add_flow(port, flow, f)
+            if flow[f, FlowCol.OFFERED] > 0:
+                note_queue(flow, ctl, cfg, changes, f, flow[f, FlowCol.OFFERED], now)
             if cfg[Cfg.TIMEOUT_PS] > 0:
                 timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f + 3
                 schedule(rec, wheel, bits, heap, ctl, timer, now + cfg[Cfg.TIMEOUT_PS])
@@ -231,6 +240,14 @@ def simulate(
                 probe_queue, now,
             )  # fmt: skip
             schedule(rec, wheel, bits, heap, ctl, row, now + ctl[Ctl.PROBE_PS])
+        elif kind == Kind.MESSAGE:
+            n = ctl[Ctl.MESSAGES]
+            ctl[Ctl.MESSAGES] = n + 1
+            if n + 1 < messages.shape[0]:
+                schedule(rec, wheel, bits, heap, ctl, row, messages[n + 1, MessageCol.TIME])
+            f = messages[n, MessageCol.FLOW]
+            hand_over(flow, ctl, cfg, changes, f, messages[n, MessageCol.SIZE], now)
+            kick = flow[f, FlowCol.PORT]
         elif kind == Kind.TIMEOUT:
             f = rec[row, Rec.OWNER]
             if flow[f, FlowCol.END] < 0:
@@ -259,7 +276,7 @@ def simulate(
         if is_host:
             row = host_next(
                 rec, wheel, bits, heap, port, flow, rate, top, state, par, telemetry, ctl, cfg,
-                asked, decision, log, kick, now,
+                asked, decision, log, changes, kick, now,
             )  # fmt: skip
         else:
             row = switch_next(

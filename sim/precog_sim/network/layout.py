@@ -6,7 +6,20 @@ The kernel's state is a few int64 tables, so that one compiled function serves e
 
 from enum import IntEnum
 
-__all__ = ["Cfg", "Ctl", "Err", "FCfg", "FlowCol", "Kind", "Law", "PortCol", "Rec", "SwitchCol"]
+__all__ = [
+    "Cfg",
+    "Ctl",
+    "Err",
+    "FCfg",
+    "FlowCol",
+    "Kind",
+    "Law",
+    "MessageCol",
+    "PortCol",
+    "QueueCol",
+    "Rec",
+    "SwitchCol",
+]
 
 
 class Rec(IntEnum):
@@ -41,6 +54,7 @@ class Kind(IntEnum):
     RATE = 22
     TIMEOUT = 23
     SWEEP = 24
+    MESSAGE = 25
 
 
 class Law(IntEnum):
@@ -124,7 +138,8 @@ class FlowCol(IntEnum):
     SWEEPING = 25
     JITTER = 26  # ps: a sample's acknowledgement is held back by up to this
     HELD = 27  # record of the acknowledgement that is held back; 0: none
-    WIDTH = 28
+    OFFERED = 28  # bytes that have been handed to the queue pair
+    WIDTH = 29
 
 
 class Cfg(IntEnum):
@@ -163,7 +178,8 @@ class Cfg(IntEnum):
     EVENT_FUNCTION = 30  # 0: samples only
     TELL_BYTES = 31
     SWEEP_PS = 32
-    WIDTH = 33
+    KEEP_QUEUES = 33
+    WIDTH = 34
 
 
 class FCfg(IntEnum):
@@ -174,6 +190,25 @@ class FCfg(IntEnum):
     LOSS_ACK = 2
     MIN_BPS = 3
     WIDTH = 4
+
+
+class QueueCol(IntEnum):
+    """Columns of the send queues' log."""
+
+    TIME = 0  # ps
+    FLOW = 1
+    BYTES = 2  # handed over; negative: sent
+    QUEUE = 3  # bytes in the send queue afterwards
+    WIDTH = 4
+
+
+class MessageCol(IntEnum):
+    """Columns of the table of messages."""
+
+    TIME = 0  # ps
+    FLOW = 1
+    SIZE = 2
+    WIDTH = 3
 
 
 class Ctl(IntEnum):
@@ -208,7 +243,9 @@ class Ctl(IntEnum):
     DATA_DROPPED = 26
     STREAM = 27  # six words: the state of ns-3's next random stream
     LOGGED = 33
-    WIDTH = 34
+    MESSAGES = 34  # that have come
+    NOTED = 35  # rows of the queues' log
+    WIDTH = 36
 
 
 class Err(IntEnum):
@@ -223,3 +260,4 @@ class Err(IntEnum):
     RECORD = 6
     LOOP_EVENT = 7
     LOG = 8
+    QUEUES = 9

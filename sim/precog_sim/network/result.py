@@ -26,6 +26,8 @@ class Record:
         The RTT of every packet.
     log : bool
         Every sample, event and decision of a `Loop`, as integers.
+    queues : bool
+        Every change of every send queue.
     probe_us : float
         First spacing of the rate and queue traces; it doubles as often as the run needs to stay
         within `probes` rows. 0: no traces.
@@ -40,6 +42,7 @@ class Record:
 
     packets: bool = True
     log: bool = False
+    queues: bool = False
     probe_us: float = 5.0
     probes: int = 4096
 
@@ -88,6 +91,10 @@ class Result:
     log : ndarray (decisions, 11)
         Loop only: sample and decision fields of every decision, integers. Where the flags have
         EVENT, the sample's are the event's qp, value (0 without one) and t.
+    queue_log : ndarray (changes, 4)
+        Every change of a send queue in order, if recorded: time in ps, flow, bytes handed over
+        (negative: payload sent), bytes in the queue afterwards. What is to be sent again after a
+        loss counts as in the queue again.
     max_queue : int
         Largest egress queue of any switch port in bytes, the packet on the wire not counted.
     events, marks, drops, lost, pauses, resumes, nacks, timeouts, cnps : int
@@ -95,7 +102,7 @@ class Result:
     data_sent, data_got, data_dropped, data_in_flight : int
         Data packets sent, arrived at their hosts, dropped or lost, and still under way.
     retransmitted : int
-        Data packets sent beyond the least number.
+        Data packets sent beyond the least number; short packets at the ends of messages count too.
     end_us : float
         When the run ended.
     cpu_s : float
@@ -103,7 +110,7 @@ class Result:
     buffer_rules : tuple of BufferRule
         How the scenario stands with the rules of source 004.
     standalone_us : ndarray (flows,)
-        Completion time of each flow alone in the network.
+        Completion time of each flow alone in the network, with all of its bytes at once.
     header : int
         Header bytes per data packet.
     """
@@ -129,6 +136,7 @@ class Result:
     gains: NDArray[np.float64]
     target_us: NDArray[np.float64]
     log: NDArray[np.int64]
+    queue_log: NDArray[np.int64]
     max_queue: int
     events: int
     marks: int

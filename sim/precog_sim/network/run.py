@@ -12,7 +12,7 @@ from precog_models.rate.reference import hpcc, pid, predictor
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.kernel import simulate
-from precog_sim.network.layout import Ctl, Err, FlowCol, Law, PortCol
+from precog_sim.network.layout import Ctl, Err, FlowCol, Law, PortCol, QueueCol
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.scenario import Scenario
 from precog_sim.network.tables import (
@@ -21,6 +21,7 @@ from precog_sim.network.tables import (
     controls,
     flow_table,
     log_rows,
+    most_packets,
     pool_rows,
     port_tables,
     records,
@@ -54,9 +55,12 @@ class _Kept:
     probe_got: _Table
     probe_queue: _Table
     log: _Table
+    changes: _Table
 
 
-def _room(scenario: Scenario, record: Record, law: LawSetup, port: _Table) -> _Kept:
+def _room(
+    scenario: Scenario, record: Record, law: LawSetup, port: _Table, messages: _Table
+) -> _Kept:
     """Room for the records of a run; the watched ports are the last hops to the receivers."""
     flows = len(scenario.flows)
     hosts = scenario.topology.hosts
@@ -68,9 +72,11 @@ def _room(scenario: Scenario, record: Record, law: LawSetup, port: _Table) -> _K
         if port[p, PortCol.NODE] >= hosts and int(peers[p]) in receivers
     ]
     watched = np.array(last_hops[:_WATCHED_MOST], dtype=np.int64)
-    packets = sum(-(-flow.size // scenario.payload) for flow in scenario.flows)
+    packets = most_packets(scenario, messages)
     # Samples never repeat bytes, so there are at most as many as packets.
     samples = packets + flows
+    # Half of the packets may be sent twice; what is never written costs no memory.
+    queue_rows = len(messages) + flows + 2 * packets
     probes = record.probes if record.probe_us > 0 else 1
     fields = len(SAMPLE_FIELDS) + len(DECISION_FIELDS)
     return _Kept(
@@ -83,6 +89,7 @@ def _room(scenario: Scenario, record: Record, law: LawSetup, port: _Table) -> _K
         probe_got=np.zeros((probes, flows), dtype=np.int64),
         probe_queue=np.zeros((probes, watched.size), dtype=np.int64),
         log=np.empty((log_rows(scenario, law, samples) if record.log else 1, fields), np.int64),
+        changes=np.empty((queue_rows if record.queues else 1, QueueCol.WIDTH), np.int64),
     )
 
 
@@ -99,6 +106,7 @@ def _raise_if_failed(ctl: _Table, packets: int) -> None:
         Err.LOOP_QP: f"decision function must answer for the sample's qp, not for {value} ({at})",
         Err.NO_ROUTE: f"flow {value} must have a route at every switch on its way ({at})",
         Err.RECORD: f"sample record must be longer {at}: more samples than packets",
+        Err.QUEUES: f"log of queues must hold more than {value} changes {at}: lose fewer packets",
         Err.LOG: f"log must hold more than {value} decisions {at}: make the run smaller",
     }
     if error != Err.NONE:
@@ -160,7 +168,7 @@ def run(
         start times are cut to whole nanoseconds, rates to whole bit/s, and equal times are served
         in ns-3's order of scheduling, so that ns-3's runs are reproduced.
     seed : int
-        Of the jitter of starts and RTTs, of random marking and of injected loss.
+        Of the jitter of starts and RTTs, of messages, of random marking and of injected loss.
     record : Record, optional
         What to keep.
     pool : int
@@ -195,10 +203,11 @@ def run(
     rows = Rows(port.shape[0], flows, pool or pool_rows(scenario))
     window = link.bdp if law.window != "none" and law.law != Law.LOOP else 0
     starts = scenario.starts_ps(seed, whole_ns=ns3)
+    messages = scenario.messages_ps(starts, seed)
     flow = flow_table(scenario, starts, window)
     rate = cc.start_rates(top)
     state = start_states(law, rate, flows)
-    kept = _room(scenario, record, law, port)
+    kept = _room(scenario, record, law, port, messages)
     cfg, fcfg = configuration(
         scenario, law, ecn, record, ns3=ns3, rows=rows, watched=kept.watched.size
     )
@@ -241,6 +250,8 @@ def run(
         np.zeros(max(len(SAMPLE_FIELDS), len(LAW_EVENT_FIELDS)), dtype=np.int64),
         np.zeros(len(DECISION_FIELDS), dtype=np.int64),
         kept.log,
+        messages,
+        kept.changes,
     )
     cpu_s = time.process_time() - began
     _raise_if_failed(ctl, rows.packets)
@@ -276,6 +287,7 @@ def run(
         gains=gains.copy(),
         target_us=state[:, pid.State.TARGET_US].copy() if is_pid else np.full(flows, np.nan),
         log=kept.log[: int(ctl[Ctl.LOGGED])].copy(),
+        queue_log=kept.changes[: int(ctl[Ctl.NOTED])].copy(),
         max_queue=int(port[at_switch, PortCol.LARGEST].max()),
         events=int(ctl[Ctl.EVENTS]),
         marks=int(ctl[Ctl.MARKS]),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.messages import Messages
 from precog_sim.network.topology import Topology, star
 
 __all__ = ["INCASTS", "Buffers", "Ecn", "Flow", "Recovery", "Scenario", "incast"]
@@ -29,6 +30,8 @@ class Flow:
     rtt_jitter_ps : int
         The acknowledgement that completes an RTT sample is held back in the sending host, by a
         time drawn uniformly from 0 to this with the run's seed (whole nanoseconds).
+    messages : Messages, optional
+        When the bytes are handed over; None: all of them at the start.
 
     Raises
     ------
@@ -42,6 +45,7 @@ class Flow:
     size: int
     start_ps: int = 0
     rtt_jitter_ps: int = 0
+    messages: Messages | None = None
 
     def __post_init__(self) -> None:
         if not self.size > 0:
@@ -220,6 +224,32 @@ class Scenario:
         unit = 1000 if whole_ns else 1
         late = np.floor(jitter * 1000 / unit).astype(np.int64) * unit
         return np.array([flow.start_ps for flow in self.flows], dtype=np.int64) + late
+
+    def messages_ps(self, starts: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        """Every message that comes before the horizon: time in ps, flow, bytes, in order of time.
+
+        Parameters
+        ----------
+        starts : ndarray of int64, shape (flows,)
+            As `starts_ps` gives them.
+        seed : int
+            Of the run; each flow draws from its own stream.
+
+        Raises
+        ------
+        ValueError
+            A flow's size is not its trace's.
+        """
+        horizon_ps = round(self.horizon_us * 1e6)
+        parts = [np.zeros((0, 3), dtype=np.int64)]
+        for f, flow in enumerate(self.flows):
+            if flow.messages is not None:
+                rng = np.random.default_rng((seed, f + 1))
+                t, size = flow.messages.draw(rng, flow.size, horizon_ps - int(starts[f]))
+                after = np.maximum(t, 1)  # for the flow must have started
+                parts.append(np.column_stack([starts[f] + after, np.full_like(t, f), size]))
+        table = np.concatenate(parts)
+        return table[np.argsort(table[:, 0], kind="stable")]
 
     @property
     def base_rtt_us(self) -> float:

@@ -9,7 +9,18 @@ from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid
 from precog_models.rate.reference.common import STATES
 from precog_sim.network.buffer_rules import headroom_bytes, static_threshold
 from precog_sim.network.congestion import LawSetup
-from precog_sim.network.layout import Cfg, Ctl, FCfg, FlowCol, Kind, Law, PortCol, Rec, SwitchCol
+from precog_sim.network.layout import (
+    Cfg,
+    Ctl,
+    FCfg,
+    FlowCol,
+    Kind,
+    Law,
+    MessageCol,
+    PortCol,
+    Rec,
+    SwitchCol,
+)
 from precog_sim.network.ns3_random import first_stream, stream_state
 from precog_sim.network.result import Record
 from precog_sim.network.scenario import Ecn, Scenario
@@ -20,6 +31,7 @@ __all__ = [
     "controls",
     "flow_table",
     "log_rows",
+    "most_packets",
     "pool_rows",
     "port_tables",
     "records",
@@ -33,7 +45,7 @@ _Table = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Where records lie: START, PROBE, a TX_DONE and a WAKE per port, flow timers, packets."""
+    """Where records lie: START, PROBE, per port TX_DONE and WAKE, flow timers, MESSAGE, packets."""
 
     ports: int
     flows: int
@@ -45,9 +57,14 @@ class Rows:
         return 2 + 2 * self.ports
 
     @property
+    def message(self) -> int:
+        """The timer of the next message; `kernel` finds it behind the flows' timers."""
+        return self.first_flow_timer + _TIMERS_PER_FLOW * self.flows
+
+    @property
     def first_packet(self) -> int:
         """First packet of the pool."""
-        return self.first_flow_timer + _TIMERS_PER_FLOW * self.flows
+        return self.message + 1
 
     @property
     def total(self) -> int:
@@ -68,9 +85,10 @@ def records(rows: Rows) -> _Table:
     wakes = rec[2 + rows.ports : rows.first_flow_timer]
     wakes[:, Rec.KIND] = Kind.WAKE
     wakes[:, Rec.OWNER] = ports
-    timers = rec[rows.first_flow_timer : rows.first_packet]
+    timers = rec[rows.first_flow_timer : rows.message]
     timers[:, Rec.KIND] = np.tile([Kind.ALPHA, Kind.CUT, Kind.RATE, Kind.TIMEOUT], rows.flows)
     timers[:, Rec.OWNER] = np.repeat(np.arange(rows.flows), _TIMERS_PER_FLOW)
+    rec[rows.message, Rec.KIND] = Kind.MESSAGE
     return rec
 
 
@@ -146,6 +164,7 @@ def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
         table[f, FlowCol.PORT] = host_port[flow.src]
         table[f, FlowCol.SIZE] = flow.size
         table[f, FlowCol.JITTER] = flow.rtt_jitter_ps
+        table[f, FlowCol.OFFERED] = flow.size if flow.messages is None else 0
     table[:, FlowCol.START] = starts
     table[:, FlowCol.END] = -1
     table[:, FlowCol.NACK_SEQ] = -1
@@ -196,6 +215,7 @@ def configuration(
         Cfg.HANDLE: law.handle,
         Cfg.KEEP_PACKETS: int(record.packets),
         Cfg.KEEP_LOG: int(record.log),
+        Cfg.KEEP_QUEUES: int(record.queues),
         Cfg.WATCHED: watched,
         Cfg.FIRST_FLOW_TIMER: rows.first_flow_timer,
         Cfg.EVENT_FUNCTION: law.event_function,
@@ -218,11 +238,19 @@ def pool_rows(scenario: Scenario) -> int:
     What switches can hold, plus what fits on all wires, counted in packets of the smallest size
     that the flows make; a pool that is too small ends a run with an error, never in silence.
     """
-    smallest = min(min(flow.size for flow in scenario.flows), scenario.payload) + 48
+    pieces = (flow.messages.smallest if flow.messages else flow.size for flow in scenario.flows)
+    smallest = min(min(pieces), scenario.payload) + 48
     held = scenario.buffers.total * scenario.topology.switches // smallest
     wires = sum(2 * link.gbps * link.delay_ps / 8000 / 60 for link in scenario.topology.links)
     acks = sum(min(flow.size // scenario.payload + 1, 64) for flow in scenario.flows)
     return min(int(held + wires) + 4 * acks + 4096, 1 << 23)
+
+
+def most_packets(scenario: Scenario, messages: _Table) -> int:
+    """Data packets that the flows need at most; a packet never waits for the next message."""
+    offered = np.array([0 if flow.messages else flow.size for flow in scenario.flows])
+    np.add.at(offered, messages[:, MessageCol.FLOW], messages[:, MessageCol.SIZE])
+    return int((-(-offered // scenario.payload)).sum()) + len(messages)
 
 
 def log_rows(scenario: Scenario, law: LawSetup, samples: int) -> int:
