@@ -16,11 +16,14 @@ from enum import Enum, IntEnum, IntFlag
 __all__ = [
     "ACC_BITS",
     "BASE_NONE",
+    "CALIBRATION_KNOTS",
     "CHORDS",
     "CHORD_GUARD_BITS",
     "CONTRACT_HASH",
     "DECISION_FIELDS",
     "DESTINATION_FIELDS",
+    "EXP_CHORDS",
+    "EXP_FRAC_BITS",
     "GAP_TICK_BITS",
     "HEADER_OFFSET",
     "HEAD_ROWS",
@@ -28,6 +31,8 @@ __all__ = [
     "IMAGE_BYTES",
     "IMAGE_ROWS",
     "INVERSE_FRAC_BITS",
+    "LOG2E",
+    "LOG2E_FRAC_BITS",
     "MAX_INPUTS",
     "MAX_OUTPUTS",
     "MAX_SHIFT",
@@ -35,9 +40,11 @@ __all__ = [
     "MEAN_GUARD_BITS",
     "MEAN_SAMPLES",
     "MTU_LOG2_MIN",
+    "NO_SCORE",
     "PACE_EXPONENT_BITS",
     "PACE_MANTISSA_BITS",
     "PRIORITIES",
+    "PROBABILITY",
     "RECIPROCAL_BITS",
     "ROW_BYTES",
     "SAMPLE_FIELDS",
@@ -53,6 +60,7 @@ __all__ = [
     "Rounding",
     "chord_table",
     "contract_dict",
+    "exp_table",
     "inverse_table",
     "tanh_table",
 ]
@@ -302,6 +310,34 @@ def chord_table() -> tuple[tuple[int, int], ...]:
         # The distance is largest where 1/x has the chord's slope -1/(a b), at x = sqrt(a b).
         sag = 1 / a + 1 / b - 2 / math.sqrt(a * b)
         rows.append((round(one * (1 / a - sag / 2)) + half, round(one * (1 / a - 1 / b))))
+    return tuple(rows)
+
+
+# --- softmax and score ---------------------------------------------------------------------------
+PROBABILITY = Q(1, 15, signed=False)  # those of a distribution sum to exactly 1
+LOG2E_FRAC_BITS = 16
+LOG2E = round(math.log2(math.e) * (1 << LOG2E_FRAC_BITS))
+EXP_CHORDS = 64
+EXP_FRAC_BITS = 16  # of 2**-x, and of x
+CALIBRATION_KNOTS = 65  # at equal distances over [0, 1], values in PROBABILITY's format
+NO_SCORE = 0xFF  # in place of a congestion score, 0..100, without a valid model
+
+
+def exp_table() -> tuple[tuple[int, int], ...]:
+    """Base (21 bit) and fall (14 bit) of 2**-x on each of 64 chords over [0, 1).
+
+    In sixteenths of an LSB of 16 fraction bits, each chord lowered as those of `chord_table`.
+    """
+    one = 1 << (EXP_FRAC_BITS + CHORD_GUARD_BITS)
+    rows = []
+    for s in range(EXP_CHORDS):
+        a, b = s / EXP_CHORDS, (s + 1) / EXP_CHORDS
+        ya, yb = 2.0**-a, 2.0**-b
+        # The distance is largest where 2**-x has the chord's slope -(ya - yb) / (b - a).
+        slope = (ya - yb) / (b - a)
+        at = -math.log2(slope / math.log(2))
+        sag = ya - slope * (at - a) - 2.0**-at
+        rows.append((round(one * (ya - sag / 2)), round(one * (ya - yb))))
     return tuple(rows)
 
 
