@@ -45,6 +45,13 @@ __all__ = [
     "PACE_MANTISSA_BITS",
     "PRIORITIES",
     "PROBABILITY",
+    "PROFILE_CENTER",
+    "PROFILE_FIELDS",
+    "PROFILE_GAIN",
+    "PROFILE_INPUTS",
+    "PROFILE_RESETS",
+    "QUEUE_EVENT_FIELDS",
+    "QUEUE_VALUE_FIELDS",
     "RECIPROCAL_BITS",
     "ROW_BYTES",
     "SAMPLE_FIELDS",
@@ -57,6 +64,7 @@ __all__ = [
     "Outcome",
     "Overflow",
     "Q",
+    "QueueEvent",
     "Rounding",
     "chord_table",
     "contract_dict",
@@ -362,6 +370,50 @@ PACE_MANTISSA_BITS = 17  # that are stored: the 18th, the highest, is 1
 PACE_EXPONENT_BITS = 6
 PRIORITIES = 8  # the highest goes first
 MTU_LOG2_MIN = 8  # 256 bytes; windows count in such units
+
+# --- the queue profiler: events of a send queue, its numbers, the inputs of a `queue` head --------
+
+
+class QueueEvent(IntEnum):
+    """What happened to a queue pair's send queue; outside of the profiler only the first three."""
+
+    ARRIVAL = 0  # so many bytes were asked for
+    DEPARTURE = 1  # so many bytes left
+    RESET = 2  # a connection begins: the queue is empty, and what was measured is forgotten
+    VISIT = 3  # is a sample due?
+    CLEAR = 4  # counts start again from 0, the peak from what is queued
+    READ = 5
+
+
+QUEUE_EVENT_FIELDS = (
+    ("qp", 16),
+    ("kind", 3),
+    ("size", 32),  # bytes
+    ("t", Fmt.TIME.width),
+)
+#: A queue's numbers as the host reads them. Counts wrap; all else saturates.
+QUEUE_VALUE_FIELDS = (
+    ("occupancy", 32),  # bytes that arrived and did not depart
+    ("inter_arrival", 32),  # ticks between the last two arrivals
+    ("service", 32),  # ticks that the last departure took since it was first in the queue
+    ("size", 32),  # bytes of the last arrival
+    ("peak", 32),  # of the occupancy
+    ("arrivals", 32),
+    ("departures", 32),
+    ("bytes_in", 48),
+    ("bytes_out", 48),
+)
+#: Of them the inputs x0..x3 of a `queue` head, each normalised to X.
+PROFILE_INPUTS = tuple(name for name, _ in QUEUE_VALUE_FIELDS[:4])
+PROFILE_FIELDS = (
+    ("qp", 16),
+    ("t", Fmt.TIME.width),
+    *((f"x{n}", Fmt.X.width) for n in range(len(PROFILE_INPUTS))),
+)
+PROFILE_CENTER = Q(6, 11, signed=False)  # of a base-2 logarithm: what becomes 0
+PROFILE_GAIN = Q(2, 14, signed=False)
+#: Center and gain at reset: logarithms 0..32 become -4..4.
+PROFILE_RESETS = (16 << PROFILE_CENTER.frac_bits, 1 << (PROFILE_GAIN.frac_bits - 2))
 
 
 def contract_dict() -> dict[str, object]:
