@@ -220,6 +220,13 @@ def simulate(
             kick = rec[row, Rec.OWNER]
             port[kick, PortCol.WAKE] = -1
         elif kind == Kind.START:
+            if ns3 and rec[row, Rec.OWNER] == 0:
+                # In ns-3 the event of a start schedules the event that starts the flow: whatever
+                # else is due now goes before it.
+                rec[row, Rec.OWNER] = 1
+                schedule(rec, wheel, bits, heap, ctl, row, now)
+                continue
+            rec[row, Rec.OWNER] = 0
             f = order[ctl[Ctl.STARTED]]
             ctl[Ctl.STARTED] += 1
             if ctl[Ctl.STARTED] < cfg[Cfg.FLOWS]:

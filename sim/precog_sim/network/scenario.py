@@ -4,8 +4,10 @@ Everything is frozen data: two equal scenarios give equal runs.
 """
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,11 +221,21 @@ class Scenario:
                 raise ValueError(f"{name} must be in [0, 1), not {getattr(self, name)!r}")
 
     def starts_ps(self, seed: int, *, whole_ns: bool) -> NDArray[np.int64]:
-        """Start of every flow for `seed`, in picoseconds; in whole nanoseconds if asked."""
+        """Start of every flow for `seed`, in picoseconds; in whole nanoseconds as ns-3 drew them.
+
+        The jittered runs of the HPCC authors' simulator drew whole nanoseconds with Python's
+        generator, seeded with the run's number, from 1 on, and its clock cut the decimal second to
+        the nanosecond below: half of the starts are 1 ns early.
+        """
+        if whole_ns:
+            draw = random.Random(1 + seed).randint
+            starts = [
+                flow.start_ps // 1000 + draw(0, math.floor(self.jitter_ns)) for flow in self.flows
+            ]
+            return np.array([_ns3_clock(start) * 1000 for start in starts], dtype=np.int64)
         jitter = np.random.default_rng(seed).uniform(0.0, self.jitter_ns, len(self.flows))
-        unit = 1000 if whole_ns else 1
-        late = np.floor(jitter * 1000 / unit).astype(np.int64) * unit
-        return np.array([flow.start_ps for flow in self.flows], dtype=np.int64) + late
+        starts_ps = np.array([flow.start_ps for flow in self.flows], dtype=np.int64)
+        return starts_ps + np.floor(jitter * 1000).astype(np.int64)
 
     def messages_ps(self, starts: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
         """Every message that comes before the horizon: time in ps, flow, bytes, in order of time.
@@ -256,6 +268,18 @@ class Scenario:
         """Largest base RTT of any flow: delays both ways plus payload transmission one way."""
         pairs = {(flow.src, flow.dst) for flow in self.flows}
         return max(self.topology.base_rtt_ps(src, dst, self.payload) for src, dst in pairs) * 1e-6
+
+
+_NS3_BEGIN_NS = 2_000_000_000  # ns-3's runs begin at 2 s
+
+
+def _ns3_clock(start_ns: int) -> int:
+    """The nanosecond at which ns-3 starts a flow that is to start `start_ns` after the beginning.
+
+    It reads a decimal number of seconds as a double and drops what is below a nanosecond.
+    """
+    seconds = Fraction((_NS3_BEGIN_NS + start_ns) / 10**9)
+    return math.floor(seconds * 10**9) - _NS3_BEGIN_NS
 
 
 _MB = 1_000_000
