@@ -24,6 +24,7 @@ __all__ = [
     "DESTINATION_FIELDS",
     "EXP_CHORDS",
     "EXP_FRAC_BITS",
+    "FORECAST_FIELDS",
     "GAP_TICK_BITS",
     "HEADER_OFFSET",
     "HEAD_ROWS",
@@ -66,6 +67,7 @@ __all__ = [
     "Q",
     "QueueEvent",
     "Rounding",
+    "ScoreSource",
     "chord_table",
     "contract_dict",
     "exp_table",
@@ -410,6 +412,26 @@ PROFILE_FIELDS = (
     ("t", Fmt.TIME.width),
     *((f"x{n}", Fmt.X.width) for n in range(len(PROFILE_INPUTS))),
 )
+
+
+class ScoreSource(IntEnum):
+    """Whose score of a queue pair its own predictive scheduler is told."""
+
+    NONE = 0
+    QUEUE = 1  # the `queue` model's, with every profile
+    RTT = 2  # the `rtt` model's, with every decision on a sample
+    MAX = 3  # with either, the larger of the last ones
+
+
+#: What a profile leads to. Without a valid model the probabilities and the version are 0.
+FORECAST_FIELDS = (
+    ("qp", 16),
+    ("t", Fmt.TIME.width),
+    *((f"p{n}", PROBABILITY.width) for n in range(MAX_OUTPUTS)),
+    ("cps", 8),  # 0..100, or NO_SCORE
+    ("version", 32),  # of the model
+)
+
 PROFILE_CENTER = Q(6, 11, signed=False)  # of a base-2 logarithm: what becomes 0
 PROFILE_GAIN = Q(2, 14, signed=False)
 #: Center and gain at reset: logarithms 0..32 become -4..4.

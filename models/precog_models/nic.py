@@ -3,6 +3,7 @@
     sample ─► feature, base RTT ─► LSTM over the last T features ─► rate unit ─┬─► PSCHED ─► out
                                                                       └► law ──┘     ▲
     event (congestion notification, bytes, time, score) ─────────────────┘───────────┘
+    profile ─► LSTM over the last T profiles ─► `predict.forecast` ─► score ─► event (`take_score`)
 
 Queue pairs of TIMELY and DCQCN take their rate from the law's unit, those of DCQCN after events
 too; the rate unit has the others. PSCHED moves the output of those that ask for it.
@@ -30,9 +31,31 @@ import numpy as np
 from numba import carray, cfunc, njit, types
 from numpy.typing import NDArray
 
-from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, Algorithm, Flag
+from .contract import (
+    CALIBRATION_KNOTS,
+    FORECAST_FIELDS,
+    HIDDEN,
+    MAX_INPUTS,
+    MAX_OUTPUTS,
+    MAX_STEPS,
+    PROFILE_FIELDS,
+    PROFILE_INPUTS,
+    Algorithm,
+    Flag,
+    HeadKind,
+)
 from .measure.base_rtt import BASE_STATE, base_step
 from .measure.feature import FEATURE_STATE, feature_step
+from .predict.cps import check_knots, identity_knots
+from .predict.forecast import (
+    FORECAST_CONFIG,
+    FORECAST_PARAMETERS,
+    FORECAST_SCORES,
+    forecast_answer,
+    forecast_none,
+    rtt_told,
+    score_to_tell,
+)
 from .predict.lstm import LstmWeights, forward, unpack
 from .predict.rtt_head import rtt_pred
 from .rate.fractions import decay_table
@@ -62,7 +85,17 @@ from .rate.psched import (
 )
 from .rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE, rate_step
 
-__all__ = ["DROPPED", "LOGGED", "PARAMETERS", "Decision", "GoldenNic", "decide", "happen"]
+__all__ = [
+    "DROPPED",
+    "LOGGED",
+    "PARAMETERS",
+    "Decision",
+    "GoldenNic",
+    "decide",
+    "forecast",
+    "happen",
+    "take_score",
+]
 
 #: Parameters shared by all queue pairs, in the block's order. `sigma` has SIGMA's format,
 #: `base_window` is in ticks; `rate.unit` and `rate.law_fields` have the others.
@@ -93,8 +126,8 @@ class Decision(NamedTuple):
 
 
 # --- the block: sizes, parameters, scratch, queue pairs, slots, sets ------------------------------
-_QPS, _SETS, _SIZE, LOGGED = range(4)
-_PARAMETERS = 4
+_QPS, _SETS, _SIZE, LOGGED, _FORECAST = range(5)
+_PARAMETERS = 5
 _SIGMA = _PARAMETERS + PARAMETERS.index("sigma")
 _BASE_WINDOW = _PARAMETERS + PARAMETERS.index("base_window")
 _RATE_PARAMETERS = _PARAMETERS + PARAMETERS.index(RATE_PARAMETERS[0])
@@ -108,17 +141,25 @@ _EVENT = _DECAY + DECAY_LEVELS * _DIGITS  # scratch
 _SLA = _EVENT + len(EVENT_FIELDS)
 _WINDOW = _SLA + len(PSCHED_CONFIG)  # the LSTM's inputs and outputs
 _OUT = _WINDOW + MAX_STEPS * MAX_INPUTS
-_QP_TABLE = _OUT + MAX_OUTPUTS
+_KNOTS = _OUT + MAX_OUTPUTS  # calibration tables, by `HeadKind`
+_FORECASTING = _KNOTS + len(HeadKind) * CALIBRATION_KNOTS
+_QP_TABLE = _FORECASTING + len(FORECAST_PARAMETERS)
+_KNOTS_RTT, _KNOTS_QUEUE = (_KNOTS + kind * CALIBRATION_KNOTS for kind in HeadKind)
 
 # One queue pair; from `_Q_FEATURE` on it is state, which a reset zeroes.
-_Q_LAW_CONFIG = len(QP_CONFIG)
+_Q_FORECAST_CONFIG = len(QP_CONFIG)
+_Q_LAW_CONFIG = _Q_FORECAST_CONFIG + len(FORECAST_CONFIG)
 _Q_LAW = _Q_LAW_CONFIG + len(LAW_CONFIG)
 _Q_FEATURE = _Q_LAW + len(LAW_ROW)
 _Q_BASE = _Q_FEATURE + len(FEATURE_STATE)
 _Q_RATE = _Q_BASE + len(BASE_STATE)
 _Q_HISTORY = _Q_RATE + len(RATE_STATE)  # K, the newest last
 _Q_PSCHED = _Q_HISTORY + MAX_STEPS
-_QP_SIZE = _Q_PSCHED + len(PSCHED_STATE)
+_Q_PROFILES = _Q_PSCHED + len(PSCHED_STATE)  # the newest last
+_Q_SCORES = _Q_PROFILES + MAX_STEPS * len(PROFILE_INPUTS)
+_QP_SIZE = _Q_SCORES + len(FORECAST_SCORES)
+_Q_QUEUE_ENABLE = _Q_FORECAST_CONFIG + FORECAST_CONFIG.index("queue_enable")
+_Q_QUEUE_SLOT = _Q_FORECAST_CONFIG + FORECAST_CONFIG.index("queue_slot")
 _Q_PSCHED_ON = QP_CONFIG.index("psched")
 _Q_WIN = QP_CONFIG.index("win")
 _Q_INIT_RATE = QP_CONFIG.index("init_rate")
@@ -136,6 +177,9 @@ _LAWS = (int(Algorithm.TIMELY), int(Algorithm.DCQCN))
 _EVENTS = tuple(int(kind) for kind in LAW_EVENTS)
 _PSCHED_EVENTS = tuple(int(kind) for kind in PSCHED_EVENTS)
 _SCORE_EVENT = int(EventKind.SCORE)
+_UNSKILLED = 1 << Flag.UNSKILLED
+_RTT_KIND, _QUEUE_KIND = int(HeadKind.RTT), int(HeadKind.QUEUE)
+_PROFILES = len(PROFILE_INPUTS)
 _RTT_EVENT = int(EventKind.RTT)
 _OF_EVENT = 1 << Flag.EVENT
 _LATE = 1 << Flag.LATE
@@ -144,7 +188,7 @@ _HELD = 1 << Flag.HELD
 _SLOT_SET, _SLOT_ENABLE, _SLOT_SIZE = 0, 1, 2
 
 # One set: header, then the tensors of `LstmWeights`.
-_S_VALID, _S_STEPS, _S_OUTPUTS, _S_VERSION = range(4)
+_S_VALID, _S_STEPS, _S_OUTPUTS, _S_VERSION, _S_KIND = range(5)
 _GATES = 4 * HIDDEN
 _TENSORS = (
     ("wh", (_GATES, HIDDEN)),
@@ -156,7 +200,7 @@ _TENSORS = (
     ("bl", (MAX_OUTPUTS,)),
     ("sh_l", (MAX_OUTPUTS,)),
 )
-_WH = _S_VERSION + 1
+_WH = _S_KIND + 1
 _WX = _WH + _GATES * HIDDEN
 _B = _WX + _GATES * MAX_INPUTS
 _SH_H = _B + _GATES
@@ -172,13 +216,32 @@ def _block_size(qps: int, sets: int) -> int:
 
 
 @njit(cache=True)
-def _predict(block: Ints, history: Ints, model: Ints) -> int:
-    """Run `model` over the history; output 0 in OUT's format."""
-    steps = model[_S_STEPS]
+def _model(block: Ints, enable: int, slot: int, kind: int) -> int:
+    """Where the set begins that a queue pair's `slot` stands for; -1 without a valid model.
+
+    With forecasts the model's head must be of `kind`.
+    """
+    if not enable or slot >= block[_SETS]:
+        return -1
+    slots = _QP_TABLE + block[_QPS] * _QP_SIZE
+    at = slots + slot * _SLOT_SIZE
+    enabled, number = block[at + _SLOT_ENABLE], block[at + _SLOT_SET]
+    at = slots + block[_SETS] * _SLOT_SIZE + number * _SET_SIZE
+    if not enabled or not block[at + _S_VALID]:
+        return -1
+    if block[_FORECAST] and block[at + _S_KIND] != kind:
+        return -1
+    return int(at)
+
+
+@njit(cache=True)
+def _predict(block: Ints, history: Ints, model: Ints) -> None:
+    """Run `model` over the history [8, inputs]; the outputs are at ``block[_OUT:]``."""
+    steps, inputs = model[_S_STEPS], history.shape[1]
     x = block[_WINDOW:_OUT].reshape(MAX_STEPS, MAX_INPUTS)
     for step in range(steps):
-        x[step, 0] = history[MAX_STEPS - steps + step]
-    out = block[_OUT:_QP_TABLE]
+        x[step, :inputs] = history[MAX_STEPS - steps + step]
+        x[step, inputs:] = 0
     forward(
         model[_WH:_WX].reshape(_GATES, HIDDEN),
         model[_WX:_B].reshape(_GATES, MAX_INPUTS),
@@ -191,9 +254,8 @@ def _predict(block: Ints, history: Ints, model: Ints) -> int:
         x,
         steps,
         model[_S_OUTPUTS],
-        out,
+        block[_OUT:_KNOTS],
     )
-    return int(out[0])
 
 
 @njit(cache=True)
@@ -235,7 +297,7 @@ def _scheduled(
     sla = block[_SLA:_WINDOW]
     for n, at in enumerate(_PSCHED_CONFIG_AT):
         sla[n] = q[at]
-    state, parameters = q[_Q_PSCHED:_QP_SIZE], block[_PSCHED:_DECAY]
+    state, parameters = q[_Q_PSCHED:_Q_PROFILES], block[_PSCHED:_DECAY]
     rate, window, flags = psched_output(state, sla, parameters, t, rate, srtt, window, held)
     return int(rate), int(window), int(flags)
 
@@ -271,13 +333,13 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
     rate, window, flags = _law(block, q, kind, qp, t, value) if law else -1, 0, 0
     if scheduled:
         if kind == _SCORE_EVENT:
-            psched_score(q[_Q_PSCHED:_QP_SIZE], value & 0xFF, t)
+            psched_score(q[_Q_PSCHED:_Q_PROFILES], value & 0xFF, t)
         held = _held(block)
         rate, window, flags = _scheduled(block, q, t, rate, -1, 0, held)
         if held:
             flags |= _HELD
     else:
-        psched_keep(q[_Q_PSCHED:_QP_SIZE], rate, 0)
+        psched_keep(q[_Q_PSCHED:_Q_PROFILES], rate, 0)
     decision[:] = 0
     decision[0] = qp
     decision[1] = rate
@@ -323,21 +385,15 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     predicted = False
     prediction = 0
     late = block[LOGGED] & _LATE != 0
-    slot = q[_Q_MODEL_SLOT]
-    if q[_Q_MODEL_ENABLE] and slot < block[_SETS]:
-        slots = _QP_TABLE + block[_QPS] * _QP_SIZE
-        at = slots + slot * _SLOT_SIZE
-        number = block[at + _SLOT_SET]
-        enabled = block[at + _SLOT_ENABLE]
-        at = slots + block[_SETS] * _SLOT_SIZE + number * _SET_SIZE
-        model = block[at : at + _SET_SIZE]
-        if enabled and model[_S_VALID] and not late:
-            predicted = True
-            prediction = rtt_pred(srtt, _predict(block, history, model))
+    at = _model(block, q[_Q_MODEL_ENABLE], q[_Q_MODEL_SLOT], _RTT_KIND)
+    if at >= 0 and not late:
+        predicted = True
+        _predict(block, history.reshape(MAX_STEPS, 1), block[at : at + _SET_SIZE])
+        prediction = rtt_pred(srtt, block[_OUT])
 
     rate, window, target, flags = rate_step(
         q[_Q_RATE:_Q_HISTORY],
-        q[:_Q_LAW_CONFIG],
+        q[:_Q_FORECAST_CONFIG],
         block[_RATE_PARAMETERS:_TIMELY],
         rtt,
         base,
@@ -352,7 +408,17 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         rate, window, moved = _scheduled(block, q, t, rate, srtt, window, _held(block))
         flags |= moved
     else:
-        psched_keep(q[_Q_PSCHED:_QP_SIZE], rate, window)
+        psched_keep(q[_Q_PSCHED:_Q_PROFILES], rate, window)
+    if block[_FORECAST]:
+        rtt_told(
+            q[_Q_FORECAST_CONFIG:_Q_LAW_CONFIG],
+            block[_FORECASTING:_QP_TABLE],
+            block[_KNOTS_RTT : _KNOTS_RTT + CALIBRATION_KNOTS],
+            q[_Q_SCORES:_QP_SIZE],
+            prediction,
+            base,
+            flags & _UNSKILLED == 0,
+        )
     decision[0] = qp
     decision[1] = rate
     decision[2] = window
@@ -365,6 +431,69 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
 
 
 @njit(cache=True)
+def forecast(block: Ints, profile: Ints, answer: Ints) -> int:
+    """Take a profile and make its forecast.
+
+    Parameters
+    ----------
+    block : ndarray of int64
+        The NIC's block. Changed in place.
+    profile : ndarray of int64, shape (6,)
+        `contract.PROFILE_FIELDS`.
+    answer : ndarray of int64, shape (20,)
+        Receives `contract.FORECAST_FIELDS`.
+
+    Returns
+    -------
+    int
+        0, or `DROPPED`: the NIC makes no forecasts, or the slot does not exist or is not enabled;
+        nothing has changed.
+    """
+    qp = profile[0]
+    if not block[_FORECAST] or not 0 <= qp < block[_QPS]:
+        return DROPPED
+    at = _QP_TABLE + qp * _QP_SIZE
+    q = block[at : at + _QP_SIZE]
+    if not q[_Q_ENABLE]:
+        return DROPPED
+    history = q[_Q_PROFILES:_Q_SCORES].reshape(MAX_STEPS, _PROFILES)
+    history[:-1] = history[1:]
+    history[-1] = profile[2:]
+
+    answer[:2] = profile[:2]
+    config, scores = q[_Q_FORECAST_CONFIG:_Q_LAW_CONFIG], q[_Q_SCORES:_QP_SIZE]
+    at = _model(block, q[_Q_QUEUE_ENABLE], q[_Q_QUEUE_SLOT], _QUEUE_KIND)
+    if at < 0:
+        forecast_none(config, scores, answer)
+        return 0
+    _predict(block, history, block[at : at + _SET_SIZE])
+    forecast_answer(
+        config,
+        block[_FORECASTING:_QP_TABLE],
+        block[_KNOTS_QUEUE : _KNOTS_QUEUE + CALIBRATION_KNOTS],
+        scores,
+        block[_OUT:_KNOTS],
+        block[at + _S_OUTPUTS],
+        block[at + _S_VERSION],
+        answer,
+    )
+    return 0
+
+
+@njit(cache=True)
+def take_score(block: Ints, qp: int) -> int:
+    """What PSCHED of `qp` is to be told now, as the value of an `EventKind.SCORE`; -1: nothing.
+
+    To be asked after `decide` and `forecast`; asking takes the news.
+    """
+    if not block[_FORECAST]:
+        return -1
+    at = _QP_TABLE + qp * _QP_SIZE
+    q = block[at : at + _QP_SIZE]
+    return int(score_to_tell(q[_Q_FORECAST_CONFIG:_Q_LAW_CONFIG], q[_Q_SCORES:_QP_SIZE]))
+
+
+@njit(cache=True)
 def _decide_many(block: Ints, samples: Ints, decisions: Ints) -> int:
     made = 0
     for n in range(len(samples)):
@@ -373,6 +502,7 @@ def _decide_many(block: Ints, samples: Ints, decisions: Ints) -> int:
     return made
 
 
+_PROFILE_SIZE, _ANSWER_SIZE = len(PROFILE_FIELDS), len(FORECAST_FIELDS)
 _POINTER = types.CPointer(types.int64)
 
 
@@ -388,6 +518,13 @@ def _happen_c(handle, event, decision):  # type: ignore[no-untyped-def]
     return happen(carray(handle, (head[_SIZE],)), carray(event, (4,)), carray(decision, (8,)))
 
 
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+def _forecast_c(handle, profile, answer):  # type: ignore[no-untyped-def]
+    head = carray(handle, (_PARAMETERS,))
+    block = carray(handle, (head[_SIZE],))
+    return forecast(block, carray(profile, (_PROFILE_SIZE,)), carray(answer, (_ANSWER_SIZE,)))
+
+
 class GoldenNic:
     """A golden NIC core: sets, slots, configuration and state in one block.
 
@@ -397,6 +534,8 @@ class GoldenNic:
         Queue pairs.
     sets : int
         Model sets, and as many slots.
+    forecast : int
+        1: queue pairs may have a second model, for their profiles.
 
     Raises
     ------
@@ -405,17 +544,19 @@ class GoldenNic:
 
     Notes
     -----
-    Everything is zero at first: no queue pair is enabled, and the parameters are zero.
+    Everything is zero at first: no queue pair is enabled, and the parameters are zero; but the
+    calibration tables change nothing.
     """
 
-    def __init__(self, *, qps: int = 64, sets: int = 16) -> None:
+    def __init__(self, *, qps: int = 64, sets: int = 16, forecast: int = 0) -> None:
         for name, value in (("qps", qps), ("sets", sets)):
             if value < 1:
                 raise ValueError(f"{name} must be positive, not {value!r}")
         self.qps = qps
         self.sets = sets
         self.block: Ints = np.zeros(_block_size(qps, sets), dtype=np.int64)
-        self.block[[_QPS, _SETS, _SIZE]] = qps, sets, len(self.block)
+        self.block[[_QPS, _SETS, _SIZE, _FORECAST]] = qps, sets, len(self.block), forecast
+        self.block[_KNOTS:_FORECASTING] = np.tile(identity_knots(), len(HeadKind))
 
     @property
     def handle(self) -> int:
@@ -431,6 +572,11 @@ class GoldenNic:
     def event_address(self) -> int:
         """Address of ``int64 happen(void* block, int64* event, int64* decision)``."""
         return int(_happen_c.address)
+
+    @property
+    def forecast_address(self) -> int:
+        """Address of ``int64 forecast(void* block, int64* profile, int64* answer)``."""
+        return int(_forecast_c.address)
 
     def set_parameters(self, values: Mapping[str, int]) -> None:
         """Set some of `PARAMETERS`, as integers of their formats.
@@ -457,21 +603,67 @@ class GoldenNic:
             The queue pair or a name does not exist.
         """
         q = self._qp(qp)
-        _store(q[:_Q_LAW_CONFIG], QP_CONFIG, values, "configuration field")
+        _store(q[:_Q_FORECAST_CONFIG], QP_CONFIG, values, "configuration field")
         _law(self.block, q, int(EventKind.CONFIGURE), qp, 0, 0)
         windowed = bool(q[_Q_WIN]) and q[_Q_ALGORITHM] <= Algorithm.PREDPID
-        psched_configure(q[_Q_PSCHED:], bool(q[_Q_PSCHED_ON]), windowed, int(q[_Q_INIT_RATE]))
+        psched_configure(
+            q[_Q_PSCHED:_Q_PROFILES], bool(q[_Q_PSCHED_ON]), windowed, int(q[_Q_INIT_RATE])
+        )
 
     def configuration(self, qp: int) -> dict[str, int]:
         """`QP_CONFIG` of one queue pair by name."""
-        return dict(zip(QP_CONFIG, self._qp(qp)[:_Q_LAW_CONFIG].tolist(), strict=True))
+        return dict(zip(QP_CONFIG, self._qp(qp)[:_Q_FORECAST_CONFIG].tolist(), strict=True))
 
     def reset_qp(self, qp: int) -> None:
-        """Forget all that was measured and decided for a queue pair, not its configuration."""
+        """Forget all that was measured, predicted and decided for a queue pair."""
         q = self._qp(qp)
         q[_Q_FEATURE:] = 0
         _law(self.block, q, int(EventKind.RESET), qp, 0, 0)
-        psched_reset(q[_Q_PSCHED:], int(q[_Q_INIT_RATE]))
+        psched_reset(q[_Q_PSCHED:_Q_PROFILES], int(q[_Q_INIT_RATE]))
+
+    def set_forecast(self, values: Mapping[str, int]) -> None:
+        """Set some of `FORECAST_PARAMETERS`.
+
+        Raises
+        ------
+        ValueError
+            A name is unknown.
+        """
+        _store(
+            self.block[_FORECASTING:_QP_TABLE], FORECAST_PARAMETERS, values, "forecast parameter"
+        )
+
+    def set_knots(self, kind: HeadKind, knots: Sequence[int] | Ints) -> None:
+        """Set the calibration table of one kind of model.
+
+        Raises
+        ------
+        ValueError
+            As `check_knots`.
+        """
+        at = _KNOTS + kind * CALIBRATION_KNOTS
+        self.block[at : at + CALIBRATION_KNOTS] = check_knots(knots)
+
+    def knots(self, kind: HeadKind) -> Ints:
+        """The calibration table of one kind of model; what is written to it counts."""
+        at = _KNOTS + kind * CALIBRATION_KNOTS
+        return self.block[at : at + CALIBRATION_KNOTS]
+
+    def configure_forecast(self, qp: int, values: Mapping[str, int]) -> None:
+        """Set some of `FORECAST_CONFIG` of one queue pair.
+
+        Raises
+        ------
+        ValueError
+            The queue pair or a name does not exist.
+        """
+        row = self._qp(qp)[_Q_FORECAST_CONFIG:_Q_LAW_CONFIG]
+        _store(row, FORECAST_CONFIG, values, "forecast field")
+
+    def forecast_configuration(self, qp: int) -> dict[str, int]:
+        """`FORECAST_CONFIG` of one queue pair by name."""
+        row = self._qp(qp)[_Q_FORECAST_CONFIG:_Q_LAW_CONFIG]
+        return dict(zip(FORECAST_CONFIG, row.tolist(), strict=True))
 
     def load_set(self, number: int, model: bytes | LstmWeights) -> None:
         """Put a model into a set and make it valid; an image that is refused leaves the set as is.
@@ -483,12 +675,11 @@ class GoldenNic:
         """
         weights = unpack(model) if isinstance(model, bytes) else model
         s = self._set(number)
-        s[_S_VERSION + 1 :] = np.concatenate(
-            [getattr(weights, name).reshape(-1) for name, _ in _TENSORS]
-        )
+        s[_WH:] = np.concatenate([getattr(weights, name).reshape(-1) for name, _ in _TENSORS])
         s[_S_STEPS] = weights.steps
         s[_S_OUTPUTS] = weights.outputs
         s[_S_VERSION] = weights.version
+        s[_S_KIND] = weights.kind
         s[_S_VALID] = 1
 
     def invalidate_set(self, number: int) -> None:
@@ -537,6 +728,18 @@ class GoldenNic:
         if happen(self.block, event, decision) == DROPPED:
             return None
         return Decision(*decision.tolist())
+
+    def forecast(self, qp: int, t: int, x: Sequence[int]) -> dict[str, int] | None:
+        """`contract.FORECAST_FIELDS` by name for one profile; None if it is dropped."""
+        answer = np.zeros(_ANSWER_SIZE, dtype=np.int64)
+        if forecast(self.block, np.array([qp, t, *x], dtype=np.int64), answer) == DROPPED:
+            return None
+        return dict(zip((name for name, _ in FORECAST_FIELDS), answer.tolist(), strict=True))
+
+    def take_score(self, qp: int) -> int:
+        """As the function `take_score`."""
+        self._qp(qp)
+        return int(take_score(self.block, qp))
 
     def decide_many(self, samples: Ints) -> Ints:
         """Decisions [m, 8] on samples [n, 3] in order; dropped samples leave no row."""

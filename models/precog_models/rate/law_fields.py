@@ -6,7 +6,7 @@ library only. A negative width is a signed field.
 
 from enum import IntEnum
 
-from ..contract import Algorithm, Fmt, Q
+from ..contract import NO_SCORE, Algorithm, Fmt, Q
 
 __all__ = [
     "ALPHA",
@@ -182,7 +182,6 @@ PSCHED_PARAMETERS = (
 PSCHED_CONFIG = ("sla_priority", "sla_latency", "min_rate", "max_rate")
 
 SCORE_MAX = 100
-NO_SCORE = 255  # a score that says there is none
 FACTOR_FRAC = 16
 INCREASE_MAX = 6553  # the factor stays below 1.1
 
