@@ -41,7 +41,7 @@ class Replay:
     Attributes
     ----------
     samples : dict of int to list of ProfileSample
-        Of each queue pair, those that have not come out and were not replaced.
+        Of each queue pair, those behind the last one that came out.
     values : dict of str to int
         What the last read must show.
     """
@@ -49,6 +49,8 @@ class Replay:
     def __init__(self, qps: int) -> None:
         self.golden = Profiler(qps)
         self.samples: dict[int, list[ProfileSample]] = defaultdict(list)
+        self._out: dict[int, ProfileSample] = {}
+        self._last: dict[int, ProfileSample] = {}
         self.values: dict[str, int] | None = None
         self.seen: Counter[str] = Counter()
 
@@ -69,16 +71,23 @@ class Replay:
             sample = self.golden.observe(qp, event, size, t)
         if sample is not None:
             self.samples[qp].append(sample)
+            self._last[qp] = sample
             self.seen[f"{event.name} sampled"] += 1
 
     def sample(self, qp: int, t: int, *x: int) -> None:
         """A sample came out: the next one of its queue pair, or a later one."""
         came, left = ProfileSample(qp, t, x), self.samples[qp]
         assert came in left, (came, left[:3])
-        self.seen["merged"] += left.index(came)
-        self.seen["out"] += 1
         del left[: left.index(came) + 1]
+        self._out[qp] = came
+        self.seen["out"] += 1
 
     def drained(self) -> None:
         """The last sample of every queue pair came out."""
-        assert not any(self.samples.values()), {k: v[:2] for k, v in self.samples.items() if v}
+        assert self._out == self._last
+        self.samples.clear()
+
+    @property
+    def sampled(self) -> int:
+        """Samples taken."""
+        return sum(count for name, count in self.seen.items() if name.endswith("sampled"))
