@@ -64,7 +64,9 @@ class Latest(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = self._bits
-        m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits, depth=self._qps)
+        # Of two places one is the output, and the other is full until its word has moved there.
+        depth = max(self._qps, 3)
+        m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits, depth=depth)
         m.submodules.orders = orders = plain_memory(unsigned(self._rest), self._qps)
         # A queue pair waits while its bits differ; each has one writer.
         told, taken = self._memory(m, "told"), self._memory(m, "taken")

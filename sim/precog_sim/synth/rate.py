@@ -1,4 +1,4 @@
-"""Laws, predictive scheduler and pacer as they are synthesised."""
+"""Laws, predictive scheduler, pacer and queue profiler as they are synthesised."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 
 from precog_hw.config import NicConfig
 from precog_hw.export import port_map
+from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.pacer import Pacer
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
@@ -27,11 +28,16 @@ def _psched(qps: int) -> Psched:
     return Psched(NicConfig(qps=qps, dsp="ecp5"))
 
 
+def _profiler(qps: int) -> Profiler:
+    return Profiler(qps, dsp="ecp5")
+
+
 #: What is built for so many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "laws": LawUnit,
     "psched": _psched,
     "pacer": Pacer,
+    "profiler": _profiler,
 }
 
 
