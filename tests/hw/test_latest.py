@@ -14,9 +14,7 @@ QPS = 16
 
 
 @pytest.mark.parametrize(("qps", "patience"), [(2, 0.5), (2, 1.0), (QPS, 0.05), (QPS, 0.5)])
-def test_the_last_order_of_every_queue_pair_comes_out(
-    seed: int, qps: int, patience: float
-) -> None:
+def test_the_last_order_of_every_queue_pair_comes_out(seed: int, qps: int, patience: float) -> None:
     """Whoever takes them slowly gets fewer of them, but of each queue pair the last."""
     rng, dut = random.Random(seed), Latest(order_layout(qps))
     last: dict[int, tuple[int, int]] = {}
