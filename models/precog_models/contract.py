@@ -58,6 +58,7 @@ __all__ = [
     "SAMPLE_FIELDS",
     "TANH_SEGMENTS",
     "TICK_FRAC_BITS",
+    "TOLD_BY_EVENTS",
     "Algorithm",
     "Flag",
     "Fmt",
@@ -233,6 +234,9 @@ DECISION_FIELDS = (
     ("srtt", Fmt.SRTT.width),
     ("flags", 16),
 )
+
+#: What counts in an event's decision; the rest is told by those of samples alone.
+TOLD_BY_EVENTS = ("qp", "rate", "window", "flags")
 
 #: Statistics of one destination.
 DESTINATION_FIELDS = (

@@ -27,6 +27,7 @@ from precog_models.contract import (
     DECISION_FIELDS,
     HEADER_OFFSET,
     IMAGE_BYTES,
+    TOLD_BY_EVENTS,
     Algorithm,
     Flag,
 )
@@ -47,6 +48,8 @@ Ints = NDArray[np.int64]
 _TOO_MANY_WORDS = IMAGE_BYTES // 4 + 1  # where the loader's count stops
 _STATUS = dict(LOAD_STATUS)
 _DECISION = [name for name, _ in DECISION_FIELDS]
+_ANY = [n for n, name in enumerate(_DECISION) if name in TOLD_BY_EVENTS]
+_SAMPLED = [n for n, name in enumerate(_DECISION) if name not in TOLD_BY_EVENTS]
 _FLAG_COUNTERS = (
     ("predictions", Flag.PREDICTED),
     ("fallbacks", Flag.NO_MODEL),
@@ -175,7 +178,9 @@ class Emulator:
         qp = decisions[:, 0]
         flags = decisions[:, _DECISION.index("flags")]
         # Of several rows for one QP, numpy's assignment keeps the last.
-        self._last[qp] = decisions
+        self._last[qp[:, None], _ANY] = decisions[:, _ANY]
+        sampled = decisions[flags >> Flag.EVENT & 1 == 0]
+        self._last[sampled[:, :1], _SAMPLED] = sampled[:, _SAMPLED]
         self._samples += np.bincount(qp, minlength=self.sizes.qps)
         events = int((flags >> Flag.EVENT & 1).sum())
         self._counters.add("samples", len(decisions) - events)

@@ -9,7 +9,7 @@
 The configuration of all QPs is zero (disabled) after reset.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -17,6 +17,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, QP_CONFIG_LAYOUT, QP_STATUS_LAYOUT
 from precog_hw.csr.row_window import RowWindow
+from precog_models.contract import TOLD_BY_EVENTS, Flag
 
 __all__ = ["QpWindow", "config_layout"]
 
@@ -66,7 +67,7 @@ class QpWindow(wiring.Component):
         `fetch` replaces the window by `loaded`.
     loaded : Out(QP_CONFIG_LAYOUT)
     status : Out(QP_STATUS_LAYOUT)
-        Last decision of the QP that was fetched last, all of one instant.
+        Last decision of the QP that was fetched last; of its last sample's what events do not tell.
     decision_stb : In(1)
     decision : In(DECISION)
         Each decision as it leaves the core.
@@ -112,20 +113,26 @@ class QpWindow(wiring.Component):
         return m
 
     def _keep_decisions(self, m: Module, rows: RowWindow) -> None:
-        """Memory of last decisions, with a count of them beside it.
+        """Memories of last decisions, with a count of them beside it.
 
-        A decision is written one cycle after it came, when the old count is known, so that both
-        change at once. The count's read port sees a write of the same cycle: decisions of one QP
-        may follow each other directly. No decision comes during the walk: every QP is disabled or
-        the core has been reset with it.
+        What only samples tell stays when an event's decision comes. A decision is written one
+        cycle after it came, when the old count is known, so that both change at once. The count's
+        read port sees a write of the same cycle: decisions of one QP may follow each other
+        directly. No decision comes during the walk: every QP is disabled or the core has been reset
+        with it.
         """
         qps = self._config.qps
-        kept = data.StructLayout(
-            {name: shape for name, shape in QP_STATUS_LAYOUT.members.items() if name != "samples"}
-        )
-        m.submodules.decisions = decisions = Memory(shape=kept, depth=qps, init=[])
+        kept = {
+            of: data.StructLayout(
+                {
+                    name: shape
+                    for name, shape in QP_STATUS_LAYOUT.members.items()
+                    if name != "samples" and (name in TOLD_BY_EVENTS) == (of == "any")
+                }
+            )
+            for of in ("any", "sample")
+        }
         m.submodules.counts = counts = Memory(shape=unsigned(32), depth=qps, init=[])
-        decisions_write, decisions_read = decisions.write_port(), decisions.read_port()
         counts_write = counts.write_port()
         before, counts_read = counts.read_port(transparent_for=(counts_write,)), counts.read_port()
 
@@ -133,21 +140,30 @@ class QpWindow(wiring.Component):
         capture = rows.captured & rows.o.payload.fetch
         at = Signal.like(self.decision.qp)
         arrived = Signal()
-        late = Signal(kept)
         m.d.sync += [arrived.eq(self.decision_stb), at.eq(self.decision.qp)]
-        m.d.sync += [late[name].eq(self.decision[name]) for name in kept.members]
         where = Mux(walking, qp, at)
         m.d.comb += [
             before.addr.eq(self.decision.qp),
-            decisions_write.addr.eq(where),
             counts_write.addr.eq(where),
-            decisions_write.en.eq(arrived | rows.wiped),
             counts_write.en.eq(arrived | rows.wiped),
-            decisions_write.data.eq(Mux(walking, 0, late.as_value())),
             counts_write.data.eq(Mux(walking, 0, before.data + 1)),
-            decisions_read.addr.eq(qp),
             counts_read.addr.eq(qp),
-            decisions_read.en.eq(capture),
             counts_read.en.eq(capture),
-            self.status.eq(Cat(decisions_read.data, counts_read.data)),
+            self.status.samples.eq(counts_read.data),
         ]
+        of_event = Signal()
+        m.d.sync += of_event.eq(self.decision.flags[Flag.EVENT])
+        for of, shape in kept.items():
+            m.submodules[f"of_{of}"] = memory = Memory(shape=shape, depth=qps, init=[])
+            write, read = memory.write_port(), memory.read_port()
+            late = Signal(shape, name=f"late_{of}")
+            taken = arrived & ~of_event if of == "sample" else arrived
+            m.d.sync += [late[name].eq(self.decision[name]) for name in shape.members]
+            m.d.comb += [
+                write.addr.eq(where),
+                write.en.eq(taken | rows.wiped),
+                write.data.eq(Mux(walking, 0, late.as_value())),
+                read.addr.eq(qp),
+                read.en.eq(capture),
+                *(self.status[name].eq(read.data[name]) for name in shape.members),
+            ]

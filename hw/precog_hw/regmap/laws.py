@@ -148,7 +148,12 @@ def psched_block(tick_ps: int) -> Block:
         id=0x14,
         version=(1, 0),
         registers=(
-            one("threshold", 7, 70, "Scores above it lower rates; below 50 by no more than half."),
+            one(
+                "threshold",
+                7,
+                70,
+                "Scores above it lower rates, by no more than half; 100 and above: none does.",
+            ),
             one("hysteresis", 7, 5, "A score must fall so far below the threshold to end that."),
             one("increase", 16, 6554, "Rise of rates below the threshold, at most 0.1.", frac=16),
             one(

@@ -213,10 +213,10 @@ QP_STATUS: tuple[Register, ...] = tuple(
     for name, bits, frac, unit, doc in (
         ("rate", 32, 24, "bytes/tick", "Rate."),
         ("window", 32, 0, "bytes", "Window; 0 means no limit."),
-        ("rtt_pred", 32, 8, "ticks", "Predicted RTT; 0 means there was no prediction."),
-        ("target", 32, 8, "ticks", "RTT target in use."),
-        ("base", 24, 0, "ticks", "Base RTT."),
-        ("srtt", 32, 8, "ticks", "Smoothed RTT S_t, equation (2)."),
+        ("rtt_pred", 32, 8, "ticks", "Predicted RTT of the last sample; 0: no prediction."),
+        ("target", 32, 8, "ticks", "RTT target in use at the last sample."),
+        ("base", 24, 0, "ticks", "Base RTT at the last sample."),
+        ("srtt", 32, 8, "ticks", "Smoothed RTT S_t of the last sample, equation (2)."),
         ("flags", 16, 0, "", "Flags of the decision."),
         ("samples", 32, 0, "", "Decisions since power-up (wraps)."),
     )
