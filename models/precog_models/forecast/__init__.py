@@ -1,0 +1,1 @@
+"""Forecasts of queue length as distributions over bins: their use, their scores, what they beat."""

@@ -1,0 +1,1 @@
+"""Forecasts of send queues: scenarios, training, and how good the forecasts are."""
