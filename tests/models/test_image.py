@@ -16,6 +16,7 @@ from safetensors.numpy import save as save_tensors
 
 from precog_models.contract import CONTRACT_HASH, HeadKind
 from precog_models.float_lstm import FloatLstm
+from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import (
     MAX_FILE_BYTES,
     Image,
@@ -251,6 +252,13 @@ def test_pretrained_models_load_and_say_where_they_come_from() -> None:
         assert model.weights.contract_hash == CONTRACT_HASH
         for key in ("date", "errors", "scenarios", "source", "training"):
             assert key in model.card, key
+    for name in ("queue-1rtt", "queue-4rtt"):
+        assert name == f"queue-{Forecaster(pretrained(name)).settings.horizon}rtt"
+        errors = pretrained(name).card["errors"]
+        assert errors["crps_skill"] >= 0.2
+        assert errors["reliability"] <= 0.02
+        assert errors["ece"] <= 0.02
+        assert errors["brier_skill"] >= 0.2
     errors = pretrained().card["errors"]["incast-20"]
     assert errors["integer"]["balanced"] <= 3.0
     assert errors["integer"]["balanced"] <= errors["float"]["balanced"] + 0.01

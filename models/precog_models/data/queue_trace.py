@@ -1,8 +1,8 @@
 """Send queues of one run: every request and departure, and the profile of each queue over time.
 
 A trace is the hand-over point between whoever measures (simulation, card) and whoever learns
-forecasts. A queue is *profiled* once a period, as the profiler block does it: the four numbers that
-it knows at that time (`SIGNALS`), and beside them what is to be forecast, the bytes in the queue.
+forecasts. A queue is *profiled* once a base RTT, as the profiler block does it: the four numbers
+that it has at that time, and beside them what only a forecast's judge may know.
 """
 
 import json
@@ -16,10 +16,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["SIGNALS", "Profile", "QueueTrace", "load_queue_traces", "profile", "save_queue_traces"]
+from ..contract import PROFILE_INPUTS, QueueEvent
+from ..measure.profiler import PROFILE_STATE, queue_clear, queue_step
 
-#: What a sample holds, in the order of the queue head's inputs.
-SIGNALS = ("occupancy", "inter_arrival", "service_time", "message_size")
+__all__ = ["Profile", "QueueTrace", "load_queue_traces", "profile", "save_queue_traces"]
+
+_ARRIVAL, _DEPARTURE = int(QueueEvent.ARRIVAL), int(QueueEvent.DEPARTURE)
+_PEAK, _BYTES_IN = PROFILE_STATE.index("peak"), PROFILE_STATE.index("bytes_in")
 
 Ints = NDArray[np.int64]
 
@@ -89,9 +92,7 @@ class Profile:
     Parameters
     ----------
     signals : ndarray of int64, shape (queues, samples, 4)
-        `SIGNALS`: bytes and ticks, as the profiler has them before they are normalised.
-    occupancy : ndarray of int64, shape (queues, samples)
-        Bytes in the queue at the sample, of 64 bits: the truth.
+        What the profiler has before it is normalised, in the order of `PROFILE_FIELDS`.
     highest : ndarray of int64, shape (queues, samples)
         Most bytes in the queue since the sample before.
     requested : ndarray of int64, shape (queues, samples)
@@ -99,9 +100,13 @@ class Profile:
     """
 
     signals: Ints
-    occupancy: Ints
     highest: Ints
     requested: Ints
+
+    @property
+    def occupancy(self) -> Ints:
+        """Bytes in the queue at each sample."""
+        return self.signals[:, :, 0]
 
 
 @njit(cache=True)
@@ -110,63 +115,36 @@ def _profile(
     t: Ints,
     size: Ints,
     period: int,
+    rows: Ints,
     signals: Ints,
-    occupancy: Ints,
     highest: Ints,
     requested: Ints,
 ) -> None:
-    queues, samples = occupancy.shape
-    held = np.zeros(queues, dtype=np.int64)
-    most = np.zeros(queues, dtype=np.int64)
-    came = np.zeros(queues, dtype=np.int64)
-    asked = np.full(queues, -1, dtype=np.int64)  # when the last request came
-    since = np.zeros(queues, dtype=np.int64)  # when the service that runs began
-    gap = np.zeros(queues, dtype=np.int64)
-    service = np.zeros(queues, dtype=np.int64)
-    last = np.zeros(queues, dtype=np.int64)
     n = 0
-    for k in range(samples):
-        now = (k + 1) * period
-        while n < len(t) and t[n] <= now:
-            q = queue[n]
-            if size[n] >= 0:
-                if held[q] == 0:
-                    since[q] = t[n]
-                if asked[q] >= 0:
-                    gap[q] = t[n] - asked[q]
-                asked[q] = t[n]
-                last[q] = size[n]
-                came[q] += size[n]
-            else:
-                service[q] = t[n] - since[q]
-                since[q] = t[n]
-            held[q] += size[n]
-            most[q] = max(most[q], held[q])
+    for k in range(signals.shape[1]):
+        while n < len(t) and t[n] <= (k + 1) * period:
+            kind = _ARRIVAL if size[n] >= 0 else _DEPARTURE
+            queue_step(rows[queue[n]], kind, abs(size[n]), t[n], 0)
             n += 1
-        for q in range(queues):
-            signals[q, k, 0] = held[q]
-            signals[q, k, 1] = gap[q]
-            signals[q, k, 2] = service[q]
-            signals[q, k, 3] = last[q]
-            occupancy[q, k] = held[q]
-            highest[q, k] = most[q]
-            requested[q, k] = came[q]
-            most[q] = held[q]
-            came[q] = 0
+        for q in range(len(rows)):
+            signals[q, k] = rows[q, : signals.shape[2]]
+            highest[q, k] = rows[q, _PEAK]
+            requested[q, k] = rows[q, _BYTES_IN]
+            queue_clear(rows[q])
 
 
 def profile(trace: QueueTrace) -> Profile:
-    """Profile every queue once a base RTT; the first sample is one base RTT after the start.
+    """Profile every queue once a base RTT, by the golden profiler.
 
-    A service begins when the queue stops being empty or with the departure before.
+    All queues are sampled at the same times, the first one a base RTT after the start; the card,
+    which visits its queue pairs in turn, is at most a round late.
     """
     shape = (trace.queues, trace.end // trace.base_rtt)
-    signals = np.zeros((*shape, len(SIGNALS)), dtype=np.int64)
-    occupancy, highest, requested = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    _profile(
-        trace.queue, trace.t, trace.size, trace.base_rtt, signals, occupancy, highest, requested
-    )
-    return Profile(signals, occupancy, highest, requested)
+    signals = np.zeros((*shape, len(PROFILE_INPUTS)), dtype=np.int64)
+    highest, requested = (np.zeros(shape, dtype=np.int64) for _ in range(2))
+    rows = np.zeros((trace.queues, len(PROFILE_STATE)), dtype=np.int64)
+    _profile(trace.queue, trace.t, trace.size, trace.base_rtt, rows, signals, highest, requested)
+    return Profile(signals, highest, requested)
 
 
 def save_queue_traces(path: str | Path, traces: Sequence[QueueTrace]) -> None:
@@ -203,5 +181,5 @@ def load_queue_traces(path: str | Path) -> list[QueueTrace]:
                 )
                 for i, head in enumerate(heads)
             ]
-    except (KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} must be a file of queue traces: {error}") from error

@@ -78,6 +78,6 @@ def fit_knots(position: Ints, event: NDArray[np.bool_]) -> Ints:
             np.add.at(design, (a, b), wa * wb)
     identity = knots / (CALIBRATION_KNOTS - 1)
     design[knots, knots] += _PRIOR
-    solved = np.linalg.solve(design, target + _PRIOR * identity)
+    solved = np.linalg.solve(design, target + _PRIOR * identity).astype(np.float64)
     rising = isotonic(solved, design.sum(axis=1))
     return np.clip(np.floor(rising * PROBABILITY.one + 0.5), 0, PROBABILITY.one).astype(np.int64)

@@ -145,16 +145,19 @@ def bootstrap(
     tuple of Interval, one for each figure
     """
     units, unit = np.unique(block, return_inverse=True)
-    sums = np.stack([np.bincount(unit, column, len(units)) for column in columns.T], axis=1)
+    sums: Floats = np.stack(
+        [np.bincount(unit, column, len(units)) for column in columns.T], axis=1
+    ).astype(np.float64)
     rng = np.random.default_rng(seed)
     picks = rng.multinomial(len(units), np.full(len(units), 1.0 / len(units)), size=draws)
     figures = np.atleast_1d(statistic(sums.sum(axis=0)))
     drawn = statistic(picks @ sums).reshape(draws, -1)
-    low, high = np.percentile(drawn, _CONFIDENCE, axis=0)
-    return tuple(
-        Interval(float(value), float(a), float(b))
-        for value, a, b in zip(figures, low, high, strict=True)
-    )
+    found = []
+    for value, column in zip(figures, drawn.T, strict=True):
+        defined = column[np.isfinite(column)]  # a draw may hold nothing of what is judged
+        low, high = np.percentile(defined, _CONFIDENCE) if defined.size else (np.nan, np.nan)
+        found.append(Interval(float(value), float(low), float(high)))
+    return tuple(found)
 
 
 def skill(score: Floats, reference: Floats, block: Ints, **options: int) -> Interval:
@@ -184,8 +187,9 @@ def brier_skill(
 
     def over_climatology(sums: Floats) -> Floats:
         rate = sums[..., 1] / sums[..., 2]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(1.0 - sums[..., 0] / sums[..., 2] / (rate * (1.0 - rate)))[..., None]
+        variance = rate * (1.0 - rate)
+        variance = np.where(variance > 0, variance, np.nan)
+        return np.asarray(1.0 - sums[..., 0] / sums[..., 2] / variance)[..., None]
 
     return bootstrap(block, columns.astype(np.float64), over_climatology, **options)[0]
 

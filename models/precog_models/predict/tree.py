@@ -67,9 +67,7 @@ class Tree:
         sums = self.leaves.sum(axis=1)
         if (sums != PROBABILITY.one).any():
             leaf = int(np.argmax(sums != PROBABILITY.one))
-            raise ValueError(
-                f"leaf {leaf} must sum to {PROBABILITY.one}, not {int(sums[leaf])}"
-            )
+            raise ValueError(f"leaf {leaf} must sum to {PROBABILITY.one}, not {int(sums[leaf])}")
 
     @property
     def depth(self) -> int:

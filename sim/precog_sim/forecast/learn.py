@@ -1,0 +1,145 @@
+"""From simulated send queues to queue models in the card's integers, calibrated on other runs.
+
+    python -m precog_sim.forecast --save models/precog_models/pretrained
+
+makes the queue models that come with the package.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from precog_models.contract import PROFILE_INPUTS
+from precog_models.data.queue_trace import QueueTrace
+from precog_models.data.windows import (
+    BIN_EDGES,
+    HORIZONS,
+    STEPS,
+    THRESHOLD_BIN,
+    Normaliser,
+    Windows,
+    make_windows,
+)
+from precog_models.float_lstm import FloatLstm
+from precog_models.forecast.calibrate import fit_knots
+from precog_models.forecast.forecaster import Forecaster, Settings
+from precog_models.image import Image
+from precog_models.predict.cps import identity_knots
+from precog_models.quantize import quantize
+from precog_models.train.queue import QueueRecipe, fit
+from precog_models.train.stacked import Stack
+from precog_sim.forecast.scenarios import QueueRun, queue_trace
+
+__all__ = ["Data", "Progress", "calibrated", "collect", "train_base"]
+
+Progress = Callable[[str, int, int], None]  # what is going on, done, of how many
+
+_TRAIN_STRIDE = 2  # neighbouring windows say nearly the same
+_SOURCE = "Precog's packet-level simulator: incasts and shared links, DCQCN and TIMELY"
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Windows to learn from, to calibrate on, and to be judged by.
+
+    Parameters
+    ----------
+    runs : dict
+        By use (``train``, ``validation``, ``test``): what `Windows.run` is an index into.
+    windows : dict
+        By use; those of the test are independent.
+    normaliser : Normaliser
+        Of the training windows.
+    """
+
+    runs: dict[str, tuple[QueueRun, ...]]
+    windows: dict[str, Windows]
+    normaliser: Normaliser
+
+
+def collect(runs: dict[str, tuple[QueueRun, ...]], progress: Progress) -> Data:
+    """Simulate every run of a plan and cut it into windows."""
+    total = sum(len(some) for some in runs.values())
+    windows = {}
+    done = 0
+    for use, some in runs.items():
+        traces: list[QueueTrace] = []
+        for spec in some:
+            traces.append(queue_trace(spec)[0])
+            done += 1
+            progress("simulate", done, total)
+        windows[use] = (
+            make_windows(traces) if use == "test" else make_windows(traces, stride=_TRAIN_STRIDE)
+        )
+    return Data(runs, windows, Normaliser.fit(windows["train"].signals))
+
+
+def calibrated(model: FloatLstm, settings: Settings, validation: Windows, **card: object) -> Image:
+    """The image of a model whose score's table is fitted to validation windows.
+
+    The score's event is a queue that reaches the threshold at some time within the horizon, while
+    the bins say where it is at its end: the table makes one of the other.
+    """
+    raw = quantize(model, card=settings.card())
+    forecaster = Forecaster(raw)
+    position = forecaster.tails(forecaster.distributions(validation.signals))
+    highest = validation.highest[:, HORIZONS.index(settings.horizon)]
+    knots = fit_knots(position, highest >= settings.threshold_bytes)
+    fitted = Settings(
+        settings.bin_edges, settings.horizon, settings.normaliser, settings.threshold_bin, knots
+    )
+    return quantize(model, card={**card, **fitted.card()}, version=1)
+
+
+def train_base(
+    data: Data, horizon: int, recipe: QueueRecipe, *, seed: int = 0, progress: Progress
+) -> Image:
+    """One model for all queues: trained, quantized and calibrated.
+
+    Parameters
+    ----------
+    data : Data
+    horizon : int
+        One of `HORIZONS`.
+    recipe : QueueRecipe
+    seed : int
+        Of initial weights and draws.
+    progress : callable
+    """
+    train = data.windows["train"]
+    settings = Settings(BIN_EDGES, horizon, data.normaliser, THRESHOLD_BIN, identity_knots())
+    label = settings.bins(train.later[:, HORIZONS.index(horizon)])
+    inputs = len(PROFILE_INPUTS)
+    stack = Stack(inputs=inputs, outputs=len(BIN_EDGES) + 1, steps=STEPS, seed=seed)
+    fit(
+        stack,
+        data.normaliser(train.signals),
+        label,
+        [np.arange(len(train))],
+        recipe,
+        inputs=inputs,
+        seed=seed,
+        progress=lambda done, total, text: progress(f"train {horizon} RTT, {text}", done, total),
+    )
+    return calibrated(
+        stack.to_float_lstm(),
+        settings,
+        data.windows["validation"],
+        source=_SOURCE,
+        training={"recipe": recipe.card(), "seed": seed, "windows": len(train)},
+        scenarios=_summary(data),
+    )
+
+
+def _summary(data: Data) -> dict[str, object]:
+    return {
+        use: {
+            "runs": len(runs),
+            "loads": sorted({run.load for run in runs}),
+            "senders": sorted({run.senders for run in runs}),
+            "seeds": [min(run.seed for run in runs), max(run.seed for run in runs)],
+            "windows": len(data.windows[use]),
+        }
+        for use, runs in data.runs.items()
+    }
