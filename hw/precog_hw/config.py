@@ -32,6 +32,9 @@ class NicConfig:
         1 with the laws timely and dcqcn, 0 without.
     grants : int
         1 with the pacer in grant mode (`precog_hw.pace.grants`), 0 without.
+    profile : int
+        1 with the queue profiler (`precog_hw.measure.profiler`), 0 without. With `grants` it
+        follows the pacer, else events of the queues come from outside.
     activity : bool
         Without packets: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
@@ -50,6 +53,7 @@ class NicConfig:
     width: int = 0
     laws: int = 1
     grants: int = 0
+    profile: int = 0
     dsp: str = "generic"
     activity: bool = False
 
@@ -81,5 +85,5 @@ PRESETS: dict[str, NicConfig] = {
     "lanes16": NicConfig(lanes=16, columns=1),
     "lanes64": NicConfig(lanes=64, columns=4),
     "lanes128": NicConfig(lanes=128, columns=2),
-    "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1),
+    "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
 }

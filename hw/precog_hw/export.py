@@ -22,7 +22,13 @@ With grants (`NicConfig.grants`):
 ``pace_log``, ``pace_log_stb``  the pacer's events, in order, for its golden model
 =============================== ======================================================
 
-Fields are those of `precog_hw.pace.layouts`.
+Fields are those of `precog_hw.pace.layouts`. With the queue profiler (`NicConfig.profile`) but
+without grants there is ``now``, too, and
+
+=============================== ======================================================
+``s_queue_tdata/...``           AXI4-Stream slave: what happens to send queues,
+                                `contract.QUEUE_EVENT_FIELDS`
+=============================== ======================================================
 
 With packets (`NicConfig.width`) there are ``s_axis_tx_*``, ``m_axis_tx_*``, ``s_axis_rx_*`` and
 ``m_axis_rx_*`` in place of ``s_sample_*`` and ``s_event_*``, and ``sample``, ``sample_stb`` show
@@ -70,15 +76,20 @@ PACKET_BLOCKS = {
     "packet": "precog_packet",
 }
 _STREAMS = {"i_sample": "s_sample", "i_event": "s_event", "o_decision": "m_decision"}
-#: Of the NIC alone: a pacer by itself keeps its members' names.
-_GRANT_STREAMS = {"i_request": "s_request", "i_ack": "s_ack", "o_grant": "m_grant"}
+#: Of the NIC alone: a part by itself keeps its members' names.
+_NIC_STREAMS = {
+    "i_request": "s_request",
+    "i_ack": "s_ack",
+    "o_grant": "m_grant",
+    "i_queue": "s_queue",
+}
 _MEMBERS = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
 
 
 def port_map(component: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:
     """Exported name: (signal, direction) of every port of a component with the NIC's interfaces."""
     ports = {}
-    streams = _STREAMS | (_GRANT_STREAMS if "s_axil" in component.signature.members else {})
+    streams = _STREAMS | (_NIC_STREAMS if "s_axil" in component.signature.members else {})
     for path, member, value in component.signature.flatten(component):
         names = [str(part) for part in path]
         if names[0] in streams:

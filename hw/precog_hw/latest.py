@@ -89,11 +89,8 @@ class Latest(wiring.Component):
             *(waiting.w_en.eq(joins), waiting.w_data.eq(self.i.qp)),
             *(put.en.eq(joins), put.addr.eq(self.i.qp), put.data.eq(~was_taken.data)),
         ]
-        first, turns = Signal(bits), Signal()
-        m.d.comb += [
-            *(turns.eq(waiting.r_rdy & waiting.r_en), leaves.addr.eq(waiting.r_data)),
-            *(take.en.eq(turns), take.addr.eq(waiting.r_data), take.data.eq(leaves.data)),
-        ]
+        first = Signal(bits)
+        m.d.comb += [leaves.addr.eq(first), take.addr.eq(first), take.data.eq(leaves.data)]
         with m.If(walking):
             for port in (put, take):
                 m.d.comb += [port.en.eq(1), port.addr.eq(row), port.data.eq(0)]
@@ -121,6 +118,9 @@ class Latest(wiring.Component):
                     m.next = "NEXT"
                 with m.Elif(changes):
                     m.next = "READ"
+        # It waits no more; until it is taken, its next word replaces this one all the same.
+        with m.If(turn.ongoing("READ")):
+            m.d.comb += take.en.eq(1)
         taken_now = self.o.valid & self.o.ready
         m.d.comb += [
             read.en.eq(turn.ongoing("READ")),

@@ -15,6 +15,8 @@
     i_request, i_ack ──────────► grants ◄── decisions, commands
     o_grant ◄──────────────────────┘ ▲
           bank ──────────────────────┴ window, counters (`precog_hw.csr.pacer_host`)
+    i_queue, or the log of grants ─► profiler ─► samples of the queues
+          bank ─────────────────────────┴ window, counters (`precog_hw.csr.profiler_host`)
 """
 
 from amaranth.hdl import Cat, Module, Signal, Value
@@ -24,7 +26,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.activity import ACTIVITY, UNITS, hold
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
-from precog_hw.csr import pacer_host
+from precog_hw.csr import pacer_host, profiler_host
 from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counters import Counters
@@ -33,6 +35,8 @@ from precog_hw.csr.packet_host import attach
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.csr.watchdog import Watchdog
 from precog_hw.csr.window_ports import connect_window
+from precog_hw.measure.profiler import Profiler
+from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.pace.grants import Grants
 from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request_layout
 from precog_hw.packet.card import MIN_TICK_PS, Card
@@ -109,11 +113,13 @@ class PrecogNic(wiring.Component):
         it may send.
     pause : In(8)
         Likewise: PFC, priorities that get no grants.
-    now : In(40)
-        Likewise, but not with packets: ticks, of which the samples' stamps are taken; grows by at
-        most 1 per cycle.
     pace_log_stb, pace_log : Out
         Likewise: each event of the pacer as it takes effect, for its golden model.
+    now : In(40)
+        With `config.grants` or `config.profile`, but not with packets: ticks, of which the samples'
+        stamps are taken; grows by at most 1 per cycle.
+    i_queue : In(stream.Signature(queue_event_layout(qps)))
+        With `config.profile`, but not with grants: what happens to send queues.
     active : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
     """
@@ -129,6 +135,7 @@ class PrecogNic(wiring.Component):
             }
             | (_packets(config) if config.width else _samples(config.laws))
             | (_grants(config) if config.grants else {})
+            | (_queues(config) if config.profile else {})
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -149,10 +156,15 @@ class PrecogNic(wiring.Component):
             m.submodules.card = card = Card(
                 self._config.width, self._config.qps, tick_ps=self._tick_ps
             )
+        timed = self._config.grants or self._config.profile
+        now = card.now if card is not None else self.now if timed else None
         if self._config.grants:
-            self._grants(m, bank, core, window, self.now if card is None else card.now)
+            self._grants(m, bank, core, window, now)
         else:
             wiring.connect(m, window.o_config, core.command)
+        if self._config.profile:
+            samples_of_queues = self._profile(m, bank, window, now)
+            m.d.comb += samples_of_queues.ready.eq(1)
         samples = self.i_sample if card is None else self._card(m, bank, core, card, window)
         if self._config.laws:
             self._events(m, core, window, card)
@@ -303,6 +315,23 @@ class PrecogNic(wiring.Component):
                 outside.ready.eq(inside.ready & ready),
             ]
 
+    def _profile(
+        self, m: Module, bank: RegisterBank, window: QpWindow, now: Value
+    ) -> stream.Interface:
+        """The queue profiler; gives its samples. No event waits but after reset."""
+        m.submodules.profiler = profiler = Profiler(self._config.qps, dsp=self._config.dsp)
+        profiler_host.attach(m, bank, profiler, slots=self._config.qps)
+        m.d.comb += profiler.now.eq(now)
+        if self._config.grants:
+            profiler_host.follow(m, profiler, self.pace_log, self.pace_log_stb)
+        else:
+            m.d.comb += [
+                profiler.i.payload.eq(self.i_queue.payload),
+                profiler.i.valid.eq(self.i_queue.valid & window.ready),
+                self.i_queue.ready.eq(profiler.i.ready & window.ready),
+            ]
+        return profiler.o
+
     def _parameters(self, m: Module, bank: RegisterBank, core: Core) -> None:
         for block in self._config.map_sizes.parameter_blocks:
             for register in self.regmap.block(block).registers:
@@ -357,8 +386,18 @@ def _grants(config: NicConfig) -> dict[str, wiring.Member]:
         "pause": In(PRIORITIES),
         "pace_log_stb": Out(1),
         "pace_log": Out(log_layout(qps)),
-        **({} if config.width else {"now": In(Fmt.TIME.width)}),
+        **_now(config),
     }
+
+
+def _queues(config: NicConfig) -> dict[str, wiring.Member]:
+    if config.grants:
+        return {}
+    return {"i_queue": In(stream.Signature(queue_event_layout(config.qps))), **_now(config)}
+
+
+def _now(config: NicConfig) -> dict[str, wiring.Member]:
+    return {} if config.width else {"now": In(Fmt.TIME.width)}
 
 
 def _packets(config: NicConfig) -> dict[str, wiring.Member]:

@@ -26,6 +26,7 @@ from precog_models.presets import law_preset
 from .pacing import Pacing
 from .packets import PacketPath
 from .queue_pair import Qp
+from .queues import Queues
 from .registers import Registers
 from .transport import DeviceError, SampleTransport, Transport, open_transport
 from .units import from_real, real_name, to_real
@@ -89,6 +90,8 @@ class Device:
         self.packets = PacketPath(self.registers) if self.sizes.width else None
         #: The pacer, likewise.
         self.pacing = Pacing(self.registers) if self.sizes.grants else None
+        #: The queue profiler, likewise.
+        self.queues = Queues(self.registers) if self.sizes.profile else None
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod

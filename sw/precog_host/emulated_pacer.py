@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from precog_hw.regmap.model import resets
 from precog_hw.regmap.pacer import PACER_CONFIG, PACER_EVENTS, PACER_PARAMETERS
-from precog_models.contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt
+from precog_models.contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt, QueueEvent
 from precog_models.pace.pacer import Grant, Pacer, State
 from precog_models.packet.wire.headers import PATH_MTUS
 
 from .emulated_packets import EmulatedCounters
+from .emulated_profiler import EmulatedProfiler
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedPacer"]
@@ -29,6 +30,8 @@ class EmulatedPacer:
     ----------
     file : RegisterFile
     qps : int
+    profiler : EmulatedProfiler, optional
+        Hears of requests, grants, beginnings and time.
 
     Attributes
     ----------
@@ -37,8 +40,11 @@ class EmulatedPacer:
         PFC: priorities that get no grants, besides those of the register.
     """
 
-    def __init__(self, file: RegisterFile, qps: int) -> None:
+    def __init__(
+        self, file: RegisterFile, qps: int, profiler: EmulatedProfiler | None = None
+    ) -> None:
         self._file = file
+        self._profiler = profiler
         self.pacer = Pacer(qps)
         self.pause = 0
         self._now = 0
@@ -90,6 +96,7 @@ class EmulatedPacer:
         self._counters.add("requests" if self._enabled[qp] else "requests_refused", 1)
         if self._enabled[qp]:
             self.pacer.request(qp, size, t)
+            self._tell(qp, QueueEvent.ARRIVAL, size)
 
     def acknowledge(self, qp: int, psn: int, t: int) -> None:
         """All packets before `psn` have arrived, at `t` ticks."""
@@ -116,6 +123,7 @@ class EmulatedPacer:
                 pacer.charge(qp, self._now)
                 self._counters.add("grants", 1)
                 self._counters.add("granted_bytes", grant.size)
+                self._tell(qp, QueueEvent.DEPARTURE, grant.size)
                 yield grant
 
     def _wait(self, until: int) -> bool:
@@ -127,10 +135,12 @@ class EmulatedPacer:
             if row.state is State.WAITING
         ]
         passes = (until - self._now) % wrap
-        if not waiting or min(waiting) > passes:
-            self._now = until
+        over = not waiting or min(waiting) > passes
+        self._now = until if over else (self._now + min(waiting)) % wrap
+        if self._profiler is not None:
+            self._profiler.pass_time(self._now)
+        if over:
             return False
-        self._now = (self._now + min(waiting)) % wrap
         for qp, row in enumerate(self.pacer.rows):
             if row.state is State.WAITING:
                 self.pacer.fire(qp, self._now)
@@ -142,6 +152,11 @@ class EmulatedPacer:
         row = self._rows[qp]
         mtu = row["mtu_log2"] if row["mtu_log2"] >= MTU_LOG2_MIN else _LARGEST_MTU
         self.pacer.configure(qp, row["priority"], mtu - MTU_LOG2_MIN, row["psn"])
+        self._tell(qp, QueueEvent.RESET, 0)
+
+    def _tell(self, qp: int, kind: QueueEvent, size: int) -> None:
+        if self._profiler is not None:
+            self._profiler.observe(qp, kind, size, self._now)
 
     def _configure(self, _: int = 0) -> None:
         self.pacer.overhead = self._file.get("PACER.OVERHEAD")["overhead"]

@@ -37,6 +37,7 @@ from precog_models.rate.law_fields import EventKind
 
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
+from .emulated_profiler import EmulatedProfiler
 from .register_file import RegisterFile, ignored
 from .samples import checked_samples
 from .transport import DeviceError
@@ -81,6 +82,8 @@ class Emulator:
         The packet path, where `sizes` has one.
     pacer : EmulatedPacer or None
         The pacer, likewise.
+    profiler : EmulatedProfiler or None
+        The queue profiler, likewise; it follows the pacer, or is told by whoever has queues.
     """
 
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
@@ -108,7 +111,9 @@ class Emulator:
                 word = f"{name}.{register.name}"
                 file.written[word] = partial(self._set_parameters, word)
                 self._set_parameters(word)
-        self.pacer = EmulatedPacer(file, self.sizes.qps) if self.sizes.grants else None
+        qps = self.sizes.qps
+        self.profiler = EmulatedProfiler(file, qps) if self.sizes.profile else None
+        self.pacer = EmulatedPacer(file, qps, self.profiler) if self.sizes.grants else None
         self.packets = (
             EmulatedPackets(file, self.sizes.qps, tick_ps, self.decide, self._packet_event)
             if self.sizes.width

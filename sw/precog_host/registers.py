@@ -54,6 +54,7 @@ class Registers:
             width=self.fields("ID", "PACKETS")["width"],
             laws=self.fields("ID", "LAWS")["laws"],
             grants=self.fields("ID", "GRANTS")["grants"],
+            profile=self.fields("ID", "PROFILE")["profile"],
         )
         try:
             self.identity = Identity(

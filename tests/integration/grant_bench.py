@@ -1,5 +1,6 @@
 """The whole NIC in grant mode beside its golden models: what goes in, the log that comes out."""
 
+import dataclasses
 import random
 from collections import defaultdict, deque
 from collections.abc import Iterable
@@ -9,12 +10,16 @@ import numpy as np
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.pacing import Pacing
+from precog_host.queues import QueueStatus
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import SAMPLE
-from precog_hw.pace.layouts import EventKind, grant_layout, log_layout
+from precog_hw.pace.layouts import SIZE_BITS, EventKind, grant_layout, log_layout
+from precog_models.contract import QueueEvent
+from precog_models.pace.pacer import State
 from precog_sim.rtl.grant_nic import GrantNic
 from precog_sim.rtl.stream_block import StreamRun
 
+from ..hw.measure.queue_bench import Replay as QueueReplay
 from ..hw.pace.replay import Replay
 from ..hw.pace.traffic import Words
 
@@ -50,6 +55,8 @@ class GrantBench:
         self.grants = self.granted_bytes = 0
         self._windows: dict[int, int] = {}
         layout = log_layout(config.qps)["commit"].shape
+        self.queues = QueueReplay(config.qps)
+        self._size_at = log_layout(config.qps)["size"].offset
         self._commit, self._grant = Words(layout), Words(grant_layout(config.qps))
         self._rate_at = log_layout(config.qps)["rate"].offset
 
@@ -149,8 +156,46 @@ class GrantBench:
         if kind == EventKind.RATE and not replay.rates:
             replay.rates.append((qp, rate))
         replay.commit(kind, qp, argument, t, row)
+        self._follow_queue(kind, qp, argument, t, word >> self._size_at)
         if kind == EventKind.RATE and not replay.rates:
             self.told[qp].append((rate, self._windows[qp]))
+
+    def profile(self, *, every: int) -> None:
+        """Samples of the queues by events, on both devices."""
+        for device in (self.rtl, self.golden):
+            assert device.queues is not None
+            device.queues.set_parameters(every=every)
+        self.queues.golden.every = every
+
+    def _follow_queue(self, kind: int, qp: int, argument: int, t: int, size: int) -> None:
+        """What an event is to the queue profiler."""
+        row = self.replay.golden.rows[qp]
+        if kind == EventKind.REQUEST:
+            self.queues.commit(qp, QueueEvent.ARRIVAL, argument, t)
+        elif kind == EventKind.GRANT and row.state is State.SENDING:
+            granted = self.replay.grants[-1].size
+            assert size % (1 << SIZE_BITS) == granted
+            self.queues.commit(qp, QueueEvent.DEPARTURE, granted, t)
+        elif kind == EventKind.CONFIG:
+            self.queues.commit(qp, QueueEvent.RESET, 0, t)
+
+    def check_queues(self, *, clear: bool = False) -> list[QueueStatus]:
+        """The NIC's numbers of every queue are those of the log, and what the pacer has queued."""
+        assert self.rtl.queues is not None
+        shown = []
+        for qp in range(self.config.qps):
+            values = self.queues.golden.read(qp, clear=clear)
+            assert values["occupancy"] == self.replay.golden.rows[qp].backlog
+            status = self.rtl.queues.queue(qp, clear=clear)
+            us = self.rtl.identity.tick_ps / 1e6
+            for name in ("inter_arrival", "service"):
+                values[f"{name}_us"] = values.pop(name) * us  # type: ignore[assignment]
+            assert dataclasses.asdict(status) == {"qp": qp, **values}
+            shown.append(status)
+        seen, counters = self.queues.seen, self.rtl.queues.counters()
+        assert counters["events"] == seen["ARRIVAL"] + seen["DEPARTURE"]
+        assert counters["samples"] == self.queues.sampled
+        return shown
 
     def check_told(self) -> None:
         """Of each queue pair the pacer has heard some decisions, in order, and the last one."""

@@ -14,7 +14,7 @@ from precog_sim.rtl.grant_nic import GrantNic
 from .grant_bench import OVERHEAD, GrantBench
 
 QPS = 16
-CONFIG = dataclasses.replace(PRESETS["tiny"], qps=QPS, grants=1)
+CONFIG = dataclasses.replace(PRESETS["tiny"], qps=QPS, grants=1, profile=1)
 PLENTY = (1 << 32) - 1
 SETTLE = 20_000  # cycles in which everything that was decided reaches the pacer
 DECIDED = 4000  # cycles in which samples that were taken are decided on: a command passes them
@@ -64,6 +64,7 @@ def test_exact_in_the_exported_order_whatever_is_decided(bench: GrantBench, volu
     rng, seen = bench.rng, bench.replay.seen
     for device in (bench.rtl, bench.golden):
         device.apply_preset("precog")
+    bench.profile(every=3)
     for qp in range(QPS):
         some_law(bench, qp)
     piece = 0
@@ -93,6 +94,13 @@ def test_exact_in_the_exported_order_whatever_is_decided(bench: GrantBench, volu
     assert len(bench.replay.grants) <= GRANTS_AHEAD  # between the log and the port
     for name in ("rates_merged", "retimed", "requests_refused", "acks_refused"):
         assert counters[name] > 0, name
+    bench.nic.block.poke(pause=255)  # what is checked below stands still
+    bench.run(500)
+    queues = bench.check_queues(clear=True)
+    assert sum(queue.bytes_out for queue in queues) == bench.granted_bytes + sum(
+        grant.size for grant in bench.replay.grants
+    )
+    assert not any(queue.arrivals or queue.bytes_out for queue in bench.check_queues())
     print({name: seen[name] for name in sorted(seen)}, counters)
 
 
@@ -195,6 +203,7 @@ def test_a_reset_leaves_nothing_behind(bench: GrantBench, seed: int) -> None:
     block.poke(rst=0)
     fresh = GrantBench(CONFIG, seed, bench.nic)
     assert not fresh.run(2000)
+    fresh.check_queues()
     rtl, golden = fresh.pacings()
     assert rtl.counters() == golden.counters() == dict.fromkeys(rtl.counters(), 0)
     assert [rtl.connection(qp) for qp in range(QPS)] == [golden.connection(qp) for qp in range(QPS)]
@@ -224,3 +233,10 @@ def test_both_devices_refuse_the_same(bench: GrantBench) -> None:
         assert pacing.registers.fields("PACER", "ERROR") == {"range": 1, "overrun": 0}
         pacing.set_parameters(pause=8)
         assert pacing.parameters()["pause"] == 8
+    for queues in (bench.rtl.queues, bench.golden.queues):
+        assert queues is not None
+        with pytest.raises(ValueError, match=rf"QP must be in 0\.\.{QPS - 1}, not {QPS}"):
+            queues.queue(QPS)
+        queues.registers.write_fields("PROFILER", "SELECT", index=QPS)
+        queues.registers.write_fields("PROFILER", "COMMAND", fetch=1)
+        assert queues.registers.fields("PROFILER", "ERROR") == {"range": 1, "overrun": 0}

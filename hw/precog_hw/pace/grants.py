@@ -83,7 +83,7 @@ class Grants(wiring.Component):
     pause, overhead, now
         Of `Pacer`.
     log : Out(stream.Signature(log_layout(qps), always_ready=True))
-        `Pacer.commit`, with the rate of which a RATE's reciprocal was made.
+        `Pacer.commit` and `size`, with the rate of which a RATE's reciprocal was made.
     events : Out(len(PACER_EVENTS))
         Strobes, for counters.
     granted : Out(13)
@@ -132,6 +132,7 @@ class Grants(wiring.Component):
             ),
             self.log.valid.eq(pacer.commit.valid),
             self.log.payload.commit.eq(pacer.commit.payload),
+            self.log.payload.size.eq(pacer.size),
         ]
         enabled = Memory(
             shape=unsigned(1), depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}

@@ -196,5 +196,7 @@ def commit_layout(qps: int) -> data.StructLayout:
 
 
 def log_layout(qps: int) -> data.StructLayout:
-    """All that the golden model needs to follow: a commit, and of a RATE the rate itself."""
-    return data.StructLayout({"commit": commit_layout(qps), "rate": Fmt.RATE.width})
+    """All that is needed to follow: a commit, of a grant its bytes, of a RATE the rate itself."""
+    return data.StructLayout(
+        {"commit": commit_layout(qps), "size": SIZE_BITS, "rate": Fmt.RATE.width}
+    )

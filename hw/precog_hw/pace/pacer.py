@@ -11,6 +11,7 @@ from precog_models.contract import PRIORITIES, Fmt
 
 from .gap import GapUnit, due_layout
 from .layouts import (
+    SIZE_BITS,
     EventKind,
     ack_layout,
     commit_layout,
@@ -107,6 +108,8 @@ class Pacer(wiring.Component):
         Nothing of before the reset is left in any memory: events are taken from now on.
     commit : Out(stream.Signature(commit_layout(qps), always_ready=True))
         An event took effect.
+    size : Out(13)
+        With `commit` of a GRANT that leaves the row SENDING: the bytes granted.
 
     Raises
     ------
@@ -141,6 +144,7 @@ class Pacer(wiring.Component):
                 "now": In(Fmt.TIME.width),
                 "ready": Out(1),
                 "commit": Out(stream.Signature(commit_layout(qps), always_ready=True)),
+                "size": Out(SIZE_BITS),
             }
         )
 
@@ -183,6 +187,7 @@ class Pacer(wiring.Component):
         m.d.comb += [
             self.commit.valid.eq(pipeline.commit.valid),
             self.commit.payload.eq(did),
+            self.size.eq(pipeline.o_grant.payload.size),
             rate.answer_stb.eq(
                 pipeline.commit.valid
                 & ((did.kind == EventKind.RATE) | (did.kind == EventKind.RETIME))

@@ -1,10 +1,10 @@
 """Precog's register map, built from the sizes of a core.
 
 Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
-where there are any, WATCHDOG, QP, PACER where there is one (`precog_hw.regmap.pacer`), COUNTERS,
-and those of the packet path (`precog_hw.regmap.packet`) where there is one. Values that are real
-quantities keep the formats of `precog_models.contract` (a test compares them); times are in ticks
-of TICK_PS.
+where there are any, WATCHDOG, QP, PACER where there is one (`precog_hw.regmap.pacer`), PROFILER
+likewise (`precog_hw.regmap.profiler`), COUNTERS, and those of the packet path
+(`precog_hw.regmap.packet`) where there is one. Values that are real quantities keep the formats of
+`precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
 from precog_hw.regmap.pacer import pacer_block
 from precog_hw.regmap.packet import packet_blocks
+from precog_hw.regmap.profiler import profiler_block
 from precog_hw.regmap.watchdog import watchdog_block
 
 __all__ = [
@@ -47,6 +48,7 @@ class Sizes:
     width: int = 0
     laws: int = 1
     grants: int = 0
+    profile: int = 0
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ class Sizes:
         if self.width not in (0, *_WIDTHS):
             known = ", ".join(str(width) for width in _WIDTHS)
             raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
-        for name in ("laws", "grants"):
+        for name in ("laws", "grants", "profile"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
         if self.laws and self.qps < 2:
@@ -83,6 +85,8 @@ class Sizes:
             raise ValueError(f"qps must be 2 or more with packets, not {self.qps!r}")
         if self.grants and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with grants, not {self.qps!r}")
+        if self.profile and self.qps < 2:
+            raise ValueError(f"qps must be 2 or more with profile, not {self.qps!r}")
 
 
 @dataclass(frozen=True)
@@ -245,6 +249,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             watchdog_block(),
             _qp_block(),
             *((pacer_block(),) if sizes.grants else ()),
+            *((profiler_block(),) if sizes.profile else ()),
             _counter_block(),
             *(packet_blocks(sizes.qps) if sizes.width else ()),
         )
@@ -259,7 +264,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 3),
+        version=(1, 4),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
@@ -314,6 +319,12 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 "GRANTS",
                 "Whether the device has a pacer that gives grants.",
                 (constant("grants", 1, sizes.grants, "It does."),),
+                constant=True,
+            ),
+            Register(
+                "PROFILE",
+                "Whether the device has a queue profiler.",
+                (constant("profile", 1, sizes.profile, "It does."),),
                 constant=True,
             ),
         ),

@@ -7,10 +7,11 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, table
 
-from . import pace
+from . import pace, queue
 
 app = typer.Typer(help="Queue pairs.", no_args_is_help=True, rich_markup_mode=None)
 app.command("pace")(pace.queue_pairs)
+app.command("queue")(queue.queue_pairs)
 
 _COLUMNS = (
     ("qp", "qp"),

@@ -1,0 +1,110 @@
+"""The block PROFILER, wired: numbers, parameters and counters between bank and queue profiler.
+
+::
+
+    bank ─┬─ window ──► [ReadWindow] ─► reads, numbers ◄─┐
+          ├─ PERIOD, EVERY, centers, gains ──────────────┼─► profiler
+          └─ COUNTERS ◄─ [counters] ◄─ events ───────────┘
+"""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import wiring
+
+from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.counters import Counters
+from precog_hw.csr.read_window import ReadWindow
+from precog_hw.csr.window_ports import connect_window
+from precog_hw.measure.profiler import Profiler
+from precog_hw.pace.layouts import EventKind, State
+from precog_hw.regmap.profiler import PROFILER_EVENTS, PROFILER_INPUTS, PROFILER_VALUES
+from precog_models.contract import QueueEvent
+
+__all__ = ["attach", "follow"]
+
+_WORD_BITS = 32
+
+
+def attach(m: Module, bank: RegisterBank, profiler: Profiler, *, slots: int) -> None:
+    """Put window, parameters and counters between a bank and a profiler.
+
+    Parameters
+    ----------
+    m : Module
+        Of the NIC; the parts become its submodules.
+    bank : RegisterBank
+        Of a map with the block PROFILER.
+    profiler : Profiler
+    slots : int
+        QP slots.
+    """
+    m.submodules.profiler_window = window = ReadWindow(slots)
+    connect_window(m, bank, "profiler", (), window, ("fetch", "clear"))
+    wiring.connect(m, window.o, profiler.i_read)
+    m.d.comb += [
+        window.done.eq(profiler.read_done),
+        profiler.period.eq(bank.profiler_period_period),
+        profiler.every.eq(bank.profiler_every_every),
+    ]
+    for n, name in enumerate(PROFILER_INPUTS):
+        for part, values in (("center", profiler.centers), ("gain", profiler.gains)):
+            word = f"{name}_{part}"
+            m.d.comb += values[n].eq(getattr(bank, port("profiler", word, word)))
+
+    numbers = profiler.values
+    shown: dict[str, Value] = {}
+    for name in ("bytes_in", "bytes_out"):
+        shown[f"{name}_low"] = numbers[name][:_WORD_BITS]
+        shown[f"{name}_high"] = numbers[name][_WORD_BITS:]
+    for register in PROFILER_VALUES:
+        for field in register.fields:
+            value = shown[field.name] if field.name in shown else numbers[field.name]
+            m.d.comb += getattr(bank, port("profiler", register.name, field.name)).eq(value)
+
+    kind = profiler.commit.kind
+    counted = (kind == QueueEvent.ARRIVAL) | (kind == QueueEvent.DEPARTURE)
+    events = {
+        "events": profiler.commit_stb & counted,
+        "samples": profiler.sampled,
+        "samples_merged": profiler.merged,
+    }
+    m.submodules.profiler_events = counters = Counters(len(PROFILER_EVENTS))
+    table = port("profiler", "counters")
+    m.d.comb += [
+        counters.events.eq(Cat(events[name] for name, _ in PROFILER_EVENTS)),
+        counters.index.eq(getattr(bank, f"{table}_index")),
+        counters.read.eq(getattr(bank, f"{table}_low_read")),
+        getattr(bank, f"{table}_low_low").eq(counters.low),
+        getattr(bank, f"{table}_high_high").eq(counters.high),
+    ]
+
+
+def follow(m: Module, profiler: Profiler, log: Signal, valid: Value) -> None:
+    """Events of the queues out of the pacer's log.
+
+    Parameters
+    ----------
+    m : Module
+    profiler : Profiler
+    log : Signal
+        Of `log_layout`.
+    valid : Value
+        An event of the pacer took effect.
+    """
+    did, event = log.commit, profiler.i
+    arrives, resets = did.kind == EventKind.REQUEST, did.kind == EventKind.CONFIG
+    departs = (did.kind == EventKind.GRANT) & (did.row.state == State.SENDING)
+    m.d.comb += [
+        event.valid.eq(valid & (arrives | departs | resets)),
+        *(event.payload.qp.eq(did.qp), event.payload.t.eq(did.t)),
+        event.payload.kind.eq(QueueEvent.RESET),
+    ]
+    with m.If(arrives):
+        m.d.comb += [
+            event.payload.kind.eq(QueueEvent.ARRIVAL),
+            event.payload.size.eq(did.argument[:_WORD_BITS]),
+        ]
+    with m.Elif(departs):
+        m.d.comb += [
+            event.payload.kind.eq(QueueEvent.DEPARTURE),
+            event.payload.size.eq(log.size),
+        ]
