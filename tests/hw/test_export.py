@@ -114,6 +114,29 @@ def test_ports_of_the_nic_with_packets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [0, 64])
+def test_ports_of_the_nic_with_a_queue_profiler(width: int) -> None:
+    """Events come from outside, or from the pacer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        ports = {
+            (grants, profile): port_map(
+                PrecogNic(
+                    dataclasses.replace(
+                        PRESETS["tiny"], width=width, grants=grants, profile=profile
+                    )
+                )
+            )
+            for grants in (0, 1)
+            for profile in (0, 1)
+        }
+        gc.collect()
+    assert ports[1, 0].keys() == ports[1, 1].keys()
+    expected = {"s_queue_tdata", "s_queue_tvalid", "s_queue_tready", *([] if width else ["now"])}
+    assert ports[0, 1].keys() - ports[0, 0].keys() == expected
+    assert len(ports[0, 1]["s_queue_tdata"][0]) == 2 + 3 + 32 + 40
+
+
+@pytest.mark.parametrize("width", [0, 64])
 def test_ports_of_the_nic_with_grants(width: int) -> None:
     """Beside all others; with packets the card's clock is the pacer's."""
     with warnings.catch_warnings():
