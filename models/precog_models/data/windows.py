@@ -80,6 +80,7 @@ class Windows:
     queue: Ints  # [n]: queue of its run
     run: Ints  # [n]: index of the trace in its sequence
     block: Ints  # [n]: block of time, unique over runs
+    whole: NDArray[np.bool_]  # [n]: all samples, and what came after, lie in that block
     later: Ints  # [n, 2]: bytes in the queue
     highest: Ints  # [n, 2]: most bytes until then
     requested: Ints  # [n, 2]: bytes requested until then
@@ -114,6 +115,7 @@ def _of_run(trace: QueueTrace, index: int, stride: int) -> Windows:
                 queue=np.full(len(at), q),
                 run=np.full(len(at), index),
                 block=index * BLOCKS + at * BLOCKS // samples,
+                whole=back[:, 0] * BLOCKS // samples == (at + max(HORIZONS)) * BLOCKS // samples,
                 later=np.stack([seen.occupancy[q][at + h] for h in HORIZONS], axis=1),
                 highest=np.stack([seen.highest[q][k].max(axis=1) for k in ahead], axis=1),
                 requested=np.stack([seen.requested[q][k].sum(axis=1) for k in ahead], axis=1),

@@ -71,7 +71,7 @@ class QueueRecipe:
 
 QUEUE_RECIPES = {
     "base": QueueRecipe(updates=6000, batch=512, rate=2e-2),
-    "tune": QueueRecipe(updates=300, batch=64, rate=2e-3, rounded_share=0.5),
+    "tune": QueueRecipe(updates=120, batch=32, rate=3e-3, rounded_share=0.5),
 }
 
 

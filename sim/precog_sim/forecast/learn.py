@@ -24,11 +24,12 @@ from precog_models.data.windows import (
 from precog_models.float_lstm import FloatLstm
 from precog_models.forecast.calibrate import fit_knots
 from precog_models.forecast.forecaster import Forecaster, Settings
-from precog_models.image import Image
+from precog_models.image import Image, pretrained
 from precog_models.predict.cps import identity_knots
 from precog_models.quantize import quantize
 from precog_models.train.queue import QueueRecipe, fit
 from precog_models.train.stacked import Stack
+from precog_sim.forecast.path import PathSamples, path_samples
 from precog_sim.forecast.scenarios import QueueRun, queue_trace
 
 __all__ = ["Data", "Progress", "calibrated", "collect", "train_base"]
@@ -49,12 +50,15 @@ class Data:
         By use (``train``, ``validation``, ``test``): what `Windows.run` is an index into.
     windows : dict
         By use; those of the test are independent.
+    paths : dict
+        RTT samples, by use.
     normaliser : Normaliser
         Of the training windows.
     """
 
     runs: dict[str, tuple[QueueRun, ...]]
     windows: dict[str, Windows]
+    paths: dict[str, PathSamples]
     normaliser: Normaliser
 
 
@@ -62,17 +66,23 @@ def collect(runs: dict[str, tuple[QueueRun, ...]], progress: Progress) -> Data:
     """Simulate every run of a plan and cut it into windows."""
     total = sum(len(some) for some in runs.values())
     windows = {}
+    paths = {}
+    rtt_model = pretrained("rtt-incast")
     done = 0
     for use, some in runs.items():
         traces: list[QueueTrace] = []
+        parts: list[PathSamples] = []
         for spec in some:
-            traces.append(queue_trace(spec)[0])
+            trace, result = queue_trace(spec)
+            traces.append(trace)
+            parts.append(path_samples(rtt_model, trace, result, len(parts)))
             done += 1
             progress("simulate", done, total)
+        paths[use] = PathSamples.concatenate(parts)
         windows[use] = (
             make_windows(traces) if use == "test" else make_windows(traces, stride=_TRAIN_STRIDE)
         )
-    return Data(runs, windows, Normaliser.fit(windows["train"].signals))
+    return Data(runs, windows, paths, Normaliser.fit(windows["train"].signals))
 
 
 def calibrated(model: FloatLstm, settings: Settings, validation: Windows, **card: object) -> Image:

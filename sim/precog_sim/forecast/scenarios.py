@@ -29,7 +29,10 @@ from precog_sim.network import (
     star,
 )
 
-__all__ = ["PLANS", "QueueRun", "plan", "queue_trace"]
+__all__ = ["GROUPS", "LAWS", "PLANS", "QueueRun", "plan", "queue_trace"]
+
+GROUPS = ("incast", "shared link")
+LAWS = ("dcqcn", "timely")
 
 _LINE_GBPS = 100.0
 _DELAY_PS = 1_000_000
@@ -58,6 +61,11 @@ class QueueRun:
         Of the traffic's constants and of the run.
     horizon_us : float
         Length.
+
+    Raises
+    ------
+    ValueError
+        There is no such group or law, or fewer than two senders.
     """
 
     group: str
@@ -66,6 +74,15 @@ class QueueRun:
     load: float
     seed: int
     horizon_us: float
+
+    def __post_init__(self) -> None:
+        for name, known in (("group", GROUPS), ("law", LAWS)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
+                )
+        if self.senders < 2:
+            raise ValueError(f"senders must be at least 2, not {self.senders!r}")
 
     def control(self) -> CongestionControl:
         """The rate law; constants that act at a base RTT of some microseconds."""
@@ -117,8 +134,8 @@ def _two_switches(pairs: int) -> Topology:
 def _runs(
     senders: tuple[int, ...], loads: tuple[float, ...], repeats: int, seed: int, horizon_us: float
 ) -> Iterator[QueueRun]:
-    for group in ("incast", "shared link"):
-        for law in ("dcqcn", "timely"):
+    for group in GROUPS:
+        for law in LAWS:
             for load in loads:
                 for k in range(repeats):
                     count = senders[k % len(senders)]
@@ -133,11 +150,19 @@ PLANS: dict[str, dict[str, tuple[QueueRun, ...]]] = {
         "validation": tuple(_runs((6, 12), (0.35, 0.55, 0.75), 4, 2_000, 10_000.0)),
         "test": tuple(_runs((5, 10), (0.4, 0.6, 0.8), 4, 3_000, 20_000.0)),
     },
+    # A thousand queues, each with a history of its own.
+    "queues": {"own": tuple(_runs((12, 13), (0.4, 0.6, 0.8), 7, 5_000, 20_000.0))},
+    "smoke": {
+        "train": tuple(_runs((4,), (0.6,), 1, 1_000, 1_000.0)),
+        "validation": tuple(_runs((4,), (0.6,), 1, 2_000, 1_000.0)),
+        "test": tuple(_runs((4,), (0.6,), 1, 3_000, 1_000.0)),
+    },
+    "smoke queues": {"own": tuple(_runs((3,), (0.6,), 1, 5_000, 4_000.0))},
 }
 
 
 def plan(name: str) -> dict[str, tuple[QueueRun, ...]]:
-    """The runs of a named plan: for ``train``, ``validation`` and ``test``.
+    """The runs of a named plan, by use: ``train``, ``validation``, ``test``; ``own``.
 
     Raises
     ------

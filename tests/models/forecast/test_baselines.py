@@ -15,7 +15,7 @@ def _windows(now: list[int], later: list[int]) -> Windows:
     signals = np.zeros((n, 8, 4), dtype=np.int64)
     signals[:, :, 0] = np.array(now)[:, None]
     two = np.array([later, later], dtype=np.int64).T
-    return Windows(signals, zeros, zeros, zeros, two, two, two)
+    return Windows(signals, zeros, zeros, zeros, zeros == 0, two, two, two)
 
 
 def test_by_hand() -> None:
