@@ -21,6 +21,7 @@ __all__ = [
     "DIFFERENCES",
     "DUE_BITS",
     "GAP_BITS",
+    "GRANT_MAX",
     "PRIORITY_BITS",
     "RECIPROCAL",
     "ROW",
@@ -45,6 +46,7 @@ DUE_BITS = Fmt.TIME.width + TICK_FRAC_BITS
 GAP_BITS = GAP_TICK_BITS + TICK_FRAC_BITS
 PRIORITY_BITS = exact_log2(PRIORITIES)
 SIZE_BITS = max(PATH_MTUS).bit_length()  # of a grant
+GRANT_MAX = (1 << SIZE_BITS) - 1
 BACKLOG_BITS = 32
 WINDOW_BITS = Fmt.WINDOW.width - MTU_LOG2_MIN + 1  # rounded up
 _MTU_BITS = 3

@@ -86,6 +86,9 @@ class Pacer(wiring.Component):
         0 only.
     dsp : str
         `NicConfig.dsp`.
+    whole : bool, optional
+        A grant is of all that is asked for, up to 8191 bytes, not of at most an MTU: for whoever
+        asks for one packet at a time.
 
     Members
     -------
@@ -125,10 +128,12 @@ class Pacer(wiring.Component):
     o_grant: stream.Interface
     commit: stream.Interface
 
-    def __init__(self, qps: int, *, slots: int | None = None, dsp: str = "generic") -> None:
+    def __init__(
+        self, qps: int, *, slots: int | None = None, dsp: str = "generic", whole: bool = False
+    ) -> None:
         if qps < 2 or qps & (qps - 1):
             raise ValueError(f"qps must be a power of two, 2 or more, not {qps!r}")
-        self._qps, self._dsp = qps, dsp
+        self._qps, self._dsp, self._whole = qps, dsp, whole
         self._slots = max(64, 4 * qps) if slots is None else slots
         check_slots(self._slots)
         super().__init__(
@@ -151,7 +156,7 @@ class Pacer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         qps = self._qps
-        m.submodules.pipeline = pipeline = StatePipeline(qps)
+        m.submodules.pipeline = pipeline = StatePipeline(qps, whole=self._whole)
         m.submodules.gap = gap = GapUnit(qps, dsp=self._dsp)
         m.submodules.charges = charges = Queue(due_layout(qps), _GAPS)
         m.submodules.wheel = wheel = TimingWheel(qps, self._slots)

@@ -14,8 +14,10 @@ from .layouts import (
     CONFIG,
     DIFFERENCES,
     DUE_BITS,
+    GRANT_MAX,
     RECIPROCAL,
     ROW,
+    SIZE_BITS,
     EventKind,
     State,
     commit_layout,
@@ -55,6 +57,8 @@ class StatePipeline(wiring.Component):
     ----------
     qps : int
         Power of two.
+    whole : bool, optional
+        A grant is of all that is asked for, up to `GRANT_MAX` bytes, not of at most an MTU.
 
     Members
     -------
@@ -92,8 +96,8 @@ class StatePipeline(wiring.Component):
     o_grant: stream.Interface
     commit: stream.Interface
 
-    def __init__(self, qps: int) -> None:
-        self._qps = qps
+    def __init__(self, qps: int, *, whole: bool = False) -> None:
+        self._qps, self._whole = qps, whole
 
         def always(layout: data.StructLayout) -> stream.Signature:
             return stream.Signature(layout, always_ready=True)
@@ -187,6 +191,10 @@ class StatePipeline(wiring.Component):
             d.backlog.eq(row.backlog + asked),
             d.window.eq(Mux(e.kind == EventKind.WINDOW, rounded, row.window)),
         ]
+        if self._whole:
+            fits = ~row.backlog[SIZE_BITS:].any()
+            m.d.sync += d.size.eq(Mux(fits, row.backlog, GRANT_MAX))
+            return d
         with m.Switch(row.mtu):
             for n in range(_MTUS):
                 most = 1 << (MTU_LOG2_MIN + n)

@@ -31,8 +31,9 @@ from ..contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt
 from ..packet.wire.headers import PATH_MTUS, PSN_BITS
 from .reciprocal import gap, reciprocal, rescaled
 
-__all__ = ["Grant", "Pacer", "Row", "State"]
+__all__ = ["GRANT_MAX", "Grant", "Pacer", "Row", "State"]
 
+GRANT_MAX = (1 << max(PATH_MTUS).bit_length()) - 1  # bytes
 WINDOW_UNIT = 1 << MTU_LOG2_MIN  # bytes: the smallest MTU, all others are multiples
 RATE_AT_POWER_UP = Fmt.RATE.max  # that of a row of zeros, 256 bytes per tick, but for 2**-32
 
@@ -96,6 +97,8 @@ class Pacer:
     qps : int
     overhead : int
         Bytes that every packet has on the wire beyond those that are granted.
+    whole : bool
+        A grant is of all that is asked for, up to `GRANT_MAX` bytes, not of at most an MTU.
 
     Attributes
     ----------
@@ -104,10 +107,11 @@ class Pacer:
         Queue pairs that may send, by priority.
     """
 
-    def __init__(self, qps: int, *, overhead: int = 0) -> None:
+    def __init__(self, qps: int, *, overhead: int = 0, whole: bool = False) -> None:
         self.rows = [Row() for _ in range(qps)]
         self.ready: list[deque[int]] = [deque() for _ in range(PRIORITIES)]
         self.overhead = overhead
+        self._whole = whole
         self._rates = [RATE_AT_POWER_UP] * qps
         self._new_due: dict[int, tuple[int, bool]] = {}
         self._charge: dict[int, int] = {}
@@ -168,7 +172,7 @@ class Pacer:
         if not row.backlog or not self.open(qp):
             row.state = State.PARKED
             return None
-        size = min(row.backlog, 1 << (MTU_LOG2_MIN + row.units))
+        size = min(row.backlog, GRANT_MAX if self._whole else 1 << (MTU_LOG2_MIN + row.units))
         row.backlog -= size
         row.next = (row.next + 1) % _PSNS
         row.state = State.SENDING

@@ -1,0 +1,1 @@
+"""Shared packet memory: a queue of packets for every queue pair, in linked cells."""

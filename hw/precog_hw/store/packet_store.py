@@ -1,0 +1,366 @@
+"""Packets of many queue pairs in one memory, each queue in its own order."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from precog_hw.rows import plain_memory
+from precog_hw.stream.packet import USER, packet_signature
+from precog_hw.stream.queue import Queue
+
+from .egress import Egress
+from .free_list import FreeList
+from .ingress import Ingress
+from .layouts import (
+    EventKind,
+    Outcome,
+    StoreConfig,
+    cells_layout,
+    commit_layout,
+    event_layout,
+    following_layout,
+    job_layout,
+    quota_layout,
+    row_layout,
+    size_layout,
+)
+from .ledger import Ledger
+from .reclaim import Reclaim
+
+__all__ = ["EVENTS", "PacketStore"]
+
+#: What is counted.
+EVENTS = ("stored", "dropped_quota", "dropped_memory", "dropped_long", "sent", "held")
+
+_REQUESTS = 16
+_JOBS = 4  # packets that are granted and have not begun to leave
+_DROPPED = 16
+_PATIENCE = 64  # cycles
+#: Events between the look for room and their consequences.
+_COMING = Ledger.LATENCY + 2
+
+
+class PacketStore(wiring.Component):
+    """Linked lists of cells, a list of packets for each queue.
+
+    ::
+
+        i ─► ingress ─────────► [data, links, users] ────────► egress ─► o
+               │ ▲ free cells         ▲                          ▲  │
+               │ └─ free list ◄───────┼── cells of dropped ones  │  │
+               │        ▲             │ link of the next packet  │  │
+               │        └─────────────┼──────────────────────────┼──┘ cells that were read
+               └─► APPEND ─► ledger ──┴─► requests ─► o_request  │
+        i_grant ─► POP ──────►  │ ─────────────────────────► jobs ┘
+                     HEAD ◄─────┘
+
+    A packet is in its queue, or not at all, from its last beat on, when the ledger has found room
+    in the queue's quota, or in the cells that all may borrow. Otherwise it is dropped and counted,
+    or waits (`pause`), and with it whatever is behind it; one that could never be stored is dropped
+    in any case. A queue's first packet is asked for by its bytes, one at a time; a grant lets it
+    go, whole, and the next one is asked for. Its cells count for the queue until the grant, and are
+    free as they are read. The golden model is `precog_models.store.packet_store`.
+
+    Other queues lose nothing by one that is over its quota as long as all quotas, `limit`, and 8 of
+    the longest packets fit into the memory.
+
+    Latency: 11 cycles from a packet's last beat to its request, 13 from a grant to the first beat.
+    Throughput: a beat per cycle in and out; a packet in 3 cycles, of one queue in 20 and the time
+    until its grant; with `pause` a packet in 8. Ready after `qps` or `cells` cycles, whichever are
+    more. Cost: the memory, and of 1024 cells 10 DP16KD.
+
+    Parameters
+    ----------
+    config : StoreConfig
+
+    Members
+    -------
+    i : In(packet_signature(width))
+    qp : In(range(qps))
+        The queue of the packet; with each beat.
+    o : Out(packet_signature(width))
+        The user bits of a packet are those of its last beat.
+    o_request : Out(stream.Signature(size_layout(config)))
+        Bytes of a queue's first packet.
+    i_grant : In(stream.Signature(range(qps)))
+        One for each request: the packet may leave.
+    i_again : In(stream.Signature(range(qps)))
+        The request was forgotten and is to be made again.
+    i_look : In(stream.Signature(range(qps)))
+        Host: show a row.
+    look_stb, look : Out(1), Out(row_layout(config))
+        It.
+    i_quota, quota, limit : In
+        As `Ledger`.
+    pause : In(1)
+        What has no room waits instead of being dropped.
+    ready : Out(1)
+        Nothing of before the reset is left; nothing is taken before.
+    free : Out(range(cells + 1))
+        Cells.
+    shared : Out(range(cells + 1))
+        Cells that are borrowed.
+    log : Out(stream.Signature(commit_layout(config), always_ready=True))
+        Each event as it takes effect.
+    events : Out(len(EVENTS))
+        Strobes; `held` in each cycle in which a beat waits.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    o_request: stream.Interface
+    i_grant: stream.Interface
+    i_again: stream.Interface
+    i_look: stream.Interface
+    i_quota: stream.Interface
+    log: stream.Interface
+
+    def __init__(self, config: StoreConfig) -> None:
+        self._config = config
+        count, queue = config.count_bits, stream.Signature(range(config.qps))
+        super().__init__(
+            {
+                "i": In(packet_signature(config.width)),
+                "qp": In(range(config.qps)),
+                "o": Out(packet_signature(config.width)),
+                "o_request": Out(stream.Signature(size_layout(config))),
+                "i_grant": In(queue),
+                "i_again": In(queue),
+                "i_look": In(queue),
+                "look_stb": Out(1),
+                "look": Out(row_layout(config)),
+                "i_quota": In(stream.Signature(quota_layout(config), always_ready=True)),
+                "quota": In(count),
+                "limit": In(count),
+                "pause": In(1),
+                "ready": Out(1),
+                "free": Out(count),
+                "shared": Out(count),
+                "log": Out(stream.Signature(commit_layout(config), always_ready=True)),
+                "events": Out(len(EVENTS)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        m.submodules.ingress = ingress = Ingress(config)
+        m.submodules.ledger = ledger = Ledger(config)
+        m.submodules.free_list = free = FreeList(config.cells)
+        m.submodules.reclaim = reclaim = Reclaim(config)
+        m.submodules.egress = egress = Egress(config)
+        m.submodules.dropped = dropped = Queue(cells_layout(config), _DROPPED)
+        m.submodules.requests = requests = Queue(size_layout(config), _REQUESTS)
+        wiring.connect(m, requests.o, wiring.flipped(self.o_request))
+        wiring.connect(m, dropped.o, reclaim.i)
+        wiring.connect(m, egress.o, wiring.flipped(self.o))
+        self._memory(m, ingress, egress, reclaim)
+
+        m.d.comb += [
+            self.ready.eq(ledger.ready & free.ready),
+            *(ingress.i.payload.eq(self.i.payload), ingress.qp.eq(self.qp)),
+            ingress.i.valid.eq(self.i.valid & self.ready),
+            self.i.ready.eq(ingress.i.ready & self.ready),
+            ingress.may_wait.eq(self.pause),
+            *(ledger.quota.eq(self.quota), ledger.limit.eq(self.limit)),
+            *(self.free.eq(free.count), self.shared.eq(ledger.commit.payload.shared)),
+            # Cells that were read go first: there is not one in every cycle.
+            free.put_stb.eq(egress.free_stb | reclaim.o.valid),
+            free.put.eq(Mux(egress.free_stb, egress.free, reclaim.o.payload)),
+            reclaim.o.ready.eq(~egress.free_stb),
+        ]
+        wiring.connect(m, free.o, ingress.i_free)
+        wiring.connect(m, wiring.flipped(self.i_quota), ledger.i_quota)
+
+        did, row = ledger.commit.payload.event, ledger.commit.payload.row
+        happens = {
+            kind: ledger.commit.valid & (did.kind == kind)
+            for kind in (EventKind.APPEND, EventKind.POP, EventKind.HEAD, EventKind.ASK)
+        }
+        stored = happens[EventKind.APPEND] & (did.outcome == Outcome.STORED)
+        waits = happens[EventKind.APPEND] & (did.outcome == Outcome.WAITS)
+        drops = happens[EventKind.APPEND] & ~stored & ~waits
+        popped = happens[EventKind.POP] & ledger.joins
+        m.d.comb += [
+            requests.i.valid.eq(
+                (stored & ~ledger.joins)
+                | happens[EventKind.HEAD]
+                | (happens[EventKind.ASK] & ledger.joins)
+            ),
+            *(requests.i.payload.qp.eq(did.qp), requests.i.payload.size.eq(row.bytes)),
+            dropped.i.valid.eq(drops),
+            *(dropped.i.payload.cell.eq(did.cell), dropped.i.payload.cells.eq(did.cells)),
+            *(self.log.valid.eq(ledger.commit.valid), self.log.payload.eq(ledger.commit.payload)),
+            self.look_stb.eq(ledger.commit.valid & (did.kind == EventKind.READ)),
+            self.look.eq(row),
+        ]
+        followers, jobs = self._release(m, ledger, egress, ingress, popped)
+        self._arbitrate(m, ledger, ingress, followers, requests, dropped, jobs, egress, waits)
+
+        outcomes = (Outcome.QUOTA, Outcome.MEMORY, Outcome.LONG)
+        events = {
+            "stored": stored,
+            "sent": popped,
+            "held": self.i.valid & ~self.i.ready,
+            **{
+                f"dropped_{kind.name.lower()}": drops & (did.outcome == kind) for kind in outcomes
+            },
+        }
+        m.d.sync += self.events.eq(Cat(events[name] for name in EVENTS))
+        return m
+
+    def _memory(self, m: Module, ingress: Ingress, egress: Egress, reclaim: Reclaim) -> None:
+        """Beats, and the links of cells: a packet is read after it was written."""
+        config = self._config
+        m.submodules.data = beats = Memory(
+            shape=unsigned(config.width),
+            depth=config.cells * config.beats,
+            init=[],
+            attrs={"ram_style": "block", "no_rw_check": 1},
+        )
+        write, read = beats.write_port(), beats.read_port()
+        m.submodules.links = links = plain_memory(config.cell_bits, config.cells)
+        link, egress_link, reclaim_link = links.write_port(), links.read_port(), links.read_port()
+        m.d.comb += [
+            write.addr.eq(ingress.place.as_value()),
+            *(write.data.eq(ingress.write), write.en.eq(ingress.write_stb)),
+            *(read.addr.eq(egress.place.as_value()), read.en.eq(egress.read_en)),
+            egress.read.eq(read.data),
+            *(link.addr.eq(ingress.link.cell), link.data.eq(ingress.link.next)),
+            link.en.eq(ingress.link_stb),
+            *(egress_link.addr.eq(egress.link_cell), egress.link_next.eq(egress_link.data)),
+            *(reclaim_link.addr.eq(reclaim.cell), reclaim.next.eq(reclaim_link.data)),
+        ]
+
+    def _release(
+        self, m: Module, ledger: Ledger, egress: Egress, ingress: Ingress, popped: Signal
+    ) -> tuple[Queue, Queue]:
+        """A packet that was granted: out with it, and find the one behind it."""
+        config = self._config
+        did, row = ledger.commit.payload.event, ledger.commit.payload.row
+        follower = following_layout(config)
+        m.submodules.followers = followers = Queue(follower, _JOBS)
+        m.submodules.jobs = jobs = Queue(job_layout(config), _JOBS)
+        m.submodules.users = users = plain_memory(USER, config.cells)
+        link = data.StructLayout({name: follower[name].shape for name in ("cell", "bytes")})
+        m.submodules.after = after = plain_memory(link, config.cells)
+        write, read = after.write_port(), after.read_port()
+        user_write, user_read = users.write_port(), users.read_port()
+        joins = (
+            ledger.commit.valid
+            & (did.kind == EventKind.APPEND)
+            & (did.outcome == Outcome.STORED)
+            & ledger.joins
+        )
+        late = [Signal(job_layout(config), name=f"late{n}") for n in range(2)]
+        qps = [Signal(exact_log2(config.qps), name=f"qp{n}") for n in range(2)]
+        goes, more = Signal(2), Signal(2)
+        found = Signal(follower)
+        m.d.comb += [
+            *(user_write.addr.eq(ingress.user_cell), user_write.data.eq(ingress.user)),
+            *(user_write.en.eq(ingress.user_stb), user_read.addr.eq(row.head)),
+        ]
+        m.d.comb += [
+            *(write.addr.eq(ledger.behind), write.en.eq(joins), read.addr.eq(row.head)),
+            *(write.data[name].eq(did[name]) for name in ("cell", "bytes")),
+        ]
+        m.d.sync += [found[name].eq(read.data[name]) for name in ("cell", "bytes")]
+        m.d.sync += [
+            *(late[0].cell.eq(row.head), late[0].bytes.eq(row.bytes), qps[0].eq(did.qp)),
+            *(late[1].eq(late[0]), late[1].user.eq(user_read.data), qps[1].eq(qps[0])),
+            goes.eq(Cat(popped, goes)),
+            more.eq(Cat(popped & (row.packets != 0), more)),
+        ]
+        m.d.comb += [
+            *(jobs.i.valid.eq(goes[1]), jobs.i.payload.eq(late[1])),
+            *(followers.i.valid.eq(more[1]), followers.i.payload.eq(found)),
+            followers.i.payload.qp.eq(qps[1]),
+        ]
+        wiring.connect(m, jobs.o, egress.i)
+        return followers, jobs
+
+    def _arbitrate(
+        self,
+        m: Module,
+        ledger: Ledger,
+        ingress: Ingress,
+        followers: Queue,
+        requests: Queue,
+        dropped: Queue,
+        jobs: Queue,
+        egress: Egress,
+        waits: Signal,
+    ) -> None:
+        """HEAD first, of which there is one for a POP; packets that come; the rest."""
+        did = ledger.commit.payload
+        pops = did.event.kind == EventKind.POP
+        empty = ledger.commit.valid & pops & ~ledger.joins
+        alone = ledger.commit.valid & pops & (did.row.packets == 0)  # nobody is behind
+        begins = Signal()  # a POP
+        heads = followers.o.valid & followers.o.ready
+        coming, ahead = Signal(range(2 * _JOBS)), Signal(range(2 * _JOBS))
+        m.d.sync += [
+            coming.eq(coming + begins - heads - alone),
+            ahead.eq(ahead + begins - empty - (egress.i.valid & egress.i.ready)),
+        ]
+        room = Signal()  # for what an event asks for or drops
+        m.d.sync += room.eq(
+            (requests.level <= _REQUESTS + 1 - _COMING)
+            & (dropped.level <= _DROPPED + 1 - _COMING)
+        )
+
+        # A packet that may wait is offered until it is appended or dropped: again when one has left,
+        # or after a while, since quotas may change.
+        tried, holds, patience = Signal(), Signal(), Signal(range(_PATIENCE))
+        records = ingress.o
+        retains = records.payload.may_wait
+        settles = ledger.commit.valid & (did.event.kind == EventKind.APPEND) & ~waits
+
+        layout = event_layout(self._config)
+        sources: list[tuple[object, Signal, stream.Interface]] = []
+        for kind, port, allowed in (
+            (EventKind.HEAD, followers.o, room),
+            (EventKind.POP, self.i_grant, (coming < _JOBS) & (ahead < _JOBS) & self.ready),
+            (EventKind.APPEND, records, room & ~tried & ~holds),
+            (EventKind.ASK, self.i_again, room & self.ready),
+            (EventKind.READ, self.i_look, self.ready),
+        ):
+            offered = Signal(name=f"offers_{kind.name.lower()}")
+            m.d.comb += offered.eq(port.valid & allowed)
+            sources.append((kind, offered, port))
+        served = Signal(len(sources))
+        m.d.comb += ledger.i.valid.eq(Cat(offered for _, offered, _ in sources).any())
+        made = Signal(layout)
+        m.d.comb += ledger.i.payload.eq(made)
+        chain = m.If
+        for n, (kind, offered, port) in enumerate(sources):
+            with chain(offered):
+                m.d.comb += [served.eq(1 << n), made.kind.eq(kind)]
+                if kind is EventKind.HEAD:
+                    m.d.comb += [
+                        made[name].eq(port.payload[name]) for name in ("qp", "cell", "bytes")
+                    ]
+                elif kind is EventKind.APPEND:
+                    m.d.comb += made.eq(port.payload)
+                else:
+                    m.d.comb += made.qp.eq(port.payload)
+            chain = m.Elif
+        takes = [served[n] & ledger.i.ready for n in range(len(sources))]
+        m.d.comb += [
+            followers.o.ready.eq(takes[0]),
+            self.i_grant.ready.eq(takes[1]),
+            begins.eq(takes[1]),
+            records.ready.eq(Mux(retains, settles & tried, takes[2])),
+            self.i_again.ready.eq(takes[3]),
+            self.i_look.ready.eq(takes[4]),
+        ]
+        with m.If(takes[2] & retains):
+            m.d.sync += tried.eq(1)
+        with m.Elif(ledger.commit.valid & (did.event.kind == EventKind.APPEND)):
+            m.d.sync += [tried.eq(0), holds.eq(waits), patience.eq(0)]
+        with m.If(holds):
+            m.d.sync += patience.eq(patience + 1)
+            with m.If((patience == _PATIENCE - 1) | (ledger.commit.valid & pops)):
+                m.d.sync += holds.eq(0)
