@@ -86,7 +86,7 @@ class StoreConfig:
     @property
     def cell_bits(self) -> int:
         """Bits of a cell's number."""
-        return exact_log2(self.cells)
+        return int(exact_log2(self.cells))
 
     @property
     def count_bits(self) -> int:
@@ -96,7 +96,7 @@ class StoreConfig:
     @property
     def queued_bits(self) -> int:
         """Bits of the bytes that a queue has."""
-        return self.count_bits + exact_log2(self.cell_bytes)
+        return self.count_bits + int(exact_log2(self.cell_bytes))
 
 
 class EventKind(enum.IntEnum, shape=3):  # type: ignore[call-arg]
@@ -172,9 +172,7 @@ def size_layout(config: StoreConfig) -> data.StructLayout:
 
 def quota_layout(config: StoreConfig) -> data.StructLayout:
     """A queue's quota in cells; 0: the default."""
-    return data.StructLayout(
-        {"qp": exact_log2(config.qps), "quota": unsigned(config.count_bits)}
-    )
+    return data.StructLayout({"qp": exact_log2(config.qps), "quota": unsigned(config.count_bits)})
 
 
 def following_layout(config: StoreConfig) -> data.StructLayout:

@@ -42,8 +42,8 @@ class Ledger(wiring.Component):
     Members
     -------
     i : In(stream.Signature(event_layout(config)))
-    i_quota : In(stream.Signature(quota_layout(config), always_ready=True))
-        A queue's quota; after reset all have the default. Not before `ready`.
+    i_quota : In(stream.Signature(quota_layout(config)))
+        A queue's quota; after reset all have the default.
     quota : In(count_bits)
         The default.
     limit : In(count_bits)
@@ -70,7 +70,7 @@ class Ledger(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(event_layout(config))),
-                "i_quota": In(stream.Signature(quota_layout(config), always_ready=True)),
+                "i_quota": In(stream.Signature(quota_layout(config))),
                 "quota": In(count),
                 "limit": In(count),
                 "ready": Out(1),
@@ -106,6 +106,7 @@ class Ledger(wiring.Component):
             *(read.addr.eq(e[0].qp), write.addr.eq(Mux(self.ready, e[5].qp, wiped))),
             write.data.eq(Mux(self.ready, row[5].as_value(), 0)),
             write.en.eq(valid[5] | ~self.ready),
+            self.i_quota.ready.eq(self.ready),
             quotas.read_row.eq(e[0].qp),
             quotas.write_stb.eq(self.i_quota.valid | ~self.ready),
             quotas.write_row.eq(Mux(self.ready, told.qp, wiped)),

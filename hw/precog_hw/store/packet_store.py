@@ -1,13 +1,12 @@
 """Packets of many queue pairs in one memory, each queue in its own order."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from precog_hw.rows import plain_memory
-from precog_hw.stream.packet import USER, packet_signature
+from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.queue import Queue
 
 from .egress import Egress
@@ -20,14 +19,13 @@ from .layouts import (
     cells_layout,
     commit_layout,
     event_layout,
-    following_layout,
-    job_layout,
     quota_layout,
     row_layout,
     size_layout,
 )
 from .ledger import Ledger
 from .reclaim import Reclaim
+from .release import Release
 
 __all__ = ["EVENTS", "PacketStore"]
 
@@ -35,7 +33,6 @@ __all__ = ["EVENTS", "PacketStore"]
 EVENTS = ("stored", "dropped_quota", "dropped_memory", "dropped_long", "sent", "held")
 
 _REQUESTS = 16
-_JOBS = 4  # packets that are granted and have not begun to leave
 _DROPPED = 16
 _PATIENCE = 64  # cycles
 #: Events between the look for room and their consequences.
@@ -66,7 +63,7 @@ class PacketStore(wiring.Component):
     Other queues lose nothing by one that is over its quota as long as all quotas, `limit`, and 8 of
     the longest packets fit into the memory.
 
-    Latency: 11 cycles from a packet's last beat to its request, 13 from a grant to the first beat.
+    Latency: 9 cycles from a packet's last beat to its request, 12 from a grant to the first beat.
     Throughput: a beat per cycle in and out; a packet in 3 cycles, of one queue in 20 and the time
     until its grant; with `pause` a packet in 8. Ready after `qps` or `cells` cycles, whichever are
     more. Cost: the memory, and of 1024 cells 10 DP16KD.
@@ -131,7 +128,7 @@ class PacketStore(wiring.Component):
                 "i_look": In(queue),
                 "look_stb": Out(1),
                 "look": Out(row_layout(config)),
-                "i_quota": In(stream.Signature(quota_layout(config), always_ready=True)),
+                "i_quota": In(stream.Signature(quota_layout(config))),
                 "quota": In(count),
                 "limit": In(count),
                 "pause": In(1),
@@ -151,6 +148,7 @@ class PacketStore(wiring.Component):
         m.submodules.free_list = free = FreeList(config.cells)
         m.submodules.reclaim = reclaim = Reclaim(config)
         m.submodules.egress = egress = Egress(config)
+        m.submodules.release = release = Release(config)
         m.submodules.dropped = dropped = Queue(cells_layout(config), _DROPPED)
         m.submodules.requests = requests = Queue(size_layout(config), _REQUESTS)
         wiring.connect(m, requests.o, wiring.flipped(self.o_request))
@@ -196,17 +194,25 @@ class PacketStore(wiring.Component):
             self.look_stb.eq(ledger.commit.valid & (did.kind == EventKind.READ)),
             self.look.eq(row),
         ]
-        followers, jobs = self._release(m, ledger, egress, ingress, popped)
-        self._arbitrate(m, ledger, ingress, followers, requests, dropped, jobs, egress, waits)
+        m.d.comb += [
+            *(getattr(release, n).eq(getattr(ingress, n)) for n in ("user_stb", "user_cell")),
+            release.user.eq(ingress.user),
+            *(release.joins_stb.eq(stored & ledger.joins), release.joins_behind.eq(ledger.behind)),
+            *(release.joins[name].eq(did[name]) for name in ("qp", "cell", "bytes")),
+            *(release.popped_stb.eq(popped), release.popped_more.eq(row.packets != 0)),
+            *(release.popped.qp.eq(did.qp), release.popped.cell.eq(row.head)),
+            release.popped.bytes.eq(row.bytes),
+        ]
+        wiring.connect(m, release.o_job, egress.i)
+        self._arbitrate(m, ledger, ingress, release, requests, dropped, egress, waits)
 
-        outcomes = (Outcome.QUOTA, Outcome.MEMORY, Outcome.LONG)
         events = {
             "stored": stored,
             "sent": popped,
             "held": self.i.valid & ~self.i.ready,
-            **{
-                f"dropped_{kind.name.lower()}": drops & (did.outcome == kind) for kind in outcomes
-            },
+            "dropped_quota": drops & (did.outcome == Outcome.QUOTA),
+            "dropped_memory": drops & (did.outcome == Outcome.MEMORY),
+            "dropped_long": drops & (did.outcome == Outcome.LONG),
         }
         m.d.sync += self.events.eq(Cat(events[name] for name in EVENTS))
         return m
@@ -234,127 +240,66 @@ class PacketStore(wiring.Component):
             *(reclaim_link.addr.eq(reclaim.cell), reclaim.next.eq(reclaim_link.data)),
         ]
 
-    def _release(
-        self, m: Module, ledger: Ledger, egress: Egress, ingress: Ingress, popped: Signal
-    ) -> tuple[Queue, Queue]:
-        """A packet that was granted: out with it, and find the one behind it."""
-        config = self._config
-        did, row = ledger.commit.payload.event, ledger.commit.payload.row
-        follower = following_layout(config)
-        m.submodules.followers = followers = Queue(follower, _JOBS)
-        m.submodules.jobs = jobs = Queue(job_layout(config), _JOBS)
-        m.submodules.users = users = plain_memory(USER, config.cells)
-        link = data.StructLayout({name: follower[name].shape for name in ("cell", "bytes")})
-        m.submodules.after = after = plain_memory(link, config.cells)
-        write, read = after.write_port(), after.read_port()
-        user_write, user_read = users.write_port(), users.read_port()
-        joins = (
-            ledger.commit.valid
-            & (did.kind == EventKind.APPEND)
-            & (did.outcome == Outcome.STORED)
-            & ledger.joins
-        )
-        late = [Signal(job_layout(config), name=f"late{n}") for n in range(2)]
-        qps = [Signal(exact_log2(config.qps), name=f"qp{n}") for n in range(2)]
-        goes, more = Signal(2), Signal(2)
-        found = Signal(follower)
-        m.d.comb += [
-            *(user_write.addr.eq(ingress.user_cell), user_write.data.eq(ingress.user)),
-            *(user_write.en.eq(ingress.user_stb), user_read.addr.eq(row.head)),
-        ]
-        m.d.comb += [
-            *(write.addr.eq(ledger.behind), write.en.eq(joins), read.addr.eq(row.head)),
-            *(write.data[name].eq(did[name]) for name in ("cell", "bytes")),
-        ]
-        m.d.sync += [found[name].eq(read.data[name]) for name in ("cell", "bytes")]
-        m.d.sync += [
-            *(late[0].cell.eq(row.head), late[0].bytes.eq(row.bytes), qps[0].eq(did.qp)),
-            *(late[1].eq(late[0]), late[1].user.eq(user_read.data), qps[1].eq(qps[0])),
-            goes.eq(Cat(popped, goes)),
-            more.eq(Cat(popped & (row.packets != 0), more)),
-        ]
-        m.d.comb += [
-            *(jobs.i.valid.eq(goes[1]), jobs.i.payload.eq(late[1])),
-            *(followers.i.valid.eq(more[1]), followers.i.payload.eq(found)),
-            followers.i.payload.qp.eq(qps[1]),
-        ]
-        wiring.connect(m, jobs.o, egress.i)
-        return followers, jobs
-
     def _arbitrate(
         self,
         m: Module,
         ledger: Ledger,
         ingress: Ingress,
-        followers: Queue,
+        release: Release,
         requests: Queue,
         dropped: Queue,
-        jobs: Queue,
         egress: Egress,
         waits: Signal,
     ) -> None:
         """HEAD first, of which there is one for a POP; packets that come; the rest."""
-        did = ledger.commit.payload
+        did, followers = ledger.commit.payload, release.o_following
         pops = did.event.kind == EventKind.POP
         empty = ledger.commit.valid & pops & ~ledger.joins
         alone = ledger.commit.valid & pops & (did.row.packets == 0)  # nobody is behind
         begins = Signal()  # a POP
-        heads = followers.o.valid & followers.o.ready
-        coming, ahead = Signal(range(2 * _JOBS)), Signal(range(2 * _JOBS))
+        heads = followers.valid & followers.ready
+        coming, ahead = Signal(range(2 * Release.ROOM)), Signal(range(2 * Release.ROOM))
         m.d.sync += [
             coming.eq(coming + begins - heads - alone),
             ahead.eq(ahead + begins - empty - (egress.i.valid & egress.i.ready)),
         ]
         room = Signal()  # for what an event asks for or drops
         m.d.sync += room.eq(
-            (requests.level <= _REQUESTS + 1 - _COMING)
-            & (dropped.level <= _DROPPED + 1 - _COMING)
+            (requests.level <= _REQUESTS + 1 - _COMING) & (dropped.level <= _DROPPED + 1 - _COMING)
         )
 
-        # A packet that may wait is offered until it is appended or dropped: again when one has left,
-        # or after a while, since quotas may change.
+        # A packet that may wait is offered until it is appended or dropped: again when one has
+        # left, or after a while, since quotas may change.
         tried, holds, patience = Signal(), Signal(), Signal(range(_PATIENCE))
         records = ingress.o
         retains = records.payload.may_wait
         settles = ledger.commit.valid & (did.event.kind == EventKind.APPEND) & ~waits
 
-        layout = event_layout(self._config)
-        sources: list[tuple[object, Signal, stream.Interface]] = []
-        for kind, port, allowed in (
-            (EventKind.HEAD, followers.o, room),
-            (EventKind.POP, self.i_grant, (coming < _JOBS) & (ahead < _JOBS) & self.ready),
-            (EventKind.APPEND, records, room & ~tried & ~holds),
-            (EventKind.ASK, self.i_again, room & self.ready),
-            (EventKind.READ, self.i_look, self.ready),
-        ):
-            offered = Signal(name=f"offers_{kind.name.lower()}")
-            m.d.comb += offered.eq(port.valid & allowed)
-            sources.append((kind, offered, port))
-        served = Signal(len(sources))
-        m.d.comb += ledger.i.valid.eq(Cat(offered for _, offered, _ in sources).any())
-        made = Signal(layout)
-        m.d.comb += ledger.i.payload.eq(made)
-        chain = m.If
-        for n, (kind, offered, port) in enumerate(sources):
-            with chain(offered):
-                m.d.comb += [served.eq(1 << n), made.kind.eq(kind)]
-                if kind is EventKind.HEAD:
-                    m.d.comb += [
-                        made[name].eq(port.payload[name]) for name in ("qp", "cell", "bytes")
-                    ]
-                elif kind is EventKind.APPEND:
-                    m.d.comb += made.eq(port.payload)
-                else:
-                    m.d.comb += made.qp.eq(port.payload)
-            chain = m.Elif
-        takes = [served[n] & ledger.i.ready for n in range(len(sources))]
+        # The first of these that has something.
+        rooms = (coming != Release.ROOM) & (ahead != Release.ROOM) & self.ready
+        ports = (followers, self.i_grant, records, self.i_again, self.i_look)
+        allowed = (room, rooms, room & ~tried & ~holds, room & self.ready, self.ready)
+        offers = [port.valid & may for port, may in zip(ports, allowed, strict=True)]
+        events = [Signal(event_layout(self._config), name=f"event{n}") for n in range(len(ports))]
+        head, pop, append, again, look = events
         m.d.comb += [
-            followers.o.ready.eq(takes[0]),
-            self.i_grant.ready.eq(takes[1]),
+            head.kind.eq(EventKind.HEAD),
+            *(head[name].eq(followers.payload[name]) for name in ("qp", "cell", "bytes")),
+            *(pop.kind.eq(EventKind.POP), pop.qp.eq(self.i_grant.payload)),
+            append.eq(records.payload),
+            *(again.kind.eq(EventKind.ASK), again.qp.eq(self.i_again.payload)),
+            *(look.kind.eq(EventKind.READ), look.qp.eq(self.i_look.payload)),
+        ]
+        served = Signal(len(ports))
+        m.d.comb += ledger.i.valid.eq(Cat(offers).any())
+        for n in reversed(range(len(ports))):
+            with m.If(offers[n]):
+                m.d.comb += [served.eq(1 << n), ledger.i.payload.eq(events[n])]
+        takes = [served[n] & ledger.i.ready for n in range(len(ports))]
+        m.d.comb += [
+            *(port.ready.eq(takes[n]) for n, port in enumerate(ports) if port is not records),
             begins.eq(takes[1]),
             records.ready.eq(Mux(retains, settles & tried, takes[2])),
-            self.i_again.ready.eq(takes[3]),
-            self.i_look.ready.eq(takes[4]),
         ]
         with m.If(takes[2] & retains):
             m.d.sync += tried.eq(1)

@@ -52,7 +52,7 @@ class Row:
     own: int = 0
     borrowed: int = 0
     drops: int = 0
-    head: Packet = Packet(0, 0)
+    head: Packet = field(default_factory=lambda: Packet(0, 0))
     tail: int = 0
 
     @property

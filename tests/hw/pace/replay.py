@@ -38,8 +38,8 @@ class Replay:
         What must come out.
     """
 
-    def __init__(self, qps: int, *, overhead: int = 0) -> None:
-        self.golden = Pacer(qps, overhead=overhead)
+    def __init__(self, qps: int, *, overhead: int = 0, whole: bool = False) -> None:
+        self.golden = Pacer(qps, overhead=overhead, whole=whole)
         self.asked: dict[EventKind, deque[tuple[int, int]]] = {kind: deque() for kind in HOST}
         self.rates: deque[tuple[int, int]] = deque()
         self.grants: deque[Grant] = deque()

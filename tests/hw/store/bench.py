@@ -24,8 +24,8 @@ from precog_sim.rtl.packet_block import Wire
 
 __all__ = ["OPEN", "Replay", "StoreBench", "frames", "packed"]
 
-#: Ports of a bench whose queues are open, none waiting.
-OPEN = {"quota": 1 << 10, "limit": 0, "pause": 0, "chance": 256}
+#: Ports of a bench that grants at once and drops what has no room.
+OPEN = {"limit": 0, "pause": 0, "chance": 256}
 
 
 class StoreBench(wiring.Component):
@@ -82,7 +82,7 @@ class StoreBench(wiring.Component):
         ]
         # A register that shifts by chance, and what it says: grant, forget, or later.
         noise = Signal(32, init=0x1234567)
-        m.d.sync += noise.eq((noise << 1) ^ ((noise[31] ^ noise[21] ^ noise[1] ^ noise[0])))
+        m.d.sync += noise.eq((noise << 1) ^ (noise[31] ^ noise[21] ^ noise[1] ^ noise[0]))
         lucky, turns = Signal(), Signal()
         granted = Signal()
         m.d.comb += [
