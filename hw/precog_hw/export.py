@@ -34,9 +34,10 @@ With packets (`NicConfig.width`) there are ``s_axis_tx_*``, ``m_axis_tx_*``, ``s
 ``m_axis_rx_*`` in place of ``s_sample_*`` and ``s_event_*``, and ``sample``, ``sample_stb`` show
 what they measure.
 
-Parts of the packet path (`precog_hw.packet.blocks`, `precog_hw.packet.card`) have ``clk``, ``rst``,
-packets as ``s_axis_*`` and ``m_axis_*`` (`AxisPorts`), and the component's other members under
-their own names.
+Parts of the packet path (`precog_hw.packet.blocks`, `precog_hw.packet.card`) and wire mode
+(`precog_hw.pace.wire`, with the default `StoreConfig`) have ``clk``, ``rst``, packets as
+``s_axis_*`` and ``m_axis_*`` (`AxisPorts`), and the component's other members under their own
+names.
 
 The first field of a structure stands in the lowest bits of its port.
 """
@@ -51,8 +52,10 @@ from amaranth.lib import wiring
 
 from precog_hw.config import NicConfig
 from precog_hw.nic import PrecogNic, nic_map
+from precog_hw.pace.wire import Wire
 from precog_hw.packet.blocks import CpsRx, CpsTx
 from precog_hw.packet.card import MIN_TICK_PS, Card
+from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.axis import AxisPorts
 from precog_hw.stream.packet import beat_layout
 from precog_hw.verilog import verilog_text
@@ -74,6 +77,7 @@ PACKET_BLOCKS = {
     "cps-tx": "precog_cps_tx",
     "cps-rx": "precog_cps_rx",
     "packet": "precog_packet",
+    "pace-wire": "precog_pace_wire",
 }
 _STREAMS = {"i_sample": "s_sample", "i_event": "s_event", "o_decision": "m_decision"}
 #: Of the NIC alone: a part by itself keeps its members' names.
@@ -180,6 +184,8 @@ def packet_block(block: str, width: int, slots: int, *, tick_ps: int = 1000) -> 
         raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
     if block == "packet":
         return Card(width, slots, tick_ps=tick_ps)
+    if block == "pace-wire":
+        return Wire(StoreConfig(qps=slots, width=width))
     return (CpsTx if block == "cps-tx" else CpsRx)(width, slots)
 
 

@@ -95,7 +95,7 @@ class Chains(wiring.Component):
         m.submodules.next = following = plain_memory(qp, self._qps)
         m.submodules.previous = previous = plain_memory(qp, self._qps)
         m.submodules.where = where = plain_memory(exact_log2(self._slots), self._qps)
-        m.submodules.waiting = waiting = Queue(chain, _WAITING)
+        m.submodules.queue = waiting = Queue(chain, _WAITING)
         next_in, next_out = following.write_port(), following.read_port()
         before_in, before_out = previous.write_port(), previous.read_port()
         where_in, where_out = where.write_port(), where.read_port()

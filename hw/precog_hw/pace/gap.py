@@ -80,7 +80,7 @@ class GapUnit(wiring.Component):
             valid.append(Signal(name=f"valid{n}"))
             m.d.sync += [job[n].eq(job[n - 1]), valid[n].eq(valid[n - 1])]
 
-        m.submodules.product = product = self._product
+        m.submodules.multiplier = product = self._product
         m.d.comb += [product.a.eq(job[1].reciprocal.mantissa), product.b.eq(job[1].size)]
         total = Signal(PACE_MANTISSA_BITS + 1 + SIZE_BITS + 1)  # cycle 3
         m.d.sync += total.eq(product.p + (job[2].size << PACE_MANTISSA_BITS))

@@ -161,7 +161,7 @@ class Pacer(wiring.Component):
         m.submodules.charges = charges = Queue(due_layout(qps), _GAPS)
         m.submodules.wheel = wheel = TimingWheel(qps, self._slots)
         m.submodules.ready = ready = ReadyLists(qps)
-        m.submodules.rate = rate = RateUpdate(qps)
+        m.submodules.rate_update = rate = RateUpdate(qps)
         m.submodules.grants = grants = Queue(grant_layout(qps), GRANTS_AHEAD)
 
         wiring.connect(m, wiring.flipped(self.i_rate), rate.i)

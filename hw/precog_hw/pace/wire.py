@@ -94,20 +94,23 @@ class Wire(wiring.Component):
         for name in ("i_rate", "i_window", "i_ack"):
             wiring.connect(m, getattr(flipped, name), getattr(pacer, name))
         wiring.connect(m, path.o_request, pacer.i_request)
-        wiring.connect(m, pacer.o_grant, path.i_grant)
+        grant, did = pacer.o_grant, pacer.commit.payload
         outward = ("look_stb", "look", "free", "shared", "log_stb", "log", "events")
         m.d.comb += [
             *(getattr(self, name).eq(getattr(path, name)) for name in outward),
             *(getattr(path, name).eq(getattr(self, name)) for name in ("quota", "limit", "hold")),
             *(getattr(pacer, n).eq(getattr(self, n)) for n in ("pause", "overhead", "now")),
             self.ready.eq(path.ready & pacer.ready),
-            *(path.commit_stb.eq(pacer.commit.valid), path.commit.eq(pacer.commit.payload)),
+            *(path.i_grant.valid.eq(grant.valid), path.i_grant.payload.eq(grant.payload.qp)),
+            *(grant.ready.eq(path.i_grant.ready), path.commit_stb.eq(pacer.commit.valid)),
+            *(path.commit[name].eq(did[name]) for name in ("qp", "kind")),
+            path.commit.state.eq(did.row.state),
             self.pace_log_stb.eq(pacer.commit.valid),
             self.pace_log.eq(pacer.commit.payload),
         ]
         # One connection at a time: what it makes the pacer forget is asked for before the next.
         begins = Signal()
-        done = pacer.commit.valid & (pacer.commit.payload.kind == EventKind.CONFIG)
+        done = pacer.commit.valid & (did.kind == EventKind.CONFIG)
         m.d.comb += [
             pacer.i_config.payload.eq(self.i_config.payload),
             pacer.i_config.valid.eq(self.i_config.valid & path.calm & ~begins),

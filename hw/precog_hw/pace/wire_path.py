@@ -13,15 +13,9 @@ from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
 
-from .layouts import (
-    EventKind,
-    State,
-    grant_layout,
-    request_layout,
-)
-from .layouts import commit_layout as pacer_commit_layout
+from .layouts import EventKind, State, request_layout
 
-__all__ = ["BURST", "WIRE_EVENTS", "WirePath", "route_layout", "store_members"]
+__all__ = ["BURST", "WIRE_EVENTS", "WirePath", "route_layout", "store_members", "taken_layout"]
 
 #: Packets that pass by the pacer in a row while paced ones wait.
 BURST = 8
@@ -34,6 +28,11 @@ WIRE_EVENTS = (*EVENTS, "bypassed", "unpaced")
 def route_layout(qps: int) -> data.StructLayout:
     """Whether a packet is paced, and as whose."""
     return data.StructLayout({"paced": 1, "qp": exact_log2(qps)})
+
+
+def taken_layout(qps: int) -> data.StructLayout:
+    """An event of the pacer, and the state in which it left the queue pair."""
+    return data.StructLayout({"qp": exact_log2(qps), "kind": EventKind, "state": State})
 
 
 def store_members(config: StoreConfig) -> dict[str, wiring.Member]:
@@ -85,8 +84,8 @@ class WirePath(wiring.Component):
         A queue pair's next packet.
     refused : In(1)
         With a transfer of `o_request`: there will be no grant.
-    i_grant : In(stream.Signature(grant_layout(qps)))
-    commit_stb, commit : In
+    i_grant : In(stream.Signature(range(qps)))
+    commit_stb, commit : In(1), In(taken_layout(qps))
         Events of the pacer, `Pacer.commit`.
     calm : Out(1)
         A connection may begin.
@@ -119,9 +118,9 @@ class WirePath(wiring.Component):
                 "i_route": In(stream.Signature(route_layout(qps))),
                 "o_request": Out(stream.Signature(request_layout(qps))),
                 "refused": In(1),
-                "i_grant": In(stream.Signature(grant_layout(qps))),
+                "i_grant": In(stream.Signature(range(qps))),
                 "commit_stb": In(1),
-                "commit": In(pacer_commit_layout(qps)),
+                "commit": In(taken_layout(qps)),
                 "calm": Out(1),
                 "ready": Out(1),
                 **store_members(config),
@@ -180,7 +179,7 @@ class WirePath(wiring.Component):
             unpaced.i.payload.eq(request.payload.qp),
             own.eq(unpaced.o.valid & (turn | ~self.i_grant.valid)),
             store.i_grant.valid.eq(unpaced.o.valid | self.i_grant.valid),
-            store.i_grant.payload.eq(Mux(own, unpaced.o.payload, self.i_grant.payload.qp)),
+            store.i_grant.payload.eq(Mux(own, unpaced.o.payload, self.i_grant.payload)),
             unpaced.o.ready.eq(own & store.i_grant.ready),
             self.i_grant.ready.eq(~own & store.i_grant.ready),
         ]
@@ -199,7 +198,7 @@ class WirePath(wiring.Component):
         wiped, wipes = Signal(range(qps)), Signal(init=1)
         did = self.commit
         asks = did.kind == EventKind.REQUEST
-        granted = (did.kind == EventKind.GRANT) & (did.row.state == State.SENDING)
+        granted = (did.kind == EventKind.GRANT) & (did.state == State.SENDING)
         forgets = did.kind == EventKind.CONFIG
         m.d.sync += wiped.eq(wiped + wipes)
         with m.If(wiped == qps - 1):

@@ -27,7 +27,7 @@ weak0 weak1 while wire wor xnor xor
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
-_BLOCKS = ("nic", "cps-tx", "cps-rx", "packet")
+_BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
 _NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants")
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
@@ -36,7 +36,7 @@ _WIDTH = 64  # of a part of the packet path
 def export(
     context: typer.Context,
     output: Annotated[Path, typer.Option("-o", "--output", help="Verilog file to write.")],
-    block: Annotated[str, typer.Option(help="nic, cps-tx, cps-rx or packet.")] = "nic",
+    block: Annotated[str, typer.Option(help="nic, cps-tx, cps-rx, packet or pace-wire.")] = "nic",
     preset: Annotated[
         str,
         typer.Option(help="nic: configuration preset: tiny, lanes16, lanes64, lanes128, grants."),
@@ -51,7 +51,7 @@ def export(
             help="Bits in a beat: 8, 64, 128, 256, 512. By default 64; nic: none, no packets."
         ),
     ] = None,
-    slots: Annotated[int, typer.Option(help="cps-tx, cps-rx, packet: QP slots.")] = 1024,
+    slots: Annotated[int, typer.Option(help="All but nic: QP slots.")] = 1024,
     name: Annotated[
         str | None, typer.Option(help="Name of the top module; precog_ and the block by default.")
     ] = None,
@@ -64,7 +64,7 @@ def export(
     if block not in _BLOCKS:
         raise ValueError(f"block must be one of {', '.join(_BLOCKS)}, not {block!r}")
     ignored: tuple[str, ...] = _PACKET_ONLY if block == "nic" else _NIC_ONLY
-    if block in ("cps-tx", "cps-rx"):
+    if block in ("cps-tx", "cps-rx", "pace-wire"):
         ignored += ("tick_ps",)
     refuse_ignored(context, *ignored, why=f"with --block {block}")
     if name is not None:

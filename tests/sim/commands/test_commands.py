@@ -260,7 +260,7 @@ def test_training_has_the_demos_seed() -> None:
         (["export", "-o", "x.v", "--name", "é"], "module name must be a letter or _, then"),
         (["export", "-o", "x.v", "--name", "wire"], "not be a keyword of Verilog: 'wire'"),
         (["export", "-o", "x.v", "--tick-ps", "0"], "tick_ps must be in"),
-        ([*EXPORT, "x"], "block must be one of nic, cps-tx, cps-rx, packet, not 'x'"),
+        ([*EXPORT, "x"], "block must be one of nic, cps-tx, cps-rx, packet, pace-wire, not 'x'"),
         ([*EXPORT, "nic", "--width", "32"], "width must be 8, 64, 128, 256, 512, or 0"),
         ([*EXPORT, "cps-rx", "--preset", "tiny"], "--preset has no effect with --block cps-rx"),
         ([*EXPORT, "cps-tx", "--tick-ps", "9"], "--tick-ps has no effect with --block cps-tx"),
