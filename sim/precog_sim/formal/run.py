@@ -23,6 +23,7 @@ from . import (
     loader,
     pace_rows,
     psched,
+    store,
     streams,
 )
 from .engine import Proof, check
@@ -42,6 +43,7 @@ _BLOCKS = (
     pace_rows,
     advice,
     psched,
+    store,
 )
 PROOFS: tuple[Proof, ...] = tuple(proof for block in _BLOCKS for proof in block.PROOFS)
 MUTANTS: tuple[Mutant, ...] = tuple(mutant for block in _BLOCKS for mutant in block.MUTANTS)
