@@ -95,6 +95,7 @@ class PacketBlock(RtlBlock):
         stall: float = 0.0,
         settle: int = 400,
         watchdog: int = 20_000,
+        held: int = 64,
     ) -> Run:
         """Send frames and take all that comes.
 
@@ -116,6 +117,8 @@ class PacketBlock(RtlBlock):
             Cycles without movement after which the run ends.
         watchdog : int
             Cycles without movement after which waiting frames are a failure.
+        held : int
+            Frames that may come besides those that go in: made inside, or kept from runs before.
 
         Raises
         ------
@@ -126,8 +129,10 @@ class PacketBlock(RtlBlock):
         inward = [self._source(name, list(f), idle) for name, f in sources.items()]
         count = sum(len(f) for f in sources.values())
         size = sum(len(wire.data) for f in sources.values() for wire in f)
-        outward = [self._sink(name, 2 * count + 64, 2 * size + 65536, stall) for name in sinks]
-        watched = [self._monitor(s, p, 8 * count + 4096) for s, p in monitors.items()]
+        outward = [
+            self._sink(name, 2 * count + held, 2 * size + 1024 * held, stall) for name in sinks
+        ]
+        watched = [self._monitor(s, p, 8 * (count + held) + 4096) for s, p in monitors.items()]
         numbers = (_I64 * max(1, len(clocks)))(*(self._port(name)[0] for name in clocks))
         steps = (ctypes.c_uint64 * max(1, len(clocks)))(*clocks.values())
         c_in = (Source * max(1, len(inward)))(*(made for made, _ in inward))

@@ -113,6 +113,7 @@ class Bench:
     def run(self, sent: list[Wire], **how: Any) -> Run:
         """All in, and out what comes: the right bytes, in order, each packet once."""
         how.setdefault("settle", QUIET)
+        how["held"] = self.config.cells  # a packet in each
         self.store.came.extend(wire for wire in sent if wire.tag & PACED)
         self.bypassed.extend(wire for wire in sent if not wire.tag & PACED)
         before = len(self.store.left)
