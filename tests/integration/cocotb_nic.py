@@ -14,13 +14,19 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.config import NicConfig
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_models.contract import (
+    DECISION_FIELDS,
+    QUEUE_EVENT_FIELDS,
+    SAMPLE_FIELDS,
+    QueueEvent,
+)
 from precog_sim.rtl.exactness import emulator_like
 from precog_sim.rtl.stimulus import model_image, rtt_samples
 
 CONFIG = NicConfig(**json.loads(os.environ["PRECOG_CONFIG"]))
 PRESSURE = [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.8, 0.8)]
 SAMPLES = 15
+QUEUE_EVENTS = 60
 
 
 class Recorder:
@@ -92,6 +98,16 @@ async def offer(dut, samples, idle, rng):
         dut.s_sample_tvalid.value = 0
 
 
+async def tell(dut, event):
+    """Drive the stream of queues' events; it is always ready."""
+    assert dut.s_queue_tready.value
+    qp_bits = (CONFIG.qps - 1).bit_length()
+    dut.s_queue_tdata.value = pack((("qp", qp_bits), *QUEUE_EVENT_FIELDS[1:]), event)
+    dut.s_queue_tvalid.value = 1
+    await FallingEdge(dut.clk)
+    dut.s_queue_tvalid.value = 0
+
+
 async def collect(dut, count, stall, rng):
     """Take decisions; while one is refused it must not change."""
     decisions, held = [], None
@@ -115,7 +131,8 @@ async def the_nic_decides_as_the_golden_model(dut):
     seed = cocotb.RANDOM_SEED
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     cocotb.start_soon(Clock(dut.clk, 4, unit="ns").start())
-    for name in ("s_sample_tvalid", "s_sample_tdata", "m_decision_tready"):
+    inputs = ("s_sample_tvalid", "s_sample_tdata", "s_queue_tvalid", "s_queue_tdata", "now")
+    for name in (*inputs, "m_decision_tready"):
         getattr(dut, name).value = 0
     dut.rst.value = 1
     logging.getLogger("cocotb.precog_nic.s_axil").setLevel(logging.WARNING)
@@ -153,8 +170,18 @@ async def the_nic_decides_as_the_golden_model(dut):
         await FallingEdge(dut.clk)
         assert not dut.m_decision_tvalid.value, "a decision too many"
 
+    for n in range(QUEUE_EVENTS):
+        kind = rng.choices((QueueEvent.ARRIVAL, QueueEvent.DEPARTURE, QueueEvent.RESET), (4, 4, 1))
+        event = rng.randrange(CONFIG.qps), kind[0], rng.randrange(5000), 100 * n + rng.randrange(90)
+        emulator.profiler.observe(*event)
+        await tell(dut, event)
+
     # The registers tell the same story; what is not there is refused.
     recorder.log.clear()
+    for qp in range(CONFIG.qps):
+        device.queues.queue(qp, clear=bool(qp % 2))
+        device.queues.queue(qp)
+    device.queues.counters()
     device.counters()
     for qp in range(CONFIG.qps):
         device.qp(qp).status()

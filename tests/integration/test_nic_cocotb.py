@@ -1,7 +1,7 @@
 """The exported NIC on Verilator under cocotb: an independent AXI4-Lite master and its timing."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ def test_the_nic_boots_and_decides(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MAKEFLAGS", MAKE_FLAGS)
     monkeypatch.syspath_prepend(str(Path(__file__).parent))  # the runner hands sys.path on
-    config = PRESETS["tiny"]
+    config = replace(PRESETS["tiny"], profile=1)
     source = tmp_path / "nic.v"
     source.write_text(nic_verilog(config))
     runner = runners.get_runner("verilator")

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
-_NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants")
+_NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants", "profile")
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
 
@@ -45,6 +45,7 @@ def export(
     sets: Annotated[int | None, typer.Option(help="nic: model sets.")] = None,
     dsp: Annotated[str | None, typer.Option(help="nic: generic or ecp5 multipliers.")] = None,
     grants: Annotated[bool | None, typer.Option(help="nic: with the pacer.")] = None,
+    profile: Annotated[bool | None, typer.Option(help="nic: with the queue profiler.")] = None,
     width: Annotated[
         int | None,
         typer.Option(
@@ -73,7 +74,7 @@ def export(
         raise ValueError(f"output must be a file, {output} is a folder")
     config: dict[str, Any]
     if block == "nic":
-        text, config = _nic(preset, qps, sets, dsp, grants, width or 0, name, tick_ps)
+        text, config = _nic(preset, qps, sets, dsp, grants, profile, width or 0, name, tick_ps)
     else:
         width = _WIDTH if width is None else width
         text = packet_verilog(block, width, slots, name=name, tick_ps=tick_ps)
@@ -89,6 +90,7 @@ def _nic(
     sets: int | None,
     dsp: str | None,
     grants: bool | None,
+    profile: bool | None,
     width: int,
     name: str | None,
     tick_ps: int,
@@ -107,6 +109,7 @@ def _nic(
         sets=base.sets if sets is None else sets,
         dsp=base.dsp if dsp is None else dsp,
         grants=base.grants if grants is None else int(grants),
+        profile=base.profile if profile is None else int(profile),
         width=width,
     )
     return nic_verilog(config, name=name or "precog_nic", tick_ps=tick_ps), dataclasses.asdict(
