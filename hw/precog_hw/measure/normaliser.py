@@ -28,8 +28,8 @@ class Normaliser(wiring.Component):
 
     The golden model is `precog_models.measure.profiler.normalise_one`.
 
-    Latency: 11 cycles from the transfer to `o`. Throughput: one sample in 12 cycles. Cost (ECP5): 1
-    multiplier, 500 LUT4, 550 flip-flops at 1024 queue pairs.
+    Latency: 11 cycles from the transfer to `o`. Throughput: one sample in 12 cycles. Cost: 1
+    multiplier; see `Profiler`.
 
     Parameters
     ----------
