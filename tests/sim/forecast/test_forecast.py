@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from precog_models.contract import PROBABILITY
 from precog_models.data.queue_trace import load_queue_traces
-from precog_models.image import load
+from precog_models.image import load, pretrained
 from precog_sim.commands.queues import queues
 from precog_sim.forecast.__main__ import TARGETS, main, missed
 from precog_sim.forecast.judge import judge_event
@@ -92,6 +92,14 @@ def test_the_whole_in_small(tmp_path: Path) -> None:
         assert f"{image.crc32:#010x}" == judged["crc32"]
         assert image.card["errors"] == judged["errors"]
     assert set(result["path"]) == {"predicted", "last"}
+
+
+def test_the_record_is_of_the_shipped_models() -> None:
+    path = Path(__file__).parents[3] / "docs" / "forecast.json"
+    for judged in json.loads(path.read_text())["horizons"]:
+        image = pretrained(f"queue-{judged['horizon_base_rtts']}rtt")
+        assert judged["crc32"] == f"{image.crc32:#010x}"
+        assert judged["missed"] == missed(judged["errors"]) == []
 
 
 def test_sim_queues(tmp_path: Path, seed: int) -> None:
