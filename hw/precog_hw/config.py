@@ -35,6 +35,9 @@ class NicConfig:
     profile : int
         1 with the queue profiler (`precog_hw.measure.profiler`), 0 without. With `grants` it
         follows the pacer, else events of the queues come from outside.
+    forecast : int
+        1 with a second model for each queue pair, which forecasts its queue
+        (`precog_hw.predict.forecast`), 0 without.
     activity : bool
         Without packets: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
@@ -54,6 +57,7 @@ class NicConfig:
     laws: int = 1
     grants: int = 0
     profile: int = 0
+    forecast: int = 0
     dsp: str = "generic"
     activity: bool = False
 

@@ -10,11 +10,14 @@
     i_event ──────────────────────────────────────────────────────────────────────────┘          ▼
                                                                             o_decision ◄── [PSCHED]
     command ─► all of them, once no sample is in flight
+    i_profile ─► [forecaster] ─► o_forecast
+                   ▲     └─► [scores] ─► i_event   its model is run by the predictor
+                   └─ o_decision
 
 The golden model is `precog_models.nic`.
 """
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -24,12 +27,14 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.measure.feature import Feature
+from precog_hw.predict.forecast import FORECAST, PROFILE, Forecaster
 from precog_hw.predict.rtt_head import RttHead
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.law_stage import RAW, LawStage, takes_events
 from precog_hw.rate.layouts import rate_sample_layout
 from precog_hw.rate.psched import Psched
+from precog_hw.rate.score_events import ScoreEvents
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
 from precog_models.contract import Fmt
@@ -39,6 +44,11 @@ __all__ = ["Core"]
 _SAMPLES = 16  # samples that wait for the feature unit
 _FLYING = 8  # samples between the feature unit and the decision that the queues hold
 _BEGUN = 16  # and with those in the feature unit
+
+_FORECAST_PORTS = (
+    *("config_stb", "config_qp", "config", "threshold", "budget"),
+    *("put", "query_table", "query_knot", "query", "events"),
+)
 
 
 class Core(wiring.Component):
@@ -73,6 +83,16 @@ class Core(wiring.Component):
         With `config.laws`: events for the laws that react to more than samples.
     event_ignored : Out(1)
         With `config.laws`: strobe, see `LawStage.ignored`.
+    i_profile : In(stream.Signature(PROFILE)), o_forecast : Out(stream.Signature(FORECAST))
+        With `config.forecast`: profiles, and one forecast for each of an enabled queue pair, in
+        order. The engine takes a profile when no sample wants it; one that it has begun, a sample
+        waits for. Nothing of samples and decisions waits for `o_forecast`.
+    event_stb, event : Out(1), Out(LAW_EVENT)
+        Likewise: each event as the laws take it, those of `i_event` and the scores of forecasts.
+    wrong_head : Out(1)
+        Likewise: strobe, a model was not used because its head is of another kind.
+    forecast_* : `Forecaster`'s members `config_stb`, `config_qp`, `config`, `threshold`, `budget`,
+        `put`, `query_table`, `query_knot`, `query`, `events`
     command : In(stream.Signature(config_layout(config)))
         Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
         unit has begun, before those that still wait for it.
@@ -117,6 +137,7 @@ class Core(wiring.Component):
         self.latency = self.prediction_latency + RateUnit.LATENCY
         #: Cycles that a window adds.
         self.window_latency = RateUnit.WINDOW_LATENCY
+        self._forecaster = Forecaster(config) if config.forecast else None
         signature = self._predictor.signature
         super().__init__(
             {
@@ -131,6 +152,7 @@ class Core(wiring.Component):
             | {name: signature.members[name] for name in Predictor.STORE_PORTS}
             | ({"activity": Out(ACTIVITY)} if config.activity else {})
             | (_events() if config.laws else {})
+            | (_forecasts(self._forecaster) if self._forecaster is not None else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -170,16 +192,20 @@ class Core(wiring.Component):
             feature.i.payload.rtt.eq(sample.rtt),
             feature.i.payload.t.eq(sample.t),
         ]
-        self._requests(m, samples, feature, predictor, srtts, measured)
+        asks = self._forecasts(m, feature, predictor)
+        self._requests(m, samples, feature, predictor, srtts, measured, asks)
 
         # The feature goes to the predictor, and around it. The queues have room for a sample whose
         # request has been made.
         made = Signal()
+        if self._forecaster is None:
+            m.d.comb += [
+                predictor.i_x.valid.eq(feature.o.valid),
+                predictor.i_x.payload[0].eq(feature.o.payload.k),
+                feature.o.ready.eq(predictor.i_x.ready),
+            ]
         m.d.comb += [
-            made.eq(feature.o.valid & predictor.i_x.ready),
-            predictor.i_x.valid.eq(feature.o.valid),
-            predictor.i_x.payload[0].eq(feature.o.payload.k),
-            feature.o.ready.eq(predictor.i_x.ready),
+            made.eq(feature.o.valid & feature.o.ready),
             srtts.i.valid.eq(made),
             srtts.i.payload.eq(feature.o.payload.srtt),
             measured.i.valid.eq(made),
@@ -195,7 +221,10 @@ class Core(wiring.Component):
         else:
             wiring.connect(m, rate.o, laws.i)
             wiring.connect(m, self._raws.o, laws.i_raw)
-            wiring.connect(m, wiring.flipped(self.i_event), laws.i_event)
+            if self._forecaster is None:
+                wiring.connect(m, wiring.flipped(self.i_event), laws.i_event)
+            else:
+                self._scores(m, laws)
             wiring.connect(m, laws.o, psched.i)
             wiring.connect(m, psched.o, wiring.flipped(self.o_decision))
             m.d.comb += [
@@ -240,6 +269,8 @@ class Core(wiring.Component):
         m.d.comb += halt.eq(self.command.valid)
         # A command that waits stays: `quiet` says that there is one.
         flies = (flying != 0) | rate.owing
+        if self._forecaster is not None:
+            flies = flies | ~self._forecaster.quiet
         m.d.sync += quiet.eq(halt & feature.idle & ~flies & ~self.command.ready)
 
         targets = {
@@ -283,8 +314,12 @@ class Core(wiring.Component):
         predictor: Predictor,
         srtts: Queue,
         measured: Queue,
+        asks: Value,
     ) -> None:
-        """Who runs, and with which model: known one cycle after the feature's start."""
+        """Who runs, and with which model: known one cycle after the feature's start.
+
+        A profile `asks` the predictor in cycles in which no sample does.
+        """
         config, command = self._config, self.command
         entry = data.StructLayout(
             {
@@ -334,26 +369,40 @@ class Core(wiring.Component):
         room = Signal()
         m.d.sync += room.eq((srtts.level < _FLYING) & (measured.level < _FLYING))
         m.d.comb += [
-            predictor.i_req.valid.eq(feature.o_lead.valid & room),
+            predictor.i_req.valid.eq((feature.o_lead.valid & room) | asks),
             predictor.i_req.payload.qp.eq(feature.o_lead.payload),
             predictor.i_req.payload.slot.eq(read.data.model_slot),
             predictor.i_req.payload.enable.eq(read.data.model_enable),
             feature.o_lead.ready.eq(predictor.i_req.ready & room),
         ]
+        if self._forecaster is not None:
+            with m.If(asks):
+                m.d.comb += predictor.i_req.payload.eq(self._forecaster.o_req.payload)
 
     def _advice(
         self, m: Module, predictor: Predictor, srtts: Queue, head: RttHead, rate: RateUnit
     ) -> None:
         """The engine's answer and the sample's S_t become a predicted RTT, or none."""
         answer = predictor.o_rsp
-        both = answer.valid & srtts.o.valid
+        given, ready = answer.valid, head.i.ready & srtts.o.valid
+        if self._forecaster is not None:
+            of_profile = answer.payload.qp[-1]
+            given = given & ~of_profile
+            its = self._forecaster.i_answer
+            m.d.comb += [
+                its.valid.eq(answer.valid & of_profile),
+                its.payload.live.eq(answer.payload.live),
+                its.payload.out.eq(answer.payload.out),
+            ]
+            ready = Mux(of_profile, its.ready, ready)
+        both = given & srtts.o.valid
         live = Signal()
         m.d.comb += [
             head.i.valid.eq(both),
             head.i.payload.out.eq(answer.payload.out[0]),
             head.i.payload.srtt.eq(srtts.o.payload),
-            answer.ready.eq(head.i.ready & srtts.o.valid),
-            srtts.o.ready.eq(head.i.ready & answer.valid),
+            answer.ready.eq(ready),
+            srtts.o.ready.eq(head.i.ready & given),
             rate.i_advice.valid.eq(head.o.valid),
             rate.i_advice.payload.rtt_pred.eq(head.o.payload),
             rate.i_advice.payload.valid.eq(live),
@@ -361,6 +410,83 @@ class Core(wiring.Component):
         ]
         with m.If(both & head.i.ready):
             m.d.sync += live.eq(answer.payload.live)
+
+    def _forecasts(self, m: Module, feature: Feature, predictor: Predictor) -> Value:
+        """The forecaster's place beside the samples; says when it asks the predictor."""
+        forecaster = self._forecaster
+        if forecaster is None:
+            return Const(0)
+        m.submodules.forecaster = forecaster
+        wiring.connect(m, wiring.flipped(self.i_profile), forecaster.i_profile)
+        wiring.connect(m, forecaster.o_forecast, wiring.flipped(self.o_forecast))
+        for name in _FORECAST_PORTS:
+            mine, its = getattr(self, f"forecast_{name}"), getattr(forecaster, name)
+            inward = forecaster.signature.members[name].flow is In
+            m.d.comb += its.eq(mine) if inward else mine.eq(its)
+        m.d.comb += [
+            forecaster.halt.eq(self.command.valid),
+            forecaster.outputs.eq(predictor.asked_outputs),
+            forecaster.version.eq(predictor.asked_version),
+            forecaster.decision.eq(self.o_decision.payload),
+            forecaster.decision_stb.eq(self.o_decision.valid & self.o_decision.ready),
+            forecaster.command.eq(self.command.payload),
+            forecaster.command_stb.eq(self.command_stb),
+            self.wrong_head.eq(predictor.wrong_head),
+        ]
+        # A request is offered in the cycle of its transfer only, which no valid of ours decides:
+        # so it never takes an offer back when a sample comes.
+        asks, feeds = Signal(), Signal()
+        free = predictor.i_req.ready & ~feature.o_lead.valid
+        inputs = predictor.i_x
+        m.d.comb += [
+            forecaster.o_req.ready.eq(free),
+            asks.eq(forecaster.o_req.valid & free),
+            inputs.valid.eq(feeds | feature.o.valid),
+            inputs.payload[0].eq(feature.o.payload.k),
+            feature.o.ready.eq(inputs.ready & ~feeds),
+        ]
+        # A request's inputs are taken before or while the next request is.
+        with m.If(predictor.i_req.valid & predictor.i_req.ready):
+            m.d.sync += feeds.eq(asks)
+        with m.If(feeds):
+            m.d.comb += inputs.payload.eq(forecaster.x)
+        return asks
+
+    def _scores(self, m: Module, laws: LawStage) -> None:
+        """What PSCHED is told of forecasts takes turns with the events from outside.
+
+        A score bears the latest time that a sample, a profile or an event had.
+        """
+        forecaster = self._forecaster
+        assert forecaster is not None
+        m.submodules.scores = scores = ScoreEvents(self._config)
+        now = Signal(Fmt.TIME.width)
+        for source in (self.i_profile, self.i_event, self.i_sample):
+            with m.If(source.valid & source.ready):
+                m.d.sync += now.eq(source.payload.t)
+        wiring.connect(m, wiring.flipped(self.i_event), scores.i)
+        wiring.connect(m, scores.o, laws.i_event)
+        m.d.comb += [
+            scores.heard.eq(forecaster.told),
+            scores.heard_slot.eq(forecaster.told_qp),
+            scores.heard_score.eq(forecaster.told_score),
+            scores.now.eq(now),
+            scores.command_stb.eq(self.command_stb),
+            scores.command.eq(self.command.payload),
+            self.event_stb.eq(laws.i_event.valid & laws.i_event.ready),
+            self.event.eq(laws.i_event.payload),
+        ]
+
+
+def _forecasts(forecaster: Forecaster) -> dict[str, wiring.Member]:
+    members = forecaster.signature.members
+    return {
+        "i_profile": In(stream.Signature(PROFILE)),
+        "o_forecast": Out(stream.Signature(FORECAST)),
+        "wrong_head": Out(1),
+        "event_stb": Out(1),
+        "event": Out(LAW_EVENT),
+    } | {f"forecast_{name}": members[name] for name in _FORECAST_PORTS}
 
 
 def _events() -> dict[str, wiring.Member]:

@@ -30,6 +30,14 @@ without grants there is ``now``, too, and
                                 `contract.QUEUE_EVENT_FIELDS`
 =============================== ======================================================
 
+With forecasts (`NicConfig.forecast`):
+
+=============================== ======================================================
+``s_profile_tdata/...``         AXI4-Stream slave: profiles, `contract.PROFILE_FIELDS`
+``m_forecast_tdata/...``        AXI4-Stream master: forecasts, `contract.FORECAST_FIELDS`
+``law_event``, ``..._stb``      each event as the laws take it, scores of forecasts among them
+=============================== ======================================================
+
 With packets (`NicConfig.width`) there are ``s_axis_tx_*``, ``m_axis_tx_*``, ``s_axis_rx_*`` and
 ``m_axis_rx_*`` in place of ``s_sample_*`` and ``s_event_*``, and ``sample``, ``sample_stb`` show
 what they measure.
@@ -86,6 +94,8 @@ _NIC_STREAMS = {
     "i_ack": "s_ack",
     "o_grant": "m_grant",
     "i_queue": "s_queue",
+    "i_profile": "s_profile",
+    "o_forecast": "m_forecast",
 }
 _MEMBERS = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
 

@@ -12,6 +12,8 @@
     i_tx, i_rx ─► card ─► samples ─────────────────► core
     o_tx, o_rx ◄──┘ ▲
           bank ─────┴ windows, counters, time (`precog_hw.csr.packet_host`)
+    i_profile ─────────────────────────────────────► core ─────────► o_forecast
+          bank ─── window, tables, counters (`precog_hw.csr.forecast_host`) ─┘
     i_request, i_ack ──────────► grants ◄── decisions, commands
     o_grant ◄──────────────────────┘ ▲
           bank ──────────────────────┴ window, counters (`precog_hw.csr.pacer_host`)
@@ -26,7 +28,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.activity import ACTIVITY, UNITS, hold
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
-from precog_hw.csr import pacer_host, profiler_host
+from precog_hw.csr import forecast_host, pacer_host, profiler_host
 from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counters import Counters
@@ -40,6 +42,7 @@ from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.pace.grants import Grants
 from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request_layout
 from precog_hw.packet.card import MIN_TICK_PS, Card
+from precog_hw.predict.forecast import FORECAST, PROFILE
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.score_events import ScoreEvents
@@ -108,6 +111,9 @@ class PrecogNic(wiring.Component):
         With packets: each sample and each event as the core takes it.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order; those of events between.
+    i_profile : In(stream.Signature(PROFILE)), o_forecast : Out(stream.Signature(FORECAST))
+        With `config.forecast`: `Core`'s; with `config.profile`, too, the profiles come from there.
+        Then there are `law_event_stb` and `law_event` without packets, too.
     i_request, i_ack, o_grant : streams of `precog_hw.pace.layouts`
         With `config.grants`: bytes that a queue pair asks for, what its peer acknowledged, and what
         it may send.
@@ -136,6 +142,7 @@ class PrecogNic(wiring.Component):
             | (_packets(config) if config.width else _samples(config.laws))
             | (_grants(config) if config.grants else {})
             | (_queues(config) if config.profile else {})
+            | (_forecasts(config) if config.forecast else {})
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -162,9 +169,11 @@ class PrecogNic(wiring.Component):
             self._grants(m, bank, core, window, now)
         else:
             wiring.connect(m, window.o_config, core.command)
-        if self._config.profile:
-            samples_of_queues = self._profile(m, bank, window, now)
-            m.d.comb += samples_of_queues.ready.eq(1)
+        profiles = self._profile(m, bank, window, now) if self._config.profile else None
+        if self._config.forecast:
+            self._forecasts(m, bank, core, window, profiles)
+        elif profiles is not None:
+            m.d.comb += profiles.ready.eq(1)
         samples = self.i_sample if card is None else self._card(m, bank, core, card, window)
         if self._config.laws:
             self._events(m, core, window, card)
@@ -274,14 +283,43 @@ class PrecogNic(wiring.Component):
             events.command.eq(window.o_config.payload),
             events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
             events.score_ticks.eq(core.parameters.psched_score_ticks),
-            self.law_event_stb.eq(core.i_event.valid & core.i_event.ready),
-            self.law_event.eq(core.i_event.payload),
             *(scores.heard.eq(card.score_heard), scores.heard_slot.eq(card.score_slot)),
             *(scores.heard_score.eq(card.score), scores.now.eq(card.now)),
             *(scores.command_stb.eq(events.command_stb), scores.command.eq(events.command)),
         ]
+        if not self._config.forecast:
+            m.d.comb += [
+                self.law_event_stb.eq(core.i_event.valid & core.i_event.ready),
+                self.law_event.eq(core.i_event.payload),
+            ]
         wiring.connect(m, events.o, scores.i)
         return scores.o
+
+    def _forecasts(
+        self,
+        m: Module,
+        bank: RegisterBank,
+        core: Core,
+        window: QpWindow,
+        profiles: stream.Interface | None,
+    ) -> None:
+        """Profiles wait as samples do; scores go to the laws inside of the core."""
+        attached = forecast_host.attach(m, bank, core, slots=self._config.qps)
+        ready = window.ready & attached
+        source, payload = profiles, core.i_profile.payload
+        if source is None:
+            source = self.i_profile
+            m.d.comb += payload.eq(source.payload)
+        else:
+            m.d.comb += [payload[name].eq(source.payload[name]) for name in ("qp", "t")]
+            m.d.comb += [payload[f"x{n}"].eq(x) for n, x in enumerate(source.payload.x)]
+        m.d.comb += [
+            core.i_profile.valid.eq(source.valid & ready),
+            source.ready.eq(core.i_profile.ready & ready),
+            self.law_event_stb.eq(core.event_stb),
+            self.law_event.eq(core.event),
+        ]
+        wiring.connect(m, core.o_forecast, wiring.flipped(self.o_forecast))
 
     def _grants(
         self, m: Module, bank: RegisterBank, core: Core, window: QpWindow, now: Value
@@ -375,6 +413,12 @@ class PrecogNic(wiring.Component):
 def _samples(laws: int) -> dict[str, wiring.Member]:
     ports = {"i_sample": In(stream.Signature(SAMPLE))}
     return ports | ({"i_event": In(stream.Signature(LAW_EVENT))} if laws else {})
+
+
+def _forecasts(config: NicConfig) -> dict[str, wiring.Member]:
+    events = {} if config.width else {"law_event_stb": Out(1), "law_event": Out(LAW_EVENT)}
+    profiles = {} if config.profile else {"i_profile": In(stream.Signature(PROFILE))}
+    return {**profiles, "o_forecast": Out(stream.Signature(FORECAST)), **events}
 
 
 def _grants(config: NicConfig) -> dict[str, wiring.Member]:

@@ -709,6 +709,11 @@ class GoldenNic:
         number, enable = self.block[at : at + _SLOT_SIZE].tolist()
         return number, bool(enable)
 
+    def head_kind(self, number: int) -> HeadKind | None:
+        """Kind of the head of a set's model; None without a valid one."""
+        s = self._set(number)
+        return HeadKind(int(s[_S_KIND])) if s[_S_VALID] else None
+
     def set_state(self, number: int) -> tuple[bool, int]:
         """Whether a set holds a valid model, and the version of what was loaded last."""
         s = self._set(number)

@@ -19,10 +19,12 @@ from precog_hw.regmap.precog import (
     Sizes,
 )
 from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind
+from precog_models.forecast.forecaster import Forecaster, Settings
 from precog_models.image import Image, load
 from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import law_preset
 
+from .forecasting import Forecasting
 from .pacing import Pacing
 from .packets import PacketPath
 from .queue_pair import Qp
@@ -92,6 +94,8 @@ class Device:
         self.pacing = Pacing(self.registers) if self.sizes.grants else None
         #: The queue profiler, likewise.
         self.queues = Queues(self.registers) if self.sizes.profile else None
+        #: Queue models and scores, likewise.
+        self.forecasting = Forecasting(self.registers) if self.sizes.forecast else None
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod
@@ -128,7 +132,12 @@ class Device:
     # --- models ----------------------------------------------------------------------------------
 
     def load_model(
-        self, model: Image | str | Path, *, slot: int = 0, set: int | None = None
+        self,
+        model: Image | str | Path,
+        *,
+        slot: int = 0,
+        set: int | None = None,
+        queue: bool = False,
     ) -> ModelSet:
         """Load a model into a set that no slot stands for, check it there, then map `slot` to it.
 
@@ -143,15 +152,18 @@ class Device:
             Slot of the model map.
         set : int, optional
             Set to load into; a free one if not given.
+        queue : bool
+            It is a model of queues: also load its calibration and its first bin of congestion,
+            which all queue pairs share.
 
         Raises
         ------
         ModelImageError
-            The file is not a model image for this contract.
+            The file is not a model image for this contract, or of a queue without what it needs.
         DeviceError
-            The datapath cannot run the model: its head is not `HeadKind.RTT`, it has more than one
-            input or output, or too many steps. No set is free, or the device refused the image or
-            the map.
+            The datapath cannot run the model: its head is not `HeadKind.RTT`, or `HeadKind.QUEUE`
+            with `queue`, it has other inputs or outputs, or too many steps. No set is free, or the
+            device refused the image or the map.
         ValueError
             The slot or the set does not exist.
         """
@@ -161,20 +173,38 @@ class Device:
             raise DeviceError(
                 f"model steps must be at most {self.sizes.steps} here, not {weights.steps}"
             )
-        # The engine runs more than the datapath around it can feed and use.
+        settings = self._check_head(image, queue=queue)
+        self._check_slot(slot)
+        number = self._free_set() if set is None else set
+        self.write_set(number, image.payload)
+        if settings is not None and self.forecasting is not None:
+            self.forecasting.set_knots(HeadKind.QUEUE, settings.knots)
+            self.forecasting.set_parameters(threshold_bin=settings.threshold_bin)
+        self.map_slot(slot, number)
+        return self.models()[number]
+
+    def _check_head(self, image: Image, *, queue: bool) -> Settings | None:
+        """The engine runs more than the datapath around it can feed and use."""
+        weights = image.weights
+        if queue:
+            if self.forecasting is None:
+                raise DeviceError("device makes no forecasts: it was built without (forecast=0)")
+            if weights.kind is not HeadKind.QUEUE:
+                raise DeviceError(
+                    f"model head must be queue here, not {weights.kind.name.lower()}: "
+                    "load it without --queue"
+                )
+            return Forecaster(image).settings
         if weights.kind is not HeadKind.RTT:
-            raise DeviceError(f"model head must be rtt here, not {weights.kind.name.lower()}")
+            hint = ": load it with --queue" if self.forecasting is not None else ""
+            raise DeviceError(f"model head must be rtt here, not {weights.kind.name.lower()}{hint}")
         for name, value in (("inputs", weights.inputs), ("outputs", weights.outputs)):
             if value != 1:
                 raise DeviceError(
                     f"model {name} must be 1 here, not {value}: a queue pair gives its model one "
                     "feature and takes one RTT"
                 )
-        self._check_slot(slot)
-        number = self._free_set() if set is None else set
-        self.write_set(number, image.payload)
-        self.map_slot(slot, number)
-        return self.models()[number]
+        return None
 
     def write_set(self, number: int, payload: bytes, *, crc: int | None = None) -> None:
         """Write an image's payload into a set and commit it.

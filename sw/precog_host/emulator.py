@@ -10,7 +10,7 @@ from dataclasses import fields
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from precog_hw.regmap.model import RegisterMap, Word
 from precog_hw.regmap.precog import (
@@ -25,6 +25,7 @@ from precog_hw.regmap.precog import (
 from precog_models.contract import (
     CONTRACT_HASH,
     DECISION_FIELDS,
+    FORECAST_FIELDS,
     HEADER_OFFSET,
     IMAGE_BYTES,
     TOLD_BY_EVENTS,
@@ -35,6 +36,7 @@ from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import unpack
 from precog_models.rate.law_fields import EventKind
 
+from .emulated_forecast import EmulatedForecasts, checked_profiles
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
 from .emulated_profiler import EmulatedProfiler
@@ -84,12 +86,14 @@ class Emulator:
         The pacer, likewise.
     profiler : EmulatedProfiler or None
         The queue profiler, likewise; it follows the pacer, or is told by whoever has queues.
+    forecasts : EmulatedForecasts or None
+        Queue models and scores, likewise.
     """
 
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
         self.sizes = sizes or Sizes()
         self.map: RegisterMap = build_map(self.sizes, Identity(CONTRACT_HASH, tick_ps))
-        self.nic = GoldenNic(qps=self.sizes.qps, sets=self.sizes.sets)
+        self.nic = GoldenNic(qps=self.sizes.qps, sets=self.sizes.sets, forecast=self.sizes.forecast)
         self._file = file = RegisterFile(self.map)
         self._counters = EmulatedCounters([name for name, _ in COUNTERS])
         self._last: Ints = np.zeros((self.sizes.qps, len(_DECISION)), dtype=np.int64)
@@ -114,6 +118,7 @@ class Emulator:
         qps = self.sizes.qps
         self.profiler = EmulatedProfiler(file, qps) if self.sizes.profile else None
         self.pacer = EmulatedPacer(file, qps, self.profiler) if self.sizes.grants else None
+        self.forecasts = EmulatedForecasts(file, self.nic) if self.sizes.forecast else None
         self.packets = (
             EmulatedPackets(file, self.sizes.qps, tick_ps, self.decide, self._packet_event)
             if self.sizes.width
@@ -144,9 +149,48 @@ class Emulator:
             As `checked_samples`; nothing is decided then.
         """
         samples = checked_samples(samples)
+        if self.forecasts is not None:
+            return self._decide_and_tell(self.forecasts, samples)
         decisions = self.nic.decide_many(samples)
         self.account(decisions, dropped=len(samples) - len(decisions))
         return decisions
+
+    def _decide_and_tell(self, forecasts: EmulatedForecasts, samples: Ints) -> Ints:
+        """As `decide`; between samples PSCHED is told their scores."""
+        made = [np.zeros((0, len(_DECISION)), dtype=np.int64)]
+        for sample in samples:
+            decision = self.nic.decide_many(sample[np.newaxis])
+            self.account(decision, dropped=1 - len(decision))
+            if len(decision):
+                made.append(decision)
+                forecasts.decided(int(sample[0]))
+                self._tell(forecasts, int(sample[0]), int(sample[2]))
+        return np.concatenate(made)
+
+    def forecast(self, profiles: ArrayLike) -> Ints:
+        """Forecasts [m, 20] on profiles [n, 6]; PSCHED is told at once; counters follow.
+
+        Raises
+        ------
+        DeviceError
+            The device makes no forecasts.
+        ValueError
+            As `checked_profiles`; nothing is forecast then.
+        """
+        if self.forecasts is None:
+            raise DeviceError("device makes no forecasts: it was built without (forecast=0)")
+        made = [np.zeros((0, len(FORECAST_FIELDS)), dtype=np.int64)]
+        for profile in checked_profiles(profiles):
+            answer = self.forecasts.forecast(profile)
+            if answer is not None:
+                made.append(answer[np.newaxis])
+                self._tell(self.forecasts, int(profile[0]), int(profile[1]))
+        return np.concatenate(made)
+
+    def _tell(self, forecasts: EmulatedForecasts, qp: int, t: int) -> None:
+        value = forecasts.to_tell(qp)
+        if value >= 0:
+            self.happen(np.array([EventKind.SCORE, qp, t, value], dtype=np.int64))
 
     def happen(self, event: Ints) -> Ints:
         """Decisions [1, 8] or [0, 8] on one event [4]; status and counters follow.

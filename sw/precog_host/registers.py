@@ -55,6 +55,7 @@ class Registers:
             laws=self.fields("ID", "LAWS")["laws"],
             grants=self.fields("ID", "GRANTS")["grants"],
             profile=self.fields("ID", "PROFILE")["profile"],
+            forecast=self.fields("ID", "FORECAST")["forecast"],
         )
         try:
             self.identity = Identity(

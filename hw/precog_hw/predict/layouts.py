@@ -118,7 +118,10 @@ def load_layout(config: NicConfig) -> data.StructLayout:
 
 
 def model_layout(config: NicConfig) -> data.StructLayout:
-    """What a slot of the map stands for. Without `live` the others mean nothing."""
+    """What a slot of the map stands for. Without `live` the others mean nothing.
+
+    The `kind` of its head (`contract.HeadKind`) is there where there is more than one.
+    """
     return data.StructLayout(
         {
             "live": 1,
@@ -127,6 +130,7 @@ def model_layout(config: NicConfig) -> data.StructLayout:
             "inputs": 3,  # I - 1
             "steps": 3,  # T - 1
             "outputs": 4,  # O - 1
+            **({"kind": 1} if config.forecast else {}),
         }
     )
 

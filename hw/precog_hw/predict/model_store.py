@@ -79,6 +79,8 @@ class ModelStore(wiring.Component):
         Writes into the weight memories.
     query_slot : In(set_bits), query_slot_enable : Out(1), query_slot_set : Out(set_bits)
         Read port of the map.
+    asked_set : In(set_bits), asked_version : Out(32)
+        With `config.forecast`: version of a set that an inference uses.
     query_set : In(set_bits), query_valid : Out(1), query_version : Out(32)
         Read port of the sets; the version of an invalid set means nothing.
     """
@@ -113,6 +115,7 @@ class ModelStore(wiring.Component):
                 "query_set": In(number),
                 "query_valid": Out(1),
                 "query_version": Out(32),
+                **({"asked_set": In(number), "asked_version": Out(32)} if config.forecast else {}),
             }
         )
 
@@ -145,6 +148,10 @@ class ModelStore(wiring.Component):
             self.query_valid.eq(valid.bit_select(self.query_set, 1)),
             self.query_version.eq(get_version.data),
         ]
+
+        if config.forecast:
+            asked = versions.read_port(domain="comb")
+            m.d.comb += [asked.addr.eq(self.asked_set), self.asked_version.eq(asked.data)]
 
         # The map.
         mapped = Signal(config.sets)
@@ -285,6 +292,8 @@ class ModelStore(wiring.Component):
         ]
         for name, value, _ in limits:
             m.d.comb += put_model.data[name].eq(value - 1)
+        if config.forecast:
+            m.d.comb += put_model.data.kind.eq(header[0][24:])
         with m.If(begin):
             # Not valid from now on, so that nobody maps it while that is looked up.
             m.d.sync += [

@@ -1,12 +1,14 @@
 """The prediction unit: model store and LSTM engine, with slots looked up as samples come in."""
 
-from amaranth.hdl import Module
+from dataclasses import replace
+
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ..activity import ACTIVITY, hold
 from ..config import NicConfig
-from .engine import LstmEngine, prediction_layout
+from .engine import LstmEngine
 from .layouts import X_VECTOR
 from .model_store import ModelStore
 
@@ -14,8 +16,12 @@ __all__ = ["Predictor", "sample_layout"]
 
 
 def sample_layout(config: NicConfig) -> data.StructLayout:
-    """A sample that wants a prediction; without `enable` it gets none, but its inputs are kept."""
-    return data.StructLayout({"qp": config.qp_bits, "slot": config.set_bits, "enable": 1})
+    """A sample that wants a prediction; without `enable` it gets none, but its inputs are kept.
+
+    Its `kind` is that of the head that it wants (`contract.HeadKind`), where there is a choice.
+    """
+    kind = {"kind": 1} if config.forecast else {}
+    return data.StructLayout({"qp": config.qp_bits, "slot": config.set_bits, "enable": 1, **kind})
 
 
 class Predictor(wiring.Component):
@@ -24,6 +30,9 @@ class Predictor(wiring.Component):
     The slot is looked up in the cycle of the request's transfer, so that a change of the map takes
     effect between two samples, and a set that is no longer mapped is in use only as long as
     `LstmEngine` says so.
+
+    With `config.forecast` a queue pair has two contexts in the engine, one for each kind of head;
+    a model with a head of the other kind counts as none.
 
     Latency, throughput, cost: the engine's and the store's.
 
@@ -37,7 +46,12 @@ class Predictor(wiring.Component):
     i_req : In(stream of sample_layout)
         Samples. The response is `live` if the slot has a model.
     i_x, i_reset, o_rsp
-        As `LstmEngine`; `LstmEngine.X_LEAD` holds.
+        As `LstmEngine`; `LstmEngine.X_LEAD` holds. A reset is of all contexts of a queue pair; of
+        a response's `qp` the highest bit is its kind, where there is one.
+    wrong_head : Out(1)
+        With `config.forecast`: strobe, a model was not used because its head is of another kind.
+    asked_outputs, asked_version : Out(4), Out(32)
+        Likewise: of the model that a request of kind QUEUE asked last, O - 1 and version.
     activity : Out(ACTIVITY)
         The bits of the engine's units and of the store (`precog_hw.activity`).
     store : the members of `ModelStore` but `slot`, `model`, `in_use`, `load`
@@ -73,16 +87,18 @@ class Predictor(wiring.Component):
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
-        self._engine = LstmEngine(config)
+        self._engine = LstmEngine(replace(config, qps=config.qps << config.forecast, forecast=0))
         self._store = ModelStore(config)
         self.latency = self._engine.latency
         members = {
             "i_req": In(stream.Signature(sample_layout(config))),
             "i_x": In(stream.Signature(X_VECTOR)),
             "i_reset": In(stream.Signature(config.qp_bits)),
-            "o_rsp": Out(stream.Signature(prediction_layout(config))),
+            "o_rsp": self._engine.signature.members["o_rsp"],
             "activity": Out(ACTIVITY),
         }
+        if config.forecast:
+            members |= {"wrong_head": Out(1), "asked_outputs": Out(4), "asked_version": Out(32)}
         members |= {name: self._store.signature.members[name] for name in self.STORE_PORTS}
         super().__init__(members)
 
@@ -96,22 +112,54 @@ class Predictor(wiring.Component):
             m.d.comb += its.eq(mine) if inward else mine.eq(its)
 
         connect(m, flipped(self.i_x), engine.i_x)
-        connect(m, flipped(self.i_reset), engine.i_reset)
         connect(m, engine.o_rsp, flipped(self.o_rsp))
         request, sample = engine.i_req, self.i_req
+        model = request.payload.model
+        live = store.model.live & sample.payload.enable
         m.d.comb += [
             store.slot.eq(sample.payload.slot),
             store.in_use.eq(engine.in_use),
             engine.load.eq(store.load),
             request.valid.eq(sample.valid),
-            request.payload.qp.eq(sample.payload.qp),
-            request.payload.model.eq(store.model),
-            request.payload.model.live.eq(store.model.live & sample.payload.enable),
+            *(field.eq(store.model[name]) for name, field in _fields(model)),
             sample.ready.eq(request.ready),
         ]
+        if self._config.forecast:
+            self._two_kinds(m, store, engine, live)
+        else:
+            connect(m, flipped(self.i_reset), engine.i_reset)
+            m.d.comb += [request.payload.qp.eq(sample.payload.qp), model.live.eq(live)]
         strobes = self.begin_stb | self.word_stb | self.commit_stb | self.map_stb
         m.d.comb += [
             self.activity.eq(engine.activity),
             self.activity.store.eq(hold(m, "store", strobes | self.busy, 40)),
         ]
         return m
+
+    def _two_kinds(self, m: Module, store: ModelStore, engine: LstmEngine, live: Value) -> None:
+        """Contexts, heads and resets of two kinds of models."""
+        request, sample = engine.i_req, self.i_req
+        fits = store.model.kind == sample.payload.kind
+        taken = sample.valid & sample.ready
+        asked = Signal(self._config.set_bits)
+        m.d.comb += [
+            request.payload.qp.eq(Cat(sample.payload.qp, sample.payload.kind)),
+            request.payload.model.live.eq(live & fits),
+            self.wrong_head.eq(taken & live & ~fits),
+            store.asked_set.eq(asked),
+            self.asked_version.eq(store.asked_version),
+        ]
+        with m.If(taken & sample.payload.kind):
+            m.d.sync += [asked.eq(store.model.set), self.asked_outputs.eq(store.model.outputs)]
+        kind = Signal()
+        m.d.comb += [
+            engine.i_reset.valid.eq(self.i_reset.valid),
+            engine.i_reset.payload.eq(Cat(self.i_reset.payload, kind)),
+            self.i_reset.ready.eq(engine.i_reset.ready & kind),
+        ]
+        with m.If(engine.i_reset.valid & engine.i_reset.ready):
+            m.d.sync += kind.eq(~kind)
+
+
+def _fields(view: data.View) -> list[tuple[str, Value]]:
+    return [(name, view[name]) for name in view.shape().members]

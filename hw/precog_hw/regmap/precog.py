@@ -1,8 +1,8 @@
 """Precog's register map, built from the sizes of a core.
 
 Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
-where there are any, WATCHDOG, QP, PACER where there is one (`precog_hw.regmap.pacer`), PROFILER
-likewise (`precog_hw.regmap.profiler`), COUNTERS, and those of the packet path
+where there are any, WATCHDOG, QP, then PACER, PROFILER and FORECAST where there are such
+(`precog_hw.regmap.pacer`, `profiler`, `forecast`), COUNTERS, and those of the packet path
 (`precog_hw.regmap.packet`) where there is one. Values that are real quantities keep the formats of
 `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
@@ -10,6 +10,7 @@ likewise (`precog_hw.regmap.profiler`), COUNTERS, and those of the packet path
 from dataclasses import dataclass
 
 from precog_hw.regmap.common import counter_registers, window_registers
+from precog_hw.regmap.forecast import forecast_block
 from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
 from precog_hw.regmap.pacer import pacer_block
@@ -30,6 +31,7 @@ __all__ = [
 
 MAGIC = 0x50524347  # "PRCG"
 _WIDTHS = (8, 64, 128, 256, 512)  # bits of a beat
+_MOST_FORECAST = 32768  # the engine keeps two contexts for each
 _CORE_BLOCKS = ("MEASURE", "PID")
 _LAW_BLOCKS = ("TIMELY", "DCQCN", "PSCHED")
 
@@ -49,6 +51,7 @@ class Sizes:
     laws: int = 1
     grants: int = 0
     profile: int = 0
+    forecast: int = 0
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -76,7 +79,7 @@ class Sizes:
         if self.width not in (0, *_WIDTHS):
             known = ", ".join(str(width) for width in _WIDTHS)
             raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
-        for name in ("laws", "grants", "profile"):
+        for name in ("laws", "grants", "profile", "forecast"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
         if self.laws and self.qps < 2:
@@ -87,6 +90,10 @@ class Sizes:
             raise ValueError(f"qps must be 2 or more with grants, not {self.qps!r}")
         if self.profile and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with profile, not {self.qps!r}")
+        if self.forecast and not self.laws:
+            raise ValueError("laws must be 1 with forecast: its scores are for PSCHED")
+        if self.forecast and self.qps > _MOST_FORECAST:
+            raise ValueError(f"qps must be at most {_MOST_FORECAST} with forecast, not {self.qps}")
 
 
 @dataclass(frozen=True)
@@ -250,6 +257,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             _qp_block(),
             *((pacer_block(),) if sizes.grants else ()),
             *((profiler_block(),) if sizes.profile else ()),
+            *((forecast_block(identity.tick_ps),) if sizes.forecast else ()),
             _counter_block(),
             *(packet_blocks(sizes.qps) if sizes.width else ()),
         )
@@ -325,6 +333,12 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 "PROFILE",
                 "Whether the device has a queue profiler.",
                 (constant("profile", 1, sizes.profile, "It does."),),
+                constant=True,
+            ),
+            Register(
+                "FORECAST",
+                "Whether each QP may have a second model, which forecasts its queue.",
+                (constant("forecast", 1, sizes.forecast, "It may."),),
                 constant=True,
             ),
         ),

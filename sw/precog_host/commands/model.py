@@ -21,6 +21,9 @@ def load(
     model: _ModelArgument,
     slot: Annotated[int, typer.Option(help="Slot of the model map.")] = 0,
     set_: Annotated[int | None, typer.Option("--set", help="Set; a free one by default.")] = None,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="A model of queues; loads its calibration, too.")
+    ] = False,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -33,7 +36,7 @@ def load(
 
     image = find(model)
     with Device.open(device) as opened:
-        loaded = opened.load_model(image, slot=slot, set=set_)
+        loaded = opened.load_model(image, slot=slot, set=set_, queue=queue)
     data = dataclasses.asdict(loaded) | {"crc32": f"{image.crc32:#010x}"}
     emit(
         data,

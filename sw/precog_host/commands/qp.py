@@ -7,11 +7,12 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, table
 
-from . import pace, queue
+from . import forecast, pace, queue
 
 app = typer.Typer(help="Queue pairs.", no_args_is_help=True, rich_markup_mode=None)
 app.command("pace")(pace.queue_pairs)
 app.command("queue")(queue.queue_pairs)
+app.command("forecast")(forecast.queue_pairs)
 
 _COLUMNS = (
     ("qp", "qp"),

@@ -1,0 +1,141 @@
+"""Forecasts of an emulated device: the golden NIC's, behind their register block."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from precog_hw.regmap.forecast import FORECAST_EVENTS, FORECAST_PAIR, KNOT_STRIDE
+from precog_models.contract import (
+    CALIBRATION_KNOTS,
+    FORECAST_FIELDS,
+    NO_SCORE,
+    PROBABILITY,
+    PROFILE_FIELDS,
+    HeadKind,
+)
+from precog_models.nic import GoldenNic
+
+from .emulated_packets import EmulatedCounters
+from .register_file import RegisterFile, ignored
+
+__all__ = ["EmulatedForecasts", "checked_profiles"]
+
+Ints = NDArray[np.int64]
+
+_SHARED = {"FORECAST.THRESHOLD": "threshold_bin", "FORECAST.BUDGET": "rtt_budget"}
+
+
+def checked_profiles(profiles: ArrayLike) -> Ints:
+    """Profiles [n, 6], `contract.PROFILE_FIELDS`, as rows of int64.
+
+    Raises
+    ------
+    ValueError
+        The shape differs, the numbers are not integers, or one does not fit its field.
+    """
+    given = np.asarray(profiles)
+    if given.ndim != 2 or given.shape[1] != len(PROFILE_FIELDS):
+        raise ValueError(f"profiles must have shape (n, {len(PROFILE_FIELDS)}), not {given.shape}")
+    if given.dtype.kind not in "iu":
+        raise ValueError(f"profiles must be integers, not {given.dtype}")
+    for column, (name, bits) in enumerate(PROFILE_FIELDS):
+        low = -(1 << (bits - 1)) if name.startswith("x") else 0
+        high = low + (1 << bits) - 1
+        outside = np.flatnonzero((given[:, column] < low) | (given[:, column] > high))
+        if outside.size:
+            row = int(outside[0])
+            raise ValueError(
+                f"{name} of profile {row} must be in {low}..{high}, not {given[row, column]}"
+            )
+    return np.ascontiguousarray(given, dtype=np.int64)
+
+
+class EmulatedForecasts:
+    """Configurations, calibration tables and counters through the registers.
+
+    Unlike hardware it scores every decision: none is `stale`.
+
+    Parameters
+    ----------
+    file : RegisterFile
+    nic : GoldenNic
+    """
+
+    def __init__(self, file: RegisterFile, nic: GoldenNic) -> None:
+        self._file, self._nic = file, nic
+        self._counters = EmulatedCounters([name for name, _ in FORECAST_EVENTS])
+        file.written |= {
+            "FORECAST.COMMAND": self._command,
+            "FORECAST.KNOT": self._show_knot,
+            "FORECAST.KNOT_WRITE": self._write_knot,
+            **dict.fromkeys(_SHARED, self._set_shared),
+        }
+        file.tables["FORECAST.COUNTERS"] = self._counters.read, ignored
+        self._set_shared()
+        self._show_knot()
+
+    def forecast(self, profile: Ints) -> Ints | None:
+        """`contract.FORECAST_FIELDS` for one profile; None if it is dropped."""
+        qp, t, *x = profile.tolist()
+        answer = self._nic.forecast(qp, t, x)
+        if answer is None:
+            self._counters.add("dropped", 1)
+            return None
+        config = self._nic.forecast_configuration(qp)
+        self._count_head(bool(config["queue_enable"]), config["queue_slot"], HeadKind.QUEUE)
+        self._counters.add("forecasts", 1)
+        self._counters.add("no_model", int(answer["cps"] == NO_SCORE))
+        return np.array([answer[name] for name, _ in FORECAST_FIELDS], dtype=np.int64)
+
+    def decided(self, qp: int) -> None:
+        """A sample of a queue pair was decided on."""
+        config = self._nic.configuration(qp)
+        self._count_head(bool(config["model_enable"]), config["model_slot"], HeadKind.RTT)
+
+    def to_tell(self, qp: int) -> int:
+        """Score that PSCHED of the queue pair is to be told now; -1: nothing, or nobody."""
+        value = self._nic.take_score(qp)
+        return value if self._nic.configuration(qp)["psched"] else -1
+
+    def _count_head(self, enable: bool, slot: int, kind: HeadKind) -> None:
+        if not enable or slot >= self._nic.sets:
+            return
+        number, mapped = self._nic.slot(slot)
+        found = self._nic.head_kind(number)
+        self._counters.add("wrong_head", int(mapped and found not in (None, kind)))
+
+    # --- registers that do something -------------------------------------------------------------
+
+    def _set_shared(self, _: int = 0) -> None:
+        self._nic.set_forecast({name: self._file.get(word)[name] for word, name in _SHARED.items()})
+
+    def _knots(self) -> tuple[Ints, int]:
+        """The table that KNOT names, and the place in it."""
+        table, place = divmod(self._file.get("FORECAST.KNOT")["knot"], KNOT_STRIDE)
+        return self._nic.knots(HeadKind(table)), place
+
+    def _show_knot(self, _: int = 0) -> None:
+        knots, place = self._knots()
+        value = int(knots[place]) if place < CALIBRATION_KNOTS else PROBABILITY.one
+        self._file.put("FORECAST.KNOT_VALUE", value=value)
+
+    def _write_knot(self, value: int) -> None:
+        knots, place = self._knots()
+        if place < CALIBRATION_KNOTS:
+            knots[place] = min(value & 0xFFFF, PROBABILITY.one)
+        self._show_knot()
+
+    def _command(self, value: int) -> None:
+        asked = self._file.asked("FORECAST.COMMAND", value)
+        qp = self._file.get("FORECAST.SELECT")["index"]
+        if not asked:
+            return
+        if qp >= self._nic.qps:
+            self._file.put("FORECAST.ERROR", range=1)
+            return
+        for register in FORECAST_PAIR:
+            word = f"FORECAST.{register.name}"
+            if "apply" in asked:
+                self._nic.configure_forecast(qp, self._file.get(word))
+            if "fetch" in asked:
+                shown = self._nic.forecast_configuration(qp)
+                self._file.put(word, **{f.name: shown[f.name] for f in register.fields})

@@ -1,0 +1,270 @@
+"""A core with forecasts, Verilated, beside the golden NIC; its streams are logged together."""
+
+import random
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from amaranth.hdl import Cat, Module
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from tests.hw.test_core import PARAMETERS
+from tests.models.predict.weights import random_weights
+
+from precog_hw.config import PRESETS
+from precog_hw.core import Core
+from precog_hw.csr.layouts import DECISION, SAMPLE
+from precog_hw.predict.cps import KNOT_WRITE
+from precog_hw.predict.forecast import EVENTS, FORECAST, PROFILE, forecast_config_layout
+from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.regmap.precog import LOAD_STATUS
+from precog_models.contract import HeadKind, ScoreSource
+from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
+from precog_models.nic import Decision, GoldenNic
+from precog_models.predict.lstm import pack
+from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
+
+__all__ = ["CONFIG", "LIMITS", "QUEUE", "RTT", "ForecastBench", "Log"]
+
+CONFIG = replace(PRESETS["tiny"], sets=4, forecast=1)
+SHARED = PARAMETERS | {
+    f"{law}_{k}": v
+    for law, preset in (
+        ("timely", TIMELY_PRESETS["precog"]),
+        ("dcqcn", DCQCN_PRESETS["vendor"]),
+        ("psched", PSCHED_PRESETS["precog"]),
+    )
+    for k, v in preset.parameters(1000).items()
+}
+LIMITS = {"threshold_bin": 2, "rtt_budget": 300}
+RTT, QUEUE = 0, 2  # slots: two of RTTs, two of queues
+
+LOG = data.StructLayout(
+    {
+        "decided": 1,
+        "decision": DECISION,
+        "happened": 1,
+        "event": LAW_EVENT,
+        "made": 1,
+        "forecast": FORECAST,
+        "events": EVENTS,
+        "wrong_head": 1,
+    }
+)
+
+
+class Watched(wiring.Component):
+    """The core; `log` shows what of all its streams moves in a cycle."""
+
+    def __init__(self) -> None:
+        self._core = core = Core(CONFIG)
+        outside = {"event_stb", "event", "wrong_head", "forecast_events"}
+        members = {n: m for n, m in core.signature.members.items() if n not in outside}
+        super().__init__(members | {"log_stb": Out(1), "log": Out(LOG), "now": In(8)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.core = core = self._core
+        for name, member in core.signature.members.items():
+            if name not in self.signature.members:
+                continue
+            mine, its = getattr(self, name), getattr(core, name)
+            if member.is_signature:
+                mine = flipped(mine)
+                connect(m, *((mine, its) if member.flow is In else (its, mine)))
+            else:
+                m.d.comb += its.eq(mine) if member.flow is In else mine.eq(its)
+        log = self.log
+        m.d.comb += [
+            log.decided.eq(self.o_decision.valid & self.o_decision.ready),
+            log.decision.eq(self.o_decision.payload),
+            log.happened.eq(core.event_stb),
+            log.event.eq(core.event),
+            log.made.eq(self.o_forecast.valid & self.o_forecast.ready),
+            log.forecast.eq(self.o_forecast.payload),
+            log.events.eq(core.forecast_events),
+            log.wrong_head.eq(core.wrong_head),
+            self.log_stb.eq(
+                Cat(log.decided, log.happened, log.made, core.forecast_events, log.wrong_head).any()
+            ),
+        ]
+        return m
+
+
+@cache
+def library() -> Path:
+    return stream_library(Watched(), label="core with forecasts")
+
+
+@dataclass
+class Log:
+    """What moved, each list in order; latencies are told by the cycles."""
+
+    decisions: list[tuple[int, Decision]]
+    events: list[tuple[int, ...]]
+    forecasts: list[tuple[int, dict[str, int]]]
+    dropped: int
+    no_model: int
+    stale: int
+    wrong_head: int
+
+
+class ForecastBench:
+    """Both devices, with four models and four queue pairs that run unequal laws."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.dut = StreamBlock(library())
+        self.golden = GoldenNic(qps=CONFIG.qps, sets=CONFIG.sets, forecast=1)
+        rng = np.random.default_rng(seed)
+        models = [random_weights(rng, steps=steps) for steps in (3, 2)]
+        for steps, outputs in ((2, 16), (3, 5)):
+            model = random_weights(rng, inputs=4, steps=steps, outputs=outputs)
+            models.append(replace(model, kind=HeadKind.QUEUE, version=1000 + steps))
+        self.knots = [np.sort(rng.integers(0, 32769, 65)) for _ in HeadKind]
+        self._begin([pack(model) for model in models])
+
+    def _begin(self, images: Sequence[bytes]) -> None:
+        dut, golden = self.dut, self.golden
+        golden.set_parameters(SHARED)
+        golden.set_forecast(LIMITS)
+        parameters = self._layout("parameters").const(SHARED)
+        dut.poke(
+            parameters=int(parameters.as_bits()),
+            forecast_threshold=LIMITS["threshold_bin"],
+            forecast_budget=LIMITS["rtt_budget"],
+        )
+        for number, image in enumerate(images):
+            self.load(number, image)
+            self.map_slot(number, number)
+        for kind in HeadKind:
+            golden.set_knots(kind, self.knots[kind])
+            for knot, value in enumerate(self.knots[kind].tolist()):
+                fields = {"en": 1, "table": kind, "knot": knot, "value": value}
+                dut.poke(forecast_put=int(KNOT_WRITE.const(fields).as_bits()))
+                dut.tick()
+        dut.poke(forecast_put=0)
+        for qp in range(CONFIG.qps):
+            self.command(qp, self.config(qp), clear=True)
+            self.forecast_config(qp, ScoreSource.NONE)
+
+    def _layout(self, name: str) -> data.Layout:
+        from precog_hw.csr.layouts import PARAMETERS as layout
+        from precog_hw.csr.qp_window import config_layout
+
+        return {"parameters": layout, "command": config_layout(CONFIG)}[name]
+
+    def load(self, number: int, image: bytes) -> None:
+        dut = self.dut
+        dut.pulse("begin_stb", begin_set=number)
+        for at in range(0, len(image), 4):
+            dut.pulse("word_stb", word=int.from_bytes(image[at : at + 4], "little"))
+        dut.pulse("commit_stb", commit_crc=zlib.crc32(image))
+        dut.tick(30)
+        assert dut.peek("status") == dict(LOAD_STATUS)["ok"]
+        self.golden.load_set(number, image)
+
+    def map_slot(self, slot: int, number: int) -> None:
+        self.dut.pulse("map_stb", map_slot=slot, map_set=number, map_enable=1)
+        self.dut.tick(5)
+        self.golden.map_slot(slot, number)
+
+    def config(self, qp: int) -> dict[str, int]:
+        """Unequal options for each queue pair."""
+        return {
+            "enable": 1,
+            "algorithm": (2, 3, 4, 2)[qp],
+            "target_mode": qp != 1,
+            "rttch": qp & 1,
+            "win": qp == 3,
+            "model_enable": 1,
+            "model_slot": qp & 1,
+            "target": 5000 << 8,
+            "min_rate": 1 << 21,
+            "max_rate": 100 << 21,
+            "init_rate": (10 + qp) << 21,
+            "psched": qp != 3,
+        }
+
+    def command(self, qp: int, config: dict[str, int] | None, *, clear: bool) -> None:
+        fields = {"qp": qp, "apply": config is not None, "clear": clear}
+        layout = self._layout("command")
+        payload = layout.const(fields | ({"config": config} if config else {}))
+        self.dut.poke(command_payload=int(payload.as_bits()), command_valid=1)
+        for _ in range(5000):
+            if self.dut.peek("command_ready"):
+                break
+            self.dut.tick()
+        else:
+            raise TimeoutError("the command is not taken")
+        self.dut.tick()
+        self.dut.poke(command_valid=0)
+        if config is not None:
+            self.golden.configure(qp, config)
+        if clear:
+            self.golden.reset_qp(qp)
+
+    def forecast_config(self, qp: int, source: int, **changes: int) -> None:
+        config = {"queue_enable": 1, "queue_slot": QUEUE + (qp & 1), "score_source": source}
+        config |= changes
+        bits = forecast_config_layout(CONFIG).const(config).as_bits()
+        self.dut.pulse("forecast_config_stb", forecast_config_qp=qp, forecast_config=int(bits))
+        self.golden.configure_forecast(qp, config)
+
+    def profile(self, t: int, qps: Sequence[int] = (0, 1, 2, 3, 0, 1, 2, 3, 4, 65535)) -> list[int]:
+        return [self.rng.choice(qps), t, *(self.rng.randint(-32768, 32767) for _ in range(4))]
+
+    def run(
+        self,
+        cycles: int,
+        samples: Sequence[tuple[int, Sequence[int]]] = (),
+        profiles: Sequence[tuple[int, Sequence[int]]] = (),
+        *,
+        stall: float = 0.0,
+        stalled: str = "o_forecast",
+    ) -> Log:
+        """Offer (cycle, fields); the other of decisions and forecasts is always taken."""
+        ready = {"o_forecast": "m_decision_tready", "m_decision": "o_forecast_ready"}[stalled]
+        self.dut.poke(**{ready: 1})
+        start = self.dut.cycles
+        sources = {
+            "s_sample": [(start + at, _word(SAMPLE, fields)) for at, fields in samples],
+            "i_profile": [(start + at, _word(PROFILE, fields)) for at, fields in profiles],
+        }
+        run = self.dut.run(
+            cycles,
+            sources,
+            sink=stalled,
+            monitor="log",
+            clock=("now", 8),
+            link=Link(stall=stall),
+            seed=self.rng.getrandbits(32),
+            room=10_000,
+        )
+        self.dut.poke(**{ready: 0})
+        rows = [(cycle - start, LOG.from_bits(word)) for cycle, word in run.events]
+        return Log(
+            [
+                (cycle, Decision(*(row.decision[n] for n in Decision._fields)))
+                for cycle, row in rows
+                if row.decided
+            ],
+            [tuple(row.event[n] for n in LAW_EVENT.members) for _, row in rows if row.happened],
+            [
+                (cycle, {n: row.forecast[n] for n in FORECAST.members})
+                for cycle, row in rows
+                if row.made
+            ],
+            *(
+                sum(row.events[name] for _, row in rows)
+                for name in ("dropped", "no_model", "stale")
+            ),
+            sum(row.wrong_head for _, row in rows),
+        )
+
+
+def _word(layout: data.StructLayout, fields: Sequence[int]) -> int:
+    return int(layout.const(dict(zip(layout.members, fields, strict=True))).as_bits())

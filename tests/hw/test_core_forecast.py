@@ -1,0 +1,140 @@
+# amaranth: UnusedElaboratable=no
+"""The core with forecasts against the golden NIC, Verilated with a small engine."""
+
+from collections import deque
+from collections.abc import Iterator
+
+import pytest
+
+from precog_hw.core import Core
+from precog_models.contract import NO_SCORE, Flag, HeadKind, ScoreSource
+from precog_models.predict.cps import rtt_position, score
+from precog_models.rate.law_fields import EventKind
+
+from .forecast_bench import CONFIG, LIMITS, QUEUE, RTT, ForecastBench
+
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
+
+LONG = 3000  # cycles in which all that is under way ends
+
+
+@pytest.fixture
+def bench(seed: int) -> Iterator[ForecastBench]:
+    made = ForecastBench(seed)
+    yield made
+    made.dut.close()
+
+
+def test_forecasts_one_at_a_time(bench: ForecastBench, volume: int) -> None:
+    """Data, drops, commands, remaps, heads of the wrong kind; decisions between as ever."""
+    rng, golden = bench.rng, bench.golden
+    # Every outcome once for certain: both models, no model, a wrong head, no such queue pair.
+    forced = deque([(0, 1, QUEUE + 1), (1, 1, QUEUE), (2, 0, QUEUE), (3, 1, RTT), (4, 1, QUEUE)])
+    seen = {"live": 0, "none": 0, "dropped": 0, "wrong": 0}
+    for n in range(100 * volume):
+        profile = bench.profile(1000 * n)
+        if forced:
+            qp, enable, slot = forced.popleft()
+            profile[0] = qp
+            if qp < CONFIG.qps:
+                bench.forecast_config(qp, 0, queue_enable=enable, queue_slot=slot)
+        elif rng.random() < 0.2:
+            changes = {"queue_enable": rng.randrange(2), "queue_slot": rng.randrange(4)}
+            bench.forecast_config(rng.randrange(CONFIG.qps), 0, **changes)
+        if rng.random() < 0.1:
+            qp = rng.randrange(CONFIG.qps)
+            config = bench.config(qp) | {"enable": rng.random() < 0.8}
+            clear = rng.random() < 0.5
+            bench.command(qp, config if not clear else rng.choice([None, config]), clear=clear)
+        samples = []
+        if rng.random() < 0.3:
+            samples.append((rng.randrange(CONFIG.qps), rng.randrange(4000, 6500), 1000 * n))
+        log = bench.run(LONG, [(0, s) for s in samples], [(rng.randrange(300), profile)])
+        decided = [golden.decide(*sample) for sample in samples]
+        assert [d for _, d in log.decisions] == [d for d in decided if d is not None]
+        want = golden.forecast(profile[0], profile[1], profile[2:])
+        assert [f for _, f in log.forecasts] == ([] if want is None else [want])
+        assert log.dropped == (want is None)
+        assert log.no_model == (want is not None and want["cps"] == NO_SCORE)
+        config = golden.forecast_configuration(profile[0] & 3)
+        wrong = want is not None and config["queue_enable"] and config["queue_slot"] < QUEUE
+        assert log.wrong_head == wrong
+        seen["dropped"] += want is None
+        seen["wrong"] += wrong
+        seen["none"] += log.no_model
+        seen["live"] += want is not None and not log.no_model
+    assert all(seen.values()), seen
+
+
+def test_a_queue_model_is_no_model_of_rtts(bench: ForecastBench) -> None:
+    bench.command(0, bench.config(0) | {"model_slot": QUEUE}, clear=True)
+    log = bench.run(LONG, [(0, (0, 5000, 1))])
+    assert [d for _, d in log.decisions] == [bench.golden.decide(0, 5000, 1)]
+    assert log.decisions[0][1].flags >> Flag.NO_MODEL & 1
+    assert log.wrong_head == 1
+
+
+def test_samples_are_as_fast_as_without(bench: ForecastBench) -> None:
+    """A forecast that nobody takes, and a profile behind it, hold nothing up."""
+    core = Core(CONFIG)
+    latencies = []
+    for n in range(8):
+        qp = 3  # without PSCHED, with a window
+        profiles = [(0, bench.profile(n, (1,)))] if n == 5 else []
+        at = 2000
+        log = bench.run(LONG, [(at, (qp, 5000 + n, n))], profiles, stall=float(n >= 5))
+        assert [d for _, d in log.decisions] == [bench.golden.decide(qp, 5000 + n, n)]
+        assert not log.forecasts
+        latencies.append(log.decisions[0][0] - at)
+    assert set(latencies[3:]) == {core.latency + core.window_latency}
+    bench.command(3, None, clear=True)  # neither do commands wait
+    (log_forecast,) = bench.run(LONG).forecasts
+    assert log_forecast[1]["qp"] == 1
+
+
+@pytest.mark.parametrize(
+    ("stalled", "stall"), [("o_forecast", 0.0), ("o_forecast", 0.98), ("m_decision", 0.9)]
+)
+def test_stream(stalled: str, stall: float, bench: ForecastBench, volume: int) -> None:
+    """Samples, profiles and scores at once: forecasts and decisions are the golden ones.
+
+    Decisions of scores are made in the order in which the laws took these, and each is one that the
+    golden NIC has for that queue pair.
+    """
+    rng, golden = bench.rng, bench.golden
+    count = 150 * volume
+    for qp, source in enumerate((ScoreSource.QUEUE, ScoreSource.RTT, ScoreSource.MAX)):
+        bench.forecast_config(qp, source)
+    profiles = [bench.profile(1000 * n) for n in range(count)]
+    samples = [
+        (rng.randrange(CONFIG.qps), rng.randrange(4000, 6500), 700 * n) for n in range(count)
+    ]
+    apart = rng.choice([0, 300])
+    log = bench.run(
+        count * 1500,
+        [(n * apart, sample) for n, sample in enumerate(samples)],
+        [(n * apart, profile) for n, profile in enumerate(profiles)],
+        stalled=stalled,
+        stall=stall,
+    )
+    wanted = [golden.forecast(p[0], p[1], p[2:]) for p in profiles]
+    made = [answer for answer in wanted if answer is not None]
+    assert len(log.forecasts) == len(made)
+    for (_, got), want in zip(log.forecasts, made, strict=True):
+        assert got == want
+    assert log.dropped == len(wanted) - len(made)
+
+    waiting, events = deque(samples), deque(log.events)
+    may = [{NO_SCORE, *(a["cps"] for a in made if a["qp"] == qp)} for qp in range(CONFIG.qps)]
+    for _, got in log.decisions:
+        if got.flags >> Flag.EVENT & 1:
+            kind, qp, t, value = events.popleft()
+            assert (kind, qp < 3, value in may[qp]) == (EventKind.SCORE, True, True)
+            assert got == golden.happen(kind, qp, t, value)
+        else:
+            assert got == golden.decide(*waiting.popleft())
+            position = rtt_position(got.rtt_pred, got.base, LIMITS["rtt_budget"])
+            may[got.qp].add(score(bench.knots[HeadKind.RTT], position))
+    assert not waiting
+    assert not events
+    assert len(log.events) > 0

@@ -1,0 +1,160 @@
+"""Forecasts of a device through its registers: queue models, calibration, scores, refusals."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from precog_host.application import application
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.transport import DeviceError
+from precog_hw.regmap.forecast import FORECAST_PAIR, KNOT_STRIDE
+from precog_hw.regmap.precog import Identity, Sizes, build_map
+from precog_models.contract import CALIBRATION_KNOTS, NO_SCORE, Flag, HeadKind, ScoreSource
+from precog_models.forecast.forecaster import Forecaster
+from precog_models.image import pretrained
+from precog_models.predict.cps import identity_knots
+from precog_models.predict.forecast import FORECAST_CONFIG, FORECAST_PARAMETERS
+from precog_models.predict.lstm import forward_windows
+from precog_models.predict.softmax import distributions
+
+SIZES = Sizes(qps=4, sets=4, forecast=1)
+QUEUE = "queue-1rtt"
+
+
+@pytest.fixture
+def emulator() -> Emulator:
+    return Emulator(SIZES)
+
+
+@pytest.fixture
+def device(emulator: Emulator) -> Device:
+    return Device(emulator)
+
+
+def test_names_and_sizes_are_the_golden_ones() -> None:
+    fields = [f for register in FORECAST_PAIR for f in register.fields]
+    assert tuple(field.name for field in fields) == FORECAST_CONFIG
+    assert dict(fields[-1].values) == {one.name.lower(): one for one in ScoreSource}
+    block = build_map(SIZES, Identity(0)).block("FORECAST")
+    shared = [block.register(name).fields[0].name for name in ("THRESHOLD", "BUDGET")]
+    assert tuple(shared) == FORECAST_PARAMETERS
+    assert CALIBRATION_KNOTS <= KNOT_STRIDE
+
+
+def test_forecasts_are_the_card_s(emulator: Emulator, device: Device, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    image = pretrained(QUEUE)
+    loaded = device.load_model(image, slot=2, queue=True)
+    assert device.forecasting is not None
+    device.forecasting.configure(1, model_slot=2, source="queue")
+    assert device.forecasting.pair(1).model_slot == 2
+    settings = Forecaster(image).settings
+    assert device.forecasting.knots(HeadKind.QUEUE).tolist() == settings.knots.tolist()
+    assert device.forecasting.knots(HeadKind.RTT).tolist() == identity_knots().tolist()
+    device.qp(1).configure(preset="thesis", enable=True, algorithm="pid", psched=True)
+    steps = image.weights.steps
+    x = rng.integers(-8192, 8192, (steps + 3, 4))
+    profiles = np.c_[np.ones(len(x), dtype=np.int64), np.arange(len(x)), x]
+    answers = emulator.forecast(profiles)
+    windows = np.zeros((len(x), steps, 8), dtype=np.int64)
+    for n in range(len(x)):
+        past = x[max(0, n + 1 - steps) : n + 1]
+        windows[n, steps - len(past) :, :4] = past
+    p = distributions(forward_windows(image.weights, windows), image.weights.outputs)
+    forecaster = Forecaster(image)
+    assert (answers[:, 2:18] == p).all()
+    assert (answers[:, 18] == forecaster.scores(p)).all()
+    assert (answers[:, 19] == loaded.version).all()
+    counters = device.counters()
+    assert counters["events"] == counters["scored"] == len(x)
+    assert device.forecasting.counters() == {
+        "forecasts": len(x), "no_model": 0, "dropped": 0, "stale": 0, "wrong_head": 0,
+    }  # fmt: skip
+
+
+def test_scores_of_the_rtt_model_are_told(emulator: Emulator, device: Device) -> None:
+    device.load_model(pretrained(), slot=0)
+    assert device.forecasting is not None
+    device.forecasting.set_parameters(rtt_budget_us=2.5)
+    assert device.forecasting.parameters()["rtt_budget_us"] == 2.5
+    device.qp(0).configure(preset="thesis", enable=True, model_slot=0, psched=True)
+    device.forecasting.configure(0, source="rtt")
+    samples = np.array([[0, 5000 + 10 * n, 5000 * n] for n in range(6)])
+    assert len(device.decide(samples)) == 6  # those of events are not of samples
+    assert device.counters()["events"] == 6
+    assert device.counters()["decisions"] == 12
+    device.forecasting.configure(0, source="none")
+    device.decide(samples)
+    assert device.counters()["events"] == 6
+
+
+def test_heads_of_the_wrong_kind(emulator: Emulator, device: Device) -> None:
+    queue = pretrained(QUEUE)
+    with pytest.raises(DeviceError, match="model head must be rtt here, not queue: load it with"):
+        device.load_model(queue)
+    with pytest.raises(DeviceError, match="model head must be queue here, not rtt: load it"):
+        device.load_model(pretrained(), queue=True)
+    with pytest.raises(DeviceError, match="device makes no forecasts"):
+        Device(Emulator(Sizes())).load_model(queue, queue=True)
+    # Mapped all the same, it counts as no model.
+    device.load_model(queue, slot=1, queue=True)
+    device.load_model(pretrained(), slot=2)
+    assert device.forecasting is not None
+    device.qp(0).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=1)
+    device.forecasting.configure(0, model_slot=2)
+    (decision,) = device.decide(np.array([[0, 5000, 1]]))
+    assert decision[7] >> Flag.NO_MODEL & 1
+    (answer,) = emulator.forecast(np.array([[0, 1, 5, 6, 7, 8]]))
+    assert (answer[18], answer[19], answer[2:18].any()) == (NO_SCORE, 0, False)
+    counters = device.forecasting.counters()
+    assert (counters["wrong_head"], counters["no_model"]) == (2, 1)
+    assert len(emulator.forecast(np.array([[3, 1, 5, 6, 7, 8], [9, 1, 5, 6, 7, 8]]))) == 0
+    assert device.forecasting.counters()["dropped"] == 2
+
+
+def test_refusals(emulator: Emulator, device: Device) -> None:
+    forecasting = device.forecasting
+    assert forecasting is not None
+    for call, message in (
+        (lambda: forecasting.pair(4), r"QP must be in 0\.\.3, not 4"),
+        (lambda: forecasting.configure(0, model_slot=4), r"model slot must be in 0\.\.3, not 4"),
+        (lambda: forecasting.configure(0, model_slot=1, off=True), "a model slot or none"),
+        (lambda: forecasting.configure(0, source="x"), "score source must be one of none, queue"),
+        (lambda: forecasting.set_parameters(threshold_bin=16), r"must be in 0\.\.15, not 16"),
+        (lambda: forecasting.set_parameters(rtt_budget_us=0), "must be at least one tick, not 0"),
+        (lambda: forecasting.set_knots(HeadKind.RTT, [2, 1]), "knots must be 65 numbers"),
+        (lambda: emulator.forecast([[0, 1, 2]]), r"profiles must have shape \(n, 6\)"),
+        (lambda: emulator.forecast([[0, 1, 2, 3, 4, 1 << 15]]), "x3 of profile 0 must be in"),
+        (lambda: emulator.forecast([[0.5] * 6]), "profiles must be integers, not float64"),
+        (lambda: Sizes(laws=0, forecast=1).check_buildable(), "laws must be 1 with forecast"),
+        (
+            lambda: Sizes(qps=65536, forecast=1).check_buildable(),
+            "qps must be at most 32768 with forecast, not 65536",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(DeviceError, match="makes no forecasts"):
+        Emulator(Sizes()).forecast([[0] * 6])
+    forecasting.configure(2, model_slot=3, source="max")
+    forecasting.configure(2, off=True)
+    assert (forecasting.pair(2).model_slot, forecasting.pair(2).source) == (None, "max")
+
+
+def run_precog(*arguments: str) -> str:
+    done = CliRunner().invoke(application(), list(arguments))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_commands() -> None:
+    uri = "emu:forecast=1,qps=4"
+    shown = json.loads(run_precog("qp", "forecast", "1", "--slot", "3", "-d", uri, "-j"))
+    assert shown == [{"qp": 1, "model_slot": 3, "source": "none"}]
+    shown = json.loads(run_precog("cc", "forecast", "--threshold-bin", "5", "-d", uri, "-j"))
+    assert shown["parameters"] == {"threshold_bin": 5, "rtt_budget_us": 5.0}
+    loaded = run_precog("model", "load", QUEUE, "--queue", "-d", uri)
+    assert loaded.startswith("model version")
