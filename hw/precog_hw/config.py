@@ -90,4 +90,5 @@ PRESETS: dict[str, NicConfig] = {
     "lanes64": NicConfig(lanes=64, columns=4),
     "lanes128": NicConfig(lanes=128, columns=2),
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
+    "corundum-100g": NicConfig(qps=256, lanes=64, columns=4, width=512),
 }

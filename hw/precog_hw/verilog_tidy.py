@@ -96,8 +96,9 @@ def _sunk(lines: list[str], outputs: dict[str, set[str]]) -> list[str]:
     outward = _ports(lines, "output")  # read by the parent
     unread = {name: set(bits) for name, bits in every.items() if name not in outward}
     driven: set[str] = set()  # pins of the instance whose lines follow
-    for line in lines:
-        if _DECLARED.fullmatch(line) or line.startswith("module "):
+    header = next(n for n, line in enumerate(lines) if line.endswith(");"))  # may be several lines
+    for line in lines[header + 1 :]:
+        if _DECLARED.fullmatch(line):
             continue
         if found := _INSTANCE.fullmatch(line):
             driven = outputs.get(found["module"].strip(), set())

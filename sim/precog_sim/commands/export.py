@@ -1,13 +1,16 @@
-"""``precog export``: the NIC, or a part of its packet path, as Verilog."""
+"""``precog export``: the NIC, a part of its packet path, or a block for Corundum, as Verilog."""
 
 import dataclasses
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from precog_host.output import JsonOption, emit, refuse_ignored
+
+if TYPE_CHECKING:
+    from precog_hw.config import NicConfig
 
 __all__ = ["export", "is_keyword"]
 
@@ -31,37 +34,82 @@ _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
 _NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants", "profile")
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
+_TARGETS = ("verilog", "corundum")
+_APP_ONLY = ("ports", "app_id")
+_APP_PRESET, _PRESET = "corundum-100g", "lanes64"
+_APP_TICK_PS, _TICK_PS = 4000, 1000
 
 
 def export(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Verilog file to write.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Verilog file to write; corundum: folder, precog_corundum by default.",
+        ),
+    ] = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            help="verilog, or corundum: mqnic_app_block and the NICs that it instantiates."
+        ),
+    ] = "verilog",
     block: Annotated[str, typer.Option(help="nic, cps-tx, cps-rx, packet or pace-wire.")] = "nic",
     preset: Annotated[
-        str,
-        typer.Option(help="nic: configuration preset: tiny, lanes16, lanes64, lanes128, grants."),
-    ] = "lanes64",
+        str | None,
+        typer.Option(
+            help="nic: configuration preset: tiny, lanes16, lanes64, lanes128, grants, "
+            "corundum-100g. By default lanes64; corundum: corundum-100g."
+        ),
+    ] = None,
     qps: Annotated[int | None, typer.Option(help="nic: queue pairs.")] = None,
     sets: Annotated[int | None, typer.Option(help="nic: model sets.")] = None,
     dsp: Annotated[str | None, typer.Option(help="nic: generic or ecp5 multipliers.")] = None,
     grants: Annotated[bool | None, typer.Option(help="nic: with the pacer.")] = None,
     profile: Annotated[bool | None, typer.Option(help="nic: with the queue profiler.")] = None,
     width: Annotated[
-        int | None,
+        list[int] | None,
         typer.Option(
-            help="Bits in a beat: 8, 64, 128, 256, 512. By default 64; nic: none, no packets."
+            help="Bits in a beat: 8, 64, 128, 256, 512. By default 64; nic: the preset's. "
+            "corundum: AXIS_SYNC_DATA_WIDTH, not 8, once for each that is wanted."
         ),
     ] = None,
     slots: Annotated[int, typer.Option(help="All but nic: QP slots.")] = 1024,
     name: Annotated[
         str | None, typer.Option(help="Name of the top module; precog_ and the block by default.")
     ] = None,
-    tick_ps: Annotated[int, typer.Option(help="nic, packet: length of a tick, ps.")] = 1000,
+    tick_ps: Annotated[
+        int | None,
+        typer.Option(
+            help="nic, packet: length of a tick, ps. By default 1000; corundum: 4000, its clock's."
+        ),
+    ] = None,
+    ports: Annotated[int, typer.Option(help="corundum: ports, from 0 on, that get a NIC.")] = 1,
+    app_id: Annotated[
+        str | None,
+        typer.Option(help="corundum: APP_ID to insist on, by default its template's, 0x12340001."),
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
     """Write the Verilog of the NIC, or of a part of its packet path, with stable port names."""
     from precog_hw.export import packet_verilog, write
 
+    if target not in _TARGETS:
+        raise ValueError(f"target must be one of {', '.join(_TARGETS)}, not {target!r}")
+    if target == "corundum":
+        refuse_ignored(context, "block", "name", "slots", why="with --target corundum")
+        folder = output or Path("precog_corundum")
+        sizes = (preset or _APP_PRESET, qps, sets, dsp, grants, profile)
+        period = _APP_TICK_PS if tick_ps is None else tick_ps
+        _corundum(folder, sizes, width, period, ports, app_id, json_)
+        return
+    refuse_ignored(context, *_APP_ONLY, why="without --target corundum")
+    if output is None:
+        raise ValueError("output must be given: -o FILE")
+    if width is not None and len(width) > 1:
+        raise ValueError(f"width must be given once without --target corundum, not {width!r}")
     if block not in _BLOCKS:
         raise ValueError(f"block must be one of {', '.join(_BLOCKS)}, not {block!r}")
     ignored: tuple[str, ...] = _PACKET_ONLY if block == "nic" else _NIC_ONLY
@@ -73,48 +121,84 @@ def export(
     if output.is_dir():
         raise ValueError(f"output must be a file, {output} is a folder")
     config: dict[str, Any]
+    tick_ps = _TICK_PS if tick_ps is None else tick_ps
     if block == "nic":
-        text, config = _nic(preset, qps, sets, dsp, grants, profile, width or 0, name, tick_ps)
+        from precog_hw.export import nic_verilog
+
+        nic = _config(preset or _PRESET, qps, sets, dsp, grants, profile)
+        nic = dataclasses.replace(nic, width=width[0] if width else nic.width)
+        text = nic_verilog(nic, name=name or "precog_nic", tick_ps=tick_ps)
+        config = dataclasses.asdict(nic)
     else:
-        width = _WIDTH if width is None else width
-        text = packet_verilog(block, width, slots, name=name, tick_ps=tick_ps)
-        config = {"width": width, "slots": slots}
+        bits = width[0] if width else _WIDTH
+        text = packet_verilog(block, bits, slots, name=name, tick_ps=tick_ps)
+        config = {"width": bits, "slots": slots}
     path = write(text, output)
     data = {"path": str(path), "bytes": path.stat().st_size, "block": block, "config": config}
     emit(data, lambda: typer.echo(f"{path}: {data['bytes']} bytes"), json_)
 
 
-def _nic(
+def _config(
     preset: str,
     qps: int | None,
     sets: int | None,
     dsp: str | None,
     grants: bool | None,
     profile: bool | None,
-    width: int,
-    name: str | None,
-    tick_ps: int,
-) -> tuple[str, dict[str, Any]]:
-    """The NIC's Verilog and its configuration."""
+) -> "NicConfig":
+    """A preset with what the command line changes in it."""
     from precog_hw.config import PRESETS
-    from precog_hw.export import nic_verilog
 
     if preset not in PRESETS:
         known = ", ".join(PRESETS)
         raise ValueError(f"configuration preset must be one of {known}, not {preset!r}")
     base = PRESETS[preset]
-    config = dataclasses.replace(
+    return dataclasses.replace(
         base,
         qps=base.qps if qps is None else qps,
         sets=base.sets if sets is None else sets,
         dsp=base.dsp if dsp is None else dsp,
         grants=base.grants if grants is None else int(grants),
         profile=base.profile if profile is None else int(profile),
-        width=width,
     )
-    return nic_verilog(config, name=name or "precog_nic", tick_ps=tick_ps), dataclasses.asdict(
-        config
-    )
+
+
+def _corundum(
+    folder: Path,
+    sizes: tuple[str, int | None, int | None, str | None, bool | None, bool | None],
+    widths: list[int] | None,
+    tick_ps: int,
+    ports: int,
+    app_id: str | None,
+    json_: bool,
+) -> None:
+    """The application block's files."""
+    from precog_hw.corundum.export import app_files
+    from precog_hw.corundum.interface import APP_ID
+    from precog_hw.export import write
+
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"output must be a folder with --target corundum, {folder} is a file")
+    config = _config(*sizes)
+    widths = widths or [config.width or _WIDTH]
+    number = APP_ID if app_id is None else _number("app_id", app_id)
+    texts = app_files(config, widths, nics=ports, tick_ps=tick_ps, app_id=number)
+    files = {str(write(text, folder / name)): len(text.encode()) for name, text in texts.items()}
+    data = {
+        **{"path": str(folder), "files": files, "target": "corundum", "widths": widths},
+        **{"ports": ports, "app_id": number, "tick_ps": tick_ps},
+        "config": dataclasses.asdict(config) | {"width": widths},
+    }
+    lines = "\n".join(f"{path}: {size} bytes" for path, size in files.items())
+    emit(data, lambda: typer.echo(lines), json_)
+
+
+def _number(name: str, text: str) -> int:
+    """An integer in any base that its prefix says."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, such as 0x12340001, not {text!r}") from None
 
 
 def _check_name(name: str) -> None:

@@ -45,7 +45,7 @@ def _ports_header(verilog: str, top: str) -> str:
     """Text of ``ports.h``: the ports of module `top`, but its clock."""
     body = verilog[verilog.index(f"module {top}(") :]
     body = body[: body.index("endmodule")]
-    ports = re.findall(r"^  (?:input|output) (?:\[\d+:0\] )?(\w+);", body, re.M)
+    ports = re.findall(r"^  (?:input|output) (?:\[[^\]]+\] )?(\w+);", body, re.M)
     return "".join(f"PORT({name})\n" for name in ports if name != "clk")
 
 

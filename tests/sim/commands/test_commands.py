@@ -23,6 +23,7 @@ from precog_sim.network import incast
 from precog_sim.network.scenario import INCASTS
 
 EXPORT = ["export", "-o", "x.v", "--block"]
+CORUNDUM = ["export", "--target", "corundum"]
 SMALL = ["--scenario", "hundredth", "--senders", "3"]
 LOOP = ["--in-the-loop"]
 
@@ -134,6 +135,31 @@ def test_export_writes_a_part_of_the_packet_path(run, tmp_path: Path) -> None:  
     data = json.loads(out)
     assert (data["block"], data["config"]) == ("cps-tx", {"width": 64, "slots": 16})
     assert "module mine(" in path.read_text()
+
+
+def test_export_writes_the_block_for_corundum(run, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """The files, and what went into them; elaborating the NIC takes half a minute."""
+    asked = {}
+
+    def files(config, widths, **options):  # type: ignore[no-untyped-def]
+        asked.update(config=config, widths=widths, **options)
+        return {"mqnic_app_block.v": "module mqnic_app_block;\n"}
+
+    monkeypatch.setattr("precog_hw.corundum.export.app_files", files)
+    folder = tmp_path / "sub" / "app"
+    arguments = ("-o", str(folder), "--width", "64", "--width", "512", "--app-id", "0x43500001")
+    status, out, _ = run("export", "--target", "corundum", *arguments, "--ports", "2", "-j")
+    assert status == 0
+    assert list(json.loads(out)["files"]) == [str(folder / "mqnic_app_block.v")]
+    assert (folder / "mqnic_app_block.v").read_text() == "module mqnic_app_block;\n"
+    config = NIC_PRESETS["corundum-100g"]
+    options = {"nics": 2, "tick_ps": 4000, "app_id": 0x43500001}
+    assert asked == {"config": config, "widths": [64, 512], **options}
+    monkeypatch.chdir(tmp_path)
+    assert run("export", "--target", "corundum", "--preset", "tiny", "--tick-ps", "3200")[0] == 0
+    options = {"nics": 1, "tick_ps": 3200, "app_id": 0x12340001}
+    assert asked == {"config": NIC_PRESETS["tiny"], "widths": [64], **options}
+    assert (tmp_path / "precog_corundum" / "mqnic_app_block.v").exists()
 
 
 def test_synth_shows_the_last_tables(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -260,6 +286,20 @@ def test_training_has_the_demos_seed() -> None:
         (["export", "-o", "x.v", "--name", "é"], "module name must be a letter or _, then"),
         (["export", "-o", "x.v", "--name", "wire"], "not be a keyword of Verilog: 'wire'"),
         (["export", "-o", "x.v", "--tick-ps", "0"], "tick_ps must be in"),
+        (["export"], "output must be given: -o FILE"),
+        (["export", "--target", "x"], "target must be one of verilog, corundum, not 'x'"),
+        ([*CORUNDUM, "--width", "8"], "width for corundum must be one of (64, 128, 256, 512)"),
+        ([*CORUNDUM, "--ports", "0"], "ports must be in 1..32768, not 0"),
+        ([*CORUNDUM, "--app-id", "x"], "app_id must be a number, such as 0x12340001, not 'x'"),
+        ([*CORUNDUM, "--grants"], "grants, profile and forecast must be off"),
+        ([*CORUNDUM, "--tick-ps", "0"], "tick_ps must be 4 or more with packets, not 0"),
+        ([*CORUNDUM, "--block", "nic"], "--block has no effect with --target corundum"),
+        ([*CORUNDUM, "-o", "/dev/null"], "output must be a folder with --target corundum"),
+        (["export", "-o", "x.v", "--ports", "2"], "--ports has no effect without --target"),
+        (
+            ["export", "-o", "x.v", "--width", "64", "--width", "8"],
+            "width must be given once without --target corundum, not [64, 8]",
+        ),
         ([*EXPORT, "x"], "block must be one of nic, cps-tx, cps-rx, packet, pace-wire, not 'x'"),
         ([*EXPORT, "nic", "--width", "32"], "width must be 8, 64, 128, 256, 512, or 0"),
         ([*EXPORT, "cps-rx", "--preset", "tiny"], "--preset has no effect with --block cps-rx"),
