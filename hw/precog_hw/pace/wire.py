@@ -29,8 +29,8 @@ class Wire(wiring.Component):
     A packet is charged for its bytes and `overhead`; at the pacer's rate, one at a time. What the
     pacer knows of windows counts packets, not PSNs: with retransmissions leave them at 0, no limit.
 
-    Latency: from a packet's last beat to its first at the output some 45 cycles if its queue pair
-    is idle. Throughput: a beat per cycle; a packet in 4 cycles, of one queue pair in 30. Cost:
+    Latency: 41 cycles from a packet's last beat to its first at the output if its queue pair is
+    idle. Throughput: a beat per cycle; a packet in 4 cycles, of one queue pair in 48. Cost:
     `Pacer`, `WirePath`.
 
     Parameters

@@ -68,7 +68,7 @@ class WirePath(wiring.Component):
     request that is `refused` lets its packet go without a grant, so that what a queue pair had
     stored when its pacing ended does not stay.
 
-    Latency: of what passes by 5 cycles; else `PacketStore`. Throughput: a beat per cycle. Cost:
+    Latency: of what passes by 4 cycles; else `PacketStore`. Throughput: a beat per cycle. Cost:
     `PacketStore`, a FIFO of 32 beats, an arbiter.
 
     Parameters

@@ -64,9 +64,9 @@ class PacketStore(wiring.Component):
     the longest packets fit into the memory.
 
     Latency: 9 cycles from a packet's last beat to its request, 12 from a grant to the first beat.
-    Throughput: a beat per cycle in and out; a packet in 3 cycles, of one queue in 20 and the time
-    until its grant; with `pause` a packet in 8. Ready after `qps` or `cells` cycles, whichever are
-    more. Cost: the memory, and of 1024 cells 10 DP16KD.
+    Throughput: a beat per cycle in and out; a packet in 4 cycles, with `pause` in 8. Ready after
+    `qps` or `cells` cycles, whichever are more. Cost: the memory, and some 240 bits of block RAM
+    for a queue and a cell together.
 
     Parameters
     ----------
