@@ -171,13 +171,13 @@ class QueueRows(wiring.Component):
 
         # Cycle 4.
         inter, service = Signal(_TIME_BITS), Signal(_TIME_BITS)
-        inters, serves, watched4 = Signal(), Signal(), Signal()
+        inters, serves, watched4, periodic = Signal(), Signal(), Signal(), Signal()
         occupancy4, occupancy = Signal(_WORD_BITS), Signal(_WORD_BITS)
         reads4 = known(4, QueueEvent.READ, QueueEvent.CLEAR)
         m.d.sync += [
             *(inter.eq(e[3].t - old.last_arrival), service.eq(e[3].t - old.start)),
             *(inters.eq(arrival & old.seen), serves.eq(departure & some)),
-            watched4.eq(old.seen & (self.period != 0)),
+            *(watched4.eq(old.seen & periodic), periodic.eq(self.period != 0)),
             *(occupancy4.eq(new.occupancy), occupancy.eq(occupancy4)),
         ]
         read = Signal(_SUMS)

@@ -44,9 +44,9 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
 def rate_target(block: str) -> Target:
     """The device, asked for a tenth more than the goal.
 
-    `router1` spends ten minutes and more on the pacer's last hundreds of wires.
+    `router1` spends ten minutes and more on the last hundreds of wires of these two.
     """
-    router = "router2" if block == "pacer" else "router1"
+    router = "router2" if block in ("pacer", "profiler") else "router1"
     return replace(ECP5_85, goal_mhz=round(1.1 * GOAL_MHZ), router=router)
 
 

@@ -165,7 +165,7 @@ class Bench:
 
     def drain(self) -> None:
         """No visit comes between events, so none is on its way when there is no period."""
-        for n in range(16):
+        for n in range(32):
             self.offer(self.block.cycles + n, 0, IGNORED, 0, 0)
         self.run(16, 0.0, 1)
         self.block.poke(period=0)
