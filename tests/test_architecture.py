@@ -27,12 +27,17 @@ ALLOWED = {
     "precog_models": ("precog_models",),
     "precog_models/packet/wire": ("precog_models.packet.wire",),
     "precog_models/rate/law_fields.py": ("precog_models.contract",),
+    "precog_models/rate/receiver_fields.py": (
+        "precog_models.contract",
+        "precog_models.rate.law_fields",
+    ),
     "precog_hw": (
         "precog_hw",
         "precog_models.contract",
         "precog_models.packet.crc",  # XOR networks are made from it
         "precog_models.packet.wire",
         "precog_models.rate.law_fields",
+        "precog_models.rate.receiver_fields",
     ),
     "precog_host": ("precog_host", "precog_hw.regmap", "precog_models"),
     "precog_sim": ("precog_sim", "precog_host", "precog_hw", "precog_models"),

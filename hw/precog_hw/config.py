@@ -38,8 +38,13 @@ class NicConfig:
     forecast : int
         1 with a second model for each queue pair, which forecasts its queue
         (`precog_hw.predict.forecast`), 0 without.
+    trace : int
+        1 with the trace FIFO (`precog_hw.csr.trace`), 0 without; with laws.
+    receiver : int
+        1 with the receiver of congestion scores (`precog_hw.rate.receiver`), 0 without; with
+        packets and laws.
     activity : bool
-        Without packets: outputs that say which units have work, for clock gates
+        Without packets and trace: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
 
     Raises
@@ -58,6 +63,8 @@ class NicConfig:
     grants: int = 0
     profile: int = 0
     forecast: int = 0
+    trace: int = 0
+    receiver: int = 0
     dsp: str = "generic"
     activity: bool = False
 
@@ -65,8 +72,10 @@ class NicConfig:
         self.map_sizes.check_buildable()
         if self.dsp not in ("generic", "ecp5"):
             raise ValueError(f"dsp must be 'generic' or 'ecp5', not {self.dsp!r}")
-        if self.activity and self.width:
-            raise ValueError("activity must be off in a device with packets: its clock always runs")
+        if self.activity and (self.width or self.trace):
+            raise ValueError(
+                "activity must be off in a device with packets or a trace: its clock always runs"
+            )
 
     @property
     def map_sizes(self) -> Sizes:

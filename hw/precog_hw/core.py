@@ -30,9 +30,9 @@ from precog_hw.measure.feature import Feature
 from precog_hw.predict.forecast import FORECAST, PROFILE, Forecaster
 from precog_hw.predict.rtt_head import RttHead
 from precog_hw.predict.unit import Predictor
-from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.law_layouts import LAW_EVENT, MADE_OF
 from precog_hw.rate.law_stage import RAW, LawStage, takes_events
-from precog_hw.rate.layouts import rate_sample_layout
+from precog_hw.rate.layouts import MODEL, rate_sample_layout
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.score_events import ScoreEvents
 from precog_hw.rate.unit import RateUnit
@@ -101,6 +101,8 @@ class Core(wiring.Component):
     command_stb : Out(1)
         The last unit executes `command` in this cycle: all decisions that it does not concern are
         out.
+    made_of : Out(MADE_OF)
+        With `config.trace`: what the decision at `o_decision` was made of.
     parameters : In(PARAMETERS)
         To be changed between samples: one in flight may see the old and the new ones.
     activity : Out(ACTIVITY)
@@ -153,6 +155,7 @@ class Core(wiring.Component):
             | ({"activity": Out(ACTIVITY)} if config.activity else {})
             | (_events() if config.laws else {})
             | (_forecasts(self._forecaster) if self._forecaster is not None else {})
+            | ({"made_of": Out(MADE_OF)} if config.trace else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -234,6 +237,13 @@ class Core(wiring.Component):
                 psched.hold.eq(self.hold),
                 self.event_ignored.eq(laws.ignored),
             ]
+            if config.trace:
+                of = laws.about
+                m.d.comb += [
+                    *(self.made_of[name].eq(of[name]) for name in ("t", "rtt")),
+                    self.made_of.score.eq(psched.score),
+                    self.made_of.model.eq(Mux(of.sample, rate.o_model.as_value(), 0)),
+                ]
         if config.activity:
             measuring = ~feature.idle | feature.i.valid | feature.clear.valid
             answering = ~head.i.ready | head.i.valid
@@ -410,6 +420,11 @@ class Core(wiring.Component):
         ]
         with m.If(both & head.i.ready):
             m.d.sync += live.eq(answer.payload.live)
+        if self._config.trace:
+            model = Signal(MODEL)
+            m.d.comb += rate.model.eq(Mux(live, model.as_value(), 0))
+            with m.If(both & head.i.ready):
+                m.d.sync += [model.set.eq(answer.payload.set), model.version.eq(predictor.version)]
 
     def _forecasts(self, m: Module, feature: Feature, predictor: Predictor) -> Value:
         """The forecaster's place beside the samples; says when it asks the predictor."""

@@ -38,6 +38,10 @@ With forecasts (`NicConfig.forecast`):
 ``law_event``, ``..._stb``      each event as the laws take it, scores of forecasts among them
 =============================== ======================================================
 
+With the receiver (`NicConfig.receiver`): ``m_quota_tdata/...``, AXI4-Stream master: queue pair,
+cells that it may hold; ``receive_log``, ``receive_log_stb`` show its events. With the trace
+(`NicConfig.trace`): ``trace_reached``, an interrupt.
+
 With packets (`NicConfig.width`) there are ``s_axis_tx_*``, ``m_axis_tx_*``, ``s_axis_rx_*`` and
 ``m_axis_rx_*`` in place of ``s_sample_*`` and ``s_event_*``, and ``sample``, ``sample_stb`` show
 what they measure.
@@ -96,6 +100,7 @@ _NIC_STREAMS = {
     "i_queue": "s_queue",
     "i_profile": "s_profile",
     "o_forecast": "m_forecast",
+    "o_quota": "m_quota",
 }
 _MEMBERS = {"payload": "tdata", "valid": "tvalid", "ready": "tready"}
 

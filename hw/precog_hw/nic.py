@@ -19,6 +19,8 @@
           bank ──────────────────────┴ window, counters (`precog_hw.csr.pacer_host`)
     i_queue, or the log of grants ─► profiler ─► samples of the queues
           bank ─────────────────────────┴ window, counters (`precog_hw.csr.profiler_host`)
+    scores ─► receiver ─► commands to the laws, priorities of grants, o_quota
+    decisions, receiver ─► [trace FIFO] ─► bank (`precog_hw.csr.trace_host`)
 """
 
 from amaranth.hdl import Cat, Module, Signal, Value
@@ -28,7 +30,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.activity import ACTIVITY, UNITS, hold
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
-from precog_hw.csr import forecast_host, pacer_host, profiler_host
+from precog_hw.csr import forecast_host, pacer_host, profiler_host, receiver_host, trace_host
 from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counters import Counters
@@ -45,6 +47,8 @@ from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.predict.forecast import FORECAST, PROFILE
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.receiver import Receiver
+from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
 from precog_hw.rate.score_events import ScoreEvents
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import (
@@ -126,6 +130,12 @@ class PrecogNic(wiring.Component):
         stamps are taken; grows by at most 1 per cycle.
     i_queue : In(stream.Signature(queue_event_layout(qps)))
         With `config.profile`, but not with grants: what happens to send queues.
+    o_quota : Out(stream.Signature(quota_layout(qp_bits)))
+        With `config.receiver`: cells that a queue pair may hold from now on; of each the last one.
+    receive_log_stb, receive_log : Out
+        Likewise: each event of the receiver as it takes effect, for its golden model.
+    trace_reached : Out(1)
+        With `config.trace`: so many records wait as the host wants to be told of; an interrupt.
     active : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
     """
@@ -134,6 +144,8 @@ class PrecogNic(wiring.Component):
         self._config = config
         self.regmap = nic_map(config, tick_ps=tick_ps)
         self._tick_ps = tick_ps
+        if config.receiver:
+            self._receiver = Receiver(config)
         super().__init__(
             {
                 "s_axil": In(AxiLite(self.regmap.address_bits)),
@@ -143,6 +155,8 @@ class PrecogNic(wiring.Component):
             | (_grants(config) if config.grants else {})
             | (_queues(config) if config.profile else {})
             | (_forecasts(config) if config.forecast else {})
+            | (_receiver(config) if config.receiver else {})
+            | ({"trace_reached": Out(1)} if config.trace else {})
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -191,6 +205,12 @@ class PrecogNic(wiring.Component):
             bank.watchdog_state_expired.eq(watchdog.expired),
             core.hold.eq(watchdog.expired),
         ]
+        if self._config.trace:
+            told = trace_host.decision_record(self.o_decision.payload, core.made_of)
+            sources = [(decided, told)]
+            if self._config.receiver:
+                sources.append(trace_host.receiver_source(self.receive_log_stb, self.receive_log))
+            m.d.comb += self.trace_reached.eq(trace_host.attach(m, bank, sources))
         self._parameters(m, bank, core)
         self._models(m, bank, core)
         self._queue_pairs(m, bank, window)
@@ -242,6 +262,8 @@ class PrecogNic(wiring.Component):
         config = self._config
         ready = Signal()
         emptied = attach(m, bank, card, slots=config.qps, tick_ps=self._tick_ps)
+        if config.receiver:
+            emptied &= self._receives(m, bank, card)
         m.d.sync += ready.eq(emptied & window.ready)
         for name in ("i_tx", "i_rx"):
             outside, inside = getattr(self, name), getattr(card, name)
@@ -283,8 +305,7 @@ class PrecogNic(wiring.Component):
             events.command.eq(window.o_config.payload),
             events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
             events.score_ticks.eq(core.parameters.psched_score_ticks),
-            *(scores.heard.eq(card.score_heard), scores.heard_slot.eq(card.score_slot)),
-            *(scores.heard_score.eq(card.score), scores.now.eq(card.now)),
+            scores.now.eq(card.now),
             *(scores.command_stb.eq(events.command_stb), scores.command.eq(events.command)),
         ]
         if not self._config.forecast:
@@ -293,6 +314,12 @@ class PrecogNic(wiring.Component):
                 self.law_event.eq(core.i_event.payload),
             ]
         wiring.connect(m, events.o, scores.i)
+        heard = card.score_heard, card.score_slot, card.score
+        if self._config.receiver:  # the score leaves it with a command
+            told = self._receiver
+            heard = told.score_stb, told.score.qp, told.score.value
+        names = ("heard", "heard_slot", "heard_score")
+        m.d.comb += [getattr(scores, n).eq(value) for n, value in zip(names, heard, strict=True)]
         return scores.o
 
     def _forecasts(
@@ -321,12 +348,26 @@ class PrecogNic(wiring.Component):
         ]
         wiring.connect(m, core.o_forecast, wiring.flipped(self.o_forecast))
 
+    def _receives(self, m: Module, bank: RegisterBank, card: Card) -> Value:
+        """The receiver between card, bank and whoever holds the queues."""
+        m.submodules.receiver = receiver = self._receiver
+        wiring.connect(m, receiver.o_quota, wiring.flipped(self.o_quota))
+        m.d.comb += [
+            receiver.now.eq(card.now),
+            *(self.receive_log_stb.eq(receiver.commit_stb), self.receive_log.eq(receiver.commit)),
+        ]
+        if not self._config.grants:  # nobody has priorities
+            m.d.comb += receiver.o_boost.ready.eq(1)
+        return receiver_host.attach(m, bank, card, receiver, slots=self._config.qps)
+
     def _grants(
         self, m: Module, bank: RegisterBank, core: Core, window: QpWindow, now: Value
     ) -> None:
         """A command is over when core and pacer have it; requests wait as samples do."""
         m.submodules.grants = grants = Grants(self._config)
         attached = pacer_host.attach(m, bank, grants, slots=self._config.qps, pause=self.pause)
+        if self._config.receiver:
+            wiring.connect(m, self._receiver.o_boost, grants.i_boost)
         command, taken = window.o_config, Signal()
         m.d.comb += [
             core.command.payload.eq(command.payload),
@@ -442,6 +483,14 @@ def _queues(config: NicConfig) -> dict[str, wiring.Member]:
 
 def _now(config: NicConfig) -> dict[str, wiring.Member]:
     return {} if config.width else {"now": In(Fmt.TIME.width)}
+
+
+def _receiver(config: NicConfig) -> dict[str, wiring.Member]:
+    return {
+        "o_quota": Out(stream.Signature(quota_layout(config.qp_bits))),
+        "receive_log_stb": Out(1),
+        "receive_log": Out(COMMIT),
+    }
 
 
 def _packets(config: NicConfig) -> dict[str, wiring.Member]:

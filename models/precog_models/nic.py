@@ -68,6 +68,7 @@ from .rate.law_fields import (
     LAW_EVENT_FIELDS,
     LAW_EVENTS,
     LAW_PARAMETERS,
+    NO_SCORE,
     PSCHED_CONFIG,
     PSCHED_EVENTS,
     PSCHED_PARAMETERS,
@@ -333,7 +334,7 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
     rate, window, flags = _law(block, q, kind, qp, t, value) if law else -1, 0, 0
     if scheduled:
         if kind == _SCORE_EVENT:
-            psched_score(q[_Q_PSCHED:_Q_PROFILES], value & 0xFF, t)
+            psched_score(q[_Q_PSCHED:_Q_PROFILES], value, t)
         held = _held(block)
         rate, window, flags = _scheduled(block, q, t, rate, -1, 0, held)
         if held:
@@ -613,6 +614,21 @@ class GoldenNic:
     def configuration(self, qp: int) -> dict[str, int]:
         """`QP_CONFIG` of one queue pair by name."""
         return dict(zip(QP_CONFIG, self._qp(qp)[:_Q_FORECAST_CONFIG].tolist(), strict=True))
+
+    def answering(self, qp: int) -> tuple[int, int]:
+        """Set and version of the model that answers for a queue pair in time; else zeros."""
+        q = self._qp(qp)
+        live = _model(self.block, q[_Q_MODEL_ENABLE], q[_Q_MODEL_SLOT], _RTT_KIND) >= 0
+        if not live or self.block[LOGGED] & _LATE:
+            return 0, 0
+        number, _ = self.slot(int(q[_Q_MODEL_SLOT]))
+        return number, self.set_state(number)[1]
+
+    def score(self, qp: int) -> int:
+        """The score that counts for a queue pair; NO_SCORE without one."""
+        state = self._qp(qp)[_Q_PSCHED:]
+        scored = state[PSCHED_STATE.index("scored")]
+        return int(state[PSCHED_STATE.index("score")]) if scored else NO_SCORE
 
     def reset_qp(self, qp: int) -> None:
         """Forget all that was measured, predicted and decided for a queue pair."""

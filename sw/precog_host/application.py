@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from .commands import cc, device, model, packet, qp
+from .commands import cc, device, model, packet, qp, trace
 from .output import printable
 from .transport import DeviceError
 
@@ -57,6 +57,7 @@ def application() -> typer.Typer:
         "packet": packet.app,
     }
     device.add_to(app)
+    app.command("trace")(trace.trace)
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
         group, _, command = point.name.rpartition(".")
         parent = app

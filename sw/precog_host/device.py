@@ -29,7 +29,9 @@ from .pacing import Pacing
 from .packets import PacketPath
 from .queue_pair import Qp
 from .queues import Queues
+from .receiving import Receiving
 from .registers import Registers
+from .tracing import Tracing
 from .transport import DeviceError, SampleTransport, Transport, open_transport
 from .units import from_real, real_name, to_real
 
@@ -96,6 +98,10 @@ class Device:
         self.queues = Queues(self.registers) if self.sizes.profile else None
         #: Queue models and scores, likewise.
         self.forecasting = Forecasting(self.registers) if self.sizes.forecast else None
+        #: The receiver of congestion scores, likewise.
+        self.receiving = Receiving(self.registers) if self.sizes.receiver else None
+        #: The trace FIFO, likewise.
+        self.tracing = Tracing(self.registers) if self.sizes.trace else None
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod

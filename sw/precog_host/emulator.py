@@ -40,6 +40,8 @@ from .emulated_forecast import EmulatedForecasts, checked_profiles
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
 from .emulated_profiler import EmulatedProfiler
+from .emulated_receiver import EmulatedReceiver
+from .emulated_trace import EmulatedTrace
 from .register_file import RegisterFile, ignored
 from .samples import checked_samples
 from .transport import DeviceError
@@ -88,6 +90,10 @@ class Emulator:
         The queue profiler, likewise; it follows the pacer, or is told by whoever has queues.
     forecasts : EmulatedForecasts or None
         Queue models and scores, likewise.
+    receiver : EmulatedReceiver or None
+        The receiver of congestion scores, likewise.
+    trace : EmulatedTrace or None
+        The trace FIFO, likewise.
     """
 
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
@@ -119,6 +125,12 @@ class Emulator:
         self.profiler = EmulatedProfiler(file, qps) if self.sizes.profile else None
         self.pacer = EmulatedPacer(file, qps, self.profiler) if self.sizes.grants else None
         self.forecasts = EmulatedForecasts(file, self.nic) if self.sizes.forecast else None
+        self.trace = EmulatedTrace(file) if self.sizes.trace else None
+        self.receiver = (
+            EmulatedReceiver(file, self.sizes.qps, self.pacer, self.trace)
+            if self.sizes.receiver
+            else None
+        )
         self.packets = (
             EmulatedPackets(file, self.sizes.qps, tick_ps, self.decide, self._packet_event)
             if self.sizes.width
@@ -149,22 +161,28 @@ class Emulator:
             As `checked_samples`; nothing is decided then.
         """
         samples = checked_samples(samples)
-        if self.forecasts is not None:
-            return self._decide_and_tell(self.forecasts, samples)
+        if self.forecasts is not None or self.trace is not None:
+            return self._decide_and_tell(samples)
         decisions = self.nic.decide_many(samples)
         self.account(decisions, dropped=len(samples) - len(decisions))
         return decisions
 
-    def _decide_and_tell(self, forecasts: EmulatedForecasts, samples: Ints) -> Ints:
-        """As `decide`; between samples PSCHED is told their scores."""
+    def _decide_and_tell(self, samples: Ints) -> Ints:
+        """As `decide`; between samples PSCHED is told their scores, and decisions are traced."""
         made = [np.zeros((0, len(_DECISION)), dtype=np.int64)]
         for sample in samples:
+            qp, rtt, t = sample.tolist()
+            model = self.nic.answering(qp) if qp < self.sizes.qps else (0, 0)
             decision = self.nic.decide_many(sample[np.newaxis])
             self.account(decision, dropped=1 - len(decision))
-            if len(decision):
-                made.append(decision)
-                forecasts.decided(int(sample[0]))
-                self._tell(forecasts, int(sample[0]), int(sample[2]))
+            if not len(decision):
+                continue
+            made.append(decision)
+            if self.trace is not None:
+                self.trace.decided(self.nic, decision[0], rtt=rtt, t=t, model=model)
+            if self.forecasts is not None:
+                self.forecasts.decided(qp)
+                self._tell(self.forecasts, qp, t)
         return np.concatenate(made)
 
     def forecast(self, profiles: ArrayLike) -> Ints:
@@ -203,6 +221,9 @@ class Emulator:
         decision = self.nic.happen(*event.tolist())
         made = np.array([] if decision is None else [decision], dtype=np.int64)
         made = made.reshape(-1, len(_DECISION))
+        if self.trace is not None:
+            for row in made:
+                self.trace.decided(self.nic, row, rtt=0, t=int(event[2]), model=(0, 0))
         self.account(made, ignored=1 - len(made))
         return made
 
@@ -240,6 +261,15 @@ class Emulator:
 
     def _packet_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
         """Tell who wants to know; a card says bytes when they are many, here each packet does."""
+        if self.receiver is not None and kind == EventKind.BYTES:
+            self.receiver.sent(value, t)
+        if self.receiver is not None and kind == EventKind.SCORE:
+            for told, score in self.receiver.score(qp, value, t):
+                self._law_event(kind, told, t, score)
+        else:
+            self._law_event(kind, qp, t, value)
+
+    def _law_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
         config = self.nic.configuration(qp)
         scores = kind == EventKind.SCORE
         wants = config["psched"] if scores else config["algorithm"] == Algorithm.DCQCN

@@ -56,6 +56,8 @@ class Registers:
             grants=self.fields("ID", "GRANTS")["grants"],
             profile=self.fields("ID", "PROFILE")["profile"],
             forecast=self.fields("ID", "FORECAST")["forecast"],
+            trace=self.fields("ID", "TRACING")["trace"],
+            receiver=self.fields("ID", "RECEIVES")["receiver"],
         )
         try:
             self.identity = Identity(

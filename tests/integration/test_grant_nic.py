@@ -11,10 +11,11 @@ from precog_hw.pace.pacer import GRANTS_AHEAD
 from precog_models.pace.pacer import State
 from precog_sim.rtl.grant_nic import GrantNic
 
+from ..sw.support import random_image
 from .grant_bench import OVERHEAD, GrantBench
 
 QPS = 16
-CONFIG = dataclasses.replace(PRESETS["tiny"], qps=QPS, grants=1, profile=1)
+CONFIG = dataclasses.replace(PRESETS["tiny"], qps=QPS, grants=1, profile=1, trace=1)
 PLENTY = (1 << 32) - 1
 SETTLE = 20_000  # cycles in which everything that was decided reaches the pacer
 DECIDED = 4000  # cycles in which samples that were taken are decided on: a command passes them
@@ -187,6 +188,58 @@ def test_a_queue_pair_without_a_configuration_gets_nothing(bench: GrantBench) ->
     bench.configure(1, enable=True)
     bench.request(1, 600)
     assert [size for _, _, size, _ in bench.run(1000)] == [256, 256, 88]
+
+
+def test_every_decision_is_traced(bench: GrantBench, seed: int) -> None:
+    """What it was made of, and by which model: the same records from both devices."""
+    rng = bench.rng
+    tracings = [device.tracing for device in (bench.rtl, bench.golden)]
+    for n in range(2):
+        for device in (bench.rtl, bench.golden):
+            device.load_model(random_image(seed + n, version=n + 7), slot=n, set=1 - n)
+    for qp in range(QPS):
+        some_law(bench, qp)
+        slot = qp if qp < 2 else rng.randrange(3)
+        if slot < 2:
+            bench.configure(qp, model_slot=slot, algorithm="predpid")
+        bench.sample(qp, rng.randrange(60_000))  # not recorded: nothing is after reset
+    bench.run(SETTLE)
+    kept: list[dict[str, int]] = []
+    for qp, every, threshold in ((None, 1, 1), (None, 1, 500), (5, 3, 0)):
+        for tracing in tracings:
+            assert tracing is not None
+            tracing.configure(
+                kinds=["decision"],
+                **{"all_qps": True} if qp is None else {"qp": qp},
+                every=every,
+                threshold=threshold,
+            )
+        for n in range(300 if every == 1 else 60):
+            bench.sample(n % 3 if n < 9 else rng.randrange(QPS), rng.randrange(60_000))
+        while bench.pending["s_sample"]:
+            bench.run(SETTLE)
+        bench.run(DECIDED)
+        states = [tracing.state() for tracing in tracings if tracing is not None]
+        assert states[0] == states[1]
+        assert bench.nic.block.peek("trace_reached") == states[0].reached
+        rtl, golden = ([*tracing.drain()] for tracing in tracings if tracing is not None)
+        assert rtl == golden
+        kept += rtl
+    assert len(kept) > 300
+    assert {record["version"] for record in kept} >= {7, 8}
+    for tracing in tracings:
+        assert tracing is not None
+        tracing.configure(every=1)
+    for _ in range(600):  # more than it holds
+        bench.sample(5, rng.randrange(60_000))
+    while bench.pending["s_sample"]:
+        bench.run(SETTLE)
+    bench.run(DECIDED)
+    states = [tracing.state() for tracing in tracings if tracing is not None]
+    assert states[0] == states[1]
+    assert states[0].counters["overflowed"] > 0
+    rtl, golden = ([*tracing.drain()] for tracing in tracings if tracing is not None)
+    assert rtl == golden
 
 
 def test_a_reset_leaves_nothing_behind(bench: GrantBench, seed: int) -> None:

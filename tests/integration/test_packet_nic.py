@@ -15,9 +15,14 @@ from precog_host.emulator import Emulator
 from precog_host.packets import PacketPath
 from precog_host.transport import DeviceError
 from precog_hw.config import PRESETS
+from precog_models.contract import TraceKind
 from precog_models.packet.card import Card, CardConfig
+from precog_models.packet.shim import decode
 from precog_models.packet.wire.cps import Mode
 from precog_models.rate.law_fields import EventKind
+from precog_models.rate.receiver import Receiver
+from precog_models.rate.receiver_fields import Act
+from precog_models.trace import pack, unpack
 from precog_sim.rtl.packet_block import Wire
 from precog_sim.rtl.packet_nic import PacketNic
 
@@ -34,10 +39,11 @@ from ..models.packet.frames import (
 )
 
 TICK_PS = 1600
-CONFIG = dataclasses.replace(PRESETS["tiny"], width=64)
+CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, trace=1)
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
 
 
+_SHIM_AT = 14 + 20 + 8
 _TX_CYCLES = 1  # the arbiter before the transmit path
 _CNP_CYCLES = 2  # from the stamp of a CNP to that
 
@@ -363,3 +369,85 @@ def test_psched_hears_the_wire(pair: Pair, seed: int) -> None:
     law = golden.configuration(1)["init_rate"]
     assert min(rates) < law < max(rates)
     assert decided[-1][1] == law
+
+
+def test_the_receiver_hears_the_wire(pair: Pair, seed: int) -> None:
+    """Scores in shims move bands: commands to the law, quotas, an echo; all of it traced."""
+    rng = random.Random(seed)
+    arm(pair)
+    peer = Card(4, CardConfig(tick_ps=TICK_PS))
+    peer.add(0, A_ADDRESS, A_QP, B_QP)
+    for device in (pair.rtl, pair.golden):
+        receiving, tracing = device.receiving, device.tracing
+        assert receiving is not None
+        assert tracing is not None
+        device.set_parameters(psched="precog")
+        device.qp(1).configure(enable=True, algorithm="fixed", init_gbps=40.0, psched=True)
+        receiving.set_parameters(score_us=16.0, window_us=0)
+        receiving.configure(1, commands=True, grows=True, base_quota=10)
+        tracing.configure(kinds=["receiver", "decision"])
+    golden, replay = pair.emulator.nic, Receiver(CONFIG.qps)
+    assert pair.emulator.receiver is not None
+    replay.parameters |= pair.emulator.receiver.receiver.parameters
+    replay.configs[:] = pair.emulator.receiver.receiver.configs
+    told: list[tuple[int, int]] = []
+    events: list[tuple[int, int]] = []
+    decided: list[tuple[int, ...]] = []
+    records: list[dict[str, int]] = []
+    quotas: list[tuple[int, ...]] = []
+    decisions: list[tuple[int, ...]] = []
+    for n in range(90):
+        rx = []
+        if n < 45:
+            score = rng.choice([10, 24, 26, 72, 74, 76, 95])
+            peer.cps.slots[0].score = score
+            frame = packet(bytes(rng.randrange(200)), psn=n, back=True)
+            rx = [Wire(peer.transmit(frame, n, n).frame)]
+        run = pair.nic.run(rx=rx)
+        for event, result in pair.nic.received(run):
+            assert event["qp"] == 1 or not result["acts"]
+            expected = replay.happen(**event)
+            assert result == expected
+            acts = Act(expected["acts"])
+            if Act.COMMAND in acts:
+                told.append((event["qp"], expected["score"] | expected["command"] << 8))
+            if Act.QUOTA in acts:
+                quotas.append((event["qp"], expected["quota"]))
+            if acts:
+                body = {k: v for k, v in expected.items() if k != "acts"}
+                head = {"kind": int(TraceKind.RECEIVER), "qp": event["qp"], "t": event["t"]}
+                records.append(unpack(pack({**head, **body, "flags": int(acts)})))
+        for kind, qp, t, value in pair.nic.events(run):
+            if kind == EventKind.SCORE:
+                events.append((qp, value))
+            decision = golden.happen(kind, qp, t, value)
+            assert decision is not None
+            decided.append(tuple(decision))
+        decisions += pair.nic.decisions(run)
+        shown_quotas = pair.nic.quotas(run)
+        assert shown_quotas == quotas[: len(shown_quotas)]
+        del quotas[: len(shown_quotas)]
+    assert not quotas
+    assert events == told
+    assert decisions == decided[: len(decisions)]
+    assert len(decisions) >= len(decided) - 1
+    sent = pair.nic.run(tx=[Wire(packet(bytes(20), psn=99))]).sinks["m_axis_tx"].frames[0].data
+    _, shim, _ = decode(sent[_SHIM_AT : _SHIM_AT + 8])
+    assert shim is not None
+    assert shim.echo == score  # the last one goes back
+    receiving, tracing = pair.rtl.receiving, pair.rtl.tracing
+    assert receiving is not None
+    assert tracing is not None
+    traced = [*tracing.drain()]
+    assert [record["serial"] for record in traced] == list(range(len(traced)))
+    of_receiver = [{**r, "serial": 0} for r in traced if r["kind"] == TraceKind.RECEIVER]
+    assert of_receiver == records
+    of_decisions = [r for r in traced if r["kind"] == TraceKind.DECISION]
+    shown = [(r["qp"], r["rate"], r["flags"]) for r in of_decisions[: len(decisions)]]
+    assert shown == [(row[0], row[1], row[7]) for row in decisions]
+    counters = receiving.counters()
+    assert counters["scores"] == 45
+    assert counters["aged"] == 1
+    assert counters["reduced"] + counters["held"] == sum(value >> 8 != 0 for _, value in told)
+    assert not receiving.registers.fields("RECEIVER", "ERROR")["range"]
+    assert receiving.qp(1).base_quota == 10

@@ -8,14 +8,14 @@
 """
 
 from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.measure.profiler import Profiler
-from precog_hw.pace.layouts import EventKind, State
+from precog_hw.pace.layouts import CONFIG, EventKind, State
 from precog_hw.regmap.profiler import PROFILER_EVENTS, PROFILER_INPUTS, PROFILER_VALUES
 from precog_models.contract import QueueEvent
 
@@ -91,7 +91,8 @@ def follow(m: Module, profiler: Profiler, log: Signal, valid: Value) -> None:
         An event of the pacer took effect.
     """
     did, event = log.commit, profiler.i
-    arrives, resets = did.kind == EventKind.REQUEST, did.kind == EventKind.CONFIG
+    raises = data.View(CONFIG, did.argument[: CONFIG.size]).raises
+    arrives, resets = did.kind == EventKind.REQUEST, (did.kind == EventKind.CONFIG) & ~raises
     departs = (did.kind == EventKind.GRANT) & (did.row.state == State.SENDING)
     m.d.comb += [
         event.valid.eq(valid & (arrives | departs | resets)),

@@ -22,6 +22,7 @@ from .layouts import (
     EventKind,
     State,
     ack_layout,
+    boost_layout,
     config_layout,
     grant_layout,
     log_layout,
@@ -44,7 +45,8 @@ class Grants(wiring.Component):
         i_request, i_ack ─► [enabled?] ─► queue ───────────────────┐
         decision ─► last of every queue pair ─┬─► WINDOW, RATE ─► pacer ─► o_grant
         command ─► initial rate ──────────────┤                    │
-        i_connection ─► [connections] ────────┴─► CONFIG ──────────┘
+        i_connection ─► [connections] ────────┼─► CONFIG ──────────┤
+        i_boost ──────────────────────────────┴─► CONFIG (priority)┘
 
     A queue pair that a command enables, or clears, gets its initial rate and no window; `done`
     falls until the pacer has them. Only then requests of one that was not enabled are taken: no
@@ -76,6 +78,8 @@ class Grants(wiring.Component):
         Of the last command.
     i_connection : In(stream.Signature(config_layout(qps)))
         A connection begins.
+    i_boost : In(stream.Signature(boost_layout(qps)))
+        By how much a queue pair's priority is raised from now on.
     i_request : In(stream.Signature(request_layout(qps)))
     i_ack : In(stream.Signature(ack_layout(qps)))
         Not before every queue pair was disabled by a command since reset.
@@ -91,6 +95,7 @@ class Grants(wiring.Component):
     """
 
     i_connection: stream.Interface
+    i_boost: stream.Interface
     i_request: stream.Interface
     i_ack: stream.Interface
     o_grant: stream.Interface
@@ -108,6 +113,7 @@ class Grants(wiring.Component):
                 "command": In(command_layout(config)),
                 "done": Out(1),
                 "i_connection": In(stream.Signature(config_layout(qps))),
+                "i_boost": In(stream.Signature(boost_layout(qps))),
                 "i_request": In(stream.Signature(request_layout(qps))),
                 "i_ack": In(stream.Signature(ack_layout(qps))),
                 "o_grant": Out(stream.Signature(grant_layout(qps))),
@@ -229,7 +235,8 @@ class Grants(wiring.Component):
             m.d.sync += [todo.eq(closes | renews), closing.eq(closes)]
 
         job, of_command = Signal(order_layout(self._config.qps)), Signal()
-        connection = self.i_connection
+        connection, boost = self.i_connection, self.i_boost.payload
+        raised = Signal.like(boost.boost)
         m.d.comb += [
             *(read.addr.eq(job.qp), write.addr.eq(connection.payload.qp)),
             write.data.eq(connection.payload.config),
@@ -252,6 +259,10 @@ class Grants(wiring.Component):
                     m.d.comb += [write.en.eq(1), connection.ready.eq(1)]
                     m.d.sync += job.qp.eq(connection.payload.qp)
                     m.next = "CONNECTION"
+                with m.Elif(self.i_boost.valid):
+                    m.d.sync += [job.qp.eq(boost.qp), raised.eq(boost.boost)]
+                    m.d.comb += self.i_boost.ready.eq(1)
+                    m.next = "BOOST"
                 with m.Elif(latest.o.valid):
                     m.d.comb += latest.o.ready.eq(1)
                     m.d.sync += job.eq(latest.o.payload)
@@ -263,6 +274,14 @@ class Grants(wiring.Component):
                 with m.If(pacer.i_config.ready):
                     with m.If(of_command):
                         m.d.sync += [todo.eq(0), closing.eq(0)]
+                    m.next = "IDLE"
+            with m.State("BOOST"):
+                m.d.comb += [
+                    pacer.i_config.valid.eq(1),
+                    pacer.i_config.payload.config.raises.eq(1),
+                    pacer.i_config.payload.config.boost.eq(raised),
+                ]
+                with m.If(pacer.i_config.ready):
                     m.next = "IDLE"
             with m.State("WINDOW"):
                 m.d.comb += pacer.i_window.valid.eq(1)

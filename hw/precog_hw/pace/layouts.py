@@ -30,6 +30,7 @@ __all__ = [
     "EventKind",
     "State",
     "ack_layout",
+    "boost_layout",
     "commit_layout",
     "config_layout",
     "event_layout",
@@ -77,12 +78,14 @@ class EventKind(enum.IntEnum, shape=4):  # type: ignore[call-arg]
 
 RECIPROCAL = data.StructLayout({"mantissa": PACE_MANTISSA_BITS, "exponent": PACE_EXPONENT_BITS})
 
-#: What the host says about a queue pair.
+#: What the host says about a queue pair, or, with `raises`, the receiver about its priority alone.
 CONFIG = data.StructLayout(
     {
         "priority": PRIORITY_BITS,
         "mtu": _MTU_BITS,  # log2(bytes) - 8
         "psn": PSN_BITS,  # of the connection's first packet
+        "raises": 1,  # no connection begins: only `boost` counts
+        "boost": PRIORITY_BITS,  # by which the priority is raised for now
     }
 )
 
@@ -92,6 +95,7 @@ ROW = data.StructLayout(
         "state": State,
         "changed": 1,
         "priority": PRIORITY_BITS,
+        "boost": PRIORITY_BITS,  # by which it is raised for now
         "mtu": _MTU_BITS,
         "reciprocal": RECIPROCAL,
         "next": PSN_BITS,
@@ -170,6 +174,11 @@ def order_layout(qps: int) -> data.StructLayout:
 def config_layout(qps: int) -> data.StructLayout:
     """A connection begins."""
     return _of_qp(qps, config=CONFIG)
+
+
+def boost_layout(qps: int) -> data.StructLayout:
+    """The priority is raised by so much."""
+    return _of_qp(qps, boost=PRIORITY_BITS)
 
 
 def grant_layout(qps: int) -> data.StructLayout:

@@ -44,7 +44,7 @@ class StatePipeline(wiring.Component):
                └ of the same queue pair as one ahead? Then it waits for that            │  o_file,
                                                                                     o_grant, commit
 
-    Instead of forwarding rows of 193 bits between the stages, an event waits until the one ahead of
+    Instead of forwarding rows of 196 bits between the stages, an event waits until the one ahead of
     it that concerns the same queue pair has been written: events of different queue pairs never
     wait. Which ones those are is found a cycle before, so that whoever offers an event hears at
     once whether it is taken. The golden model is `precog_models.pace.pacer`.
@@ -253,10 +253,13 @@ class StatePipeline(wiring.Component):
                 m.d.comb += wakes.eq(1)
                 m.d.sync += new.window.eq(c.window)
             with m.Case(EventKind.CONFIG):
-                m.d.sync += [
-                    *(new.priority.eq(config.priority), new.mtu.eq(config.mtu)),
-                    *(new.next.eq(config.psn), new.una.eq(config.psn), new.backlog.eq(0)),
-                ]
+                with m.If(config.raises):
+                    m.d.sync += new.boost.eq(config.boost)
+                with m.Else():
+                    m.d.sync += [
+                        *(new.priority.eq(config.priority), new.mtu.eq(config.mtu)),
+                        *(new.next.eq(config.psn), new.una.eq(config.psn), new.backlog.eq(0)),
+                    ]
             with m.Case(EventKind.RATE):
                 m.d.comb += [
                     refuses.eq(row.state == State.SENDING),
@@ -291,11 +294,12 @@ class StatePipeline(wiring.Component):
         with m.If(pushes | wake):
             m.d.sync += [new.state.eq(State.READY), new.changed.eq(0)]
 
+        level = row.priority + row.boost
         replaces = (e.kind == EventKind.CHARGE) | (e.kind == EventKind.RETIME)
         m.d.sync += [
             self.o_push.valid.eq(valid & (pushes | wake)),
             self.o_push.payload.qp.eq(e.qp),
-            self.o_push.payload.priority.eq(row.priority),
+            self.o_push.payload.priority.eq(Mux(level[-1], (1 << len(row.priority)) - 1, level)),
             self.o_file.valid.eq(valid & files),
             self.o_file.payload.qp.eq(e.qp),
             self.o_file.payload.cut.eq(e.kind == EventKind.RETIME),

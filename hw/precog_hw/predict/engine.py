@@ -23,7 +23,9 @@ __all__ = ["LstmEngine", "prediction_layout"]
 
 def prediction_layout(config: NicConfig) -> data.StructLayout:
     """The engine's answer: outputs in OUT's format, zero beyond the model's and without one."""
-    return data.StructLayout({"qp": config.qp_bits, "live": 1, "out": OUTPUTS})
+    return data.StructLayout(
+        {"qp": config.qp_bits, "live": 1, "set": config.set_bits, "out": OUTPUTS}
+    )
 
 
 class LstmEngine(wiring.Component):
@@ -130,6 +132,7 @@ class LstmEngine(wiring.Component):
             self.o_rsp.valid.eq(rsp.valid),
             self.o_rsp.payload.qp.eq(rsp.payload.qp),
             self.o_rsp.payload.live.eq(rsp.payload.live),
+            self.o_rsp.payload.set.eq(rsp.payload.set),
         ]
         for n in range(MAX_OUTPUTS):
             given = rsp.payload.live & (rsp.payload.outputs >= n if n else 1)

@@ -83,6 +83,8 @@ class ModelStore(wiring.Component):
         With `config.forecast`: version of a set that an inference uses.
     query_set : In(set_bits), query_valid : Out(1), query_version : Out(32)
         Read port of the sets; the version of an invalid set means nothing.
+    answer_set : In(set_bits), answer_version : Out(32)
+        The version of a set that an answer is of.
     """
 
     def __init__(self, config: NicConfig) -> None:
@@ -116,6 +118,8 @@ class ModelStore(wiring.Component):
                 "query_valid": Out(1),
                 "query_version": Out(32),
                 **({"asked_set": In(number), "asked_version": Out(32)} if config.forecast else {}),
+                "answer_set": In(config.set_bits),
+                "answer_version": Out(32),
             }
         )
 
@@ -137,6 +141,7 @@ class ModelStore(wiring.Component):
         put_slot, get_slot = by_slot.write_port(), by_slot.read_port(domain="comb")
         enabled = Signal(config.sets)
         put_version, get_version = versions.write_port(), versions.read_port(domain="comb")
+        of_answer = versions.read_port(domain="comb")
         m.d.comb += [
             get_slot.addr.eq(self.slot),
             enabled.eq(Cat(slots[n].enable for n in range(config.sets))),
@@ -147,6 +152,7 @@ class ModelStore(wiring.Component):
             get_version.addr.eq(self.query_set),
             self.query_valid.eq(valid.bit_select(self.query_set, 1)),
             self.query_version.eq(get_version.data),
+            *(of_answer.addr.eq(self.answer_set), self.answer_version.eq(of_answer.data)),
         ]
 
         if config.forecast:

@@ -35,7 +35,9 @@ def request_layout(config: NicConfig) -> data.StructLayout:
 
 def response_layout(config: NicConfig) -> data.StructLayout:
     """A job that is finished, or will be."""
-    return data.StructLayout({"qp": config.qp_bits, "live": 1, "outputs": 4, "job": 2})
+    return data.StructLayout(
+        {"qp": config.qp_bits, "live": 1, "set": config.set_bits, "outputs": 4, "job": 2}
+    )
 
 
 class Sequencer(wiring.Component):
@@ -147,6 +149,7 @@ class Sequencer(wiring.Component):
             self.o_rsp.valid.eq(jobs[oldest].ready),
             self.o_rsp.payload.qp.eq(jobs[oldest].qp),
             self.o_rsp.payload.live.eq(jobs[oldest].live),
+            self.o_rsp.payload.set.eq(jobs[oldest].set),
             self.o_rsp.payload.outputs.eq(jobs[oldest].outputs),
             self.o_rsp.payload.job.eq(oldest),
         ]

@@ -48,6 +48,8 @@ class Predictor(wiring.Component):
     i_x, i_reset, o_rsp
         As `LstmEngine`; `LstmEngine.X_LEAD` holds. A reset is of all contexts of a queue pair; of
         a response's `qp` the highest bit is its kind, where there is one.
+    version : Out(32)
+        Of the model of the response at `o_rsp`.
     wrong_head : Out(1)
         With `config.forecast`: strobe, a model was not used because its head is of another kind.
     asked_outputs, asked_version : Out(4), Out(32)
@@ -95,6 +97,7 @@ class Predictor(wiring.Component):
             "i_x": In(stream.Signature(X_VECTOR)),
             "i_reset": In(stream.Signature(config.qp_bits)),
             "o_rsp": self._engine.signature.members["o_rsp"],
+            "version": Out(32),
             "activity": Out(ACTIVITY),
         }
         if config.forecast:
@@ -120,6 +123,7 @@ class Predictor(wiring.Component):
             store.slot.eq(sample.payload.slot),
             store.in_use.eq(engine.in_use),
             engine.load.eq(store.load),
+            *(store.answer_set.eq(engine.o_rsp.payload.set), self.version.eq(store.answer_version)),
             request.valid.eq(sample.valid),
             *(field.eq(store.model[name]) for name, field in _fields(model)),
             sample.ready.eq(request.ready),

@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Mux, Value, signed, unsigned
 from amaranth.lib import data
 
+from precog_hw.rate.layouts import MODEL
 from precog_models.contract import Fmt
 from precog_models.rate.law_fields import (
     COUNT_MAX,
@@ -12,6 +13,7 @@ from precog_models.rate.law_fields import (
     LAW_CONFIG,
     LAW_EVENT_FIELDS,
     RESULT_FIELDS,
+    SCORE_BITS,
     TIMELY_PARAMETERS,
     TIMELY_STATE,
 )
@@ -23,6 +25,7 @@ __all__ = [
     "DCQCN",
     "DCQCN_ROW",
     "LAW_EVENT",
+    "MADE_OF",
     "TIMELY",
     "TIMELY_ROW",
     "TRACE",
@@ -64,7 +67,19 @@ ABOUT = data.StructLayout(
         "sample": unsigned(1),  # else an event
         "rated": unsigned(1),  # the rate is a law's; else there is none
         "score_stb": unsigned(1),  # the event is this score
-        "score": unsigned(8),
+        "score": unsigned(SCORE_BITS),
+        "command": unsigned(2),  # `ScoreCommand`, with the score
+        "rtt": unsigned(Fmt.RTT.width),  # the sample's; 0: an event
+    }
+)
+
+#: What a decision was made of, for those who trace it.
+MADE_OF = data.StructLayout(
+    {
+        "t": ABOUT["t"].shape,
+        "rtt": ABOUT["rtt"].shape,
+        "score": unsigned(SCORE_BITS),  # NO_SCORE: none moved it
+        "model": MODEL,
     }
 )
 

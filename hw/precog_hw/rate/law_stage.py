@@ -11,7 +11,13 @@ from precog_hw.csr.qp_window import config_layout
 from precog_hw.rate.law_layouts import ABOUT, LAW_EVENT
 from precog_hw.rate.law_unit import LawUnit
 from precog_models.contract import Algorithm, Flag, Fmt
-from precog_models.rate.law_fields import LAW_CONFIG, LAW_EVENTS, PSCHED_EVENTS, EventKind
+from precog_models.rate.law_fields import (
+    LAW_CONFIG,
+    LAW_EVENTS,
+    PSCHED_EVENTS,
+    SCORE_BITS,
+    EventKind,
+)
 
 __all__ = ["RAW", "LawStage", "takes_events"]
 
@@ -135,6 +141,8 @@ class LawStage(wiring.Component):
             self.about.sample.eq(1),
             self.about.rated.eq(1),
             self.about.score.eq(event.value),
+            self.about.command.eq(event.value >> SCORE_BITS),
+            self.about.rtt.eq(raw.rtt),
         ]
         with m.If(offers):
             m.d.comb += self.o.payload.rate.eq(rate)
@@ -147,6 +155,7 @@ class LawStage(wiring.Component):
                     self.about.t.eq(event.t),
                     self.about.psched.eq(scheduled),
                     self.about.sample.eq(0),
+                    self.about.rtt.eq(0),
                     self.about.rated.eq(rated),
                     self.about.score_stb.eq(event.kind == EventKind.SCORE),
                 ]

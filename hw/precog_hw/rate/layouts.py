@@ -7,7 +7,7 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import QP_CONFIG_LAYOUT
 from precog_models.contract import RECIPROCAL_BITS, Fmt
 
-__all__ = ["ADVICE", "TRUSTED_ADVICE", "job_layout", "rate_sample_layout"]
+__all__ = ["ADVICE", "MODEL", "TRUSTED_ADVICE", "job_layout", "rate_sample_layout"]
 
 #: What the predictor says about a sample.
 ADVICE = data.StructLayout(
@@ -17,6 +17,9 @@ ADVICE = data.StructLayout(
         "rtt_pred": unsigned(Fmt.SRTT.width),
     }
 )
+
+#: The model that says it; zeros: none does.
+MODEL = data.StructLayout({"set": unsigned(8), "version": unsigned(32)})
 
 #: The same, and the skill monitor's word for it.
 TRUSTED_ADVICE = data.StructLayout({**ADVICE.members, "trusted": unsigned(1)})

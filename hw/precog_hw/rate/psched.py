@@ -21,7 +21,9 @@ from precog_models.rate.law_fields import (
     INCREASE_MAX,
     NO_SCORE,
     RAISE,
+    SCORE_BITS,
     SCORE_MAX,
+    ScoreCommand,
 )
 
 __all__ = ["ROW", "Psched"]
@@ -45,6 +47,7 @@ ROW = data.StructLayout(
         "scored": unsigned(1),
         "score_t": unsigned(Fmt.TIME.width),
         "congested": unsigned(1),
+        "command": unsigned(2),  # of the score
         "late": unsigned(1),  # the smoothed RTT is above the SLA's
         "window": unsigned(Fmt.WINDOW.width),  # of the last sample
     }
@@ -63,7 +66,7 @@ class Psched(wiring.Component):
           └──────────────── of other queue pairs ─────────────────────────────────────────────► o
 
     Latency: none for queue pairs that do not ask, 13 cycles for others. Throughput: one of theirs
-    in 14 cycles. Cost: 1 multiplier, qps x 271 bits of memory.
+    in 14 cycles. Cost: 1 multiplier, qps x 273 bits of memory.
 
     Parameters
     ----------
@@ -83,6 +86,8 @@ class Psched(wiring.Component):
         and asks. Taken in a cycle in which no decision leaves.
     parameters : In(PARAMETERS)
         To be held while a decision is in flight.
+    score : Out(8)
+        That moved the decision at `o`; NO_SCORE: none did.
     busy : Out(1)
         There is work.
     """
@@ -105,6 +110,7 @@ class Psched(wiring.Component):
                 "hold": In(1),
                 "command": In(stream.Signature(config_layout(config))),
                 "parameters": In(PARAMETERS),
+                "score": Out(SCORE_BITS),
                 "busy": Out(1),
             }
         )
@@ -146,6 +152,8 @@ class Psched(wiring.Component):
                 row_write.addr.eq(decision.qp),
                 row_write.data.eq(kept),
             ]
+        scored = offers & flags[Flag.SCORED]
+        m.d.comb += self.score.eq(Mux(scored, new.score, NO_SCORE))
         with m.If(offers):
             m.d.comb += [
                 self.o.payload.rate.eq(new.output),
@@ -221,6 +229,7 @@ class Psched(wiring.Component):
                     new.score.eq(Mux(about.score > SCORE_MAX, SCORE_MAX, about.score)),
                     new.scored.eq(about.score != NO_SCORE),
                     new.score_t.eq(about.t),
+                    new.command.eq(about.command),
                 ]
             m.next = "AGE"
         with m.State("AGE"):
@@ -236,7 +245,9 @@ class Psched(wiring.Component):
         with m.State("BAND"):
             scored = new.scored & ~expired
             m.d.sync += [new.scored.eq(scored), moves.eq(scored & ~held)]
-            with m.If(~scored | falls):
+            with m.If(scored & (new.command == ScoreCommand.REDUCE)):
+                m.d.sync += new.congested.eq(1)
+            with m.Elif(~scored | falls):
                 m.d.sync += new.congested.eq(0)
             with m.Elif(above > 0):
                 m.d.sync += new.congested.eq(1)
@@ -256,7 +267,7 @@ class Psched(wiring.Component):
         with m.State("FACTOR"):
             half = one >> 1
             m.d.sync += factor.eq(one + Mux(step > INCREASE_MAX, INCREASE_MAX, step))
-            with m.If(new.late):
+            with m.If(new.late | (new.command == ScoreCommand.HOLD)):
                 m.d.sync += factor.eq(one)
             with m.If(new.congested):
                 m.d.sync += factor.eq(one - Mux(drop > half, half, drop))

@@ -10,11 +10,11 @@ from precog_hw.csr.qp_window import config_layout
 from precog_hw.latest import Latest
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_models.contract import Fmt
-from precog_models.rate.law_fields import NO_SCORE, EventKind
+from precog_models.rate.law_fields import NO_SCORE, SCORE_BITS, EventKind
 
 __all__ = ["ScoreEvents"]
 
-_SCORE_BITS = 8
+_SCORE_BITS = SCORE_BITS + 2
 
 
 class ScoreEvents(wiring.Component):
@@ -30,7 +30,7 @@ class ScoreEvents(wiring.Component):
     it is offered.
 
     Latency: 1 cycle from `i` to `o`, 5 from a score. Throughput: an event per cycle, a score in 3.
-    Cost at 1024 queue pairs: `Latest` of 8 bits, LUT RAM of 1 bit per queue pair, 104 flip-flops.
+    Cost at 1024 queue pairs: `Latest` of 10 bits, LUT RAM of 1 bit per queue pair, 104 flip-flops.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ScoreEvents(wiring.Component):
     Members
     -------
     heard, heard_slot, heard_score : In
-        A packet of a known queue pair has brought a score.
+        A packet of a known queue pair has brought a score; above it, a `ScoreCommand`.
     now : In(40)
         Ticks.
     command_stb, command : In

@@ -3,7 +3,7 @@
 The golden model is `precog_models.rate.unit`.
 """
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -13,7 +13,7 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.rate.deadline import AdviceDeadline
-from precog_hw.rate.layouts import ADVICE, rate_sample_layout
+from precog_hw.rate.layouts import ADVICE, MODEL, rate_sample_layout
 from precog_hw.rate.pid import Pid
 from precog_hw.rate.skill import SkillMonitor, judged_layout
 from precog_hw.rate.target_adjuster import TargetAdjuster
@@ -59,6 +59,10 @@ class RateUnit(wiring.Component):
         To be held while a sample is in flight.
     hold : In(1)
         Follow no advice.
+    model : In(MODEL)
+        With `config.trace`, of the model that gives the advice that waits.
+    o_model : Out(MODEL)
+        Likewise, of the decision at `o`; zeros if there was no model or it was too late.
     owing : Out(1)
         Advice is still to come for a decision that has been made without it.
     activity : Out(ACTIVITY)
@@ -92,6 +96,7 @@ class RateUnit(wiring.Component):
                 "owing": Out(1),
                 "activity": Out(ACTIVITY),
             }
+            | ({"model": In(MODEL), "o_model": Out(MODEL)} if config.trace else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -117,6 +122,16 @@ class RateUnit(wiring.Component):
             self.owing.eq(deadline.owing),
             pid.hold.eq(self.hold | self.parameters.advice_hold),
         ]
+
+        if self._config.trace:
+            m.submodules.answered = answered = Queue(MODEL, _JUDGED)
+            late = deadline.o.payload.late
+            m.d.comb += [
+                answered.i.valid.eq(deadline.o.valid & deadline.o.ready),
+                answered.i.payload.eq(Mux(late, 0, self.model.as_value())),
+                self.o_model.eq(answered.o.payload),
+                answered.o.ready.eq(self.o.valid & self.o.ready),
+            ]
 
         command = self.command.payload
         # No sample is admitted while a command waits: once idle, the unit stays so.

@@ -2,8 +2,9 @@
 
 Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
 where there are any, WATCHDOG, QP, then PACER, PROFILER and FORECAST where there are such
-(`precog_hw.regmap.pacer`, `profiler`, `forecast`), COUNTERS, and those of the packet path
-(`precog_hw.regmap.packet`) where there is one. Values that are real quantities keep the formats of
+(`precog_hw.regmap.pacer`, `profiler`, `forecast`), COUNTERS, those of the packet path
+(`precog_hw.regmap.packet`) where there is one, and RECEIVER and TRACE likewise
+(`precog_hw.regmap.receiver`, `trace`). Values that are real quantities keep the formats of
 `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
 
@@ -16,6 +17,8 @@ from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, 
 from precog_hw.regmap.pacer import pacer_block
 from precog_hw.regmap.packet import packet_blocks
 from precog_hw.regmap.profiler import profiler_block
+from precog_hw.regmap.receiver import receiver_block
+from precog_hw.regmap.trace import trace_block
 from precog_hw.regmap.watchdog import watchdog_block
 
 __all__ = [
@@ -52,6 +55,8 @@ class Sizes:
     grants: int = 0
     profile: int = 0
     forecast: int = 0
+    trace: int = 0
+    receiver: int = 0
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -79,9 +84,14 @@ class Sizes:
         if self.width not in (0, *_WIDTHS):
             known = ", ".join(str(width) for width in _WIDTHS)
             raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
-        for name in ("laws", "grants", "profile", "forecast"):
+        for name in ("laws", "grants", "profile", "forecast", "trace", "receiver"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
+        for name in ("trace", "receiver"):
+            if getattr(self, name) and not self.laws:
+                raise ValueError(f"laws must be 1 with {name}, not {self.laws!r}")
+        if self.receiver and not self.width:
+            raise ValueError("width must not be 0 with receiver: scores come in packets")
         if self.laws and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}: add laws=0")
         if self.width and self.qps < 2:
@@ -260,6 +270,8 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((forecast_block(identity.tick_ps),) if sizes.forecast else ()),
             _counter_block(),
             *(packet_blocks(sizes.qps) if sizes.width else ()),
+            *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
+            *((trace_block(),) if sizes.trace else ()),
         )
     )
 
@@ -339,6 +351,18 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 "FORECAST",
                 "Whether each QP may have a second model, which forecasts its queue.",
                 (constant("forecast", 1, sizes.forecast, "It may."),),
+                constant=True,
+            ),
+            Register(
+                "TRACING",
+                "Whether the device has a trace FIFO.",
+                (constant("trace", 1, sizes.trace, "It does."),),
+                constant=True,
+            ),
+            Register(
+                "RECEIVES",
+                "Whether the device has a receiver that acts on congestion scores.",
+                (constant("receiver", 1, sizes.receiver, "It does."),),
                 constant=True,
             ),
         ),

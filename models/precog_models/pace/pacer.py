@@ -62,11 +62,17 @@ class Row:
     mantissa: int = 0
     exponent: int = 0
     priority: int = 0
+    boost: int = 0  # by which the priority is raised for now
     mtu: int = 0  # log2(bytes) - 8; above 4 it counts as 4
     next: int = 0  # PSN of the next packet
     una: int = 0  # oldest PSN that is not acknowledged
     window: int = 0  # in units of 256 bytes, rounded up; 0: no limit
     changed: bool = False  # a new rate's gap is being made
+
+    @property
+    def level(self) -> int:
+        """The priority at which it stands in line."""
+        return min(self.priority + self.boost, PRIORITIES - 1)
 
     @property
     def units(self) -> int:
@@ -128,6 +134,10 @@ class Pacer:
         row.priority, row.mtu, row.backlog = priority, mtu, 0
         row.next = row.una = psn
 
+    def boost(self, qp: int, boost: int) -> None:
+        """Raise the priority by so much from the next time on that it stands in line; 0: not."""
+        self.rows[qp].boost = boost
+
     def request(self, qp: int, size: int, t: int) -> None:
         """The queue pair has `size` more bytes to send."""
         row = self.rows[qp]
@@ -156,7 +166,7 @@ class Pacer:
         row = self.rows[qp]
         row.state = State.READY
         row.changed = False
-        self.ready[row.priority].append(qp)
+        self.ready[row.level].append(qp)
 
     def grant(self, qp: int, priority: int, t: int) -> Grant | None:
         """The scheduler chose `qp`, the first of `priority`.

@@ -33,11 +33,13 @@ __all__ = [
     "PSCHED_PARAMETERS",
     "RAISE",
     "RESULT_FIELDS",
+    "SCORE_BITS",
     "SCORE_MAX",
     "TIMELY_PARAMETERS",
     "TIMELY_STATE",
     "EventKind",
     "Law",
+    "ScoreCommand",
     "Variant",
 ]
 
@@ -64,6 +66,14 @@ class EventKind(IntEnum):
     CONFIGURE = 5  # take the event's configuration; another law starts anew from the present rate
     RESET = 6  # forget all but the configuration
     SCORE = 7  # a congestion score has come: no law's affair, but `rate.psched`'s
+
+
+class ScoreCommand(IntEnum):
+    """What PSCHED may do with a score; above its `SCORE_BITS` in the event's value."""
+
+    FREE = 0  # as it has it
+    HOLD = 1  # not raise the rate
+    REDUCE = 2  # as above its threshold, wherever that lies
 
 
 class Law(IntEnum):
@@ -182,6 +192,7 @@ PSCHED_PARAMETERS = (
 PSCHED_CONFIG = ("sla_priority", "sla_latency", "min_rate", "max_rate")
 
 SCORE_MAX = 100
+SCORE_BITS = 8
 FACTOR_FRAC = 16
 INCREASE_MAX = 6553  # the factor stays below 1.1
 

@@ -7,8 +7,9 @@
 
 The score is 0 to 100, p the queue pair's priority 0 to 7, the factor in [1/2, 1.1]. It multiplies
 the law's output and is never written back into the law's state. There is no increase while the
-queue pair's smoothed RTT is above the latency that its SLA promises. Without a score, with one that
-is too old, or while advice is held, the output is the base law's rate.
+queue pair's smoothed RTT is above the latency that its SLA promises. A command that comes with the
+score only takes away: HOLD the increase, REDUCE too, as a score above the threshold does. Without
+a score, with one that is too old, or while advice is held, the output is the base law's rate.
 
 Where the source contradicts itself: its pseudocode multiplies by the priority after the cap, which
 can break the SLA and raise a rate above the threshold; here the priority scales the step, and the
@@ -30,7 +31,9 @@ from .law_fields import (
     PSCHED_CONFIG,
     PSCHED_PARAMETERS,
     RAISE,
+    SCORE_BITS,
     SCORE_MAX,
+    ScoreCommand,
 )
 
 __all__ = [
@@ -45,8 +48,8 @@ __all__ = [
 ]
 
 #: What is kept of a queue pair: the base law's rate and the last output, whether there are both;
-#: the score, whether there is one, and when it came; above the threshold; latency broken; the
-#: window of the last sample's decision, which those of events repeat.
+#: the score, whether there is one, and when it came; above the threshold; its command; latency
+#: broken; the window of the last sample's decision, which those of events repeat.
 PSCHED_STATE = (
     "base",
     "based",
@@ -56,12 +59,14 @@ PSCHED_STATE = (
     "scored",
     "score_t",
     "congested",
+    "command",
     "late",
     "window",
 )
 
 SCORED = 1 << Flag.SCORED
 CONGESTED = 1 << Flag.CONGESTED
+_HOLD, _REDUCE = int(ScoreCommand.HOLD), int(ScoreCommand.REDUCE)
 _HALF = 1 << (FACTOR_FRAC - 1)
 _THRESHOLD, _HYSTERESIS, _INCREASE, _SCORE_TICKS = range(len(PSCHED_PARAMETERS))
 _PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
@@ -74,6 +79,7 @@ _PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
     _SCORED,
     _SCORE_T,
     _CONGESTED,
+    _COMMAND,
     _LATE,
     _WINDOW,
 ) = range(len(PSCHED_STATE))
@@ -88,7 +94,7 @@ def psched_configure(state: NDArray[np.int64], on: bool, windowed: bool, init_ra
 
     Parameters
     ----------
-    state : ndarray of int64, shape (10,)
+    state : ndarray of int64, shape (11,)
         `PSCHED_STATE`. Changed in place.
     on : bool
         The queue pair's output is moved; else all but what the law decided is forgotten.
@@ -114,9 +120,11 @@ def psched_reset(state: NDArray[np.int64], init_rate: int) -> None:
 
 
 @njit(cache=True)
-def psched_score(state: NDArray[np.int64], score: int, t: int) -> None:
-    """A score has come at `t`; `NO_SCORE` or more takes the last one back."""
+def psched_score(state: NDArray[np.int64], value: int, t: int) -> None:
+    """A score has come at `t`, with a `ScoreCommand`; `NO_SCORE` takes the last one back."""
+    score = value & ((1 << SCORE_BITS) - 1)
     state[_SCORED] = score < NO_SCORE
+    state[_COMMAND] = value >> SCORE_BITS & 3
     state[_SCORE] = min(score, SCORE_MAX)
     state[_SCORE_T] = t
 
@@ -143,7 +151,7 @@ def psched_output(
 
     Parameters
     ----------
-    state : ndarray of int64, shape (10,)
+    state : ndarray of int64, shape (11,)
         `PSCHED_STATE`. Changed in place.
     config : ndarray of int64, shape (4,)
         `PSCHED_CONFIG`.
@@ -176,7 +184,9 @@ def psched_output(
     if parameters[_SCORE_TICKS] and past and age > parameters[_SCORE_TICKS]:
         state[_SCORED] = 0
     threshold, score = parameters[_THRESHOLD], state[_SCORE]
-    if not state[_SCORED] or score == 0 or score + parameters[_HYSTERESIS] <= threshold:
+    if state[_SCORED] and state[_COMMAND] == _REDUCE:
+        state[_CONGESTED] = 1
+    elif not state[_SCORED] or score == 0 or score + parameters[_HYSTERESIS] <= threshold:
         state[_CONGESTED] = 0
     elif score > threshold:
         state[_CONGESTED] = 1
@@ -189,7 +199,7 @@ def psched_output(
             excess = max(score - threshold, 0)
             drop = min((excess * _DROP[config[_PRIORITY]]) >> (DROP_FRAC - FACTOR_FRAC), _HALF)
             factor = (1 << FACTOR_FRAC) - drop
-        elif state[_LATE]:
+        elif state[_LATE] or state[_COMMAND] == _HOLD:
             factor = 1 << FACTOR_FRAC
         else:
             step = (parameters[_INCREASE] * _RAISE[config[_PRIORITY]]) >> 16

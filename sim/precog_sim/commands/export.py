@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
-_NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants", "profile")
+_NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants", "profile", "receiver", "trace")
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
 _TARGETS = ("verilog", "corundum")
@@ -69,6 +69,10 @@ def export(
     dsp: Annotated[str | None, typer.Option(help="nic: generic or ecp5 multipliers.")] = None,
     grants: Annotated[bool | None, typer.Option(help="nic: with the pacer.")] = None,
     profile: Annotated[bool | None, typer.Option(help="nic: with the queue profiler.")] = None,
+    receiver: Annotated[
+        bool, typer.Option("--receiver", help="nic: with the receiver of scores; with a width.")
+    ] = False,
+    trace: Annotated[bool, typer.Option("--trace", help="nic: with the trace FIFO.")] = False,
     width: Annotated[
         list[int] | None,
         typer.Option(
@@ -99,7 +103,8 @@ def export(
     if target not in _TARGETS:
         raise ValueError(f"target must be one of {', '.join(_TARGETS)}, not {target!r}")
     if target == "corundum":
-        refuse_ignored(context, "block", "name", "slots", why="with --target corundum")
+        other = ("block", "name", "slots", "receiver", "trace")
+        refuse_ignored(context, *other, why="with --target corundum")
         folder = output or Path("precog_corundum")
         sizes = (preset or _APP_PRESET, qps, sets, dsp, grants, profile)
         period = _APP_TICK_PS if tick_ps is None else tick_ps
@@ -126,7 +131,12 @@ def export(
         from precog_hw.export import nic_verilog
 
         nic = _config(preset or _PRESET, qps, sets, dsp, grants, profile)
-        nic = dataclasses.replace(nic, width=width[0] if width else nic.width)
+        nic = dataclasses.replace(
+            nic,
+            width=width[0] if width else nic.width,
+            receiver=int(receiver),
+            trace=int(trace),
+        )
         text = nic_verilog(nic, name=name or "precog_nic", tick_ps=tick_ps)
         config = dataclasses.asdict(nic)
     else:

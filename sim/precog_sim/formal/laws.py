@@ -221,7 +221,7 @@ class StageHarness(wiring.Component):
             Assert(~answered | ~of_law | (payload.rate == rate), "the law's"),
             Assert(~answered | (~about.sample & (about.psched == asks) & (about.t == told.t))),
             Assert(~answered | (about.score_stb == is_score), "a score as it came"),
-            Assert(~answered | ~is_score | (about.score == told.value[:8])),
+            Assert(~answered | ~is_score | (Cat(about.score, about.command) == told.value[:10])),
             Cover(answered & of_law),
             Cover(answered & ~of_law),
         ]

@@ -190,11 +190,13 @@ class RowsHarness(wiring.Component):
         pushed = dut.o_push.valid & (push.qp == self.qp)
         filed = dut.o_file.valid & (file.qp == self.qp)
         readied = did & (row.state == State.READY) & (before.state != State.READY)
+        raised, top = row.priority + row.boost, (1 << len(row.priority)) - 1
+        level = Mux(raised > top, top, raised)
         into = did & (row.state == State.WAITING)
         into &= (before.state != State.WAITING) | (commit.kind == EventKind.FIRE)
         m.d.comb += [
             Assert(pushed == readied, "into a list once, when it becomes ready"),
-            Assert(~pushed | (push.priority == row.priority), "into that of its priority"),
+            Assert(~pushed | (push.priority == level), "into that of its priority, raised or not"),
             Assert((filed & ~file.cut) == into, "into the wheel once, when it begins to wait"),
             Assert(
                 ~(filed & file.cut) | (did & before.changed & (row.state == State.WAITING)),

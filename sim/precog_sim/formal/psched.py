@@ -27,7 +27,12 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
 from precog_models.contract import Flag
-from precog_models.rate.law_fields import NO_SCORE, PSCHED_PARAMETERS, SCORE_MAX
+from precog_models.rate.law_fields import (
+    NO_SCORE,
+    PSCHED_PARAMETERS,
+    SCORE_MAX,
+    ScoreCommand,
+)
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported
@@ -263,7 +268,8 @@ class PschedHarness(wiring.Component):
         fresh = (self.psched_score_ticks == 0) | age[-1] | (age <= self.psched_score_ticks)
         held = flags[Flag.HELD]
         # Once it has been seen to be too old, a score stays so: an earlier time does not undo it.
-        above = (score > self.psched_threshold) & fresh & ~held
+        reduces = told & (about.command == ScoreCommand.REDUCE)
+        above = (reduces | (score > self.psched_threshold)) & fresh & ~held
         rises = ghost["has_last"] & (rate > ghost["last"])
         m.d.comb += [
             Assert(~mine | ((rate >= low) & (rate <= high)), "within [min, max]"),
@@ -352,5 +358,12 @@ MUTANTS = (
         "with m.Elif(above > 0):",
         "with m.Elif(above > 5):",
         "a score just above the threshold does not act",
+    ),
+    Mutant(
+        "psched.rate",
+        _PSCHED,
+        "new.command == ScoreCommand.REDUCE",
+        "new.command == ScoreCommand.HOLD",
+        "a command to reduce is not followed",
     ),
 )

@@ -10,6 +10,7 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.nic import PrecogNic, nic_map
 from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
 
 from .axil import PinTransport
 from .packet_block import PacketBlock, Run, Wire, packet_library
@@ -21,6 +22,7 @@ _MONITORS = {
     "law_event_stb": ["law_event"],
     "m_decision_tvalid": ["m_decision_tdata"],
 }
+_RECEIVER = {"receive_log_stb": ["receive_log"], "m_quota_tvalid": ["m_quota_tdata"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
 
 
@@ -46,6 +48,11 @@ class PacketNic(PinTransport):
         self.block = PacketBlock(_library(config, tick_ps))
         super().__init__(self.block, nic_map(config, tick_ps=tick_ps).address_bits)
         self.block.poke(m_decision_tready=1)
+        self._monitors = _MONITORS.copy()
+        self._quota = quota_layout(config.qp_bits)
+        if config.receiver:
+            self.block.poke(m_quota_tready=1)
+            self._monitors |= _RECEIVER
 
     def run(
         self,
@@ -56,12 +63,12 @@ class PacketNic(PinTransport):
         idle: float = 0.0,
         stall: float = 0.0,
     ) -> Run:
-        """Frames both ways; monitors are samples and decisions."""
+        """Frames both ways; monitors are samples, events and decisions."""
         sources: Mapping[str, Sequence[Wire]] = {"s_axis_tx": tx, "s_axis_rx": rx}
         return self.block.run(
             {name: frames for name, frames in sources.items() if frames},
             ["m_axis_tx", "m_axis_rx"],
-            monitors=_MONITORS,
+            monitors=self._monitors,
             seed=seed,
             idle=idle,
             stall=stall,
@@ -76,9 +83,25 @@ class PacketNic(PinTransport):
         """Events as the laws took them, `law_fields.LAW_EVENT_FIELDS`."""
         return _rows(LAW_EVENT, run, "law_event_stb")
 
+    def received(self, run: Run) -> list[tuple[dict[str, int], dict[str, int]]]:
+        """The receiver's events and their results, `receiver_fields`, in order."""
+        made = []
+        for _, (bits,) in run.events["receive_log_stb"]:
+            commit = COMMIT.from_bits(bits)
+            made.append((_fields(commit.event), _fields(commit.result)))
+        return made
+
+    def quotas(self, run: Run) -> list[tuple[int, ...]]:
+        """Queue pairs and their new quotas."""
+        return _rows(self._quota, run, "m_quota_tvalid")
+
     def decisions(self, run: Run) -> list[tuple[int, ...]]:
         """Decisions, in the contract's field order."""
         return _rows(DECISION, run, "m_decision_tvalid")
+
+
+def _fields(view: data.Const) -> dict[str, int]:
+    return {name: view[name] for name in view.shape().members}
 
 
 def _rows(layout: data.StructLayout, run: Run, strobe: str) -> list[tuple[int, ...]]:

@@ -17,7 +17,14 @@ from precog_models.contract import (
     HeadKind,
 )
 from precog_models.predict.lstm import LstmWeights, pack
-from precog_models.rate.law_fields import LAW_EVENTS, LAW_PARAMETERS, PSCHED_PARAMETERS, EventKind
+from precog_models.rate.law_fields import (
+    LAW_EVENTS,
+    LAW_PARAMETERS,
+    PSCHED_PARAMETERS,
+    SCORE_BITS,
+    EventKind,
+    ScoreCommand,
+)
 
 __all__ = [
     "FAMILIES",
@@ -195,6 +202,7 @@ def law_events(rng: np.random.Generator, qps: int, n: int) -> Ints:
     qp = rng.integers(0, qps + int(rng.integers(0, 2)), n)
     value = rng.integers(0, 1 << int(rng.integers(8, 33)), n)
     scores = np.clip(rng.normal(rng.integers(40, 90), 15, n), 0, 100).astype(np.int64)
+    scores |= rng.choice(np.array([*ScoreCommand, 0, 0]), n) << SCORE_BITS
     usual = (kinds == EventKind.SCORE) & (rng.random(n) < 0.9)
     value = np.where(usual, scores, value)
     gaps = rng.integers(0, 1 << int(rng.integers(4, 24)), n)

@@ -6,11 +6,12 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, refuse_ignored, table
 
-from . import forecast, pace
+from . import forecast, pace, receive
 
 app = typer.Typer(help="Congestion control.", no_args_is_help=True, rich_markup_mode=None)
 app.command("pace")(pace.all_pairs)
 app.command("forecast")(forecast.all_pairs)
+app.command("receive")(receive.all_pairs)
 
 _PresetOption = Annotated[str | None, typer.Option(help="Law preset: thesis or precog.")]
 

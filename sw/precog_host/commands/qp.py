@@ -7,12 +7,13 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, table
 
-from . import forecast, pace, queue
+from . import forecast, pace, queue, receive
 
 app = typer.Typer(help="Queue pairs.", no_args_is_help=True, rich_markup_mode=None)
 app.command("pace")(pace.queue_pairs)
 app.command("queue")(queue.queue_pairs)
 app.command("forecast")(forecast.queue_pairs)
+app.command("receive")(receive.queue_pairs)
 
 _COLUMNS = (
     ("qp", "qp"),

@@ -65,7 +65,10 @@ class Replay:
             golden.limit(qp, argument, t)
         elif event is EventKind.CONFIG:
             config = CONFIG.from_bits(argument)
-            golden.configure(qp, config.priority, config.mtu, config.psn)
+            if config.raises:
+                golden.boost(qp, config.boost)
+            else:
+                golden.configure(qp, config.priority, config.mtu, config.psn)
         elif event is EventKind.RATE:
             self._rate(qp, argument, t)
         elif event is EventKind.RETIME:

@@ -120,4 +120,5 @@ class Bench:
         if kind is EventKind.WINDOW:
             return rng.choice([0, 0, 1, 4096, 20_000, (1 << 32) - 1])
         config = {"priority": rng.randrange(8), "mtu": rng.randrange(8), "psn": rng.getrandbits(24)}
+        config |= {"raises": rng.getrandbits(1), "boost": rng.randrange(8)}
         return int(CONFIG.const(config).as_bits())

@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 
 from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
-from precog_models.rate.law_fields import NO_SCORE, PSCHED_CONFIG, PSCHED_PARAMETERS
+from precog_models.rate.law_fields import (
+    NO_SCORE,
+    PSCHED_CONFIG,
+    PSCHED_PARAMETERS,
+    ScoreCommand,
+)
 from precog_models.rate.psched import (
     CONGESTED,
     PSCHED_STATE,
@@ -91,6 +96,25 @@ def test_above_the_threshold_it_never_rises() -> None:
     qp.score(71)
     assert qp.output(rate=2 * RATE) == first
     assert qp.output(rate=RATE // 2) < first
+
+
+def test_a_command_only_takes_away() -> None:
+    """HOLD: no rise; REDUCE: as above the threshold, wherever that lies; a new score ends both."""
+    qp = Scheduled()
+    for score, command in itertools.product(range(101), ScoreCommand):
+        free = Scheduled()
+        free.score(score)
+        allowed = free.output()
+        qp = Scheduled()
+        qp.score(score | command << 8)
+        output = qp.output()
+        assert output == (allowed if command == ScoreCommand.FREE else min(allowed, RATE))
+        reduces = score > 70 or command == ScoreCommand.REDUCE
+        assert qp.flags == SCORED | (CONGESTED if reduces else 0)
+        assert (qp.output(rate=2 * RATE) <= output) == reduces
+        assert (qp.output(held=True), qp.flags) == (RATE, 0)
+        qp.score(0)
+        assert qp.output() > RATE
 
 
 def test_hysteresis() -> None:
@@ -188,7 +212,7 @@ def test_configuration_frees() -> None:
     assert qp.state[-1] == 0
     assert qp.output(rate=HIGH) > low
     psched_configure(qp.state, False, False, RATE // 4)
-    assert qp.state.tolist() == [HIGH, 1, *[0] * 8]
+    assert qp.state.tolist() == [HIGH, 1, *[0] * (len(PSCHED_STATE) - 2)]
 
 
 def test_switched_on_it_goes_on_from_what_the_law_decided() -> None:

@@ -1,0 +1,89 @@
+"""The block TRACE, wired: filter, window and counters between bank and FIFO.
+
+::
+
+    decisions, receiver's actions ─► [TraceFifo] ─► STATE, RECORDS, COUNTERS ─► bank
+                                       ▲ FILTER, QP, EVERY, THRESHOLD, COMMAND ──┘
+"""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Value
+from amaranth.lib import data
+
+from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.counters import Counters
+from precog_hw.csr.trace import TraceFifo, record
+from precog_hw.regmap.trace import TRACE_EVENTS, TRACE_KINDS
+from precog_models.contract import TRACE_WORDS, TraceKind
+
+__all__ = ["attach", "decision_record", "receiver_source"]
+
+
+def decision_record(decision: data.View, made_of: data.View) -> Value:
+    """The record of a `DECISION` and its `MADE_OF`."""
+    return record(
+        TraceKind.DECISION,
+        **{name: decision[name] for name in ("qp", "flags", "srtt", "rtt_pred", "rate")},
+        **{name: made_of[name] for name in ("t", "rtt", "score")},
+        set=made_of.model.set,
+        version=made_of.model.version,
+    )
+
+
+def receiver_source(stb: Value, commit: data.View) -> tuple[Value, Value]:
+    """Strobe and record of the receiver's events, `receiver_layouts.COMMIT`, that did something."""
+    event, result = commit.event, commit.result
+    return stb & result.acts.any(), record(
+        TraceKind.RECEIVER,
+        **{name: event[name] for name in ("qp", "t")},
+        **{name: result[name] for name in ("score", "band", "was", "command", "boost", "quota")},
+        flags=result.acts,
+    )
+
+
+def attach(m: Module, bank: RegisterBank, sources: Sequence[tuple[Value, Value]]) -> Value:
+    """Put a trace FIFO between a bank and those who have something to tell.
+
+    Parameters
+    ----------
+    m : Module
+        Of the NIC; the parts become its submodules.
+    bank : RegisterBank
+        Of a map with the block TRACE.
+    sources : sequence of (Value, Value)
+        Strobe and record of each; of those of one cycle the first goes first.
+
+    Returns
+    -------
+    Value
+        The threshold is reached.
+    """
+    m.submodules.trace = fifo = TraceFifo(len(sources))
+    m.submodules.trace_events = counters = Counters(len(TRACE_EVENTS), amount_bits=len(fifo.lost))
+    for n, (_, made) in enumerate(sources):
+        m.d.comb += fifo.records[n].as_value().eq(made)
+    m.d.comb += [
+        fifo.stb.eq(Cat(stb for stb, _ in sources)),
+        fifo.kinds.eq(Cat(getattr(bank, f"trace_filter_{name}s") for name in TRACE_KINDS)),
+        *(fifo.one_qp.eq(bank.trace_filter_one_qp), fifo.qp.eq(bank.trace_qp_qp)),
+        *(fifo.every.eq(bank.trace_every_every), fifo.pop.eq(bank.trace_command_pop)),
+        fifo.threshold.eq(bank.trace_threshold_threshold),
+        fifo.clear.eq(bank.trace_command_clear),
+        bank.trace_state_level.eq(fifo.level),
+        bank.trace_state_reached.eq(fifo.reached),
+        fifo.index.eq(bank.trace_records_index),
+        *(
+            getattr(bank, f"trace_records_word{n}_word{n}").eq(fifo.words[n])
+            for n in range(TRACE_WORDS)
+        ),
+        *(counters.events.eq(fifo.events), counters.amount.eq(fifo.lost)),
+    ]
+    table = port("trace", "counters")
+    m.d.comb += [
+        counters.index.eq(getattr(bank, f"{table}_index")),
+        counters.read.eq(getattr(bank, f"{table}_low_read")),
+        getattr(bank, f"{table}_low_low").eq(counters.low),
+        getattr(bank, f"{table}_high_high").eq(counters.high),
+    ]
+    return fifo.reached

@@ -1,0 +1,73 @@
+"""``precog trace``: records of what a device decided."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.transport import DeviceError
+
+__all__ = ["trace"]
+
+_COLUMNS = ("serial", "t_us", "kind", "qp", "score")  # what all kinds have
+
+
+def trace(
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="Record from now on: decision, receiver, forecast, or none; repeatable."),
+    ] = None,
+    qp: Annotated[int | None, typer.Option(help="Record only this QP slot.")] = None,
+    all_qps: Annotated[bool, typer.Option("--all-qps", help="Record all QPs again.")] = False,
+    every: Annotated[int | None, typer.Option(help="Record every so manieth; 1: all.")] = None,
+    threshold: Annotated[
+        int | None, typer.Option(help="Level from which on the device says so; 0: never.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Most records to take.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Append the records, a line of JSON each.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Take the records that wait out of a device, and show them, after setting what is given."""
+    from precog_host.device import Device
+
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit must be 0 or more, not {limit!r}")
+    kinds = None if kind is None else [name for name in kind if name != "none"]
+    with Device.open(device) as opened:
+        tracing = opened.tracing
+        if tracing is None:
+            raise DeviceError(
+                f"device {device} has no trace FIFO: it was built without one; try emu:trace=1"
+            )
+        tracing.configure(kinds=kinds, qp=qp, all_qps=all_qps, every=every, threshold=threshold)
+        rows = [tracing.presented(record) for record in tracing.drain(limit)]
+        state = tracing.state()
+    if output is not None:
+        with output.open("a") as file:
+            file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in rows)
+
+    def draw() -> None:
+        table(
+            (*_COLUMNS, "what"), [(*(row[name] for name in _COLUMNS), _rest(row)) for row in rows]
+        )
+        counters = ", ".join(f"{count} {name}" for name, count in state.counters.items())
+        kinds = ", ".join(state.kinds) or "nothing"
+        of = "" if state.qp is None else f" of QP {state.qp}"
+        typer.echo(f"recording {kinds}{of}, every {state.every}; {state.level} wait; {counters}")
+
+    emit({"records": rows, "state": state}, draw, json_)
+
+
+def _rest(row: dict[str, Any]) -> str:
+    parts = []
+    for name, value in row.items():
+        if name in _COLUMNS or value is None or value == ():
+            continue
+        shown = f"{value:.6g}" if isinstance(value, float) else value
+        parts.append(f"{name}={','.join(value) if isinstance(value, tuple) else shown}")
+    return " ".join(parts)

@@ -1,0 +1,115 @@
+"""The trace FIFO of an emulated device: the golden one behind its register block."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_hw.regmap.model import Word
+from precog_hw.regmap.trace import TRACE_DEPTH, TRACE_EVENTS, TRACE_FILTER, TRACE_KINDS
+from precog_models.contract import DECISION_FIELDS, Flag, TraceKind
+from precog_models.nic import GoldenNic
+from precog_models.rate.law_fields import NO_SCORE
+from precog_models.trace import TraceFifo, TraceFilter
+
+from .emulated_packets import EmulatedCounters
+from .register_file import RegisterFile, ignored
+
+__all__ = ["EmulatedTrace"]
+
+_DECISION = [name for name, _ in DECISION_FIELDS]
+
+
+class EmulatedTrace:
+    """Records in, the host's window out.
+
+    Parameters
+    ----------
+    file : RegisterFile
+
+    Attributes
+    ----------
+    fifo : TraceFifo
+    """
+
+    def __init__(self, file: RegisterFile) -> None:
+        self._file = file
+        self.fifo = TraceFifo(TRACE_DEPTH)
+        names = [name for name, _ in TRACE_EVENTS]
+        counters = EmulatedCounters(names, lambda: {n: getattr(self.fifo, n) for n in names})
+        self._filter()
+        file.written |= {
+            "TRACE.COMMAND": self._command,
+            "TRACE.THRESHOLD": self._show,
+            **{f"TRACE.{register.name}": self._filter for register in TRACE_FILTER},
+        }
+        file.tables |= {
+            "TRACE.RECORDS": (self._read, ignored),
+            "TRACE.COUNTERS": (counters.read, ignored),
+        }
+
+    def offer(self, record: Mapping[str, int]) -> None:
+        """A record, as `precog_models.trace.pack` has it."""
+        self.fifo.offer(record)
+        self._show()
+
+    def decided(
+        self,
+        nic: GoldenNic,
+        decision: NDArray[np.int64],
+        *,
+        rtt: int,
+        t: int,
+        model: tuple[int, int],
+    ) -> None:
+        """A decision [8] that `nic` has just made, and what it was made of.
+
+        Parameters
+        ----------
+        nic : GoldenNic
+        decision : ndarray of int64, shape (8,)
+        rtt, t : int
+            Of the sample; of an event 0, and its time.
+        model : tuple of int
+            Set and version of the model that answered.
+        """
+        row = dict(zip(_DECISION, decision.tolist(), strict=True))
+        scored = row["flags"] >> Flag.SCORED & 1
+        self.offer(
+            {
+                "kind": int(TraceKind.DECISION),
+                "t": t,
+                "score": nic.score(row["qp"]) if scored else NO_SCORE,
+                "rtt": rtt,
+                "set": model[0],
+                "version": model[1],
+                **{name: row[name] for name in ("qp", "flags", "srtt", "rtt_pred", "rate")},
+            }
+        )
+
+    # --- registers -------------------------------------------------------------------------------
+
+    def _filter(self, _: int = 0) -> None:
+        wanted, qp = self._file.get("TRACE.FILTER"), self._file.get("TRACE.QP")["qp"]
+        self.fifo.filter = TraceFilter(
+            sum(wanted[f"{name}s"] << n for n, name in enumerate(TRACE_KINDS)),
+            qp if wanted["one_qp"] else None,
+            self._file.get("TRACE.EVERY")["every"],
+        )
+
+    def _show(self, _: int = 0) -> None:
+        level, threshold = len(self.fifo.records), self._file.get("TRACE.THRESHOLD")["threshold"]
+        self._file.put("TRACE.STATE", level=level, reached=int(0 < threshold <= level))
+
+    def _command(self, value: int) -> None:
+        command = self._file.map.block("TRACE").register("COMMAND")
+        if command.field("clear").get(value):
+            self.fifo.clear()
+        self.fifo.pop(command.field("pop").get(value))
+        self._show()
+
+    def _read(self, word: Word) -> int:
+        assert word.register is not None
+        if word.index >= len(self.fifo.records):
+            return 0
+        return self.fifo.records[word.index][int(word.register.name.removeprefix("WORD"))]

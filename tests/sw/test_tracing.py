@@ -1,0 +1,145 @@
+"""The trace's driver and command, and the golden FIFO behind its registers."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from precog_host import cli
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.tracing import Tracing
+from precog_host.transport import DeviceError
+from precog_hw.regmap.precog import Sizes
+from precog_hw.regmap.trace import TRACE_DEPTH
+from precog_models.contract import Flag, TraceKind
+from precog_models.rate.law_fields import EventKind
+
+PAST = np.array([[qp, 4000 + 10 * n, n] for n in range(20) for qp in (1, 2, 9)])
+
+
+def traced() -> tuple[Device, Tracing, Emulator]:
+    emulator = Emulator(Sizes(qps=4, sets=2, trace=1))
+    device = Device(emulator)
+    assert device.tracing is not None
+    for qp in (1, 2):
+        device.qp(qp).configure(preset="precog", enable=True, algorithm="pid", psched=True)
+    return device, device.tracing, emulator
+
+
+def test_decisions_are_recorded_with_what_they_were_made_of() -> None:
+    device, tracing, emulator = traced()
+    made = device.decide(PAST[:3])
+    assert not [*tracing.drain()]  # nothing is recorded after reset
+    tracing.configure(kinds=["decision"])
+    made = device.decide(PAST)
+    score = emulator.happen(np.array([EventKind.SCORE, 2, 77, 90]))
+    records = [*tracing.drain()]
+    assert len(records) == 41
+    assert [record["serial"] for record in records] == list(range(41))
+    for record, row, sample in zip(records, made, PAST[PAST[:, 0] < 4], strict=False):
+        assert (record["qp"], record["rate"], record["flags"]) == (row[0], row[1], row[7])
+        assert (record["rtt_pred"], record["srtt"]) == (row[3], row[6])
+        assert [record["qp"], record["rtt"], record["t"]] == sample.tolist()
+        assert record["score"] == 255
+    assert (records[-1]["t"], records[-1]["score"]) == (77, 90)
+    assert records[-1]["rate"] == score[0, 1]
+    assert records[-1]["flags"] >> Flag.CONGESTED & 1
+    shown = tracing.presented(records[-1])
+    assert (shown["rtt_us"], shown["rtt_pred_us"], shown["version"]) == (None, None, None)
+    assert "congested" in shown["flags"]
+    assert not [*tracing.drain()]
+
+
+def test_the_filter_thins_and_the_fifo_overflows() -> None:
+    device, tracing, _ = traced()
+    tracing.configure(kinds=["decision"], qp=2, every=3, threshold=5)
+    assert not tracing.state().reached
+    device.decide(PAST)
+    state = tracing.state()
+    assert (state.level, state.reached, state.qp, state.every) == (7, True, 2, 3)
+    assert state.counters == {"recorded": 7, "overflowed": 0, "filtered": 33}
+    assert [record["t"] for record in tracing.drain(2)] == [0, 3]
+    assert tracing.state().level == 5
+    tracing.configure(all_qps=True, every=1, threshold=0)
+    tracing.clear()
+    assert not [*tracing.drain()]
+    for _ in range(20):
+        device.decide(PAST)
+    state = tracing.state()
+    assert (state.level, state.counters["overflowed"]) == (TRACE_DEPTH, 800 - TRACE_DEPTH)
+    assert not state.reached
+    serials = [record["serial"] for record in tracing.drain()]
+    assert serials == [7 + n for n in range(TRACE_DEPTH)]
+    device.decide(PAST[:1])
+    assert next(tracing.drain())["serial"] == 7 + 800  # the gap tells how many were lost
+
+
+def test_bad_arguments_change_nothing() -> None:
+    _, tracing, emulator = traced()
+    tracing.configure(kinds=["decision"], qp=1)
+    before = tracing.state()
+    for changes, message in (
+        ({"kinds": ["decisions"]}, "kind must be one of decision, receiver, forecast, not 'dec"),
+        ({"qp": 4}, r"QP must be in 0\.\.3, not 4"),
+        ({"qp": 3, "all_qps": True}, "qp must be left out with all_qps, not 3"),
+        ({"every": 0}, r"every must be in 1\.\.65535, not 0"),
+        ({"threshold": 65536}, r"threshold must be in 0\.\.65535, not 65536"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tracing.configure(**changes)  # type: ignore[arg-type]
+    assert tracing.state() == before
+    assert tracing.presented({"kind": 9, "serial": 0, "qp": 0, "t": 0, "score": 255})["kind"] == (
+        "code 9"
+    )
+    assert emulator.trace is not None
+    emulator.trace.offer({"kind": TraceKind.RECEIVER, "qp": 1, "band": 3})
+    assert not [*tracing.drain()]
+
+
+def test_a_device_without_a_trace_says_so() -> None:
+    with Device.open("emu:") as device:
+        assert device.tracing is None
+        with pytest.raises(DeviceError, match=r"device has no trace FIFO: .* \(trace=0\)"):
+            Tracing(device.registers)
+    with pytest.raises(DeviceError, match="laws must be 1 with trace, not 0"):
+        Device.open("emu:laws=0,trace=1")
+
+
+def test_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, _, _ = traced()
+    monkeypatch.setattr(Device, "open", lambda uri: device)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            cli.main(("trace", *arguments))
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    status, out, _ = run("--kind", "decision", "--qp", "1")
+    assert status == 0
+    assert "recording decision of QP 1, every 1; 0 wait; 0 recorded" in out
+    device.decide(PAST)
+    lines = tmp_path / "trace.jsonl"
+    _, out, _ = run("-j", "--limit", "3", "-o", str(lines))
+    shown = json.loads(out)
+    assert [record["qp"] for record in shown["records"]] == [1, 1, 1]
+    assert shown["state"]["level"] == 17
+    assert [json.loads(line) for line in lines.read_text().splitlines()] == shown["records"]
+    _, out, _ = run("--kind", "none")
+    assert out.count("decision") == 17
+    assert "rate_gbps=" in out
+    assert "recording nothing" in out
+    for arguments, message in (
+        (("--limit", "-1"), "limit must be 0 or more, not -1"),
+        (("--kind", "some"), "kind must be one of decision, receiver, forecast, not 'some'"),
+    ):
+        status, _, err = run(*arguments)
+        assert status
+        assert message in err
+    monkeypatch.undo()
+    assert "try emu:trace=1" in run()[2]
