@@ -136,7 +136,7 @@ def _checks(widths: Sequence[int], tick_ps: int, app_id: int) -> list[str]:
             "must hold every NIC's registers and be 32 at most",
         ),
     ]
-    lines = ["", "initial begin"]
+    lines = ["", "`ifndef SYNTHESIS", "initial begin"]
     for condition, name, must in tests:
         lines += [
             f"    if (!({condition})) begin",
@@ -145,7 +145,7 @@ def _checks(widths: Sequence[int], tick_ps: int, app_id: int) -> list[str]:
             "        $finish;",
             "    end",
         ]
-    return [*lines, "end"]
+    return [*lines, "end", "`endif"]
 
 
 def _control(address_bits: int) -> list[str]:
