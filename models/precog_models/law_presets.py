@@ -170,12 +170,18 @@ class PschedPreset:
         Rise of rates below the threshold.
     score_us : float
         How long a score holds; 0: for ever.
+    delay_us : float
+        The queueing delay that counts as congestion when scores are judged.
+    skill : bool
+        Scores are followed only while they have shown skill.
     """
 
     threshold: int = 70
     hysteresis: int = 5
     increase: float = 0.1
     score_us: float = 200.0
+    delay_us: float = 4.0
+    skill: bool = True
 
     def parameters(self, tick_ps: int) -> dict[str, int]:
         """`rate.psched.PSCHED_PARAMETERS`, without the name in front, as integers.
@@ -190,12 +196,14 @@ class PschedPreset:
             "hysteresis": self.hysteresis,
             "increase": round(self.increase * (1 << 16)),
             "score_ticks": round(self.score_us * 1e6 / tick_ps),
+            "delay": _ticks("delay_us", self.delay_us, tick_ps),
+            "skill": int(self.skill),
         }
 
 
-#: ``source`` is 000's, whose scores neither age nor have a hysteresis.
+#: ``source`` is 000's, whose scores neither age nor have a hysteresis, and are followed blindly.
 PSCHED_PRESETS: dict[str, PschedPreset] = {
-    "source": PschedPreset(hysteresis=0, score_us=0.0),
+    "source": PschedPreset(hysteresis=0, score_us=0.0, skill=False),
     "precog": PschedPreset(),
 }
 

@@ -292,14 +292,14 @@ def _held(block: Ints) -> bool:
 
 @njit(cache=True)
 def _scheduled(
-    block: Ints, q: Ints, t: int, rate: int, srtt: int, window: int, held: bool
+    block: Ints, q: Ints, t: int, rate: int, srtt: int, delay: int, window: int, held: bool
 ) -> tuple[int, int, int]:
     """PSCHED's rate, window and flags; `rate` and `srtt` may be -1 as `psched_output` has it."""
     sla = block[_SLA:_WINDOW]
     for n, at in enumerate(_PSCHED_CONFIG_AT):
         sla[n] = q[at]
     state, parameters = q[_Q_PSCHED:_Q_PROFILES], block[_PSCHED:_DECAY]
-    rate, window, flags = psched_output(state, sla, parameters, t, rate, srtt, window, held)
+    rate, window, flags = psched_output(state, sla, parameters, t, rate, srtt, delay, window, held)
     return int(rate), int(window), int(flags)
 
 
@@ -336,7 +336,7 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
         if kind == _SCORE_EVENT:
             psched_score(q[_Q_PSCHED:_Q_PROFILES], value, t)
         held = _held(block)
-        rate, window, flags = _scheduled(block, q, t, rate, -1, 0, held)
+        rate, window, flags = _scheduled(block, q, t, rate, -1, 0, 0, held)
         if held:
             flags |= _HELD
     else:
@@ -406,7 +406,8 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     if _takes_events(q):
         rate = _law(block, q, _RTT_EVENT, qp, t, rtt)
     if q[_Q_PSCHED_ON]:
-        rate, window, moved = _scheduled(block, q, t, rate, srtt, window, _held(block))
+        delay = rtt - base
+        rate, window, moved = _scheduled(block, q, t, rate, srtt, delay, window, _held(block))
         flags |= moved
     else:
         psched_keep(q[_Q_PSCHED:_Q_PROFILES], rate, window)

@@ -25,6 +25,7 @@ from precog_sim.network import (
     Record,
     Result,
     Scenario,
+    Scores,
     Timely,
     run,
 )
@@ -63,6 +64,13 @@ class LoopSetup:
         Constants of those laws (`precog_models.law_presets`).
     parameters : tuple of (str, float)
         Parameters by the device's names, in place of the presets'.
+    scores : Scores, optional
+        Senders make congestion scores, and PSCHED moves the law's rates by them; it judges them by
+        the scores' own budget.
+    psched : str
+        Constants of PSCHED, where there are scores.
+    priority : int
+        Of all queue pairs, where there are scores.
     """
 
     preset: str = "thesis"
@@ -76,6 +84,9 @@ class LoopSetup:
     timely: str = "precog"
     dcqcn: str = "vendor"
     parameters: tuple[tuple[str, float], ...] = ()
+    scores: Scores | None = None
+    psched: str = "precog"
+    priority: int = 0
 
     def start_gbps(self, flows: int) -> tuple[float, ...]:
         """The rates at which the flows start, Gb/s.
@@ -113,7 +124,8 @@ class LoopSetup:
             self.preset,
             timely=self.timely if self.algorithm == "timely" else None,
             dcqcn=self.dcqcn if self.algorithm == "dcqcn" else None,
-            psched=None,
+            psched=self.psched if self.scores else None,
+            **({"psched_delay_us": self.scores.budget_us} if self.scores else {}),
             **dict(self.parameters),
         )
         if self.image is not None:
@@ -129,6 +141,7 @@ class LoopSetup:
                 rttch=self.rttch,
                 win=self.win,
                 model_slot=0 if self.image is not None else None,
+                **({"psched": True, "sla_priority": self.priority} if self.scores else {}),
             )
 
     def control(self, flows: int, function: int, event_function: int, handle: int) -> Loop:
@@ -143,7 +156,9 @@ class LoopSetup:
             function=function,
             handle=handle,
             like=like.get(self.algorithm),
-            event_function=event_function if told else 0,
+            event_function=event_function if told or self.scores else 0,
+            tell_marks=bool(told),
+            scores=self.scores,
             **told,
         )
 

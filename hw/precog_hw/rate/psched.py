@@ -1,6 +1,7 @@
 """PSCHED, the predictive scheduler: a congestion score moves what a base law decided.
 
-Arithmetic and state are those of `precog_models.rate.psched`.
+Arithmetic and state are those of `precog_models.rate.psched` and, of the judgement whether scores
+have skill, `precog_models.rate.score_skill`.
 """
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed, unsigned
@@ -13,12 +14,13 @@ from precog_hw.csr.qp_window import config_layout
 from precog_hw.dsp import Multiplier
 from precog_hw.rate.law_layouts import ABOUT, clamped
 from precog_hw.rows import plain_memory
-from precog_models.contract import Algorithm, Flag, Fmt
+from precog_models.contract import SKILL_SHIFT, Algorithm, Flag, Fmt
 from precog_models.rate.law_fields import (
     DROP,
     DROP_FRAC,
     FACTOR_FRAC,
     INCREASE_MAX,
+    JUDGED_MIN,
     NO_SCORE,
     RAISE,
     SCORE_BITS,
@@ -33,6 +35,8 @@ _HALF = _RATE // 2
 _SCORE_BITS = 7
 _FACTOR_BITS = FACTOR_FRAC + 1
 _OPERAND = 18  # of the multiplier, with its sign
+_SQUARE = SCORE_MAX * SCORE_MAX
+_MANY = 1 << SKILL_SHIFT
 _PARTS = ("sla_priority", "sla_latency", "min_rate", "max_rate", "init_rate")
 _CONFIG = data.StructLayout({name: QP_CONFIG_LAYOUT[name].shape for name in _PARTS})
 
@@ -49,6 +53,11 @@ ROW = data.StructLayout(
         "congested": unsigned(1),
         "command": unsigned(2),  # of the score
         "late": unsigned(1),  # the smoothed RTT is above the SLA's
+        "judged": range(_MANY + 1),
+        "claim": unsigned(_SCORE_BITS),  # the score at the last sample
+        "claimed": unsigned(1),
+        "error": range(_MANY * _SQUARE + 1),  # sum of squares
+        "often": range(_MANY * SCORE_MAX + 1),  # sum of outcomes
         "window": unsigned(Fmt.WINDOW.width),  # of the last sample
     }
 )
@@ -61,12 +70,13 @@ class Psched(wiring.Component):
 
     ::
 
-        cycle 0    1      2            3       4           5      6          7, 8        9..11
-        i ─► RAM ─► row ─► age, score ─► band ─► [x p] ─► drop ─► factor ─► [x base] ─► clamp ─► o
-          └──────────────── of other queue pairs ─────────────────────────────────────────────► o
+        cycle 0    1      2            3       4..9     10     11, 12           13..16       17..19
+        i ─► RAM ─► row ─► age, score ─► band ─► skill ─► [x p] ─► drop, factor ─► [x base] ─► clamp
+        │                                                                                        ▼
+        └──────────────── of other queue pairs ────────────────────────────────────────────────► o
 
-    Latency: none for queue pairs that do not ask, 13 cycles for others. Throughput: one of theirs
-    in 14 cycles. Cost: 1 multiplier, qps x 273 bits of memory.
+    Latency: none for queue pairs that do not ask, 20 cycles for others. Throughput: one of theirs
+    in 21 cycles. Cost: 1 multiplier, qps x 319 bits of memory.
 
     Parameters
     ----------
@@ -208,6 +218,9 @@ class Psched(wiring.Component):
         drops = Array(Const(value, _OPERAND - 1) for value in DROP)[config.sla_priority]
         raises = Array(Const(value, _OPERAND - 1) for value in RAISE)[config.sla_priority]
         one = 1 << FACTOR_FRAC
+        delay, congestion, judges = Signal(Fmt.RTT.width), Signal(), Signal()
+        spread = Signal(range(3 * _SQUARE * _MANY * _MANY // 4 + 1))
+        excess = Signal(range((_MANY * _SQUARE >> 3) + 1))
         drop, step = product.p >> (DROP_FRAC - FACTOR_FRAC), product.p >> 16
 
         with m.State("SCORE"):
@@ -216,6 +229,7 @@ class Psched(wiring.Component):
                 new.eq(old),
                 age.eq(Mux(about.score_stb, 0, about.t - old.score_t)),
                 held.eq(Mux(about.sample, decision.flags[Flag.HELD], self.hold | par.advice_hold)),
+                delay.eq(about.rtt - decision.base),
             ]
             with m.If(about.rated):
                 m.d.sync += [new.base.eq(decision.rate), new.based.eq(1)]
@@ -240,6 +254,7 @@ class Psched(wiring.Component):
                 falls.eq(
                     (new.score == 0) | (new.score + par.psched_hysteresis <= par.psched_threshold)
                 ),
+                congestion.eq(delay >= par.psched_delay),
             ]
             m.next = "BAND"
         with m.State("BAND"):
@@ -251,6 +266,44 @@ class Psched(wiring.Component):
                 m.d.sync += new.congested.eq(0)
             with m.Elif(above > 0):
                 m.d.sync += new.congested.eq(1)
+            missed = Mux(congestion, SCORE_MAX - old.claim, old.claim)
+            m.d.sync += [a.eq(missed), b.eq(missed), judges.eq(about.sample & old.claimed)]
+            m.next = "SQUARE"
+        with m.State("SQUARE"):
+            with m.If(about.sample):
+                m.d.sync += [
+                    new.claimed.eq(new.scored),
+                    new.claim.eq(Mux(new.scored, new.score, 0)),
+                ]
+            m.next = "JUDGE"
+        with m.State("JUDGE"):
+            many = old.judged == _MANY
+            outcome = Mux(congestion, SCORE_MAX, 0)
+            with m.If(judges):
+                m.d.sync += [
+                    new.error.eq(_summed(old.error, many, product.p[: 2 * _SCORE_BITS])),
+                    new.often.eq(_summed(old.often, many, outcome)),
+                    new.judged.eq(Mux(many, _MANY, old.judged + 1)),
+                ]
+            m.next = "SPREAD"
+        with m.State("SPREAD"):
+            over = new.error - _SQUARE
+            m.d.sync += [
+                a.eq(new.often),
+                b.eq(SCORE_MAX * new.judged - new.often),
+                excess.eq(Mux(over < 0, 0, over >> 3)),
+            ]
+            m.next = "WEIGH"
+        with m.State("WEIGH"):
+            m.d.sync += [a.eq(excess), b.eq(new.judged)]
+            m.next = "PROVE"
+        with m.State("PROVE"):
+            m.d.sync += spread.eq(3 * product.p)
+            m.next = "TRUST"
+        with m.State("TRUST"):
+            skilled = (new.judged >= JUDGED_MIN) & ((product.p << 5) <= spread)
+            with m.If(par.psched_skill & ~skilled):
+                m.d.sync += moves.eq(0)
             m.next = "STEP"
         with m.State("STEP"):
             m.d.sync += [
@@ -292,6 +345,11 @@ class Psched(wiring.Component):
         with m.State("CLAMP"):
             m.d.sync += [new.output.eq(clamped(wanted, config)), new.has_output.eq(1)]
             m.next = "OFFER"
+
+
+def _summed(total: Value, many: Value, value: Value) -> Value:
+    """A sum with one more value in it; where it has `many`, 64 times a running mean."""
+    return total - Mux(many, total >> SKILL_SHIFT, 0) + value
 
 
 def _configured(command: data.View, old: data.View, config: data.View) -> Value:

@@ -146,7 +146,7 @@ def psched_block(tick_ps: int) -> Block:
         "Parameters of the predictive scheduler, which moves a law's rate by a congestion score; "
         "shared by all QPs.",
         id=0x14,
-        version=(1, 0),
+        version=(2, 0),
         registers=(
             one(
                 "threshold",
@@ -163,5 +163,13 @@ def psched_block(tick_ps: int) -> Block:
                 "A score older than this is none; 0: it holds for ever.",
                 unit="ticks",
             ),
+            one(
+                "delay",
+                24,
+                round(4e6 / tick_ps),
+                "Queueing delay from which on there is congestion, where scores are judged.",
+                unit="ticks",
+            ),
+            one("skill", 1, 1, "Follow a queue pair's scores only while they have shown skill."),
         ),
     )

@@ -21,6 +21,7 @@ __all__ = [
     "FACTOR_FRAC",
     "FRACTION",
     "INCREASE_MAX",
+    "JUDGED_MIN",
     "LAW_CONFIG",
     "LAW_EVENTS",
     "LAW_EVENT_FIELDS",
@@ -180,12 +181,15 @@ LAW_PARAMETERS = tuple(
 )
 
 # --- PSCHED: scores, and the factors that they make --------------------------------------------
-#: Parameters shared by all queue pairs, and their widths: scores; UQ0.16; ticks, 0: for ever.
+#: Parameters shared by all queue pairs, and their widths: scores; UQ0.16; ticks, 0: for ever; the
+#: queueing delay in ticks that a score is about; whether scores are followed only with skill.
 PSCHED_PARAMETERS = (
     ("psched_threshold", 7),
     ("psched_hysteresis", 7),
     ("psched_increase", 16),
     ("psched_score_ticks", 32),
+    ("psched_delay", _RTT),
+    ("psched_skill", 1),
 )
 
 #: A queue pair's configuration: priority, latency in ticks (0: none promised), RATE's.
@@ -193,6 +197,7 @@ PSCHED_CONFIG = ("sla_priority", "sla_latency", "min_rate", "max_rate")
 
 SCORE_MAX = 100
 SCORE_BITS = 8
+JUDGED_MIN = 16  # scores that must have been judged before one is followed
 FACTOR_FRAC = 16
 INCREASE_MAX = 6553  # the factor stays below 1.1
 

@@ -35,6 +35,7 @@ from .law_fields import (
     SCORE_MAX,
     ScoreCommand,
 )
+from .score_skill import SCORE_SKILL_STATE, score_skilled, score_step
 
 __all__ = [
     "CONGESTED",
@@ -49,7 +50,8 @@ __all__ = [
 
 #: What is kept of a queue pair: the base law's rate and the last output, whether there are both;
 #: the score, whether there is one, and when it came; above the threshold; its command; latency
-#: broken; the window of the last sample's decision, which those of events repeat.
+#: broken; what the scores' skill is judged by; the window of the last sample's decision, which
+#: those of events repeat.
 PSCHED_STATE = (
     "base",
     "based",
@@ -61,6 +63,7 @@ PSCHED_STATE = (
     "congested",
     "command",
     "late",
+    *SCORE_SKILL_STATE,
     "window",
 )
 
@@ -68,7 +71,7 @@ SCORED = 1 << Flag.SCORED
 CONGESTED = 1 << Flag.CONGESTED
 _HOLD, _REDUCE = int(ScoreCommand.HOLD), int(ScoreCommand.REDUCE)
 _HALF = 1 << (FACTOR_FRAC - 1)
-_THRESHOLD, _HYSTERESIS, _INCREASE, _SCORE_TICKS = range(len(PSCHED_PARAMETERS))
+_THRESHOLD, _HYSTERESIS, _INCREASE, _SCORE_TICKS, _DELAY, _SKILL = range(len(PSCHED_PARAMETERS))
 _PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
 (
     _BASE,
@@ -81,8 +84,9 @@ _PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
     _CONGESTED,
     _COMMAND,
     _LATE,
-    _WINDOW,
-) = range(len(PSCHED_STATE))
+) = range(PSCHED_STATE.index("late") + 1)
+_JUDGED = PSCHED_STATE.index(SCORE_SKILL_STATE[0])
+_WINDOW = PSCHED_STATE.index("window")
 _TIME_BITS = Fmt.TIME.width
 _TIME_MAX = Fmt.TIME.max
 _SRTT_FRAC = Fmt.SRTT.frac_bits
@@ -94,7 +98,7 @@ def psched_configure(state: NDArray[np.int64], on: bool, windowed: bool, init_ra
 
     Parameters
     ----------
-    state : ndarray of int64, shape (11,)
+    state : ndarray of int64, shape (16,)
         `PSCHED_STATE`. Changed in place.
     on : bool
         The queue pair's output is moved; else all but what the law decided is forgotten.
@@ -144,6 +148,7 @@ def psched_output(
     t: int,
     rate: int,
     srtt: int,
+    delay: int,
     window: int,
     held: bool,
 ) -> tuple[int, int, int]:
@@ -151,11 +156,11 @@ def psched_output(
 
     Parameters
     ----------
-    state : ndarray of int64, shape (11,)
+    state : ndarray of int64, shape (16,)
         `PSCHED_STATE`. Changed in place.
     config : ndarray of int64, shape (4,)
         `PSCHED_CONFIG`.
-    parameters : ndarray of int64, shape (4,)
+    parameters : ndarray of int64, shape (6,)
         `PSCHED_PARAMETERS`.
     t : int
         Now, ticks, 40 bits.
@@ -163,6 +168,8 @@ def psched_output(
         The base law's new rate, RATE's format; negative: it has not decided.
     srtt : int
         The sample's smoothed RTT, SRTT's format; negative: this is no sample.
+    delay : int
+        The sample's RTT above the base RTT, ticks.
     window : int
         The sample's.
     held : bool
@@ -176,7 +183,8 @@ def psched_output(
     """
     if rate >= 0:
         state[_BASE], state[_BASED] = rate, 1
-    if srtt >= 0:
+    sample = srtt >= 0
+    if sample:
         state[_WINDOW] = window
         state[_LATE] = config[_LATENCY] != 0 and srtt >> _SRTT_FRAC > config[_LATENCY]
     age = (t - state[_SCORE_T]) & _TIME_MAX
@@ -184,6 +192,9 @@ def psched_output(
     if parameters[_SCORE_TICKS] and past and age > parameters[_SCORE_TICKS]:
         state[_SCORED] = 0
     threshold, score = parameters[_THRESHOLD], state[_SCORE]
+    skill = state[_JUDGED:_WINDOW]
+    if sample:
+        score_step(skill, delay >= parameters[_DELAY], state[_SCORED] != 0, score)
     if state[_SCORED] and state[_COMMAND] == _REDUCE:
         state[_CONGESTED] = 1
     elif not state[_SCORED] or score == 0 or score + parameters[_HYSTERESIS] <= threshold:
@@ -192,7 +203,8 @@ def psched_output(
         state[_CONGESTED] = 1
 
     wanted, flags = state[_BASE], 0
-    if state[_SCORED] and not held:
+    trusted = parameters[_SKILL] == 0 or score_skilled(skill)
+    if state[_SCORED] and trusted and not held:
         flags = SCORED
         if state[_CONGESTED]:
             flags |= CONGESTED

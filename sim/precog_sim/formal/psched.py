@@ -28,6 +28,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.config import NicConfig
 from precog_models.contract import Flag
 from precog_models.rate.law_fields import (
+    JUDGED_MIN,
     NO_SCORE,
     PSCHED_PARAMETERS,
     SCORE_MAX,
@@ -44,9 +45,9 @@ __all__ = ["MUTANTS", "PROOFS"]
 _PSCHED = "precog_hw.rate.psched"
 QPS = 2
 CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1)
-DEPTH = 20  # a command and a decision from reset
-BOUND = 14  # cycles from a decision's offer to its answer, commands left out
-IDLE, COMMAND, OFFER = 0, 3, 16  # states
+DEPTH = 26  # a command and a decision from reset
+BOUND = 20  # cycles from a decision's offer to its answer, commands left out
+IDLE, COMMAND, OFFER = 0, 3, 22  # states
 
 
 class _Port:
@@ -273,7 +274,10 @@ class PschedHarness(wiring.Component):
         rises = ghost["has_last"] & (rate > ghost["last"])
         m.d.comb += [
             Assert(~mine | ((rate >= low) & (rate <= high)), "within [min, max]"),
-            Assert(~mine | ~told | ~scored | ~above | flags[Flag.CONGESTED], "a high score acts"),
+            Assert(
+                ~mine | ~told | ~scored | ~above | self.psched_skill | flags[Flag.CONGESTED],
+                "a high score acts, where skill is not asked for",
+            ),
             Assert(~mine | ~flags[Flag.CONGESTED] | ~rises, "above the threshold nothing rises"),
             Assert(~mine | flags[Flag.SCORED] | (rate == bounded), "without a score the base law"),
             Assert(~mine | ~flags[Flag.SCORED] | (scored & fresh & ~held), "a score that holds"),
@@ -295,6 +299,11 @@ class PschedHarness(wiring.Component):
         )
         m.d.comb += [
             Assert(~(offers & mine) | keeps, "what will be kept"),
+            Assert(
+                ~(offers & mine & self.psched_skill & flags[Flag.SCORED])
+                | (new.judged >= JUDGED_MIN),
+                "no score is followed before some have been judged",
+            ),
             Assert(~offers | (about.psched & ~inner["commanded"])),
             Assert(inner["psched_state"] <= OFFER),
             Assert(offers == (inner["psched_state"] == OFFER)),
@@ -333,7 +342,7 @@ PROOFS = (
         Mode.INDUCTION,
         DEPTH,
         "for ever, any law, products, scores: [min, max]; above the threshold no rise; without a "
-        "score the base law alone, within 14 cycles; no queue pair moves another's",
+        "score the base law alone, within 20 cycles; no queue pair moves another's",
         quick=False,
     ),
 )
@@ -351,6 +360,13 @@ MUTANTS = (
         "moves.eq(scored & ~held)",
         "moves.eq(scored)",
         "a score moves the rate while advice is held",
+    ),
+    Mutant(
+        "psched.rate",
+        _PSCHED,
+        "(new.judged >= JUDGED_MIN)",
+        "(new.judged <= JUDGED_MIN)",
+        "a score is followed that nobody has judged",
     ),
     Mutant(
         "psched.rate",

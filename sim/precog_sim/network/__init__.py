@@ -16,7 +16,8 @@ Congestion controls (`congestion`): `Pid`, `PredPid`, `Timely` (presets ``ns3``,
 ``scaled``), `Dctcp`, `Dcqcn` (``ns3``, ``ns3-paper-timers``, ``paper``, ``vendor``), `Hpcc`,
 `Fixed` and `Loop`, where C functions decide (RTL or golden NIC). All take ``start_gbps`` (None:
 line rate; PID laws start at 10), ``window`` (``none``, ``bdp``, ``rate``) and ``retime`` (a change
-of rate moves the departure of the packet that waits for its pace).
+of rate moves the departure of the packet that waits for its pace). With a `Loop`'s `Scores` every
+sender makes congestion scores (`score_source`, `scores`), which its device is told.
 
 A `Scenario` is a `Topology` (`topology.star`, `topology.fat_tree`), flows, `Buffers`, `Ecn`,
 `Recovery`; a flow's bytes are there from its start, or come as messages (`Poisson`, `Bursts`,
@@ -50,10 +51,12 @@ from precog_sim.network.outside_law import Loop
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.run import run
 from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Recovery, Scenario, incast
+from precog_sim.network.score_source import SOURCES, Scores, ramp
 from precog_sim.network.topology import Link, Topology, fat_tree, star
 
 __all__ = [
     "INCASTS",
+    "SOURCES",
     "BufferRule",
     "Buffers",
     "Bursts",
@@ -76,6 +79,7 @@ __all__ = [
     "Recovery",
     "Result",
     "Scenario",
+    "Scores",
     "SimulationError",
     "Timely",
     "Topology",
@@ -85,6 +89,7 @@ __all__ = [
     "fat_tree",
     "incast",
     "measure",
+    "ramp",
     "run",
     "star",
     "summarise",

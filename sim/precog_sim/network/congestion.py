@@ -15,6 +15,7 @@ from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, tim
 from precog_models.rate.reference.common import PARAMS, preset_of
 from precog_sim.network.layout import Law
 from precog_sim.network.scenario import Ecn
+from precog_sim.network.score_source import Scores
 
 __all__ = [
     "CongestionControl",
@@ -73,8 +74,10 @@ class LawSetup:
     function: int = 0
     handle: int = 0
     event_function: int = 0
+    tell_marks: bool = False
     tell_bytes: bool = False
     sweep_us: float = 0.0
+    scores: Scores | None = None
 
 
 _NO_WEIGHTS = np.zeros(1)

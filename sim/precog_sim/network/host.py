@@ -230,6 +230,8 @@ def host_next(
     rec[row, Rec.SENT] = now
     if cfg[Cfg.TELEMETRY] != 0:
         telemetry[row, 0] = 0
+    elif cfg[Cfg.SCORE_ECHO] != 0:
+        telemetry[row, 0] = flow[f, FlowCol.SCORE]
     flow[f, FlowCol.NEXT] += payload
     note_queue(flow, ctl, cfg, changes, f, -payload, now)
     flow[f, FlowCol.LAST_WIRE] = wire

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from numba import njit
 
+from precog_models.predict import cps
 from precog_models.rate import law_fields, reference
 
 __all__ = ["compiled", "inlined"]
@@ -32,6 +33,7 @@ _PARTS = (
     "ns3_random",
     "outside",
     "port",
+    "scores",
     "wheel",
 )
 
@@ -44,6 +46,7 @@ def _source_stamp() -> tuple[tuple[str, int, int], ...]:
         *(here / f"{part}.py" for part in _PARTS),
         *sorted(Path(reference.__file__).parent.glob("*.py")),
         Path(law_fields.__file__),
+        Path(cps.__file__),
     ):
         status = path.stat()
         stamps.append((path.name, status.st_mtime_ns, status.st_size))

@@ -25,6 +25,7 @@ from precog_sim.network.laws import arm, dcqcn_timer, decide
 from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, MessageCol, PortCol, Rec
 from precog_sim.network.outside import notify_outside, retime, sweep
 from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
+from precog_sim.network.scores import hear, make_score
 from precog_sim.network.wheel import pop, schedule
 
 __all__ = ["simulate"]
@@ -107,6 +108,7 @@ def simulate(
     log: _Table,
     messages: _Table,
     changes: _Table,
+    knots: _Table,
 ) -> None:
     """Run until every flow is complete, nothing is left to happen, or the horizon is reached.
 
@@ -150,7 +152,7 @@ def simulate(
                         rate[f], timers = dcqcn.dcqcn_notify(state, f, par, old)
                         arm(rec, wheel, bits, heap, flow, ctl, cfg, par, f, timers, now)
                         retime(flow, cfg, f, rate[f], old)
-                    elif cfg[Cfg.EVENT_FUNCTION] != 0:
+                    elif cfg[Cfg.TELL_MARKS] != 0:
                         notify_outside(
                             rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log,
                             f, now,
@@ -185,6 +187,16 @@ def simulate(
                         rec, wheel, bits, heap, flow, rate, top, state, par, weights, work,
                         telemetry, ctl, cfg, fcfg, asked, decision, log, row, full, rtt, now,
                     )  # fmt: skip
+                    if full and cfg[Cfg.SCORE_SOURCE] != 0:
+                        make_score(
+                            port, port_f, flow, rate, ctl, cfg, route_start, route_count,
+                            route_ports, knots, asked, decision, log, f, now,
+                        )  # fmt: skip
+                    if cfg[Cfg.SCORE_ECHO] != 0:
+                        hear(
+                            flow, rate, ctl, cfg, asked, decision, log, f, telemetry[row, 0], full,
+                            now,
+                        )  # fmt: skip
                     if full:
                         n = ctl[Ctl.SAMPLES]
                         if n >= samples.shape[0]:

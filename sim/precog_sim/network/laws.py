@@ -129,7 +129,7 @@ def decide(
     f = rec[row, Rec.OWNER]
     law = cfg[Cfg.LAW]
     marked = rec[row, Rec.KIND] & Kind.MARK != 0
-    if marked and cfg[Cfg.EVENT_FUNCTION] != 0 and cfg[Cfg.CNP_PS] == 0:
+    if marked and cfg[Cfg.TELL_MARKS] != 0 and cfg[Cfg.CNP_PS] == 0:
         notify_outside(rec, wheel, bits, heap, flow, rate, ctl, cfg, asked, decision, log, f, now)
     old = rate[f]
     predicted = 0.0

@@ -18,6 +18,7 @@ __all__ = [
     "PortCol",
     "QueueCol",
     "Rec",
+    "ScoreSource",
     "SwitchCol",
 ]
 
@@ -68,6 +69,17 @@ class Law(IntEnum):
     HPCC = 5
     DCQCN = 6
     LOOP = 7
+
+
+class ScoreSource(IntEnum):
+    """Who makes congestion scores."""
+
+    NONE = 0
+    ORACLE = 1  # the switches' queues themselves
+    INVERTED = 2  # 100 minus the oracle's
+    PERSISTENCE = 3  # the RTT just measured
+    MODEL = 4  # the RTT that the device predicts
+    GARBAGE = 5  # drawn at random
 
 
 class PortCol(IntEnum):
@@ -139,7 +151,9 @@ class FlowCol(IntEnum):
     JITTER = 26  # ps: a sample's acknowledgement is held back by up to this
     HELD = 27  # record of the acknowledgement that is held back; 0: none
     OFFERED = 28  # bytes that have been handed to the queue pair
-    WIDTH = 29
+    SCORE = 29  # the sender's last score
+    HEARD = 30  # the last score that came back
+    WIDTH = 31
 
 
 class Cfg(IntEnum):
@@ -179,7 +193,11 @@ class Cfg(IntEnum):
     TELL_BYTES = 31
     SWEEP_PS = 32
     KEEP_QUEUES = 33
-    WIDTH = 34
+    SCORE_SOURCE = 34  # a `ScoreSource`
+    SCORE_ECHO = 35  # scores act at home when they have come back
+    SCORE_BUDGET = 36  # ticks
+    TELL_MARKS = 37
+    WIDTH = 38
 
 
 class FCfg(IntEnum):
@@ -245,7 +263,8 @@ class Ctl(IntEnum):
     LOGGED = 33
     MESSAGES = 34  # that have come
     NOTED = 35  # rows of the queues' log
-    WIDTH = 36
+    SCORE_RNG = 36
+    WIDTH = 37
 
 
 class Err(IntEnum):

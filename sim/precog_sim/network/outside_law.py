@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from precog_models.rate.reference.common import PARAMS
 from precog_sim.network.congestion import CongestionControl, Fixed, LawSetup, LinkFacts
 from precog_sim.network.layout import Law
+from precog_sim.network.score_source import Scores
 
 __all__ = ["Loop"]
 
@@ -25,7 +26,7 @@ class Loop(CongestionControl):
 
     A second function of the same type gets events (`law_fields.LAW_EVENT_FIELDS`); of its decisions
     only qp and rate count. A flow's notifications are told (CNP: a packet has come, or a marked
-    acknowledgement where the law has no CNPs), and on request bytes sent and passing time.
+    acknowledgement where the law has no CNPs), and on request bytes sent, passing time and scores.
 
     Parameters
     ----------
@@ -35,6 +36,8 @@ class Loop(CongestionControl):
         Its first argument, and the event function's.
     event_function : int
         Address of the event function; 0: samples only.
+    tell_marks : bool
+        Tell notifications, if there is an event function.
     tell_bytes : bool
         Tell every data packet's bytes on the wire as it begins to leave (BYTES).
     sweep_us : float
@@ -42,6 +45,8 @@ class Loop(CongestionControl):
         end; 0: never. Clocks outside run only with events, so a rate is late by at most this.
     flow_gbps : tuple of float
         Start rate of each flow, instead of one `start_gbps` for all.
+    scores : Scores, optional
+        Each flow's sender makes scores, and the event function is told them (SCORE).
     like : CongestionControl, optional
         Plug-in of the law that decides: headers, acknowledgements, marking and CNPs are as under
         it. None: as under `Fixed`.
@@ -52,19 +57,21 @@ class Loop(CongestionControl):
     function: int = 0
     handle: int = 0
     event_function: int = 0
+    tell_marks: bool = True
     tell_bytes: bool = False
     sweep_us: float = 0.0
     flow_gbps: tuple[float, ...] = ()
+    scores: Scores | None = None
     like: CongestionControl | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.sweep_us == 0 or 1e-3 <= self.sweep_us < 1e6):
             raise ValueError(f"sweep_us must be 0 or in 0.001..1e6, not {self.sweep_us!r}")
-        if self.event_function == 0 and (self.tell_bytes or self.sweep_us):
+        if self.event_function == 0 and (self.tell_bytes or self.sweep_us or self.scores):
             raise ValueError(
-                "loop event_function must be the address of a C function where bytes or time are "
-                "told, not 0"
+                "loop event_function must be the address of a C function where bytes, time or "
+                "scores are told, not 0"
             )
 
     def start_rates(self, top: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -95,6 +102,8 @@ class Loop(CongestionControl):
             function=self.function,
             handle=self.handle,
             event_function=self.event_function,
+            tell_marks=self.tell_marks and self.event_function != 0,
             tell_bytes=self.tell_bytes,
             sweep_us=self.sweep_us,
+            scores=self.scores,
         )

@@ -15,9 +15,11 @@ from precog_sim.network.wheel import schedule
 __all__ = [
     "PFC_BYTES",
     "allocate",
+    "drawn",
     "free",
     "gap_ps",
     "push",
+    "route",
     "switch_arrive",
     "switch_next",
     "tx_done_row",
@@ -39,14 +41,20 @@ def tx_done_row(p: int) -> int:
 
 
 @inlined
-def uniform(ctl: _Table) -> float:
-    """A random number in [0, 1): xorshift64."""
-    x = ctl[Ctl.RNG]
+def drawn(ctl: _Table, column: int) -> float:
+    """A random number in [0, 1), xorshift64, of the generator in a column of ``ctl``."""
+    x = ctl[column]
     x ^= x << 13
     x ^= (x >> 7) & ((1 << 57) - 1)
     x ^= x << 17
-    ctl[Ctl.RNG] = x
+    ctl[column] = x
     return float(((x >> 11) & ((1 << 53) - 1)) * 2.0**-53)
+
+
+@inlined
+def uniform(ctl: _Table) -> float:
+    """A random number in [0, 1) for marks, losses and jitter."""
+    return drawn(ctl, Ctl.RNG)
 
 
 @inlined
@@ -166,7 +174,7 @@ def _threshold(cfg: _Table, switch: _Table, s: int) -> int:
 
 
 @inlined
-def _route(
+def route(
     route_start: _Table, route_count: _Table, route_ports: _Table, node: int, dst: int, key: int
 ) -> int:
     """Output port at `node` towards host `dst`, by hash among equals; -1: none."""
@@ -217,9 +225,9 @@ def switch_arrive(
         return -1
     # The two directions of a flow hash apart, as their headers differ.
     if is_data:
-        out = _route(route_start, route_count, route_ports, node, flow[f, FlowCol.DST], 2 * f)
+        out = route(route_start, route_count, route_ports, node, flow[f, FlowCol.DST], 2 * f)
     else:
-        out = _route(route_start, route_count, route_ports, node, flow[f, FlowCol.SRC], 2 * f + 1)
+        out = route(route_start, route_count, route_ports, node, flow[f, FlowCol.SRC], 2 * f + 1)
     if out < 0:
         ctl[Ctl.ERROR] = Err.NO_ROUTE
         ctl[Ctl.ERROR_VALUE] = f

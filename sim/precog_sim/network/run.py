@@ -25,6 +25,7 @@ from precog_sim.network.tables import (
     pool_rows,
     port_tables,
     records,
+    score_knots,
     start_states,
     switch_table,
 )
@@ -212,7 +213,9 @@ def run(
         scenario, law, ecn, record, ns3=ns3, rows=rows, watched=kept.watched.size
     )
     ctl = controls(rows, record, topology.hosts + topology.switches, seed)
-    telemetry = np.zeros((rows.total if law.telemetry else 1, 1 + 4 * hpcc.HOPS), dtype=np.int64)
+    carries = law.telemetry or (law.scores is not None and law.scores.echo)
+    columns = 1 + (4 * hpcc.HOPS if law.telemetry else 0)
+    telemetry = np.zeros((rows.total if carries else 1, columns), dtype=np.int64)
     routes = topology.routes
 
     began = time.process_time()
@@ -252,6 +255,7 @@ def run(
         kept.log,
         messages,
         kept.changes,
+        score_knots(law),
     )
     cpu_s = time.process_time() - began
     _raise_if_failed(ctl, rows.packets)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.rate.law_fields import NO_SCORE
 from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid
 from precog_models.rate.reference.common import STATES
 from precog_sim.network.buffer_rules import headroom_bytes, static_threshold
@@ -35,6 +36,7 @@ __all__ = [
     "pool_rows",
     "port_tables",
     "records",
+    "score_knots",
     "start_states",
     "switch_table",
 ]
@@ -100,6 +102,7 @@ def controls(rows: Rows, record: Record, nodes: int, seed: int) -> _Table:
     ctl[Ctl.PROBE_PS] = round(record.probe_us * 1e6)
     # Any odd number will do; neighbouring seeds must not give neighbouring states.
     ctl[Ctl.STREAM : Ctl.STREAM + 6] = stream_state(first_stream(nodes), 1 + seed)
+    ctl[Ctl.SCORE_RNG] = (seed * 0xD1B54A32D192ED03 + 0x632BE59BD9B4E019) % (1 << 63) | 1
     ctl[Ctl.RNG] = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
     return ctl
 
@@ -168,6 +171,7 @@ def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
     table[:, FlowCol.START] = starts
     table[:, FlowCol.END] = -1
     table[:, FlowCol.NACK_SEQ] = -1
+    table[:, [FlowCol.SCORE, FlowCol.HEARD]] = NO_SCORE
     table[:, FlowCol.WINDOW] = window
     return table
 
@@ -219,8 +223,12 @@ def configuration(
         Cfg.WATCHED: watched,
         Cfg.FIRST_FLOW_TIMER: rows.first_flow_timer,
         Cfg.EVENT_FUNCTION: law.event_function,
+        Cfg.TELL_MARKS: int(law.tell_marks),
         Cfg.TELL_BYTES: int(law.tell_bytes),
         Cfg.SWEEP_PS: round(law.sweep_us * 1e6),
+        Cfg.SCORE_SOURCE: law.scores.number if law.scores else 0,
+        Cfg.SCORE_ECHO: int(law.scores is not None and law.scores.echo),
+        Cfg.SCORE_BUDGET: law.scores.budget_ticks if law.scores else 0,
     }
     for place, value in values.items():
         cfg[place] = value
@@ -256,17 +264,23 @@ def most_packets(scenario: Scenario, messages: _Table) -> int:
 def log_rows(scenario: Scenario, law: LawSetup, samples: int) -> int:
     """Room in a `Loop`'s log; what is never written costs no memory.
 
-    Of `samples` samples, and of events: bytes and notifications of every packet, half of them sent
-    twice, and sweeps while each flow is at its slowest. More than that ends a run with an error.
+    Of `samples` samples, and of events: bytes, notifications and scores of every packet, half of
+    them sent twice, and sweeps while each flow is at its slowest. More than that ends a run with an
+    error.
     """
     if law.event_function == 0:
         return samples
-    rows = samples + 3 * samples
+    rows = samples + 3 * samples + (3 * samples if law.scores else 0)
     if law.sweep_us > 0:
         for flow in scenario.flows:
             longest_us = min(2 * flow.size * 8e-3 / scenario.min_gbps, scenario.horizon_us)
             rows += int(longest_us / law.sweep_us) + 1000
     return rows
+
+
+def score_knots(law: LawSetup) -> _Table:
+    """The table through which scores are made."""
+    return law.scores.knots if law.scores else np.zeros(1, dtype=np.int64)
 
 
 def start_states(law: LawSetup, rate: NDArray[np.float64], flows: int) -> NDArray[np.float64]:

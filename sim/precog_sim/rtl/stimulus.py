@@ -137,9 +137,11 @@ def parameter_fields(rng: np.random.Generator, defaults: Mapping[str, int]) -> d
             for name, n in (*LAW_PARAMETERS, *PSCHED_PARAMETERS)
         },
     }
-    wild = rng.random() * 0.5
+    # Random scores have no skill: half of the time they must be followed all the same.
+    wild = dict.fromkeys(defaults, rng.random() * 0.5) | {"psched_skill": 1.0}
     return {
-        name: values[name] if rng.random() < wild else default for name, default in defaults.items()
+        name: values[name] if rng.random() < wild[name] else default
+        for name, default in defaults.items()
     }
 
 

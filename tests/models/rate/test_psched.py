@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.rate.law_fields import (
+    JUDGED_MIN,
     NO_SCORE,
     PSCHED_CONFIG,
     PSCHED_PARAMETERS,
@@ -33,7 +34,7 @@ class Scheduled:
     """A queue pair at a fixed base rate."""
 
     def __init__(self, *, priority: int = 0, latency: int = 0, **parameters: int) -> None:
-        preset = PSCHED_PRESETS["precog"].parameters(1000) | parameters
+        preset = PSCHED_PRESETS["precog"].parameters(1000) | {"skill": 0} | parameters
         self.parameters = np.array([preset[name[7:]] for name, _ in PSCHED_PARAMETERS])
         self.config = np.array([priority, latency, LOW, HIGH])
         self.state: NDArray[np.int64] = np.zeros(len(PSCHED_STATE), dtype=np.int64)
@@ -43,9 +44,11 @@ class Scheduled:
     def score(self, score: int, t: int = 0) -> None:
         psched_score(self.state, score, t)
 
-    def output(self, t: int = 0, *, rate: int = RATE, srtt: int = 0, held: bool = False) -> int:
+    def output(
+        self, t: int = 0, *, rate: int = RATE, srtt: int = 0, delay: int = 0, held: bool = False
+    ) -> int:
         value, self.window, self.flags = psched_output(
-            self.state, self.config, self.parameters, t, rate, srtt << 8, 4096, held
+            self.state, self.config, self.parameters, t, rate, srtt << 8, delay, 4096, held
         )
         return value
 
@@ -173,7 +176,7 @@ def test_a_broken_latency_forbids_the_rise() -> None:
     qp.score(10)
     assert qp.output(srtt=5000) > RATE
     assert qp.output(srtt=5001) == RATE
-    value, window, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, False)
+    value, window, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, 0, False)
     assert value == RATE  # an event knows no RTT: it is as late as before
     assert window == 4096  # nor a window
 
@@ -221,7 +224,7 @@ def test_switched_on_it_goes_on_from_what_the_law_decided() -> None:
     psched_configure(qp.state, True, True, RATE // 4)
     qp.score(90)
     qp.config[2] = 1
-    value, window, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, False)
+    value, window, _ = psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, 0, False)
     assert value == (RATE // 2 * (65536 - (20 * 41943 >> 6))) >> 16
     assert window == 4096
 
@@ -236,3 +239,38 @@ def test_reset_forgets() -> None:
 def test_flags_are_the_contracts() -> None:
     assert SCORED == 1 << Flag.SCORED
     assert CONGESTED == 1 << Flag.CONGESTED
+
+
+def test_scores_are_not_followed_before_enough_have_been_judged() -> None:
+    qp = Scheduled(skill=1)
+    for n in range(40):
+        qp.score(0 if n % 8 < 4 else 100)
+        now = qp.output(delay=4000 if (n - 1) % 8 >= 4 else 3999)
+        assert bool(qp.flags & SCORED) == (n >= JUDGED_MIN), (
+            n
+        )  # the first one's judge is the second
+        assert now == RATE or n >= JUDGED_MIN
+
+
+def test_a_score_of_another_time_is_not_judged() -> None:
+    """Without a score there is no claim; events judge nothing."""
+    qp = Scheduled(skill=1)
+    for _ in range(200):
+        qp.output()
+        psched_output(qp.state, qp.config, qp.parameters, 0, -1, -1, 0, 0, False)
+    assert not qp.state[PSCHED_STATE.index("judged")]
+
+
+def test_what_ruins_the_skill_ends_the_advice_and_skill_wins_it_back() -> None:
+    qp = Scheduled(skill=1)
+    followed = []
+    for n in range(600):
+        congested = n % 20 >= 10
+        honest = n < 200 or n >= 300
+        soon = (n + 1) % 20 >= 10
+        qp.score(100 * (soon if honest else not soon))
+        qp.output(delay=4000 if congested else 0)
+        followed.append(bool(qp.flags & SCORED))
+    assert all(followed[JUDGED_MIN:200])
+    assert not any(followed[220:300])
+    assert all(followed[-100:])

@@ -1,0 +1,1 @@
+"""What congestion scores are worth in the closed loop: laws with PSCHED against each law alone."""

@@ -1,0 +1,186 @@
+"""``python -m precog_sim.scored``: laws with PSCHED and congestion scores against each law alone.
+
+Writes result.json. Fails where scores without sense (inverted, garbage) may make a law worse by
+more than 5 %: the upper end of the 95 % interval of the mean ratio counts.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from precog_host.device import Device
+from precog_sim.loop import Comparison, compare, run_in_loop
+from precog_sim.network import Record, Result
+from precog_sim.scored.measure import BOUNDED, LIMIT, Figures, Ratio, measure, ratios
+from precog_sim.scored.settings import BLIND, BUDGET_US, LAWS, NETWORKS, SOURCES_RUN, Case, scenario
+
+__all__ = ["main", "record", "run_case"]
+
+_PROBE_US = 2.0
+_PROBES = 4096
+_WIDE = 150
+_NONSENSE = ("inverted", "garbage")
+_RTL_SCALE = 0.1  # of the runs that the RTL decides as well
+_NAMES = {"slowdown_p50": "slowdown p50", "slowdown_p99": "p99", "queue_p99_kb": "queue p99"}
+
+
+def run_case(case: Case, uri: str, *, seed: int, scale: float = 1.0) -> Result:
+    """One run with the device `uri` deciding."""
+    kept = Record(packets=False, log=True, probe_us=_PROBE_US, probes=_PROBES)
+    with Device.open(uri) as device:
+        return run_in_loop(
+            device, case.setup(), scenario(case.network, scale), seed=seed, record=kept
+        )
+
+
+def _cases(networks: Iterable[str]) -> list[list[Case]]:
+    """Of each law in each network: alone, then with scores; and what the monitor prevents."""
+    groups = []
+    for network in networks:
+        for law in LAWS:
+            scored = [Case(network, law, source, echo) for source, echo in SOURCES_RUN]
+            blind = [Case(network, law, source, skill=False) for source in BLIND]
+            groups.append([Case(network, law), *scored, *blind])
+    return groups
+
+
+def _mean(runs: Sequence[Figures]) -> dict[str, float]:
+    rows = [asdict(figures) for figures in runs]
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+def record(
+    found: Sequence[tuple[Case, Sequence[Figures], Sequence[Figures]]],
+    agreed: Sequence[tuple[Case, Comparison]],
+    *,
+    seeds: int,
+    scale: float,
+    seconds: float,
+) -> dict[str, Any]:
+    """What is written: of each case the mean figures, and ratios to the law alone."""
+    return {
+        "seeds": seeds,
+        "scale": scale,
+        "seconds": round(seconds, 1),
+        "budget_us": BUDGET_US,
+        "limit": LIMIT,
+        "results": [
+            asdict(case)
+            | {"figures": _mean(ours)}
+            | {
+                "ratios": {
+                    name: asdict(ratio) for name, ratio in ratios(ours, alone, seed=seeds).items()
+                }
+            }
+            for case, ours, alone in found
+        ],
+        "agreement": [asdict(case) | asdict(same) for case, same in agreed],
+    }
+
+
+def _broken(written: dict[str, Any]) -> list[str]:
+    """Which scores without sense make what worse."""
+    return [
+        f"{row['network']}, {row['law']}, {row['source']}{', echo' * row['echo']}: {name} "
+        f"{row['ratios'][name]['high']:.3f}"
+        for row in written["results"]
+        if row["source"] in _NONSENSE and row["skill"]
+        for name in BOUNDED
+        if row["ratios"][name]["high"] is None or row["ratios"][name]["high"] > LIMIT
+    ]
+
+
+def _text(ratio: dict[str, float | None]) -> str:
+    one = Ratio(**ratio)
+    return "-" if one.mean is None else f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]"
+
+
+def _show(console: Console, written: dict[str, Any]) -> None:
+    table = Table(title="Ratios to the law alone: mean over seeds and 95 % interval")
+    for heading in ("network", "law", "scores", "monitor"):
+        table.add_column(heading)
+    for heading in (*_NAMES.values(), "Jain", "pauses", "followed"):
+        table.add_column(heading, justify="right")
+    for row in written["results"]:
+        if row["source"] == "alone":
+            table.add_section()
+        table.add_row(
+            row["network"],
+            row["law"],
+            row["source"] + ", echo" * row["echo"],
+            "on" if row["skill"] else "off",
+            *(_text(row["ratios"][name]) for name in (*_NAMES, "jain")),
+            f"{row['figures']['pauses']:g}",
+            f"{row['figures']['followed']:.2f}",
+        )
+    console.print(table)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the experiments; 1 where nonsense harms, or the RTL and the golden NIC differ."""
+    parser = argparse.ArgumentParser(
+        prog="python -m precog_sim.scored", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--out", type=Path, default=Path("build/scored"))
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the flows' sizes")
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
+    parser.add_argument("--device", choices=("golden", "rtl"), default="golden")
+    given = parser.parse_args(arguments)
+    if given.seeds < 1:
+        parser.error(f"--seeds must be at least 1, not {given.seeds}")
+    began = time.monotonic()
+    console = Console()
+    if not console.is_terminal:
+        console.width = _WIDE
+    found: list[tuple[Case, Sequence[Figures], Sequence[Figures]]] = []
+    agreed: list[tuple[Case, Comparison]] = []
+    groups = _cases(given.networks)
+    alone: Sequence[Figures] = ()
+    with Progress(console=console, transient=True) as progress:
+        for case in progress.track([c for group in groups for c in group], description="golden"):
+            runs = [
+                measure(run_case(case, "emu:", seed=seed, scale=given.scale))
+                for seed in range(given.seeds)
+            ]
+            alone = runs if case.source == "alone" else alone
+            found.append((case, runs, alone))
+        twice = [c for group in groups for c in group if c.skill] if given.device == "rtl" else []
+        for case in progress.track(twice, description="RTL and golden"):
+            golden, rtl = (
+                run_case(case, uri, seed=0, scale=given.scale * _RTL_SCALE)
+                for uri in ("emu:", "sim:")
+            )
+            agreed.append((case, compare(golden, rtl)))
+    seconds = time.monotonic() - began
+    written = record(found, agreed, seeds=given.seeds, scale=given.scale, seconds=seconds)
+    given.out.mkdir(parents=True, exist_ok=True)
+    path = given.out / "result.json"
+    path.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    _show(console, written)
+    broken = _broken(written)
+    for line in broken:
+        console.print(f"worse than the law alone by more than {LIMIT - 1:.0%}: {line}")
+    different = [(case, same) for case, same in agreed if same.mismatches]
+    for case, same in different:
+        console.print(f"RTL differs from golden: {case}: {same.mismatches}, {same.first}")
+    if agreed:
+        decisions = sum(same.decisions for _, same in agreed)
+        console.print(
+            f"RTL = golden: {len(different)} of {len(agreed)} runs differ, {decisions:,} decisions"
+        )
+    console.print(f"{path}, {seconds:.0f} s")
+    return int(bool(broken or different))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

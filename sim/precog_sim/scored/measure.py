@@ -1,0 +1,124 @@
+"""Figures of a run, and how much better or worse than the law alone, seed by seed.
+
+Definitions
+-----------
+slowdown
+    Completion time / completion time alone in the network, of all flows of a run; percentiles are
+    numpy's default. A flow that the horizon cut short counts as if it had ended there, so that what
+    is reported is too small, never too great.
+queue p99
+    99 % of the time the fullest of the watched egress queues is at most that; over the time until
+    the last flow's end.
+Jain
+    (sum x)^2 / (n sum x^2) of x = size / completion time over the flows of the commonest size.
+ratio
+    Figure with scores / figure of the law alone with the same seed. Its mean over seeds with the
+    95 % interval of a bootstrap that draws seeds with replacement (percentile method). A figure
+    that is 0 in both counts as 1; where only the law alone has 0 there is no ratio.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_models.contract import DECISION_FIELDS, Flag
+from precog_sim.fairness.measure import jain
+from precog_sim.network import Result
+
+__all__ = ["BOUNDED", "LIMIT", "Figures", "Ratio", "measure", "ratios"]
+
+#: Figures that scores without sense must not make worse, and by how much they may.
+BOUNDED = ("slowdown_p50", "slowdown_p99", "queue_p99_kb")
+LIMIT = 1.05
+_DRAWS = 4000
+_FLAGS = len(DECISION_FIELDS) - 1
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One run.
+
+    Attributes
+    ----------
+    unfinished : int
+        Flows that the horizon cut short.
+    followed : float
+        Share of decisions that a score moved or would have moved.
+    """
+
+    slowdown_p50: float
+    slowdown_p99: float
+    queue_p99_kb: float
+    pauses: int
+    jain: float
+    unfinished: int
+    followed: float
+
+
+def measure(result: Result) -> Figures:
+    """The figures of a run whose log was kept.
+
+    Raises
+    ------
+    ValueError
+        There is no log, or no probe of the queues.
+    """
+    if not len(result.log) or result.probe_t_us.size < 2:
+        raise ValueError("a run must have a log and probes of its queues to be measured")
+    late = np.isnan(result.fct_us)
+    fct = np.where(late, result.scenario.horizon_us - result.start_us, result.fct_us)
+    p50, p99 = np.percentile(fct / result.standalone_us, [50, 99])
+    busy = result.probe_t_us <= (result.start_us + fct).max()
+    queue = result.probe_queue[busy].max(axis=1) * 1e-3
+    alike = result.size == Counter(result.size.tolist()).most_common(1)[0][0]
+    flags = result.log[:, -len(DECISION_FIELDS) :][:, _FLAGS]
+    return Figures(
+        slowdown_p50=float(p50),
+        slowdown_p99=float(p99),
+        queue_p99_kb=float(np.percentile(queue, 99)),
+        pauses=result.pauses,
+        jain=jain(result.size[alike] / fct[alike]),
+        unfinished=int(late.sum()),
+        followed=float((flags >> Flag.SCORED & 1).mean()),
+    )
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Mean of the ratios over seeds and its 95 % interval; all None where there is none."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+def _ratio(ours: NDArray[np.float64], alone: NDArray[np.float64], seed: int) -> Ratio:
+    both = (ours == 0) & (alone == 0)
+    if ((alone == 0) & ~both).any():
+        return Ratio(None, None, None)
+    each = np.where(both, 1.0, ours / np.where(alone == 0, 1.0, alone))
+    drawn = np.random.default_rng(seed).integers(0, each.size, (_DRAWS, each.size))
+    low, high = np.percentile(each[drawn].mean(axis=1), [2.5, 97.5])
+    return Ratio(float(each.mean()), float(low), float(high))
+
+
+def ratios(
+    ours: Sequence[Figures], alone: Sequence[Figures], *, seed: int = 0
+) -> Mapping[str, Ratio]:
+    """Ratios of each figure; both are of the same seeds in the same order.
+
+    Raises
+    ------
+    ValueError
+        They are not equally many.
+    """
+    if len(ours) != len(alone) or not ours:
+        raise ValueError(f"runs must be as many as those alone, not {len(ours)}, {len(alone)}")
+    rows = [[asdict(figures) for figures in runs] for runs in (ours, alone)]
+    return {
+        name: _ratio(*(np.array([float(row[name]) for row in each]) for each in rows), seed)
+        for name in (*BOUNDED, "pauses", "jain")
+    }
