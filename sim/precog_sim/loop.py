@@ -141,7 +141,8 @@ class LoopSetup:
                 rttch=self.rttch,
                 win=self.win,
                 model_slot=0 if self.image is not None else None,
-                **({"psched": True, "sla_priority": self.priority} if self.scores else {}),
+                psched=True if self.scores else None,
+                sla_priority=self.priority if self.scores else None,
             )
 
     def control(self, flows: int, function: int, event_function: int, handle: int) -> Loop:

@@ -341,7 +341,9 @@ def test_psched_hears_the_wire(pair: Pair, seed: int) -> None:
     peer.add(0, A_ADDRESS, A_QP, B_QP)
     for device in (pair.rtl, pair.golden):
         # A sweep finds scores that are too old.
-        device.set_parameters(psched="precog", psched_score_us=8.0, dcqcn_rate_us=40.0)
+        device.set_parameters(
+            psched="precog", psched_skill=0, psched_score_us=8.0, dcqcn_rate_us=40.0
+        )
         device.qp(1).configure(enable=True, algorithm="fixed", init_gbps=40.0, psched=True)
     golden = pair.emulator.nic
     decided: list[tuple[int, ...]] = []

@@ -128,7 +128,7 @@ def test_what_psched_is_told(source: ScoreSource, seed: int) -> None:
     device.map_slot(0, 0)
     device.map_slot(1, 1)
     device.set_knots(HeadKind.RTT, rtt_table)
-    device.set_parameters({"skill_monitor": 0})
+    device.set_parameters({"skill_monitor": 0, "psched_skill": 0})
     by_queue = by_rtt = None
     for n in range(40):
         if n == 30:

@@ -11,12 +11,13 @@ import numpy as np
 
 from precog_sim.report import ns3, thesis
 from precog_sim.report.data import RESULT_FILE, DemoResult, Row
-from precog_sim.report.figures import Picture, draw_all
+from precog_sim.report.figures import Picture, draw_all, draw_studies
 from precog_sim.report.figures.agreement import Comparison, comparisons
 from precog_sim.report.figures.network import elephants
 from precog_sim.report.figures.predictor import PREDICTORS
 from precog_sim.report.figures.spark import HEIGHT_PX, WIDTH_PX, spark
 from precog_sim.report.series import SERIES_FILE, Run, Series
+from precog_sim.report.studies import LAW_NAMES, SOURCE_NAMES, Studies
 from precog_sim.report.wording import (
     better_laws,
     change,
@@ -36,6 +37,7 @@ __all__ = ["REPORT_FILE", "compose", "load", "render"]
 
 REPORT_FILE = "report.html"
 TEMPLATE_FILE = "template.html.j2"
+_DOCS = Path(__file__).parents[3] / "docs"
 
 
 def render(result_dir: Path) -> Path:
@@ -53,7 +55,9 @@ def render(result_dir: Path) -> Path:
         what to do.
     """
     result, series = load(result_dir)
-    page = compose(result, series, draw_all(result, series))
+    studies = Studies.read(_DOCS)
+    pictures = draw_all(result, series) | draw_studies(studies)
+    page = compose(result, series, pictures, studies)
     path = result_dir / REPORT_FILE
     path.write_text(page, encoding="utf-8")
     return path
@@ -93,7 +97,12 @@ def _damaged(path: Path, error: Exception) -> str:
     )
 
 
-def compose(result: DemoResult, series: Series, pictures: dict[str, Picture]) -> str:
+def compose(
+    result: DemoResult,
+    series: Series,
+    pictures: dict[str, Picture],
+    studies: Studies | None = None,
+) -> str:
     """The page's HTML. Every number on it comes from the arguments or from `thesis`."""
     import jinja2
 
@@ -113,7 +122,9 @@ def compose(result: DemoResult, series: Series, pictures: dict[str, Picture]) ->
         moment=moment,
         ranges=ranges,
     )
-    page = environment.get_template(TEMPLATE_FILE).render(_context(result, series, pictures))
+    page = environment.get_template(TEMPLATE_FILE).render(
+        _context(result, series, pictures) | _studied(studies or Studies())
+    )
     return re.sub(r"(?<=\d) (?=(?:µs|ms|ns|Gb/s|MHz|MB|KB|%)(?!\w))", "\u00a0", page)
 
 
@@ -167,6 +178,15 @@ def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -
         "pid_row": find_row(result.tables.figure19, "pid"),
         "predpid_row": find_row(result.tables.figure19, "predpid"),
         "card": _flat(result.model_card),
+    }
+
+
+def _studied(studies: Studies) -> dict[str, Any]:
+    return {
+        "sharing": studies.sharing,
+        "scored": studies.scored,
+        "law_names": LAW_NAMES,
+        "source_names": SOURCE_NAMES,
     }
 
 

@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("build/scored"))
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--scale", type=float, default=1.0, help="of the flows' sizes")
+    parser.add_argument("--scale", type=float, default=0.5, help="of the flows' sizes")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--device", choices=("golden", "rtl"), default="golden")
     given = parser.parse_args(arguments)

@@ -19,7 +19,7 @@ ratio
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +117,11 @@ def ratios(
     """
     if len(ours) != len(alone) or not ours:
         raise ValueError(f"runs must be as many as those alone, not {len(ours)}, {len(alone)}")
-    rows = [[asdict(figures) for figures in runs] for runs in (ours, alone)]
+
+    def column(runs: Sequence[Figures], name: str) -> NDArray[np.float64]:
+        return np.array([float(getattr(figures, name)) for figures in runs])
+
     return {
-        name: _ratio(*(np.array([float(row[name]) for row in each]) for each in rows), seed)
+        name: _ratio(column(ours, name), column(alone, name), seed)
         for name in (*BOUNDED, "pauses", "jain")
     }
