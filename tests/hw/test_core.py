@@ -12,8 +12,11 @@ from tests.models.predict.weights import random_weights
 from precog_hw.config import PRESETS
 from precog_hw.core import Core
 from precog_hw.regmap.precog import LOAD_STATUS
+from precog_models.contract import Flag
+from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
+from precog_models.rate.law_fields import JUDGED_MIN, EventKind
 
 CONFIG = PRESETS["tiny"]
 PARAMETERS = {
@@ -247,3 +250,46 @@ def test_command_acts_after_what_has_begun(seed: int) -> None:
 
     bench.run(main, sink)
     assert decisions == wanted
+
+
+def test_scores_are_judged_by_the_samples(seed: int) -> None:
+    """Scores that tell the truth are followed once enough of them have been judged."""
+    bench = CoreBench(seed)
+    dut, rng = bench.dut, bench.rng
+    psched = PSCHED_PRESETS["precog"].parameters(1000) | {"delay": 1000}
+    parameters = PARAMETERS | {f"psched_{name}": value for name, value in psched.items()}
+    followed = []
+
+    async def decided(ctx: Any, want: Decision | None) -> None:
+        assert want is not None
+        ctx.set(dut.o_decision.ready, 1)
+        while not ctx.get(dut.o_decision.valid):
+            await ctx.tick()
+        assert tuple(bench.offered(ctx)) == tuple(want)
+        await ctx.tick()
+        ctx.set(dut.o_decision.ready, 0)
+
+    async def main(ctx: Any) -> None:
+        await bench.start(ctx)
+        ctx.set(dut.parameters, parameters)
+        bench.golden.set_parameters(parameters)
+        config = bench.config(1) | {"psched": 1, "algorithm": 0, "model_enable": 0}
+        await bench.command(ctx, 1, config, clear=True)
+        waits = False
+        for t in range(0, 26_000, 1000):
+            rtt = 4000 + (1000 + rng.randrange(3000) if waits else 0)
+            await bench.give(ctx, 1, rtt, t)
+            await decided(ctx, bench.golden.decide(1, rtt, t))
+            waits = rng.random() < 0.5
+            event = {"kind": EventKind.SCORE, "qp": 1, "t": t + 500, "value": 100 * waits}
+            ctx.set(dut.i_event.payload, event)
+            ctx.set(dut.i_event.valid, 1)
+            await ctx.tick().until(dut.i_event.ready)
+            ctx.set(dut.i_event.valid, 0)
+            want = bench.golden.happen(EventKind.SCORE, 1, t + 500, 100 * waits)
+            await decided(ctx, want)
+            followed.append(bool(want is not None and want.flags >> Flag.SCORED & 1))
+
+    bench.run(main)
+    assert not any(followed[:JUDGED_MIN])
+    assert all(followed[JUDGED_MIN:])
