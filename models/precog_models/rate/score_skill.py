@@ -1,9 +1,10 @@
 """The skill monitor of scores: does a score say more than what is known without it?
 
-A score claims that the queueing delay of what is sent now is at least `psched_delay`, with so many
-percent. The next sample shows whether it was: the outcome is 0 or 100. The sum of the claims'
-squared errors (Brier's), but for one whole miss, must be at most three quarters of climatology's,
-who always says how often there has been congestion: n p (100 - p), p the mean of the n outcomes.
+The score that holds when a sample comes claims that the next one's queueing delay is at least
+`psched_delay`, with so many percent. The next one shows whether it was: the outcome is 0 or 100.
+The sum of the claims' squared errors (Brier's), but for one whole miss, must be at most three
+quarters of climatology's, who always says how often there has been congestion: n p (100 - p), p the
+mean of the n outcomes.
 A queue pair's scores are not followed before `JUDGED_MIN` of them have been judged. From 64 on the
 sums are 64 times running means. A source without skill is not followed, and the law decides alone.
 
