@@ -383,7 +383,7 @@ def test_the_receiver_hears_the_wire(pair: Pair, seed: int) -> None:
         receiving, tracing = device.receiving, device.tracing
         assert receiving is not None
         assert tracing is not None
-        device.set_parameters(psched="precog")
+        device.set_parameters(psched="precog", psched_skill=0)
         device.qp(1).configure(enable=True, algorithm="fixed", init_gbps=40.0, psched=True)
         receiving.set_parameters(score_us=16.0, window_us=0)
         receiving.configure(1, commands=True, grows=True, base_quota=10)

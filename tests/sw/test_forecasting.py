@@ -54,6 +54,7 @@ def test_forecasts_are_the_card_s(emulator: Emulator, device: Device, seed: int)
     settings = Forecaster(image).settings
     assert device.forecasting.knots(HeadKind.QUEUE).tolist() == settings.knots.tolist()
     assert device.forecasting.knots(HeadKind.RTT).tolist() == identity_knots().tolist()
+    device.set_parameters(psched_skill=0)
     device.qp(1).configure(preset="thesis", enable=True, algorithm="pid", psched=True)
     steps = image.weights.steps
     x = rng.integers(-8192, 8192, (steps + 3, 4))

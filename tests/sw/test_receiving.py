@@ -39,7 +39,7 @@ class Wired:
         assert remote is not None
         self.device.packets.bind(1, remote, remote_qp=B_QP, local_qp=A_QP)
         self.device.packets.set_parameters(enabled=1)
-        self.device.set_parameters(psched="precog")
+        self.device.set_parameters(psched="precog", psched_skill=0)
         self.device.qp(1).configure(
             preset="precog", enable=True, algorithm="fixed", init_gbps=40.0, psched=True
         )

@@ -23,6 +23,7 @@ def traced() -> tuple[Device, Tracing, Emulator]:
     emulator = Emulator(Sizes(qps=4, sets=2, trace=1))
     device = Device(emulator)
     assert device.tracing is not None
+    device.set_parameters(psched_skill=0)
     for qp in (1, 2):
         device.qp(qp).configure(preset="precog", enable=True, algorithm="pid", psched=True)
     return device, device.tracing, emulator

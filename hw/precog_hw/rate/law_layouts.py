@@ -65,7 +65,6 @@ ABOUT = data.StructLayout(
         "t": unsigned(Fmt.TIME.width),
         "psched": unsigned(1),  # the queue pair runs PSCHED
         "sample": unsigned(1),  # else an event
-        "rtt": unsigned(Fmt.RTT.width),  # the sample's
         "rated": unsigned(1),  # the rate is a law's; else there is none
         "score_stb": unsigned(1),  # the event is this score
         "score": unsigned(SCORE_BITS),

@@ -139,7 +139,6 @@ class LawStage(wiring.Component):
             self.about.t.eq(raw.t),
             self.about.psched.eq(raw.psched),
             self.about.sample.eq(1),
-            self.about.rtt.eq(raw.rtt),
             self.about.rated.eq(1),
             self.about.score.eq(event.value),
             self.about.command.eq(event.value >> SCORE_BITS),
