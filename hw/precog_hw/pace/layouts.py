@@ -139,7 +139,7 @@ COMPARED = data.StructLayout(
     }
 )
 
-ARGUMENT_BITS = DUE_BITS + 1
+ARGUMENT_BITS = max(DUE_BITS + 1, CONFIG.size)
 
 
 def _of_qp(qps: int, **fields: object) -> data.StructLayout:
