@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The trace FIFO: gateware and golden model, record by record."""
 
 import random
