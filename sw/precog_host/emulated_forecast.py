@@ -1,7 +1,7 @@
 """Forecasts of an emulated device: the golden NIC's, behind their register block."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from precog_hw.regmap.forecast import FORECAST_EVENTS, FORECAST_PAIR, KNOT_STRIDE
 from precog_models.contract import (
@@ -9,7 +9,6 @@ from precog_models.contract import (
     FORECAST_FIELDS,
     NO_SCORE,
     PROBABILITY,
-    PROFILE_FIELDS,
     HeadKind,
 )
 from precog_models.nic import GoldenNic
@@ -17,36 +16,11 @@ from precog_models.nic import GoldenNic
 from .emulated_packets import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
-__all__ = ["EmulatedForecasts", "checked_profiles"]
+__all__ = ["EmulatedForecasts"]
 
 Ints = NDArray[np.int64]
 
 _SHARED = {"FORECAST.THRESHOLD": "threshold_bin", "FORECAST.BUDGET": "rtt_budget"}
-
-
-def checked_profiles(profiles: ArrayLike) -> Ints:
-    """Profiles [n, 6], `contract.PROFILE_FIELDS`, as rows of int64.
-
-    Raises
-    ------
-    ValueError
-        The shape differs, the numbers are not integers, or one does not fit its field.
-    """
-    given = np.asarray(profiles)
-    if given.ndim != 2 or given.shape[1] != len(PROFILE_FIELDS):
-        raise ValueError(f"profiles must have shape (n, {len(PROFILE_FIELDS)}), not {given.shape}")
-    if given.dtype.kind not in "iu":
-        raise ValueError(f"profiles must be integers, not {given.dtype}")
-    for column, (name, bits) in enumerate(PROFILE_FIELDS):
-        low = -(1 << (bits - 1)) if name.startswith("x") else 0
-        high = low + (1 << bits) - 1
-        outside = np.flatnonzero((given[:, column] < low) | (given[:, column] > high))
-        if outside.size:
-            row = int(outside[0])
-            raise ValueError(
-                f"{name} of profile {row} must be in {low}..{high}, not {given[row, column]}"
-            )
-    return np.ascontiguousarray(given, dtype=np.int64)
 
 
 class EmulatedForecasts:

@@ -36,14 +36,14 @@ from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import unpack
 from precog_models.rate.law_fields import EventKind
 
-from .emulated_forecast import EmulatedForecasts, checked_profiles
+from .emulated_forecast import EmulatedForecasts
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
 from .emulated_profiler import EmulatedProfiler
 from .emulated_receiver import EmulatedReceiver
 from .emulated_trace import EmulatedTrace
 from .register_file import RegisterFile, ignored
-from .samples import checked_samples
+from .samples import checked_profiles, checked_samples
 from .transport import DeviceError
 
 __all__ = ["Emulator", "open_emulator"]
