@@ -5,10 +5,8 @@ forecasts. A queue is *profiled* once a base RTT, as the profiler block does it:
 that it has at that time, and beside them what only a forecast's judge may know.
 """
 
-import json
-import zipfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,12 @@ from numpy.typing import NDArray
 
 from ..contract import PROFILE_INPUTS, QueueEvent
 from ..measure.profiler import PROFILE_STATE, queue_clear, queue_step
+from .arrays import load_records, save_records
 
 __all__ = ["Profile", "QueueTrace", "load_queue_traces", "profile", "save_queue_traces"]
 
+_COLUMNS = {"queue": "int32", "t": "int64", "size": "int64"}
+_HEADS = "queue_heads"
 _ARRIVAL, _DEPARTURE = int(QueueEvent.ARRIVAL), int(QueueEvent.DEPARTURE)
 _PEAK, _BYTES_IN = PROFILE_STATE.index("peak"), PROFILE_STATE.index("bytes_in")
 
@@ -149,16 +150,7 @@ def profile(trace: QueueTrace) -> Profile:
 
 def save_queue_traces(path: str | Path, traces: Sequence[QueueTrace]) -> None:
     """Write traces to a compressed ``.npz`` file."""
-    arrays: dict[str, NDArray[Any]] = {}
-    heads = []
-    for i, trace in enumerate(traces):
-        heads.append({k: v for k, v in asdict(trace).items() if k not in ("queue", "t", "size")})
-        arrays[f"queue_{i}"] = trace.queue.astype(np.int32)
-        arrays[f"t_{i}"] = trace.t
-        arrays[f"size_{i}"] = trace.size
-    text = np.frombuffer(json.dumps(heads).encode(), dtype=np.uint8)
-    with Path(path).open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, queue_heads=text, **arrays)
+    save_records(path, traces, _COLUMNS, _HEADS)
 
 
 def load_queue_traces(path: str | Path) -> list[QueueTrace]:
@@ -169,17 +161,4 @@ def load_queue_traces(path: str | Path) -> list[QueueTrace]:
     ValueError
         The file is not one of queue traces.
     """
-    try:
-        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            heads = json.loads(file["queue_heads"].tobytes())
-            return [
-                QueueTrace(
-                    queue=file[f"queue_{i}"].astype(np.int64),
-                    t=file[f"t_{i}"].astype(np.int64),
-                    size=file[f"size_{i}"].astype(np.int64),
-                    **head,
-                )
-                for i, head in enumerate(heads)
-            ]
-    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} must be a file of queue traces: {error}") from error
+    return load_records(path, QueueTrace, _COLUMNS, _HEADS, "queue traces")

@@ -4,10 +4,8 @@ A trace is the hand-over point between whoever measures and whoever learns: inte
 flow of each sample, and a card that says where they came from. A file holds any number of traces.
 """
 
-import json
-import zipfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contract import Fmt
+from .arrays import load_records, save_records
 
 __all__ = ["Role", "RttTrace", "load_traces", "save_traces"]
+
+_COLUMNS = {"flow": "int32", "t": "int64", "rtt": "int32"}
+_HEADS = "heads"
 
 
 class Role(StrEnum):
@@ -82,16 +84,7 @@ class RttTrace:
 
 def save_traces(path: str | Path, traces: Sequence[RttTrace]) -> None:
     """Write traces to a compressed ``.npz`` file."""
-    arrays: dict[str, NDArray[Any]] = {}
-    heads = []
-    for i, trace in enumerate(traces):
-        heads.append({k: v for k, v in asdict(trace).items() if k not in ("flow", "t", "rtt")})
-        arrays[f"flow_{i}"] = trace.flow.astype(np.int32)
-        arrays[f"t_{i}"] = trace.t
-        arrays[f"rtt_{i}"] = trace.rtt.astype(np.int32)
-    text = np.frombuffer(json.dumps(heads).encode(), dtype=np.uint8)
-    with Path(path).open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, heads=text, **arrays)
+    save_records(path, traces, _COLUMNS, _HEADS)
 
 
 def load_traces(path: str | Path) -> list[RttTrace]:
@@ -102,18 +95,8 @@ def load_traces(path: str | Path) -> list[RttTrace]:
     ValueError
         The file is not one of traces.
     """
-    try:
-        # Opened here, not by numpy, which leaves a file that it cannot read open.
-        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            heads = json.loads(file["heads"].tobytes())
-            return [
-                RttTrace(
-                    flow=file[f"flow_{i}"].astype(np.int64),
-                    t=file[f"t_{i}"].astype(np.int64),
-                    rtt=file[f"rtt_{i}"].astype(np.int64),
-                    **(head | {"role": Role(head["role"])}),
-                )
-                for i, head in enumerate(heads)
-            ]
-    except (KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} must be a file of RTT traces: {error}") from error
+
+    def make(role: str, **fields: Any) -> RttTrace:
+        return RttTrace(role=Role(role), **fields)
+
+    return load_records(path, make, _COLUMNS, _HEADS, "RTT traces")
