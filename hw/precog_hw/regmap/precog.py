@@ -38,6 +38,19 @@ _MOST_FORECAST = 32768  # the engine keeps two contexts for each
 _CORE_BLOCKS = ("MEASURE", "PID")
 _LAW_BLOCKS = ("TIMELY", "DCQCN", "PSCHED")
 
+# Registers of ID that say whether a part was built: name, meaning, field of `Sizes`, its meaning.
+_PARTS = (
+    ("LAWS", "Laws that the device was built with, besides fixed, pid and predpid.", "laws",
+     "timely and dcqcn."),
+    ("GRANTS", "Whether the device has a pacer that gives grants.", "grants", "It does."),
+    ("PROFILE", "Whether the device has a queue profiler.", "profile", "It does."),
+    ("FORECAST", "Whether each QP may have a second model, which forecasts its queue.", "forecast",
+     "It may."),
+    ("TRACING", "Whether the device has a trace FIFO.", "trace", "It does."),
+    ("RECEIVES", "Whether the device has a receiver that acts on congestion scores.", "receiver",
+     "It does."),
+)  # fmt: skip
+
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
 
 
@@ -329,41 +342,9 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 (constant("width", 10, sizes.width, "Bits in a beat; 0: none do.", unit="bits"),),
                 constant=True,
             ),
-            Register(
-                "LAWS",
-                "Laws that the device was built with, besides fixed, pid and predpid.",
-                (constant("laws", 1, sizes.laws, "timely and dcqcn."),),
-                constant=True,
-            ),
-            Register(
-                "GRANTS",
-                "Whether the device has a pacer that gives grants.",
-                (constant("grants", 1, sizes.grants, "It does."),),
-                constant=True,
-            ),
-            Register(
-                "PROFILE",
-                "Whether the device has a queue profiler.",
-                (constant("profile", 1, sizes.profile, "It does."),),
-                constant=True,
-            ),
-            Register(
-                "FORECAST",
-                "Whether each QP may have a second model, which forecasts its queue.",
-                (constant("forecast", 1, sizes.forecast, "It may."),),
-                constant=True,
-            ),
-            Register(
-                "TRACING",
-                "Whether the device has a trace FIFO.",
-                (constant("trace", 1, sizes.trace, "It does."),),
-                constant=True,
-            ),
-            Register(
-                "RECEIVES",
-                "Whether the device has a receiver that acts on congestion scores.",
-                (constant("receiver", 1, sizes.receiver, "It does."),),
-                constant=True,
+            *(
+                Register(name, doc, (constant(size, 1, getattr(sizes, size), told),), constant=True)
+                for name, doc, size, told in _PARTS
             ),
         ),
     )
