@@ -19,6 +19,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from precog_host.device import Device
+from precog_sim.agreement import tell_agreement
 from precog_sim.fairness.measure import Fairness, measure
 from precog_sim.fairness.settings import (
     COUNTS,
@@ -173,16 +174,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = given.out / "fairness.json"
     path.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     _show(console, found)
-    different = [(case, same) for case, same in agreed if same.mismatches]
-    for case, same in different:
-        console.print(f"RTL differs from golden: {_key(case)}: {same.mismatches}, {same.first}")
-    if agreed:
-        decisions = sum(same.decisions for _, same in agreed)
-        console.print(
-            f"RTL = golden: {len(different)} of {len(agreed)} runs differ, {decisions:,} decisions"
-        )
+    agree = tell_agreement(console, [(_key(case), same) for case, same in agreed])
     console.print(f"{path}, {seconds:.0f} s")
-    return int(bool(different))
+    return int(not agree)
 
 
 def _uri(scheme: str, case: Case) -> str:

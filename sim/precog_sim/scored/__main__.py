@@ -18,6 +18,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from precog_host.device import Device
+from precog_sim.agreement import tell_agreement
 from precog_sim.loop import Comparison, compare, run_in_loop
 from precog_sim.network import Record, Result
 from precog_sim.scored.measure import BOUNDED, LIMIT, Figures, Ratio, measure, ratios
@@ -170,16 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     broken = _broken(written)
     for line in broken:
         console.print(f"worse than the law alone by more than {LIMIT - 1:.0%}: {line}")
-    different = [(case, same) for case, same in agreed if same.mismatches]
-    for case, same in different:
-        console.print(f"RTL differs from golden: {case}: {same.mismatches}, {same.first}")
-    if agreed:
-        decisions = sum(same.decisions for _, same in agreed)
-        console.print(
-            f"RTL = golden: {len(different)} of {len(agreed)} runs differ, {decisions:,} decisions"
-        )
+    agree = tell_agreement(console, agreed)
     console.print(f"{path}, {seconds:.0f} s")
-    return int(bool(broken or different))
+    return int(bool(broken) or not agree)
 
 
 if __name__ == "__main__":
