@@ -1,10 +1,15 @@
 """Shared fixtures: every random test takes its seed from here and prints it."""
 
+import functools
+import gc
 import random
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+from amaranth.hdl import UnusedElaboratable
 
 # A first call compiles for seconds: how long an example takes says nothing.
 hypothesis.settings.register_profile("precog", deadline=None)
@@ -17,6 +22,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--volume", type=int, default=1, help="times the packets or events of a volume test"
     )
+
+
+@functools.cache
+def _constructs_only(path: Path) -> bool:
+    """Whether a file's first line tells Amaranth that it constructs what it does not elaborate."""
+    with path.open() as file:
+        return file.readline().startswith("# amaranth: UnusedElaboratable=no")
+
+
+@pytest.fixture(autouse=True)
+def _collected(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Frees what such a file constructed before another file's test would warn of it.
+
+    Amaranth asks the file that constructs a component, so a component's children, which the
+    gateware's files construct, warn nevertheless: whenever they happen to be freed.
+    """
+    if not _constructs_only(request.path):
+        yield
+        return
+    gc.disable()  # what the test makes stays in the youngest generation, quick to go through
+    try:
+        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnusedElaboratable)
+            gc.collect(0)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture
