@@ -1,7 +1,8 @@
 """Ways to reach a device's registers: what a transport is, and how a URI names one.
 
-``emu:`` is built in. Others register under the entry point group ``precog.transports`` as a
-function that takes what follows the colon and returns a `Transport`.
+``emu:``, ``pci:``, ``uart:`` and ``udp:`` are built in. Others register under the entry point
+group ``precog.transports`` as a function that takes what follows the colon and returns a
+`Transport`.
 """
 
 from collections.abc import Callable
@@ -82,7 +83,30 @@ def _emulator(argument: str) -> Transport:
     return open_emulator(argument)
 
 
-_BUILT_IN: dict[str, Callable[[str], Transport]] = {"emu": _emulator}
+def _pci(argument: str) -> Transport:
+    from precog_host.pci import open_pci
+
+    return open_pci(argument)
+
+
+def _uart(argument: str) -> Transport:
+    from precog_host.uart import open_uart
+
+    return open_uart(argument)
+
+
+def _udp(argument: str) -> Transport:
+    from precog_host.udp import open_udp
+
+    return open_udp(argument)
+
+
+_BUILT_IN: dict[str, Callable[[str], Transport]] = {
+    "emu": _emulator,
+    "pci": _pci,
+    "uart": _uart,
+    "udp": _udp,
+}
 
 
 def transport_names() -> list[str]:
