@@ -1,0 +1,1 @@
+"""Bridges from a serial line or UDP to AXI4-Lite."""
