@@ -32,7 +32,13 @@ from .queues import Queues
 from .receiving import Receiving
 from .registers import Registers
 from .tracing import Tracing
-from .transport import DeviceError, SampleTransport, Transport, open_transport
+from .transport import (
+    DeviceError,
+    SampleTransport,
+    SharedTransport,
+    Transport,
+    open_transport,
+)
 from .units import from_real, real_name, to_real
 
 __all__ = ["Device", "ModelSet", "Watchdog"]
@@ -123,6 +129,11 @@ class Device:
     def close(self) -> None:
         """Give the transport back."""
         self.transport.close()
+
+    def release(self) -> None:
+        """Let others who share the device have it until the next access, where that can be."""
+        if isinstance(self.transport, SharedTransport):
+            self.transport.release()
 
     def __enter__(self) -> "Device":
         return self

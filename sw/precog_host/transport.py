@@ -17,6 +17,7 @@ __all__ = [
     "BusError",
     "DeviceError",
     "SampleTransport",
+    "SharedTransport",
     "Transport",
     "open_transport",
     "transport_names",
@@ -75,6 +76,14 @@ class SampleTransport(Transport, Protocol):
 
         A sample that is dropped leaves no row.
         """
+
+
+@runtime_checkable
+class SharedTransport(Transport, Protocol):
+    """A transport to a device that others use, too, though one at a time."""
+
+    def release(self) -> None:
+        """Let others have the device until the next access."""
 
 
 def _emulator(argument: str) -> Transport:

@@ -1,0 +1,142 @@
+"""``precog monitor``: a live view of a device's queue pairs, or their numbers again and again."""
+
+import dataclasses
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.transport import DeviceError
+
+if TYPE_CHECKING:
+    from precog_host.monitor.sampling import Sampler, Snapshot
+
+_COLUMNS = (
+    ("qp", "qp"),
+    ("algorithm", "algorithm"),
+    ("rate_gbps", "rate Gb/s"),
+    ("rtt_us", "rtt µs"),
+    ("rtt_pred_us", "pred µs"),
+    ("score", "score"),
+    ("decisions_per_s", "decisions/s"),
+    ("flags", "flags"),
+)
+_SHOT_ROUNDS = 40  # snapshots before a picture: its sparklines are full
+_SHOT_SIZE = (132, 14)
+
+
+def monitor(
+    qp: Annotated[
+        str | None, typer.Option(help="QP slots, such as 1,3-5; by default all enabled.")
+    ] = None,
+    interval: Annotated[float, typer.Option(help="Seconds between snapshots.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="One snapshot, no live view.")] = False,
+    count: Annotated[
+        int | None, typer.Option(help="With -j: end after so many snapshots.", min=1)
+    ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace", help="RTT and score from the trace; other readers lose its records."
+        ),
+    ] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Let queue pairs of emu: or sim: do something.")
+    ] = False,
+    screenshot: Annotated[
+        Path | None, typer.Option(help="Write a picture of the view (SVG) and end.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Watch rates, RTTs, predictions and scores; -j prints a line for each snapshot, until ^C."""
+    from precog_host.monitor.demo import Demo
+    from precog_host.monitor.sampling import Sampler, qp_list
+
+    if not 0.05 <= interval <= 3600:
+        raise ValueError(f"interval must be in 0.05..3600 seconds, not {interval!r}")
+    if count is not None and not json_:
+        raise ValueError("count must come with -j: the view ends with q")
+    if count is not None and once:
+        raise ValueError("count must be left out with --once")
+    wanted = None if qp is None else qp_list(qp)
+    if wanted is not None and not wanted:
+        raise ValueError(f"queue pairs must be a list such as 1,3-5, not {qp!r}")
+    sampler = Sampler(device, qps=wanted, trace=trace, before=Demo() if demo else None)
+    try:
+        sampler.open()  # a wrong URI is an error now, a device that leaves later is not
+        if screenshot is not None:
+            _picture(sampler, screenshot, interval)
+            done = {"path": str(screenshot)}
+            emit(done, lambda: typer.echo(str(screenshot)), json_)
+        elif once:
+            snapshot = sampler.take()
+            if snapshot.error is not None:
+                raise DeviceError(snapshot.error)
+            emit(_plain(snapshot), lambda: _show(snapshot), json_)
+        elif json_:
+            _stream(sampler, interval, count)
+        elif not sys.stdout.isatty():
+            raise ValueError("monitor needs a terminal: give --once, or -j for a stream")
+        else:
+            _app(sampler, interval).run()
+    finally:
+        sampler.close()
+
+
+def _plain(snapshot: "Snapshot") -> dict[str, Any]:
+    return dataclasses.asdict(snapshot)
+
+
+def _show(snapshot: "Snapshot") -> None:
+    rows = [tuple(getattr(qp, name) for name, _ in _COLUMNS) for qp in snapshot.qps]
+    if rows:
+        table([title for _, title in _COLUMNS], rows)
+    else:
+        typer.echo("no queue pair is enabled")
+
+
+def _stream(sampler: "Sampler", interval: float, count: int | None) -> None:
+    """A line of JSON for each snapshot; the device's errors are lines, too."""
+    made = 0
+    due = time.monotonic()
+    while count is None or made < count:
+        snapshot = sampler.take()
+        emit(_plain(snapshot), lambda: None, True)
+        sys.stdout.flush()
+        made += 1
+        due = max(due + interval, time.monotonic() - interval)
+        if count is None or made < count:
+            time.sleep(max(0.0, due - time.monotonic()))
+
+
+def _app(sampler: "Sampler", interval: float) -> Any:
+    try:
+        from precog_host.monitor.view import MonitorApp
+    except ImportError as error:
+        raise DeviceError(
+            "the live view needs textual: pip install 'precog[monitor]', or give --once or -j"
+        ) from error
+    return MonitorApp(sampler, interval)
+
+
+def _picture(sampler: "Sampler", path: Path, interval: float) -> None:
+    """The view, drawn without a terminal after enough snapshots."""
+    import asyncio
+
+    if path.suffix != ".svg":
+        raise ValueError(f"screenshot must be a file .svg, not {path}")
+    for _ in range(_SHOT_ROUNDS):
+        sampler.take()
+    app = _app(sampler, interval)
+
+    async def draw() -> str:
+        async with app.run_test(size=_SHOT_SIZE) as pilot:
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            return str(app.export_screenshot(title="precog monitor"))
+
+    path.write_text(asyncio.run(draw()))

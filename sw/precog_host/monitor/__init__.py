@@ -1,0 +1,1 @@
+"""The live view of a device: what its queue pairs do, again and again."""
