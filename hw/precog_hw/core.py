@@ -48,6 +48,7 @@ _BEGUN = 16  # and with those in the feature unit
 _FORECAST_PORTS = (
     *("config_stb", "config_qp", "config", "threshold", "budget"),
     *("put", "query_table", "query_knot", "query", "events"),
+    *("carry_stb", "carry_qp", "carry", "made", "made_qp", "made_rtt", "made_score"),
 )
 
 
@@ -91,8 +92,10 @@ class Core(wiring.Component):
         Likewise: each event as the laws take it, those of `i_event` and the scores of forecasts.
     wrong_head : Out(1)
         Likewise: strobe, a model was not used because its head is of another kind.
+    slot_enables : Out(sets)
+        Likewise: slots of the model map that stand for a model.
     forecast_* : `Forecaster`'s members `config_stb`, `config_qp`, `config`, `threshold`, `budget`,
-        `put`, `query_table`, `query_knot`, `query`, `events`
+        `put`, `query_table`, `query_knot`, `query`, `events`, and those of `carry` and `made`
     command : In(stream.Signature(config_layout(config)))
         Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
         unit has begun, before those that still wait for it.
@@ -154,7 +157,7 @@ class Core(wiring.Component):
             | {name: signature.members[name] for name in Predictor.STORE_PORTS}
             | ({"activity": Out(ACTIVITY)} if config.activity else {})
             | (_events() if config.laws else {})
-            | (_forecasts(self._forecaster) if self._forecaster is not None else {})
+            | (_forecasts(config, self._forecaster) if self._forecaster is not None else {})
             | ({"made_of": Out(MADE_OF)} if config.trace else {})
         )
 
@@ -447,6 +450,7 @@ class Core(wiring.Component):
             forecaster.command.eq(self.command.payload),
             forecaster.command_stb.eq(self.command_stb),
             self.wrong_head.eq(predictor.wrong_head),
+            self.slot_enables.eq(predictor.slot_enables),
         ]
         # A request is offered in the cycle of its transfer only, which no valid of ours decides:
         # so it never takes an offer back when a sample comes.
@@ -493,12 +497,13 @@ class Core(wiring.Component):
         ]
 
 
-def _forecasts(forecaster: Forecaster) -> dict[str, wiring.Member]:
+def _forecasts(config: NicConfig, forecaster: Forecaster) -> dict[str, wiring.Member]:
     members = forecaster.signature.members
     return {
         "i_profile": In(stream.Signature(PROFILE)),
         "o_forecast": Out(stream.Signature(FORECAST)),
         "wrong_head": Out(1),
+        "slot_enables": Out(config.sets),
         "event_stb": Out(1),
         "event": Out(LAW_EVENT),
     } | {f"forecast_{name}": members[name] for name in _FORECAST_PORTS}

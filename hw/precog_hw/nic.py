@@ -12,7 +12,7 @@
     i_tx, i_rx ─► card ─► samples ─────────────────► core
     o_tx, o_rx ◄──┘ ▲
           bank ─────┴ windows, counters, time (`precog_hw.csr.packet_host`)
-    i_profile ─────────────────────────────────────► core ─────────► o_forecast
+    i_profile ─────────────────────────────────────► core ─────────► o_forecast, scores ─► card
           bank ─── window, tables, counters (`precog_hw.csr.forecast_host`) ─┘
     i_request, i_ack ──────────► grants ◄── decisions, commands
     o_grant ◄──────────────────────┘ ▲
@@ -44,6 +44,7 @@ from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.pace.grants import Grants
 from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request_layout
 from precog_hw.packet.card import MIN_TICK_PS, Card
+from precog_hw.predict.carried import CARRIED_COMMIT, CarriedScores
 from precog_hw.predict.forecast import FORECAST, PROFILE
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.law_layouts import LAW_EVENT
@@ -118,6 +119,9 @@ class PrecogNic(wiring.Component):
     i_profile : In(stream.Signature(PROFILE)), o_forecast : Out(stream.Signature(FORECAST))
         With `config.forecast`: `Core`'s; with `config.profile`, too, the profiles come from there.
         Then there are `law_event_stb` and `law_event` without packets, too.
+    carried_log_stb, carried_log : Out
+        With `config.forecast` and packets: each event of the predicted scores that packets carry,
+        as it takes effect, for its golden model.
     i_request, i_ack, o_grant : streams of `precog_hw.pace.layouts`
         With `config.grants`: bytes that a queue pair asks for, what its peer acknowledged, and what
         it may send.
@@ -174,8 +178,9 @@ class PrecogNic(wiring.Component):
         wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
         card = None
         if self._config.width:
+            predicted = bool(self._config.forecast)
             m.submodules.card = card = Card(
-                self._config.width, self._config.qps, tick_ps=self._tick_ps
+                self._config.width, self._config.qps, tick_ps=self._tick_ps, predicted=predicted
             )
         timed = self._config.grants or self._config.profile
         now = card.now if card is not None else self.now if timed else None
@@ -185,7 +190,7 @@ class PrecogNic(wiring.Component):
             wiring.connect(m, window.o_config, core.command)
         profiles = self._profile(m, bank, window, now) if self._config.profile else None
         if self._config.forecast:
-            self._forecasts(m, bank, core, window, profiles)
+            self._forecasts(m, bank, core, window, profiles, card)
         elif profiles is not None:
             m.d.comb += profiles.ready.eq(1)
         samples = self.i_sample if card is None else self._card(m, bank, core, card, window)
@@ -329,9 +334,18 @@ class PrecogNic(wiring.Component):
         core: Core,
         window: QpWindow,
         profiles: stream.Interface | None,
+        card: Card | None,
     ) -> None:
-        """Profiles wait as samples do; scores go to the laws inside of the core."""
-        attached = forecast_host.attach(m, bank, core, slots=self._config.qps)
+        """Profiles wait as samples do; scores go to the laws, inside of the core, and the card."""
+        carried = None
+        if card is not None:
+            m.submodules.carried = carried = CarriedScores(self._config)
+            command = window.o_config.payload
+            forecast_host.carry(m, bank, core, carried, card, command=command)
+            m.d.comb += [
+                *(self.carried_log_stb.eq(carried.commit_stb), self.carried_log.eq(carried.commit)),
+            ]
+        attached = forecast_host.attach(m, bank, core, carried, slots=self._config.qps)
         ready = window.ready & attached
         source, payload = profiles, core.i_profile.payload
         if source is None:
@@ -459,7 +473,8 @@ def _samples(laws: int) -> dict[str, wiring.Member]:
 def _forecasts(config: NicConfig) -> dict[str, wiring.Member]:
     events = {} if config.width else {"law_event_stb": Out(1), "law_event": Out(LAW_EVENT)}
     profiles = {} if config.profile else {"i_profile": In(stream.Signature(PROFILE))}
-    return {**profiles, "o_forecast": Out(stream.Signature(FORECAST)), **events}
+    log = {"carried_log_stb": Out(1), "carried_log": Out(CARRIED_COMMIT)} if config.width else {}
+    return {**profiles, "o_forecast": Out(stream.Signature(FORECAST)), **events, **log}
 
 
 def _grants(config: NicConfig) -> dict[str, wiring.Member]:

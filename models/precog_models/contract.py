@@ -65,6 +65,7 @@ __all__ = [
     "TRACE_SERIALS",
     "TRACE_WORDS",
     "Algorithm",
+    "CarriedScore",
     "Flag",
     "Fmt",
     "HeadKind",
@@ -480,6 +481,15 @@ class ScoreSource(IntEnum):
     QUEUE = 1  # the `queue` model's, with every profile
     RTT = 2  # the `rtt` model's, with every decision on a sample
     MAX = 3  # with either, the larger of the last ones
+
+
+class CarriedScore(IntEnum):
+    """Which score a queue pair's packets carry; but for `HOST` numbered as `ScoreSource`."""
+
+    HOST = 0  # the one that the host has written
+    QUEUE = 1
+    RTT = 2
+    MAX = 3
 
 
 #: What a profile leads to. Without a valid model the probabilities and the version are 0.

@@ -758,6 +758,19 @@ class GoldenNic:
             return None
         return dict(zip((name for name, _ in FORECAST_FIELDS), answer.tolist(), strict=True))
 
+    def rtt_score(self, qp: int) -> int:
+        """Score plus 1 of the last decision on a sample of a queue pair; 0 without one."""
+        return int(self._qp(qp)[_Q_SCORES + FORECAST_SCORES.index("rtt_made")])
+
+    def has_model(self, qp: int, kind: HeadKind) -> bool:
+        """Whether a queue pair is enabled and names a slot that stands for a model."""
+        q = self._qp(qp)
+        if kind is HeadKind.QUEUE:
+            named, slot = q[_Q_QUEUE_ENABLE], int(q[_Q_QUEUE_SLOT])
+        else:
+            named, slot = q[_Q_MODEL_ENABLE], int(q[_Q_MODEL_SLOT])
+        return bool(q[_Q_ENABLE] and named and slot < self.sets and self.slot(slot)[1])
+
     def take_score(self, qp: int) -> int:
         """As the function `take_score`."""
         self._qp(qp)

@@ -1,5 +1,7 @@
 """Forecasts of an emulated device: the golden NIC's, behind their register block."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,18 +34,28 @@ class EmulatedForecasts:
     ----------
     file : RegisterFile
     nic : GoldenNic
+    changed : callable
+        Hears that a configuration was written.
+
+    Attributes
+    ----------
+    counters : EmulatedCounters
+    use : callable
+        Gets every forecast, `contract.FORECAST_FIELDS`; by default nobody does.
     """
 
-    def __init__(self, file: RegisterFile, nic: GoldenNic) -> None:
+    def __init__(self, file: RegisterFile, nic: GoldenNic, changed: Callable[[], None]) -> None:
         self._file, self._nic = file, nic
-        self._counters = EmulatedCounters([name for name, _ in FORECAST_EVENTS])
+        self._changed = changed
+        self.use: Callable[[Ints], None] = lambda _: None
+        self.counters = EmulatedCounters([name for name, _ in FORECAST_EVENTS])
         file.written |= {
             "FORECAST.COMMAND": self._command,
             "FORECAST.KNOT": self._show_knot,
             "FORECAST.KNOT_WRITE": self._write_knot,
             **dict.fromkeys(_SHARED, self._set_shared),
         }
-        file.tables["FORECAST.COUNTERS"] = self._counters.read, ignored
+        file.tables["FORECAST.COUNTERS"] = self.counters.read, ignored
         self._set_shared()
         self._show_knot()
 
@@ -52,13 +64,15 @@ class EmulatedForecasts:
         qp, t, *x = profile.tolist()
         answer = self._nic.forecast(qp, t, x)
         if answer is None:
-            self._counters.add("dropped", 1)
+            self.counters.add("dropped", 1)
             return None
         config = self._nic.forecast_configuration(qp)
         self._count_head(bool(config["queue_enable"]), config["queue_slot"], HeadKind.QUEUE)
-        self._counters.add("forecasts", 1)
-        self._counters.add("no_model", int(answer["cps"] == NO_SCORE))
-        return np.array([answer[name] for name, _ in FORECAST_FIELDS], dtype=np.int64)
+        self.counters.add("forecasts", 1)
+        self.counters.add("no_model", int(answer["cps"] == NO_SCORE))
+        made = np.array([answer[name] for name, _ in FORECAST_FIELDS], dtype=np.int64)
+        self.use(made)
+        return made
 
     def decided(self, qp: int) -> None:
         """A sample of a queue pair was decided on."""
@@ -75,7 +89,7 @@ class EmulatedForecasts:
             return
         number, mapped = self._nic.slot(slot)
         found = self._nic.head_kind(number)
-        self._counters.add("wrong_head", int(mapped and found not in (None, kind)))
+        self.counters.add("wrong_head", int(mapped and found not in (None, kind)))
 
     # --- registers that do something -------------------------------------------------------------
 
@@ -110,6 +124,7 @@ class EmulatedForecasts:
             word = f"FORECAST.{register.name}"
             if "apply" in asked:
                 self._nic.configure_forecast(qp, self._file.get(word))
+                self._changed()
             if "fetch" in asked:
                 shown = self._nic.forecast_configuration(qp)
                 self._file.put(word, **{f.name: shown[f.name] for f in register.fields})

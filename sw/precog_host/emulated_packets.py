@@ -84,6 +84,10 @@ class EmulatedPackets:
         Takes RTT samples [n, 3].
     happen : callable
         Takes what a law may want to know: an `EventKind`, the slot, ticks, a value.
+    passed : callable
+        Hears how late it is, in ticks, before each packet.
+    sourced : callable
+        Hears of each row that is written: its slot and its `CarriedScore`.
 
     Attributes
     ----------
@@ -99,10 +103,14 @@ class EmulatedPackets:
         tick_ps: int,
         decide: Callable[[NDArray[np.int64]], NDArray[np.int64]],
         happen: Callable[[EventKind, int, int, int], None],
+        passed: Callable[[int], None],
+        sourced: Callable[[int, int], None],
     ) -> None:
         self._file = file
         self._decide = decide
         self._happen = happen
+        self._passed = passed
+        self._sourced = sourced
         self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
         self._tick_ps = tick_ps
         self.card = Card(slots, CardConfig(tick_ps=tick_ps))
@@ -131,6 +139,7 @@ class EmulatedPackets:
     def transmit(self, frame: bytes, t: int, *, error: bool = False) -> Sent:
         """A frame to the wire at `t` ticks."""
         self._time = t
+        self._passed(self._stamps(t)[0])
         sent = self.card.transmit(frame, *self._stamps(t), error=error)
         self._errors["tx_errors"] += sent.descriptor.error
         if sent.slot is not None and not sent.descriptor.error:
@@ -140,6 +149,7 @@ class EmulatedPackets:
     def receive(self, frame: bytes, t: int, *, error: bool = False) -> Arrived:
         """A frame from the wire at `t` ticks; its RTT sample is decided on."""
         self._time = t
+        self._passed(self._stamps(t)[0])
         arrived = self.card.receive(frame, *self._stamps(t), error=error)
         got = arrived.received
         self._errors["rx_errors"] += got.descriptor.error
@@ -259,6 +269,7 @@ class EmulatedPackets:
             kept.destination = row["destination"]
             card.cps.table.remote_qp[slot] = row["remote_qp"] if row["remote_valid"] else None
             card.collector.mtu[slot] = 1 << row["mtu_log2"] if 8 <= row["mtu_log2"] <= 12 else 4096
+            self._sourced(slot, row["score_source"])
         if "clear" in asked:
             self.card.reset(slot)
         if "fetch" in asked:

@@ -6,6 +6,7 @@ those of `EmulatedPackets`.
 """
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
 
@@ -28,14 +29,18 @@ from precog_models.contract import (
     FORECAST_FIELDS,
     HEADER_OFFSET,
     IMAGE_BYTES,
+    NO_SCORE,
     TOLD_BY_EVENTS,
     Algorithm,
     Flag,
+    HeadKind,
 )
+from precog_models.measure.profiler import ProfileSample
 from precog_models.nic import GoldenNic
 from precog_models.predict.lstm import unpack
 from precog_models.rate.law_fields import EventKind
 
+from .emulated_carried import EmulatedCarried
 from .emulated_forecast import EmulatedForecasts
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
@@ -55,6 +60,7 @@ _STATUS = dict(LOAD_STATUS)
 _DECISION = [name for name, _ in DECISION_FIELDS]
 _ANY = [n for n, name in enumerate(_DECISION) if name in TOLD_BY_EVENTS]
 _SAMPLED = [n for n, name in enumerate(_DECISION) if name not in TOLD_BY_EVENTS]
+_CPS = [name for name, _ in FORECAST_FIELDS].index("cps")
 _FLAG_COUNTERS = (
     ("predictions", Flag.PREDICTED),
     ("fallbacks", Flag.NO_MODEL),
@@ -89,7 +95,9 @@ class Emulator:
     profiler : EmulatedProfiler or None
         The queue profiler, likewise; it follows the pacer, or is told by whoever has queues.
     forecasts : EmulatedForecasts or None
-        Queue models and scores, likewise.
+        Queue models and scores, likewise; the profiler's samples lead to forecasts at once.
+    carried : EmulatedCarried or None
+        Predicted scores in packets, where there are both.
     receiver : EmulatedReceiver or None
         The receiver of congestion scores, likewise.
     trace : EmulatedTrace or None
@@ -124,7 +132,12 @@ class Emulator:
         qps = self.sizes.qps
         self.profiler = EmulatedProfiler(file, qps) if self.sizes.profile else None
         self.pacer = EmulatedPacer(file, qps, self.profiler) if self.sizes.grants else None
-        self.forecasts = EmulatedForecasts(file, self.nic) if self.sizes.forecast else None
+        self.carried: EmulatedCarried | None = None
+        self.forecasts = (
+            EmulatedForecasts(file, self.nic, self._models_changed) if self.sizes.forecast else None
+        )
+        if self.profiler is not None and self.forecasts is not None:
+            self.profiler.use = self._profiled
         self.trace = EmulatedTrace(file) if self.sizes.trace else None
         self.receiver = (
             EmulatedReceiver(file, self.sizes.qps, self.pacer, self.trace)
@@ -132,10 +145,21 @@ class Emulator:
             else None
         )
         self.packets = (
-            EmulatedPackets(file, self.sizes.qps, tick_ps, self.decide, self._packet_event)
+            EmulatedPackets(
+                file,
+                self.sizes.qps,
+                tick_ps,
+                self.decide,
+                self._packet_event,
+                self._passed,
+                self._sourced,
+            )
             if self.sizes.width
             else None
         )
+        if self.packets is not None and self.forecasts is not None:
+            card, counters = self.packets.card, self.forecasts.counters
+            self.carried = EmulatedCarried(file, self.nic, card, counters)
 
     # --- transport -------------------------------------------------------------------------------
 
@@ -182,6 +206,8 @@ class Emulator:
                 self.trace.decided(self.nic, decision[0], rtt=rtt, t=t, model=model)
             if self.forecasts is not None:
                 self.forecasts.decided(qp)
+                if self.carried is not None:
+                    self.carried.made(HeadKind.RTT, qp, self.nic.rtt_score(qp), t)
                 self._tell(self.forecasts, qp, t)
         return np.concatenate(made)
 
@@ -199,11 +225,25 @@ class Emulator:
             raise DeviceError("device makes no forecasts: it was built without (forecast=0)")
         made = [np.zeros((0, len(FORECAST_FIELDS)), dtype=np.int64)]
         for profile in checked_profiles(profiles):
-            answer = self.forecasts.forecast(profile)
+            answer = self._forecast(profile.tolist())
             if answer is not None:
                 made.append(answer[np.newaxis])
-                self._tell(self.forecasts, int(profile[0]), int(profile[1]))
         return np.concatenate(made)
+
+    def _profiled(self, sample: ProfileSample) -> None:
+        self._forecast([sample.qp, sample.t, *sample.x])
+
+    def _forecast(self, profile: Sequence[int]) -> Ints | None:
+        assert self.forecasts is not None
+        answer = self.forecasts.forecast(np.array(profile, dtype=np.int64))
+        if answer is None:
+            return None
+        qp, t = profile[:2]
+        if self.carried is not None:
+            cps = int(answer[_CPS])
+            self.carried.made(HeadKind.QUEUE, qp, 0 if cps == NO_SCORE else cps + 1, t)
+        self._tell(self.forecasts, qp, t)
+        return answer
 
     def _tell(self, forecasts: EmulatedForecasts, qp: int, t: int) -> None:
         value = forecasts.to_tell(qp)
@@ -276,6 +316,20 @@ class Emulator:
         if self.sizes.laws and config["enable"] and wants:
             self.happen(np.array([kind, qp, t, value], dtype=np.int64))
 
+    # --- predicted scores in packets --------------------------------------------------------------
+
+    def _passed(self, t: int) -> None:
+        if self.carried is not None:
+            self.carried.visit(t)
+
+    def _sourced(self, slot: int, source: int) -> None:
+        if self.carried is not None:
+            self.carried.source(slot, source)
+
+    def _models_changed(self) -> None:
+        if self.carried is not None:
+            self.carried.visit()
+
     # --- registers that do something -------------------------------------------------------------
 
     def _set_parameters(self, word: str, _: int = 0) -> None:
@@ -304,6 +358,7 @@ class Emulator:
             self.nic.map_slot(word.index, number, enable=enable)
         except ValueError:
             self._fail("map")
+        self._models_changed()
 
     def _model_command(self, value: int) -> None:
         asked = self._file.asked("MODEL.COMMAND", value)
@@ -369,8 +424,11 @@ class Emulator:
             for register in QP_CONFIG:
                 config |= self._file.get(f"QP.{register.name}")
             self.nic.configure(qp, config)
+            self._models_changed()
         if "clear" in asked:
             self.nic.reset_qp(qp)
+            if self.carried is not None:
+                self.carried.forget(qp)
         if self.pacer is not None and asked & {"apply", "clear"}:
             self.pacer.command(qp, self.nic.configuration(qp), asked)
         if "fetch" in asked:

@@ -11,10 +11,12 @@ from precog_models.predict.cps import check_knots
 
 from .registers import Registers
 from .transport import DeviceError
-from .units import from_real, to_real
+from .units import from_real, real_name, to_real
 from .windows import Windows
 
 __all__ = ["Forecasting", "QueueModel"]
+
+_SHARED = ("THRESHOLD", "BUDGET", "CARRY_AGE")
 
 
 @dataclass(frozen=True)
@@ -105,18 +107,31 @@ class Forecasting(Windows):
         self._command("FORECAST", qp, apply=1)
 
     def parameters(self) -> dict[str, float | int]:
-        """What all queue pairs share: first bin of congestion, delay that is congestion."""
-        field = self.registers.register("FORECAST", "BUDGET").fields[0]
-        budget = self.registers.fields("FORECAST", "BUDGET")["rtt_budget"]
-        return {
-            **self.registers.fields("FORECAST", "THRESHOLD"),
-            "rtt_budget_us": to_real(field, budget, self.registers.identity.tick_ps),
-        }
+        """What all queue pairs share, by the names of `set_parameters`."""
+        shown: dict[str, float | int] = {}
+        for name in _SHARED:
+            field = self.registers.register("FORECAST", name).fields[0]
+            value = self.registers.fields("FORECAST", name)[field.name]
+            shown[real_name(field)] = to_real(field, value, self.registers.identity.tick_ps)
+        return shown
 
     def set_parameters(
-        self, *, threshold_bin: int | None = None, rtt_budget_us: float | None = None
+        self,
+        *,
+        threshold_bin: int | None = None,
+        rtt_budget_us: float | None = None,
+        carry_age_us: float | None = None,
     ) -> None:
         """Change some of them.
+
+        Parameters
+        ----------
+        threshold_bin : int
+            First bin of queue length that is congestion.
+        rtt_budget_us : float
+            Queueing delay of a predicted RTT that is congestion.
+        carry_age_us : float
+            How long packets carry a predicted score; 0: until the next one.
 
         Raises
         ------
@@ -124,7 +139,8 @@ class Forecasting(Windows):
             A number does not fit; nothing is written then.
         """
         words = {}
-        for register, value in (("THRESHOLD", threshold_bin), ("BUDGET", rtt_budget_us)):
+        values = (threshold_bin, rtt_budget_us, carry_age_us)
+        for register, value in zip(_SHARED, values, strict=True):
             if value is not None:
                 field = self.registers.register("FORECAST", register).fields[0]
                 words[register] = from_real(field, value, self.registers.identity.tick_ps)

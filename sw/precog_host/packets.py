@@ -15,6 +15,7 @@ from precog_hw.regmap.packet import (
     RX_CLASSES,
     TX_CLASSES,
 )
+from precog_models.contract import CarriedScore
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.qp_table import WAYS, Key, QpTable, Write
 from precog_models.packet.wire.cps import SCORE_MAX, Mode
@@ -28,6 +29,7 @@ from .windows import Windows
 __all__ = ["Binding", "DestinationStatus", "PacketPath"]
 
 _WORD = 0xFFFF_FFFF
+_SOURCES = {source.name.lower(): source for source in CarriedScore}
 _IPV4_MAPPED = 0xFFFF << 32
 
 
@@ -41,7 +43,8 @@ class Binding:
     local_qp: int
     mode: Mode
     destination: int
-    score: int | None
+    score: int | None  #: the host's
+    score_source: str  #: whose is sent: "host", or the predicted "queue", "rtt" or "max"
     mtu: int  #: bytes
 
 
@@ -134,6 +137,7 @@ class PacketPath(Windows):
         mode: Mode = Mode.S,
         destination: int = 0,
         score: int | None = None,
+        score_source: str = "host",
         mtu: int = 1024,
     ) -> None:
         """Give a slot to a connection. Keys that are in the way move, and none is ever missing.
@@ -151,7 +155,11 @@ class PacketPath(Windows):
         destination : int
             Index that queue pairs to one destination share.
         score : int, optional
-            0..100; none if not given.
+            0..100, the host's; none if not given.
+        score_source : str
+            Whose score packets carry: host, queue (the newest of its queue model), rtt (of its
+            model of RTTs) or max (the larger of both). Of a model that has not answered yet, is
+            not there, or whose score is too old (`Forecasting`), they carry none.
         mtu : int
             Path MTU, bytes.
 
@@ -160,18 +168,20 @@ class PacketPath(Windows):
         ValueError
             A number does not fit, the slot is in use, or a key belongs to another slot.
         DeviceError
-            The device refused.
+            The device refused, or has no forecasts for such a source.
         """
         self._check(destination, score, mtu)
         self._check_slot(slot)
         if mode not in set(Mode):
             raise ValueError(f"mode must be off, s or r, not {mode!r}")
+        source = self._source(score_source)
         writes = self.table().add(slot, _packed(remote), remote_qp, local_qp)
         row = {
             "mode": int(mode),
             "destination": destination,
             "score": score or 0,
             "score_valid": int(score is not None),
+            "score_source": source,
             "remote_qp": remote_qp,
             "remote_valid": 1,
             "mtu_log2": mtu.bit_length() - 1,
@@ -212,23 +222,31 @@ class PacketPath(Windows):
                     mode=Mode(row["mode"]),
                     destination=row["destination"],
                     score=row["score"] if row["score_valid"] else None,
+                    score_source=CarriedScore(row["score_source"]).name.lower(),
                     mtu=1 << row["mtu_log2"],
                 )
             )
         return found
 
-    def set_score(self, slot: int, score: int | None) -> None:
-        """The score that a queue pair's packets carry.
+    def set_score(self, slot: int, score: int | None, *, source: str | None = None) -> None:
+        """The host's score of a queue pair, and whose its packets carry; None: whose it was.
+
+        A predicted score begins anew.
 
         Raises
         ------
         ValueError
-            The slot does not exist, or the score is not 0..100.
+            The slot or the source does not exist, or the score is not 0..100.
+        DeviceError
+            The device has no forecasts for such a source.
         """
         self._check_slot(slot)
         self._check(0, score, PATH_MTUS[0])
+        carried = {"score": score or 0, "score_valid": int(score is not None)}
+        if source is not None:
+            carried["score_source"] = self._source(source)
         row = self._fetch("PACKET_QP", slot, PACKET_QP_CONFIG)
-        self._apply_row(slot, row | {"score": score or 0, "score_valid": int(score is not None)})
+        self._apply_row(slot, row | carried)
 
     def table(self) -> QpTable:
         """The QP table, read from the device when it is first asked for."""
@@ -317,6 +335,16 @@ class PacketPath(Windows):
                 ("EVENTS", tuple(name for name, _ in PACKET_EVENTS)),
             )
         }
+
+    def _source(self, name: str) -> int:
+        if name not in _SOURCES:
+            raise ValueError(f"score source must be one of {', '.join(_SOURCES)}, not {name!r}")
+        source = _SOURCES[name]
+        if source != CarriedScore.HOST and not self.registers.sizes.forecast:
+            raise DeviceError(
+                f"score source must be host, not {name}: device was built without forecasts"
+            )
+        return source
 
     def _check_slot(self, slot: int) -> None:
         if not 0 <= slot < self.slots:

@@ -70,6 +70,7 @@ def test_registers_reach_the_core() -> None:
             counts[name] = (await read(ctx, dut.s_axil, at))[1]
         assert counts == {
             "forecasts": 1, "no_model": 1, "dropped": 1, "stale": 0, "wrong_head": 0,
+            "carried": 0, "expired": 0,
         }  # fmt: skip
 
     sim = Simulator(dut)

@@ -39,7 +39,7 @@ from ..models.packet.frames import (
 )
 
 TICK_PS = 1600
-CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, trace=1)
+CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1)
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
 
 

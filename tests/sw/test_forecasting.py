@@ -73,6 +73,7 @@ def test_forecasts_are_the_card_s(emulator: Emulator, device: Device, seed: int)
     assert counters["events"] == counters["scored"] == len(x)
     assert device.forecasting.counters() == {
         "forecasts": len(x), "no_model": 0, "dropped": 0, "stale": 0, "wrong_head": 0,
+        "carried": 0, "expired": 0,
     }  # fmt: skip
 
 
@@ -156,6 +157,6 @@ def test_commands() -> None:
     shown = json.loads(run_precog("qp", "forecast", "1", "--slot", "3", "-d", uri, "-j"))
     assert shown == [{"qp": 1, "model_slot": 3, "source": "none"}]
     shown = json.loads(run_precog("cc", "forecast", "--threshold-bin", "5", "-d", uri, "-j"))
-    assert shown["parameters"] == {"threshold_bin": 5, "rtt_budget_us": 5.0}
+    assert shown["parameters"] == {"threshold_bin": 5, "rtt_budget_us": 5.0, "carry_age_us": 200.0}
     loaded = run_precog("model", "load", QUEUE, "--queue", "-d", uri)
     assert loaded.startswith("model version")

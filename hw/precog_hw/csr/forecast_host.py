@@ -2,12 +2,14 @@
 
 ::
 
-    bank ─┬─ window ──► [RowWindow] ─► configurations ─► core
-          ├─ THRESHOLD, BUDGET, knots ─────────────────►
+    bank ─┬─ window ──► [RowWindow] ─► configurations ─► core ─► scores ─► [CarriedScores] ─► card
+          ├─ THRESHOLD, BUDGET, knots ─────────────────►                        ▲
+          ├─ CARRY_AGE ─────────────────────────────────────────────────────────┘
           └─ COUNTERS ◄─ [counters] ◄─ events ──────────
 """
 
-from amaranth.hdl import Cat, Module, Value
+from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.lib import data
 
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank, port
@@ -15,15 +17,20 @@ from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
 from precog_hw.csr.window_ports import connect_window
+from precog_hw.packet.card import Card
+from precog_hw.predict.carried import CarriedScores
 from precog_hw.regmap.forecast import FORECAST_EVENTS, FORECAST_PAIR
 from precog_hw.regmap.model import Access
+from precog_models.contract import CarriedScore
 
-__all__ = ["attach"]
+__all__ = ["attach", "carry"]
 
 _CONFIG = registers_layout(FORECAST_PAIR, Access.RW)
 
 
-def attach(m: Module, bank: RegisterBank, core: Core, *, slots: int) -> Value:
+def attach(
+    m: Module, bank: RegisterBank, core: Core, carried: CarriedScores | None, *, slots: int
+) -> Value:
     """Put window, tables and counters between a bank and a core with forecasts.
 
     Parameters
@@ -33,6 +40,8 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, slots: int) -> Value:
     bank : RegisterBank
         Of a map with the block FORECAST.
     core : Core
+    carried : CarriedScores or None
+        With packets: connected by `carry`.
     slots : int
         QP slots.
 
@@ -65,18 +74,64 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, slots: int) -> Value:
         bank.forecast_knot_value_value.eq(core.forecast_query),
     ]
     m.submodules.forecast_events = counters = Counters(len(FORECAST_EVENTS))
-    events = core.forecast_events
+    core_events = core.forecast_events
+    events = {name: core_events[name] for name in core_events.shape().members}
+    events |= {"wrong_head": core.wrong_head, "carried": Const(0), "expired": Const(0)}
+    if carried is not None:
+        events |= {name: carried.events[name] for name in ("carried", "expired")}
     table = port("forecast", "counters")
     m.d.comb += [
-        counters.events.eq(
-            Cat(
-                core.wrong_head if name == "wrong_head" else events[name]
-                for name, _ in FORECAST_EVENTS
-            )
-        ),
+        counters.events.eq(Cat(events[name] for name, _ in FORECAST_EVENTS)),
         counters.index.eq(getattr(bank, f"{table}_index")),
         counters.read.eq(getattr(bank, f"{table}_low_read")),
         getattr(bank, f"{table}_low_low").eq(counters.low),
         getattr(bank, f"{table}_high_high").eq(counters.high),
     ]
     return window.ready
+
+
+def carry(
+    m: Module,
+    bank: RegisterBank,
+    core: Core,
+    carried: CarriedScores,
+    card: Card,
+    *,
+    command: data.View,
+) -> None:
+    """Scores from the core to the rows of a card with `predicted`.
+
+    Parameters
+    ----------
+    m : Module
+        Of the NIC, which has `carried` as a submodule.
+    bank : RegisterBank
+        Of a map with the block FORECAST.
+    core : Core
+    carried : CarriedScores
+    card : Card
+    command : data.View
+        What the core is told when its `command_stb` is there.
+    """
+    row = card.row_config
+    m.d.comb += [
+        *(
+            getattr(carried, name).eq(getattr(core, f"forecast_{name}"))
+            for name in ("made", "made_qp", "made_rtt", "made_score")
+        ),
+        *(
+            getattr(carried, name).eq(getattr(core, f"forecast_{name}"))
+            for name in ("config_stb", "config_qp", "config")
+        ),
+        carried.now.eq(card.now),
+        carried.age.eq(bank.forecast_carry_age_carry_age),
+        carried.slot_enables.eq(core.slot_enables),
+        *(carried.command_stb.eq(core.command_stb), carried.command.eq(command)),
+        *(carried.row_stb.eq(card.row_stb), carried.row_slot.eq(card.row_slot)),
+        carried.row_source.eq(row.source),
+        *(core.forecast_carry_stb.eq(card.row_stb), core.forecast_carry_qp.eq(card.row_slot)),
+        core.forecast_carry.eq((row.source == CarriedScore.RTT) | (row.source == CarriedScore.MAX)),
+        *(card.predicted_stb.eq(carried.put_stb), card.predicted_slot.eq(carried.put_slot)),
+        card.predicted.valid.eq(carried.put_score != 0),
+        card.predicted.value.eq(carried.put_score - 1),
+    ]

@@ -157,6 +157,7 @@ def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value
         card.row_config.destination.eq(row.destination),
         card.row_config.score.value.eq(Mux(row.score > SCORE_MAX, SCORE_MAX, row.score)),
         card.row_config.score.valid.eq(row.score_valid),
+        *(source.eq(row.score_source) for source in _sources(card)),
         card.remote_stb.eq(apply),
         card.remote.slot.eq(command.row),
         card.remote.remote_qp.qpn.eq(row.remote_qp),
@@ -166,6 +167,11 @@ def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value
         card.mtu_log2.eq(row.mtu_log2),
     ]
     return window.ready
+
+
+def _sources(card: Card) -> list[Value]:
+    """Where a row's source of scores goes; a card without predicted scores has none."""
+    return [card.row_config.source] if "source" in card.row_config.shape().members else []
 
 
 def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:

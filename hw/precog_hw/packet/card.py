@@ -31,7 +31,7 @@ from precog_models.packet.wire.opcodes import CNP, RELIABLE_REQUESTS, SOLICITED_
 
 from .cnp_limiter import remote_qp_layout
 from .cps_rx import received_layout
-from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
+from .cps_slots import DESTINATIONS, SCORE, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
 from .layouts import CARD_CONFIG, LENGTH_BITS
 from .notification import NotificationPoint
@@ -62,6 +62,8 @@ class Card(wiring.Component):
         QP slots, a power of two, 2 or more.
     tick_ps : int
         Length of a tick, picoseconds, 4 or more.
+    predicted : bool
+        Whether queue pairs may carry predicted scores.
 
     Members
     -------
@@ -80,6 +82,8 @@ class Card(wiring.Component):
         What an access to the table reads.
     row_stb, row_slot, row_config : In
         Host: a slot's configuration.
+    predicted_stb, predicted_slot, predicted : In
+        With `predicted`: `CpsSlots`'.
     enable_stb, enable_destination, enable : In
         Host: a destination's enable.
     remote_stb, remote : In
@@ -114,13 +118,21 @@ class Card(wiring.Component):
         `width` is not one of `WIDTHS`, `slots` is not a power of two, or `tick_ps` is too small.
     """
 
-    def __init__(self, width: int, slots: int, *, tick_ps: int = 1000) -> None:
+    def __init__(
+        self, width: int, slots: int, *, tick_ps: int = 1000, predicted: bool = False
+    ) -> None:
         if tick_ps < MIN_TICK_PS:
             raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
         self._width = width
         self._slots = slots
         self._tick_ps = tick_ps
+        self._predicted = predicted
         packets = packet_signature(width)
+        scores = {
+            "predicted_stb": In(1),
+            "predicted_slot": In(range(slots)),
+            "predicted": In(SCORE),
+        }
         super().__init__(
             {
                 "i_tx": In(packets),
@@ -134,7 +146,8 @@ class Card(wiring.Component):
                 "i_table": In(stream.Signature(table_access_layout(slots))),
                 "row_stb": In(1),
                 "row_slot": In(range(slots)),
-                "row_config": In(slot_config_layout(DESTINATIONS)),
+                "row_config": In(slot_config_layout(DESTINATIONS, predicted=predicted)),
+                **(scores if predicted else {}),
                 "enable_stb": In(1),
                 "enable_destination": In(range(DESTINATIONS)),
                 "enable": In(1),
@@ -180,7 +193,7 @@ class Card(wiring.Component):
         m.submodules.tx = tx = TxPath(self._width, self._slots)
         m.submodules.rx = rx = RxPath(self._width, self._slots)
         m.submodules.lookup = lookup = QpLookup(self._slots)
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, predicted=self._predicted)
         m.submodules.collector = collector = RttCollector(self._slots)
         m.submodules.notification = point = NotificationPoint(self._width, self._slots)
         m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
@@ -241,6 +254,11 @@ class Card(wiring.Component):
             slots.config_stb.eq(self.row_stb),
             slots.config_slot.eq(self.row_slot),
             slots.config.eq(self.row_config),
+            *(
+                getattr(slots, n).eq(getattr(self, n))
+                for n in ("predicted_stb", "predicted_slot", "predicted")
+                if self._predicted
+            ),
             slots.enable_stb.eq(self.enable_stb),
             slots.enable_destination.eq(self.enable_destination),
             slots.enable.eq(self.enable),

@@ -1,7 +1,8 @@
 """What the CPS stages keep of each QP slot and each destination, in block RAM.
 
 Rules and state are those of `precog_models.packet.cps_state.CpsSlot`.
-Throughput: a TX request, an RX request, an echo, an arrival and a host's write in every cycle.
+Throughput: a TX request, an RX request, an echo, an arrival, a host's write and a predicted score
+in every cycle.
 """
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
@@ -11,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowMemory
 from precog_hw.stream.delay import DelayLine
+from precog_models.contract import CarriedScore
 from precog_models.packet.wire.cps import NS_BITS, TIME_BITS
 from precog_models.packet.wire.headers import PSN_BITS
 
@@ -30,13 +32,14 @@ MODE_BITS = 2
 SCORE = data.StructLayout({"value": unsigned(7), "valid": unsigned(1)})  # 0..100
 
 
-def slot_config_layout(destinations: int) -> data.StructLayout:
-    """A slot's row as the host writes it."""
+def slot_config_layout(destinations: int, *, predicted: bool = False) -> data.StructLayout:
+    """A slot's row as the host writes it; `predicted`: it has a `CarriedScore`, too."""
     return data.StructLayout(
         {
             "mode": unsigned(MODE_BITS),
             "destination": unsigned((destinations - 1).bit_length()),
             "score": SCORE,
+            **({"source": unsigned(2)} if predicted else {}),
         }
     )
 
@@ -80,7 +83,8 @@ class CpsSlots(wiring.Component):
     exactly the arrivals and resets that were taken 3 or more cycles before it.
 
     Latency: 7 cycles for `tx`, 2 for `rx`. Throughput: one of each per cycle. Cost at 1024 slots
-    (ECP5): 21 DP16KD, 1000 LUT4, 20 CCU2C, 40 DPR16X4, 1180 flip-flops.
+    (ECP5): 21 DP16KD, 1000 LUT4, 20 CCU2C, 40 DPR16X4, 1180 flip-flops; with `predicted` 2 DP16KD
+    and 70 flip-flops more.
 
     Parameters
     ----------
@@ -88,13 +92,17 @@ class CpsSlots(wiring.Component):
         Queue pairs, a power of two, 2 or more.
     destinations : int
         Enables, a power of two, 2 or more. All are on at power-up.
+    predicted : bool
+        Whether a row may have a predicted score in place of the host's.
 
     Members
     -------
     config_stb : In(1)
         Host: write slot `config_slot`.
     config_slot : In(range(slots))
-    config : In(slot_config_layout(destinations))
+    config : In(slot_config_layout(destinations, predicted))
+    predicted_stb, predicted_slot, predicted : In(1), In(range(slots)), In(SCORE)
+        With `predicted`: what is sent from now on where the row's source is not the host.
     enable_stb : In(1)
         Host: write the enable of `enable_destination`.
     enable_destination : In(range(destinations))
@@ -134,17 +142,22 @@ class CpsSlots(wiring.Component):
     RX_LATENCY = RowMemory.CYCLES
     ARRIVAL_CYCLES = Turnaround.ARRIVAL_CYCLES  # until requests see an arrival or a reset
 
-    def __init__(self, slots: int, destinations: int = DESTINATIONS) -> None:
+    def __init__(
+        self, slots: int, destinations: int = DESTINATIONS, *, predicted: bool = False
+    ) -> None:
         for name, size in (("slots", slots), ("destinations", destinations)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, 2 or more, not {size!r}")
         self._slots, self._destinations = slots, destinations
+        self._predicted = predicted
         slot = In(range(slots))
+        scores = {"predicted_stb": In(1), "predicted_slot": slot, "predicted": In(SCORE)}
         super().__init__(
             {
                 "config_stb": In(1),
                 "config_slot": slot,
-                "config": In(slot_config_layout(destinations)),
+                "config": In(slot_config_layout(destinations, predicted=predicted)),
+                **(scores if predicted else {}),
                 "enable_stb": In(1),
                 "enable_destination": In(range(destinations)),
                 "enable": In(1),
@@ -174,7 +187,7 @@ class CpsSlots(wiring.Component):
             self.i_reset.ready.eq(~self.echo_stb & ~self.arrival_stb),
             resets.eq(self.i_reset.valid & self.i_reset.ready),
         ]
-        config = self._config(m)
+        config, score = self._config(m)
         echo = self._echo(m, resets)
         m.submodules.turnaround = turnaround = Turnaround(self._slots)
         m.d.comb += [
@@ -196,7 +209,7 @@ class CpsSlots(wiring.Component):
             attrs={"ram_style": "distributed"},
         )
         write, read = enables.write_port(), enables.read_port(domain="comb")
-        early = data.StructLayout({"config": config.shape(), "enable": 1, "echo": SCORE})
+        early = data.StructLayout({"mode": MODE_BITS, "score": SCORE, "enable": 1, "echo": SCORE})
         m.submodules.late = late = DelayLine(early, self.TX_LATENCY - RowMemory.CYCLES)
         m.submodules.strobe = strobe = DelayLine(1, self.TX_LATENCY)
         m.d.comb += [
@@ -204,40 +217,62 @@ class CpsSlots(wiring.Component):
             write.addr.eq(self.enable_destination),
             write.data.eq(self.enable),
             read.addr.eq(config.destination),
-            late.i.config.eq(config),
+            *(late.i.mode.eq(config.mode), late.i.score.eq(score)),
             late.i.enable.eq(read.data),
             late.i.echo.eq(echo),
             strobe.i.eq(self.tx_stb),
             self.tx_done.eq(strobe.o),
-            self.tx_row.mode.eq(late.o.config.mode),
+            self.tx_row.mode.eq(late.o.mode),
             self.tx_row.enable.eq(late.o.enable),
-            self.tx_row.score.eq(late.o.config.score),
+            self.tx_row.score.eq(late.o.score),
             self.tx_row.echo.eq(late.o.echo),
             self.tx_row.turnaround.eq(turnaround.value),
             self.tx_row.turnaround_valid.eq(turnaround.valid),
         ]
         return m
 
-    def _config(self, m: Module) -> data.View:
-        """The host's rows, once for each direction; TX in cycle 2."""
-        layout = slot_config_layout(self._destinations)
+    def _config(self, m: Module) -> tuple[data.View, data.View]:
+        """The rows and what they send, once for each direction; TX in cycle 2."""
+        layout = data.StructLayout(
+            slot_config_layout(self._destinations).members
+            | ({"predicted": 1} if self._predicted else {})
+        )
         m.submodules.config = tx = RowMemory(layout, self._slots)
-        shape = rx_row_layout(self._destinations)
-        m.submodules.rx_config = rx = RowMemory(shape, self._slots)
-        received = Signal(shape)
-        m.d.comb += [received[name].eq(self.config[name]) for name in shape.members]
-        for rows, word in ((tx, self.config), (rx, received)):
+        m.submodules.rx_config = rx = RowMemory(layout, self._slots)
+        word = Signal(layout)
+        m.d.comb += [word[name].eq(self.config[name]) for name in rx_row_layout(2).members]
+        if self._predicted:
+            m.d.comb += word.predicted.eq(self.config.source != CarriedScore.HOST)
+        for rows, slot in ((tx, self.tx_slot), (rx, self.rx_slot)):
             m.d.comb += [
                 rows.write_stb.eq(self.config_stb),
                 rows.write_row.eq(self.config_slot),
                 rows.write_data.eq(word),
+                rows.read_row.eq(slot),
             ]
+        sent, own = (
+            self._score(m, name, rows) for name, rows in (("predicted", tx), ("rx_predicted", rx))
+        )
         m.d.comb += [
-            tx.read_row.eq(self.tx_slot),
-            rx.read_row.eq(self.rx_slot),
-            self.rx_row.eq(rx.read_data),
+            *(self.rx_row[n].eq(rx.read_data[n]) for n in ("mode", "destination")),
+            self.rx_row.score.eq(own),
         ]
-        return tx.read_data
+        return tx.read_data, sent
+
+    def _score(self, m: Module, name: str, config: RowMemory) -> data.View:
+        """What a row sends, in cycle 2: the host's score or the predicted one."""
+        if not self._predicted:
+            return config.read_data.score
+        m.submodules[name] = rows = RowMemory(SCORE, self._slots)
+        score = Signal(SCORE, name=f"{name}_score")
+        m.d.comb += [
+            rows.write_stb.eq(self.predicted_stb),
+            rows.write_row.eq(self.predicted_slot),
+            rows.write_data.eq(self.predicted),
+            rows.read_row.eq(config.read_row),
+            score.eq(Mux(config.read_data.predicted, rows.read_data, config.read_data.score)),
+        ]
+        return score
 
     def _echo(self, m: Module, resets: Signal) -> data.View:
         """The last score received, in cycle 2."""

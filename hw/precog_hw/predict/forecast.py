@@ -5,7 +5,8 @@
     i_profile ─► [who, which model] ─► o_req, x ─► (predictor) ─► i_answer ─► [softmax] ─┐
                                                    o_forecast ◄─ all of it ◄─────────────┤
     decision ─► [position of RTTpred] ─────────► [score table] ◄─ tail ──────────────────┘
-                                                     └─► last scores ─► `ScoreSource` ─► told
+                                                     ├─► last scores ─► `ScoreSource` ─► told
+                                                     └─► made
 
 Golden model: `precog_models.predict.forecast`, in the order of `o_req`.
 """
@@ -94,8 +95,13 @@ class Forecaster(wiring.Component):
         First bin of congestion; queueing delay that is congestion, ticks.
     put, query_table, query_knot, query
         `ScoreTable`'s.
+    carry_stb, carry_qp, carry : In
+        Whether packets of a queue pair carry the scores of its `rtt` model.
     told, told_qp, told_score : Out
         What PSCHED is to be told: 0..100 or NO_SCORE.
+    made, made_qp, made_rtt, made_score : Out
+        Each score as it is made: of the `rtt` model, or of the `queue` model; plus 1, 0 without a
+        valid model. Those of RTTs only where PSCHED or packets want them.
     events : Out(EVENTS)
     """
 
@@ -126,9 +132,16 @@ class Forecaster(wiring.Component):
                 "query_table": In(1),
                 "query_knot": In(table.query_knot.shape()),
                 "query": Out(table.query.shape()),
+                "carry_stb": In(1),
+                "carry_qp": In(config.qp_bits),
+                "carry": In(1),
                 "told": Out(1),
                 "told_qp": Out(config.qp_bits),
                 "told_score": Out(8),
+                "made": Out(1),
+                "made_qp": Out(config.qp_bits),
+                "made_rtt": Out(1),
+                "made_score": Out(SCORE_BITS),
                 "events": Out(EVENTS),
             }
         )
@@ -267,17 +280,23 @@ class Forecaster(wiring.Component):
         """From a decision on a sample to the score of its prediction, where that is wanted."""
         m.submodules.position = position = RttPosition()
         decision, own = self.decision, configs.read_port(domain="comb")
+        m.submodules.carries = carries = Memory(
+            shape=1, depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}
+        )
+        put, carried = carries.write_port(), carries.read_port(domain="comb")
         wanted = Signal()
         m.d.comb += [
+            *(put.en.eq(self.carry_stb), put.addr.eq(self.carry_qp), put.data.eq(self.carry)),
+            carried.addr.eq(decision.qp),
             own.addr.eq(decision.qp),
             wanted.eq(
                 self.decision_stb
                 & ~decision.flags[Flag.EVENT]
-                & _is_of(own.data.score_source, ScoreSource.RTT)
+                & (_is_of(own.data.score_source, ScoreSource.RTT) | carried.data)
             ),
             position.budget.eq(self.budget),
             path.position.eq(position.o.payload),
-            path.counts.eq(~path.void),
+            path.counts.eq(_is_of(path.source, ScoreSource.RTT) & ~path.void),
         ]
         about = Signal(position.i.payload.shape())
         m.d.comb += position.i.payload.eq(about)
@@ -339,6 +358,10 @@ class Forecaster(wiring.Component):
             self.told.eq(counts),
             self.told_qp.eq(read.addr),
             self.told_score.eq(Mux(best == 0, NO_SCORE, best - 1)),
+            self.made.eq((queue.told & ~queue.void) | (rtt.told & ~rtt.void)),
+            self.made_qp.eq(read.addr),
+            self.made_rtt.eq(~queue.tells),
+            self.made_score.eq(Mux(queue.tells, queue.score, rtt.score)),
         ]
 
 

@@ -81,6 +81,8 @@ class ModelStore(wiring.Component):
         Read port of the map.
     asked_set : In(set_bits), asked_version : Out(32)
         With `config.forecast`: version of a set that an inference uses.
+    slot_enables : Out(sets)
+        Likewise: slots that stand for a set.
     query_set : In(set_bits), query_valid : Out(1), query_version : Out(32)
         Read port of the sets; the version of an invalid set means nothing.
     answer_set : In(set_bits), answer_version : Out(32)
@@ -117,7 +119,7 @@ class ModelStore(wiring.Component):
                 "query_set": In(number),
                 "query_valid": Out(1),
                 "query_version": Out(32),
-                **({"asked_set": In(number), "asked_version": Out(32)} if config.forecast else {}),
+                **(_forecast_ports(config) if config.forecast else {}),
                 "answer_set": In(config.set_bits),
                 "answer_version": Out(32),
             }
@@ -157,7 +159,10 @@ class ModelStore(wiring.Component):
 
         if config.forecast:
             asked = versions.read_port(domain="comb")
-            m.d.comb += [asked.addr.eq(self.asked_set), self.asked_version.eq(asked.data)]
+            m.d.comb += [
+                *(asked.addr.eq(self.asked_set), self.asked_version.eq(asked.data)),
+                self.slot_enables.eq(enabled),
+            ]
 
         # The map.
         mapped = Signal(config.sets)
@@ -338,3 +343,11 @@ class ModelStore(wiring.Component):
         with m.If(now_valid):
             m.d.sync += valid.bit_select(number, 1).eq(1)
         return m
+
+
+def _forecast_ports(config: NicConfig) -> dict[str, wiring.Member]:
+    return {
+        "asked_set": In(config.set_bits),
+        "asked_version": Out(32),
+        "slot_enables": Out(config.sets),
+    }

@@ -54,6 +54,8 @@ class Predictor(wiring.Component):
         With `config.forecast`: strobe, a model was not used because its head is of another kind.
     asked_outputs, asked_version : Out(4), Out(32)
         Likewise: of the model that a request of kind QUEUE asked last, O - 1 and version.
+    slot_enables : Out(sets)
+        Likewise: slots that stand for a set.
     activity : Out(ACTIVITY)
         The bits of the engine's units and of the store (`precog_hw.activity`).
     store : the members of `ModelStore` but `slot`, `model`, `in_use`, `load`
@@ -101,7 +103,12 @@ class Predictor(wiring.Component):
             "activity": Out(ACTIVITY),
         }
         if config.forecast:
-            members |= {"wrong_head": Out(1), "asked_outputs": Out(4), "asked_version": Out(32)}
+            members |= {
+                "wrong_head": Out(1),
+                "asked_outputs": Out(4),
+                "asked_version": Out(32),
+                "slot_enables": Out(config.sets),
+            }
         members |= {name: self._store.signature.members[name] for name in self.STORE_PORTS}
         super().__init__(members)
 
@@ -152,6 +159,7 @@ class Predictor(wiring.Component):
             self.wrong_head.eq(taken & live & ~fits),
             store.asked_set.eq(asked),
             self.asked_version.eq(store.asked_version),
+            self.slot_enables.eq(store.slot_enables),
         ]
         with m.If(taken & sample.payload.kind):
             m.d.sync += [asked.eq(store.model.set), self.asked_outputs.eq(store.model.outputs)]

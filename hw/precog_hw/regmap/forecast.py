@@ -21,6 +21,8 @@ FORECAST_EVENTS: tuple[tuple[str, str], ...] = (
     ("dropped", "profiles of a QP that is disabled or does not exist"),
     ("stale", "decisions not scored because another was being scored"),
     ("wrong_head", "models not used because their head is of the other kind"),
+    ("carried", "scores that went into a QP's packets"),
+    ("expired", "scores taken out of packets: too old, or their model is not there any more"),
 )
 
 #: A queue pair's configuration, as FORECAST's window shows it.
@@ -58,7 +60,7 @@ def forecast_block(tick_ps: int) -> Block:
         "Forecasts of queues, and congestion scores. Apply lets a QP's configuration take effect "
         "with its next profile.",
         id=0x18,
-        version=(1, 0),
+        version=(1, 1),
         registers=(
             *window_registers(
                 "QP slot",
@@ -80,6 +82,21 @@ def forecast_block(tick_ps: int) -> Block:
                 "Queueing delay of a predicted RTT that counts as congestion: at the middle of its "
                 "calibration table.",
                 (Field("rtt_budget", 24, _RW, "Delay.", reset=round(5e6 / tick_ps), unit="ticks"),),
+            ),
+            Register(
+                "CARRY_AGE",
+                "How long packets carry a predicted score; QPs are looked at in turn, each once in "
+                "4 cycles for every QP.",
+                (
+                    Field(
+                        "carry_age",
+                        32,
+                        _RW,
+                        "Age; 0: until the next one.",
+                        reset=round(200e6 / tick_ps),
+                        unit="ticks",
+                    ),
+                ),
             ),
             Register(
                 "KNOT",

@@ -177,6 +177,14 @@ PACKET_QP_CONFIG: tuple[Register, ...] = (
             Field("destination", 8, RW, "Index of its destination.", lsb=8),
             Field("score", 7, RW, "Score to be sent, 0..100; more is 100.", lsb=16),
             Field("score_valid", 1, RW, "There is a score.", lsb=23),
+            Field(
+                "score_source",
+                2,
+                RW,
+                "Whose score is sent: the one above, or, with forecasts, the newest predicted one.",
+                lsb=24,
+                values=(("host", 0), ("queue", 1), ("rtt", 2), ("max", 3)),
+            ),
         ),
         loadable=True,
     ),
@@ -270,7 +278,7 @@ def packet_blocks(slots: int) -> tuple[Block, ...]:
             "PACKET_QP",
             "A window on one queue pair's row in the packet path.",
             id=0x32,
-            version=(1, 0),
+            version=(1, 1),
             registers=(
                 *window_registers(
                     "QP slot",

@@ -140,7 +140,7 @@ class Card:
                 mark = got.descriptor.ecn == Ecn.CE
                 self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
         if got.frame is not None:
-            score = None if got.slot is None else self.cps.slots[got.slot].score
+            score = None if got.slot is None else self.cps.slots[got.slot].carried
             cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, score)
         right = got.frame is not None and icrc_ok(got.frame, got.parsed)
         return Arrived(got, right, _has_icrc(got), rtt, cnp)

@@ -43,9 +43,16 @@ class CpsSlot:
 
     mode: Mode = Mode.OFF
     destination: int = 0  # index of the enable shared by all QPs to that destination
-    score: int | None = None  # to be sent, 0..100
+    score: int | None = None  # the host's, 0..100
+    predicted: bool = False  # `forecast` is to be sent, not `score`
+    forecast: int | None = None  # the newest one that was predicted, 0..100
     echo: int | None = None  # last score received from the peer QP
     turnaround: Turnaround = field(default_factory=Turnaround)
+
+    @property
+    def carried(self) -> int | None:
+        """The score to be sent."""
+        return self.forecast if self.predicted else self.score
 
 
 @dataclass

@@ -59,9 +59,9 @@ def transmit(
     if reason is not Reason.NONE or slot is None:
         return Sent(bytes(frame), found, slot, reason, parsed.end)
     row = state.slots[slot]
-    if row.mode is Mode.R and row.score is not None:
+    if row.mode is Mode.R and row.carried is not None:
         state.counters.resv6_written += 1
-        out = put_resv6(frame, parsed, resv6_from_score(row.score))
+        out = put_resv6(frame, parsed, resv6_from_score(row.carried))
     else:
         state.counters.inserted += 1
         shim = encode(_shim(row, found, now_ns))
@@ -96,7 +96,7 @@ def _reason(state: CpsState, frame: bytes | bytearray, parsed: Parsed, slot: int
     if row.mode is Mode.R:
         if BTH.get(frame, parsed.bth, "resv6"):
             return Reason.RESV6_IN_USE
-        return Reason.NO_SCORE if row.score is None else Reason.NONE
+        return Reason.NO_SCORE if row.carried is None else Reason.NONE
     if not found.ipv6 and IPV4.get(frame, parsed.l3, "checksum") == _UNUPDATABLE:
         return Reason.CHECKSUM_FORM
     if parsed.end + SHIM.size > state.config.max_frame:
@@ -108,5 +108,5 @@ def _shim(row: CpsSlot, found: Descriptor, now_ns: int) -> Shim:
     """What the packet's shim says."""
     if found.opcode in ACKNOWLEDGES:
         turnaround = row.turnaround.answered(found.psn, now_ns)
-        return Shim(ShimType.ACKNOWLEDGE, row.score, row.echo, turnaround)
-    return Shim(ShimType.DATA, row.score, row.echo, now_ns & _TIME_MASK)
+        return Shim(ShimType.ACKNOWLEDGE, row.carried, row.echo, turnaround)
+    return Shim(ShimType.DATA, row.carried, row.echo, now_ns & _TIME_MASK)

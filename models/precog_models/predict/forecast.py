@@ -33,10 +33,11 @@ FORECAST_CONFIG = ("queue_enable", "queue_slot", "score_source")
 #: as congestion.
 FORECAST_PARAMETERS = ("threshold_bin", "rtt_budget")
 
-#: A queue pair's row: the last score of each model plus 1, or 0; whether PSCHED is to be told.
-FORECAST_SCORES = ("queue_score", "rtt_score", "news")
+#: A queue pair's row: of each model the last score that its scheduler wants plus 1, or 0; whether
+#: PSCHED is to be told; and the score of the last decision on a sample plus 1, whoever wants it.
+FORECAST_SCORES = ("queue_score", "rtt_score", "news", "rtt_made")
 
-_QUEUE_SCORE, _RTT_SCORE, _NEWS = range(len(FORECAST_SCORES))
+_QUEUE_SCORE, _RTT_SCORE, _NEWS, _RTT_MADE = range(len(FORECAST_SCORES))
 _THRESHOLD, _BUDGET = range(len(FORECAST_PARAMETERS))
 _SOURCE = FORECAST_CONFIG.index("score_source")
 _NAMES = [name for name, _ in FORECAST_FIELDS]
@@ -125,6 +126,7 @@ def rtt_told(
     value = 0
     if predicted and skilled:
         value = 1 + score(knots, rtt_position(predicted, base, parameters[_BUDGET]))
+    scores[_RTT_MADE] = value
     _tell(config, scores, _RTT_SCORE, _RTT, value)
 
 

@@ -63,12 +63,17 @@ def all_pairs(
     rtt_budget_us: Annotated[
         float | None, typer.Option(help="Queueing delay of a predicted RTT that is congestion.")
     ] = None,
+    carry_age_us: Annotated[
+        float | None, typer.Option(help="How long packets carry a predicted score; 0: for ever.")
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
     """Show forecasts' parameters and counters, after setting what is given."""
     with _forecasting(device) as forecasting:
-        forecasting.set_parameters(threshold_bin=threshold_bin, rtt_budget_us=rtt_budget_us)
+        forecasting.set_parameters(
+            threshold_bin=threshold_bin, rtt_budget_us=rtt_budget_us, carry_age_us=carry_age_us
+        )
         shown: dict[str, dict[str, Any]] = {
             "parameters": dict(forecasting.parameters()),
             "counters": dict(forecasting.counters()),

@@ -20,7 +20,10 @@ app = typer.Typer(
 )
 
 _SlotArgument = Annotated[int, typer.Argument(help="QP slot.")]
-_BINDING = ("slot", "remote", "remote_qp", "local_qp", "mode", "destination", "score", "mtu")
+_BINDING = (
+    *("slot", "remote", "remote_qp", "local_qp", "mode", "destination"),
+    *("score", "score_source", "mtu"),
+)
 
 
 @contextmanager
@@ -66,6 +69,9 @@ def bind(
     mode: Annotated[str, typer.Option(help="How packets carry the score: off, s or r.")] = "s",
     destination: Annotated[int, typer.Option(help="Index shared by QPs to one peer.")] = 0,
     score: Annotated[int | None, typer.Option(help="Score to be sent, 0..100.")] = None,
+    score_source: Annotated[
+        str, typer.Option(help="Whose score is sent: host, or predicted: queue, rtt, max.")
+    ] = "host",
     mtu: Annotated[int, typer.Option(help="Path MTU, bytes.")] = 1024,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
@@ -84,8 +90,25 @@ def bind(
             mode=Mode[mode.upper()],
             destination=destination,
             score=score,
+            score_source=score_source,
             mtu=mtu,
         )
+        _emit_bindings(path, json_)
+
+
+@app.command()
+def score(
+    slot: _SlotArgument,
+    score: Annotated[int | None, typer.Option(help="The host's score, 0..100.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Whose score is sent: host, queue, rtt, max.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Set the score that a connection's packets carry, or whose; without a score there is none."""
+    with _packets(device) as path:
+        path.set_score(slot, score, source=source)
         _emit_bindings(path, json_)
 
 

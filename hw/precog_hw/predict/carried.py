@@ -1,0 +1,257 @@
+"""Which predicted score a queue pair's packets carry; golden model `predict.carried`.
+
+::
+
+    made ──────────────┐             ┌─ age ─┐
+    new configuration ─┼─► [row] ────┴───────┴─► holds? ─► by `CarriedScore` ─► put
+    a visit ───────────┘                           ▲
+    who names which models, which slots stand for one
+"""
+
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_models.contract import CarriedScore, Fmt
+from precog_models.predict.carried_fields import CARRIED_EVENT, CARRIED_STATE, CarriedKind
+
+from ..config import NicConfig
+from ..csr.qp_window import config_layout
+from ..rows import RowUpdate
+from .cps import SCORE_BITS
+from .forecast import forecast_config_layout
+
+__all__ = ["CARRIED_COMMIT", "CARRIED_EVENTS", "CarriedScores"]
+
+STATE = data.StructLayout({name: unsigned(bits) for name, bits in CARRIED_STATE})
+EVENT = data.StructLayout({name: unsigned(bits) for name, bits in CARRIED_EVENT})
+
+#: A score that goes into a row of the packet path, plus 1, or 0: none.
+_PUT = data.StructLayout({"put": 1, "score": SCORE_BITS, "expired": 1})
+
+#: All that the golden model needs to follow, and what came of it.
+CARRIED_COMMIT = data.StructLayout({"event": EVENT, "result": _PUT})
+
+#: Strobes: a score goes into packets; one is taken out of them.
+CARRIED_EVENTS = data.StructLayout({"carried": 1, "expired": 1})
+
+_AGE_BITS = 32
+
+
+class CarriedScores(wiring.Component):
+    """The newest score of each model of every queue pair, while it holds.
+
+    Whatever is made takes effect in its own cycle: nothing waits, nothing is lost. Every queue pair
+    is visited once in `VISIT_CYCLES` x `qps` cycles, or later by the cycles that others take: so
+    long a score may stand beyond its age, or its model.
+
+    Latency: 4 cycles from `made` to `put_stb`. Throughput: an event per cycle. Cost at 1024 queue
+    pairs: 6 DP16KD, LUT RAM of 5 bits and two slot numbers per queue pair, 900 flip-flops.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    made, made_qp, made_rtt, made_score : In
+        `Forecaster`'s.
+    now : In(40)
+        Ticks.
+    age : In(32)
+        Ticks that a score holds; 0: for ever.
+    slot_enables : In(sets)
+        Slots of the model map that stand for a model.
+    command_stb, command : In
+        What is configured and cleared, as it is. A clear forgets the queue pair's scores.
+    config_stb, config_qp, config : In
+        `Forecaster`'s.
+    row_stb, row_slot, row_source : In
+        A row of the packet path is written, with its `CarriedScore`: the queue pair begins anew.
+    put_stb, put_slot, put_score : Out
+        A queue pair's packets carry this score from now on; plus 1, 0: none.
+    commit_stb, commit : Out(1), Out(CARRIED_COMMIT)
+        Each event as it takes effect, for the golden model.
+    events : Out(CARRIED_EVENTS)
+    """
+
+    VISIT_CYCLES = 4
+
+    command: data.View
+    config: data.View
+    commit: data.View
+    events: data.View
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        qp = config.qp_bits
+        super().__init__(
+            {
+                "made": In(1),
+                "made_qp": In(qp),
+                "made_rtt": In(1),
+                "made_score": In(SCORE_BITS),
+                "now": In(Fmt.TIME.width),
+                "age": In(_AGE_BITS),
+                "slot_enables": In(config.sets),
+                "command_stb": In(1),
+                "command": In(config_layout(config)),
+                "config_stb": In(1),
+                "config_qp": In(qp),
+                "config": In(forecast_config_layout(config)),
+                "row_stb": In(1),
+                "row_slot": In(qp),
+                "row_source": In(2),
+                "put_stb": Out(1),
+                "put_slot": Out(qp),
+                "put_score": Out(SCORE_BITS),
+                "commit_stb": Out(1),
+                "commit": Out(CARRIED_COMMIT),
+                "events": Out(CARRIED_EVENTS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.rows = rows = RowUpdate(STATE, self._config.qps)
+        stb, event = self._turns(m)
+        m.d.comb += [rows.i_stb.eq(stb), rows.i_row.eq(event.qp)]
+        event, limit = self._look_up(m, event)
+        result = self._change(m, rows, event, limit)
+        m.d.comb += [
+            self.commit_stb.eq(rows.stb),
+            self.commit.event.eq(event),
+            self.commit.result.eq(result),
+            self.events.carried.eq(rows.stb & result.put & (result.score != 0)),
+            self.events.expired.eq(rows.stb & result.expired),
+        ]
+        m.d.sync += [
+            self.put_stb.eq(rows.stb & result.put),
+            self.put_slot.eq(rows.row),
+            self.put_score.eq(result.score),
+        ]
+        return m
+
+    def _turns(self, m: Module) -> tuple[Signal, data.View]:
+        """Cycle 0: what is made, then who begins anew, then a visit."""
+        event, stb, visits = Signal(EVENT), Signal(), Signal()
+        at = Signal(self._config.qp_bits)
+        passed = Signal(range(self.VISIT_CYCLES))
+        cleared = self.command_stb & self.command.clear
+        forgets = []
+        for name, strobe, qp in (
+            ("cleared", cleared, self.command.qp),
+            ("rewritten", self.row_stb, self.row_slot),
+        ):
+            waits, of = Signal(name=name), Signal(self._config.qp_bits, name=f"{name}_qp")
+            forgets.append((waits, of, strobe, qp))
+        due = passed == self.VISIT_CYCLES - 1
+        m.d.comb += [event.t.eq(self.now), stb.eq(1)]
+        with m.If(self.made):
+            m.d.comb += [
+                event.kind.eq(Mux(self.made_rtt, CarriedKind.RTT, CarriedKind.QUEUE)),
+                event.qp.eq(self.made_qp),
+                event.score.eq(self.made_score),
+            ]
+        for waits, of, _, _ in forgets:
+            with m.Elif(waits):
+                m.d.comb += [event.kind.eq(CarriedKind.FORGET), event.qp.eq(of)]
+                m.d.sync += waits.eq(0)
+        with m.Elif(due):
+            m.d.comb += [visits.eq(1), event.kind.eq(CarriedKind.VISIT), event.qp.eq(at)]
+        with m.Else():
+            m.d.comb += stb.eq(0)
+        for waits, of, strobe, qp in forgets:
+            with m.If(strobe):
+                m.d.sync += [waits.eq(1), of.eq(qp)]
+        with m.If(visits):
+            m.d.sync += [passed.eq(0), at.eq(at + 1)]
+        with m.Elif(~due):
+            m.d.sync += passed.eq(passed + 1)
+        return stb, event
+
+    def _look_up(self, m: Module, begun: data.View) -> tuple[data.View, Signal]:
+        """Cycles 1 to 3: whose score is wanted, which models are there, when a score is too old."""
+        qps, distributed = self._config.qps, {"ram_style": "distributed"}
+        named = data.StructLayout({"enable": 1, "slot": self._config.set_bits})
+        who = data.StructLayout({"enable": 1, "rtt": named})
+        m.submodules.who = models = Memory(shape=who, depth=qps, init=[], attrs=distributed)
+        m.submodules.queues = queues = Memory(shape=named, depth=qps, init=[], attrs=distributed)
+        m.submodules.sources = sources = Memory(shape=2, depth=qps, init=[], attrs=distributed)
+        put_models, put_queue, put_source = (
+            memory.write_port() for memory in (models, queues, sources)
+        )
+        own, queue, source = (
+            memory.read_port(domain="comb") for memory in (models, queues, sources)
+        )
+        wanted, slot = self.command.config, self.command.config.model_slot
+        events = [Signal(EVENT, name=f"event{n}") for n in (1, 2, 3)]
+        limits = [Signal(Fmt.TIME.width, name=f"limit{n}") for n in (2, 3)]
+        names = [Signal(named, name=name) for name in ("queue_named", "rtt_named")]
+        m.d.comb += [
+            put_models.en.eq(self.command_stb & self.command.apply),
+            put_models.addr.eq(self.command.qp),
+            put_models.data.enable.eq(wanted.enable),
+            # A slot that does not exist is no model.
+            put_models.data.rtt.enable.eq(wanted.model_enable & (slot < self._config.sets)),
+            put_models.data.rtt.slot.eq(slot),
+            put_queue.en.eq(self.config_stb),
+            put_queue.addr.eq(self.config_qp),
+            put_queue.data.enable.eq(self.config.queue_enable),
+            put_queue.data.slot.eq(self.config.queue_slot),
+            put_source.en.eq(self.row_stb),
+            put_source.addr.eq(self.row_slot),
+            put_source.data.eq(self.row_source),
+            *(port.addr.eq(events[0].qp) for port in (own, queue, source)),
+        ]
+        m.d.sync += [
+            events[0].eq(begun),
+            events[1].eq(events[0]),
+            events[1].source.eq(source.data),
+            *(names[0].eq(queue.data), names[1].eq(own.data.rtt)),
+            names[0].enable.eq(queue.data.enable & own.data.enable),
+            names[1].enable.eq(own.data.rtt.enable & own.data.enable),
+            limits[0].eq(events[0].t - self.age - 1),
+            limits[1].eq(limits[0]),
+            events[2].eq(events[1]),
+            events[2].queue_live.eq(self._lives(names[0])),
+            events[2].rtt_live.eq(self._lives(names[1])),
+        ]
+        return events[2], limits[1]
+
+    def _lives(self, name: data.View) -> Value:
+        return name.enable & self.slot_enables.bit_select(name.slot, 1)
+
+    def _change(self, m: Module, rows: RowUpdate, event: data.View, limit: Signal) -> data.View:
+        """Cycle 3: the row as it then is, and what packets carry."""
+        result, forgets = Signal(_PUT), event.kind == CarriedKind.FORGET
+        taken, expired, scores = [], [], []
+        for name, kind, wants in (
+            ("queue", CarriedKind.QUEUE, CarriedScore.QUEUE),
+            ("rtt", CarriedKind.RTT, CarriedScore.RTT),
+        ):
+            given, score = Signal(name=f"{name}_given"), Signal(SCORE_BITS, name=f"{name}_score")
+            too_old, drops = Signal(name=f"{name}_too_old"), Signal(name=f"{name}_drops")
+            past, was = f"{name}_t", rows.old
+            m.d.comb += [
+                given.eq(
+                    (event.kind == kind)
+                    & ((event.source == wants) | (event.source == CarriedScore.MAX))
+                ),
+                # Half of the time lies ahead: no score stands as long as that.
+                too_old.eq((self.age != 0) & ~given & ~(limit - was[past])[Fmt.TIME.width - 1]),
+                score.eq(Mux(given, event.score, Mux(forgets, 0, was[name]))),
+                drops.eq((score != 0) & (too_old | ~event[f"{name}_live"])),
+                rows.new[name].eq(Mux(drops, 0, score)),
+                rows.new[past].eq(Mux(given, event.t, was[past])),
+            ]
+            taken.append(given)
+            expired.append(drops)
+            scores.append(rows.new[name])
+        m.d.comb += [
+            result.expired.eq(expired[0] | expired[1]),
+            result.put.eq(taken[0] | taken[1] | forgets | result.expired),
+            result.score.eq(Mux(scores[0] > scores[1], scores[0], scores[1])),
+        ]
+        return result

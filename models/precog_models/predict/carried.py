@@ -1,0 +1,94 @@
+"""Which predicted score a queue pair's packets carry: the newest one that still holds.
+
+    score of the queue model ─► last one, when ─┐
+    score of the rtt model ───► last one, when ─┴─► too old? model gone? ─► by `CarriedScore` ─► row
+
+A score holds until the next one of its model, for `age` ticks at most, and no longer than its model
+is there. Whoever is looked at in time finds an age right: hardware visits all queue pairs in turn,
+which takes less than half of the 40-bit time.
+"""
+
+from dataclasses import dataclass
+
+from ..contract import NO_SCORE, CarriedScore, Fmt
+from .carried_fields import CarriedKind
+
+__all__ = ["CarriedResult", "CarriedScores"]
+
+_QUEUE, _RTT = CarriedKind.QUEUE, CarriedKind.RTT
+_WANTED = ((_QUEUE, CarriedScore.QUEUE), (_RTT, CarriedScore.RTT))
+_HALF = 1 << (Fmt.TIME.width - 1)
+
+
+@dataclass
+class _Row:
+    """`CARRIED_STATE` by model."""
+
+    score: list[int]
+    t: list[int]
+
+
+@dataclass(frozen=True)
+class CarriedResult:
+    """What an event did."""
+
+    put: bool  #: `score` goes into the queue pair's row in the packet path
+    score: int  #: 0..100 or NO_SCORE
+    expired: bool  #: a score did not hold any longer
+
+
+class CarriedScores:
+    """Last scores of all queue pairs.
+
+    Parameters
+    ----------
+    qps : int
+
+    Attributes
+    ----------
+    age : int
+        Ticks that a score holds; 0: for ever.
+    """
+
+    def __init__(self, qps: int) -> None:
+        self.age = 0
+        self._rows = [_Row([0, 0], [0, 0]) for _ in range(qps)]
+        self._holding: set[int] = set()
+
+    def holding(self) -> list[int]:
+        """Queue pairs that have a score: to others a visit does nothing."""
+        return sorted(self._holding)
+
+    def happen(
+        self,
+        kind: CarriedKind,
+        qp: int,
+        t: int,
+        *,
+        score: int = 0,
+        source: int,
+        queue_live: bool,
+        rtt_live: bool,
+    ) -> CarriedResult:
+        """An event of one queue pair, `carried_fields.CARRIED_EVENT`.
+
+        A score that `source` does not want changes nothing; who changes the source of a queue pair
+        lets it forget.
+        """
+        row = self._rows[qp]
+        given = source == CarriedScore.MAX or (kind, source) in _WANTED
+        given &= kind in (_QUEUE, _RTT)
+        if given:
+            row.score[kind], row.t[kind] = score, t
+        elif kind == CarriedKind.FORGET:
+            row.score[:] = 0, 0
+        expired = False
+        for model, live in ((_QUEUE, queue_live), (_RTT, rtt_live)):
+            old = self.age and (t - row.t[model] - self.age - 1) & Fmt.TIME.max < _HALF
+            if row.score[model] and (old or not live):
+                row.score[model] = 0
+                expired = True
+        best = max(row.score)
+        (self._holding.add if best else self._holding.discard)(qp)
+        put = given or expired or kind == CarriedKind.FORGET
+        return CarriedResult(put, best - 1 if best else NO_SCORE, expired)
