@@ -52,6 +52,8 @@ LOG = data.StructLayout(
         "forecast": FORECAST,
         "events": EVENTS,
         "wrong_head": 1,
+        "scored": 1,
+        "score": data.StructLayout({"qp": 2, "rtt": 1, "score": 7}),
     }
 )
 
@@ -61,7 +63,8 @@ class Watched(wiring.Component):
 
     def __init__(self) -> None:
         self._core = core = Core(CONFIG)
-        outside = {"event_stb", "event", "wrong_head", "forecast_events"}
+        outside = {"event_stb", "event", "wrong_head", "forecast_events", "slot_enables"}
+        outside |= {f"forecast_made{part}" for part in ("", "_qp", "_rtt", "_score")}
         members = {n: m for n, m in core.signature.members.items() if n not in outside}
         super().__init__(members | {"log_stb": Out(1), "log": Out(LOG), "now": In(8)})
 
@@ -87,8 +90,14 @@ class Watched(wiring.Component):
             log.forecast.eq(self.o_forecast.payload),
             log.events.eq(core.forecast_events),
             log.wrong_head.eq(core.wrong_head),
+            log.scored.eq(core.forecast_made),
+            log.score.qp.eq(core.forecast_made_qp),
+            log.score.rtt.eq(core.forecast_made_rtt),
+            log.score.score.eq(core.forecast_made_score),
             self.log_stb.eq(
-                Cat(log.decided, log.happened, log.made, core.forecast_events, log.wrong_head).any()
+                Cat(log.decided, log.happened, log.made, core.forecast_events).any()
+                | log.wrong_head
+                | log.scored
             ),
         ]
         return m
@@ -110,6 +119,7 @@ class Log:
     no_model: int
     stale: int
     wrong_head: int
+    scores: list[tuple[int, int, int]]  # queue pair, whether of RTTs, score plus 1
 
 
 class ForecastBench:
@@ -214,6 +224,10 @@ class ForecastBench:
         self.dut.pulse("forecast_config_stb", forecast_config_qp=qp, forecast_config=int(bits))
         self.golden.configure_forecast(qp, config)
 
+    def carry(self, qp: int, rtt: bool) -> None:
+        """Whether packets of a queue pair want the scores of its model of RTTs."""
+        self.dut.pulse("forecast_carry_stb", forecast_carry_qp=qp, forecast_carry=int(rtt))
+
     def profile(self, t: int, qps: Sequence[int] = (0, 1, 2, 3, 0, 1, 2, 3, 4, 65535)) -> list[int]:
         return [self.rng.choice(qps), t, *(self.rng.randint(-32768, 32767) for _ in range(4))]
 
@@ -263,6 +277,7 @@ class ForecastBench:
                 for name in ("dropped", "no_model", "stale")
             ),
             sum(row.wrong_head for _, row in rows),
+            [(row.score.qp, row.score.rtt, row.score.score) for _, row in rows if row.scored],
         )
 
 

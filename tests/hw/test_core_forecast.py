@@ -66,6 +66,37 @@ def test_forecasts_one_at_a_time(bench: ForecastBench, volume: int) -> None:
     assert all(seen.values()), seen
 
 
+def test_every_score_that_packets_want_is_made(bench: ForecastBench) -> None:
+    """Whoever is told: those of profiles, and, where packets or PSCHED want them, of decisions."""
+    rng, golden = bench.rng, bench.golden
+    wants = {
+        0: (ScoreSource.NONE, False),
+        1: (ScoreSource.RTT, False),
+        2: (ScoreSource.QUEUE, True),
+    }
+    for qp, (source, carries) in wants.items():
+        bench.forecast_config(qp, source)
+        bench.carry(qp, carries)
+    for n in range(40):
+        qp = rng.randrange(3)
+        if rng.random() < 0.2:
+            bench.command(qp, bench.config(qp) | {"model_enable": rng.randrange(2)}, clear=False)
+        sample, profile = (qp, rng.randrange(4000, 6500), 1000 * n), bench.profile(1000 * n, (qp,))
+        decided = bench.run(LONG, [(0, sample)])
+        assert [d for _, d in decided.decisions][:1] == [golden.decide(*sample)]
+        made = qp != 0
+        assert decided.scores == [(qp, 1, golden.rtt_score(qp))] * made
+        for event in decided.events:
+            golden.happen(*event)
+        log = bench.run(LONG, [], [(0, profile)])
+        answer = golden.forecast(profile[0], profile[1], profile[2:])
+        assert answer is not None
+        score = 0 if answer["cps"] == NO_SCORE else answer["cps"] + 1
+        assert log.scores == [(qp, 0, score)]
+        for event in log.events:
+            golden.happen(*event)
+
+
 def test_a_queue_model_is_no_model_of_rtts(bench: ForecastBench) -> None:
     bench.command(0, bench.config(0) | {"model_slot": QUEUE}, clear=True)
     log = bench.run(LONG, [(0, (0, 5000, 1))])

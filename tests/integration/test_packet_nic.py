@@ -1,20 +1,16 @@
 """The whole NIC with packets: the driver on the RTL and on the golden device, frame by frame."""
 
-import dataclasses
 import random
 from collections.abc import Iterator
 from ipaddress import IPv6Address
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
 from precog_host.packets import PacketPath
 from precog_host.transport import DeviceError
-from precog_hw.config import PRESETS
 from precog_models.contract import TraceKind
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.shim import decode
@@ -24,108 +20,26 @@ from precog_models.rate.receiver import Receiver
 from precog_models.rate.receiver_fields import Act
 from precog_models.trace import pack, unpack
 from precog_sim.rtl.packet_block import Wire
-from precog_sim.rtl.packet_nic import PacketNic
 
 from ..models.packet.frames import (
     A6_ADDRESS,
     A_ADDRESS,
     A_QP,
-    B6_ADDRESS,
     B_ADDRESS,
     B_QP,
     mutate,
     packet,
     synthetic,
 )
+from .packet_bench import CONFIG, SHIM_AT, TICK_PS, Pair, arm, open_pair, same_numbers
 
-TICK_PS = 1600
-CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1)
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
-
-
-_SHIM_AT = 14 + 20 + 8
-_TX_CYCLES = 1  # the arbiter before the transmit path
-_CNP_CYCLES = 2  # from the stamp of a CNP to that
-
-
-class Pair(NamedTuple):
-    """The same host software on both."""
-
-    rtl: Device
-    golden: Device
-    nic: PacketNic
-    emulator: Emulator
-
-    def paths(self) -> tuple[PacketPath, PacketPath]:
-        """Both devices' packet paths."""
-        assert self.rtl.packets is not None
-        assert self.golden.packets is not None
-        return self.rtl.packets, self.golden.packets
-
-    def transmit(self, frame: bytes, *, error: bool = False) -> bytes:
-        """One frame to the wire through both; they must not differ."""
-        assert self.emulator.packets is not None
-        run = self.nic.run(tx=[Wire(frame, error)])
-        t = run.sources["s_axis_tx"].first[0] + _TX_CYCLES
-        sent = self.emulator.packets.transmit(frame, t, error=error)
-        assert [wire.data for wire in run.sinks["m_axis_tx"].frames] == [sent.frame]
-        return sent.frame
-
-    def receive(self, frame: bytes, *, error: bool = False) -> bytes | None:
-        """One frame from the wire through both, with the CNP that it may cause."""
-        assert self.emulator.packets is not None
-        run = self.nic.run(rx=[Wire(frame, error)])
-        t = run.sources["s_axis_rx"].first[0]
-        arrived = self.emulator.packets.receive(frame, t, error=error)
-        got = arrived.received.frame
-        assert [wire.data for wire in run.sinks["m_axis_rx"].frames] == [got] * (got is not None)
-        samples = [] if arrived.rtt is None else [(arrived.received.slot, arrived.rtt, t)]
-        assert self.nic.samples(run) == samples
-        decisions = self.emulator.packets.decided
-        assert self.nic.decisions(run) == [tuple(row) for row in decisions.tolist()]
-        cnps = run.sinks["m_axis_tx"].frames
-        assert len(cnps) == (arrived.cnp is not None)
-        for wire in cnps:
-            # The golden card is told when it was made.
-            made = self.emulator.packets.transmit(arrived.cnp or b"", wire.time + _CNP_CYCLES)
-            assert wire.data == made.frame
-        return got
 
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    nic = PacketNic(CONFIG, tick_ps=TICK_PS)
-    emulator = Emulator(CONFIG.map_sizes, tick_ps=TICK_PS)
-    with Device(nic) as rtl, Device(emulator) as golden:
-        yield Pair(rtl, golden, nic, emulator)
-
-
-def arm(pair: Pair) -> None:
-    """Queue pairs as the host would give them: keys, scores, laws."""
-    for device, path in zip((pair.rtl, pair.golden), pair.paths(), strict=True):
-        four, six = IPv6Address(B_ADDRESS).ipv4_mapped, IPv6Address(B6_ADDRESS)
-        assert four is not None
-        path.bind(1, str(four), remote_qp=B_QP, local_qp=A_QP, score=37, destination=3)
-        path.bind(
-            2, six, remote_qp=B_QP, local_qp=A_QP, mode=Mode.R, score=80, destination=200, mtu=4096
-        )
-        path.set_parameters(enabled=1, mode_c=1, interval_ticks=3000)
-        device.apply_preset("thesis")
-        for slot in (1, 2):
-            device.qp(slot).configure(preset="thesis", enable=True, algorithm="pid")
-
-
-def same_numbers(pair: Pair) -> dict[str, dict[str, int]]:
-    """Counters and statistics of both; they must not differ."""
-    rtl, golden = pair.paths()
-    for destination in (0, 3, 200):
-        assert rtl.destination(destination) == golden.destination(destination)
-    counters = golden.counters()
-    shown = rtl.counters()
-    for table, numbers in counters.items():
-        assert shown[table] == numbers
-    assert pair.rtl.counters() == pair.golden.counters()
-    return counters
+    with open_pair() as both:
+        yield both
 
 
 def test_a_conversation_from_the_wire_to_decisions(pair: Pair, seed: int) -> None:
@@ -434,7 +348,7 @@ def test_the_receiver_hears_the_wire(pair: Pair, seed: int) -> None:
     assert decisions == decided[: len(decisions)]
     assert len(decisions) >= len(decided) - 1
     sent = pair.nic.run(tx=[Wire(packet(bytes(20), psn=99))]).sinks["m_axis_tx"].frames[0].data
-    _, shim, _ = decode(sent[_SHIM_AT : _SHIM_AT + 8])
+    _, shim, _ = decode(sent[SHIM_AT : SHIM_AT + 8])
     assert shim is not None
     assert shim.echo == score  # the last one goes back
     receiving, tracing = pair.rtl.receiving, pair.rtl.tracing

@@ -12,7 +12,14 @@ from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
 from precog_hw.regmap.forecast import FORECAST_PAIR, KNOT_STRIDE
 from precog_hw.regmap.precog import Identity, Sizes, build_map
-from precog_models.contract import CALIBRATION_KNOTS, NO_SCORE, Flag, HeadKind, ScoreSource
+from precog_models.contract import (
+    CALIBRATION_KNOTS,
+    NO_SCORE,
+    Flag,
+    HeadKind,
+    QueueEvent,
+    ScoreSource,
+)
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import pretrained
 from precog_models.predict.cps import identity_knots
@@ -160,3 +167,104 @@ def test_commands() -> None:
     assert shown["parameters"] == {"threshold_bin": 5, "rtt_budget_us": 5.0, "carry_age_us": 200.0}
     loaded = run_precog("model", "load", QUEUE, "--queue", "-d", uri)
     assert loaded.startswith("model version")
+
+
+PACKETS = Sizes(qps=4, sets=4, forecast=1, profile=1, width=64)
+
+
+def test_predicted_scores_in_packets() -> None:
+    """The newest one of the source goes out, for its age, and as long as its model is there."""
+    emulator = Emulator(PACKETS)
+    device = Device(emulator)
+    path, forecasting, packets = device.packets, device.forecasting, emulator.packets
+    assert path is not None
+    assert forecasting is not None
+    assert packets is not None
+    device.load_model(pretrained(), slot=0)
+    device.load_model(pretrained(QUEUE), slot=1, queue=True)
+    device.qp(2).configure(preset="thesis", enable=True, model_slot=0)
+    forecasting.configure(2, model_slot=1)
+    forecasting.set_parameters(rtt_budget_us=0.5, carry_age_us=50.0)
+    path.bind(2, "10.0.0.2", remote_qp=5, local_qp=6, score=9, score_source="rtt")
+    row = packets.card.cps.slots[2]
+
+    def carried(t: int) -> int | None:
+        packets.transmit(b"", t)
+        return row.carried
+
+    assert carried(0) is None
+    device.decide(np.array([[2, 5000 + 100 * n, 1000 * n] for n in range(4)]))
+    assert carried(4000) == emulator.nic.rtt_score(2) - 1
+    assert carried(53_000) == emulator.nic.rtt_score(2) - 1
+    assert carried(53_001) is None
+    path.set_score(2, 9, source="max")
+    emulator.forecast([[2, 60_000, 0, 0, 0, 0]])
+    queue = carried(60_000)
+    assert queue is not None
+    device.decide(np.array([[2, 9000, 61_000]]))
+    assert carried(61_000) == max(queue, emulator.nic.rtt_score(2) - 1)
+    device.map_slot(0, 0, enable=False)
+    assert row.carried == queue
+    device.qp(2).configure(enable=False, clear=False)
+    assert row.carried is None
+    path.set_score(2, 9, source="host")
+    assert row.carried == 9
+    counters = forecasting.counters()
+    assert (counters["carried"], counters["expired"]) == (7, 3)
+    path.unbind(2)
+    assert row.carried is None
+
+
+def test_profiles_lead_to_forecasts() -> None:
+    """The profiler of an emulated device is connected as in gateware."""
+    emulator = Emulator(PACKETS)
+    device = Device(emulator)
+    profiler, forecasts = emulator.profiler, emulator.forecasts
+    assert profiler is not None
+    assert forecasts is not None
+    assert device.queues is not None
+    device.load_model(pretrained(QUEUE), slot=1, queue=True)
+    assert device.forecasting is not None
+    device.forecasting.configure(2, model_slot=1, source="queue")
+    device.qp(2).configure(preset="thesis", enable=True, psched=True)
+    device.queues.set_parameters(every=2)
+    made: list[list[int]] = []
+    forecasts.use = lambda answer: made.append(answer.tolist())
+    profiles = []
+    for n in range(6):
+        profiler.observe(2, QueueEvent.ARRIVAL, 5000, 100 * n)
+        if n % 2:
+            sample = profiler.profiler.sample(2, 100 * n)
+            profiles.append([2, 100 * n, *sample.x])
+    other = Emulator(PACKETS)
+    Device(other).load_model(pretrained(QUEUE), slot=1, queue=True)
+    second = Device(other).forecasting
+    assert second is not None
+    second.configure(2, model_slot=1)
+    Device(other).qp(2).configure(preset="thesis", enable=True)
+    assert made == other.forecast(profiles).tolist()
+    assert len(made) == 3
+    assert device.counters()["events"] == 3
+
+
+def test_sources_of_packets_are_refused() -> None:
+    path = Device(Emulator(PACKETS)).packets
+    assert path is not None
+    with pytest.raises(ValueError, match="score source must be one of host, queue, rtt, max, not "):
+        path.bind(0, "10.0.0.2", remote_qp=5, local_qp=6, score_source="oracle")
+    path = Device(Emulator(Sizes(qps=4, width=64))).packets
+    assert path is not None
+    with pytest.raises(DeviceError, match="score source must be host, not max: device was built"):
+        path.bind(0, "10.0.0.2", remote_qp=5, local_qp=6, score_source="max")
+    path.bind(0, "10.0.0.2", remote_qp=5, local_qp=6, score=4)
+    assert [(b.score, b.score_source) for b in path.bindings()] == [(4, "host")]
+
+
+def test_packet_commands() -> None:
+    uri = "emu:forecast=1,qps=4,width=64"
+    bind = ("packet", "bind", "3", "10.0.0.7", "--remote-qp", "17", "--local-qp", "18")
+    (shown,) = json.loads(run_precog(*bind, "--score-source", "max", "-d", uri, "-j"))
+    assert (shown["score"], shown["score_source"]) == (None, "max")
+    assert run_precog("packet", "score", "2", "--source", "rtt", "-d", uri).startswith("no slot")
+    shown = json.loads(run_precog("cc", "forecast", "--carry-age-us", "7.5", "-d", uri, "-j"))
+    assert shown["parameters"]["carry_age_us"] == 7.5

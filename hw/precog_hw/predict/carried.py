@@ -56,7 +56,7 @@ class CarriedScores(wiring.Component):
     Members
     -------
     made, made_qp, made_rtt, made_score : In
-        `Forecaster`'s.
+        `Forecaster`'s, which makes no three in a row: others have their turn.
     now : In(40)
         Ticks.
     age : In(32)

@@ -8,9 +8,13 @@ from amaranth.lib import data
 
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, SAMPLE
+from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.nic import PrecogNic, nic_map
+from precog_hw.predict.carried import CARRIED_COMMIT
+from precog_hw.predict.forecast import FORECAST
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
+from precog_models.contract import QueueEvent
 
 from .axil import PinTransport
 from .packet_block import PacketBlock, Run, Wire, packet_library
@@ -22,6 +26,7 @@ _MONITORS = {
     "law_event_stb": ["law_event"],
     "m_decision_tvalid": ["m_decision_tdata"],
 }
+_FORECAST = {"m_forecast_tvalid": ["m_forecast_tdata"], "carried_log_stb": ["carried_log"]}
 _RECEIVER = {"receive_log_stb": ["receive_log"], "m_quota_tvalid": ["m_quota_tdata"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
 
@@ -42,17 +47,27 @@ class PacketNic(PinTransport):
         With a `width`.
     tick_ps : int
         Length of a cycle, picoseconds.
+
+    Attributes
+    ----------
+    last : Run
+        The last run.
     """
 
     def __init__(self, config: NicConfig, *, tick_ps: int = 1000) -> None:
         self.block = PacketBlock(_library(config, tick_ps))
         super().__init__(self.block, nic_map(config, tick_ps=tick_ps).address_bits)
         self.block.poke(m_decision_tready=1)
+        self.last = Run(0)
         self._monitors = _MONITORS.copy()
         self._quota = quota_layout(config.qp_bits)
         if config.receiver:
             self.block.poke(m_quota_tready=1)
             self._monitors |= _RECEIVER
+        self._queue_event = queue_event_layout(config.qps)
+        if config.forecast:
+            self.block.poke(m_forecast_tready=1)
+            self._monitors |= _FORECAST
 
     def run(
         self,
@@ -65,7 +80,7 @@ class PacketNic(PinTransport):
     ) -> Run:
         """Frames both ways; monitors are samples, events and decisions."""
         sources: Mapping[str, Sequence[Wire]] = {"s_axis_tx": tx, "s_axis_rx": rx}
-        return self.block.run(
+        self.last = self.block.run(
             {name: frames for name, frames in sources.items() if frames},
             ["m_axis_tx", "m_axis_rx"],
             monitors=self._monitors,
@@ -74,6 +89,7 @@ class PacketNic(PinTransport):
             stall=stall,
             settle=_SETTLE,
         )
+        return self.last
 
     def samples(self, run: Run) -> list[tuple[int, ...]]:
         """RTT samples as the core took them, in the contract's field order."""
@@ -83,13 +99,23 @@ class PacketNic(PinTransport):
         """Events as the laws took them, `law_fields.LAW_EVENT_FIELDS`."""
         return _rows(LAW_EVENT, run, "law_event_stb")
 
+    def happen(self, kind: QueueEvent, qp: int, size: int, t: int) -> None:
+        """Something happens to a send queue, at `t` ticks; with the profiler and without grants."""
+        fields = {"qp": qp, "kind": int(kind), "size": size, "t": t}
+        bits = int(self._queue_event.const(fields).as_bits())
+        self.block.pulse("s_queue_tvalid", s_queue_tdata=bits)
+
+    def forecasts(self, run: Run) -> list[tuple[int, ...]]:
+        """Forecasts, `contract.FORECAST_FIELDS`."""
+        return _rows(FORECAST, run, "m_forecast_tvalid")
+
+    def carried(self, run: Run) -> list[tuple[dict[str, int], dict[str, int]]]:
+        """Events of the scores that packets carry and their results, in order."""
+        return _committed(CARRIED_COMMIT, run, "carried_log_stb")
+
     def received(self, run: Run) -> list[tuple[dict[str, int], dict[str, int]]]:
         """The receiver's events and their results, `receiver_fields`, in order."""
-        made = []
-        for _, (bits,) in run.events["receive_log_stb"]:
-            commit = COMMIT.from_bits(bits)
-            made.append((_fields(commit.event), _fields(commit.result)))
-        return made
+        return _committed(COMMIT, run, "receive_log_stb")
 
     def quotas(self, run: Run) -> list[tuple[int, ...]]:
         """Queue pairs and their new quotas."""
@@ -98,6 +124,13 @@ class PacketNic(PinTransport):
     def decisions(self, run: Run) -> list[tuple[int, ...]]:
         """Decisions, in the contract's field order."""
         return _rows(DECISION, run, "m_decision_tvalid")
+
+
+def _committed(
+    layout: data.StructLayout, run: Run, strobe: str
+) -> list[tuple[dict[str, int], dict[str, int]]]:
+    commits = (layout.from_bits(bits) for _, (bits,) in run.events[strobe])
+    return [(_fields(commit.event), _fields(commit.result)) for commit in commits]
 
 
 def _fields(view: data.Const) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from precog_hw.packet.cps_slots import CpsSlots
+from precog_models.contract import CarriedScore
 from precog_models.packet.cps_state import CpsSlot
 from precog_models.packet.turnaround import Turnaround
 from precog_models.packet.wire.cps import Mode
@@ -47,7 +48,7 @@ class Golden:
         return {
             "mode": int(row.mode),
             "enable": int(enable),
-            "score": row.score,
+            "score": row.carried,
             "echo": row.echo,
             "turnaround": row.turnaround.answered(psn, ns),
         }
@@ -65,11 +66,14 @@ def shown(ctx: Any, dut: CpsSlots) -> dict[str, int | None]:
 
 
 @pytest.mark.parametrize(
-    ("slots", "destinations", "cycles"), [(4, 8, 1000), (64, 2, 200), (1024, 256, 200)]
+    ("slots", "destinations", "cycles", "predicted"),
+    [(4, 8, 1000, True), (64, 2, 200, False), (1024, 256, 200, True)],
 )
-def test_exact_with_latency(slots: int, destinations: int, cycles: int, seed: int) -> None:
+def test_exact_with_latency(
+    slots: int, destinations: int, cycles: int, predicted: bool, seed: int
+) -> None:
     rng = random.Random(seed)
-    dut = CpsSlots(slots, destinations)
+    dut = CpsSlots(slots, destinations, predicted=predicted)
     golden = Golden(slots, destinations)
     used = rng.sample(range(slots), 2)
     hosts = rng.sample(range(destinations), 2)
@@ -88,10 +92,23 @@ def test_exact_with_latency(slots: int, destinations: int, cycles: int, seed: in
         ctx.set(dut.config_slot, slot)
         given = {"value": score if score is not None else rng.getrandbits(7)}
         given["valid"] = score is not None
-        ctx.set(dut.config, {"mode": int(mode), "destination": destination, "score": given})
+        source = rng.choice(list(CarriedScore)) if predicted else CarriedScore.HOST
+        sources = {"source": source} if predicted else {}
+        fields = {"mode": int(mode), "destination": destination, "score": given, **sources}
+        ctx.set(dut.config, fields)
         if stb:
             row = golden.slots[slot]
             row.mode, row.destination, row.score = mode, destination, score
+            row.predicted = source != CarriedScore.HOST
+        if predicted:
+            slot, stb = rng.choice(used), rng.random() < 0.3
+            score = rng.choice([None, rng.randrange(101)])
+            given = {"value": score or 0, "valid": score is not None}
+            ctx.set(dut.predicted_stb, stb)
+            ctx.set(dut.predicted_slot, slot)
+            ctx.set(dut.predicted, given)
+            if stb:
+                golden.slots[slot].forecast = score
         changed, enable = rng.choice(hosts), rng.random() < 0.6
         stb = rng.random() < 0.1
         ctx.set(dut.enable_stb, stb)
@@ -141,7 +158,7 @@ def test_exact_with_latency(slots: int, destinations: int, cycles: int, seed: in
             asked = rng.choice(used)
             ctx.set(dut.rx_slot, asked)
             row = golden.slots[asked]
-            rx.append((cycle + CpsSlots.RX_LATENCY, int(row.mode), row.score))
+            rx.append((cycle + CpsSlots.RX_LATENCY, int(row.mode), row.carried))
             # The enable is looked up behind the configuration, two cycles later.
             while enables and enables[0][0] <= cycle:
                 _, changed, value = enables.popleft()

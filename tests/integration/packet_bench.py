@@ -1,0 +1,107 @@
+"""The whole NIC with packets in RTL and the golden device, with the same host software on both."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import IPv6Address
+from typing import NamedTuple
+
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.packets import PacketPath
+from precog_hw.config import PRESETS
+from precog_models.packet.wire.cps import Mode
+from precog_sim.rtl.packet_block import Wire
+from precog_sim.rtl.packet_nic import PacketNic
+
+from ..models.packet.frames import A_QP, B6_ADDRESS, B_ADDRESS, B_QP
+
+__all__ = ["CONFIG", "SHIM_AT", "TICK_PS", "Pair", "arm", "open_pair", "same_numbers"]
+
+TICK_PS = 1600
+#: The one NIC with packets that the tests build.
+CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1)
+SHIM_AT = 14 + 20 + 8
+_TX_CYCLES = 1  # the arbiter before the transmit path
+_CNP_CYCLES = 2  # from the stamp of a CNP to that
+
+
+class Pair(NamedTuple):
+    """The same host software on both."""
+
+    rtl: Device
+    golden: Device
+    nic: PacketNic
+    emulator: Emulator
+
+    def paths(self) -> tuple[PacketPath, PacketPath]:
+        """Both devices' packet paths."""
+        assert self.rtl.packets is not None
+        assert self.golden.packets is not None
+        return self.rtl.packets, self.golden.packets
+
+    def transmit(self, frame: bytes, *, error: bool = False) -> bytes:
+        """One frame to the wire through both; they must not differ."""
+        assert self.emulator.packets is not None
+        run = self.nic.run(tx=[Wire(frame, error)])
+        t = run.sources["s_axis_tx"].first[0] + _TX_CYCLES
+        sent = self.emulator.packets.transmit(frame, t, error=error)
+        assert [wire.data for wire in run.sinks["m_axis_tx"].frames] == [sent.frame]
+        return sent.frame
+
+    def receive(self, frame: bytes, *, error: bool = False) -> bytes | None:
+        """One frame from the wire through both, with the CNP that it may cause."""
+        assert self.emulator.packets is not None
+        run = self.nic.run(rx=[Wire(frame, error)])
+        t = run.sources["s_axis_rx"].first[0]
+        arrived = self.emulator.packets.receive(frame, t, error=error)
+        got = arrived.received.frame
+        assert [wire.data for wire in run.sinks["m_axis_rx"].frames] == [got] * (got is not None)
+        samples = [] if arrived.rtt is None else [(arrived.received.slot, arrived.rtt, t)]
+        assert self.nic.samples(run) == samples
+        decisions = self.emulator.packets.decided
+        assert self.nic.decisions(run) == [tuple(row) for row in decisions.tolist()]
+        cnps = run.sinks["m_axis_tx"].frames
+        assert len(cnps) == (arrived.cnp is not None)
+        for wire in cnps:
+            # The golden card is told when it was made.
+            made = self.emulator.packets.transmit(arrived.cnp or b"", wire.time + _CNP_CYCLES)
+            assert wire.data == made.frame
+        return got
+
+
+@contextmanager
+def open_pair() -> Iterator[Pair]:
+    """Both devices, new."""
+    nic = PacketNic(CONFIG, tick_ps=TICK_PS)
+    emulator = Emulator(CONFIG.map_sizes, tick_ps=TICK_PS)
+    with Device(nic) as rtl, Device(emulator) as golden:
+        yield Pair(rtl, golden, nic, emulator)
+
+
+def arm(pair: Pair) -> None:
+    """Queue pairs as the host would give them: keys, scores, laws."""
+    for device, path in zip((pair.rtl, pair.golden), pair.paths(), strict=True):
+        four, six = IPv6Address(B_ADDRESS).ipv4_mapped, IPv6Address(B6_ADDRESS)
+        assert four is not None
+        path.bind(1, str(four), remote_qp=B_QP, local_qp=A_QP, score=37, destination=3)
+        path.bind(
+            2, six, remote_qp=B_QP, local_qp=A_QP, mode=Mode.R, score=80, destination=200, mtu=4096
+        )
+        path.set_parameters(enabled=1, mode_c=1, interval_ticks=3000)
+        device.apply_preset("thesis")
+        for slot in (1, 2):
+            device.qp(slot).configure(preset="thesis", enable=True, algorithm="pid")
+
+
+def same_numbers(pair: Pair) -> dict[str, dict[str, int]]:
+    """Counters and statistics of both; they must not differ."""
+    rtl, golden = pair.paths()
+    for destination in (0, 3, 200):
+        assert rtl.destination(destination) == golden.destination(destination)
+    counters = golden.counters()
+    shown = rtl.counters()
+    for table, numbers in counters.items():
+        assert shown[table] == numbers
+    assert pair.rtl.counters() == pair.golden.counters()
+    return counters

@@ -1,0 +1,185 @@
+"""Predicted scores in packets, forecasts of profiles: the whole NIC in RTL and the golden one."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from precog_host.packets import PacketPath
+from precog_models.contract import NO_SCORE, HeadKind, QueueEvent
+from precog_models.packet.shim import decode
+from precog_models.predict.carried import CarriedScores
+from precog_models.predict.carried_fields import CarriedKind
+from precog_models.predict.lstm import pack
+
+from ..models.packet.frames import packet
+from ..models.predict.weights import random_weights
+from .packet_bench import CONFIG, SHIM_AT, Pair, arm, open_pair, same_numbers
+
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
+
+_RTT, _QUEUE = 0, 1  # slots of the model map
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with open_pair() as both:
+        yield both
+
+
+class Scores:
+    """What both devices carry; while no score ages the golden model replays the RTL's log."""
+
+    def __init__(self, pair: Pair, seed: int) -> None:
+        self.pair = pair
+        self.rng = random.Random(seed)
+        self.replay = CarriedScores(CONFIG.qps)
+        self._psn = 0
+        rng = np.random.default_rng(seed)
+        rtt = random_weights(rng, steps=3)
+        queue = random_weights(rng, inputs=4, steps=3, outputs=7)
+        queue = replace(queue, kind=HeadKind.QUEUE, version=9)
+        arm(pair)
+        for device in (pair.rtl, pair.golden):
+            for slot, model in ((_RTT, rtt), (_QUEUE, queue)):
+                device.write_set(slot, pack(model))
+                device.map_slot(slot, slot)
+            device.qp(1).configure(
+                preset="precog", enable=True, algorithm="predpid", model_slot=_RTT
+            )
+            forecasting = device.forecasting
+            assert forecasting is not None
+            forecasting.configure(1, model_slot=_QUEUE)
+            forecasting.set_parameters(rtt_budget_us=0.2, threshold_bin=2)
+            assert device.queues is not None
+            device.queues.set_parameters(every=1)
+        self.set_age(0.0)
+
+    def paths(self) -> tuple[PacketPath, PacketPath]:
+        return self.pair.paths()
+
+    def set_age(self, us: float) -> None:
+        for device in (self.pair.rtl, self.pair.golden):
+            assert device.forecasting is not None
+            device.forecasting.set_parameters(carry_age_us=us)
+
+    def source(self, name: str) -> None:
+        for path in self.paths():
+            path.set_score(1, 37, source=name)
+        self.replay = CarriedScores(CONFIG.qps)
+
+    def follow(self) -> None:
+        """Of the last run: the RTL's commits are those of the golden model."""
+        made = 0
+        for event, result in self.pair.nic.carried(self.pair.nic.last):
+            kind = CarriedKind(event["kind"])
+            done = self.replay.happen(
+                kind,
+                event["qp"],
+                event["t"],
+                score=event["score"],
+                source=event["source"],
+                queue_live=bool(event["queue_live"]),
+                rtt_live=bool(event["rtt_live"]),
+            )
+            score = 0 if done.score == NO_SCORE else done.score + 1
+            assert result == {"put": done.put, "score": score, "expired": done.expired}
+            made += kind is not CarriedKind.VISIT
+        assert made == 1
+
+    def sample(self) -> None:
+        """A round trip, of a length by chance; then the score that goes out."""
+        psn, pair = self._psn, self.pair
+        self._psn += 1
+        pair.transmit(packet(bytes(self.rng.randrange(64)), psn=psn, bth={"ackreq": 1}))
+        pair.nic.block.tick(self.rng.randrange(1500))
+        pair.receive(packet(opcode=0x11, psn=psn, back=True, aeth={"syndrome": 0x1F, "msn": psn}))
+        self.follow()
+
+    def profile(self) -> None:
+        """An event of the send queue and its forecast."""
+        pair, emulator = self.pair, self.pair.emulator
+        assert emulator.profiler is not None
+        assert emulator.forecasts is not None
+        made: list[tuple[int, ...]] = []
+        emulator.forecasts.use = lambda answer: made.append(tuple(answer.tolist()))
+        kind = self.rng.choice([QueueEvent.ARRIVAL, QueueEvent.DEPARTURE])
+        size = self.rng.randrange(1, 1 << self.rng.randrange(1, 20))
+        t = self.paths()[0].ticks()
+        pair.nic.happen(kind, 1, size, t)
+        emulator.profiler.observe(1, kind, size, t)
+        run = pair.nic.run()
+        assert pair.nic.forecasts(run) == made
+        self.follow()
+        assert len(made) == 1
+
+    def sent(self) -> int | None:
+        """The score of a packet that both send alike."""
+        frame = self.pair.transmit(packet(bytes(9), psn=self._psn, bth={"ackreq": 0}))
+        _, shim, _ = decode(frame[SHIM_AT : SHIM_AT + 8])
+        assert shim is not None
+        return shim.score
+
+
+@pytest.mark.parametrize("source", ["rtt", "queue", "max"])
+def test_the_newest_score_goes_out(source: str, pair: Pair, seed: int) -> None:
+    """Until it is too old, its model goes, or the host takes over; RTL and golden alike."""
+    scores = Scores(pair, seed)
+    assert scores.sent() == 37
+    scores.source(source)
+    assert [path.bindings()[0].score_source for path in scores.paths()] == [source] * 2
+    assert scores.sent() is None
+    told = set()
+    for n in range(14):
+        if source != "queue" and n % 3 < 2:
+            scores.sample()
+        if source != "rtt" and n % 3:
+            scores.profile()
+        told.add(scores.sent())
+    assert told - {None}
+
+    # The model goes; what the other one says stays.
+    gone = _QUEUE if source == "queue" else _RTT
+    for device in (pair.rtl, pair.golden):
+        device.map_slot(gone, gone, enable=False)
+    left = scores.sent()
+    assert (left is None) == (source != "max")
+    for device in (pair.rtl, pair.golden):
+        device.map_slot(gone, gone)
+    assert scores.sent() == left
+    (scores.profile if source == "queue" else scores.sample)()
+    assert scores.sent() is not None
+
+    # Time passes.
+    scores.set_age(1000.0)
+    assert scores.sent() is not None
+    scores.set_age(8.0)
+    pair.nic.block.tick(6000)
+    assert scores.sent() is None
+    scores.source("host")
+    assert scores.sent() == 37
+    forecasts = [device.forecasting for device in (pair.rtl, pair.golden)]
+    rtl, golden = (one.counters() for one in forecasts if one is not None)
+    assert rtl == golden
+    assert rtl["carried"] > 0
+    assert rtl["expired"] >= 2
+    same_numbers(pair)
+
+
+def test_a_queue_pair_that_begins_anew_has_no_score(pair: Pair, seed: int) -> None:
+    scores = Scores(pair, seed)
+    for begin in ("clear", "disable", "row"):
+        scores.source("rtt")
+        scores.sample()
+        assert scores.sent() is not None
+        for device, path in zip((pair.rtl, pair.golden), scores.paths(), strict=True):
+            if begin == "clear":
+                device.qp(1).clear()
+            elif begin == "disable":
+                device.qp(1).configure(enable=False, clear=False)
+                device.qp(1).configure(enable=True, clear=False)
+            else:
+                path.set_score(1, 12)
+        assert scores.sent() is None
