@@ -60,6 +60,7 @@ _STATUS = dict(LOAD_STATUS)
 _DECISION = [name for name, _ in DECISION_FIELDS]
 _ANY = [n for n, name in enumerate(_DECISION) if name in TOLD_BY_EVENTS]
 _SAMPLED = [n for n, name in enumerate(_DECISION) if name not in TOLD_BY_EVENTS]
+_RATE = _DECISION.index("rate")
 _CPS = [name for name, _ in FORECAST_FIELDS].index("cps")
 _FLAG_COUNTERS = (
     ("predictions", Flag.PREDICTED),
@@ -266,6 +267,11 @@ class Emulator:
                 self.trace.decided(self.nic, row, rtt=0, t=int(event[2]), model=(0, 0))
         self.account(made, ignored=1 - len(made))
         return made
+
+    def rate(self, qp: int) -> int:
+        """Rate of a queue pair's last decision, in RATE's format; its initial one before that."""
+        decided = int(self._last[qp, _RATE]) if self._samples[qp] else 0
+        return decided or self.nic.configuration(qp)["init_rate"]
 
     def account(self, decisions: Ints, *, dropped: int = 0, ignored: int = 0) -> None:
         """Let status and counters follow decisions that compiled code drew from `nic`.

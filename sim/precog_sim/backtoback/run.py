@@ -1,0 +1,284 @@
+"""The two ends and the wire between them, event by event, and what is seen on the way."""
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from precog_models.packet.shim import Shim, decode
+from precog_models.packet.wire.cps import SHIM, ShimType
+from precog_models.packet.wire.opcodes import CNP
+
+from .endpoint import Endpoint, EndpointSettings
+from .frames import ACKNOWLEDGE, BTH_AT, Host, Packet, build, read, with_ce
+from .node import HOST_SCORE, SLOTS, Node
+from .wire import Flight, Wire, WireSettings
+
+__all__ = ["BackToBack", "Seen"]
+
+_HOSTS = (Host(0x020000000001, 0x0A000001), Host(0x020000000002, 0x0A000002))
+_QPS = (tuple(0x110 + n for n in range(len(SLOTS))), tuple(0x770 + n for n in range(len(SLOTS))))
+_UDP_SOURCE = 0xC000
+_RESEND_GAP = 64  # ticks at least between two packets of a queue pair
+
+
+class _About(NamedTuple):
+    """What was known of a frame when it left."""
+
+    slot: int
+    packet: Packet | None  # None: a CNP
+    original: bytes
+    shim: Shim
+
+
+@dataclass
+class Seen:
+    """What one side's wire ends have seen, counted without asking the card."""
+
+    sent: list[int] = field(default_factory=lambda: [0] * len(SLOTS))  # of the endpoint
+    cnps: list[int] = field(default_factory=lambda: [0] * len(SLOTS))  # of the card, to the wire
+    came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    cnps_came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    marks_came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    cnps_marked: int = 0  # among the marks; nobody answers a CNP
+    scores_came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    scores_sent: list[set[int]] = field(default_factory=lambda: [set() for _ in SLOTS])
+    score: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # last that came
+    samples: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    corrected: int = 0
+    cuts: int = 0  # CNPs after which the rate was lower
+    at_floor: int = 0  # CNPs that found the lowest rate
+    rtt_min: int = 1 << 62
+    rtt_max: int = 0
+    asked: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T0
+    arrived: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T1
+
+
+@dataclass(order=True)
+class _Event:
+    t: int
+    order: int
+    act: Callable[[int], None] = field(compare=False)
+
+
+class BackToBack:
+    """Two nodes with an endpoint for each queue pair.
+
+    Parameters
+    ----------
+    packets : int
+        Requests that both ends together say.
+    seed : int
+    wire : WireSettings
+    endpoint : EndpointSettings
+
+    Attributes
+    ----------
+    nodes, seen : tuple
+        By side, 0 and 1; likewise `wires`, from that side.
+    differences : list of str
+        One for each fact that is not as it must be.
+    """
+
+    def __init__(
+        self,
+        packets: int,
+        seed: int,
+        wire: WireSettings | None = None,
+        endpoint: EndpointSettings | None = None,
+    ) -> None:
+        rng = random.Random(seed)
+        settings = endpoint or EndpointSettings()
+        self.nodes = tuple(Node(_HOSTS[1 - side], _QPS[side], _QPS[1 - side]) for side in range(2))
+        self.seen = (Seen(), Seen())
+        self.wires = tuple(
+            Wire[_About](wire or WireSettings(), random.Random(rng.getrandbits(64)))
+            for _ in range(2)
+        )
+        first = [[rng.getrandbits(24) for _ in SLOTS] for _ in range(2)]
+        share = packets // (2 * len(SLOTS)) + 1
+        self.ends = tuple(
+            [
+                Endpoint(
+                    _QPS[1 - side][slot],
+                    first[side][slot],
+                    first[1 - side][slot],
+                    settings,
+                    random.Random(rng.getrandbits(64)),
+                    share,
+                )
+                for slot in range(len(SLOTS))
+            ]
+            for side in range(2)
+        )
+        self.differences: list[str] = []
+        self.now = 0
+        self._events: list[_Event] = []
+        self._order = 0
+        self._sending = {(side, slot): False for side in range(2) for slot in range(len(SLOTS))}
+        self._free = dict.fromkeys(self._sending, 0)
+
+    def run(self) -> None:
+        """Until all has been said and heard."""
+        for side, slot in self._sending:
+            self._at(1 + 7 * slot + side, partial(self._think, side, slot))
+        while self._events:
+            event = heapq.heappop(self._events)
+            self.now = event.t
+            event.act(event.t)
+
+    def _at(self, t: int, act: Callable[[int], None]) -> None:
+        self._order += 1
+        heapq.heappush(self._events, _Event(t, self._order, act))
+
+    # --- requests --------------------------------------------------------------------------------
+
+    def _think(self, side: int, slot: int, t: int) -> None:
+        end = self.ends[side][slot]
+        size = end.think(t)
+        if size:
+            self.nodes[side].queued(slot, size, t)
+            self._at(end.next_message, partial(self._think, side, slot))
+        self._wake(side, slot, t)
+
+    def _wake(self, side: int, slot: int, t: int) -> None:
+        """The endpoint sends as soon as it may."""
+        who = side, slot
+        if not self._sending[who] and self.ends[side][slot].ready():
+            self._sending[who] = True
+            self._at(max(t, self._free[who]), partial(self._send, side, slot))
+
+    def _send(self, side: int, slot: int, t: int) -> None:
+        end, node = self.ends[side][slot], self.nodes[side]
+        self._sending[side, slot] = False
+        if not end.ready():
+            return
+        timed, new = end.timer is not None, end.counts.get("sent", 0)
+        packet = end.send(t)
+        if not timed:
+            self._at(t + end.settings.timeout, partial(self._timer, side, slot))
+        if end.counts["sent"] != new:
+            node.queued(slot, len(packet.payload), t, leaves=True)
+        if packet.ack_req:
+            self.seen[side].asked[slot][packet.psn] = t
+        size = self._say(side, slot, packet, t)
+        self._free[side, slot] = t + max(_RESEND_GAP, round(size / node.rate(slot)))
+        self._wake(side, slot, t)
+
+    def _timer(self, side: int, slot: int, t: int) -> None:
+        end = self.ends[side][slot]
+        if end.timer is not None and t >= end.timer:
+            end.expire(t)
+            self._wake(side, slot, t)
+        if end.timer is not None:
+            self._at(end.timer, partial(self._timer, side, slot))
+
+    # --- frames ----------------------------------------------------------------------------------
+
+    def _say(self, side: int, slot: int, packet: Packet, t: int) -> int:
+        """A packet of the endpoint goes through the card to the wire; its bytes there."""
+        frame = build(packet, _HOSTS[side], _HOSTS[1 - side], _UDP_SOURCE + slot)
+        self.seen[side].sent[slot] += 1
+        out = self.nodes[side].transmit(frame, t)
+        self._carry(side, slot, packet, frame, out, t, self.nodes[side].score(slot))
+        return len(out)
+
+    def _carry(
+        self,
+        side: int,
+        slot: int,
+        packet: Packet | None,
+        frame: bytes,
+        out: bytes,
+        t: int,
+        score: int | None,
+    ) -> None:
+        fault, shim, _ = decode(out[BTH_AT : BTH_AT + SHIM.size])
+        if shim is None:
+            self.differ(f"side {side} sent a frame without a shim: fault {fault!r}")
+            return
+        seen = self.seen[side]
+        self._same("score that is sent", score, shim.score)
+        if SLOTS[slot][1] == "host":
+            self._same("host's score", HOST_SCORE, shim.score)
+        self._same("echo of the score that came last", seen.score[slot], shim.echo)
+        if shim.score is not None:
+            seen.scores_sent[slot].add(shim.score)
+        answers = packet is not None and packet.opcode == ACKNOWLEDGE
+        if packet is not None and answers and shim.time is not None:
+            began = seen.arrived[slot].get(packet.psn)
+            self._same("turnaround", None if began is None else t - began, shim.time)
+        flight = self.wires[side].carry(out, t, _About(slot, packet, frame, shim))
+        if flight is not None:
+            self._at(flight.t, partial(self._arrive, 1 - side, flight))
+
+    def _arrive(self, side: int, flight: Flight[_About], t: int) -> None:
+        node, seen, about = self.nodes[side], self.seen[side], flight.about
+        slot, end = about.slot, self.ends[side][about.slot]
+        before = node.rate(slot)
+        through = node.receive(flight.frame, t)
+        wanted = with_ce(about.original) if flight.marked else about.original
+        if through.frame != wanted:
+            self.differ(f"side {side}: {about.original.hex()} came out as {through.frame!r}")
+            return
+        packet = read(wanted)
+        seen.came[slot] += 1
+        seen.marks_came[slot] += flight.marked
+        if about.shim.score is not None:
+            seen.scores_came[slot] += 1
+            seen.score[slot] = about.shim.score
+        if packet.opcode == CNP:
+            seen.cnps_came[slot] += 1
+            seen.cnps_marked += flight.marked
+            after = node.rate(slot)
+            if SLOTS[slot][0] == "dcqcn":
+                seen.cuts += after < before
+                seen.at_floor += after >= before
+        elif packet.opcode != ACKNOWLEDGE and packet.ack_req:
+            seen.arrived[slot][packet.psn] = t
+        self._sampled(side, slot, packet, about.shim, through.rtt, t)
+        for made, out in through.cnps:
+            seen.cnps[slot] += 1
+            self._carry(side, slot, None, made, out, t, node.score(slot))
+        due = end.ack_due
+        answer = end.receive(packet, t)
+        if answer is not None:
+            self._say(side, slot, answer, t)
+        if end.ack_due is not None and due is None:
+            self._at(end.ack_due, partial(self._answer, side, slot))
+        self._wake(side, slot, t)
+
+    def _answer(self, side: int, slot: int, t: int) -> None:
+        self._say(side, slot, self.ends[side][slot].answer(), t)
+
+    def _sampled(
+        self, side: int, slot: int, packet: Packet, shim: Shim, rtt: int | None, t: int
+    ) -> None:
+        """An RTT closes: T3 - T0 of one of the packets acknowledged, less T2 - T1."""
+        if rtt is None:
+            return
+        seen = self.seen[side]
+        seen.samples[slot] += 1
+        turnaround = shim.time if shim.type is ShimType.ACKNOWLEDGE else None
+        seen.corrected += turnaround is not None
+        asked = seen.asked[slot]
+        may = {
+            t - t0 - (turnaround or 0)
+            for psn, t0 in asked.items()
+            if (packet.psn - psn) & 0xFFFFFF < 1 << 23
+        }
+        if rtt not in may:
+            self.differ(f"side {side}, slot {slot}: RTT {rtt} is none of {sorted(may)}")
+        seen.rtt_min, seen.rtt_max = min(seen.rtt_min, rtt), max(seen.rtt_max, rtt)
+
+    # --- verdicts --------------------------------------------------------------------------------
+
+    def differ(self, what: str) -> None:
+        """Something is not as it must be."""
+        self.differences.append(f"at {self.now} ticks: {what}")
+
+    def _same(self, what: str, wanted: object, got: object) -> None:
+        if wanted != got:
+            self.differ(f"{what}: {wanted!r} expected, not {got!r}")
