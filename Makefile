@@ -31,15 +31,16 @@ test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q
 
 # CAPTURES=folder: also replay the captures that are there.
-soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer
+soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer, two NICs
 	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
 	$(PY) -m pytest -q tests/models/packet/test_fuzz.py tests/integration/test_card.py \
-	    tests/integration/test_packet_nic.py tests/sim/replay tests/hw/test_export.py --volume 170 \
+	    tests/integration/test_packet_nic.py tests/integration/test_predicted_scores.py tests/sim/replay tests/hw/test_export.py --volume 170 \
 	    $(if $(CAPTURES),--captures $(CAPTURES)) --junit-xml build/soak/packets.xml
 	$(PY) -m pytest -q tests/hw/rate/test_law_unit.py --volume 50 --junit-xml build/soak/laws.xml
 	$(PY) -m pytest -q tests/hw/pace --volume 10 --junit-xml build/soak/pacer.xml
 	$(PY) -m pytest -q tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
 	$(PY) -m pytest -q tests/hw/predict/test_forecast_blocks.py --volume 20 --junit-xml build/soak/forecast.xml
+	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
 
 bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run
 	$(PY) -m precog_sim.bench --out build/bench

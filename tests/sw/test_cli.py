@@ -118,6 +118,7 @@ def test_packets(run) -> None:  # type: ignore[no-untyped-def]
             "mode": "r",
             "destination": 0,
             "score": 44,
+            "score_source": "host",
             "mtu": 1024,
         }
     ]
