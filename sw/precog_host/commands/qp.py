@@ -7,13 +7,14 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, table
 
-from . import forecast, pace, queue, receive
+from . import forecast, pace, qp_import, queue, receive
 
 app = typer.Typer(help="Queue pairs.", no_args_is_help=True, rich_markup_mode=None)
 app.command("pace")(pace.queue_pairs)
 app.command("queue")(queue.queue_pairs)
 app.command("forecast")(forecast.queue_pairs)
 app.command("receive")(receive.queue_pairs)
+app.command("import")(qp_import.import_)
 
 _COLUMNS = (
     ("qp", "qp"),

@@ -2,16 +2,19 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from precog_host.device import Device
+from precog_host.packets import Binding
 from precog_host.transport import DeviceError
 from precog_models.contract import TraceKind
 
 __all__ = ["HISTORY", "History", "QpSample", "Sampler", "Snapshot", "qp_list", "sparkline"]
 
 HISTORY = 32  #: snapshots that a sparkline shows
+_WHOLE = 10  # snapshots until what is not enabled, and the bindings, are looked at again
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -72,8 +75,9 @@ class Sampler:
     Parameters
     ----------
     uri : str
-    qps : collection of int, optional
-        Queue pairs to look at; by default all that are enabled.
+    qps : set of int, optional
+        Queue pairs to look at; by default all that are enabled, which every tenth snapshot finds
+        out anew: a slow link has much to read.
     trace : bool
         Take RTTs and scores from the trace. Records that are read are gone for other readers.
     before : callable, optional
@@ -88,7 +92,7 @@ class Sampler:
         self,
         uri: str,
         *,
-        qps: Collection[int] | None = None,
+        qps: AbstractSet[int] | None = None,
         trace: bool = False,
         before: Callable[[Device], None] | None = None,
     ) -> None:
@@ -96,6 +100,8 @@ class Sampler:
         self.history: dict[int, History] = {}
         self._wanted, self._trace, self._before = qps, trace, before
         self._device: Device | None = None
+        self._round = 0
+        self._bindings: list[Binding] = []
         self._last: dict[int, tuple[float, int]] = {}
         self._traced: dict[int, tuple[float | None, int | None]] = {}
 
@@ -121,6 +127,7 @@ class Sampler:
                 raise
             self._device = opened
             self._last.clear()
+            self._round = 0
         return self._device
 
     def take(self) -> Snapshot:
@@ -150,13 +157,20 @@ class Sampler:
 
     def _sample(self, device: Device) -> tuple[QpSample, ...]:
         self._read_trace(device)
-        wanted = range(device.sizes.qps) if self._wanted is None else sorted(self._wanted)
+        whole = self._round % _WHOLE == 0
+        self._round += 1
+        if whole:
+            self._bindings = device.packets.bindings() if device.packets is not None else []
+        wanted = set(range(device.sizes.qps)) if self._wanted is None else self._wanted
+        if not whole and self._wanted is None:
+            wanted = wanted & self._last.keys()
         seen = self._destinations(device)
         found = []
-        for number in wanted:
+        for number in sorted(wanted):
             status = device.qp(number).status()
             now = time.monotonic()
             if not status.enable and self._wanted is None:
+                self._last.pop(number, None)
                 continue
             before = self._last.get(number)
             self._last[number] = now, status.samples
@@ -204,13 +218,12 @@ class Sampler:
         kinds = set(device.tracing.state().kinds)
         device.tracing.configure(kinds=kinds | {"decision"})
 
-    @staticmethod
-    def _destinations(device: Device) -> dict[int, tuple[float | None, int | None]]:
+    def _destinations(self, device: Device) -> dict[int, tuple[float | None, int | None]]:
         """Last RTT and last score of each bound queue pair's destination."""
         if device.packets is None:
             return {}
         found = {}
-        for binding in device.packets.bindings():
+        for binding in self._bindings:
             status = device.packets.destination(binding.destination)
             found[binding.slot] = status.rtt_last_us, status.score
         return found
