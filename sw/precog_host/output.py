@@ -14,6 +14,7 @@ __all__ = [
     "DeviceOption",
     "JsonOption",
     "emit",
+    "plain",
     "printable",
     "progress_bar",
     "refuse_ignored",
@@ -55,21 +56,21 @@ def printable(text: str) -> str:
 def emit(data: Any, show: Callable[[], None], as_json: bool) -> None:
     """Print `data` as one line of sorted JSON, or call `show`."""
     if as_json:
-        sys.stdout.write(json.dumps(_plain(data), sort_keys=True, allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(plain(data), sort_keys=True, allow_nan=False) + "\n")
     else:
         show()
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON data: arrays as lists, what is not a finite number as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _plain(dataclasses.asdict(value))
+        return plain(dataclasses.asdict(value))
     if hasattr(value, "tolist"):  # numpy scalars and arrays
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float) else str(value)

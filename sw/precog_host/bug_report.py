@@ -1,0 +1,157 @@
+"""All that a device says about itself in one JSON file, for who is to find out what is wrong.
+
+A part that cannot be read is an error's text in its place, not the end of the report. Counters are
+read, nothing is written but the commands that fetch rows, and nothing is cleared. Addresses of
+peers are in it.
+"""
+
+import json
+import platform
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from .device import Device
+from .output import plain
+from .transport import DeviceError
+
+__all__ = ["FORMAT", "collect", "decoded", "load", "save"]
+
+FORMAT = "precog-dump"
+_VERSION = 1  # of the file's layout
+_MOST_BYTES = 256 << 20
+
+
+def collect(device: Device, uri: str) -> dict[str, Any]:
+    """The report, as plain JSON data.
+
+    Parameters
+    ----------
+    device : Device
+    uri : str
+        How it was opened.
+    """
+    report: dict[str, Any] = {
+        "format": FORMAT,
+        "version": _VERSION,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "host": {
+            "precog": _package(),
+            "python": platform.python_version(),
+            "system": platform.platform(),
+        },
+        "device": uri,
+    }
+    for name, read in _sections(device).items():
+        try:
+            report[name] = plain(read())
+        except (DeviceError, OSError, ValueError) as error:
+            report[name] = {"error": str(error)}
+    return report
+
+
+def _package() -> str:
+    try:
+        return version("precog")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _sections(device: Device) -> dict[str, Callable[[], Any]]:
+    sections: dict[str, Callable[[], Any]] = {
+        "identity": lambda: device.identity,
+        "sizes": lambda: device.sizes,
+        "registers": lambda: decoded(device),
+        "models": device.models,
+        "qps": lambda: [device.qp(n).status() for n in range(device.sizes.qps)],
+        "parameters": device.parameters,
+        "counters": device.counters,
+        "watchdog": device.watchdog,
+    }
+    packets, pacing, queues = device.packets, device.pacing, device.queues
+    forecasting, receiving, tracing = device.forecasting, device.receiving, device.tracing
+    everyone = range(device.sizes.qps)
+    if packets is not None:
+        sections |= {
+            "packet_parameters": packets.parameters,
+            "packet_bindings": packets.bindings,
+            "packet_counters": packets.counters,
+        }
+    if pacing is not None:
+        sections |= {
+            "pacing": lambda: [pacing.connection(n) for n in everyone],
+            "pacing_parameters": pacing.parameters,
+            "pacing_counters": pacing.counters,
+        }
+    if queues is not None:
+        sections |= {
+            "queues": lambda: [queues.queue(n) for n in everyone],
+            "queue_parameters": queues.parameters,
+            "queue_counters": queues.counters,
+        }
+    if forecasting is not None:
+        sections |= {
+            "forecasts": lambda: [forecasting.pair(n) for n in everyone],
+            "forecast_parameters": forecasting.parameters,
+            "forecast_counters": forecasting.counters,
+        }
+    if receiving is not None:
+        sections |= {
+            "receiving": lambda: [receiving.qp(n) for n in everyone],
+            "receiving_parameters": receiving.parameters,
+            "receiving_counters": receiving.counters,
+        }
+    if tracing is not None:
+        sections["trace"] = tracing.state
+    faults = getattr(device.transport, "faults", None)
+    if callable(faults):
+        sections["bridge_faults"] = faults
+    return sections
+
+
+def decoded(device: Device) -> list[dict[str, Any]]:
+    """Every readable word that is not a table's: address, name, word and fields."""
+    found = device.registers
+    rows: list[dict[str, Any]] = []
+    for address, name, word in found.dump():
+        block, _, register = name.partition(".")
+        try:
+            fields = found.register(block, register).fields
+        except KeyError:
+            fields = ()
+        values = {field.name: field.get(word) for field in fields}
+        rows.append({"address": address, "name": name, "word": word, "fields": values})
+    return rows
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A report from its file.
+
+    Raises
+    ------
+    ValueError
+        It is none, or one of a later version.
+    """
+    with path.open("rb") as file:
+        raw = file.read(_MOST_BYTES + 1)
+    if len(raw) > _MOST_BYTES:
+        raise ValueError(f"dump must have at most {_MOST_BYTES >> 20} MiB: {path}")
+    try:
+        report = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"dump must be a file of precog dump -o, not {path}") from error
+    if not isinstance(report, dict) or report.get("format") != FORMAT:
+        raise ValueError(f"dump must be a file of precog dump -o, not {path}")
+    if report.get("version") != _VERSION:
+        raise ValueError(
+            f"dump must have version {_VERSION}, not {report.get('version')!r}: "
+            "another version of precog wrote it"
+        )
+    return report
+
+
+def save(report: dict[str, Any], path: Path) -> None:
+    """Write a report."""
+    path.write_text(json.dumps(report, indent=1, sort_keys=False, allow_nan=False) + "\n")
