@@ -37,6 +37,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	    tests/integration/test_packet_nic.py tests/integration/test_predicted_scores.py tests/sim/replay tests/hw/test_export.py --volume 170 \
 	    $(if $(CAPTURES),--captures $(CAPTURES)) --junit-xml build/soak/packets.xml
 	$(PY) -m pytest -q tests/hw/rate/test_law_unit.py --volume 50 --junit-xml build/soak/laws.xml
+	$(PY) -m pytest -q tests/hw/bridge --volume 30 --junit-xml build/soak/bridges.xml
 	$(PY) -m pytest -q tests/hw/pace --volume 10 --junit-xml build/soak/pacer.xml
 	$(PY) -m pytest -q tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
 	$(PY) -m pytest -q tests/hw/predict/test_forecast_blocks.py --volume 20 --junit-xml build/soak/forecast.xml

@@ -1,4 +1,4 @@
-"""A UART bridge with a host's end of the line, Verilated; its bus is served by Python."""
+"""The bridges, Verilated, a UART with a host's end of the line; their bus is served by Python."""
 
 import random
 from functools import cache
@@ -8,6 +8,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.bridge.etherbone import EtherboneBridge
 from precog_hw.bridge.serial import DIVISOR_BITS, SerialReceiver, SerialTransmitter
 from precog_hw.bridge.uartbone import UartBridge
 from precog_hw.csr.axil import AxiLite
@@ -80,27 +81,67 @@ def _library() -> Path:
     return stream_library(UartBench(), label="uart bridge")
 
 
-class UartRtl:
-    """The Verilated bench; AXI4-Lite accesses are answered out of a bus, after random delays.
+@cache
+def _etherbone_library() -> Path:
+    block = EtherboneBridge(ADDRESS_BITS, bus_timeout_cycles=BUS_TIMEOUT_CYCLES)
+    return stream_library(block, label="etherbone bridge")
+
+
+class BridgeRtl:
+    """A Verilated bench; AXI4-Lite accesses are answered out of a bus, after random delays.
 
     Parameters
     ----------
+    library : Path
     bus : Bus
     seed : int
         Of the delays.
     """
 
-    def __init__(self, bus: Bus, seed: int = 1) -> None:
+    def __init__(self, library: Path, bus: Bus, seed: int) -> None:
         self._bus, self._rng = bus, random.Random(seed)
-        self._block = RtlBlock(_library())
-        self._block.poke(divisor=DIVISOR)
+        self._block = RtlBlock(library)
         self._answer: tuple[int, dict[str, int]] | None = None
         #: The bus takes no request, or takes them and does not answer.
         self.deaf = self.mute = False
-        self.answered = bytearray()
 
     def close(self) -> None:
         self._block.close()
+
+    def _serve(self) -> None:
+        block = self._block
+        if self._answer is not None:
+            wait, pins = self._answer
+            if self.mute or wait > 0:
+                self._answer = wait - 1, pins
+                return
+            strobe = "axil_rvalid" if "axil_rdata" in pins else "axil_bvalid"
+            block.pulse(strobe, **pins)
+            self._answer = None
+        elif self.deaf:
+            return
+        elif block.peek("axil_arvalid"):
+            address = block.peek("axil_araddr")
+            block.pulse("axil_arready")
+            response, word = self._bus.read(address)
+            self._answer = self._rng.randrange(4), {"axil_rresp": response, "axil_rdata": word}
+        elif block.peek("axil_awvalid"):
+            address, word = block.peek("axil_awaddr"), block.peek("axil_wdata")
+            assert block.peek("axil_wvalid")
+            assert block.peek("axil_wstrb") == 0xF
+            for ready in self._rng.sample(("axil_awready", "axil_wready"), 2):
+                block.pulse(ready)
+            response = self._bus.write(address, word)
+            self._answer = self._rng.randrange(4), {"axil_bresp": response}
+
+
+class UartRtl(BridgeRtl):
+    """The UART bridge's bench: bytes on the line, bytes from it."""
+
+    def __init__(self, bus: Bus, seed: int = 1) -> None:
+        super().__init__(_library(), bus, seed)
+        self._block.poke(divisor=DIVISOR)
+        self.answered = bytearray()
 
     def send(self, byte: int, *, bad: bool = False) -> None:
         """Put a byte on the line, once there is room."""
@@ -139,31 +180,41 @@ class UartRtl:
         self.answered.clear()
         return said
 
-    def _serve(self) -> None:
+
+class EtherboneRtl(BridgeRtl):
+    """The Etherbone bridge: payloads in, payloads out; both sides pause at random."""
+
+    def __init__(self, bus: Bus, seed: int = 1) -> None:
+        super().__init__(_etherbone_library(), bus, seed)
+
+    def receive(self, payload: bytes, *, error: bool = False) -> bytes:
+        """Hand over a payload, of a byte or more; the one that comes back, or none."""
         block = self._block
-        if self._answer is not None:
-            wait, pins = self._answer
-            if self.mute or wait > 0:
-                self._answer = wait - 1, pins
-                return
-            strobe = "axil_rvalid" if "axil_rdata" in pins else "axil_bvalid"
-            block.pulse(strobe, **pins)
-            self._answer = None
-        elif self.deaf:
-            return
-        elif block.peek("axil_arvalid"):
-            address = block.peek("axil_araddr")
-            block.pulse("axil_arready")
-            response, word = self._bus.read(address)
-            self._answer = self._rng.randrange(4), {"axil_rresp": response, "axil_rdata": word}
-        elif block.peek("axil_awvalid"):
-            address, word = block.peek("axil_awaddr"), block.peek("axil_wdata")
-            assert block.peek("axil_wvalid")
-            assert block.peek("axil_wstrb") == 0xF
-            for ready in self._rng.sample(("axil_awready", "axil_wready"), 2):
-                block.pulse(ready)
-            response = self._bus.write(address, word)
-            self._answer = self._rng.randrange(4), {"axil_bresp": response}
+        for n, byte in enumerate(payload):
+            last = n == len(payload) - 1
+            assert block.peek("i_ready"), "a bridge that does nothing must take a request"
+            if self._rng.random() < 0.05:
+                block.tick(self._rng.randrange(3))
+            block.pulse("i_valid", i_payload=byte | last << 8 | (last and error) << 9)
+        answer = bytearray()
+        for _ in range(_PATIENCE):
+            if block.peek("o_valid"):
+                if not answer:
+                    length = block.peek("length")
+                assert block.peek("length") == length
+                byte = block.peek("o_payload")
+                if self._rng.random() < 0.1:
+                    block.tick(self._rng.randrange(4))
+                    assert block.peek("o_payload") == byte
+                answer.append(byte & 0xFF)
+                block.pulse("o_ready")
+                assert byte >> 8 == (len(answer) == length)
+                continue
+            if block.peek("i_ready"):
+                return bytes(answer)
+            block.tick()
+            self._serve()
+        raise TimeoutError("bridge is stuck")
 
 
 def bits_of(data_: bytes) -> list[int]:
