@@ -153,6 +153,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert "1 would be imported, 1 skipped" in out
     assert "1 type SMI" in out
     assert "rping" in out
+    _, out, _ = run(capsys, path, *device)
+    assert "3 without a peer\nthe list has no addresses: give --remote or --peer" in out
 
 
 def test_a_dry_run_changes_nothing(capsys: pytest.CaptureFixture[str], card: Any) -> None:

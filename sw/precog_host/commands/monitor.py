@@ -24,7 +24,7 @@ _COLUMNS = (
     ("decisions_per_s", "decisions/s"),
     ("flags", "flags"),
 )
-_SHOT_ROUNDS = 40  # snapshots before a picture: its sparklines are full
+_SHOT_ROUNDS = 16  # snapshots before a picture: its sparklines are full
 _SHOT_SIZE = (132, 14)
 
 

@@ -85,6 +85,8 @@ def import_(
         typer.echo(f"{len(rows)} {done}, {sum(plan.skipped.values())} skipped")
         for reason, count in plan.skipped.items():
             typer.echo(f"  {count} {reason}")
+        if "without a peer" in plan.skipped:
+            typer.echo("the list has no addresses: give --remote or --peer")
 
     data = {"imported": rows, "skipped": plan.skipped, "dry_run": dry_run, "algorithm": law}
     emit(data, show, json_)
