@@ -11,7 +11,8 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.rdma_import import RdmaQp, apply, peers_of, plan, read_list
+from precog_host.rdma_import import apply, plan
+from precog_host.rdma_list import RdmaQp, peers_of, read_list
 from precog_models.packet.wire.cps import Mode
 
 LISTS = Path(__file__).parent / "rdma"

@@ -133,10 +133,7 @@ class EtherboneBridge(wiring.Component):
         half = Signal()
         keep = answer.write_port()
         again = answer.read_port()
-        m.d.comb += [
-            keep.addr.eq(Cat(n[:6], half)),
-            keep.data.eq(access.result),
-        ]
+        m.d.comb += [keep.addr.eq(Cat(n[:6], half)), keep.data.eq(access.result)]
 
         probe = Signal()
         index, total = Signal(8), Signal(8)  # words of the answer

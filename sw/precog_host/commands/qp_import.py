@@ -50,12 +50,12 @@ def import_(
 
     Slots, laws and keys only: where connections stand (PSN) is not in the list as of now.
     """
-    from precog_host import rdma_import
+    from precog_host import rdma_import, rdma_list
     from precog_host.device import Device
 
-    qps, skipped = rdma_import.read_list(_text(source), ifname=ifname, port=port)
-    peers = rdma_import.peers_of(peer or ())
-    address = None if remote is None else rdma_import.parse_address(remote)
+    qps, skipped = rdma_list.read_list(_text(source), ifname=ifname, port=port)
+    peers = rdma_list.peers_of(peer or ())
+    address = None if remote is None else rdma_list.parse_address(remote)
     with Device.open(device) as opened:
         plan = rdma_import.plan(
             opened, qps, skipped, remote=address, peers=peers, first_slot=first_slot

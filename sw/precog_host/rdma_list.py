@@ -1,0 +1,154 @@
+"""Queue pairs of the kernel's RDMA stack, as ``rdma -j resource show qp`` (iproute2) lists them.
+
+What versions write differs: numbers may be text, ``link`` may stand for ``ifname`` and ``port``,
+devices may be lists in a list, keys come and go. Only what is needed is looked at; an entry that
+cannot be used is counted with its reason, and stops nobody.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+__all__ = ["RdmaQp", "parse_address", "peers_of", "read_list"]
+
+_CONNECTED = ("RC", "XRC_INI")  # acknowledged, and sent by this host: there are RTTs and rates
+_ALIVE = ("RTR", "RTS", "SQD")
+_QPN = 1 << 24
+
+
+@dataclass(frozen=True)
+class RdmaQp:
+    """A queue pair that can be paced."""
+
+    ifname: str  #: of the RDMA device, such as mlx5_0; empty if the list does not say
+    port: int | None
+    lqpn: int
+    rqpn: int
+    type: str
+    state: str
+    owner: str  #: name of the process, or [kernel module]
+
+
+def read_list(
+    text: str, *, ifname: str | None = None, port: int | None = None
+) -> tuple[list[RdmaQp], Counter[str]]:
+    """Queue pairs that can be paced, and how many cannot, by reason.
+
+    Parameters
+    ----------
+    text : str
+        What rdma printed.
+    ifname : str, optional
+        Only those of this RDMA device.
+    port : int, optional
+        Only those of this port.
+
+    Raises
+    ------
+    ValueError
+        The text is not a list in JSON.
+    """
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"list must be what rdma -j resource show qp prints (-j: JSON), not {text[:40]!r}"
+        ) from error
+    if not isinstance(listed, list):
+        raise ValueError(f"list must be a list in JSON, not {type(listed).__name__}")
+    found: list[RdmaQp] = []
+    skipped: Counter[str] = Counter()
+    seen: set[tuple[str, int]] = set()
+    for entry in _entries(listed):
+        qp = _usable(entry)
+        if isinstance(qp, str):
+            skipped[qp] += 1
+        elif ifname is not None and qp.ifname != ifname:
+            skipped["of another device"] += 1
+        elif port is not None and qp.port != port:
+            skipped["of another port"] += 1
+        elif (qp.ifname, qp.lqpn) in seen:
+            skipped["listed twice"] += 1
+        else:
+            seen.add((qp.ifname, qp.lqpn))
+            found.append(qp)
+    return found, skipped
+
+
+def _entries(listed: list[Any]) -> Iterator[Any]:
+    for entry in listed:
+        if isinstance(entry, list):
+            yield from entry
+        else:
+            yield entry
+
+
+def _usable(entry: Any) -> RdmaQp | str:
+    """A queue pair, or why it is none that can be paced."""
+    if not isinstance(entry, dict):
+        return "not an object"
+    kind, state = (str(entry.get(key, "")).upper() for key in ("type", "state"))
+    if kind not in _CONNECTED:
+        return f"type {kind}" if kind else "without a type"
+    if state not in _ALIVE:
+        return f"state {state}" if state else "without a state"
+    lqpn, rqpn = _number(entry, "lqpn"), _number(entry, "rqpn")
+    for name, value in (("lqpn", lqpn), ("rqpn", rqpn)):
+        if value is None:
+            return f"without {name}"
+        if not 0 < value < _QPN:
+            return f"{name} out of range"
+    assert lqpn is not None
+    assert rqpn is not None
+    link, _, link_port = str(entry.get("link", "")).partition("/")
+    port = _number(entry, "port")
+    if port is None and link_port.isdecimal():
+        port = int(link_port)
+    ifname = str(entry.get("ifname", link))
+    return RdmaQp(ifname, port, lqpn, rqpn, kind, state, str(entry.get("comm", "")))
+
+
+def _number(entry: Mapping[str, Any], key: str) -> int | None:
+    value = entry.get(key)
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        return int(value)
+    return value if isinstance(value, int) else None
+
+
+def peers_of(assignments: Collection[str]) -> dict[str, IPv4Address | IPv6Address]:
+    """Peers by local QPN, or device/QPN, of ``LQPN=IP`` texts.
+
+    Raises
+    ------
+    ValueError
+        One is not such a text, or a queue pair is given two.
+    """
+    found: dict[str, IPv4Address | IPv6Address] = {}
+    for text in assignments:
+        key, equals, address = text.partition("=")
+        number = key.rpartition("/")[2]
+        if not equals or not (number.isascii() and number.isdecimal()):
+            raise ValueError(f"peer must be LQPN=IP or DEVICE/LQPN=IP, not {text!r}")
+        if key in found:
+            raise ValueError(f"peer of {key} must be given once")
+        found[key] = parse_address(address)
+    return found
+
+
+def parse_address(text: str) -> IPv4Address | IPv6Address:
+    """An IP address.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    try:
+        return ip_address(text)
+    except ValueError:
+        raise ValueError(f"remote must be an IPv4 or IPv6 address, not {text!r}") from None
