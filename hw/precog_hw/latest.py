@@ -1,6 +1,6 @@
 """What waits for its turn: of each queue pair the last word, in the order of the first."""
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.memory import Memory
@@ -16,17 +16,17 @@ class Latest(wiring.Component):
 
     ::
 
-        i ─┬─► [last word of every queue pair] ────────────────────┐
-           └─► waits already? ─► [queue of queue pairs] ─► first ──┴─► o
+        i ─► waits already? ─┬─► [last word of every queue pair] ──────┐
+                             └─► [queue of queue pairs] ─► first ──────┴─► o
 
     Who takes them is slower than who says them: the pacer takes a rate in tens of cycles, a law a
     score. A queue pair stands in the queue once, and its word is read when its turn comes, so that
     the last one always wins.
 
-    Latency: 4 cycles from `i_stb` to `o` when nothing else waits. Throughput: a word in every
-    cycle in, one in 3 cycles out. After a reset it forgets who waited, for `qps` cycles in which
+    Latency: 7 cycles from `i_stb` to `o` when nothing else waits. Throughput: a word in every
+    cycle in, one in 4 cycles out. After a reset it forgets who waited, for `qps` cycles in which
     none may come. Cost at 1024 queue pairs: 1 DP16KD for 18 bits of a word, 1 of the queue, LUT RAM
-    of 2 bits per queue pair.
+    of 2 bits per queue pair, two registers of a word.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class Latest(wiring.Component):
     tells : In(1)
         With `i_stb`: the queue pair shall have its turn. Otherwise the word counts if it waits.
     merged : Out(1)
-        A word replaces one that waits.
+        2 cycles later: that word replaces one that waits.
     o : Out(stream.Signature(layout))
-        While it is not taken, a word that comes replaces it, with a gap of one cycle.
+        While it is not taken, a word that comes replaces it 3 cycles later, with a gap of one.
     """
 
     o: stream.Interface
@@ -79,36 +79,49 @@ class Latest(wiring.Component):
         with m.If(row == self._qps - 1):
             m.d.sync += walking.eq(0)
 
-        waits, joins = Signal(), Signal()
+        # Whether it waits is looked up in one cycle and acted upon in the next.
+        asked, word = Signal.like(self.i), Signal.like(self.i)
+        asked_stb, asked_tells, stb, tells = Signal(), Signal(), Signal(), Signal()
+        is_told, is_taken, joins = Signal(), Signal(), Signal()
         replaces = Signal()  # what has its turn, but has not been taken
-        m.d.comb += [
-            *(was_told.addr.eq(self.i.qp), was_taken.addr.eq(self.i.qp)),
-            waits.eq(was_told.data != was_taken.data),
-            joins.eq(self.i_stb & self.tells & ~waits & ~replaces),
-            self.merged.eq(self.i_stb & self.tells & (waits | replaces)),
-            *(waiting.w_en.eq(joins), waiting.w_data.eq(self.i.qp)),
-            *(put.en.eq(joins), put.addr.eq(self.i.qp), put.data.eq(~was_taken.data)),
+        m.d.sync += [
+            *(asked_stb.eq(self.i_stb), asked.eq(self.i), asked_tells.eq(self.tells)),
+            *(stb.eq(asked_stb), word.eq(asked), tells.eq(asked_tells)),
         ]
-        first = Signal(bits)
-        m.d.comb += [leaves.addr.eq(first), take.addr.eq(first), take.data.eq(leaves.data)]
+        for port, write, bit in ((was_told, put, is_told), (was_taken, take, is_taken)):
+            m.d.comb += port.addr.eq(asked.qp)
+            changed = write.en & (write.addr == asked.qp)
+            m.d.sync += bit.eq(Mux(changed, write.data, port.data))
+        waits = is_told != is_taken
+        m.d.comb += [
+            joins.eq(stb & tells & ~waits & ~replaces),
+            self.merged.eq(stb & tells & (waits | replaces)),
+            *(waiting.w_en.eq(joins), waiting.w_data.eq(word.qp)),
+            *(put.en.eq(joins), put.addr.eq(word.qp), put.data.eq(~is_taken)),
+        ]
+        first, leaving = Signal(bits), Signal()
+        m.d.comb += [leaves.addr.eq(first), take.addr.eq(first), take.data.eq(leaving)]
         with m.If(walking):
             for port in (put, take):
                 m.d.comb += [port.en.eq(1), port.addr.eq(row), port.data.eq(0)]
 
         write, read = orders.write_port(), orders.read_port()
         m.d.comb += [
-            *(write.en.eq(self.i_stb), write.addr.eq(self.i.qp), read.addr.eq(first)),
-            write.data.eq(self.i.as_value()[bits:]),
+            *(write.en.eq(stb), write.addr.eq(word.qp), read.addr.eq(first)),
+            write.data.eq(word.as_value()[bits:]),
             self.o.payload.as_value().eq(Cat(first, read.data)),
         ]
         changes = Signal()
-        m.d.comb += changes.eq(self.i_stb & (self.i.qp == first))
+        m.d.comb += changes.eq(stb & (word.qp == first))
         with m.FSM(name="turn") as turn:
             with m.State("NEXT"):
                 m.d.comb += waiting.r_en.eq(1)
                 m.d.sync += first.eq(waiting.r_data)
                 with m.If(waiting.r_rdy):
-                    m.next = "READ"
+                    m.next = "LEAVE"
+            with m.State("LEAVE"):
+                m.d.sync += leaving.eq(leaves.data)
+                m.next = "READ"
             # Block RAM does not give what is being written: then it is read again.
             with m.State("READ"), m.If(~changes):
                 m.next = "OFFER"
@@ -125,7 +138,7 @@ class Latest(wiring.Component):
         m.d.comb += [
             read.en.eq(turn.ongoing("READ")),
             replaces.eq(
-                (self.i.qp == first) & (turn.ongoing("READ") | turn.ongoing("OFFER")) & ~taken_now
+                (word.qp == first) & (turn.ongoing("READ") | turn.ongoing("OFFER")) & ~taken_now
             ),
         ]
         return m

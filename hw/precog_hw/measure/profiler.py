@@ -44,7 +44,7 @@ class Profiler(wiring.Component):
 
     Parameters hold for what happens 6 cycles later; a visit of before may miss its sample.
 
-    Latency: 7 cycles from an event's transfer to a read's numbers of it, 22 to its sample when no
+    Latency: 7 cycles from an event's transfer to a read's numbers of it, 25 to its sample when no
     other waits. Throughput: an event per cycle, of any queue pairs; a visit in 4 cycles, 4 `qps`
     cycles for all; a sample in 12. After a reset it takes events after `qps` cycles. Cost at 1024
     queue pairs (ECP5): 38 DP16KD, 5300 LUT4, carry and LUT RAM, 3750 flip-flops, 1 multiplier.

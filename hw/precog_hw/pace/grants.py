@@ -54,7 +54,7 @@ class Grants(wiring.Component):
     their way; what it asked for is forgotten, and its connection will begin where it began. What is
     asked for, or acknowledged, by a queue pair that is not enabled is taken, refused and counted.
 
-    Latency: as `Pacer`, a cycle more for requests and acknowledgements, 6 for rates. Throughput:
+    Latency: as `Pacer`, a cycle more for requests and acknowledgements, 9 for rates. Throughput:
     a request and an acknowledgement per cycle up to what the pacer takes; a rate in 30 to 80
     cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
     queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, LUT RAM of 3 bits per queue pair.

@@ -91,7 +91,7 @@ class Receiver(wiring.Component):
     `qps` x 16 cycles or, while scores keep the unit busy, when they let it: then its score ages,
     and what registers have changed is carried out.
 
-    Latency: 13 cycles from a score to `o_score`, 17 to `o_boost` and `o_quota`. Throughput: an
+    Latency: 16 cycles from a score to `o_score`, 23 to `o_boost` and `o_quota`. Throughput: an
     event in 11 cycles. Cost at 1024 queue pairs: 3 x `Latest`, 61 + 19 bits of block RAM per queue
     pair, 300 flip-flops; no multiplier.
 

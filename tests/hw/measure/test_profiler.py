@@ -16,7 +16,7 @@ from ..pace.traffic import Words
 from ..packet.bench import run
 from .queue_bench import Replay, some_event, some_parameters
 
-READ_LATENCY, SAMPLE_LATENCY = 7, 22
+READ_LATENCY, SAMPLE_LATENCY = 7, 25
 IGNORED = QueueEvent.READ  # from outside
 NAMES = [name for name, _ in QUEUE_VALUE_FIELDS]
 
