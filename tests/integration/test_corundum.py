@@ -1,6 +1,5 @@
 """The application block as Corundum runs it: registers, packets with tags and time stamps, CNPs."""
 
-import dataclasses
 import random
 from collections.abc import Iterator
 
@@ -8,7 +7,6 @@ import pytest
 
 from precog_host.device import Device
 from precog_host.transport import BusError
-from precog_hw.config import PRESETS
 from precog_hw.corundum.interface import PORTS
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.wire.opcodes import CNP
@@ -26,9 +24,8 @@ from .corundum_bench import (
     completions,
     transport,
 )
+from .packet_bench import CONFIG, TICK_PS
 
-TICK_PS = 1600
-CONFIG = dataclasses.replace(PRESETS["tiny"], width=64)
 BOOT_CYCLES = 6000  # until every table is empty, with room
 OPCODE = 42  # where it stands in a RoCEv2 frame over IPv4 without tags
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
