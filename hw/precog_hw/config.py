@@ -43,6 +43,9 @@ class NicConfig:
     receiver : int
         1 with the receiver of congestion scores (`precog_hw.rate.receiver`), 0 without; with
         packets and laws.
+    wire : int
+        Cells of 128 bytes in which packets wait for their grants (`precog_hw.pace.wire_mode`), a
+        power of two in 128..32768; 0: none wait. With packets and grants, without `profile`.
     activity : bool
         Without packets and trace: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
@@ -65,6 +68,7 @@ class NicConfig:
     forecast: int = 0
     trace: int = 0
     receiver: int = 0
+    wire: int = 0
     dsp: str = "generic"
     activity: bool = False
 

@@ -10,7 +10,7 @@
     i_sample, i_event ─────────────────────────────► core ─────────┴─► o_decision
        or
     i_tx, i_rx ─► card ─► samples ─────────────────► core
-    o_tx, o_rx ◄──┘ ▲
+    o_tx, o_rx ◄──┘ ▲       with wire: i_tx ─► [wire mode] ─► card, grants inside
           bank ─────┴ windows, counters, time (`precog_hw.csr.packet_host`)
     i_profile ─────────────────────────────────────► core ─────────► o_forecast, scores ─► card
           bank ─── window, tables, counters (`precog_hw.csr.forecast_host`) ─┘
@@ -30,7 +30,14 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.activity import ACTIVITY, UNITS, hold
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
-from precog_hw.csr import forecast_host, pacer_host, profiler_host, receiver_host, trace_host
+from precog_hw.csr import (
+    forecast_host,
+    pacer_host,
+    profiler_host,
+    receiver_host,
+    trace_host,
+    wire_host,
+)
 from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counters import Counters
@@ -43,6 +50,7 @@ from precog_hw.measure.profiler import Profiler
 from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.pace.grants import Grants
 from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request_layout
+from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.predict.carried import CARRIED_COMMIT, CarriedScores
 from precog_hw.predict.forecast import FORECAST, PROFILE
@@ -59,6 +67,9 @@ from precog_hw.regmap.precog import (
     Identity,
     build_map,
 )
+from precog_hw.regmap.wire import CELL_BYTES
+from precog_hw.store.layouts import StoreConfig
+from precog_hw.store.layouts import commit_layout as store_log_layout
 from precog_hw.stream.packet import packet_signature
 from precog_models.contract import (
     CONTRACT_HASH,
@@ -69,7 +80,7 @@ from precog_models.contract import (
     Fmt,
 )
 
-__all__ = ["PrecogNic", "nic_map"]
+__all__ = ["PrecogNic", "nic_map", "wire_store"]
 
 
 def nic_map(config: NicConfig, *, tick_ps: int = 1000) -> RegisterMap:
@@ -123,19 +134,22 @@ class PrecogNic(wiring.Component):
         With `config.forecast` and packets: each event of the predicted scores that packets carry,
         as it takes effect, for its golden model.
     i_request, i_ack, o_grant : streams of `precog_hw.pace.layouts`
-        With `config.grants`: bytes that a queue pair asks for, what its peer acknowledged, and what
-        it may send.
+        With `config.grants` and without `config.wire`: bytes that a queue pair asks for, what its
+        peer acknowledged, and what it may send.
     pause : In(8)
-        Likewise: PFC, priorities that get no grants.
+        With `config.grants`: PFC, priorities that get no grants.
     pace_log_stb, pace_log : Out
         Likewise: each event of the pacer as it takes effect, for its golden model.
+    wire_log_stb, wire_log : Out
+        With `config.wire`: each event of the packets that wait, for their golden model.
     now : In(40)
         With `config.grants` or `config.profile`, but not with packets: ticks, of which the samples'
         stamps are taken; grows by at most 1 per cycle.
     i_queue : In(stream.Signature(queue_event_layout(qps)))
         With `config.profile`, but not with grants: what happens to send queues.
     o_quota : Out(stream.Signature(quota_layout(qp_bits)))
-        With `config.receiver`: cells that a queue pair may hold from now on; of each the last one.
+        With `config.receiver` and without `config.wire`: cells that a queue pair may hold from now
+        on; of each the last one.
     receive_log_stb, receive_log : Out
         Likewise: each event of the receiver as it takes effect, for its golden model.
     trace_reached : Out(1)
@@ -150,6 +164,8 @@ class PrecogNic(wiring.Component):
         self._tick_ps = tick_ps
         if config.receiver:
             self._receiver = Receiver(config)
+        if config.wire:
+            self._wire = WireMode(wire_store(config))
         super().__init__(
             {
                 "s_axil": In(AxiLite(self.regmap.address_bits)),
@@ -160,6 +176,7 @@ class PrecogNic(wiring.Component):
             | (_queues(config) if config.profile else {})
             | (_forecasts(config) if config.forecast else {})
             | (_receiver(config) if config.receiver else {})
+            | (_wire(config) if config.wire else {})
             | ({"trace_reached": Out(1)} if config.trace else {})
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
@@ -266,12 +283,18 @@ class PrecogNic(wiring.Component):
         """The packet path; gives the samples. No packet comes before every table is empty."""
         config = self._config
         ready = Signal()
-        emptied = attach(m, bank, card, slots=config.qps, tick_ps=self._tick_ps)
+        copy = self._wire.i_table if config.wire else None
+        emptied = attach(m, bank, card, slots=config.qps, tick_ps=self._tick_ps, copy=copy)
         if config.receiver:
             emptied &= self._receives(m, bank, card)
+        tx = card.i_tx
+        if config.wire:
+            wiring.connect(m, self._wire.o, tx)
+            tx = self._wire.i
+            emptied &= self._wire.ready
+            m.d.comb += self._wire.shim_port.eq(card.registers.cps.shim_port)
         m.d.sync += ready.eq(emptied & window.ready)
-        for name in ("i_tx", "i_rx"):
-            outside, inside = getattr(self, name), getattr(card, name)
+        for outside, inside in ((self.i_tx, tx), (self.i_rx, card.i_rx)):
             m.d.comb += [
                 inside.payload.eq(outside.payload),
                 inside.valid.eq(outside.valid & ready),
@@ -365,7 +388,15 @@ class PrecogNic(wiring.Component):
     def _receives(self, m: Module, bank: RegisterBank, card: Card) -> Value:
         """The receiver between card, bank and whoever holds the queues."""
         m.submodules.receiver = receiver = self._receiver
-        wiring.connect(m, receiver.o_quota, wiring.flipped(self.o_quota))
+        if self._config.wire:
+            given, taken = receiver.o_quota, self._wire.i_quota
+            quota = wire_host.cells_of(given.payload.quota, taken.payload.quota)
+            m.d.comb += [
+                *(taken.valid.eq(given.valid), given.ready.eq(taken.ready)),
+                *(taken.payload.qp.eq(given.payload.qp), taken.payload.quota.eq(quota)),
+            ]
+        else:
+            wiring.connect(m, receiver.o_quota, wiring.flipped(self.o_quota))
         m.d.comb += [
             receiver.now.eq(card.now),
             *(self.receive_log_stb.eq(receiver.commit_stb), self.receive_log.eq(receiver.commit)),
@@ -398,15 +429,32 @@ class PrecogNic(wiring.Component):
             m.d.sync += taken.eq(1)
         with m.Elif(command.ready):
             m.d.sync += taken.eq(0)
-        wiring.connect(m, grants.o_grant, wiring.flipped(self.o_grant))
         ready = window.ready & attached
-        for name in ("i_request", "i_ack"):
-            outside, inside = getattr(self, name), getattr(grants, name)
+        asked = [(self._wire.o_request, grants.i_request)] if self._config.wire else []
+        if self._config.wire:
+            self._grants_to_packets(m, bank, grants)
+        else:
+            wiring.connect(m, grants.o_grant, wiring.flipped(self.o_grant))
+            asked = [(getattr(self, n), getattr(grants, n)) for n in ("i_request", "i_ack")]
+        for outside, inside in asked:
             m.d.comb += [
                 inside.payload.eq(outside.payload),
                 inside.valid.eq(outside.valid & ready),
                 outside.ready.eq(inside.ready & ready),
             ]
+
+    def _grants_to_packets(self, m: Module, bank: RegisterBank, grants: Grants) -> None:
+        """A grant lets a packet go, and the next one is asked for."""
+        m.submodules.wire = wire = self._wire
+        wire_host.attach(m, bank, wire, slots=self._config.qps)
+        given, taken = grants.o_grant, wire.i_grant
+        m.d.comb += [
+            *(taken.valid.eq(given.valid), taken.payload.eq(given.payload.qp)),
+            *(given.ready.eq(taken.ready), wire.refused.eq(grants.refused)),
+            *(grants.calm.eq(wire.calm), wire.pace_log_stb.eq(self.pace_log_stb)),
+            *(wire.pace_log.eq(self.pace_log), self.wire_log.eq(wire.log)),
+            self.wire_log_stb.eq(wire.log_stb),
+        ]
 
     def _profile(
         self, m: Module, bank: RegisterBank, window: QpWindow, now: Value
@@ -477,12 +525,26 @@ def _forecasts(config: NicConfig) -> dict[str, wiring.Member]:
     return {**profiles, "o_forecast": Out(stream.Signature(FORECAST)), **events, **log}
 
 
+def wire_store(config: NicConfig) -> StoreConfig:
+    """The packet memory of a NIC with wire mode."""
+    return StoreConfig(
+        qps=config.qps, width=config.width, cells=config.wire, cell_bytes=CELL_BYTES
+    )
+
+
+def _wire(config: NicConfig) -> dict[str, wiring.Member]:
+    return {"wire_log_stb": Out(1), "wire_log": Out(store_log_layout(wire_store(config)))}
+
+
 def _grants(config: NicConfig) -> dict[str, wiring.Member]:
     qps = config.qps
-    return {
+    outside = {
         "i_request": In(stream.Signature(request_layout(qps))),
         "i_ack": In(stream.Signature(ack_layout(qps))),
         "o_grant": Out(stream.Signature(grant_layout(qps))),
+    }
+    return {
+        **({} if config.wire else outside),
         "pause": In(PRIORITIES),
         "pace_log_stb": Out(1),
         "pace_log": Out(log_layout(qps)),
@@ -501,8 +563,9 @@ def _now(config: NicConfig) -> dict[str, wiring.Member]:
 
 
 def _receiver(config: NicConfig) -> dict[str, wiring.Member]:
+    quota = {"o_quota": Out(stream.Signature(quota_layout(config.qp_bits)))}
     return {
-        "o_quota": Out(stream.Signature(quota_layout(config.qp_bits))),
+        **({} if config.wire else quota),
         "receive_log_stb": Out(1),
         "receive_log": Out(COMMIT),
     }

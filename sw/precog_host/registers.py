@@ -58,6 +58,7 @@ class Registers:
             forecast=self.fields("ID", "FORECAST")["forecast"],
             trace=self.fields("ID", "TRACING")["trace"],
             receiver=self.fields("ID", "RECEIVES")["receiver"],
+            wire=self.fields("ID", "CELLS")["wire"],
         )
         try:
             self.identity = Identity(

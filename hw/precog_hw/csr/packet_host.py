@@ -10,6 +10,7 @@
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 
 from precog_hw.csr.bank import RegisterBank, port
@@ -49,7 +50,15 @@ _PACKET_QP_INIT = resets(PACKET_QP_CONFIG)
 _DESTINATION_INIT = resets(DESTINATION_CONFIG)
 
 
-def attach(m: Module, bank: RegisterBank, card: Card, *, slots: int, tick_ps: int) -> Value:
+def attach(
+    m: Module,
+    bank: RegisterBank,
+    card: Card,
+    *,
+    slots: int,
+    tick_ps: int,
+    copy: stream.Interface | None = None,
+) -> Value:
     """Put the windows, the counters and the clock between a bank and a card.
 
     Parameters
@@ -63,6 +72,8 @@ def attach(m: Module, bank: RegisterBank, card: Card, *, slots: int, tick_ps: in
         QP slots.
     tick_ps : int
         Length of a cycle, picoseconds.
+    copy : stream, optional
+        `QpLookup.i_access` of another copy of the table, to be written alike.
 
     Returns
     -------
@@ -72,7 +83,7 @@ def attach(m: Module, bank: RegisterBank, card: Card, *, slots: int, tick_ps: in
     _parameters(m, bank, card)
     _clock(m, bank, card, tick_ps)
     ready = [
-        _lookup(m, bank, card, slots),
+        _lookup(m, bank, card, slots, copy),
         _queue_pairs(m, bank, card, slots),
         _destinations(m, bank, card),
         _counters(m, bank, card),
@@ -125,9 +136,14 @@ def _clock(m: Module, bank: RegisterBank, card: Card, tick_ps: int) -> None:
     ]
 
 
-def _lookup(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value:
+def _lookup(
+    m: Module, bank: RegisterBank, card: Card, slots: int, copy: stream.Interface | None
+) -> Value:
     m.submodules.lookup_window = window = LookupWindow(slots)
-    connect(m, window.o, card.i_table)
+    if copy is None:
+        connect(m, window.o, card.i_table)
+    else:
+        _to_both(m, window.o, card.i_table, copy)
     m.d.comb += [
         window.row.eq(bank.lookup_place_row),
         window.way.eq(bank.lookup_place_way),
@@ -138,6 +154,19 @@ def _lookup(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value:
     ]
     show_window(m, bank, "lookup", LOOKUP_CELL, window)
     return window.ready
+
+
+def _to_both(m: Module, source: stream.Interface, *tables: stream.Interface) -> None:
+    """An access of the host for two tables, which take it when they can."""
+    done = Signal(len(tables))
+    taken = [done[n] | table.ready for n, table in enumerate(tables)]
+    m.d.comb += source.ready.eq(Cat(taken).all())
+    for n, table in enumerate(tables):
+        m.d.comb += [
+            table.valid.eq(source.valid & ~done[n]),
+            table.payload.eq(source.payload),
+        ]
+        m.d.sync += done[n].eq(source.valid & taken[n] & ~source.ready)
 
 
 def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value:

@@ -59,6 +59,9 @@ class Grants(wiring.Component):
     cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
     queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, LUT RAM of 3 bits per queue pair.
 
+    In wire mode a request is one packet, granted whole, and windows count for nothing: the pacer
+    would count packets where acknowledgements count PSNs.
+
     Parameters
     ----------
     config : NicConfig
@@ -83,6 +86,10 @@ class Grants(wiring.Component):
     i_request : In(stream.Signature(request_layout(qps)))
     i_ack : In(stream.Signature(ack_layout(qps)))
         Not before every queue pair was disabled by a command since reset.
+    refused : Out(1)
+        With a transfer of `i_request`: its queue pair is not enabled, there will be no grant.
+    calm : In(1)
+        With `config.wire`: a connection may begin.
     o_grant : Out(stream.Signature(grant_layout(qps)))
     pause, overhead, now
         Of `Pacer`.
@@ -104,7 +111,7 @@ class Grants(wiring.Component):
     def __init__(self, config: NicConfig, *, slots: int | None = None) -> None:
         qps = config.qps
         self._config = config
-        self._pacer = Pacer(qps, slots=slots, dsp=config.dsp)
+        self._pacer = Pacer(qps, slots=slots, dsp=config.dsp, whole=bool(config.wire))
         super().__init__(
             {
                 "decision_stb": In(1),
@@ -116,6 +123,8 @@ class Grants(wiring.Component):
                 "i_boost": In(stream.Signature(boost_layout(qps))),
                 "i_request": In(stream.Signature(request_layout(qps))),
                 "i_ack": In(stream.Signature(ack_layout(qps))),
+                "refused": Out(1),
+                "calm": In(1),
                 "o_grant": Out(stream.Signature(grant_layout(qps))),
                 "pause": In(PRIORITIES),
                 "overhead": In(OVERHEAD_BITS),
@@ -151,6 +160,7 @@ class Grants(wiring.Component):
             for n, (name, layout) in enumerate((("request", request_layout), ("ack", ack_layout)))
         ]
 
+        m.d.comb += self.refused.eq(refused[0])
         did, commits = pacer.commit.payload, pacer.commit.valid
         # A row that is between a grant and its gap has refused the rate.
         rates = commits & (did.kind == EventKind.RATE) & (did.row.state != State.SENDING)
@@ -236,12 +246,14 @@ class Grants(wiring.Component):
 
         job, of_command = Signal(order_layout(self._config.qps)), Signal()
         connection, boost = self.i_connection, self.i_boost.payload
+        begins = self._begins(m) if self._config.wire else 1
         raised = Signal.like(boost.boost)
         m.d.comb += [
             *(read.addr.eq(job.qp), write.addr.eq(connection.payload.qp)),
             write.data.eq(connection.payload.config),
             *(pacer.i_config.payload.qp.eq(job.qp), pacer.i_config.payload.config.eq(read.data)),
-            *(pacer.i_window.payload.qp.eq(job.qp), pacer.i_window.payload.window.eq(job.window)),
+            pacer.i_window.payload.qp.eq(job.qp),
+            pacer.i_window.payload.window.eq(0 if self._config.wire else job.window),
             *(pacer.i_rate.payload.qp.eq(job.qp), pacer.i_rate.payload.rate.eq(job.rate)),
         ]
         with m.FSM(name="tell"):
@@ -270,8 +282,8 @@ class Grants(wiring.Component):
             with m.State("CONNECTION"), m.If(settled | ~of_command):
                 m.next = "CONFIG"
             with m.State("CONFIG"):
-                m.d.comb += pacer.i_config.valid.eq(1)
-                with m.If(pacer.i_config.ready):
+                m.d.comb += pacer.i_config.valid.eq(begins)
+                with m.If(begins & pacer.i_config.ready):
                     with m.If(of_command):
                         m.d.sync += [todo.eq(0), closing.eq(0)]
                     m.next = "IDLE"
@@ -299,3 +311,14 @@ class Grants(wiring.Component):
                 m.d.comb += opens.eq(1)
                 m.d.sync += todo.eq(0)
                 m.next = "IDLE"
+
+    def _begins(self, m: Module) -> Value:
+        """One connection at a time: what it makes the pacer forget is asked for before the next."""
+        pacer, under_way = self._pacer, Signal()
+        given = pacer.i_config.valid & pacer.i_config.ready
+        did = pacer.commit.payload
+        with m.If(given & ~pacer.i_config.payload.config.raises):
+            m.d.sync += under_way.eq(1)
+        with m.Elif(pacer.commit.valid & (did.kind == EventKind.CONFIG)):
+            m.d.sync += under_way.eq(0)
+        return self.calm & ~under_way

@@ -3,8 +3,8 @@
 Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
 where there are any, WATCHDOG, QP, then PACER, PROFILER and FORECAST where there are such
 (`precog_hw.regmap.pacer`, `profiler`, `forecast`), COUNTERS, those of the packet path
-(`precog_hw.regmap.packet`) where there is one, and RECEIVER and TRACE likewise
-(`precog_hw.regmap.receiver`, `trace`). Values that are real quantities keep the formats of
+(`precog_hw.regmap.packet`) where there is one, and RECEIVER, TRACE and WIRE likewise
+(`precog_hw.regmap.receiver`, `trace`, `wire`). Values that are real quantities keep the formats of
 `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
 
@@ -20,6 +20,7 @@ from precog_hw.regmap.profiler import profiler_block
 from precog_hw.regmap.receiver import receiver_block
 from precog_hw.regmap.trace import trace_block
 from precog_hw.regmap.watchdog import watchdog_block
+from precog_hw.regmap.wire import CELLS_LEAST, CELLS_MOST, wire_block
 
 __all__ = [
     "COUNTERS",
@@ -70,6 +71,7 @@ class Sizes:
     forecast: int = 0
     trace: int = 0
     receiver: int = 0
+    wire: int = 0
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -105,6 +107,17 @@ class Sizes:
                 raise ValueError(f"laws must be 1 with {name}, not {self.laws!r}")
         if self.receiver and not self.width:
             raise ValueError("width must not be 0 with receiver: scores come in packets")
+        least = CELLS_LEAST
+        if self.wire and (not least <= self.wire <= CELLS_MOST or self.wire & (self.wire - 1)):
+            raise ValueError(
+                f"wire must be a power of two in {least}..{CELLS_MOST}, the cells of the packet "
+                f"memory, or 0 without one, not {self.wire!r}"
+            )
+        for name in ("width", "grants"):
+            if self.wire and not getattr(self, name):
+                raise ValueError(f"{name} must not be 0 with wire: what it holds waits for grants")
+        if self.wire and self.profile:
+            raise ValueError("profile must be 0 with wire: the pacer knows of each queue's head")
         if self.laws and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}: add laws=0")
         if self.width and self.qps < 2:
@@ -285,6 +298,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *(packet_blocks(sizes.qps) if sizes.width else ()),
             *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
             *((trace_block(),) if sizes.trace else ()),
+            *((wire_block(sizes.wire),) if sizes.wire else ()),
         )
     )
 
@@ -297,7 +311,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 4),
+        version=(1, 5),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
@@ -345,6 +359,12 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
             *(
                 Register(name, doc, (constant(size, 1, getattr(sizes, size), told),), constant=True)
                 for name, doc, size, told in _PARTS
+            ),
+            Register(
+                "CELLS",
+                "Whether packets wait in the device for their grants.",
+                (constant("wire", 16, sizes.wire, "Cells of their memory; 0: none wait."),),
+                constant=True,
             ),
         ),
     )

@@ -1,0 +1,123 @@
+"""Whose packet is it, and does it wait for a grant? Said before the packet's first beat goes on."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.packet.headers import WINDOW_BYTES
+from precog_hw.packet.parser import Parser
+from precog_hw.packet.qp_lookup import QpLookup, table_access_layout
+from precog_hw.stream.delay import DelayLine
+from precog_hw.stream.packet import packet_signature
+from precog_hw.stream.packet_fifo import PacketFifo
+from precog_hw.stream.queue import Queue
+from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_models.packet.wire.opcodes import ACKNOWLEDGES, CNP
+
+from .wire_path import route_layout
+
+__all__ = ["PacketRouter"]
+
+_ASKED = data.StructLayout({"asked": 1, "paced": 1})
+
+
+class PacketRouter(wiring.Component):
+    """Packets of known queue pairs are paced, but for CNPs and, if wanted, acknowledgements.
+
+    ::
+
+        i ─┬─► [packet FIFO] ───────────────────────────────► o
+           └─► [parser] ─► key ─► [lookup] ─► [queue] ─► o_route
+
+    A CNP slows somebody else down and must not wait. An acknowledgement may not overtake a READ
+    response of its queue pair, so it waits in the same queue, unless the host says that there are
+    none (`acks_pass`).
+
+    Latency: of the first beat, `Parser.LATENCY` + `QpLookup.LATENCY` + 2 cycles after the beat that
+    completes its headers. Throughput: a beat per cycle. Cost: a parser, a second copy of the QP
+    table, the FIFO.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat.
+    slots : int
+        QP slots, a power of two, 2 or more.
+
+    Members
+    -------
+    i, o : packet streams
+    o_route : Out(stream.Signature(route_layout(slots)))
+        One for each packet, in order.
+    shim_port : In(16)
+        As `Parser`.
+    acks_pass : In(1)
+    i_table : In(stream.Signature(table_access_layout(slots)))
+        Cells of the QP table; reads give nothing.
+    """
+
+    PACKETS = 32  # begun and without a route that was taken
+
+    i: stream.Interface
+    o: stream.Interface
+    o_route: stream.Interface
+    i_table: stream.Interface
+
+    def __init__(self, width: int, slots: int) -> None:
+        self._width, self._slots = width, slots
+        super().__init__(
+            {
+                "i": In(packet_signature(width)),
+                "o": Out(packet_signature(width)),
+                "o_route": Out(stream.Signature(route_layout(slots))),
+                "shim_port": In(16),
+                "acks_pass": In(1),
+                "i_table": In(stream.Signature(table_access_layout(slots))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        beats = -(-WINDOW_BYTES * 8 // self._width)
+        held = beats + Parser.LATENCY + QpLookup.LATENCY + 2
+        m.submodules.parser = parser = Parser(self._width, Direction.TX)
+        m.submodules.lookup = lookup = QpLookup(self._slots)
+        m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
+        m.submodules.routes = routes = Queue(route_layout(self._slots), self.PACKETS)
+        m.submodules.asked = asked = DelayLine(_ASKED, QpLookup.LATENCY)
+        wiring.connect(m, fifo.o, wiring.flipped(self.o))
+        wiring.connect(m, routes.o, wiring.flipped(self.o_route))
+        wiring.connect(m, wiring.flipped(self.i_table), lookup.i_access)
+
+        first, taken, room = Signal(init=1), Signal(), Signal(init=1)
+        open_packets = Signal(range(self.PACKETS + 1))
+        following = Signal.like(open_packets)
+        m.d.comb += [
+            fifo.i.payload.eq(self.i.payload),
+            fifo.i.valid.eq(self.i.valid & (room | ~first)),
+            self.i.ready.eq(fifo.i.ready & (room | ~first)),
+            taken.eq(self.i.valid & self.i.ready),
+            *(parser.beat.eq(self.i.payload), parser.taken.eq(taken)),
+            parser.shim_port.eq(self.shim_port),
+            following.eq(open_packets + (taken & first) - (routes.o.valid & routes.o.ready)),
+        ]
+        m.d.sync += [open_packets.eq(following), room.eq(following != self.PACKETS)]
+        with m.If(taken):
+            m.d.sync += first.eq(self.i.payload.last)
+
+        descriptor = parser.o.descriptor
+        passes = (descriptor.opcode == CNP) | (
+            self.acks_pass & descriptor.opcode.matches(*ACKNOWLEDGES)
+        )
+        m.d.comb += [
+            lookup.tx_stb.eq(parser.o_valid),
+            lookup.tx_key.direction.eq(Direction.TX),
+            lookup.tx_key.remote.eq(descriptor.remote),
+            lookup.tx_key.qpn.eq(descriptor.dest_qp),
+            asked.i.asked.eq(parser.o_valid),
+            asked.i.paced.eq((descriptor.reason == Reason.NONE) & ~descriptor.shim & ~passes),
+            routes.i.valid.eq(asked.o.asked),
+            routes.i.payload.paced.eq(asked.o.paced & lookup.tx_found),
+            routes.i.payload.qp.eq(lookup.tx_slot),
+        ]
+        return m

@@ -1,0 +1,112 @@
+"""The block WIRE: the packets that wait for grants, and what holds or drops them.
+
+It stands in the map of a NIC whose `Sizes.wire` is not 0.
+"""
+
+from .common import counter_registers, window_registers
+from .model import Access, Block, Field, Register, Table
+
+__all__ = ["CELLS_LEAST", "CELLS_MOST", "CELL_BYTES", "WIRE_EVENTS", "WIRE_ROW", "wire_block"]
+
+CELL_BYTES = 128
+#: Cells of a memory: it holds two of the longest packets and 8 more; their number has 16 bits.
+CELLS_LEAST, CELLS_MOST = 128, 1 << 15
+
+_RO, _RW = Access.RO, Access.RW
+
+#: (name, doc) of the 64-bit counters, in the order of `precog_hw.pace.wire_path.WIRE_EVENTS`.
+WIRE_EVENTS: tuple[tuple[str, str], ...] = (
+    ("stored", "packets stored"),
+    ("dropped_quota", "packets dropped because their QP had no room left"),
+    ("dropped_memory", "packets dropped because no cell was free"),
+    ("dropped_long", "packets of a QP dropped because they are longer than any that is stored"),
+    ("sent", "stored packets that left"),
+    ("held", "cycles in which the input waited for room"),
+    ("bypassed", "packets that are not paced"),
+    ("unpaced", "stored packets that left without a grant, because their QP was not enabled"),
+)
+
+#: What a queue pair has in the memory.
+WIRE_ROW: tuple[Register, ...] = tuple(
+    Register(name.upper(), doc, (Field(name, 32, _RO, doc, unit=unit),))
+    for name, doc, unit in (
+        ("packets", "Packets that wait.", ""),
+        ("own", "Cells of its quota in use.", "cells"),
+        ("borrowed", "Cells beyond it.", "cells"),
+        ("queued", "Bytes that wait.", "bytes"),
+        ("drops", "Packets dropped since reset; wraps.", ""),
+    )
+)
+
+
+def wire_block(cells: int) -> Block:
+    """The block.
+
+    Parameters
+    ----------
+    cells : int
+        Cells of the memory.
+    """
+    return Block(
+        "WIRE",
+        "Packets of enabled QPs wait here for their grants, in one memory of linked cells.",
+        id=0x42,
+        version=(1, 0),
+        registers=(
+            *window_registers("QP slot", (("fetch", "Copy its row here."),), "a QP"),
+            *WIRE_ROW,
+            Register(
+                "MEMORY",
+                "How large it is.",
+                (
+                    Field("cells", 16, _RO, "Cells.", reset=cells, unit="cells"),
+                    Field(
+                        "cell_bytes", 16, _RO, "Size.", lsb=16, reset=CELL_BYTES, unit="bytes"
+                    ),
+                ),
+                constant=True,
+            ),
+            Register(
+                "CONTROL",
+                "What waits, and what is lost.",
+                (
+                    Field("hold", 1, _RW, "What has no room holds the input; else it is dropped."),
+                    Field(
+                        "acks_pass",
+                        1,
+                        _RW,
+                        "Acknowledgements pass by. Only for QPs that answer no READ: they would "
+                        "overtake its responses.",
+                        lsb=1,
+                    ),
+                ),
+            ),
+            Register(
+                "QUOTA",
+                "Cells that a QP may hold unless the receiver gave it a quota of its own.",
+                (Field("quota", 16, _RW, "Quota.", reset=min(64, cells), unit="cells"),),
+            ),
+            Register(
+                "LIMIT",
+                "Cells that all QPs together may hold beyond their quotas.",
+                (Field("limit", 16, _RW, "Limit.", unit="cells"),),
+            ),
+            Register(
+                "USE",
+                "Cells now.",
+                (
+                    Field("free", 16, _RO, "Free.", unit="cells"),
+                    Field("shared", 16, _RO, "Beyond quotas.", lsb=16, unit="cells"),
+                ),
+            ),
+        ),
+        tables=(
+            Table(
+                "COUNTERS",
+                "Events since reset; read LOW first: it keeps HIGH of the same instant: "
+                + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(WIRE_EVENTS)),
+                counter_registers(),
+                count=len(WIRE_EVENTS),
+            ),
+        ),
+    )
