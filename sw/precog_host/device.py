@@ -40,6 +40,7 @@ from .transport import (
     open_transport,
 )
 from .units import from_real, real_name, to_real
+from .waiting import Waiting
 
 __all__ = ["Device", "ModelSet", "Watchdog"]
 
@@ -108,6 +109,8 @@ class Device:
         self.receiving = Receiving(self.registers) if self.sizes.receiver else None
         #: The trace FIFO, likewise.
         self.tracing = Tracing(self.registers) if self.sizes.trace else None
+        #: Packets that wait for grants, likewise.
+        self.waiting = Waiting(self.registers) if self.sizes.wire else None
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod

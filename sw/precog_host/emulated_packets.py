@@ -88,6 +88,8 @@ class EmulatedPackets:
         Hears how late it is, in ticks, before each packet.
     sourced : callable
         Hears of each row that is written: its slot and its `CarriedScore`.
+    left : callable
+        Hears of each frame to the wire.
 
     Attributes
     ----------
@@ -105,12 +107,14 @@ class EmulatedPackets:
         happen: Callable[[EventKind, int, int, int], None],
         passed: Callable[[int], None],
         sourced: Callable[[int, int], None],
+        left: Callable[[Sent], None],
     ) -> None:
         self._file = file
         self._decide = decide
         self._happen = happen
         self._passed = passed
         self._sourced = sourced
+        self._left = left
         self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
         self._tick_ps = tick_ps
         self.card = Card(slots, CardConfig(tick_ps=tick_ps))
@@ -142,6 +146,7 @@ class EmulatedPackets:
         self._passed(self._stamps(t)[0])
         sent = self.card.transmit(frame, *self._stamps(t), error=error)
         self._errors["tx_errors"] += sent.descriptor.error
+        self._left(sent)
         if sent.slot is not None and not sent.descriptor.error:
             self._happen(EventKind.BYTES, sent.slot, self._stamps(t)[0], sent.end)
         return sent

@@ -37,6 +37,7 @@ from precog_models.contract import (
 )
 from precog_models.measure.profiler import ProfileSample
 from precog_models.nic import GoldenNic
+from precog_models.packet.cps_tx import Sent
 from precog_models.predict.lstm import unpack
 from precog_models.rate.law_fields import EventKind
 
@@ -47,6 +48,7 @@ from .emulated_packets import EmulatedCounters, EmulatedPackets
 from .emulated_profiler import EmulatedProfiler
 from .emulated_receiver import EmulatedReceiver
 from .emulated_trace import EmulatedTrace
+from .emulated_wire import EmulatedWire
 from .register_file import RegisterFile, ignored
 from .samples import checked_profiles, checked_samples
 from .transport import DeviceError
@@ -103,6 +105,8 @@ class Emulator:
         The receiver of congestion scores, likewise.
     trace : EmulatedTrace or None
         The trace FIFO, likewise.
+    wire : EmulatedWire or None
+        Wire mode, likewise.
     """
 
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
@@ -145,6 +149,7 @@ class Emulator:
             if self.sizes.receiver
             else None
         )
+        self.wire = EmulatedWire(file, qps, self.sizes.wire) if self.sizes.wire else None
         self.packets = (
             EmulatedPackets(
                 file,
@@ -154,6 +159,7 @@ class Emulator:
                 self._packet_event,
                 self._passed,
                 self._sourced,
+                self._left,
             )
             if self.sizes.width
             else None
@@ -314,6 +320,12 @@ class Emulator:
                 self._law_event(kind, told, t, score)
         else:
             self._law_event(kind, qp, t, value)
+
+    def _left(self, sent: Sent) -> None:
+        """A frame to the wire: wire mode counts it."""
+        if self.wire is not None:
+            enable = sent.slot is not None and self.nic.configuration(sent.slot)["enable"]
+            self.wire.sent(sent, enabled=bool(enable))
 
     def _law_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
         config = self.nic.configuration(qp)

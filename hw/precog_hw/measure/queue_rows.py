@@ -173,16 +173,19 @@ class QueueRows(wiring.Component):
         inter, service = Signal(_TIME_BITS), Signal(_TIME_BITS)
         inters, serves, watched4, periodic = Signal(), Signal(), Signal(), Signal()
         occupancy4, occupancy = Signal(_WORD_BITS), Signal(_WORD_BITS)
-        reads4 = known(4, QueueEvent.READ, QueueEvent.CLEAR)
+        # Strobes of 200 registers each, so they are registers themselves.
+        shows4, shows5 = Signal(), Signal()
+        reads3 = known(3, QueueEvent.READ, QueueEvent.CLEAR)
         m.d.sync += [
             *(inter.eq(e[3].t - old.last_arrival), service.eq(e[3].t - old.start)),
             *(inters.eq(arrival & old.seen), serves.eq(departure & some)),
             *(watched4.eq(old.seen & periodic), periodic.eq(self.period != 0)),
             *(occupancy4.eq(new.occupancy), occupancy.eq(occupancy4)),
+            *(shows4.eq(valid[3] & reads3), shows5.eq(shows4)),
         ]
         read = Signal(_SUMS)
         m.d.sync += read.eq(old)
-        with m.If(valid[4] & reads4):
+        with m.If(shows4):
             m.d.sync += [self.values[name].eq(read[name]) for name in _shared(_SUMS)]
 
         # Cycle 5.
@@ -191,7 +194,6 @@ class QueueRows(wiring.Component):
         due = self._visit(m, e, valid[5] & (visits | wipes[5]), wipes[5], watched)
         arrival, departure = known(5, QueueEvent.ARRIVAL), known(5, QueueEvent.DEPARTURE)
         resets, clears = known(5, QueueEvent.RESET), known(5, QueueEvent.CLEAR)
-        reads = known(5, QueueEvent.READ, QueueEvent.CLEAR)
         short_inter, short_service = Signal(_WORD_BITS), Signal(_WORD_BITS)
         inters5, serves5 = Signal(), Signal()
         m.d.sync += [
@@ -223,9 +225,9 @@ class QueueRows(wiring.Component):
             *(self.o.qp.eq(e[5].qp), self.o.t.eq(e[5].t)),
             self.o.numbers.occupancy.eq(occupancy),
             *(self.o.numbers[name].eq(new[name]) for name in PROFILE_INPUTS[1:]),
-            self.read_done.eq(valid[5] & reads),
+            self.read_done.eq(shows5),
         ]
-        with m.If(valid[5] & reads):
+        with m.If(shows5):
             m.d.sync += [self.values[name].eq(old[name]) for name in _shared(_MEASURES)]
         return m
 

@@ -161,6 +161,46 @@ def counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     emit(counters, draw, json_)
 
 
+@app.command()
+def wire(
+    slots: Annotated[list[int] | None, typer.Argument(help="QP slots to be shown.")] = None,
+    hold: Annotated[
+        bool | None, typer.Option(help="Hold the input for want of room, or drop packets.")
+    ] = None,
+    acks_pass: Annotated[
+        bool | None, typer.Option(help="Acknowledgements do not wait; only without READs.")
+    ] = None,
+    quota: Annotated[int | None, typer.Option(help="Cells that a QP may hold.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Cells that all may hold beyond their quotas.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Show the packets that wait for their grants, after setting what is given."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if (waiting := opened.waiting) is None:
+            raise DeviceError(
+                f"packets do not wait in device {device}: it was built without; "
+                "try emu:width=64,grants=1,wire=256"
+            )
+        waiting.set_parameters(hold=hold, acks_pass=acks_pass, quota=quota, limit=limit)
+        shown = {
+            "queue_pairs": [{"qp": qp, **waiting.row(qp)} for qp in dict.fromkeys(slots or ())],
+            **{name: getattr(waiting, name)() for name in ("memory", "parameters", "counters")},
+        }
+
+    def draw() -> None:
+        if rows := shown["queue_pairs"]:
+            table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+        for name in ("memory", "parameters", "counters"):
+            table((name, "value"), list(shown[name].items()))
+
+    emit(shown, draw, json_)
+
+
 def _emit_bindings(path: "PacketPath", json_: bool) -> None:
     rows = [
         {**dataclasses.asdict(b), "remote": str(b.remote), "mode": b.mode.name.lower()}

@@ -1,0 +1,49 @@
+"""Wire mode of an emulated device: no time passes, so no packet waits."""
+
+from precog_hw.regmap.wire import WIRE_EVENTS, WIRE_ROW
+from precog_models.packet.cps_tx import Sent
+from precog_models.packet.wire.descriptor import Reason
+from precog_models.packet.wire.opcodes import ACKNOWLEDGES, CNP
+
+from .emulated_packets import EmulatedCounters
+from .register_file import RegisterFile, ignored
+
+__all__ = ["EmulatedWire"]
+
+
+class EmulatedWire:
+    """Registers and counters; each packet leaves as it comes.
+
+    Parameters
+    ----------
+    file : RegisterFile
+    qps, cells : int
+    """
+
+    def __init__(self, file: RegisterFile, qps: int, cells: int) -> None:
+        self._file, self._qps = file, qps
+        self._counters = EmulatedCounters([name for name, _ in WIRE_EVENTS])
+        file.put("WIRE.USE", free=cells, shared=0)
+        file.written["WIRE.COMMAND"] = self._command
+        file.tables["WIRE.COUNTERS"] = self._counters.read, ignored
+
+    def sent(self, packet: Sent, *, enabled: bool) -> None:
+        """A packet of the transport passes; `enabled` says whether its queue pair is."""
+        opcode = packet.descriptor.opcode
+        passes = opcode == CNP or (
+            opcode in ACKNOWLEDGES and self._file.get("WIRE.CONTROL")["acks_pass"]
+        )
+        roce = packet.descriptor.reason is Reason.NONE and not packet.descriptor.shim
+        if packet.slot is None or not roce or passes:
+            self._counters.add("bypassed", 1)
+            return
+        for name in ("stored", "sent", *(() if enabled else ("unpaced",))):
+            self._counters.add(name, 1)
+
+    def _command(self, value: int) -> None:
+        asked = self._file.asked("WIRE.COMMAND", value)
+        if asked and self._file.get("WIRE.SELECT")["index"] >= self._qps:
+            self._file.put("WIRE.ERROR", range=1)
+        elif asked:
+            for register in WIRE_ROW:
+                self._file.put(f"WIRE.{register.name}", **{f.name: 0 for f in register.fields})
