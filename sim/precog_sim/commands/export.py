@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
-_NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants", "profile", "receiver", "trace")
+_NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants", "profile", "receiver", "trace", "wire")
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
 _TARGETS = ("verilog", "corundum")
@@ -73,6 +73,10 @@ def export(
         bool, typer.Option("--receiver", help="nic: with the receiver of scores; with a width.")
     ] = False,
     trace: Annotated[bool, typer.Option("--trace", help="nic: with the trace FIFO.")] = False,
+    wire: Annotated[
+        int,
+        typer.Option(help="nic: cells in which packets wait for grants; with --grants, a width."),
+    ] = 0,
     width: Annotated[
         list[int] | None,
         typer.Option(
@@ -103,7 +107,7 @@ def export(
     if target not in _TARGETS:
         raise ValueError(f"target must be one of {', '.join(_TARGETS)}, not {target!r}")
     if target == "corundum":
-        other = ("block", "name", "slots", "receiver", "trace")
+        other = ("block", "name", "slots", "receiver", "trace", "wire")
         refuse_ignored(context, *other, why="with --target corundum")
         folder = output or Path("precog_corundum")
         sizes = (preset or _APP_PRESET, qps, sets, dsp, grants, profile)
@@ -136,6 +140,7 @@ def export(
             width=width[0] if width else nic.width,
             receiver=int(receiver),
             trace=int(trace),
+            wire=wire,
         )
         text = nic_verilog(nic, name=name or "precog_nic", tick_ps=tick_ps)
         config = dataclasses.asdict(nic)

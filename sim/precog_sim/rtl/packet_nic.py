@@ -27,7 +27,9 @@ _MONITORS = {
     "m_decision_tvalid": ["m_decision_tdata"],
 }
 _FORECAST = {"m_forecast_tvalid": ["m_forecast_tdata"], "carried_log_stb": ["carried_log"]}
-_RECEIVER = {"receive_log_stb": ["receive_log"], "m_quota_tvalid": ["m_quota_tdata"]}
+_RECEIVER = {"receive_log_stb": ["receive_log"]}
+_QUOTA = {"m_quota_tvalid": ["m_quota_tdata"]}
+_WIRE = {"wire_log_stb": ["wire_log"], "pace_log_stb": ["pace_log"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
 
 
@@ -62,8 +64,12 @@ class PacketNic(PinTransport):
         self._monitors = _MONITORS.copy()
         self._quota = quota_layout(config.qp_bits)
         if config.receiver:
-            self.block.poke(m_quota_tready=1)
             self._monitors |= _RECEIVER
+        if config.receiver and not config.wire:
+            self.block.poke(m_quota_tready=1)
+            self._monitors |= _QUOTA
+        if config.wire:
+            self._monitors |= _WIRE
         self._queue_event = queue_event_layout(config.qps)
         if config.forecast:
             self.block.poke(m_forecast_tready=1)
@@ -77,8 +83,10 @@ class PacketNic(PinTransport):
         seed: int = 1,
         idle: float = 0.0,
         stall: float = 0.0,
+        settle: int = _SETTLE,
+        held: int = 64,
     ) -> Run:
-        """Frames both ways; monitors are samples, events and decisions."""
+        """Frames both ways; monitors are samples, events, decisions and logs."""
         sources: Mapping[str, Sequence[Wire]] = {"s_axis_tx": tx, "s_axis_rx": rx}
         self.last = self.block.run(
             {name: frames for name, frames in sources.items() if frames},
@@ -87,7 +95,8 @@ class PacketNic(PinTransport):
             seed=seed,
             idle=idle,
             stall=stall,
-            settle=_SETTLE,
+            settle=settle,
+            held=held,
         )
         return self.last
 

@@ -1,0 +1,263 @@
+"""The whole NIC in wire mode: packets of the transport wait in it for the grants of their QPs."""
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from precog_host.device import Device
+from precog_host.waiting import Waiting
+from precog_hw.nic import wire_store
+from precog_hw.pace.wire_path import WIRE_EVENTS as HARDWARE_EVENTS
+from precog_hw.regmap.wire import WIRE_EVENTS
+from precog_models.packet.card import Card, CardConfig
+from precog_models.packet.wire.cps import Mode
+from precog_models.packet.wire.opcodes import CNP
+from precog_sim.rtl.packet_block import Run, Wire
+from precog_sim.rtl.packet_nic import PacketNic
+
+from ..hw.store.bench import Replay
+from ..models.packet.frames import A_ADDRESS, A_QP, B4, B_QP, packet
+from .packet_config import CONFIG as PACKETS
+from .packet_config import TICK_PS
+
+CONFIG = dataclasses.replace(PACKETS, grants=1, trace=0, wire=256)
+STORE = wire_store(CONFIG)
+LINK = 64 / (TICK_PS * 1e-3)  # Gb/s
+OVERHEAD = 24  # bytes
+IDLE = 30_000  # cycles without a beat after which nothing more comes at the rates of the tests
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
+
+
+class Bench:
+    """The NIC, the driver on it, and the golden store behind the log."""
+
+    def __init__(self) -> None:
+        self.nic = PacketNic(CONFIG, tick_ps=TICK_PS)
+        self.device = Device(self.nic)
+        self.store = Replay(STORE)
+        self.left = 0
+        self.device.pacing.set_parameters(overhead=OVERHEAD)
+        self.waiting.set_parameters(quota=200, limit=0, hold=True)
+
+    @property
+    def waiting(self) -> Waiting:
+        assert self.device.waiting is not None
+        return self.device.waiting
+
+    def bind(self, qp: int, gbps: float, *, mode: Mode = Mode.OFF, score: int = 0) -> None:
+        """A queue pair at a fixed rate; its DestQP is `B_QP` + its number."""
+        assert self.device.packets is not None
+        self.device.packets.bind(
+            qp, B4, remote_qp=B_QP + qp, local_qp=A_QP + qp, mode=mode, score=score
+        )
+        self.device.qp(qp).configure(
+            preset="precog", enable=True, algorithm="fixed", init_gbps=gbps, min_gbps=0.001
+        )
+
+    def run(self, sent: list[bytes], *, back: list[bytes] = (), **how: Any) -> Run:  # type: ignore[assignment]
+        """Frames in; the store's log must be the golden model's."""
+        how.setdefault("settle", IDLE)
+        how["held"] = 16 * STORE.cells  # a packet that waits for room tries again and again
+        self.store.came.extend(
+            Wire(frame, time=qp) for frame in sent if (qp := paced(frame)) is not None
+        )
+        run = self.nic.run(tx=[Wire(f) for f in sent], rx=[Wire(f) for f in back], **how)
+        for _, (word,) in run.events["wire_log_stb"]:
+            self.store(word)
+        return run
+
+
+def of(qp: int, size: int, rng: random.Random, **how: Any) -> bytes:
+    """A packet of a queue pair with so many bytes of payload."""
+    bth = how.pop("bth", {}) | {"dqpn": B_QP + qp}
+    return packet(rng.randbytes(size), bth=bth, **how)
+
+
+def paced(frame: bytes) -> int | None:
+    """Whose it is, if it waits: known, not a CNP; queue pairs 1 to 3 are bound."""
+    roce = frame[12:14] == b"\x08\x00" and frame[23] == 17 and frame[36:38] == b"\x12\xb7"
+    qp = int.from_bytes(frame[47:50], "big") - B_QP
+    return qp if roce and 1 <= qp <= 3 and frame[42] != CNP else None
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.device.close()
+
+
+def starts(run: Run) -> dict[int, np.ndarray]:
+    """When the packets of each queue pair began to leave."""
+    sink = run.sinks["m_axis_tx"]
+    found: dict[int, list[int]] = {}
+    for at, wire in zip(sink.first, sink.frames, strict=True):
+        if (qp := paced(wire.data)) is not None:
+            found.setdefault(qp, []).append(at)
+    return {qp: np.array(times) for qp, times in found.items()}
+
+
+def test_counters_are_named_as_in_hardware() -> None:
+    assert [name for name, _ in WIRE_EVENTS] == list(HARDWARE_EVENTS)
+
+
+def test_each_at_its_rate_in_its_order_and_the_rest_passes(bench: Bench, seed: int) -> None:
+    """Rates to 0.1 %; what is of nobody, and CNPs, overtake; no byte is changed or lost."""
+    rng = random.Random(seed)
+    rates = {1: 0.5 * LINK, 2: 0.2 * LINK, 3: 0.05 * LINK}
+    for qp, gbps in rates.items():
+        bench.bind(qp, gbps)
+    size = 1000
+    # In proportion to the rates: the input waits for whoever is the slowest.
+    bench.waiting.set_parameters(quota=80)
+    sent = [of(qp, size, rng) for _ in range(40) for qp in (*[1] * 5, 2, 2, 3, *[1] * 5, 2, 2)]
+    frame_bytes = len(sent[0])
+    others = [
+        packet(rng.randbytes(100)),  # of a queue pair that nobody has bound
+        of(1, 16, rng, opcode=CNP),
+        b"\0" * 60,
+    ]
+    for n, frame in enumerate(others * 5):
+        sent.insert(20 * n, frame)
+    run = bench.run(sent)
+    out = [wire.data for wire in run.sinks["m_axis_tx"].frames]
+    for qp in (None, 1, 2, 3):
+        assert [f for f in out if paced(f) == qp] == [f for f in sent if paced(f) == qp]
+    for qp, times in starts(run).items():
+        gap = (frame_bytes + OVERHEAD) * 8 / rates[qp] / (TICK_PS * 1e-3)
+        wanted = gap * (len(times) - 1)
+        # The first one goes at once, the others are some ticks late each; one may be in the way.
+        slack = frame_bytes // 8 + 8
+        assert abs(times[-1] - times[0] - wanted) <= 1e-3 * wanted + slack, qp
+        assert np.abs(np.diff(times) - gap).max() <= 2 * slack, qp
+    assert bench.waiting.counters() == {
+        **dict.fromkeys((name for name, _ in WIRE_EVENTS), 0),
+        **{"stored": 600, "sent": 600, "bypassed": 15},
+        "held": bench.waiting.counters()["held"],
+    }
+    assert bench.waiting.memory()["free"] == STORE.cells
+
+
+def test_who_may_not_send_holds_nobody(bench: Bench, seed: int) -> None:
+    """One is paused, one very slow: they fill their quotas and drop, the third keeps its rate."""
+    rng = random.Random(seed)
+    assert bench.device.pacing is not None
+    for qp, gbps in ((1, 0.001), (2, 0.3 * LINK), (3, 0.3 * LINK)):
+        bench.bind(qp, gbps)
+    bench.device.pacing.begin(2, priority=6)
+    bench.waiting.set_parameters(quota=72, hold=False)
+    bench.nic.block.poke(pause=1 << 6)
+    sent = [of(1 + n % 3, 1000, rng) for n in range(120)]
+    run = bench.run(sent, settle=3000)
+    cells = -(-len(sent[0]) // STORE.cell_bytes)
+    fits = 72 // cells
+    assert {qp: len(times) for qp, times in starts(run).items()} == {1: 1, 3: 40}
+    rows = [bench.waiting.row(qp) for qp in range(4)]
+    assert [row["packets"] for row in rows] == [0, fits, fits, 0]
+    # The slow one's first packet has left its place to another.
+    assert [row["drops"] for row in rows] == [0, 39 - fits, 40 - fits, 0]
+    assert rows[2]["queued"] == fits * len(sent[0])
+    assert rows[2]["own"] == fits * cells
+    assert bench.waiting.counters()["dropped_quota"] == 79 - 2 * fits
+    bench.nic.block.poke(pause=0)
+    assert len(starts(bench.run([], settle=3000))[2]) == fits
+
+
+def test_what_is_left_when_pacing_ends_goes(bench: Bench, seed: int) -> None:
+    """A queue pair that is disabled sends what it had stored, as one that never was enabled."""
+    rng = random.Random(seed)
+    bench.bind(1, 0.001)
+    run = bench.run([of(1, 500, rng) for _ in range(20)], settle=2000)
+    assert len(starts(run)[1]) == 1
+    bench.device.qp(1).configure(enable=False)
+    assert len(starts(bench.run([], settle=2000))[1]) == 19
+    assert len(starts(bench.run([of(1, 500, rng) for _ in range(5)], settle=2000))[1]) == 5
+    assert bench.device.pacing is not None
+    counters = bench.waiting.counters()
+    assert (counters["sent"], counters["unpaced"]) == (25, 24)
+    assert bench.device.pacing.counters()["grants"] == 1
+    # Enabled again it waits for its grants again, a connection that begins anew among them.
+    bench.bind(1, 0.05 * LINK)
+    bench.run([of(1, 500, rng) for _ in range(3)], settle=2000)
+    bench.device.pacing.begin(1, priority=3)
+    bench.run([of(1, 500, rng) for _ in range(3)])
+    assert bench.waiting.counters()["sent"] == 31
+    assert bench.device.pacing.counters()["grants"] >= 7
+
+
+def test_acknowledgements_keep_their_place_unless_told(bench: Bench, seed: int) -> None:
+    rng = random.Random(seed)
+    bench.bind(1, 0.02 * LINK)
+    ack = of(1, 0, rng, opcode=0x11, aeth={"syndrome": 0x1F, "msn": 1})
+    sent = [*(of(1, 800, rng) for _ in range(4)), ack]
+    out = [wire.data for wire in bench.run(sent).sinks["m_axis_tx"].frames]
+    assert out == sent
+    bench.waiting.set_parameters(acks_pass=True)
+    bench.store.came.clear()
+    run = bench.nic.run(tx=[Wire(f) for f in sent], settle=IDLE)
+    out = [wire.data for wire in run.sinks["m_axis_tx"].frames]
+    assert out.index(ack) < 3
+    assert sorted(out) == sorted(sent)
+
+
+def test_round_trips_begin_when_packets_leave(bench: Bench, seed: int) -> None:
+    """A packet's T0 and its score are put in behind the wait, so an RTT has no wait in it."""
+    rng = random.Random(seed)
+    bench.bind(1, 0.01 * LINK, mode=Mode.S, score=55)
+    sent = [of(1, 1000, rng, psn=n, bth={"ackreq": 1}) for n in range(3)]
+    began = bench.nic.block.cycles
+    run = bench.run(sent)
+    sink, source = run.sinks["m_axis_tx"], run.sources["s_axis_tx"]
+    peer = Card(4, CardConfig(tick_ps=TICK_PS))
+    peer.add(0, A_ADDRESS, A_QP + 1, B_QP + 1, score=64)
+    for wire, frame in zip(sink.frames, sent, strict=True):
+        there = peer.receive(wire.data, 0, 0)
+        assert (there.received.frame, there.received.score) == (frame, 55)
+    waited = sink.first[2] - source.first[2]
+    assert waited > 10_000
+    ack = packet(
+        opcode=0x11,
+        psn=2,
+        back=True,
+        bth={"dqpn": A_QP + 1},
+        aeth={"syndrome": 0x1F, "msn": 3},
+    )
+    answered = bench.run([], back=[ack], settle=1000)
+    ((slot, rtt, t),) = bench.nic.samples(answered)
+    assert slot == 1
+    assert 0 < began + sink.first[2] - (t - rtt) < 100
+
+
+def test_exact_whatever_happens(bench: Bench, seed: int, volume: int) -> None:
+    """Random packets, quotas, pauses, queue pairs that come and go: nothing is lost unseen."""
+    rng = random.Random(seed)
+    for qp in (1, 2, 3):
+        bench.bind(qp, 0.3 * LINK)
+    going_in = coming_out = 0
+    for _ in range(8 * volume):
+        qp = rng.randrange(1, 4)
+        bench.device.qp(qp).configure(
+            enable=rng.random() < 0.7, init_gbps=LINK * rng.choice([0.05, 0.4, 2.0])
+        )
+        bench.waiting.set_parameters(
+            quota=rng.choice([40, 80, 200]), limit=rng.choice([0, 40]), hold=rng.random() < 0.5
+        )
+        sent = [of(rng.randrange(4), rng.randrange(1500), rng) for _ in range(60)]
+        run = bench.run(
+            sent,
+            seed=rng.getrandbits(30),
+            idle=rng.choice([0, 0.4]),
+            stall=rng.choice([0, 0.4]),
+        )
+        going_in += len(sent)
+        coming_out += len(run.sinks["m_axis_tx"].frames)
+    counters = bench.waiting.counters()
+    dropped = sum(counters[name] for name in counters if name.startswith("dropped"))
+    assert going_in == coming_out + dropped
+    assert counters["stored"] == counters["sent"]
+    assert bench.waiting.memory()["free"] == STORE.cells
+    bench.device.counters()

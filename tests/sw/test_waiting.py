@@ -1,0 +1,98 @@
+"""Wire mode's driver and its command, on the emulated device, where no packet waits."""
+
+import json
+import random
+
+import pytest
+
+from precog_host import cli
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.transport import DeviceError
+from precog_host.waiting import Waiting
+from precog_hw.regmap.precog import Sizes
+from precog_models.packet.wire.opcodes import CNP
+
+from ..models.packet.frames import A_QP, B4, B_QP, packet
+
+WITH = "emu:width=64,grants=1,wire=256"
+
+
+def made() -> tuple[Device, Waiting, Emulator]:
+    emulator = Emulator(Sizes(qps=4, sets=2, width=64, grants=1, wire=256))
+    device = Device(emulator)
+    assert device.waiting is not None
+    return device, device.waiting, emulator
+
+
+def test_parameters_are_read_back_and_checked() -> None:
+    _, waiting, _ = made()
+    assert waiting.parameters() == {"hold": 0, "acks_pass": 0, "quota": 64, "limit": 0}
+    waiting.set_parameters(hold=True, quota=30, limit=256)
+    waiting.set_parameters(acks_pass=True)
+    assert waiting.parameters() == {"hold": 1, "acks_pass": 1, "quota": 30, "limit": 256}
+    for name, value in (("quota", 0), ("quota", 257), ("limit", -1), ("limit", 300)):
+        with pytest.raises(ValueError, match=rf"{name} must be in \d\.\.256 cells, not {value}"):
+            waiting.set_parameters(hold=False, **{name: value})
+    assert waiting.parameters()["hold"] == 1
+    with pytest.raises(ValueError, match=r"QP must be in 0\.\.3, not 4"):
+        waiting.row(4)
+    assert waiting.row(3) == dict.fromkeys(("packets", "own", "borrowed", "queued", "drops"), 0)
+    assert waiting.memory() == {"cells": 256, "cell_bytes": 128, "free": 256, "shared": 0}
+
+
+def test_the_emulated_device_counts_who_would_wait(seed: int) -> None:
+    rng = random.Random(seed)
+    device, waiting, emulator = made()
+    assert device.packets is not None
+    assert emulator.packets is not None
+    for qp in (1, 2):
+        device.packets.bind(qp, B4, remote_qp=B_QP + qp, local_qp=A_QP + qp)
+    device.qp(1).configure(preset="precog", enable=True, algorithm="fixed", init_gbps=8.0)
+    frames = [packet(rng.randbytes(50), bth={"dqpn": B_QP + n}) for n in (1, 2, 3)]
+    frames.append(packet(rng.randbytes(16), opcode=CNP, bth={"dqpn": B_QP + 1}))
+    for frame in frames:
+        emulator.packets.transmit(frame, 10)
+    counters = waiting.counters()
+    shown = {name: n for name, n in counters.items() if n}
+    assert shown == {"stored": 2, "sent": 2, "unpaced": 1, "bypassed": 2}
+    ack = packet(opcode=0x11, aeth={"syndrome": 0x1F, "msn": 1}, bth={"dqpn": B_QP + 1})
+    emulator.packets.transmit(ack, 20)
+    waiting.set_parameters(acks_pass=True)
+    emulator.packets.transmit(ack, 30)
+    assert waiting.counters() == counters | {"stored": 3, "sent": 3, "bypassed": 3}
+
+
+def test_sizes_that_cannot_be_built() -> None:
+    for sizes, why in (
+        ({"width": 64, "grants": 1, "wire": 100}, r"power of two in 128\.\.32768"),
+        ({"width": 64, "wire": 128}, "grants must not be 0 with wire"),
+        ({"grants": 1, "wire": 128}, "width must not be 0 with wire"),
+        ({"width": 64, "grants": 1, "profile": 1, "wire": 128}, "profile must be 0 with wire"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            Sizes(**sizes).check_buildable()
+    with pytest.raises(DeviceError, match=r"built without \(wire=0\)"):
+        Waiting(Device(Emulator(Sizes(qps=4, sets=2))).registers)
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["packet", "wire", *arguments])
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def test_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("1", "--quota", "20", "--hold", "-d", WITH, "-j") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["parameters"] == {"hold": 1, "acks_pass": 0, "quota": 20, "limit": 0}
+    assert shown["queue_pairs"][0]["qp"] == 1
+    assert run("-d", WITH) == 0
+    assert "dropped_quota" in capsys.readouterr().out
+    for device, arguments, why in (
+        ("emu:", (), "packets do not wait in device emu:"),
+        (WITH, ("--limit", "999"), "limit must be in 0..256 cells, not 999"),
+    ):
+        assert run("-d", device, *arguments) != 0
+        assert why in capsys.readouterr().err
