@@ -71,16 +71,23 @@ class Waiting(Windows):
         acks_pass : bool
             Acknowledgements pass by: for queue pairs that answer no READ.
         quota : int
-            Cells that a queue pair may hold, 1 or more.
+            Cells that a queue pair may hold, 1 or more; not with a receiver, which has one for
+            each.
         limit : int
             Cells that all together may hold beyond their quotas.
 
         Raises
         ------
         ValueError
-            A number does not fit; nothing is written then.
+            A number does not fit, or the device has a quota for each queue pair; nothing is
+            written then.
         """
         cells = self.registers.sizes.wire
+        if quota is not None and self.registers.sizes.receiver:
+            raise ValueError(
+                "quota must be given for each QP, as base_quota of its receiver: "
+                f"precog qp receive --quota {quota}"
+            )
         for name, value, least in (("quota", quota, 1), ("limit", limit, 0)):
             if value is not None and not least <= value <= cells:
                 raise ValueError(f"{name} must be in {least}..{cells} cells, not {value!r}")

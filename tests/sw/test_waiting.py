@@ -35,6 +35,12 @@ def test_parameters_are_read_back_and_checked() -> None:
         with pytest.raises(ValueError, match=rf"{name} must be in \d\.\.256 cells, not {value}"):
             waiting.set_parameters(hold=False, **{name: value})
     assert waiting.parameters()["hold"] == 1
+    sizes = Sizes(qps=4, sets=2, width=64, grants=1, wire=256, receiver=1)
+    other = Device(Emulator(sizes)).waiting
+    assert other is not None
+    with pytest.raises(ValueError, match="precog qp receive --quota 30"):
+        other.set_parameters(hold=True, quota=30)
+    assert other.parameters()["hold"] == 0
     with pytest.raises(ValueError, match=r"QP must be in 0\.\.3, not 4"):
         waiting.row(4)
     assert waiting.row(3) == dict.fromkeys(("packets", "own", "borrowed", "queued", "drops"), 0)

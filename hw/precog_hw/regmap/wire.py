@@ -83,7 +83,7 @@ def wire_block(cells: int) -> Block:
             ),
             Register(
                 "QUOTA",
-                "Cells that a QP may hold unless the receiver gave it a quota of its own.",
+                "Cells that a QP may hold. In a device with a receiver RECEIVER.QUOTA counts instead.",
                 (Field("quota", 16, _RW, "Quota.", reset=min(64, cells), unit="cells"),),
             ),
             Register(
