@@ -527,9 +527,7 @@ def _forecasts(config: NicConfig) -> dict[str, wiring.Member]:
 
 def wire_store(config: NicConfig) -> StoreConfig:
     """The packet memory of a NIC with wire mode."""
-    return StoreConfig(
-        qps=config.qps, width=config.width, cells=config.wire, cell_bytes=CELL_BYTES
-    )
+    return StoreConfig(qps=config.qps, width=config.width, cells=config.wire, cell_bytes=CELL_BYTES)
 
 
 def _wire(config: NicConfig) -> dict[str, wiring.Member]:

@@ -10,6 +10,7 @@ import pytest
 
 from precog_host.device import Device
 from precog_host.waiting import Waiting
+from precog_hw.config import PRESETS
 from precog_hw.nic import wire_store
 from precog_hw.pace.wire_path import WIRE_EVENTS as HARDWARE_EVENTS
 from precog_hw.regmap.wire import WIRE_EVENTS
@@ -21,15 +22,14 @@ from precog_sim.rtl.packet_nic import PacketNic
 
 from ..hw.store.bench import Replay
 from ..models.packet.frames import A_ADDRESS, A_QP, B4, B_QP, packet
-from .packet_config import CONFIG as PACKETS
-from .packet_config import TICK_PS
 
-CONFIG = dataclasses.replace(PACKETS, grants=1, trace=0, wire=256)
+CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1, wire=256)
+TICK_PS = 1600
 STORE = wire_store(CONFIG)
 LINK = 64 / (TICK_PS * 1e-3)  # Gb/s
 OVERHEAD = 24  # bytes
 IDLE = 30_000  # cycles without a beat after which nothing more comes at the rates of the tests
-pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("wire_nic")]
 
 
 class Bench:

@@ -60,9 +60,7 @@ def wire_block(cells: int) -> Block:
                 "How large it is.",
                 (
                     Field("cells", 16, _RO, "Cells.", reset=cells, unit="cells"),
-                    Field(
-                        "cell_bytes", 16, _RO, "Size.", lsb=16, reset=CELL_BYTES, unit="bytes"
-                    ),
+                    Field("cell_bytes", 16, _RO, "Size.", lsb=16, reset=CELL_BYTES, unit="bytes"),
                 ),
                 constant=True,
             ),
@@ -83,7 +81,7 @@ def wire_block(cells: int) -> Block:
             ),
             Register(
                 "QUOTA",
-                "Cells that a QP may hold. In a device with a receiver RECEIVER.QUOTA counts instead.",
+                "Cells that a QP may hold; with a receiver that has its own RECEIVER.QUOTA for each.",
                 (Field("quota", 16, _RW, "Quota.", reset=min(64, cells), unit="cells"),),
             ),
             Register(

@@ -28,8 +28,9 @@ BUILD_ROOT = Path("build") / "rtl"
 FAST, ONCE = "-O2", "-O0"
 
 #: Bytes of C++ that are compiled at once. A compiler reads headers for more than a second before it
-#: comes to a model's own code, and Verilator writes many small files.
-LUMP = 400_000
+#: comes to a model's own code, and Verilator writes many small files; larger lumps leave a compiler
+#: alone at the end.
+LUMP = 1_500_000
 
 #: Flags that change the meaning of nothing but the speed: no assertions, no X randomisation.
 VERILATOR_FLAGS = (
