@@ -81,7 +81,7 @@ def wire_block(cells: int) -> Block:
             ),
             Register(
                 "QUOTA",
-                "Cells that a QP may hold; with a receiver that has its own RECEIVER.QUOTA for each.",
+                "Cells that a QP may hold; with a receiver RECEIVER.QUOTA counts, of each QP.",
                 (Field("quota", 16, _RW, "Quota.", reset=min(64, cells), unit="cells"),),
             ),
             Register(
