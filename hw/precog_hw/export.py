@@ -36,6 +36,7 @@ With forecasts (`NicConfig.forecast`):
 ``s_profile_tdata/...``         AXI4-Stream slave: profiles, `contract.PROFILE_FIELDS`
 ``m_forecast_tdata/...``        AXI4-Stream master: forecasts, `contract.FORECAST_FIELDS`
 ``law_event``, ``..._stb``      each event as the laws take it, scores of forecasts among them
+``carried_log``, ``..._stb``    with packets: each event of the scores that they carry
 =============================== ======================================================
 
 With the receiver (`NicConfig.receiver`): ``m_quota_tdata/...``, AXI4-Stream master: queue pair,

@@ -112,7 +112,8 @@ class Scores:
         kind = self.rng.choice([QueueEvent.ARRIVAL, QueueEvent.DEPARTURE])
         size = self.rng.randrange(1, 1 << self.rng.randrange(1, 20))
         t = self.paths()[0].ticks()
-        pair.nic.happen(kind, 1, size, t)
+        with pair.nic.happening(kind, 1, size, t):
+            pair.nic.block.tick()
         emulator.profiler.observe(1, kind, size, t)
         runs = [pair.nic.run(), pair.nic.run()]
         assert [answer for run in runs for answer in pair.nic.forecasts(run)] == made

@@ -1,18 +1,18 @@
-"""A golden card and NIC, set up by the driver as a host would, with frames going through it."""
+"""A card and NIC, set up by the driver as a host would, with frames going through it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.regmap.precog import Sizes
-from precog_models.contract import QueueEvent
+from precog_models.contract import Fmt, QueueEvent
 from precog_models.image import pretrained
 
 from .frames import Host
 
-__all__ = ["HOST_SCORE", "SIZES", "SLOTS", "Node", "Through"]
+__all__ = ["HOST_SCORE", "SIZES", "SLOTS", "Ends", "Node", "Out", "Through"]
 
 #: A device with all that scores take part in.
 SIZES = Sizes(qps=4, sets=4, width=64, forecast=1, profile=1, receiver=1)
@@ -29,38 +29,78 @@ _INIT_GBPS = 8.0
 
 
 @dataclass(frozen=True)
+class Out:
+    """A frame as it leaves."""
+
+    frame: bytes
+    t: int  #: when its first beat came to the card
+
+
+@dataclass(frozen=True)
 class Through:
     """What came of a frame from the wire."""
 
     frame: bytes | None  #: for the endpoint
-    cnps: Sequence[tuple[bytes, bytes]]  #: for the wire: as made, and as they leave
+    t: int  #: when its first beat came
+    cnps: Sequence[tuple[bytes, Out]]  #: for the wire: as made, and as they leave
     rtt: int | None  #: sample, ticks
 
 
+@dataclass(frozen=True)
+class Ends:
+    """Who is at the other end, and the QP numbers of each slot, here and there."""
+
+    peer: Host
+    local_qps: Sequence[int]
+    remote_qps: Sequence[int]
+
+
 class Node:
-    """One end: `SLOTS`, one connection each.
+    """One end, golden: `SLOTS`, one connection each.
 
     Parameters
     ----------
-    peer : Host
-    local_qps, remote_qps : sequence of int
-        Of each slot.
+    ends : Ends
+    sizes : Sizes
+        Of the device.
+    tick_ps : int
+
+    Attributes
+    ----------
+    device : Device
+        Whose counters count.
+    emulator : Emulator
+        The golden one.
+    merges : bool
+        Events of a law may be told together, so that there are fewer.
+    differences : list of str
+        Facts in which two devices with the same frames differ; of one device there are none.
     """
 
-    def __init__(self, peer: Host, local_qps: Sequence[int], remote_qps: Sequence[int]) -> None:
-        self.emulator = Emulator(SIZES)
-        self.device = device = Device(self.emulator)
+    merges = False
+
+    def __init__(self, ends: Ends, *, sizes: Sizes = SIZES, tick_ps: int = 1000) -> None:
+        self.tick_ps = tick_ps
+        self.differences: list[str] = []
+        self.emulator = Emulator(sizes, tick_ps=tick_ps)
+        self.device = Device(self.emulator)
+        assert self.emulator.packets is not None
+        assert self.emulator.profiler is not None
+        self._packets, self._profiler = self.emulator.packets, self.emulator.profiler
+        self._set_up(self.device, ends)
+
+    def _set_up(self, device: Device, ends: Ends) -> None:
         path, forecasting, receiving = device.packets, device.forecasting, device.receiving
         assert path is not None
         assert forecasting is not None
         assert receiving is not None
         assert device.queues is not None
-        assert self.emulator.packets is not None
-        assert self.emulator.profiler is not None
         self.path, self.forecasting, self.receiving = path, forecasting, receiving
-        self._packets, self._profiler = self.emulator.packets, self.emulator.profiler
         device.load_model(pretrained("rtt-incast"), slot=0)
-        device.load_model(pretrained("queue-1rtt"), slot=1, queue=True)
+        queue = pretrained("queue-1rtt")
+        steps = min(queue.weights.steps, device.sizes.steps)
+        queue = replace(queue, weights=replace(queue.weights, steps=steps))
+        device.load_model(queue, slot=1, queue=True)
         device.set_parameters(psched="precog", psched_skill=0, skill_monitor=0, dcqcn="paper")
         device.queues.set_parameters(every=8)
         forecasting.set_parameters(rtt_budget_us=4.0)
@@ -69,9 +109,9 @@ class Node:
         for slot, (law, source, hears) in enumerate(SLOTS):
             path.bind(
                 slot,
-                IPv4Address(peer.ip),
-                remote_qp=remote_qps[slot],
-                local_qp=local_qps[slot],
+                IPv4Address(ends.peer.ip),
+                remote_qp=ends.remote_qps[slot],
+                local_qp=ends.local_qps[slot],
                 destination=slot,
                 score=HOST_SCORE,
                 score_source=source,
@@ -87,16 +127,19 @@ class Node:
             )
             receiving.configure(slot, commands=hears)
 
-    def transmit(self, frame: bytes, t: int) -> bytes:
+    def transmit(self, frame: bytes, t: int) -> Out:
         """A frame of the endpoint; what goes to the wire."""
-        return self._packets.transmit(frame, t).frame
+        return Out(self._packets.transmit(frame, t).frame, t)
 
     def receive(self, frame: bytes, t: int) -> Through:
         """A frame from the wire."""
         arrived = self._packets.receive(frame, t)
         made = [] if arrived.cnp is None else [arrived.cnp]
-        cnps = [(cnp, self._packets.transmit(cnp, t).frame) for cnp in made]
-        return Through(arrived.received.frame, cnps, arrived.rtt)
+        cnps = [(cnp, self.transmit(cnp, t)) for cnp in made]
+        return Through(arrived.received.frame, t, cnps, arrived.rtt)
+
+    def finish(self) -> None:
+        """All has been said."""
 
     def queued(self, slot: int, size: int, t: int, *, leaves: bool = False) -> None:
         """Bytes come into a send queue, or leave it."""
@@ -110,7 +153,11 @@ class Node:
 
     def rate(self, slot: int) -> float:
         """Bytes per tick that the law allows now."""
-        return self.emulator.rate(slot) / (1 << 24)
+        return self.emulator.rate(slot) / (1 << Fmt.RATE.frac_bits)
+
+    def ns(self, t: int) -> int:
+        """Nanoseconds as the card has them."""
+        return t * self.tick_ps // 1000
 
     def score(self, slot: int) -> int | None:
         """What a packet of the slot would carry now."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from precog_models.packet.card import ticks_from_ns
 from precog_models.packet.shim import Shim, decode
 from precog_models.packet.wire.cps import SHIM, ShimType
 from precog_models.packet.wire.opcodes import CNP
 
 from .endpoint import Endpoint, EndpointSettings
 from .frames import ACKNOWLEDGE, BTH_AT, Host, Packet, build, read, with_ce
-from .node import HOST_SCORE, SLOTS, Node
+from .node import HOST_SCORE, SLOTS, Ends, Node, Out
 from .wire import Flight, Wire, WireSettings
 
 __all__ = ["BackToBack", "Seen"]
@@ -73,6 +74,8 @@ class BackToBack:
     seed : int
     wire : WireSettings
     endpoint : EndpointSettings
+    node : callable
+        Makes an end.
 
     Attributes
     ----------
@@ -88,10 +91,13 @@ class BackToBack:
         seed: int,
         wire: WireSettings | None = None,
         endpoint: EndpointSettings | None = None,
+        node: Callable[[Ends], Node] = Node,
     ) -> None:
         rng = random.Random(seed)
         settings = endpoint or EndpointSettings()
-        self.nodes = tuple(Node(_HOSTS[1 - side], _QPS[side], _QPS[1 - side]) for side in range(2))
+        self.nodes = tuple(
+            node(Ends(_HOSTS[1 - side], _QPS[side], _QPS[1 - side])) for side in range(2)
+        )
         self.seen = (Seen(), Seen())
         self.wires = tuple(
             Wire[_About](wire or WireSettings(), random.Random(rng.getrandbits(64)))
@@ -161,8 +167,6 @@ class BackToBack:
             self._at(t + end.settings.timeout, partial(self._timer, side, slot))
         if end.counts["sent"] != new:
             node.queued(slot, len(packet.payload), t, leaves=True)
-        if packet.ack_req:
-            self.seen[side].asked[slot][packet.psn] = t
         size = self._say(side, slot, packet, t)
         self._free[side, slot] = t + max(_RESEND_GAP, round(size / node.rate(slot)))
         self._wake(side, slot, t)
@@ -182,8 +186,10 @@ class BackToBack:
         frame = build(packet, _HOSTS[side], _HOSTS[1 - side], _UDP_SOURCE + slot)
         self.seen[side].sent[slot] += 1
         out = self.nodes[side].transmit(frame, t)
-        self._carry(side, slot, packet, frame, out, t, self.nodes[side].score(slot))
-        return len(out)
+        if packet.ack_req:
+            self.seen[side].asked[slot][packet.psn] = out.t
+        self._carry(side, slot, packet, frame, out, self.nodes[side].score(slot))
+        return len(out.frame)
 
     def _carry(
         self,
@@ -191,11 +197,10 @@ class BackToBack:
         slot: int,
         packet: Packet | None,
         frame: bytes,
-        out: bytes,
-        t: int,
+        out: Out,
         score: int | None,
     ) -> None:
-        fault, shim, _ = decode(out[BTH_AT : BTH_AT + SHIM.size])
+        fault, shim, _ = decode(out.frame[BTH_AT : BTH_AT + SHIM.size])
         if shim is None:
             self.differ(f"side {side} sent a frame without a shim: fault {fault!r}")
             return
@@ -208,9 +213,9 @@ class BackToBack:
             seen.scores_sent[slot].add(shim.score)
         answers = packet is not None and packet.opcode == ACKNOWLEDGE
         if packet is not None and answers and shim.time is not None:
-            began = seen.arrived[slot].get(packet.psn)
-            self._same("turnaround", None if began is None else t - began, shim.time)
-        flight = self.wires[side].carry(out, t, _About(slot, packet, frame, shim))
+            ns, began = self.nodes[side].ns, seen.arrived[slot].get(packet.psn)
+            self._same("turnaround", None if began is None else ns(out.t) - ns(began), shim.time)
+        flight = self.wires[side].carry(out.frame, out.t, _About(slot, packet, frame, shim))
         if flight is not None:
             self._at(flight.t, partial(self._arrive, 1 - side, flight))
 
@@ -237,11 +242,11 @@ class BackToBack:
                 seen.cuts += after < before
                 seen.at_floor += after >= before
         elif packet.opcode != ACKNOWLEDGE and packet.ack_req:
-            seen.arrived[slot][packet.psn] = t
-        self._sampled(side, slot, packet, about.shim, through.rtt, t)
+            seen.arrived[slot][packet.psn] = through.t
+        self._sampled(side, slot, packet, about.shim, through.rtt, through.t)
         for made, out in through.cnps:
             seen.cnps[slot] += 1
-            self._carry(side, slot, None, made, out, t, node.score(slot))
+            self._carry(side, slot, None, made, out, node.score(slot))
         due = end.ack_due
         answer = end.receive(packet, t)
         if answer is not None:
@@ -261,11 +266,12 @@ class BackToBack:
             return
         seen = self.seen[side]
         seen.samples[slot] += 1
-        turnaround = shim.time if shim.type is ShimType.ACKNOWLEDGE else None
-        seen.corrected += turnaround is not None
+        told = shim.time if shim.type is ShimType.ACKNOWLEDGE else None
+        turnaround = ticks_from_ns(told or 0, self.nodes[side].tick_ps)
+        seen.corrected += told is not None
         asked = seen.asked[slot]
         may = {
-            t - t0 - (turnaround or 0)
+            t - t0 - turnaround
             for psn, t0 in asked.items()
             if (packet.psn - psn) & 0xFFFFFF < 1 << 23
         }

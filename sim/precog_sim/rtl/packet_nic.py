@@ -1,6 +1,7 @@
 """`PacketNic`: the whole NIC with packets, Verilated; registers over AXI4-Lite, frames at speed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -86,7 +87,10 @@ class PacketNic(PinTransport):
         settle: int = _SETTLE,
         held: int = 64,
     ) -> Run:
-        """Frames both ways; monitors are samples, events, decisions and logs."""
+        """Frames both ways; monitors are samples, events, decisions and logs.
+
+        It ends `settle` cycles after the last movement.
+        """
         sources: Mapping[str, Sequence[Wire]] = {"s_axis_tx": tx, "s_axis_rx": rx}
         self.last = self.block.run(
             {name: frames for name, frames in sources.items() if frames},
@@ -108,11 +112,17 @@ class PacketNic(PinTransport):
         """Events as the laws took them, `law_fields.LAW_EVENT_FIELDS`."""
         return _rows(LAW_EVENT, run, "law_event_stb")
 
-    def happen(self, kind: QueueEvent, qp: int, size: int, t: int) -> None:
-        """Something happens to a send queue, at `t` ticks; with the profiler and without grants."""
+    @contextmanager
+    def happening(self, kind: QueueEvent, qp: int, size: int, t: int) -> Iterator[None]:
+        """Something happens to a send queue in each cycle of the context; `t` in ticks.
+
+        With the profiler and without grants.
+        """
         fields = {"qp": qp, "kind": int(kind), "size": size, "t": t}
         bits = int(self._queue_event.const(fields).as_bits())
-        self.block.pulse("s_queue_tvalid", s_queue_tdata=bits)
+        self.block.poke(s_queue_tdata=bits, s_queue_tvalid=1)
+        yield
+        self.block.poke(s_queue_tvalid=0)
 
     def forecasts(self, run: Run) -> list[tuple[int, ...]]:
         """Forecasts, `contract.FORECAST_FIELDS`."""
