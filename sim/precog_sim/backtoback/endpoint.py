@@ -12,13 +12,21 @@ from dataclasses import dataclass, field
 
 from precog_models.packet.wire.opcodes import CNP
 
-from .frames import ACKNOWLEDGE, SEND_FIRST, SEND_LAST, SEND_MIDDLE, SEND_ONLY, Packet
+from .frames import (
+    ACK,
+    ACKNOWLEDGE,
+    NAK_SEQUENCE,
+    SEND_FIRST,
+    SEND_LAST,
+    SEND_MIDDLE,
+    SEND_ONLY,
+    Packet,
+)
 
 __all__ = ["Endpoint", "EndpointSettings"]
 
 _PSN_MASK = (1 << 24) - 1
 _HALF = 1 << 23
-_ACK, _NAK_SEQUENCE = 0x1F, 0x60
 
 
 @dataclass(frozen=True)
@@ -154,7 +162,7 @@ class Endpoint:
                 return None
             self._asked = True
             self._count("naks_said")
-            return self._ack(self.expected, _NAK_SEQUENCE)
+            return self._ack(self.expected, NAK_SEQUENCE)
         self._count("twice")
         if packet.ack_req and self.ack_due is None:
             self.ack_due = t + self.settings.ack_delay
@@ -164,14 +172,14 @@ class Endpoint:
         """The ACK that is due."""
         self.ack_due = None
         self._count("acks_said")
-        return self._ack((self.expected - 1) & _PSN_MASK, _ACK)
+        return self._ack((self.expected - 1) & _PSN_MASK, ACK)
 
     def _ack(self, psn: int, syndrome: int) -> Packet:
         msn = self._msn & _PSN_MASK
         return Packet(ACKNOWLEDGE, self.peer_qp, psn, syndrome=syndrome, msn=msn)
 
     def _answer_came(self, packet: Packet, t: int) -> None:
-        if packet.syndrome == _ACK:
+        if packet.syndrome == ACK:
             self._count("acks")
             self._answered(packet.psn, t)
             return

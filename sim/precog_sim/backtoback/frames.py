@@ -21,8 +21,10 @@ from precog_models.packet.wire.headers import (
 )
 
 __all__ = [
+    "ACK",
     "ACKNOWLEDGE",
     "BTH_AT",
+    "NAK_SEQUENCE",
     "SEND_FIRST",
     "SEND_LAST",
     "SEND_MIDDLE",
@@ -37,6 +39,7 @@ __all__ = [
 
 SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY = 0x00, 0x01, 0x02, 0x04
 ACKNOWLEDGE = 0x11
+ACK, NAK_SEQUENCE = 0x1F, 0x60  # syndromes
 _IP_AT = ETHERNET.size
 _UDP_AT = _IP_AT + IPV4.size
 BTH_AT = _UDP_AT + UDP.size

@@ -13,7 +13,7 @@ from precog_models.packet.wire.cps import SHIM, ShimType
 from precog_models.packet.wire.opcodes import CNP
 
 from .endpoint import Endpoint, EndpointSettings
-from .frames import ACKNOWLEDGE, BTH_AT, Host, Packet, build, read, with_ce
+from .frames import ACK, ACKNOWLEDGE, BTH_AT, Host, Packet, build, read, with_ce
 from .node import HOST_SCORE, SLOTS, Ends, Node, Out
 from .wire import Flight, Wire, WireSettings
 
@@ -262,19 +262,23 @@ class BackToBack:
         self, side: int, slot: int, packet: Packet, shim: Shim, rtt: int | None, t: int
     ) -> None:
         """An RTT closes: T3 - T0 of one of the packets acknowledged, less T2 - T1."""
+        seen = self.seen[side]
+        if packet.opcode != ACKNOWLEDGE:
+            self._same("RTT of no answer", None, rtt)
+            return
+        asked = seen.asked[slot]
+        answered = [psn for psn in asked if (packet.psn - psn) & 0xFFFFFF < 1 << 23]
+        sent = {asked[psn] for psn in answered}
+        if packet.syndrome == ACK:
+            for psn in answered:
+                del asked[psn]
         if rtt is None:
             return
-        seen = self.seen[side]
         seen.samples[slot] += 1
         told = shim.time if shim.type is ShimType.ACKNOWLEDGE else None
         turnaround = ticks_from_ns(told or 0, self.nodes[side].tick_ps)
         seen.corrected += told is not None
-        asked = seen.asked[slot]
-        may = {
-            t - t0 - turnaround
-            for psn, t0 in asked.items()
-            if (packet.psn - psn) & 0xFFFFFF < 1 << 23
-        }
+        may = {t - t0 - turnaround for t0 in sent}
         if rtt not in may:
             self.differ(f"side {side}, slot {slot}: RTT {rtt} is none of {sorted(may)}")
         seen.rtt_min, seen.rtt_max = min(seen.rtt_min, rtt), max(seen.rtt_max, rtt)

@@ -33,7 +33,9 @@ def test_scores_travel_over_a_bad_wire(seed: int) -> None:
         assert seen.cuts > 0
         for slot, (_, source, _) in enumerate(SLOTS):
             assert (seen.scores_sent[slot] == {33}) == (source == "host")
-            assert seen.score[slot] in run.seen[1 - side].scores_sent[slot]
+            said = run.seen[1 - side].scores_sent[slot]
+            assert seen.score[slot] in (said or {None})
+        assert any(seen.scores_sent[slot] - {33} for slot in range(len(SLOTS)))
         assert run.nodes[side].device.counters()["scored"] > 0
 
 
