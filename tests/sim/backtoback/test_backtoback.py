@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from precog_sim.backtoback.__main__ import main
 from precog_sim.backtoback.account import check
 from precog_sim.backtoback.endpoint import Endpoint, EndpointSettings
 from precog_sim.backtoback.frames import ACKNOWLEDGE, Host, Packet, build, read, with_ce
-from precog_sim.backtoback.node import SLOTS
+from precog_sim.backtoback.node import SLOTS, Through
 from precog_sim.backtoback.run import BackToBack
 from precog_sim.backtoback.wire import Wire, WireSettings
 
@@ -44,11 +45,12 @@ def test_the_books_find_what_is_wrong(seed: int, monkeypatch: pytest.MonkeyPatch
     broken = [False]
     receive = run.nodes[1].receive
 
-    def breaks(frame: bytes, t: int) -> object:
+    def breaks(frame: bytes, t: int) -> Through:
         through = receive(frame, t)
         if not broken[0] and through.frame is not None:
             broken[0] = True
-            return type(through)(through.frame[:-1] + b"\0", through.cnps, through.rtt)
+            last = bytes([through.frame[-1] ^ 1])
+            return replace(through, frame=through.frame[:-1] + last)
         return through
 
     monkeypatch.setattr(run.nodes[1], "receive", breaks)
