@@ -32,6 +32,7 @@ ALLOWED = {
     "precog_models": ("precog_models",),
     "precog_models/bridge/wire.py": (),
     "precog_models/packet/wire": ("precog_models.packet.wire",),
+    "precog_models/predict/secded_fields.py": (),
     "precog_models/rate/law_fields.py": ("precog_models.contract",),
     "precog_models/predict/carried_fields.py": ("precog_models.contract",),
     "precog_models/rate/receiver_fields.py": (
@@ -45,6 +46,7 @@ ALLOWED = {
         "precog_models.packet.crc",  # XOR networks are made from it
         "precog_models.packet.wire",
         "precog_models.predict.carried_fields",
+        "precog_models.predict.secded_fields",
         "precog_models.rate.law_fields",
         "precog_models.rate.receiver_fields",
     ),

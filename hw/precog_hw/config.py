@@ -46,6 +46,8 @@ class NicConfig:
     wire : int
         Cells of 128 bytes in which packets wait for their grants (`precog_hw.pace.wire_mode`), a
         power of two in 128..32768; 0: none wait. With packets and grants, without `profile`.
+    ecc : int
+        1 with SECDED and scrubbing of the weights (`precog_hw.predict.scrubber`), 0 without.
     activity : bool
         Without packets and trace: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
@@ -69,6 +71,7 @@ class NicConfig:
     trace: int = 0
     receiver: int = 0
     wire: int = 0
+    ecc: int = 1
     dsp: str = "generic"
     activity: bool = False
 

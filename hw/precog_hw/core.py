@@ -111,7 +111,8 @@ class Core(wiring.Component):
     activity : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
     others
-        The ports of `Predictor`'s model store, with its names.
+        The ports of `Predictor`'s model store and, with `config.ecc`, of its scrubber, with its
+        names.
 
     Raises
     ------
@@ -154,7 +155,7 @@ class Core(wiring.Component):
                 "command_stb": Out(1),
                 "parameters": In(PARAMETERS),
             }
-            | {name: signature.members[name] for name in Predictor.STORE_PORTS}
+            | {name: signature.members[name] for name in self._predictor_ports()}
             | ({"activity": Out(ACTIVITY)} if config.activity else {})
             | (_events() if config.laws else {})
             | (_forecasts(config, self._forecaster) if self._forecaster is not None else {})
@@ -172,7 +173,7 @@ class Core(wiring.Component):
         m.submodules.measured = measured = Queue(rate_sample_layout(config), _FLYING)
         m.submodules.rate = rate = RateUnit(config)
 
-        for name in Predictor.STORE_PORTS:
+        for name in self._predictor_ports():
             mine, its = getattr(self, name), getattr(predictor, name)
             inward = predictor.signature.members[name].flow is In
             m.d.comb += its.eq(mine) if inward else mine.eq(its)
@@ -261,6 +262,9 @@ class Core(wiring.Component):
                     self.activity.psched.eq(hold(m, "psched", psched.busy, 1)),
                 ]
         return m
+
+    def _predictor_ports(self) -> tuple[str, ...]:
+        return (*Predictor.STORE_PORTS, *Predictor.ecc_ports(self._config))
 
     def _commands(
         self,

@@ -21,6 +21,7 @@
           bank ─────────────────────────┴ window, counters (`precog_hw.csr.profiler_host`)
     scores ─► receiver ─► commands to the laws, priorities of grants, o_quota
     decisions, receiver ─► [trace FIFO] ─► bank (`precog_hw.csr.trace_host`)
+    core's scrubber ◄─► bank (`precog_hw.csr.ecc_host`)
 """
 
 from amaranth.hdl import Cat, Module, Signal, Value
@@ -31,6 +32,7 @@ from precog_hw.activity import ACTIVITY, UNITS, hold
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
 from precog_hw.csr import (
+    ecc_host,
     forecast_host,
     pacer_host,
     profiler_host,
@@ -154,6 +156,8 @@ class PrecogNic(wiring.Component):
         Likewise: each event of the receiver as it takes effect, for its golden model.
     trace_reached : Out(1)
         With `config.trace`: so many records wait as the host wants to be told of; an interrupt.
+    ecc_failed : Out(1)
+        With `config.ecc`: a model set was disabled, ECC.ERROR.uncorrectable is up; an interrupt.
     active : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
     """
@@ -178,6 +182,7 @@ class PrecogNic(wiring.Component):
             | (_receiver(config) if config.receiver else {})
             | (_wire(config) if config.wire else {})
             | ({"trace_reached": Out(1)} if config.trace else {})
+            | ({"ecc_failed": Out(1)} if config.ecc else {})
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -235,6 +240,8 @@ class PrecogNic(wiring.Component):
             m.d.comb += self.trace_reached.eq(trace_host.attach(m, bank, sources))
         self._parameters(m, bank, core)
         self._models(m, bank, core)
+        if self._config.ecc:
+            m.d.comb += self.ecc_failed.eq(ecc_host.attach(m, bank, core, sets=self._config.sets))
         self._queue_pairs(m, bank, window)
 
         flags = self.o_decision.payload.flags

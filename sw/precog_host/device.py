@@ -25,6 +25,7 @@ from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import law_preset
 
 from .forecasting import Forecasting
+from .guarding import Guarding
 from .pacing import Pacing
 from .packets import PacketPath
 from .queue_pair import Qp
@@ -111,6 +112,8 @@ class Device:
         self.tracing = Tracing(self.registers) if self.sizes.trace else None
         #: Packets that wait for grants, likewise.
         self.waiting = Waiting(self.registers) if self.sizes.wire else None
+        #: Check bits of the models, likewise.
+        self.guarding = Guarding(self.registers) if self.sizes.ecc else None
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod

@@ -42,6 +42,7 @@ from precog_models.predict.lstm import unpack
 from precog_models.rate.law_fields import EventKind
 
 from .emulated_carried import EmulatedCarried
+from .emulated_ecc import EmulatedEcc
 from .emulated_forecast import EmulatedForecasts
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
@@ -107,6 +108,8 @@ class Emulator:
         The trace FIFO, likewise.
     wire : EmulatedWire or None
         Wire mode, likewise.
+    ecc : EmulatedEcc or None
+        Check bits of the models, likewise.
     """
 
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
@@ -144,6 +147,7 @@ class Emulator:
         if self.profiler is not None and self.forecasts is not None:
             self.profiler.use = self._profiled
         self.trace = EmulatedTrace(file) if self.sizes.trace else None
+        self.ecc = EmulatedEcc(file, self.nic, self._models_changed) if self.sizes.ecc else None
         self.receiver = (
             EmulatedReceiver(file, self.sizes.qps, self.pacer, self.trace)
             if self.sizes.receiver
@@ -428,6 +432,8 @@ class Emulator:
                 self._fail("load", "bad_header")
             else:
                 self._file.put("MODEL.STATUS", code=_STATUS["ok"])
+                if self.ecc is not None:
+                    self.ecc.loaded(number, np.frombuffer(self._image, dtype="<u4"))
 
     def _qp_command(self, value: int) -> None:
         qp = self._file.get("QP.SELECT")["index"]

@@ -71,7 +71,7 @@ class RegisterFile:
         fields = self.map.block(block).register(register).fields
         return {field.name: field.get(self._stored[word]) for field in fields}
 
-    def put(self, word: str, **values: int) -> None:
+    def put(self, word: str, /, **values: int) -> None:
         """Set fields of a register, whatever software may do with them."""
         block, register = word.split(".")
         for name, value in values.items():

@@ -36,7 +36,7 @@ class Registers:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self._bases = self._walk()
-        expected = build_map(Sizes(laws=0), Identity(0))
+        expected = build_map(Sizes(laws=0, ecc=0), Identity(0))
         self._blocks: dict[str, Block] = {}
         for placed in expected.blocks:
             self._add(placed.block)
@@ -59,6 +59,7 @@ class Registers:
             trace=self.fields("ID", "TRACING")["trace"],
             receiver=self.fields("ID", "RECEIVES")["receiver"],
             wire=self.fields("ID", "CELLS")["wire"],
+            ecc=self.fields("ID", "GUARDS")["ecc"],
         )
         try:
             self.identity = Identity(

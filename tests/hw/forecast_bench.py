@@ -29,7 +29,7 @@ from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
 
 __all__ = ["CONFIG", "LIMITS", "QUEUE", "RTT", "ForecastBench", "Log"]
 
-CONFIG = replace(PRESETS["tiny"], sets=4, forecast=1)
+CONFIG = replace(PRESETS["tiny"], sets=4, forecast=1, ecc=0)
 SHARED = PARAMETERS | {
     f"{law}_{k}": v
     for law, preset in (

@@ -11,7 +11,7 @@ from precog_hw.nic import PrecogNic, nic_map
 from precog_hw.regmap.forecast import FORECAST_EVENTS, KNOT_STRIDE
 from precog_models.contract import FORECAST_FIELDS, NO_SCORE
 
-CONFIG = replace(PRESETS["tiny"], steps=1, forecast=1)
+CONFIG = replace(PRESETS["tiny"], steps=1, forecast=1, ecc=0)
 
 
 def test_registers_reach_the_core() -> None:

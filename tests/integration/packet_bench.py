@@ -20,7 +20,9 @@ __all__ = ["CONFIG", "SHIM_AT", "TICK_PS", "Pair", "arm", "open_pair", "same_num
 
 TICK_PS = 1600
 #: The one NIC with packets that the tests build.
-CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1)
+CONFIG = dataclasses.replace(
+    PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1, ecc=0
+)
 SHIM_AT = 14 + 20 + 8
 _TX_CYCLES = 1  # the arbiter before the transmit path
 _CNP_CYCLES = 2  # from the stamp of a CNP to that

@@ -15,7 +15,7 @@ from ..sw.support import random_image
 from .grant_bench import OVERHEAD, GrantBench
 
 QPS = 16
-CONFIG = dataclasses.replace(PRESETS["tiny"], qps=QPS, grants=1, profile=1, trace=1)
+CONFIG = dataclasses.replace(PRESETS["tiny"], qps=QPS, grants=1, profile=1, trace=1, ecc=0)
 PLENTY = (1 << 32) - 1
 SETTLE = 20_000  # cycles in which everything that was decided reaches the pacer
 DECIDED = 4000  # cycles in which samples that were taken are decided on: a command passes them

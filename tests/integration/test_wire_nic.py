@@ -23,7 +23,7 @@ from precog_sim.rtl.packet_nic import PacketNic
 from ..hw.store.bench import Replay
 from ..models.packet.frames import A_ADDRESS, A_QP, B4, B_QP, packet
 
-CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1, wire=256)
+CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1, wire=256, ecc=0)
 TICK_PS = 1600
 STORE = wire_store(CONFIG)
 LINK = 64 / (TICK_PS * 1e-3)  # Gb/s

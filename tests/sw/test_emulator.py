@@ -54,6 +54,7 @@ class Twins:
     def compare(self) -> None:
         """Every word of the map, once the loader is done with what was written."""
         self.settle("MODEL.STATUS", 1 << 8)
+        self.settle("ECC.STATE", 1)
         for name in self.address:
             valid = name.replace("SET_VERSION", "SET_STATE")
             if name.endswith("SET_VERSION") and not self.read(valid):
@@ -135,7 +136,19 @@ def map_slot(twins: Twins, rng: random.Random) -> None:
     twins.write(f"MODEL.SLOTS[{rng.randrange(2)}].SLOT", rng.randrange(2) | rng.getrandbits(1) << 8)
 
 
+def inject(twins: Twins, rng: random.Random) -> None:
+    """Errors in stored words, some of words and bits that there are not; walks."""
+    place = rng.choice((0, 0, 1, 1, 2)) | rng.getrandbits(10) << 8
+    twins.write("ECC.PLACE", place)
+    twins.write(
+        "ECC.FLIPS", rng.randrange(40) | rng.randrange(40) << 8 | (rng.random() < 0.2) << 16
+    )
+    twins.write("ECC.COMMAND", rng.choice((2, 2, 2, 2, 1, 3)))
+    twins.settle("ECC.STATE", 1)
+
+
 def clear_errors(twins: Twins, rng: random.Random) -> None:
+    twins.write("ECC.ERROR", rng.randrange(8))
     twins.write("MODEL.ERROR", rng.randrange(4))
     twins.write("QP.ERROR", rng.randrange(4))
 
@@ -150,9 +163,13 @@ def test_random_accesses(seed: int) -> None:
     assert isinstance(rtl, SampleTransport)
     twins = Twins(golden, rtl)
     Device(rtl)  # waits until the RTL has disabled every queue pair
+    twins.write("ECC.CONTROL", 0)  # on the golden NIC no time passes
     twins.compare()
     begin(twins)
-    actions = (load, configure, configure, parameters, decide, decide, map_slot, clear_errors)
+    actions = (
+        *(load, configure, configure, parameters, decide, decide, map_slot, clear_errors),
+        *(inject, inject),
+    )
     for _ in range(120):
         rng.choice(actions)(twins, rng)
         twins.compare()

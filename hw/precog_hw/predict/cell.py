@@ -12,9 +12,10 @@ from precog_models.contract import Fmt
 from ..config import NicConfig
 from ..dsp import Multiplier
 from .activation import Tanh
-from .layouts import GATES, Sizes, load_layout, slot_layout
+from .layouts import GATES, Sizes, load_layout, scrub_ports, slot_layout
 from .memory import block_memory
 from .pipeline import Delays, near
+from .taps import tap
 from .weights import add_biases, add_input_weights, add_shifts, pick_unit
 
 __all__ = ["CellPipe", "state_write_layout"]
@@ -78,6 +79,8 @@ class CellPipe(wiring.Component):
         The input of the slot that was given one cycle ago, in X's format.
     load : In(load_layout)
         Writes into the weight memories.
+    scrub, scrubbed : In(scrub_layout), Out(answer_layout)
+        With `config.ecc`: a word to be read in a cycle without a slot; the word, once.
     state : In(state_write_layout)
         Partial sums for later steps.
     early : Out(slot_layout)
@@ -112,6 +115,7 @@ class CellPipe(wiring.Component):
                 "row": Out(slot),
                 "h": Out(hidden),
             }
+            | scrub_ports(config)
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -134,8 +138,9 @@ class CellPipe(wiring.Component):
 
         # Stages 0..3: weights, shifted to 19 fraction bits of the product. What a memory gives and
         # what the shift gives are registered: both end far away.
-        wx = add_input_weights(m, config, self.load)
-        shifts = add_shifts(m, config, self.load, domain="comb")
+        taps = tap(m, config, self, ~self.slot.valid)
+        wx = add_input_weights(m, config, self.load, taps)
+        shifts = add_shifts(m, config, self.load, taps, domain="comb")
         quad = self.slot.group[sub:]
         x = [near(m, f"x_{column}", self.x, dsp=dsp) for column in range(columns)]
         products = []
@@ -176,13 +181,15 @@ class CellPipe(wiring.Component):
                 stored.addr.eq(near(m, f"addr_p_{column}", state_addr(stages[1]), dsp=dsp)),
             ]
             partials.append(stored.data)
-        biases = add_biases(m, config, self.load)
+        biases = add_biases(m, config, self.load, taps, cycle=1)
+        if taps is not None:
+            m.d.comb += self.scrubbed.eq(taps.answer())
         zero = Signal(reset_less=True)
         m.d.sync += zero.eq(stages[1].step == 0)
         sums = []
         for gate in range(GATES):
             for half in range(2):
-                m.d.comb += biases[gate][half].addr.eq(Cat(stages[2].group[sub:], stages[2].set))
+                m.d.comb += biases[gate][half].addr.eq(Cat(stages[1].group[sub:], stages[1].set))
             words = Cat(biases[gate][0].data, biases[gate][1].data)
             for column in range(columns):
                 row = gate * columns + column

@@ -4,7 +4,10 @@ Golden model `precog_models.predict.lstm.forward_stream`: every output is that o
 live model over the QP's latest T inputs (zeros before the first), whatever was stored before.
 """
 
-from amaranth.hdl import Module, Mux
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Const, Module, Mux, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -14,11 +17,14 @@ from ..activity import ACTIVITY, hold
 from ..config import NicConfig
 from .cell import CellPipe
 from .head import LinearHead
-from .layouts import OUTPUTS, X_VECTOR, Sizes, load_layout
+from .layouts import OUTPUTS, X_VECTOR, Sizes, load_layout, scrub_ports
 from .mac import MacArray
 from .sequencer import Sequencer, request_layout
 
-__all__ = ["LstmEngine", "prediction_layout"]
+__all__ = ["SCRUB_CYCLES", "LstmEngine", "prediction_layout"]
+
+SCRUB_CYCLES = 24  # from the end of a request of the scrubber until nothing of it is on its way
+_SCRUBBED = ("cell", "mac", "lanes", "drain", "head")  # units with words that it reads
 
 
 def prediction_layout(config: NicConfig) -> data.StructLayout:
@@ -63,6 +69,9 @@ class LstmEngine(wiring.Component):
         Predictions in the order of the requests.
     load : In(load_layout)
         Writes into the weight memories.
+    scrub, scrubbed : In(scrub_layout), Out(answer_layout)
+        With `config.ecc`: a word to be read in an idle cycle of its memory; the word, once. No
+        request waits for it.
     in_use : Out(sets)
         Sets of unfinished inferences.
     activity : Out(ACTIVITY)
@@ -91,6 +100,7 @@ class LstmEngine(wiring.Component):
                 "in_use": Out(config.sets),
                 "activity": Out(ACTIVITY),
             }
+            | scrub_ports(config)
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -124,6 +134,13 @@ class LstmEngine(wiring.Component):
         ]
         for block in (cell, mac, head):
             m.d.comb += block.load.eq(self.load)
+        scrubbing: Value = Const(0)
+        if config.ecc:
+            for block in (cell, mac, head):
+                m.d.comb += block.scrub.eq(self.scrub)
+            answers = (block.scrubbed.as_value() for block in (cell, mac, head))
+            m.d.sync += self.scrubbed.as_value().eq(reduce(or_, answers))
+            scrubbing = hold(m, "scrub", self.scrub.valid, SCRUB_CYCLES)
 
         rsp = sequencer.o_rsp
         m.d.comb += [
@@ -158,6 +175,8 @@ class LstmEngine(wiring.Component):
         m.d.comb += self.activity.eq(mac.activity)
         for unit in starts:
             m.d.comb += self.activity[unit].eq(hold(m, unit, *starts[unit]) | loading)
+        with m.If(scrubbing):
+            m.d.comb += [self.activity[unit].eq(1) for unit in _SCRUBBED]
         with m.If(mac.state[0].en | head.inject_en):
             m.d.comb += self.activity.cell.eq(1)
         return m

@@ -12,8 +12,9 @@ from precog_models.contract import HIDDEN, MAX_OUTPUTS, Fmt
 
 from ..config import NicConfig
 from ..dsp import Multiplier
-from .layouts import JOBS, OUTPUTS, Sizes, load_layout, slot_layout
+from .layouts import JOBS, OUTPUTS, Sizes, load_layout, scrub_ports, slot_layout
 from .pipeline import Delays
+from .taps import tap
 from .weights import add_head_biases, add_head_shifts, add_head_weights, pick_unit
 
 __all__ = ["LinearHead"]
@@ -45,6 +46,8 @@ class LinearHead(wiring.Component):
         its `done`, no other final slot may be `early`.
     load : In(load_layout)
         Writes into the weight memories.
+    scrub, scrubbed : In(scrub_layout), Out(answer_layout)
+        With `config.ecc`: a word to be read in a cycle without a row; the word, once.
     busy : Out(1)
         Further outputs are being worked on.
     done, done_job : Out(1), Out(2)
@@ -75,6 +78,7 @@ class LinearHead(wiring.Component):
                 "job": In(2),
                 "out": Out(OUTPUTS),
             }
+            | scrub_ports(config)
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -143,9 +147,13 @@ class LinearHead(wiring.Component):
             ),
         ]
         en = beat.en
-        weights = add_head_weights(m, config, self.load)
-        biases = add_head_biases(m, config, self.load)
-        shifts = add_head_shifts(m, config, self.load)
+        # Idle from registers alone: `en` would be a long way to the memories.
+        taps = tap(m, config, self, ~(again | self.early.valid))
+        weights = add_head_weights(m, config, self.load, taps)
+        biases = add_head_biases(m, config, self.load, taps)
+        shifts = add_head_shifts(m, config, self.load, taps)
+        if taps is not None:
+            m.d.comb += self.scrubbed.eq(taps.answer())
         m.d.comb += [
             weights.addr.eq(Cat(beat.group[sub:], beat.output, beat.set)),
             biases.addr.eq(Cat(beat.output[1:], beat.set)),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import signed
 from amaranth.lib import data
+from amaranth.lib.wiring import In, Member, Out
 
 from precog_models.contract import (
     HIDDEN,
@@ -17,6 +18,7 @@ from precog_models.contract import (
     MAX_OUTPUTS,
     Fmt,
 )
+from precog_models.predict.secded_fields import STORED_BITS
 
 from ..config import NicConfig
 
@@ -29,9 +31,14 @@ __all__ = [
     "QUADS",
     "X_VECTOR",
     "Sizes",
+    "answer_layout",
+    "image_word_layout",
     "load_layout",
     "model_layout",
     "pass_layout",
+    "place_layout",
+    "scrub_layout",
+    "scrub_ports",
     "slot_layout",
 ]
 
@@ -110,11 +117,43 @@ class Sizes:
         return self.config.qps << self.step_bits << self.group_bits
 
 
-def load_layout(config: NicConfig) -> data.StructLayout:
-    """A write of one image word into all memories that hold it."""
+def image_word_layout(config: NicConfig) -> data.StructLayout:
+    """A word of an image that is being loaded."""
     return data.StructLayout(
         {"en": 1, "set": config.set_bits, "row": 5, "word": 4, "data": data.ArrayLayout(8, 4)}
     )
+
+
+def load_layout(config: NicConfig) -> data.StructLayout:
+    """A write of one image word into memories that hold it.
+
+    With `config.ecc` it has its share of the pair's `check` bits, and goes to the first `copies` of
+    the words, to the second, or to both.
+    """
+    guarded = {"check": STORED_BITS - 32, "copies": 2} if config.ecc else {}
+    return data.StructLayout({**image_word_layout(config).members, **guarded})
+
+
+def place_layout(config: NicConfig) -> data.StructLayout:
+    """A stored word: of which set, where in the image, and which copy of it."""
+    return data.StructLayout({"set": config.set_bits, "row": 5, "word": 4, "second": 1})
+
+
+def scrub_layout(config: NicConfig) -> data.StructLayout:
+    """A stored word that is to be read when its memory is not; `valid` falls between two."""
+    return data.StructLayout({"valid": 1, "place": place_layout(config)})
+
+
+def answer_layout() -> data.StructLayout:
+    """The word that was read; 0 while not `valid`."""
+    return data.StructLayout({"word": STORED_BITS, "valid": 1})
+
+
+def scrub_ports(config: NicConfig) -> dict[str, Member]:
+    """Members of a block with weight memories; none without `config.ecc`."""
+    if not config.ecc:
+        return {}
+    return {"scrub": In(scrub_layout(config)), "scrubbed": Out(answer_layout())}
 
 
 def model_layout(config: NicConfig) -> data.StructLayout:

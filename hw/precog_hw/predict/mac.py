@@ -14,10 +14,12 @@ from precog_models.contract import HIDDEN, Fmt
 from ..activity import ACTIVITY, hold
 from ..config import NicConfig
 from .cell import state_write_layout
-from .layouts import PASSES, Sizes, load_layout, pass_layout, slot_layout
+from .layouts import PASSES, Sizes, load_layout, pass_layout, scrub_ports, slot_layout
 from .mac_drain import MacDrain
 from .mac_lanes import MacLanes
 from .pipeline import Delays
+from .taps import Thief
+from .weights import recurrent_address
 
 __all__ = ["MacArray"]
 
@@ -49,6 +51,9 @@ class MacArray(wiring.Component):
         Hidden values from the element-wise pipe; the queue must have room (the sequencer counts).
     load : In(load_layout)
         Writes into the weight memories.
+    scrub, scrubbed : In(scrub_layout), Out(answer_layout)
+        With `config.ecc`: a word to be read; the word, once. A cycle between two vectors is left
+        free for it.
     state : Out(state_write_layout)
         The next step's partial sums.
     done : Out(1), done_pass : Out(pass_layout)
@@ -73,6 +78,7 @@ class MacArray(wiring.Component):
                 "done_pass": Out(pass_layout(config)),
                 "activity": Out(ACTIVITY),
             }
+            | scrub_ports(config)
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -117,6 +123,7 @@ class MacArray(wiring.Component):
         turn = Signal(range(max(sizes.turns, 2)))
         active = Signal()
         last_beat, last_turn = Signal(), Signal()
+        gap = Signal()  # a word is to be read for the scrubber
         m.d.sync += last_beat.eq(active & (beat == beats - 2))
         m.d.comb += [
             last_turn.eq(turn == sizes.turns - 1),
@@ -127,7 +134,7 @@ class MacArray(wiring.Component):
             with m.If(last_beat):
                 m.d.sync += turn.eq(Mux(last_turn, 0, turn + 1))
         with m.If(take):
-            m.d.sync += [head.eq(head + 1), active.eq(waiting > 1)]
+            m.d.sync += [head.eq(head + 1), active.eq((waiting > 1) & ~gap)]
         with m.Elif(~active):
             m.d.sync += active.eq(waiting != 0)
 
@@ -159,6 +166,18 @@ class MacArray(wiring.Component):
 
         m.submodules.lanes = lanes = self._lanes
         m.submodules.drain = drain = self._drain
+        if config.ecc:
+            thief = Thief(m, self.scrub, ~delay(active, 1, reset=True))
+            place = thief.place
+            with m.If(thief.stolen):
+                m.d.sync += addr.eq(recurrent_address(config, place.row, place.word, place.set))
+            m.d.comb += [
+                lanes.place.eq(place),
+                lanes.stolen.eq(delay(thief.stolen, 1, reset=True)),
+                drain.scrub.eq(self.scrub),
+                gap.eq(thief.wants | drain.wants),
+                self.scrubbed.eq(lanes.scrubbed.as_value() | drain.scrubbed.as_value()),
+            ]
         at = lanes.latency - 2
         m.d.comb += [
             lanes.hidden.eq(hidden),

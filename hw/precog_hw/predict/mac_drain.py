@@ -8,8 +8,9 @@ from precog_models.contract import ACC_BITS
 
 from ..config import NicConfig
 from .cell import state_write_layout
-from .layouts import GATES, Sizes, load_layout, pass_layout
+from .layouts import GATES, Sizes, load_layout, pass_layout, scrub_ports
 from .pipeline import Delays, near
+from .taps import Taps, Thief
 from .weights import add_biases, add_shifts, pick_unit
 
 __all__ = ["MacDrain"]
@@ -34,6 +35,8 @@ class MacDrain(wiring.Component):
         Gate-major.
     load : In(load_layout)
         Writes into the weight memories.
+    scrub, scrubbed, wants : In(scrub_layout), Out(answer_layout), Out(1)
+        With `config.ecc`: a word to be read in an idle cycle; the word, once; it still waits.
     state : Out(state_write_layout)
         The next step's partial sums.
     done : Out(1), done_pass : Out(pass_layout)
@@ -57,6 +60,7 @@ class MacDrain(wiring.Component):
                 "done": Out(1),
                 "done_pass": Out(pass_layout(config)),
             }
+            | ({"wants": Out(1), **scrub_ports(config)} if config.ecc else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -68,6 +72,11 @@ class MacDrain(wiring.Component):
         turn_bits = sizes.turns.bit_length() - 1
 
         draining = Signal()
+        taps = None
+        if config.ecc:
+            thief = Thief(m, self.scrub, ~draining)
+            taps = Taps(m, thief.place, thief.stolen, second=True)
+            m.d.comb += self.wants.eq(thief.wants)
         group = Signal(range(max(groups, 2)))
         drained = Signal(pass_layout(config), reset_less=True)
         drained_turn = Signal.like(self.begin_turn, reset_less=True)
@@ -85,14 +94,16 @@ class MacDrain(wiring.Component):
         m.d.comb += whole.eq(Cat(group[:group_bits], drained_turn[:turn_bits]))
 
         # `draining` is one cycle before the first group's sum is complete.
-        shifts, biases = add_shifts(m, config, self.load), add_biases(m, config, self.load)
+        shifts = add_shifts(m, config, self.load, taps)
+        biases = add_biases(m, config, self.load, taps, cycle=0)
+        if taps is not None:
+            m.d.comb += self.scrubbed.eq(taps.answer())
         sub = sizes.sub_bits
         whole_1, whole_2 = delay(whole, 1), delay(whole, 2)
-        set_1 = delay(drained, 1).set
         for gate in range(GATES):
             m.d.comb += shifts[gate].addr.eq(Cat(whole[sub:], drained.set))
             for half in range(2):
-                m.d.comb += biases[gate][half].addr.eq(Cat(whole_1[sub:], set_1))
+                m.d.comb += biases[gate][half].addr.eq(Cat(whole[sub:], drained.set))
             words = Cat(biases[gate][0].data, biases[gate][1].data)
             for column in range(columns):
                 row = gate * columns + column

@@ -8,8 +8,9 @@ from precog_models.contract import ACC_BITS, HIDDEN, Fmt
 
 from ..config import NicConfig
 from ..dsp import Multiplier
-from .layouts import GATES, Sizes, load_layout
+from .layouts import GATES, Sizes, answer_layout, load_layout, place_layout
 from .pipeline import Delays, near
+from .taps import Taps
 from .weights import add_recurrent_weights
 
 __all__ = ["MacLanes"]
@@ -37,6 +38,8 @@ class MacLanes(wiring.Component):
         The sums start anew with this beat.
     load : In(load_layout)
         Writes into the weight memories.
+    place, stolen, scrubbed : In(place_layout), In(1), Out(answer_layout)
+        With `config.ecc`: `addr` is that of `place`; the word, once.
     sums : Out(ArrayLayout(signed(28), 4 * units))
         Gate-major.
     """
@@ -57,6 +60,15 @@ class MacLanes(wiring.Component):
                 "load": In(load_layout(config)),
                 "sums": Out(data.ArrayLayout(signed(ACC_BITS), GATES * sizes.units)),
             }
+            | (
+                {
+                    "place": In(place_layout(config)),
+                    "stolen": In(1),
+                    "scrubbed": Out(answer_layout()),
+                }
+                if config.ecc
+                else {}
+            )
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -66,7 +78,10 @@ class MacLanes(wiring.Component):
         # Stages 1 to 4 (5 with two ways): weight, product; then the sum. A block of weights serves
         # units in all columns, which lie across the device: registers on both sides halve the way.
         # So do those of the hidden values and of the sums' start, one for each reader.
-        weight = add_recurrent_weights(m, config, self.load)
+        taps = Taps(m, self.place, self.stolen) if config.ecc else None
+        weight = add_recurrent_weights(m, config, self.load, taps)
+        if taps is not None:
+            m.d.comb += self.scrubbed.eq(taps.answer())
         columns, dsp = config.columns, config.dsp
         hidden = {
             (group, column): near(

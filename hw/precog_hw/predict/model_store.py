@@ -18,7 +18,7 @@ from amaranth.lib.wiring import In, Out
 from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, HeadKind
 
 from ..config import NicConfig
-from .layouts import EPOCH_BITS, load_layout, model_layout
+from .layouts import EPOCH_BITS, image_word_layout, model_layout
 from .pipeline import Delays
 from .weights import HEADER_WORD, TAIL_ROW
 
@@ -75,7 +75,7 @@ class ModelStore(wiring.Component):
         What a slot stands for, in the same cycle.
     in_use : In(sets)
         Sets that inferences in flight use.
-    load : Out(load_layout)
+    load : Out(image_word_layout)
         Writes into the weight memories.
     query_slot : In(set_bits), query_slot_enable : Out(1), query_slot_set : Out(set_bits)
         Read port of the map.
@@ -87,6 +87,14 @@ class ModelStore(wiring.Component):
         Read port of the sets; the version of an invalid set means nothing.
     answer_set : In(set_bits), answer_version : Out(32)
         The version of a set that an answer is of.
+    valid : Out(sets), loaded : Out(1), number : Out(set_bits)
+        With `config.ecc`: sets that hold a model; strobe, the set `number` is one more of them.
+    guarded_set : In(set_bits)
+        Likewise: the set of the following two.
+    fail_stb : In(1)
+        It is not valid from the next cycle on, and no slot stands for it from the one after.
+    renew_stb, renewing : In(1), Out(1)
+        Its model counts as another one, so that no context of before is of it; being done.
     """
 
     def __init__(self, config: NicConfig) -> None:
@@ -112,7 +120,7 @@ class ModelStore(wiring.Component):
                 "slot": In(number),
                 "model": Out(model_layout(config)),
                 "in_use": In(config.sets),
-                "load": Out(load_layout(config)),
+                "load": Out(image_word_layout(config)),
                 "query_slot": In(number),
                 "query_slot_enable": Out(1),
                 "query_slot_set": Out(number),
@@ -123,6 +131,7 @@ class ModelStore(wiring.Component):
                 "answer_set": In(config.set_bits),
                 "answer_version": Out(32),
             }
+            | (_guarded(config) if config.ecc else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -196,7 +205,7 @@ class ModelStore(wiring.Component):
         number = Signal(config.set_bits)
         count = Signal(range(_WORDS + 2))
         loading = Signal()
-        taken = Signal(load_layout(config))
+        taken = Signal(image_word_layout(config))
         header = Signal(data.ArrayLayout(32, 3))
         crc = CRC32_ETHERNET(data_width=32).create()
         # Words and commits wait until the `begin` before them has been decided; without one they
@@ -342,6 +351,41 @@ class ModelStore(wiring.Component):
                 m.d.sync += epoch.eq(epoch + 1)
         with m.If(now_valid):
             m.d.sync += valid.bit_select(number, 1).eq(1)
+        if not config.ecc:
+            return m
+
+        loaded = Signal()  # and not a begin that was refused
+        m.d.sync += loaded.eq(checked & good)
+        m.d.comb += [
+            self.valid.eq(valid),
+            *(self.loaded_stb.eq(loaded), self.loaded_set.eq(number)),
+        ]
+        with m.If(self.fail_stb):
+            m.d.sync += valid.bit_select(self.guarded_set, 1).eq(0)
+            for slot in slots:
+                with m.If(slot.set == self.guarded_set):
+                    m.d.sync += slot.enable.eq(0)
+
+        # A new epoch for a set, in its entry and in those of the slots that stand for it, between
+        # the loader's and the host's writes.
+        entered, at = Signal(), Signal(config.set_bits)
+        with m.If(self.renew_stb):
+            m.d.sync += [self.renewing.eq(1), entered.eq(0), at.eq(0)]
+        with m.Elif(self.renewing & ~granted_stb):
+            m.d.comb += get_model.addr.eq(self.guarded_set)
+            with m.If(entered):
+                mine = slots[at].enable & (slots[at].set == self.guarded_set)
+                m.d.comb += [
+                    *(put_slot.en.eq(mine), put_slot.addr.eq(at)),
+                    put_slot.data.set.eq(self.guarded_set),
+                ]
+                m.d.sync += [at.eq(at + 1), self.renewing.eq(at != config.sets - 1)]
+            with m.Elif(~(checked & good)):
+                m.d.comb += [
+                    *(put_model.en.eq(1), put_model.addr.eq(self.guarded_set)),
+                    *(put_model.data.eq(get_model.data), put_model.data.epoch.eq(epoch)),
+                ]
+                m.d.sync += [entered.eq(1), epoch.eq(epoch + 1)]
         return m
 
 
@@ -350,4 +394,17 @@ def _forecast_ports(config: NicConfig) -> dict[str, wiring.Member]:
         "asked_set": In(config.set_bits),
         "asked_version": Out(32),
         "slot_enables": Out(config.sets),
+    }
+
+
+def _guarded(config: NicConfig) -> dict[str, wiring.Member]:
+    """Members for the scrubber."""
+    return {
+        "valid": Out(config.sets),
+        "loaded_stb": Out(1),
+        "loaded_set": Out(config.set_bits),
+        "fail_stb": In(1),
+        "guarded_set": In(config.set_bits),
+        "renew_stb": In(1),
+        "renewing": Out(1),
     }

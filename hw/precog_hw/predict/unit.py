@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Member, Out, connect, flipped
 
 from ..activity import ACTIVITY, hold
 from ..config import NicConfig
+from .check_bits import CheckBits
 from .engine import LstmEngine
-from .layouts import X_VECTOR
+from .layouts import X_VECTOR, place_layout
 from .model_store import ModelStore
+from .scrubber import EVENTS, FLIPS, Scrubber, last_layout
 
 __all__ = ["Predictor", "sample_layout"]
 
@@ -56,6 +58,9 @@ class Predictor(wiring.Component):
         Likewise: of the model that a request of kind QUEUE asked last, O - 1 and version.
     slot_enables : Out(sets)
         Likewise: slots that stand for a set.
+    ecc_* : `Scrubber`'s members `enable`, `period`, `scrub_stb`, `inject_stb`, `inject_place`,
+        `inject_flips`, `busy`, `events`, `last`, and the set of the events
+        With `config.ecc`; the store's `loaded_stb` and `loaded_set`, too.
     activity : Out(ACTIVITY)
         The bits of the engine's units and of the store (`precog_hw.activity`).
     store : the members of `ModelStore` but `slot`, `model`, `in_use`, `load`
@@ -109,8 +114,29 @@ class Predictor(wiring.Component):
                 "asked_version": Out(32),
                 "slot_enables": Out(config.sets),
             }
+        members |= self.ecc_ports(config)
         members |= {name: self._store.signature.members[name] for name in self.STORE_PORTS}
         super().__init__(members)
+
+    @staticmethod
+    def ecc_ports(config: NicConfig) -> dict[str, Member]:
+        """Members that a device with `config.ecc` has for its scrubber."""
+        if not config.ecc:
+            return {}
+        return {
+            "ecc_enable": In(1),
+            "ecc_period": In(16),
+            "ecc_scrub_stb": In(1),
+            "ecc_inject_stb": In(1),
+            "ecc_inject_place": In(place_layout(config)),
+            "ecc_inject_flips": In(FLIPS),
+            "ecc_busy": Out(1),
+            "ecc_events": Out(EVENTS),
+            "ecc_last": Out(last_layout(config)),
+            "ecc_set": Out(config.set_bits),
+            "ecc_loaded_stb": Out(1),
+            "ecc_loaded_set": Out(config.set_bits),
+        }
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -126,14 +152,14 @@ class Predictor(wiring.Component):
         request, sample = engine.i_req, self.i_req
         model = request.payload.model
         live = store.model.live & sample.payload.enable
+        held, guarding = self._guard(m, store, engine)
         m.d.comb += [
             store.slot.eq(sample.payload.slot),
             store.in_use.eq(engine.in_use),
-            engine.load.eq(store.load),
             *(store.answer_set.eq(engine.o_rsp.payload.set), self.version.eq(store.answer_version)),
-            request.valid.eq(sample.valid),
+            request.valid.eq(sample.valid & ~held),
             *(field.eq(store.model[name]) for name, field in _fields(model)),
-            sample.ready.eq(request.ready),
+            sample.ready.eq(request.ready & ~held),
         ]
         if self._config.forecast:
             self._two_kinds(m, store, engine, live)
@@ -143,9 +169,37 @@ class Predictor(wiring.Component):
         strobes = self.begin_stb | self.word_stb | self.commit_stb | self.map_stb
         m.d.comb += [
             self.activity.eq(engine.activity),
-            self.activity.store.eq(hold(m, "store", strobes | self.busy, 40)),
+            self.activity.store.eq(hold(m, "store", strobes | self.busy | guarding, 40)),
         ]
         return m
+
+    def _guard(self, m: Module, store: ModelStore, engine: LstmEngine) -> tuple[Value, Value]:
+        """Check bits and the scrubber; says when no request may start, and when sets may change."""
+        if not self._config.ecc:
+            m.d.comb += [engine.load[name].eq(value) for name, value in _fields(store.load)]
+            return Const(0), Const(0)
+        m.submodules.check_bits = check_bits = CheckBits(self._config)
+        m.submodules.scrubber = scrubber = Scrubber(self._config)
+        for name in self.ecc_ports(self._config):
+            mine = getattr(self, name)
+            if name.startswith("ecc_loaded"):
+                m.d.comb += mine.eq(getattr(store, name.removeprefix("ecc_")))
+                continue
+            its = getattr(scrubber, name.removeprefix("ecc_"))
+            inward = self.signature.members[name].flow is In
+            m.d.comb += its.eq(mine) if inward else mine.eq(its)
+        m.d.comb += [
+            check_bits.i.eq(store.load),
+            check_bits.put.eq(scrubber.put),
+            scrubber.put_ready.eq(check_bits.put_ready),
+            engine.load.eq(check_bits.o),
+            engine.scrub.eq(scrubber.request),
+            scrubber.answer.eq(engine.scrubbed),
+            *(scrubber.valid.eq(store.valid), scrubber.in_use.eq(engine.in_use)),
+            *(store.guarded_set.eq(scrubber.set), store.fail_stb.eq(scrubber.fail_stb)),
+            *(store.renew_stb.eq(scrubber.renew_stb), scrubber.renewing.eq(store.renewing)),
+        ]
+        return scrubber.hold, scrubber.hold | scrubber.fail_stb
 
     def _two_kinds(self, m: Module, store: ModelStore, engine: LstmEngine, live: Value) -> None:
         """Contexts, heads and resets of two kinds of models."""

@@ -1,21 +1,23 @@
 """The pool's memories: every 32-bit word of an image in the block that will read it.
 
 An image is loaded in its canonical order, whatever the lane count; here each word finds its place
-(`precog_models.contract` has the layout). All memories are 32 bits wide, so that the spare four
-bits of a 36-bit block RAM word stay free for check bits: two blocks side by side carry the eight of
-a (72, 64) code.
+(`precog_models.contract` has the layout). A memory's word is a word of the image and four check
+bits, which take a block RAM's 36 bits: two words carry the eight of a (72, 64) code, whatever the
+lane count (`precog_models.predict.secded_fields`). Nothing that the engine reads goes through a
+corrector: a scrubber reads each word when its memory is idle.
 """
 
 from collections.abc import Callable
 
-from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib.memory import ReadPort
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from precog_models.contract import HEAD_ROWS, HIDDEN
+from precog_models.predict.secded_fields import STORED_BITS, TAIL_ROW
 
 from ..config import NicConfig
 from .layouts import GATES, QUADS, Sizes
 from .memory import block_memory
+from .taps import Taps
 
 __all__ = [
     "BIAS_ROW",
@@ -23,6 +25,7 @@ __all__ = [
     "INPUT_ROW",
     "SHIFT_ROW",
     "TAIL_ROW",
+    "Words",
     "add_biases",
     "add_head_biases",
     "add_head_shifts",
@@ -31,130 +34,215 @@ __all__ = [
     "add_recurrent_weights",
     "add_shifts",
     "pick_unit",
+    "recurrent_address",
 ]
 
 INPUT_ROW = HIDDEN
 BIAS_ROW = 24
 SHIFT_ROW = 26
-TAIL_ROW = 31
 HEADER_WORD = 10  # of the tail row
 
 
-def _add(
-    m: Module,
-    name: str,
-    depth: int,
-    load: Value,
-    en: Value,
-    addr: Value,
-    *,
-    domain: str = "sync",
-) -> ReadPort:
-    """A memory of image words; returns its read port (1 cycle, or none in domain ``"comb"``)."""
-    memory = block_memory(32, depth)
-    m.submodules[name] = memory
-    write = memory.write_port()
-    # A register before each memory: an image word goes to all corners of the engine.
-    hit = Signal(name=f"{name}_hit")
-    where = Signal.like(write.addr, name=f"{name}_where", reset_less=True)
-    what = Signal(32, name=f"{name}_what", reset_less=True)
-    m.d.sync += [hit.eq(load.en & en), where.eq(addr), what.eq(load.data.as_value())]
-    m.d.comb += [write.en.eq(hit), write.addr.eq(where), write.data.eq(what)]
-    return memory.read_port(domain=domain)
+class Words:
+    """A memory of image words.
+
+    Parameters
+    ----------
+    m : Module
+        Gets memory and registers.
+    config : NicConfig
+    name : str
+    depth : int
+    where : callable
+        From a row, a word and a set: whether the memory holds it, and at which address.
+    load : load_layout
+    taps : Taps, optional
+        With `config.ecc`.
+    cycle : int
+        In which `addr` is given, the block's first being 0.
+    early : bool
+        `addr` passes a register before the memory.
+    domain : str
+        ``"comb"``: `data` follows in the same cycle, else in the next one.
+    stolen : bool
+        `addr` names the scrubber's place in stolen cycles.
+
+    Attributes
+    ----------
+    addr : Signal
+        To be driven.
+    data : Value
+        32 bits.
+    """
+
+    def __init__(
+        self,
+        m: Module,
+        config: NicConfig,
+        name: str,
+        depth: int,
+        where: Callable[[Value, Value, Value], tuple[Value, Value]],
+        load: Value,
+        taps: Taps | None,
+        *,
+        cycle: int,
+        early: bool = False,
+        domain: str = "sync",
+        stolen: bool = False,
+    ) -> None:
+        width = STORED_BITS if config.ecc else 32
+        m.submodules[name] = memory = block_memory(width, depth)
+        write, read = memory.write_port(), memory.read_port(domain=domain)
+        en, addr = where(load.row, load.word, load.set)
+        content = load.data.as_value()
+        # A register before each memory: an image word goes to all corners of the engine.
+        hit = Signal(name=f"{name}_hit")
+        what = Signal(width, name=f"{name}_what", reset_less=True)
+        target = Signal.like(write.addr, name=f"{name}_where", reset_less=True)
+        self.addr = Signal.like(read.addr, name=f"{name}_addr")
+        address: Value = self.addr
+        if taps is not None:
+            en &= load.copies[int(taps.second)]
+            content = Cat(content, load.check)
+            place = taps.place
+            held, there = where(place.row, place.word, place.set)
+            if not stolen:
+                address = Mux(taps.stolen(cycle), there, address)
+            taps.add(name, read.data, held, cycle + early + (domain != "comb"))
+        if early:
+            late = Signal.like(read.addr, name=f"{name}_late", reset_less=True)
+            m.d.sync += late.eq(address)
+            address = late
+        m.d.sync += [hit.eq(load.en & en), target.eq(addr), what.eq(content)]
+        m.d.comb += [
+            *(write.en.eq(hit), write.addr.eq(target), write.data.eq(what)),
+            read.addr.eq(address),
+        ]
+        self.data = read.data[:32]
+
+
+def recurrent_address(config: NicConfig, row: Value, word: Value, number: Value) -> Value:
+    """Where row `row` of Wh of set `number` lies in each of its memories: {set, row, turn}."""
+    sizes = Sizes(config)
+    way_bits = sizes.ways.bit_length() - 1
+    turn_bits = sizes.turns.bit_length() - 1
+    return Cat(word[2 - turn_bits : 2], row[way_bits:4], number)
 
 
 def add_recurrent_weights(
-    m: Module, config: NicConfig, load: Value
-) -> Callable[[int, int, int], ReadPort]:
-    """Wh, a memory for each (way, gate, quad of the units at work); address {set, row, turn}."""
+    m: Module, config: NicConfig, load: Value, taps: Taps | None
+) -> Callable[[int, int, int], Words]:
+    """Wh, a memory for each (way, gate, quad of the units at work), `recurrent_address`.
+
+    Quad q's is read so many cycles late as its units' group is.
+    """
     sizes = Sizes(config)
     quads = sizes.units // 4
     way_bits = sizes.ways.bit_length() - 1
     turn_bits = sizes.turns.bit_length() - 1
-    ports = {}
-    quad = load.word[:2]
-    turn = quad[2 - turn_bits :] if turn_bits else quad[:0]
-    addr = Cat(turn, load.row[way_bits:4], load.set)
+    words = {}
     depth = config.sets * HIDDEN // sizes.ways * sizes.turns
     for way in range(sizes.ways):
         for gate in range(GATES):
             for q in range(quads):
-                en = (load.row[4] == 0) & (load.row[:way_bits] == way)
-                en &= (load.word[2:] == gate) & (quad[: 2 - turn_bits] == q)
-                ports[way, gate, q] = _add(m, f"wh_{way}_{gate}_{q}", depth, load, en, addr)
-    return lambda way, gate, q: ports[way, gate, q]
+
+                def where(
+                    row: Value, word: Value, number: Value, way: int = way, at: int = gate << 2 | q
+                ) -> tuple[Value, Value]:
+                    en = (row[4] == 0) & (row[:way_bits] == way) & (word[2:] == at >> 2)
+                    en &= word[: 2 - turn_bits] == at & 3
+                    return en, recurrent_address(config, row, word, number)
+
+                words[way, gate, q] = Words(
+                    m,
+                    config,
+                    f"wh_{way}_{gate}_{q}",
+                    depth,
+                    where,
+                    load,
+                    taps,
+                    cycle=q * 4 // config.columns,
+                    stolen=True,
+                )
+    return lambda way, gate, q: words[way, gate, q]
 
 
-def add_input_weights(m: Module, config: NicConfig, load: Value) -> list[ReadPort]:
-    """Wx, a memory for each gate; address {set, input, quad}."""
-    addr = Cat(load.word[:2], load.row[:3], load.set)
-    hit = load.row[3:] == INPUT_ROW >> 3
-    return [
-        _add(m, f"wx_{gate}", config.sets * 32, load, hit & (load.word[2:] == gate), addr)
-        for gate in range(GATES)
-    ]
+def add_input_weights(m: Module, config: NicConfig, load: Value, taps: Taps | None) -> list[Words]:
+    """Wx, a memory for each gate; address {set, input, quad}, given in the first cycle."""
+
+    def of(gate: int) -> Words:
+        def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+            hit = (row[3:] == INPUT_ROW >> 3) & (word[2:] == gate)
+            return hit, Cat(word[:2], row[:3], number)
+
+        return Words(m, config, f"wx_{gate}", config.sets * 32, where, load, taps, cycle=0)
+
+    return [of(gate) for gate in range(GATES)]
 
 
-def add_biases(m: Module, config: NicConfig, load: Value) -> list[list[ReadPort]]:
-    """Gate biases, a memory for each gate and half of a quad; address {set, quad}."""
-    addr = Cat(load.word[1:3], load.set)
-    hit = load.row[1:] == BIAS_ROW >> 1
-    gate_half = Cat(load.word[0], load.word[3], load.row[0])
-    return [
-        [
-            _add(
-                m,
-                f"bias_{gate}_{half}",
-                config.sets * QUADS,
-                load,
-                hit & (gate_half == (half | gate << 1)),
-                addr,
-            )
-            for half in range(2)
-        ]
-        for gate in range(GATES)
-    ]
+def add_biases(
+    m: Module, config: NicConfig, load: Value, taps: Taps | None, *, cycle: int
+) -> list[list[Words]]:
+    """Gate biases, a memory for each gate and half of a quad; address {set, quad}.
+
+    It is given in `cycle`, one before the memory takes it.
+    """
+
+    def of(gate: int, half: int) -> Words:
+        def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+            hit = (row[1:] == BIAS_ROW >> 1) & (Cat(word[0], word[3], row[0]) == (half | gate << 1))
+            return hit, Cat(word[1:3], number)
+
+        name, depth = f"bias_{gate}_{half}", config.sets * QUADS
+        return Words(m, config, name, depth, where, load, taps, cycle=cycle, early=True)
+
+    return [[of(gate, half) for half in range(2)] for gate in range(GATES)]
 
 
 def add_shifts(
-    m: Module, config: NicConfig, load: Value, *, domain: str = "sync"
-) -> list[ReadPort]:
-    """Shifts of both weight matrices, a memory for each gate; address {set, quad}."""
-    addr = Cat(load.word[:2], load.set)
-    hit = load.row == SHIFT_ROW
-    return [
-        _add(
-            m,
-            f"shift_{gate}",
-            config.sets * QUADS,
-            load,
-            hit & (load.word[2:] == gate),
-            addr,
-            domain=domain,
-        )
-        for gate in range(GATES)
-    ]
+    m: Module, config: NicConfig, load: Value, taps: Taps | None, *, domain: str = "sync"
+) -> list[Words]:
+    """Shifts of both weight matrices, a memory for each gate; address {set, quad}.
+
+    It is given in the first cycle.
+    """
+
+    def of(gate: int) -> Words:
+        def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+            return (row == SHIFT_ROW) & (word[2:] == gate), Cat(word[:2], number)
+
+        name, depth = f"shift_{gate}", config.sets * QUADS
+        return Words(m, config, name, depth, where, load, taps, cycle=0, domain=domain)
+
+    return [of(gate) for gate in range(GATES)]
 
 
-def add_head_weights(m: Module, config: NicConfig, load: Value) -> ReadPort:
-    """Wl; address {set, output, quad}."""
-    hit = (load.row >= HEAD_ROWS[0]) & (load.row < HEAD_ROWS[1])
-    block = Signal(2, name="head_block")
-    m.d.comb += block.eq(load.row[:2] - HEAD_ROWS[0] % 4)
-    addr = Cat(load.word[:2], load.word[2:], block, load.set)
-    return _add(m, "wl", config.sets * 64, load, hit, addr)
+def add_head_weights(m: Module, config: NicConfig, load: Value, taps: Taps | None) -> Words:
+    """Wl; address {set, output, quad}, given in the first cycle."""
+
+    def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+        hit = (row >= HEAD_ROWS[0]) & (row < HEAD_ROWS[1])
+        return hit, Cat(word[:2], word[2:], (row[:2] - HEAD_ROWS[0] % 4)[:2], number)
+
+    return Words(m, config, "wl", config.sets * 64, where, load, taps, cycle=0)
 
 
-def add_head_biases(m: Module, config: NicConfig, load: Value) -> ReadPort:
-    """Head biases, two in a word; address {set, output // 2}."""
-    hit = (load.row == TAIL_ROW) & (load.word[3] == 0)
-    return _add(m, "bl", config.sets * 8, load, hit, Cat(load.word[:3], load.set))
+def add_head_biases(m: Module, config: NicConfig, load: Value, taps: Taps | None) -> Words:
+    """Head biases, two in a word; address {set, output // 2}, given in the first cycle."""
+
+    def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+        return (row == TAIL_ROW) & (word[3] == 0), Cat(word[:3], number)
+
+    return Words(m, config, "bl", config.sets * 8, where, load, taps, cycle=0)
 
 
-def add_head_shifts(m: Module, config: NicConfig, load: Value) -> ReadPort:
-    """Head shifts, eight in a word; address {set, output // 8}."""
-    hit = (load.row == TAIL_ROW) & (load.word[1:] == 4)
-    return _add(m, "sl", config.sets * 2, load, hit, Cat(load.word[0], load.set))
+def add_head_shifts(m: Module, config: NicConfig, load: Value, taps: Taps | None) -> Words:
+    """Head shifts, eight in a word; address {set, output // 8}, given in the first cycle."""
+
+    def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+        return (row == TAIL_ROW) & (word[1:] == 4), Cat(word[0], number)
+
+    return Words(m, config, "sl", config.sets * 2, where, load, taps, cycle=0)
 
 
 def pick_unit(word: Value, bits: int, config: NicConfig, sub: Value, column: int) -> Value:

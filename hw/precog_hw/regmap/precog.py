@@ -3,14 +3,15 @@
 Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
 where there are any, WATCHDOG, QP, then PACER, PROFILER and FORECAST where there are such
 (`precog_hw.regmap.pacer`, `profiler`, `forecast`), COUNTERS, those of the packet path
-(`precog_hw.regmap.packet`) where there is one, and RECEIVER, TRACE and WIRE likewise
-(`precog_hw.regmap.receiver`, `trace`, `wire`). Values that are real quantities keep the formats of
-`precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
+(`precog_hw.regmap.packet`) where there is one, and RECEIVER, TRACE, WIRE and ECC likewise
+(`precog_hw.regmap.receiver`, `trace`, `wire`, `ecc`). Values that are real quantities keep the
+formats of `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
 
 from precog_hw.regmap.common import counter_registers, window_registers
+from precog_hw.regmap.ecc import ecc_block
 from precog_hw.regmap.forecast import forecast_block
 from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
@@ -50,6 +51,7 @@ _PARTS = (
     ("TRACING", "Whether the device has a trace FIFO.", "trace", "It does."),
     ("RECEIVES", "Whether the device has a receiver that acts on congestion scores.", "receiver",
      "It does."),
+    ("GUARDS", "Whether stored models have check bits and are scrubbed.", "ecc", "They are."),
 )  # fmt: skip
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
@@ -72,6 +74,7 @@ class Sizes:
     trace: int = 0
     receiver: int = 0
     wire: int = 0
+    ecc: int = 1
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -99,7 +102,7 @@ class Sizes:
         if self.width not in (0, *_WIDTHS):
             known = ", ".join(str(width) for width in _WIDTHS)
             raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
-        for name in ("laws", "grants", "profile", "forecast", "trace", "receiver"):
+        for name in ("laws", "grants", "profile", "forecast", "trace", "receiver", "ecc"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
         for name in ("trace", "receiver"):
@@ -299,6 +302,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),
+            *((ecc_block(sizes.sets),) if sizes.ecc else ()),
         )
     )
 
@@ -311,7 +315,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 5),
+        version=(1, 6),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True

@@ -55,4 +55,26 @@ def model_header(model: Path, prefix: str) -> str:
         "static inline uint64_t triggers_of(Model& m, bool clk, uint32_t units) "
         f"{{ set_clocks(m, clk, units); {ask if direct else 'return 0;'} }}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_memories(header)]) + "\n"
+
+
+def _memories(header: str) -> list[str]:
+    """A table of the model's memories: a word's bits and bytes, how many, and where they begin."""
+    found = re.findall(r"VlUnpacked<\w+(?:<\d+>)?/\*(\d+):0\*/, (\d+)> (\w+__DOT__\w+);", header)
+    rows = []
+    for high, depth, name in found:
+        if name.startswith("__V"):
+            continue
+        shown = re.sub(r"__024\d+", "", name).replace("__DOT__", ".")
+        at = f"m.rootp->{name}"
+        rows.append(
+            f'{{"{shown}", reinterpret_cast<uint8_t*>(&{at}), {int(high) + 1}, '
+            f"static_cast<int64_t>(sizeof {at}) / {depth}, {depth}}},"
+        )
+    return [
+        "#include <vector>",
+        "struct Memory { const char* name; uint8_t* at; int64_t bits, bytes, depth; };",
+        "static inline std::vector<Memory> memories(Model& m) { (void)m; return {",
+        *rows,
+        "}; }",
+    ]

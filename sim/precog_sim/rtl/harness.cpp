@@ -47,6 +47,13 @@ template <typename Top> bool event_ready(const Top& top) {
     return false;
 }
 
+// Bits of a memory to be inverted after a cycle.
+struct Fault {
+    int64_t cycle;
+    uint8_t* at;
+    uint8_t mask;
+};
+
 struct Nic {
     VerilatedContext context;
     Model top{&context, "nic"};
@@ -54,6 +61,8 @@ struct Nic {
     int64_t decisions = 0;
     int64_t watchdog = 100000;
     std::optional<Clocks> clocks;  // from the first evaluation on
+    std::vector<Fault> faults;     // to come, the last one first
+    int64_t next_fault = INT64_MAX;
     Nic() {
         top.clk = 0;
         top.rst = 0;
@@ -79,6 +88,12 @@ struct Nic {
     void tick() {
         clocks->rise();
         ++cycles;
+        while (__builtin_expect(cycles >= next_fault, 0)) {
+            const Fault fault = faults.back();
+            faults.pop_back();
+            *fault.at ^= fault.mask;
+            next_fault = faults.empty() ? INT64_MAX : faults.back().cycle;
+        }
     }
 
     // For a model whose reset is connected; the prepared one starts in its reset state anyway.
@@ -386,3 +401,29 @@ API void precog_set_watchdog(void* handle, int64_t cycles) {
 }
 API void precog_set_strict(void* handle, int on) { static_cast<Nic*>(handle)->clocks->strict = on || !DIRECT; }
 API void precog_set_gating(void* handle, int on) { static_cast<Nic*>(handle)->clocks->gated = on && GATED; }
+
+// Memories, for whoever injects faults: name, bits and bytes of a word, words.
+API int64_t precog_memories(void* handle) { return memories(static_cast<Nic*>(handle)->top).size(); }
+API const char* precog_memory(void* handle, int64_t n, int64_t* sizes) {
+    const Memory memory = memories(static_cast<Nic*>(handle)->top)[n];
+    sizes[0] = memory.bits;
+    sizes[1] = memory.bytes;
+    sizes[2] = memory.depth;
+    return memory.name;
+}
+// The words themselves, little endian.
+API uint8_t* precog_memory_words(void* handle, int64_t n) {
+    return memories(static_cast<Nic*>(handle)->top)[n].at;
+}
+// Bits to be inverted, rows of {memory, word, bit, cycles from now}, the soonest first.
+API void precog_faults(void* handle, int64_t n, const int64_t* rows) {
+    Nic* nic = static_cast<Nic*>(handle);
+    const std::vector<Memory> all = memories(nic->top);
+    nic->faults.clear();
+    for (const int64_t* row = rows + 4 * (n - 1); row >= rows; row -= 4) {
+        const Memory& memory = all[row[0]];
+        uint8_t* at = memory.at + row[1] * memory.bytes + row[2] / 8;
+        nic->faults.push_back({nic->cycles + row[3], at, static_cast<uint8_t>(1 << row[2] % 8)});
+    }
+    nic->next_fault = n ? nic->faults.back().cycle : INT64_MAX;
+}

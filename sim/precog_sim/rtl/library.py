@@ -97,6 +97,11 @@ class NicLibrary:
         return self._handle
 
     @property
+    def functions(self) -> ctypes.CDLL:
+        """The library's functions (harness.cpp), their types declared."""
+        return self._lib
+
+    @property
     def address(self) -> int:
         """Address of ``int64 decide(void* handle, const int64* sample, int64* decision)``.
 
@@ -374,6 +379,10 @@ def _declare(lib: ctypes.CDLL) -> None:
         "set_watchdog": (None, [_HANDLE, _I64]),
         "set_strict": (None, [_HANDLE, ctypes.c_int]),
         "set_gating": (None, [_HANDLE, ctypes.c_int]),
+        "faults": (None, [_HANDLE, _I64, _P64]),
+        "memories": (_I64, [_HANDLE]),
+        "memory": (ctypes.c_char_p, [_HANDLE, _I64, _P64]),
+        "memory_words": (ctypes.POINTER(ctypes.c_uint8), [_HANDLE, _I64]),
     }
     for name, (result, arguments) in table.items():
         function: Callable[..., object] = getattr(lib, f"precog_{name}")

@@ -7,11 +7,14 @@ from typing import Annotated, Any, TypeGuard
 
 import typer
 
+from precog_host.commands.ecc import inject, scrub
 from precog_host.commands.fit_queues import fit_queues
 from precog_host.output import DeviceOption, JsonOption, emit, table
 
 app = typer.Typer(help="Model images and model sets.", no_args_is_help=True, rich_markup_mode=None)
 app.command("fit-queues")(fit_queues)
+app.command()(scrub)
+app.command()(inject)
 
 _ModelArgument = Annotated[str, typer.Argument(help="Model file, or the name of a shipped model.")]
 

@@ -12,6 +12,7 @@ from precog_hw.predict.engine import LstmEngine
 from precog_hw.predict.model_store import LoadStatus
 from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import pack
+from precog_models.predict.secded_fields import pairs
 
 from .bench import PredictorBench, Sample, expected, load
 
@@ -53,7 +54,7 @@ def test_models_resets_and_back_pressure(idle, stall, seed):
 )
 def test_latency_and_interval(lanes, columns, latency, interval, seed):
     """I = 1, T = 3, O = 1 over several QPs: the figures that the report quotes."""
-    config = NicConfig(qps=8, sets=2, lanes=lanes, columns=columns, steps=3)
+    config = NicConfig(qps=8, sets=2, lanes=lanes, columns=columns, steps=3, ecc=0)
     rng, weights = random.Random(seed), np.random.default_rng(seed)
     models = {1: random_weights(weights)}
     warm = [Sample(qp, 1, inputs(rng)) for qp in (5, 2, 7)]
@@ -73,7 +74,7 @@ def test_latency_and_interval(lanes, columns, latency, interval, seed):
 
 def test_widest_model(seed):
     """I = 8, T = 8, O = 16 at 64 lanes, unequal QPs, from an empty context."""
-    config = NicConfig(qps=2, sets=2, lanes=64, columns=4, steps=8)
+    config = NicConfig(qps=2, sets=2, lanes=64, columns=4, steps=8, ecc=0)
     rng, weights = random.Random(seed), np.random.default_rng(seed)
     models = {0: random_weights(weights, inputs=8, steps=8, outputs=16)}
     check(PredictorBench(config, models, [Sample(1, 0, inputs(rng)), Sample(1, 0, inputs(rng))]))
@@ -123,3 +124,42 @@ def test_a_set_is_not_begun_while_an_inference_uses_it(seed):
     sim.add_testbench(bench)
     sim.run()
     assert seen == ["SET_IN_USE", "SET_IN_USE", "SET_IN_USE", "LOADING"]
+
+
+@pytest.mark.parametrize(("lanes", "columns"), [(64, 4), (128, 2)])
+def test_stored_words_are_read_for_the_scrubber(lanes, columns, seed):
+    """Each once, from the copy that is asked for, wherever the lane count has put it."""
+    rng = random.Random(seed)
+    places = [(second, row, 2 * pair + rng.randrange(2)) for second, row, pair in pairs()]
+    chosen = rng.sample([place for place in places if not place[0]], 14)
+    chosen += rng.sample([place for place in places if place[0]], 3)
+    chosen += [(1 - second, row, word) for second, row, word in chosen if 24 <= row < 27]
+    words = {place: rng.getrandbits(36) for place in chosen}
+    dut = LstmEngine(NicConfig(qps=2, sets=2, lanes=lanes, columns=columns, steps=3))
+    read = {}
+
+    async def run(ctx):
+        for (second, row, word), value in words.items():
+            data = list((value & 0xFFFF_FFFF).to_bytes(4, "little"))
+            place = {"set": 1, "row": row, "word": word, "copies": 1 << second}
+            ctx.set(dut.load, {"en": 1, **place, "data": data, "check": value >> 32})
+            await ctx.tick()
+        ctx.set(dut.load.en, 0)
+        await ctx.tick().repeat(4)
+        for second, row, word in words:
+            place = {"set": 1, "row": row, "word": word, "second": second}
+            ctx.set(dut.scrub, {"valid": 1, "place": place})
+            answers = []
+            for _ in range(24):
+                if answers:
+                    ctx.set(dut.scrub.valid, 0)
+                *_, answer = await ctx.tick().sample(dut.scrubbed)
+                if answer.valid:
+                    answers.append(answer.word)
+            (read[second, row, word],) = answers
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(run)
+    sim.run()
+    assert read == words

@@ -1,0 +1,323 @@
+"""The scrubber walks over stored words, corrects single errors, disables sets with double ones.
+
+Golden model `precog_models.predict.secded.decode_pairs`; the order of the walk is
+`secded_fields.pairs`.
+
+::
+
+    timer ─► next pair of a valid set ─► even word ─► odd word ─► syndrome ─┬─ 0 ────────────► done
+    command ─► engine held ─► word ─► flipped ──┘                           │
+       ┌────────────────────────────────────────────────────────────────────┤
+       ├─ a column of the matrix ─► engine held ─► word written ─► contexts void ─► done
+       └─ something else ─► set invalid, slots disabled ─► done
+"""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_models.predict.secded_fields import (
+    PAIR_BITS,
+    SECOND_ROWS,
+    STORED_BITS,
+    TAIL_PAIRS,
+    TAIL_ROW,
+    check_bits,
+    columns,
+)
+
+from ..config import NicConfig
+from .check_bits import CHECK_LATENCY, parity
+from .layouts import answer_layout, load_layout, place_layout, scrub_layout
+
+__all__ = ["EVENTS", "FLIPS", "Scrubber", "last_layout"]
+
+_CHECK = check_bits(PAIR_BITS)
+_COLUMNS = (*columns(PAIR_BITS), *(1 << r for r in range(_CHECK)))
+_GAP = 4  # cycles between two requests: `Thief` forgets the first
+_QUIET = 8  # cycles that no inference is in flight: nothing of one is on its way
+_SETTLE = 8  # cycles from a write's acceptance until it can be read
+_FAIL = 12  # cycles that a set is failed: what was decided on it just before is undone, too
+
+#: Strobes: a pair was checked; the walk begins anew; an error was corrected; one cannot be; a flip
+#: was injected; a command was refused.
+EVENTS = data.StructLayout(
+    {"scrubbed": 1, "passes": 1, "corrected": 1, "uncorrectable": 1, "injected": 1, "refused": 1}
+)
+
+#: One or two bits of a stored word, of 36.
+FLIPS = data.StructLayout({"first": 6, "second": 6, "double": 1})
+
+
+def last_layout(config: NicConfig) -> data.StructLayout:
+    """Where the last error was; of an `uncorrectable` one the pair's even word."""
+    return data.StructLayout(
+        {"place": place_layout(config), "bit": 6, "uncorrectable": 1, "valid": 1}
+    )
+
+
+class Scrubber(wiring.Component):
+    """SECDED without a corrector between the memories and who reads them.
+
+    A word is read when its memory is idle: at the latest after one sample's slots (up to
+    ``T * I * 16 / columns + 2`` cycles), or in a cycle that the MAC array leaves between two
+    vectors. Only a write, which is as rare as an error, keeps samples waiting: until the inferences
+    in flight have ended, and about 60 cycles plus one for each slot of the map.
+
+    Latency: a pair takes about 40 cycles beside an idle engine and `period` cycles before it, a
+    pass 277 pairs for each valid set: within that time a double error is found, and 16 cycles later
+    no request gets the set any more. Cost: about 350 LUTs, 250 flip-flops.
+
+    Parameters
+    ----------
+    config : NicConfig
+        With `ecc`.
+
+    Members
+    -------
+    enable, period : In(1), In(16)
+        Walk; cycles between two pairs.
+    scrub_stb : In(1)
+        Walk once over all valid sets, from the first one, without a pause, whatever `enable` says.
+    inject_stb, inject_place, inject_flips : In(1), In(place_layout), In(FLIPS)
+        Flip stored bits, and let the walk find them before the next inference begins. Refused for a
+        set that is not valid, a word that is not stored, and while `busy`.
+    busy : Out(1)
+        A command is being executed.
+    valid, in_use : In(sets)
+        Sets that hold a model; those of inferences in flight.
+    request, answer : Out(scrub_layout), In(answer_layout)
+        To the memories; each request is answered once.
+    put, put_ready : Out(load_layout), In(1)
+        A word to be written.
+    hold : Out(1)
+        No inference may begin.
+    renew_stb, renewing : Out(1), In(1)
+        What was computed with `set` is void; being done, from the next cycle on.
+    fail_stb : Out(1)
+        `set` is not valid any more.
+    set : Out(set_bits)
+        Of both.
+    events : Out(EVENTS)
+    last : Out(last_layout)
+    """
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "enable": In(1),
+                "period": In(16),
+                "scrub_stb": In(1),
+                "inject_stb": In(1),
+                "inject_place": In(place_layout(config)),
+                "inject_flips": In(FLIPS),
+                "busy": Out(1),
+                "valid": In(config.sets),
+                "in_use": In(config.sets),
+                "request": Out(scrub_layout(config)),
+                "answer": In(answer_layout()),
+                "put": Out(load_layout(config)),
+                "put_ready": In(1),
+                "hold": Out(1),
+                "renew_stb": Out(1),
+                "renewing": In(1),
+                "fail_stb": Out(1),
+                "set": Out(config.set_bits),
+                "events": Out(EVENTS),
+                "last": Out(last_layout(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        place = place_layout(self._config)
+        cursor, at, target = Signal(place), Signal(place), Signal(place)
+        asked, wanted = Signal(), Signal()  # an injection waits, a walk of the host's does
+        hurry = Signal()  # on that walk
+        injecting, flipping = Signal(), Signal()
+        flips, mask = Signal(FLIPS), Signal(STORED_BITS)
+        words = Signal(data.ArrayLayout(STORED_BITS, 2), reset_less=True)
+        odd = Signal()
+        number, bit = Signal(range(len(_COLUMNS))), Signal(6)
+        syndrome = Signal(_CHECK)
+        timer, wait = Signal(16), Signal(4)
+        events, last = self.events, self.last
+
+        # A set that is taken from under the walk: what was read of it means nothing.
+        alive, gone = Signal(), Signal()
+        any_valid = Signal()
+        m.d.sync += [alive.eq(self.valid.bit_select(at.set, 1)), any_valid.eq(self.valid.any())]
+        with m.If(~alive):
+            m.d.sync += gone.eq(1)
+
+        check = parity(m, "stored", Cat(words[0][:32], words[1][:32]))
+        m.d.sync += syndrome.eq(check ^ Cat(words[0][32:], words[1][32:]))
+        column = Array(_COLUMNS)[number]
+        which = Mux(number < PAIR_BITS, number[5], number[2])
+        m.d.comb += [
+            mask.eq((1 << flips.first) | Mux(flips.double, 1 << flips.second, 0)),
+            bit.eq(Mux(number < PAIR_BITS, number[:5], 32 | number[:2])),
+            self.busy.eq(asked | injecting | wanted | hurry),
+            *(self.request.place.eq(at), self.request.place.word.eq(Cat(odd, at.word[1:]))),
+            *(self.put.set.eq(at.set), self.put.row.eq(at.row)),
+            self.put.word.eq(Cat(odd, at.word[1:])),
+            self.put.data.eq(Mux(odd, words[1], words[0])[:32]),
+            self.put.check.eq(Mux(odd, words[1], words[0])[32:]),
+            self.put.copies.eq(Mux(at.second, 0b10, 0b01)),
+            self.set.eq(at.set),
+        ]
+        with m.If(timer != 0):
+            m.d.sync += timer.eq(timer - 1)
+        with m.If(self.inject_stb):
+            with m.If(self.busy):
+                m.d.comb += events.refused.eq(1)
+            with m.Else():
+                m.d.sync += [
+                    asked.eq(1),
+                    *(target.eq(self.inject_place), flips.eq(self.inject_flips)),
+                ]
+        with m.Elif(self.scrub_stb):
+            with m.If(self.busy):
+                m.d.comb += events.refused.eq(1)
+            with m.Else():
+                m.d.sync += wanted.eq(1)
+
+        step, skip = Signal(), Signal()  # the cursor goes to the next pair, to the next set
+        self._walk(m, cursor, step, skip)
+        with m.If(step | events.passes):
+            m.d.sync += timer.eq(self.period)
+        with m.If(events.passes):
+            m.d.sync += hurry.eq(0)
+
+        m.d.sync += wait.eq(wait - 1)
+        with m.FSM(name="scrub"):
+            with m.State("IDLE"):
+                m.d.sync += [at.eq(cursor), odd.eq(0), self.hold.eq(0), wait.eq(2)]
+                with m.If(asked):
+                    m.d.sync += [at.eq(target), asked.eq(0), injecting.eq(1)]
+                    m.next = "SEEK"
+                with m.Elif(wanted):
+                    m.d.sync += [wanted.eq(0), hurry.eq(1), cursor.eq(0)]
+                with m.Elif(hurry | (self.enable & any_valid & (timer == 0))):
+                    m.next = "SEEK"
+            with m.State("SEEK"), m.If(wait == 0):
+                m.d.sync += [gone.eq(0), wait.eq(_QUIET)]
+                with m.If(~injecting):
+                    m.d.comb += skip.eq(~alive)
+                    m.next = "IDLE"
+                    with m.If(alive):
+                        m.next = "READ"
+                with m.Elif(alive & _stored(at)):
+                    m.d.sync += [self.hold.eq(1), flipping.eq(1)]
+                    m.next = "QUIET"
+                with m.Else():
+                    m.d.comb += events.refused.eq(1)
+                    m.d.sync += injecting.eq(0)
+                    m.next = "IDLE"
+            with m.State("QUIET"):
+                with m.If(self.in_use.any()):
+                    m.d.sync += wait.eq(_QUIET)
+                with m.Elif(wait == 0):
+                    m.next = "PUT"
+                    with m.If(flipping):
+                        m.d.sync += odd.eq(at.word[0])
+                        m.next = "READ"
+            with m.State("READ"):
+                m.d.comb += self.request.valid.eq(1)
+                m.d.sync += wait.eq(_GAP)
+                with m.If(self.answer.valid):
+                    m.d.sync += words[odd].eq(self.answer.word)
+                    m.next = "GAP"
+            with m.State("GAP"), m.If(wait == 0):
+                m.d.sync += wait.eq(CHECK_LATENCY)
+                with m.If(flipping):
+                    m.next = "FLIP"
+                with m.Elif(odd):
+                    m.next = "CHECK"
+                with m.Else():
+                    m.d.sync += odd.eq(1)
+                    m.next = "READ"
+            with m.State("FLIP"):
+                m.d.sync += words[odd].eq(words[odd] ^ mask)
+                m.next = "PUT"
+            with m.State("CHECK"), m.If(wait == 0):
+                m.d.sync += [number.eq(0), wait.eq(_FAIL)]
+                m.next = "SEARCH"
+                with m.If(gone | (syndrome == 0)):
+                    m.next = "DONE"
+                with m.Elif(~syndrome.xor()):
+                    m.next = "FAIL"
+            with m.State("SEARCH"):
+                m.d.sync += [number.eq(number + 1), wait.eq(_FAIL)]
+                with m.If(gone):
+                    m.next = "DONE"
+                with m.Elif(column == syndrome):
+                    m.d.sync += [number.eq(number), wait.eq(_QUIET), self.hold.eq(1)]
+                    m.next = "CORRECT"
+                with m.Elif(number == len(_COLUMNS) - 1):
+                    m.next = "FAIL"
+            with m.State("CORRECT"):
+                m.d.sync += [odd.eq(which), words[which].eq(words[which] ^ (1 << bit))]
+                m.next = "QUIET"
+            with m.State("PUT"):
+                m.d.comb += self.put.en.eq(~gone)
+                m.d.sync += wait.eq(_SETTLE)
+                with m.If(gone):
+                    m.d.comb += events.refused.eq(flipping)
+                    m.d.sync += flipping.eq(0)
+                    m.next = "DONE"
+                with m.Elif(self.put_ready):
+                    m.next = "SETTLE"
+            with m.State("SETTLE"), m.If(wait == 0):
+                with m.If(flipping):
+                    m.d.comb += events.injected.eq(1)
+                    m.d.sync += [flipping.eq(0), odd.eq(0)]
+                    m.next = "READ"
+                with m.Else():
+                    m.d.comb += self.renew_stb.eq(1)
+                    m.next = "RENEW"
+            with m.State("RENEW"), m.If(~self.renewing):
+                m.d.comb += events.corrected.eq(1)
+                m.next = "DONE"
+            with m.State("FAIL"):
+                m.d.comb += self.fail_stb.eq(1)
+                with m.If(wait == 0):
+                    m.d.comb += events.uncorrectable.eq(1)
+                    m.next = "DONE"
+            with m.State("DONE"):
+                m.d.comb += [step.eq(~injecting & ~gone), events.scrubbed.eq(~injecting)]
+                m.d.sync += injecting.eq(0)
+                m.next = "IDLE"
+        with m.If(events.corrected | events.uncorrectable):
+            m.d.sync += [
+                last.place.eq(at),
+                last.place.word.eq(Cat(events.corrected & odd, at.word[1:])),
+                last.bit.eq(Mux(events.corrected, bit, 0)),
+                *(last.uncorrectable.eq(events.uncorrectable), last.valid.eq(1)),
+            ]
+        return m
+
+    def _walk(self, m: Module, cursor: data.View, step: Signal, skip: Signal) -> None:
+        """From pair to pair, copy to copy and set to set; says when it begins anew."""
+        pair = cursor.word[1:]
+        row_ends, first_ends, set_ends = Signal(), Signal(), Signal()
+        m.d.comb += [
+            row_ends.eq(pair.all()),
+            first_ends.eq(~cursor.second & (cursor.row == TAIL_ROW) & (pair == TAIL_PAIRS - 1)),
+            set_ends.eq(cursor.second & (cursor.row == SECOND_ROWS[1] - 1) & row_ends),
+        ]
+        with m.If(skip | (step & set_ends)):
+            m.d.sync += [cursor.eq(0), cursor.set.eq(cursor.set + 1)]
+            m.d.comb += self.events.passes.eq(cursor.set == self._config.sets - 1)
+        with m.Elif(step & first_ends):
+            m.d.sync += [cursor.word.eq(0), cursor.row.eq(SECOND_ROWS[0]), cursor.second.eq(1)]
+        with m.Elif(step):
+            m.d.sync += [cursor.word.eq(cursor.word + 2), cursor.row.eq(cursor.row + row_ends)]
+
+
+def _stored(place: data.View) -> Value:
+    """There is such a word."""
+    low, high = SECOND_ROWS
+    first = (place.row < TAIL_ROW) | (place.word < 2 * TAIL_PAIRS)
+    return Mux(place.second, (place.row >= low) & (place.row < high), first)

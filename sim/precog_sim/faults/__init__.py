@@ -1,0 +1,1 @@
+"""Fault injection: random bit flips in the memories of the running RTL."""

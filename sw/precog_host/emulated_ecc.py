@@ -1,0 +1,114 @@
+"""Check bits of an emulated device: the golden code behind its register block.
+
+No time passes there: nothing decays by itself, and a walk is over at once.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from precog_hw.regmap.ecc import ECC_EVENTS
+from precog_hw.regmap.model import Word
+from precog_models.nic import GoldenNic
+from precog_models.predict.secded import Found, decode_pairs, guard
+from precog_models.predict.secded_fields import PAIRS, STORED_BITS, pairs
+
+from .emulated_packets import EmulatedCounters
+from .register_file import RegisterFile, ignored
+
+__all__ = ["EmulatedEcc"]
+
+_MOST_ERRORS = 0xFFFF  # of a set that are counted
+
+
+class EmulatedEcc:
+    """Stored words, the host's commands, and what they lead to.
+
+    Parameters
+    ----------
+    file : RegisterFile
+    nic : GoldenNic
+    changed : callable
+        Called when slots were disabled.
+    """
+
+    def __init__(self, file: RegisterFile, nic: GoldenNic, changed: Callable[[], None]) -> None:
+        self._file, self._nic, self._changed = file, nic, changed
+        self._counters = EmulatedCounters([name for name, _ in ECC_EVENTS])
+        #: By set: both copies of all words, [2, 32, 16].
+        self._stored: dict[int, NDArray[np.int64]] = {}
+        self._corrected = [0] * nic.sets
+        self._disabled = [False] * nic.sets
+        self._pairs = pairs()
+        file.written["ECC.COMMAND"] = self._command
+        file.tables |= {
+            "ECC.COUNTERS": (self._counters.read, ignored),
+            "ECC.SETS": (self._read_set, ignored),
+        }
+
+    def loaded(self, number: int, image: ArrayLike) -> None:
+        """A set holds a new image, 512 words."""
+        words = guard(image).reshape(32, 2 * PAIRS)
+        self._stored[number] = np.stack([words, words])
+        self._disabled[number] = False
+
+    # --- registers that do something -------------------------------------------------------------
+
+    def _read_set(self, word: Word) -> int:
+        assert word.register is not None
+        corrected, disabled = word.register.fields
+        number = word.index
+        shown = corrected.put(0, self._corrected[number])
+        return disabled.put(shown, int(self._disabled[number]))
+
+    def _command(self, value: int) -> None:
+        asked = self._file.asked("ECC.COMMAND", value)
+        exists = self._file.get("ECC.PLACE")["set"] < self._nic.sets
+        if "inject" in asked and not exists:
+            self._event("refused")
+        elif "inject" in asked:
+            self._inject()
+            return  # it goes alone
+        if "scrub" in asked:
+            valid = sum(self._nic.set_state(number)[0] for number in range(self._nic.sets))
+            self._counters.add("scrubbed", valid * len(self._pairs))
+            self._counters.add("passes", 1)
+
+    def _event(self, name: str) -> None:
+        self._counters.add(name, 1)
+        if name in ("corrected", "uncorrectable", "refused"):
+            self._file.put("ECC.ERROR", **{name: 1})
+
+    def _inject(self) -> None:
+        place = self._file.get("ECC.PLACE")
+        number, row, word, second = (place[n] for n in ("set", "row", "word", "second"))
+        if (second, row, word // 2) not in self._pairs or not self._nic.set_state(number)[0]:
+            self._event("refused")
+            return
+        self._event("injected")
+        flips = self._file.get("ECC.FLIPS")
+        mask = 1 << flips["first"] | (flips["double"] and 1 << flips["other"])
+        even = word & ~1
+        pair = self._stored[number][second, row, even : even + 2]
+        pair[word & 1] ^= mask & ((1 << STORED_BITS) - 1)
+        fixed, found, at = decode_pairs(pair)
+        if found == Found.CLEAN:
+            return
+        double = int(found == Found.UNCORRECTABLE)
+        which, bit = (0, 0) if double else divmod(int(at), STORED_BITS)
+        self._file.put("ECC.LAST", set=number, row=row, second=second, any=1)
+        self._file.put("ECC.LAST", word=even | which, bit=bit, double=double)
+        if not double:
+            pair[:] = fixed
+            self._corrected[number] = min(self._corrected[number] + 1, _MOST_ERRORS)
+            self._event("corrected")
+            return
+        for slot in range(self._nic.sets):
+            of, enable = self._nic.slot(slot)
+            if enable and of == number:
+                self._nic.map_slot(slot, number, enable=False)
+        self._nic.invalidate_set(number)
+        self._disabled[number] = True
+        self._event("uncorrectable")
+        self._changed()

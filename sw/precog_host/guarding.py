@@ -1,0 +1,188 @@
+"""Check bits of a device's stored models: the walk over them, its counters, its test."""
+
+from dataclasses import dataclass
+
+from precog_hw.regmap.ecc import ECC_EVENTS
+
+from .registers import Registers
+from .transport import DeviceError
+from .windows import Windows
+
+__all__ = ["GuardState", "Guarding", "LastError", "SetErrors"]
+
+_BUSY_READS = 100_000  # polls of a busy bit before the device counts as hung
+
+
+@dataclass(frozen=True)
+class LastError:
+    """Where the last error was."""
+
+    set: int
+    row: int
+    word: int  #: of a double error the even one of the pair
+    second: bool  #: the copy of biases and shifts beside the MAC array
+    bit: int | None  #: 32 and more are check bits; None: the error was double
+    double: bool
+
+
+@dataclass(frozen=True)
+class SetErrors:
+    """Errors of one set."""
+
+    set: int
+    corrected: int  #: since reset
+    disabled: bool  #: by a double error, and not loaded since
+
+
+@dataclass(frozen=True)
+class GuardState:
+    """What the scrubber is to do, and what it found."""
+
+    enabled: bool
+    period_cycles: int
+    counters: dict[str, int]
+    sets: tuple[SetErrors, ...]  #: those with errors
+    last: LastError | None
+
+
+class Guarding(Windows):
+    """ECC's side of a device.
+
+    Parameters
+    ----------
+    registers : Registers
+        Of a device with ECC.
+
+    Raises
+    ------
+    DeviceError
+        The device has none.
+    """
+
+    def __init__(self, registers: Registers) -> None:
+        if not registers.sizes.ecc:
+            raise DeviceError("device has no check bits: it was built without (ecc=0)")
+        super().__init__(registers)
+
+    def state(self) -> GuardState:
+        """What the device shows."""
+        control = self.registers.fields("ECC", "CONTROL")
+        last = self.registers.fields("ECC", "LAST")
+        rows = [
+            (n, self.registers.entry("ECC", "SETS", n, "SET_ERRORS"))
+            for n in range(self.registers.sizes.sets)
+        ]
+        return GuardState(
+            enabled=bool(control["enable"]),
+            period_cycles=control["period"],
+            counters={
+                name: self._counter("ECC", "COUNTERS", n) for n, (name, _) in enumerate(ECC_EVENTS)
+            },
+            sets=tuple(
+                SetErrors(n, row["corrected"], bool(row["disabled"]))
+                for n, row in rows
+                if row["corrected"] or row["disabled"]
+            ),
+            last=LastError(
+                set=last["set"],
+                row=last["row"],
+                word=last["word"],
+                second=bool(last["second"]),
+                bit=None if last["double"] else last["bit"],
+                double=bool(last["double"]),
+            )
+            if last["any"]
+            else None,
+        )
+
+    def configure(self, *, enable: bool | None = None, period_cycles: int | None = None) -> None:
+        """Change how the device walks on its own; what is None stays.
+
+        Raises
+        ------
+        ValueError
+            The period does not fit; nothing is written then.
+        """
+        if period_cycles is not None and not 0 <= period_cycles < 1 << 16:
+            raise ValueError(f"period must be in 0..65535 cycles, not {period_cycles!r}")
+        word = self.registers.fields("ECC", "CONTROL")
+        if enable is not None:
+            word["enable"] = int(enable)
+        if period_cycles is not None:
+            word["period"] = period_cycles
+        self.registers.write_fields("ECC", "CONTROL", **word)
+
+    def scrub(self) -> None:
+        """Have all valid sets checked, now; returns when that is done.
+
+        Raises
+        ------
+        DeviceError
+            The device stays busy or refused.
+        """
+        self._order(scrub=1)
+
+    def inject(
+        self, number: int, row: int, word: int, bits: tuple[int, ...], *, second: bool = False
+    ) -> LastError:
+        """Flip one or two bits of a stored word, and have the device find them before it uses it.
+
+        Parameters
+        ----------
+        number, row, word : int
+            Set, row 0..31 and word 0..15 of its image.
+        bits : tuple of int
+            0..31 of the data, 32..35 of the check bits; one is corrected, two disable the set.
+        second : bool
+            In the copy of rows 24..26 beside the MAC array.
+
+        Returns
+        -------
+        LastError
+            What the device found.
+
+        Raises
+        ------
+        ValueError
+            There is no such set, row, word or bit, or another number of bits; nothing is written.
+        DeviceError
+            The device refused: the set is not valid, or the word is of the header, which is not
+            stored there. Or it did not find what was injected.
+        """
+        sets = self.registers.sizes.sets
+        for name, value, limit in (("set", number, sets), ("row", row, 32), ("word", word, 16)):
+            if not 0 <= value < limit:
+                raise ValueError(f"{name} must be in 0..{limit - 1}, not {value!r}")
+        if len(bits) not in (1, 2) or len(set(bits)) != len(bits):
+            raise ValueError(f"bits must be one, or two different ones, not {bits!r}")
+        for bit in bits:
+            if not 0 <= bit < 36:
+                raise ValueError(f"bit must be in 0..35, not {bit!r}")
+        place = {"set": number, "row": row, "word": word, "second": int(second)}
+        self.registers.write_fields("ECC", "PLACE", **place)
+        flips = {"first": bits[0], "other": bits[-1], "double": int(len(bits) == 2)}
+        self.registers.write_fields("ECC", "FLIPS", **flips)
+        self._order(inject=1)
+        last = self.state().last
+        there = None if last is None else (last.set, last.row, last.word, last.second)
+        if len(bits) == 2:
+            word &= ~1
+        if last is None or there != (number, row, word, second) or last.double != (len(bits) == 2):
+            raise DeviceError(f"device must find the error that was injected, it shows {last}")
+        return last
+
+    def _order(self, **commands: int) -> None:
+        registers = self.registers
+        registers.write_fields("ECC", "ERROR", refused=1)
+        registers.write_fields("ECC", "COMMAND", **commands)
+        for _ in range(_BUSY_READS):
+            if not registers.fields("ECC", "STATE")["busy"]:
+                break
+        else:
+            raise DeviceError("device's scrubber stays busy")
+        if registers.fields("ECC", "ERROR")["refused"]:
+            registers.write_fields("ECC", "ERROR", refused=1)
+            name = next(iter(commands))
+            raise DeviceError(
+                f"{name} was refused: the set is not valid, or the word is not stored there"
+            )

@@ -1,0 +1,147 @@
+"""Check bits through the driver and the command line: the same on the golden NIC and on the RTL."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.sw.support import random_image, random_samples
+
+from precog_host import cli
+from precog_host.device import Device
+from precog_host.guarding import Guarding
+from precog_host.transport import DeviceError
+from precog_models.predict.secded_fields import pairs
+
+
+def guarded(device: Device, seed: int) -> Guarding:
+    """Two models, and two queue pairs that run them."""
+    for slot in (0, 1):
+        device.load_model(random_image(seed + slot), slot=slot, set=slot)
+        device.qp(slot).configure(
+            preset="thesis", enable=True, algorithm="predpid", model_slot=slot
+        )
+    assert device.guarding is not None
+    return device.guarding
+
+
+def test_single_errors_are_corrected_wherever_they_are(device: Device, seed: int) -> None:
+    guarding = guarded(device, seed)
+    rng = np.random.default_rng(seed)
+    walk = pairs()
+    places = [walk[n] for n in rng.choice(len(walk), 10, replace=False)]
+    places += [(0, 31, 4), (1, 24, 0), (1, 26, 7)]
+    golden = random_samples(seed, 30, [0, 1])
+    with Device.open("emu:qps=4,sets=2") as twin:
+        guarded(twin, seed)
+        for number, (second, row, pair) in enumerate(places):
+            word, bit = 2 * pair + int(rng.integers(2)), int(rng.integers(36))
+            last = guarding.inject(number % 2, row, word, (bit,), second=bool(second))
+            assert (last.set, last.row, last.word) == (number % 2, row, word)
+            assert (last.second, last.bit, last.double) == (bool(second), bit, False)
+            # Contexts are computed anew: decisions are those of a device without errors.
+            assert (device.decide(golden) == twin.decide(golden)).all()
+            golden[:, 2] += 100_000
+    state = guarding.state()
+    assert state.counters["corrected"] == state.counters["injected"] == len(places)
+    assert state.counters["uncorrectable"] == state.counters["refused"] == 0
+    assert [(one.set, one.disabled) for one in state.sets] == [(0, False), (1, False)]
+    assert sum(one.corrected for one in state.sets) == len(places)
+    assert device.registers.fields("ECC", "ERROR") == {
+        "corrected": 1, "uncorrectable": 0, "refused": 0,
+    }  # fmt: skip
+
+
+def test_a_double_error_disables_its_set_alone(device: Device, seed: int) -> None:
+    guarding = guarded(device, seed)
+    device.map_slot(1, 0)  # two slots, one set
+    device.map_slot(0, 0)
+    device.qp(2).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=1)
+    rng = np.random.default_rng(seed)
+    bits = rng.choice(36, 2, replace=False)
+    before = device.decide(random_samples(seed, 8, [0, 1, 2]))
+    assert (before[:, 3] != 0).any()
+    last = guarding.inject(0, 17, 5, (int(bits[0]), int(bits[1])))
+    assert (last.row, last.word, last.bit, last.double) == (17, 4, None, True)
+    models = device.models()
+    assert (models[0].valid, models[0].slots) == (False, ())
+    assert models[1].valid
+    after = device.decide(random_samples(seed, 8, [0, 1, 2]))
+    assert (after[:, 3] == 0).all()  # no prediction: the base law alone
+    state = guarding.state()
+    assert [(one.set, one.corrected, one.disabled) for one in state.sets] == [(0, 0, True)]
+    assert device.registers.fields("ECC", "ERROR")["uncorrectable"]
+    device.registers.write_fields("ECC", "ERROR", uncorrectable=1)
+    assert not device.registers.fields("ECC", "ERROR")["uncorrectable"]
+    with pytest.raises(DeviceError, match="set is not valid, or the word is not stored"):
+        guarding.inject(0, 0, 0, (1,))
+    device.load_model(random_image(seed), slot=0, set=0)
+    assert guarding.state().sets == ()
+    assert (device.decide(random_samples(seed, 8, [0]))[:, 3] != 0).any()
+
+
+def test_a_walk_checks_all_valid_sets(device: Device, seed: int) -> None:
+    guarding = guarded(device, seed)
+    guarding.configure(enable=False)
+    before = guarding.state().counters
+    guarding.scrub()
+    after = guarding.state().counters
+    assert after["scrubbed"] - before["scrubbed"] in (2 * 277, 2 * 277 + 1)  # one was at work
+    assert after["passes"] == before["passes"] + 1
+    assert after["corrected"] == after["uncorrectable"] == 0
+    guarding.configure(period_cycles=77)
+    assert (guarding.state().enabled, guarding.state().period_cycles) == (False, 77)
+    guarding.configure(enable=True)
+    assert (guarding.state().enabled, guarding.state().period_cycles) == (True, 77)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((4, 0, 0, (1,)), "set must be in 0..3, not 4"),
+        ((0, 32, 0, (1,)), "row must be in 0..31, not 32"),
+        ((0, 0, 16, (1,)), "word must be in 0..15, not 16"),
+        ((0, 0, 0, ()), "bits must be one, or two different ones"),
+        ((0, 0, 0, (3, 3)), "bits must be one, or two different ones"),
+        ((0, 0, 0, (36,)), "bit must be in 0..35, not 36"),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    emulated: Device, arguments: tuple[int, int, int, tuple[int, ...]], message: str
+) -> None:
+    assert emulated.guarding is not None
+    with pytest.raises(ValueError, match=message):
+        emulated.guarding.inject(*arguments)
+    with pytest.raises(ValueError, match="period must be in 0"):
+        emulated.guarding.configure(period_cycles=65536)
+    assert emulated.guarding.state().counters["refused"] == 0
+
+
+def test_words_that_are_not_stored_are_refused(device: Device, seed: int) -> None:
+    guarding = guarded(device, seed)
+    for row, word, second in ((31, 10, False), (23, 0, True), (27, 0, True)):
+        with pytest.raises(DeviceError, match="inject was refused"):
+            guarding.inject(0, row, word, (1,), second=second)
+    assert guarding.state().counters["refused"] == 3
+    assert guarding.state().last is None
+
+
+def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(("model", *arguments))
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    model = ("--model", "rtt-incast")
+    status, out, _ = run("inject", "1", "3", "5", "7", *model)
+    assert (status, out.splitlines()[0]) == (0, "found in set 1, row 3, word 5: bit 7 corrected")
+    status, out, _ = run("inject", "1", "24", "5", "7", "35", "--second", "-j", *model)
+    told = json.loads(out)
+    assert (status, told["found"]["double"]) == (0, True)
+    assert told["state"]["sets"] == [{"set": 1, "corrected": 0, "disabled": True}]
+    status, out, _ = run("scrub", "--off", "--period", "9")
+    assert status == 0
+    assert out.startswith("pairs are checked only when asked to; 0 scrubbed, 1 passes")
+    status, _, err = run("scrub", "-d", "emu:ecc=0")
+    assert status != 0
+    assert "device emu:ecc=0 has no check bits" in err
