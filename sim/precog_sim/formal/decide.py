@@ -4,7 +4,7 @@ The blocks are the gateware as it is. Only when they speak is looked at; what th
 with the logic that it needs. By induction, hence for ever.
 """
 
-from amaranth.hdl import Assert, Const, Cover, Module, Signal
+from amaranth.hdl import Assert, Const, Cover, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -12,6 +12,7 @@ from .engine import Mode, Proof
 from .mutate import Mutant, reimported
 from .packets import late
 from .peek import Opened
+from .strobes import parser_strobes
 
 __all__ = ["MUTANTS", "PROOFS"]
 
@@ -43,25 +44,18 @@ class ParserHarness(wiring.Component):
         m.submodules.dut = inner.fragment
         m.d.comb += [dut.beat.eq(self.beat), dut.taken.eq(self.taken)]
         beats = -(-WINDOW_BYTES * 8 // self._width)
-        number = Signal(range(beats + 1))  # of the beat in its packet; stays behind the window
-        last = self.beat.last
-        with m.If(self.taken):
-            m.d.sync += number.eq(number + (number != beats))
-            with m.If(last):
-                m.d.sync += number.eq(0)
-        complete = self.taken & ((number == beats - 1) | (last & (number < beats)))
-        latency = module.Parser.LATENCY
-        inside = inner["window.inside"]
+        must = parser_strobes(m, self.taken, self.beat.last, beats, module.Parser.LATENCY)
+        inside, number = inner["window.inside"], must.number
         m.d.comb += [
             Assert(inside == (number < beats)),
             Assert(~inside | (inner["window.before"] == number)),
             Assert(number <= beats),
             Assert(
-                dut.o_valid == late(m, complete, latency, "complete"),
+                dut.o_valid == must.parsed,
                 "one descriptor for each packet, when its headers or its end have come",
             ),
             Assert(
-                dut.tail_valid == late(m, self.taken & last, latency, "end"),
+                dut.tail_valid == must.tail,
                 "one tail for each packet, when its end has come",
             ),
             Cover(dut.o_valid & ~dut.tail_valid),

@@ -6,7 +6,15 @@ from amaranth.hdl import Assert, Assume, Module, Signal, Value
 
 from .past import Past
 
-__all__ = ["assert_rules", "assume_rules", "assume_stream", "in_time", "late", "well_formed"]
+__all__ = [
+    "assert_rules",
+    "assert_stream",
+    "assume_rules",
+    "assume_stream",
+    "in_time",
+    "late",
+    "well_formed",
+]
 
 
 def well_formed(beat: Any) -> Value:
@@ -38,15 +46,20 @@ def assume_rules(m: Module, past: Past, port: Any, name: str) -> None:
     m.d.comb += Assume(~port.valid | well_formed(_beat(port)))
 
 
-def assert_rules(m: Module, past: Past, port: Any, name: str) -> None:
-    """The block keeps the rules of a packet stream at its output."""
+def assert_stream(m: Module, past: Past, port: Any, name: str) -> None:
+    """The block holds at its output what was refused."""
     held = past.known & past(port.valid & ~port.ready, f"{name}_held")
     payload = Value.cast(port.payload)
     m.d.comb += [
         Assert(~held | port.valid, f"{name}: valid holds until the transfer"),
         Assert(~held | (payload == past(payload, f"{name}_payload")), f"{name}: so does the rest"),
-        Assert(~port.valid | well_formed(_beat(port)), f"{name}: keep is as it must be"),
     ]
+
+
+def assert_rules(m: Module, past: Past, port: Any, name: str) -> None:
+    """The block keeps the rules of a packet stream at its output."""
+    assert_stream(m, past, port, name)
+    m.d.comb += Assert(~port.valid | well_formed(_beat(port)), f"{name}: keep is as it must be")
 
 
 def in_time(m: Module, waits: Value, flows: Value, cycles: int, name: str) -> Signal:

@@ -3,10 +3,17 @@
 The one place of the proofs that leans on Amaranth's private modules.
 """
 
-from amaranth.hdl import Elaboratable, Signal
+from amaranth.hdl import Elaboratable, Signal, Value
+from amaranth.hdl._ast import AnySeq
 from amaranth.hdl._ir import Fragment
 
-__all__ = ["Opened"]
+__all__ = ["Opened", "free"]
+
+
+def free(bits: int) -> Value:
+    """A value that the solver chooses anew in every cycle."""
+    value: Value = AnySeq(bits)
+    return value
 
 
 class Opened:
