@@ -44,7 +44,8 @@ from unittest.mock import patch
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-from .editor_parts import OUT_CYCLES, REFUSALS, GrowHarness, PatchHarness, ShrinkHarness
+from .editor_parts import GrowHarness, PatchHarness, ShrinkHarness
+from .editor_rules import OUT_CYCLES, REFUSALS
 from .engine import Mode, Proof
 from .mutate import Mutant
 

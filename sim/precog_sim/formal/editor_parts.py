@@ -8,20 +8,12 @@ from amaranth.lib.wiring import In
 
 from precog_models.packet.wire.cps import SHIM
 
-from .editor_rules import Patched, flow
-from .packets import assert_rules, assume_rules, assume_stream, in_time, well_formed
+from .editor_rules import Patched, behind_rules, patch_rules
+from .packets import assert_rules, assume_rules, assume_stream, well_formed
 from .past import Past
 from .peek import Opened
 
-__all__ = ["OUT_CYCLES", "REFUSALS", "GrowHarness", "PatchHarness", "ShrinkHarness"]
-
-#: By part and width: cycles in which a beat may be refused, and until a packet's end is out.
-REFUSALS = {
-    "patch": {8: 0, 64: 0},
-    "grow": {8: SHIM.size, 64: 1},
-    "shrink": {8: 0, 64: 0},
-}
-OUT_CYCLES = {"patch": {8: 1, 64: 1}, "grow": {8: 1, 64: 2}, "shrink": {8: 2, 64: 2}}
+__all__ = ["GrowHarness", "PatchHarness", "ShrinkHarness"]
 
 
 class PatchHarness(wiring.Component):
@@ -75,16 +67,10 @@ class PatchHarness(wiring.Component):
         taken, last = self.valid & dut.i.ready, self.beat.last
         beats = Signal(2)
         m.d.sync += beats.eq(beats + (taken & ~drop) - (valid & dut.o.ready))
-        uses = self.edit_valid & dut.i_edit.ready
         m.d.comb += [
             Assert(beats == valid, "a beat comes out once, and of a dropped packet none"),
-            Assert(uses == (taken & last), "a packet uses one command"),
         ]
-        cycles = OUT_CYCLES["patch"][self._width]
-        flows, age = flow(m, dut.o, ends=taken & last & ~drop, inside=Const(0), cycles=cycles)
-        refused = self.valid & ~dut.i.ready
-        refusals = REFUSALS["patch"][self._width]
-        in_time(m, refused, flows & self.edit_valid, refusals, "a beat is taken")
+        part = patch_rules(m, Assert, self._width, dut)
 
         # For the induction: the packet that is open, its command, and how far it has come.
         open_, dropped, kept = Signal(), Signal(), Signal(len(after.here))
@@ -103,7 +89,7 @@ class PatchHarness(wiring.Component):
             Assert(dropped | (site == Mux(valid, after.after, after.number))),
             Assert(~valid | ((kept == after.here) & (out.beat.last == ~open_))),
             Assert(valid | dropped | ~open_ | (kept == after.command)),
-            Assert(age == 0),
+            Assert(part.age == 0),
             Cover(dropped & ~open_ & (self.valid & self.edit_valid)),
         ]
         return m
@@ -156,12 +142,10 @@ class GrowHarness(_Behind):
         narrow = self._width == 8
         spilling = Const(0) if narrow else inner["spilling"]
         taken = self.valid & dut.i.ready
-        cycles = OUT_CYCLES["grow"][self._width]
         ends = taken & self.patched.beat.last
-        flows, age = flow(m, dut.o, ends=ends, inside=spilling, cycles=cycles)
-        refused = self.valid & ~dut.i.ready
-        refusals = REFUSALS["grow"][self._width]
-        wait = in_time(m, refused, flows, refusals, "a beat is taken")
+        part = behind_rules(m, Assert, "grow", self._width, dut)
+        flows, age, wait = part.flows, part.age, part.refused
+        m.d.comb += Assert(part.ends == spilling + (valid & last))
         # Beats that are more than came in go out while none is taken.
         more, beats = flows & ~dut.i.ready & (self.valid | spilling), Signal(2)
         m.d.sync += beats.eq(beats + (taken | more) - (valid & dut.o.ready))
@@ -222,18 +206,15 @@ class ShrinkHarness(_Behind):
         held = data.View(beat_layout(self._width), inner["held"])
         full, waits = inner["full"], inner["waits"]
         taken = self.valid & dut.i.ready
-        cycles = OUT_CYCLES["shrink"][self._width]
-        ends = taken & self.patched.beat.last
-        flows, age = flow(m, dut.o, ends=ends, inside=full & held.last, cycles=cycles)
-        refused = self.valid & ~dut.i.ready
-        in_time(m, refused, flows, REFUSALS["shrink"][self._width], "a beat is taken")
+        part = behind_rules(m, Assert, "shrink", self._width, dut)
 
         # For the induction: a beat is held while its packet goes on, if the shim is to go out.
         m.d.comb += [
             Assert(waits == (before.open & before.removes)),
             Assert(~waits | full),
             Assert(~full | (well_formed(held) & (held.last == ~before.open))),
-            Assert((age == 0) | (dut.o.valid & dut.o.payload.last)),
+            Assert(part.ends == (full & held.last) + (dut.o.valid & dut.o.payload.last)),
+            Assert((part.age == 0) | (dut.o.valid & dut.o.payload.last)),
         ]
         shrunk = Signal()  # a packet that has lost its shim is complete
         m.d.comb += Cover(shrunk & ~dut.o.valid & ~full)

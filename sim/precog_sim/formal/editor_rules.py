@@ -1,12 +1,24 @@
-"""The editor's inner stream, and what the harnesses of its parts share."""
+"""The editor's inner stream, and what its parts promise."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, Value
 
-from .packets import in_time
+from precog_models.packet.wire.cps import SHIM
 
-__all__ = ["Patched", "flow"]
+from .packets import Claim, in_time
+
+__all__ = ["INSIDE", "OUT_CYCLES", "REFUSALS", "Part", "Patched", "behind_rules", "patch_rules"]
+
+#: By part and width: cycles in which a beat may be refused, and until a packet's end is out.
+REFUSALS = {
+    "patch": {8: 0, 64: 0},
+    "grow": {8: SHIM.size, 64: 1},
+    "shrink": {8: 0, 64: 0},
+}
+OUT_CYCLES = {"patch": {8: 1, 64: 1}, "grow": {8: 1, 64: 2}, "shrink": {8: 2, 64: 2}}
+#: By part: ends inside, but for that which is offered.
+INSIDE = {"patch": 0, "grow": 1, "shrink": 1}
 
 
 class Patched:
@@ -88,35 +100,91 @@ class Patched:
         )
 
 
-def flow(m: Module, port: Any, *, ends: Value, inside: Value, cycles: int) -> tuple[Value, Signal]:
-    """No packet's end is lost, none comes twice, and each leaves in time.
+class Part(NamedTuple):
+    """What is in a part of the editor.
+
+    Attributes
+    ----------
+    flows : Value
+        The consumer takes what is offered, if anything is.
+    ends : Signal
+        Packets' last beats that were taken, not dropped, and have not left.
+    age : Signal
+        Cycles with `flows` that the oldest of them has waited.
+    refused : Signal
+        Such cycles that the beat offered has been refused.
+    """
+
+    flows: Value
+    ends: Signal
+    age: Signal
+    refused: Signal
+
+
+def patch_rules(m: Module, claim: Claim, width: int, part: Any) -> Part:
+    """`Patch`, or its stub: one command a packet, and of dropped packets nothing comes out."""
+    from precog_hw.packet.layouts import Edit
+
+    i, edit = part.i, part.i_edit
+    taken, last = i.valid & i.ready, i.payload.last
+    m.d.comb += [
+        claim((edit.valid & edit.ready) == (taken & last), "a packet uses one command"),
+        claim(~taken | edit.valid, "a beat is taken with its command"),
+    ]
+    ends = taken & last & (edit.payload.edit != Edit.DROP)
+    refused = i.valid & ~i.ready
+    return _rules(m, claim, "patch", width, part, ends=ends, refused=refused, there=edit.valid)
+
+
+def behind_rules(m: Module, claim: Claim, name: str, width: int, part: Any) -> Part:
+    """`Grow` or `Shrink`, or its stub."""
+    i = part.i
+    ends = i.valid & i.ready & i.payload.beat.last
+    refused = i.valid & ~i.ready
+    return _rules(m, claim, name, width, part, ends=ends, refused=refused, there=Const(1))
+
+
+def _rules(
+    m: Module,
+    claim: Claim,
+    name: str,
+    width: int,
+    part: Any,
+    *,
+    ends: Value,
+    refused: Value,
+    there: Value,
+) -> Part:
+    """No packet's end is lost, none comes twice, and each leaves in time; beats are taken in time.
 
     Parameters
     ----------
     m : Module
-    port : stream.Interface
-        The part's output.
+    claim : callable
+        `Assert` of the part, `Assume` of its stub.
+    name : str
+    width : int
+    part : wiring.Component
     ends : Value
-        The part takes the last beat of a packet that is to come out.
-    inside : Value
-        Ends that are in the part, but for that which is offered.
-    cycles : int
-        Cycles in which the consumer takes what is offered, from an end's arrival to its leaving.
-
-    Returns
-    -------
-    flows : Value
-        The consumer takes what is offered, if anything is.
-    age : Signal
-        Such cycles in which the oldest end has waited.
+        It takes the last beat of a packet that is to come out.
+    refused : Value
+        It refuses a beat.
+    there : Value
+        What else it must have to take a beat.
     """
+    port = part.o
     beat = port.payload.beat if "beat" in dict(port.payload.shape()) else port.payload
     flows = port.ready | ~port.valid
-    given = port.valid & port.ready & beat.last
-    owed = Signal(range(4))
+    offered = port.valid & beat.last
+    given = offered & port.ready
+    owed = Signal(range(4), name=f"owed_{name}")
     m.d.sync += owed.eq(owed + ends - given)
     m.d.comb += [
-        Assert(owed == inside + (port.valid & beat.last), "a packet comes out, and comes out once"),
-        Assert(~given | (owed != 0), "no end without a packet"),
+        claim(owed >= offered, "no end without a packet"),
+        claim(owed <= offered + INSIDE[name], "a packet comes out, and comes out once"),
     ]
-    return flows, in_time(m, (owed != 0) & ~given, flows, cycles - 1, "a whole packet leaves")
+    waits, cycles = (owed != 0) & ~given, OUT_CYCLES[name][width] - 1
+    leaves = in_time(m, waits, flows, cycles, f"a whole packet leaves {name}", claim)
+    most = REFUSALS[name][width]
+    takes = in_time(m, refused, flows & there, most, f"a beat is taken by {name}", claim)
+    return Part(flows, owed, leaves, takes)

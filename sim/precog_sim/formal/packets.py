@@ -1,5 +1,6 @@
 """What proofs of packet stages share: the rules of a packet stream, and clocks for the no-wedge."""
 
+from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import Assert, Assume, Module, Signal, Value
@@ -7,6 +8,7 @@ from amaranth.hdl import Assert, Assume, Module, Signal, Value
 from .past import Past
 
 __all__ = [
+    "Claim",
     "assert_rules",
     "assert_stream",
     "assume_rules",
@@ -15,6 +17,10 @@ __all__ = [
     "late",
     "well_formed",
 ]
+
+
+#: `Assert` of what a part must keep, `Assume` of what stands for the part.
+Claim = Callable[..., Any]
 
 
 def well_formed(beat: Any) -> Value:
@@ -62,7 +68,9 @@ def assert_rules(m: Module, past: Past, port: Any, name: str) -> None:
     m.d.comb += Assert(~port.valid | well_formed(_beat(port)), f"{name}: keep is as it must be")
 
 
-def in_time(m: Module, waits: Value, flows: Value, cycles: int, name: str) -> Signal:
+def in_time(
+    m: Module, waits: Value, flows: Value, cycles: int, name: str, claim: Claim = Assert
+) -> Signal:
     """While `waits` stays true, `flows` is true in at most `cycles` cycles; gives these so far."""
     age = Signal(range(cycles + 2), name=f"age_{name.replace(' ', '_')}")
     with m.If(~waits):
@@ -71,7 +79,7 @@ def in_time(m: Module, waits: Value, flows: Value, cycles: int, name: str) -> Si
         m.d.sync += age.eq(age + 1)
     m.d.comb += [
         Assert(age <= cycles),
-        Assert(~(waits & flows) | (age < cycles), f"{name} in time"),
+        claim(~(waits & flows) | (age < cycles), f"{name} in time"),
     ]
     return age
 

@@ -11,6 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
 
+from .contracts import queue_rules
 from .engine import Mode, Proof
 from .mutate import Mutant
 from .past import Past
@@ -49,7 +50,7 @@ class StreamHarness(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        dut = self._make(WIDTH)
+        self._dut = dut = self._make(WIDTH)
         inner = Opened(dut)
         m.submodules.dut = inner.fragment
         past = Past(m)
@@ -126,8 +127,8 @@ class QueueHarness(StreamHarness):
 
     def _invariants(self, m: Module, inner: Opened, count: Signal, listed: Array) -> None:
         waiting, apart = inner["waiting"], inner["write__addr"] - inner["read__addr"]
+        queue_rules(m, Assert, self._dut, QUEUE_DEPTH, count)
         m.d.comb += [
-            Assert(inner["level"] == count, "the level is the number of payloads inside"),
             Assert(waiting <= QUEUE_DEPTH),
             Assert(inner["full"] == (waiting == QUEUE_DEPTH)),
             Assert((waiting - apart)[: exact_log2(QUEUE_DEPTH)] == 0),

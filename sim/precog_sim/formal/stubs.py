@@ -10,6 +10,7 @@ from amaranth.hdl import Assume, Module, Signal, Value
 from amaranth.lib import wiring
 
 from .contracts import beats_rules, chain_rules, queue_rules
+from .editor_rules import behind_rules, patch_rules
 from .packets import assume_rules, assume_stream, late
 from .past import Past
 from .peek import free
@@ -21,6 +22,8 @@ __all__ = [
     "fifo_stub",
     "icrc_stub",
     "parser_stub",
+    "part_stub",
+    "patch_stub",
     "queue_stub",
 ]
 
@@ -118,8 +121,37 @@ def editor_stub(base: type[Any]) -> type[Any]:
     return Stub
 
 
+def patch_stub(base: type[Any], width: int) -> type[Any]:
+    """`Patch`, whatever it writes."""
+
+    class Stub(base):
+        def elaborate(self, platform: object) -> Module:
+            m = Module()
+            outputs = (self.i.ready, self.i_edit.ready, self.o.valid, self.o.payload)
+            m.d.comb += _anything(*outputs)
+            assume_rules(m, Past(m), self.o, "o")
+            patch_rules(m, Assume, width, self)
+            return m
+
+    return Stub
+
+
+def part_stub(base: type[Any], name: str, width: int) -> type[Any]:
+    """`Grow` or `Shrink`, whatever it puts in or takes out."""
+
+    class Stub(base):
+        def elaborate(self, platform: object) -> Module:
+            m = Module()
+            m.d.comb += _anything(self.i.ready, self.o.valid, self.o.payload)
+            assume_rules(m, Past(m), self.o, "o")
+            behind_rules(m, Assume, name, width, self)
+            return m
+
+    return Stub
+
+
 def icrc_stub(base: type[Any]) -> type[Any]:
-    """The ICRC's check, which only counts: it takes what it is to know of a packet when it likes."""
+    """The ICRC's check, which only counts."""
 
     class Stub(base):
         def elaborate(self, platform: object) -> Module:

@@ -1,0 +1,101 @@
+"""The FIFO in which packets wait keeps what the proof of the path assumes of it.
+
+Compared with a list, as in `streams`, with few rows. That it holds for many is not said here: the
+addresses wrap at the depth, and nothing else depends on it.
+"""
+
+from amaranth.hdl import Array, Assert, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from .contracts import beats_rules
+from .engine import Mode, Proof
+from .mutate import Mutant
+from .packets import assert_rules, assume_rules
+from .past import Past
+from .peek import Opened
+
+__all__ = ["MUTANTS", "PROOFS"]
+
+ROWS = 2
+_WIDTH = 8
+_DEPTH = 10  # cycles
+_FIFO = "precog_hw.stream.packet_fifo"
+
+
+class BeatsHarness(wiring.Component):
+    """The FIFO between a producer that keeps the rules and an arbitrary consumer."""
+
+    def __init__(self) -> None:
+        from precog_hw.stream.packet import beat_layout
+
+        super().__init__({"beat": In(beat_layout(_WIDTH)), "valid": In(1), "ready": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        from precog_hw.stream.packet_fifo import PacketFifo
+
+        m = Module()
+        dut = PacketFifo(_WIDTH, ROWS)
+        inner = Opened(dut)
+        m.submodules.dut = inner.fragment
+        past = Past(m)
+        m.d.comb += [
+            dut.i.payload.eq(self.beat),
+            dut.i.valid.eq(self.valid),
+            dut.o.ready.eq(self.ready),
+        ]
+        assume_rules(m, past, dut.i, "i")
+        assert_rules(m, past, dut.o, "o")
+
+        put, take = self.valid & dut.i.ready, dut.o.valid & self.ready
+        # Of each beat its end and one bit stand for all.
+        listed = Array(Signal(2, name=f"listed_{n}") for n in range(ROWS + 3))
+        lasts = [beat[0] for beat in listed]
+        came, goes = (Cat(beat.last, beat.data[0]) for beat in (self.beat, dut.o.payload))
+        count, after_take = Signal(range(ROWS + 4)), Signal(range(ROWS + 4))
+        m.d.comb += after_take.eq(count - take)
+        m.d.sync += count.eq(after_take + put)
+        with m.If(take):
+            m.d.sync += [a.eq(b) for a, b in zip(listed, list(listed)[1:], strict=False)]
+        with m.If(put):
+            m.d.sync += listed[after_take].eq(came)
+        # Where the first end will be once the first beat has left.
+        position: Value = after_take + put
+        for at in reversed(range(1, len(lasts))):
+            position = Mux((at < count) & lasts[at], at, position)
+        found = beats_rules(m, Assert, dut, ROWS, position)
+        m.d.comb += [
+            Assert(found.count == count),
+            Assert(~dut.o.valid | (goes == listed[0]), "in order, unchanged"),
+            Cover((found.ends == 2) & take & dut.o.payload.last & (found.behind == 1)),
+        ]
+        return m
+
+
+PROOFS = (
+    Proof(
+        "beats.rules",
+        BeatsHarness,
+        Mode.BOUNDED,
+        _DEPTH,
+        f"{ROWS} rows, any packets and consumer: beats in order, none lost, offered in time",
+    ),
+    Proof("beats.cover", BeatsHarness, Mode.COVER, _DEPTH, "two packets are inside", quick=False),
+)
+MUTANTS = (
+    Mutant(
+        "beats.rules",
+        _FIFO,
+        "take.eq(some & (free | ~fetched))",
+        "take.eq(some & free & ~fetched)",
+        "a row is read in every other cycle",
+    ),
+    Mutant(
+        "beats.rules",
+        _FIFO,
+        "full.eq(waiting == self._depth - 1)",
+        "full.eq(waiting == self._depth)",
+        "a beat is written over",
+        quick=True,
+    ),
+)
