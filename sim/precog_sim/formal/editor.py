@@ -21,20 +21,13 @@ A slice hands on what it gets, in order and once, so it keeps each of these.
 
 (a) Of each part: for each end of a packet that was taken and not dropped one comes out, and no end
 before; at most two are inside. Beats are counted in `Patch` and `Grow`, in `Shrink` the ends alone.
-Hence the editor: one packet out for each packet in that is not dropped, none lost and none twice.
 What the bytes are is not said here; the tests compare with the golden model.
 
 (b) Of each part: a beat that is offered is refused in at most `REFUSALS` cycles in which the
 consumer takes what it is offered; an end that is inside leaves within `OUT_CYCLES` such cycles,
-without another beat from the producer. The consumer may pause in between, as long as it likes. A
-slice refuses only when it is full, offers what it has, and needs one such cycle. Hence, from the
-editor's output backward: if the consumer takes again and again, so does each slice and each part,
-and `Patch` too if a command comes for each packet; whatever is inside goes on, there is no wedge.
+without another beat from the producer. The consumer may pause in between, as long as it likes.
 
-With a consumer that always takes, and commands that are there, only `Grow` ever refuses, and a
-slice that it has filled, no longer than it. A packet that is inside alone is out after the sum of
-`OUT_CYCLES` and a cycle for each of the three slices on its way, 7 or 8 cycles, to which at 8 bits
-`Grow`'s refusals come; packets before it add theirs.
+That the parts and the slices between them keep the same together is proved by `editor_chain`.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
 """The editor as a whole: what its parts promise, put together by the gateware's own wires."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Assert, Cover, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
@@ -22,11 +22,12 @@ __all__ = ["MUTANTS", "PROOFS"]
 _EDITOR = "precog_hw.packet.editor"
 
 
-class _Inner:
+class _Inner(NamedTuple):
     """A stream between two parts, by its signals."""
 
-    def __init__(self, valid: Signal, ready: Signal, payload: Any) -> None:
-        self.valid, self.ready, self.payload = valid, ready, payload
+    valid: Signal
+    ready: Signal
+    payload: Any
 
 
 class EditorHarness(wiring.Component):
@@ -58,10 +59,11 @@ class EditorHarness(wiring.Component):
 
         m = Module()
         width = self._width
-        with reimported(_EDITOR) as editor:
+        with reimported(_EDITOR) as module:
+            editor: Any = module
             editor.Patch = patch_stub(editor.Patch, width)
-            for name in ("Grow", "Shrink"):
-                setattr(editor, name, part_stub(getattr(editor, name), name.lower(), width))
+            editor.Grow = part_stub(editor.Grow, "grow", width)
+            editor.Shrink = part_stub(editor.Shrink, "shrink", width)
             dut = editor.Editor(width)
             inner = Opened(dut)
         m.submodules.dut = inner.fragment
@@ -88,12 +90,19 @@ class EditorHarness(wiring.Component):
         )
         chain = chain_rules(m, Assert, beats, commands, dut.o, width)
 
+        dropped, given = Signal(2), Signal(2)
+        with m.If(chain.dropped & ~dropped.all()):
+            m.d.sync += dropped.eq(dropped + 1)
+        with m.If(dut.o.valid & self.ready & dut.o.payload.last & ~given.all()):
+            m.d.sync += given.eq(given + 1)
+        m.d.comb += Cover(dropped.all() & given.all())
+
         # Each part's promises, from its stub; the slices are the gateware.
         patched, grown = (
             Slice(m, Assert, inner, name, patched_layout(width)) for name in ("patched", "grown")
         )
-        for name in ("slice", "commands"):
-            Slice(m, Assert, inner, name)
+        Slice(m, Assert, inner, "slice", beat_layout(width))
+        Slice(m, Assert, inner, "commands")
         owed = {name: inner[f"{name}.owed_{name}"] for name in ("patch", "grow", "shrink")}
         age = {
             name: inner[f"{name}.age_a_whole_packet_leaves_{name}"] for name in ("grow", "shrink")
@@ -131,15 +140,48 @@ class EditorHarness(wiring.Component):
 
 
 _CLAIM = "the editor, of any parts that keep their promises: one command a packet, none lost, "
-PROOFS = tuple(
+PROOFS = (
+    *(
+        Proof(
+            f"editor.chain.{width}",
+            partial(EditorHarness, width),
+            Mode.INDUCTION,
+            1,
+            f"for ever, {_CLAIM}a beat is refused for at most {CHAIN_REFUSALS[width]} cycles, an "
+            f"end leaves within {CHAIN_CYCLES[width]}",
+        )
+        for width in (8, 64)
+    ),
     Proof(
-        f"editor.chain.{width}",
-        partial(EditorHarness, width),
-        Mode.INDUCTION,
-        1,
-        f"for ever, {_CLAIM}a beat is refused for at most {CHAIN_REFUSALS[width]} cycles, an end "
-        f"leaves within {CHAIN_CYCLES[width]}",
-    )
-    for width in (8, 64)
+        "editor.chain.near",
+        partial(EditorHarness, 64),
+        Mode.BOUNDED,
+        8,
+        "the same from reset",
+        quick=False,
+    ),
+    Proof(
+        "editor.chain.cover",
+        partial(EditorHarness, 64),
+        Mode.COVER,
+        14,
+        "packets leave while others are dropped",
+        quick=False,
+    ),
 )
-MUTANTS: tuple[Mutant, ...] = ()
+MUTANTS = (
+    Mutant(
+        "editor.chain.near",
+        "precog_hw.stream.skid",
+        "self.o.valid.eq(self.i.valid | ~ready)",
+        "self.o.valid.eq(self.i.valid)",
+        "a slice loses a beat",
+    ),
+    Mutant(
+        "editor.chain.near",
+        _EDITOR,
+        "wiring.connect(m, grow.o, grown.i)",
+        "m.d.comb += grown.i.payload.eq(grow.o.payload)",
+        "nobody takes what the shim was put into",
+    ),
+)

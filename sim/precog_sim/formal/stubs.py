@@ -28,13 +28,18 @@ __all__ = [
 ]
 
 
-def parser_stub(base: type[Any], beats: int) -> type[Any]:
-    """It speaks when the parser does; `beats` is the length of the header window."""
+def parser_stub(base: type[Any], beats: int, cycles: int | None = None) -> type[Any]:
+    """It speaks when the parser does; `beats` is the length of the header window.
+
+    With `cycles` it has that latency in place of the parser's.
+    """
 
     class Stub(base):
+        LATENCY = cycles or base.LATENCY
+
         def elaborate(self, platform: object) -> Module:
             m = Module()
-            strobes = parser_strobes(m, self.taken, self.beat.last, beats, base.LATENCY)
+            strobes = parser_strobes(m, self.taken, self.beat.last, beats, self.LATENCY)
             m.d.comb += [
                 *_anything(self.o, self.tail),
                 self.o_valid.eq(strobes.parsed),
@@ -45,16 +50,18 @@ def parser_stub(base: type[Any], beats: int) -> type[Any]:
     return Stub
 
 
-def decision_stub(base: type[Any]) -> type[Any]:
-    """It decides when `CpsTransmit` or `CpsReceive` does."""
+def decision_stub(base: type[Any], cycles: int | None = None) -> type[Any]:
+    """It decides when `CpsTransmit` or `CpsReceive` does, or after so many cycles."""
 
     class Stub(base):
+        LATENCY = cycles or base.LATENCY
+
         def elaborate(self, platform: object) -> Module:
             m = Module()
             record = self.sent if hasattr(self, "sent") else self.received
             m.d.comb += [
                 *_anything(self.edit, record),
-                self.edit_stb.eq(late(m, self.parsed_stb, base.LATENCY, "stb")),
+                self.edit_stb.eq(late(m, self.parsed_stb, self.LATENCY, "stb")),
             ]
             return m
 
