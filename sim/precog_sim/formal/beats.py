@@ -80,6 +80,7 @@ PROOFS = (
         Mode.BOUNDED,
         _DEPTH,
         f"{ROWS} rows, any packets and consumer: beats in order, none lost, offered in time",
+        quick=False,
     ),
     Proof("beats.cover", BeatsHarness, Mode.COVER, _DEPTH, "two packets are inside", quick=False),
 )

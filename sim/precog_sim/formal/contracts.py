@@ -82,7 +82,9 @@ class Beats(NamedTuple):
     gap: Signal
 
 
-def beats_rules(m: Module, claim: Claim, port: Any, depth: int, next_end: Value) -> Beats:
+def beats_rules(
+    m: Module, claim: Claim, port: Any, depth: int, next_end: Value, known: Claim = Assert
+) -> Beats:
     """`PacketFifo`: beats in order, none lost, and the ends of packets where they were put in.
 
     Parameters
@@ -95,6 +97,8 @@ def beats_rules(m: Module, claim: Claim, port: Any, depth: int, next_end: Value)
     next_end : Value
         Where an end leaves and two or more stay: the position of the first of them afterwards.
         Of a stub it is free.
+    known : callable
+        `Assume`, if what follows from the rules has been proved elsewhere.
     """
     size = range(depth + 3)
     names = ("count", "ends", "behind", "end")
@@ -135,13 +139,13 @@ def beats_rules(m: Module, claim: Claim, port: Any, depth: int, next_end: Value)
         claim(~port.i.ready | (count < depth + 2), "no more beats inside than fit"),
         claim(~waits | (gap < GAP), "what is inside is offered in time"),
         # For inductions: what follows from that.
-        Assert(gap <= GAP),
-        Assert((gap == 0) | (count != 0)),
-        Assert(count <= depth + 2),
-        Assert(behind + ends <= count),
-        Assert((ends != 0) | ((behind == count) & (end == 0))),
-        Assert((ends != 1) | (end == count - behind)),
-        Assert((ends == 0) | ((end != 0) & (end + ends <= count - behind + 1))),
+        known(gap <= GAP),
+        known((gap == 0) | (count != 0)),
+        known(count <= depth + 2),
+        known(behind + ends <= count),
+        known((ends != 0) | ((behind == count) & (end == 0))),
+        known((ends != 1) | (end == count - behind)),
+        known((ends == 0) | ((end != 0) & (end + ends <= count - behind + 1))),
     ]
     return Beats(count, ends, behind, end, gap)
 

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 
 from .contracts import beats_rules, chain_rules, queue_rules
 from .editor_rules import behind_rules, patch_rules
-from .packets import assume_rules, assume_stream, late
+from .packets import Claim, assume_rules, assume_stream, late
 from .past import Past
 from .peek import free
 from .strobes import parser_strobes
@@ -86,8 +86,8 @@ def queue_stub(base: type[Any]) -> type[Any]:
     return Stub
 
 
-def fifo_stub(base: type[Any]) -> type[Any]:
-    """`PacketFifo`: as many beats and packets as went in."""
+def fifo_stub(base: type[Any], known: Claim) -> type[Any]:
+    """`PacketFifo`: as many beats and packets as went in; `known` as in `beats_rules`."""
 
     class Stub(base):
         def elaborate(self, platform: object) -> Module:
@@ -95,7 +95,8 @@ def fifo_stub(base: type[Any]) -> type[Any]:
             Stub.rows = self._depth
             m.d.comb += _anything(self.i.ready, self.o.valid, self.o.payload)
             assume_stream(m, Past(m), self.o, "o")
-            beats_rules(m, Assume, self, self._depth, free((self._depth + 2).bit_length()))
+            chosen = free((self._depth + 2).bit_length())
+            beats_rules(m, Assume, self, self._depth, chosen, known)
             return m
 
     return Stub
