@@ -99,7 +99,7 @@ MUTANTS = (
         "more packets begin than their commands have room",
     ),
     Mutant(
-        "path.rx.near",
+        "path.tx.near",
         _STAGE,
         "fifo.i.valid.eq(self.i.valid & (room | ~first))",
         "fifo.i.valid.eq(self.i.valid)",
@@ -120,7 +120,7 @@ MUTANTS = (
         "only the first packet is counted",
     ),
     Mutant(
-        "path.rx.near",
+        "path.tx.near",
         _FINISH,
         "decisions.o.ready.eq(taken)",
         "decisions.o.ready.eq(self.o.ready)",

@@ -34,7 +34,10 @@ class Claims(StrEnum):
 
 
 class Sizes(NamedTuple):
-    """Shorter than the gateware has them, so that something happens soon after reset."""
+    """Shorter than the gateware has them, so that something happens soon after reset.
+
+    The outputs' rules, which depend on none of them, are then not looked at.
+    """
 
     window: int  # beats that the parser wants to see
     parser: int  # cycles
@@ -124,7 +127,7 @@ class PathHarness(wiring.Component):
             record.ready.eq(self.record_ready),
         ]
         assume_rules(m, past, dut.i, "i")
-        if self._claim is Claims.RULES:
+        if self._claim is Claims.RULES and not self._sizes:
             assert_rules(m, past, dut.o, "o")
             assert_stream(m, past, record, "record")
 

@@ -1,13 +1,14 @@
 """Replay of captures made by scapy: identity, counts, RTTs, and pairs learnt by PSN."""
 
 import random
+from pathlib import Path
 
 import pytest
 
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.parser import parse
 from precog_models.packet.wire.descriptor import Direction
-from precog_sim.capture import Frame
+from precog_sim.capture import Frame, read
 from precog_sim.replay.connections import Connection, Flow, Seen, connections
 from precog_sim.replay.run import replay
 
@@ -65,6 +66,28 @@ def test_conversation(width: int | None) -> None:
     assert replay(frames, local=A_ADDRESS).rtt_ns == [40_000, 50_000, 60_000]
     assert replay(frames, local=B_ADDRESS).rtt_ns == []
     assert replay(frames, timeout_ns=50_000).rtt_ns == [40_000]
+
+
+@pytest.mark.parametrize(
+    "width",
+    [
+        pytest.param(width, marks=pytest.mark.xdist_group(f"card-{width}"))
+        for width in (8, 64, 128, 256, 512)
+    ],
+)
+def test_brought_captures_come_out_again(width: int, captures: list[Path]) -> None:
+    """Each frame in RTL at this width, with idles and back-pressure, out and back in."""
+    shims = 0
+    for path in captures:
+        frames = list(read(path))
+        found = replay(frames, width=width)
+        assert not found.differences, path.name
+        assert found.out == frames, path.name
+        assert found.identical_after_extract == found.packets == len(frames)
+        assert found.icrc_ok_in == found.icrc_ok_out
+        shims += found.inserted
+    print(f"{shims} packets carried the shim")
+    assert shims
 
 
 def test_whatever_is_in_the_capture_comes_out_again(seed: int) -> None:
