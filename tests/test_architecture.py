@@ -166,3 +166,11 @@ Device.open("emu:").close()
     subprocess.run(
         [sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": path}
     )
+
+
+@pytest.mark.xdist_group("together")
+def test_groups_of_tests_are_seen(request: pytest.FixtureRequest) -> None:
+    """Compiling and elaborating is for a group; pytest-xdist knows groups by names of tests."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("only with --dist loadgroup")
+    assert request.node.nodeid.endswith("@together")
