@@ -25,6 +25,7 @@ _COLUMNS = (
     ("flags", "flags"),
 )
 _SHOT_ROUNDS = 16  # snapshots before a picture: its sparklines are full
+_SHOT_PAUSES, _SHOT_PAUSE = 200, 0.05  # seconds each, at most
 _SHOT_SIZE = (132, 14)
 
 
@@ -136,7 +137,12 @@ def _picture(sampler: "Sampler", path: Path, interval: float) -> None:
     async def draw() -> str:
         async with app.run_test(size=_SHOT_SIZE) as pilot:
             await app.workers.wait_for_complete()
-            await pilot.pause()
-            return str(app.export_screenshot(title="precog monitor"))
+            names, drawn = {qp.algorithm for qp in app.rows()}, ""
+            for _ in range(_SHOT_PAUSES):  # a table is laid out some time after it was filled
+                await pilot.pause(_SHOT_PAUSE)
+                drawn = str(app.export_screenshot(title="precog monitor"))
+                if all(name in drawn for name in names):
+                    break
+            return drawn
 
     path.write_text(asyncio.run(draw()))
