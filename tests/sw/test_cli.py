@@ -198,7 +198,15 @@ def test_models_from_file_to_device(run, tmp_path: Path, seed: int) -> None:  # 
 
 
 @pytest.mark.parametrize(
-    ("kind", "word"), [("md", "# Registers"), ("rdl", "addrmap"), ("c", "#if")]
+    ("kind", "word"),
+    [
+        ("md", "# Registers"),
+        ("rdl", "addrmap"),
+        ("ipxact", "<ipxact:component"),
+        ("c", "#if"),
+        ("py", "class Device:"),
+        ("html", "<!DOCTYPE html>"),
+    ],
 )
 def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) -> None:  # type: ignore[no-untyped-def]
     assert word in run("registers", "-f", kind).out
@@ -235,7 +243,10 @@ def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) ->
         (["cc", "param", "--preset", "x"], "error: law preset must be one of thesis, precog"),
         (["cc", "algo", "pid"], "error: option --qp must name at least one queue pair"),
         (["cc", "algo", "cubic", "--qp", "1"], "error: algorithm must be one of fixed, pid"),
-        (["registers", "-f", "pdf"], "error: format must be one of rdl, c, md, not 'pdf'"),
+        (
+            ["registers", "-f", "pdf"],
+            "error: format must be one of rdl, ipxact, c, py, html, md, not 'pdf'",
+        ),
     ],
 )
 def test_bad_arguments_say_so_without_a_traceback(run, arguments, message) -> None:  # type: ignore[no-untyped-def]

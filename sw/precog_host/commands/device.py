@@ -93,13 +93,18 @@ def _flat(value: Any) -> Any:
 
 def registers(
     format_: Annotated[
-        str, typer.Option("-f", "--format", help="md, rdl (SystemRDL) or c (header).")
+        str,
+        typer.Option(
+            "-f",
+            "--format",
+            help="md, html, rdl (SystemRDL), ipxact (IEEE 1685-2014), c or py (accessors).",
+        ),
     ] = "md",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write.")] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Write the register map of a device as documentation, SystemRDL or a C header."""
+    """Write the register map of a device as documentation, hardware description or software."""
     from precog_host.device import Device
     from precog_hw.regmap.generate import GENERATORS
     from precog_hw.regmap.precog import build_map

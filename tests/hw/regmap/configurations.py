@@ -1,0 +1,25 @@
+"""Register maps of every kind of device: what a map depends on, all of it and none of it."""
+
+import dataclasses
+
+from precog_hw.config import PRESETS, NicConfig
+from precog_hw.regmap.model import RegisterMap
+from precog_hw.regmap.precog import Identity, build_map
+
+__all__ = ["CONFIGS", "MAPS"]
+
+_TINY = PRESETS["tiny"]
+_ALL = dataclasses.replace(_TINY, width=64, receiver=1, trace=1, forecast=1, grants=1)
+
+CONFIGS: dict[str, NicConfig] = {
+    "least": dataclasses.replace(_TINY, laws=0, ecc=0),
+    "tiny": _TINY,
+    "corundum-100g": PRESETS["corundum-100g"],
+    "grants": PRESETS["grants"],
+    # A profiler and a packet memory exclude each other.
+    "all": dataclasses.replace(_ALL, profile=1),
+    "all-wire": dataclasses.replace(_ALL, wire=256),
+}
+MAPS: dict[str, RegisterMap] = {
+    name: build_map(config.map_sizes, Identity(0xABCD)) for name, config in CONFIGS.items()
+}
