@@ -72,7 +72,7 @@ from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.axis import AxisPorts
 from precog_hw.stream.packet import beat_layout
-from precog_hw.verilog import verilog_text
+from precog_hw.verilog import elaborating, verilog_text
 
 __all__ = [
     "PACKET_BLOCKS",
@@ -142,9 +142,10 @@ def nic_verilog(config: NicConfig, *, name: str = "precog_nic", tick_ps: int = 1
     nic = PrecogNic(config, tick_ps=tick_ps)
     if config.width:
         return block_verilog(nic, name=name)
-    text: str = verilog.convert(
-        nic, name=name, ports=port_map(nic), emit_src=False, strip_internal_attrs=True
-    )
+    with elaborating():
+        text: str = verilog.convert(
+            nic, name=name, ports=port_map(nic), emit_src=False, strip_internal_attrs=True
+        )
     return text
 
 

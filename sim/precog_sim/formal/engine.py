@@ -21,6 +21,8 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assume, Module, ResetSignal
 from amaranth.lib import wiring
 
+from precog_hw.verilog import elaborating
+
 __all__ = ["FormalError", "Mode", "Outcome", "Proof", "check"]
 
 
@@ -136,7 +138,8 @@ def check(proof: Proof, *, base_case_only: bool = False) -> Outcome:
 
 def _write_smt(harness: wiring.Component, directory: Path) -> None:
     """Amaranth -> RTLIL -> SMT-LIB."""
-    (directory / "x.il").write_text(str(rtlil.convert(_Top(harness), name="top")))
+    with elaborating():
+        (directory / "x.il").write_text(str(rtlil.convert(_Top(harness), name="top")))
     script = (
         "read_rtlil x.il; prep -top top -flatten; async2sync; chformal -lower; memory_map; "
         "dffunmap; opt_clean -purge; write_smt2 -wires x.smt2"

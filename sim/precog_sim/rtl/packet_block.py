@@ -132,7 +132,9 @@ class PacketBlock(RtlBlock):
         outward = [
             self._sink(name, 2 * count + held, 2 * size + 1024 * held, stall) for name in sinks
         ]
-        watched = [self._monitor(s, p, 8 * (count + held) + 4096) for s, p in monitors.items()]
+        watched = [
+            self._monitor(s, p, 8 * (count + held) + settle + 4096) for s, p in monitors.items()
+        ]
         numbers = (_I64 * max(1, len(clocks)))(*(self._port(name)[0] for name in clocks))
         steps = (ctypes.c_uint64 * max(1, len(clocks)))(*clocks.values())
         c_in = (Source * max(1, len(inward)))(*(made for made, _ in inward))

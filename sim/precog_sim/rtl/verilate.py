@@ -71,8 +71,9 @@ CXX_FLAGS = (
     "-w",
 )
 
-#: Package data that a model is compiled with, the first before everything else.
-HEADERS = ("arithmetic.h", "block.h", "clocks.h", "random.h")
+#: Package data: what comes before all else, precompiled, and what a harness includes.
+PREFIX = "arithmetic.h"
+HEADERS = ("block.h", "clocks.h", "random.h")
 
 #: Verilator's run-time library: compiled once, whatever the model.
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
@@ -154,7 +155,8 @@ def shared_library(
         raise VerilateError("a C++ compiler must be installed: g++ was not found")
     package = resources.files(__package__)
     headers = {name: package.joinpath(name).read_text() for name in HEADERS} | headers
-    digest = _digest(verilog, harness, headers, top, compiler, effort)
+    prefix = package.joinpath(PREFIX).read_text()
+    digest = _digest(verilog, harness, {**headers, PREFIX: prefix}, top, compiler, effort)
     directory = (root / digest).resolve()
     library = directory / "lib.so"
     if library.exists():
@@ -163,7 +165,10 @@ def shared_library(
     with (root / f"{digest}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test workers want the same library
         if not library.exists():
-            _build(verilog, harness, headers, top, label, directory, compiler, jobs, effort, quiet)
+            _build(
+                *(verilog, harness, headers, prefix, top, label),
+                *(directory, compiler, jobs, effort, quiet),
+            )
     return library
 
 
@@ -192,6 +197,7 @@ def _build(
     verilog: str,
     harness: str,
     headers: dict[str, str],
+    prefix: str,
     top: str,
     label: str,
     directory: Path,
@@ -212,32 +218,37 @@ def _build(
     )
     with Progress(*columns, disable=quiet, transient=True) as progress:
         task = progress.add_task(f"Verilating {label}", total=None)
-        prefix = f"V{top}"
-        command = ["verilator", *VERILATOR_FLAGS, "--top-module", top, "--prefix", prefix]
+        name = f"V{top}"
+        command = ["verilator", *VERILATOR_FLAGS, "--top-module", top, "--prefix", name]
         _run([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
         model = directory / "model"
         try:
-            (model / "model.h").write_text(model_header(model, prefix))
+            (model / "model.h").write_text(model_header(model, name))
         except ValueError as error:
             raise VerilateError(str(error)) from error
         (model / "harness.cpp").write_text(harness)
-        for name, text in headers.items():
-            (model / name).write_text(text)
-        runtime = directory.parent / f"runtime-{_hash(compiler, FAST, *CXX_FLAGS, str(include))}"
+        for file, text in headers.items():
+            (model / file).write_text(text)
+        recipe = _hash(compiler, FAST, *CXX_FLAGS, str(include), prefix)
+        runtime = directory.parent / f"runtime-{recipe}"
         runtime.mkdir(exist_ok=True)
         units = [
             (source, source.with_suffix(".o"), effort) for source, effort in _lumps(model, fast)
         ]
         units += [(include / name, runtime / f"{name}.o", FAST) for name in RUNTIME]
         progress.update(task, description=f"Compiling {label}", total=len(units))
-        flags = [*CXX_FLAGS, f"-I{model}", f"-I{include}", f"-I{include / 'vltstd'}"]
-        before = ["-include", HEADERS[0]]
+        found = [f"-I{include}", f"-I{include / 'vltstd'}"]
+        flags = [*CXX_FLAGS, f"-I{model}", *found]
+        before = {
+            level: ["-include", str(_precompiled(prefix, runtime, compiler, [level, *found]))]
+            for level in {effort for source, _, effort in units if source.parent == model}
+        }
 
         def compile_one(unit: tuple[Path, Path, str]) -> None:
             source, target, effort = unit
             if not target.exists():
                 part = target.with_suffix(f".{os.getpid()}.o")
-                special = before if source.parent == model else []
+                special = before[effort] if source.parent == model else []
                 command = [compiler, effort, *flags, *special, "-c", str(source), "-o", str(part)]
                 _run(command, model, None, "g++")
                 os.replace(part, target)
@@ -257,6 +268,26 @@ def _build(
     os.replace(model / "lib.so", directory / "lib.so")
     for path in model.glob("*.o"):
         path.unlink()
+
+
+def _precompiled(text: str, runtime: Path, compiler: str, flags: list[str]) -> Path:
+    """What every file of a model reads first, compiled once for each level of optimisation.
+
+    It includes Verilator's own header, which takes a compiler as long as 500 kB of a model's code.
+    """
+    folder = runtime / flags[0].lstrip("-")
+    folder.mkdir(exist_ok=True)
+    header = folder / PREFIX
+    compiled = folder / f"{PREFIX}.gch"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not compiled.exists():
+            header.write_text(text)
+            part = folder / f"{os.getpid()}.gch"
+            command = [compiler, *flags, *CXX_FLAGS, "-x", "c++-header", str(header)]
+            _run([*command, "-o", str(part)], folder, None, "g++")
+            os.replace(part, compiled)
+    return header
 
 
 def _lumps(model: Path, fast: str) -> list[tuple[Path, str]]:
