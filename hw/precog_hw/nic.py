@@ -24,7 +24,7 @@
     core's scrubber ◄─► bank (`precog_hw.csr.ecc_host`)
 """
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -34,6 +34,7 @@ from precog_hw.core import Core
 from precog_hw.csr import (
     ecc_host,
     forecast_host,
+    interrupt_host,
     pacer_host,
     profiler_host,
     receiver_host,
@@ -69,7 +70,7 @@ from precog_hw.regmap.precog import (
     Identity,
     build_map,
 )
-from precog_hw.regmap.wire import CELL_BYTES
+from precog_hw.regmap.wire import CELL_BYTES, WIRE_EVENTS
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.store.layouts import commit_layout as store_log_layout
 from precog_hw.stream.packet import packet_signature
@@ -154,10 +155,8 @@ class PrecogNic(wiring.Component):
         on; of each the last one.
     receive_log_stb, receive_log : Out
         Likewise: each event of the receiver as it takes effect, for its golden model.
-    trace_reached : Out(1)
-        With `config.trace`: so many records wait as the host wants to be told of; an interrupt.
-    ecc_failed : Out(1)
-        With `config.ecc`: a model set was disabled, ECC.ERROR.uncorrectable is up; an interrupt.
+    irq : Out(1)
+        The interrupt, a level: `precog_hw.regmap.interrupt` has its causes.
     active : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
     """
@@ -174,6 +173,7 @@ class PrecogNic(wiring.Component):
             {
                 "s_axil": In(AxiLite(self.regmap.address_bits)),
                 "o_decision": Out(stream.Signature(DECISION)),
+                "irq": Out(1),
             }
             | (_packets(config) if config.width else _samples(config.laws))
             | (_grants(config) if config.grants else {})
@@ -181,8 +181,6 @@ class PrecogNic(wiring.Component):
             | (_forecasts(config) if config.forecast else {})
             | (_receiver(config) if config.receiver else {})
             | (_wire(config) if config.wire else {})
-            | ({"trace_reached": Out(1)} if config.trace else {})
-            | ({"ecc_failed": Out(1)} if config.ecc else {})
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -232,16 +230,18 @@ class PrecogNic(wiring.Component):
             bank.watchdog_state_expired.eq(watchdog.expired),
             core.hold.eq(watchdog.expired),
         ]
+        causes: dict[str, ValueLike] = {}
         if self._config.trace:
             told = trace_host.decision_record(self.o_decision.payload, core.made_of)
             sources = [(decided, told)]
             if self._config.receiver:
                 sources.append(trace_host.receiver_source(self.receive_log_stb, self.receive_log))
-            m.d.comb += self.trace_reached.eq(trace_host.attach(m, bank, sources))
+            causes["trace"] = trace_host.attach(m, bank, sources)
         self._parameters(m, bank, core)
         self._models(m, bank, core)
         if self._config.ecc:
-            m.d.comb += self.ecc_failed.eq(ecc_host.attach(m, bank, core, sets=self._config.sets))
+            ecc_host.attach(m, bank, core, sets=self._config.sets)
+            causes["ecc"] = core.ecc_events.uncorrectable
         self._queue_pairs(m, bank, window)
 
         flags = self.o_decision.payload.flags
@@ -265,7 +265,15 @@ class PrecogNic(wiring.Component):
             "scored": decided & flags[Flag.SCORED],
             "congested": decided & flags[Flag.CONGESTED],
         }
+        causes |= {"load": load_error, "dropped": core.dropped}
+        causes["watchdog"] = self._expires(m, watchdog)
+        if card is not None:
+            causes["icrc"] = card.icrc_done & card.icrc_checked & ~card.icrc_ok
+        if self._config.wire:
+            happened = zip(WIRE_EVENTS, self._wire.events, strict=True)
+            causes["waiting"] = Cat(e for (n, _), e in happened if n.startswith("dropped")).any()
         m.d.comb += [
+            self.irq.eq(interrupt_host.attach(m, bank, causes)),
             counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),
             counters.index.eq(bank.counters_counters_index),
             counters.read.eq(bank.counters_counters_low_read),
@@ -283,6 +291,12 @@ class PrecogNic(wiring.Component):
                 self.active.csr.eq(hold(m, "csr", awake | counters.events.any(), 4)),
             ]
         return m
+
+    def _expires(self, m: Module, watchdog: Watchdog) -> Value:
+        """Once for each period that ends without a kick."""
+        was = Signal(name="was_expired")
+        m.d.sync += was.eq(watchdog.expired)
+        return watchdog.expired & ~was
 
     def _card(
         self, m: Module, bank: RegisterBank, core: Core, card: Card, window: QpWindow

@@ -69,6 +69,7 @@ def _sections(device: Device) -> dict[str, Callable[[], Any]]:
         "parameters": device.parameters,
         "counters": device.counters,
         "watchdog": device.watchdog,
+        "interrupts": device.interrupts.state,
     }
     packets, pacing, queues = device.packets, device.pacing, device.queues
     forecasting, receiving, tracing = device.forecasting, device.receiving, device.tracing

@@ -26,6 +26,7 @@ from precog_models.presets import law_preset
 
 from .forecasting import Forecasting
 from .guarding import Guarding
+from .interrupts import Interrupts
 from .pacing import Pacing
 from .packets import PacketPath
 from .queue_pair import Qp
@@ -114,6 +115,8 @@ class Device:
         self.waiting = Waiting(self.registers) if self.sizes.wire else None
         #: Check bits of the models, likewise.
         self.guarding = Guarding(self.registers) if self.sizes.ecc else None
+        #: What the device interrupts its host for.
+        self.interrupts = Interrupts(self.registers)
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod

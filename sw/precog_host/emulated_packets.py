@@ -90,6 +90,8 @@ class EmulatedPackets:
         Hears of each row that is written: its slot and its `CarriedScore`.
     left : callable
         Hears of each frame to the wire.
+    damaged : callable
+        Hears of each packet from the wire with a wrong ICRC.
 
     Attributes
     ----------
@@ -108,6 +110,7 @@ class EmulatedPackets:
         passed: Callable[[int], None],
         sourced: Callable[[int, int], None],
         left: Callable[[Sent], None],
+        damaged: Callable[[], None],
     ) -> None:
         self._file = file
         self._decide = decide
@@ -115,6 +118,7 @@ class EmulatedPackets:
         self._passed = passed
         self._sourced = sourced
         self._left = left
+        self._damaged = damaged
         self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
         self._tick_ps = tick_ps
         self.card = Card(slots, CardConfig(tick_ps=tick_ps))
@@ -160,6 +164,8 @@ class EmulatedPackets:
         self._errors["rx_errors"] += got.descriptor.error
         if arrived.icrc_checked:
             self._errors["icrc_ok" if arrived.icrc_ok else "icrc_bad"] += 1
+            if not arrived.icrc_ok:
+                self._damaged()
         if got.slot is not None and not got.descriptor.error:
             if got.descriptor.opcode == CNP:
                 self._happen(EventKind.CNP, got.slot, self._stamps(t)[0], 0)

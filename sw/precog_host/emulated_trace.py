@@ -12,6 +12,7 @@ from precog_models.nic import GoldenNic
 from precog_models.rate.law_fields import NO_SCORE
 from precog_models.trace import TraceFifo, TraceFilter
 
+from .emulated_interrupts import EmulatedInterrupts
 from .emulated_packets import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
@@ -26,17 +27,20 @@ class EmulatedTrace:
     Parameters
     ----------
     file : RegisterFile
+    interrupts : EmulatedInterrupts
+        It is told when TRACE.STATE may have changed.
 
     Attributes
     ----------
     fifo : TraceFifo
     """
 
-    def __init__(self, file: RegisterFile) -> None:
-        self._file = file
+    def __init__(self, file: RegisterFile, interrupts: EmulatedInterrupts) -> None:
+        self._file, self._interrupts = file, interrupts
         self.fifo = TraceFifo(TRACE_DEPTH)
         names = [name for name, _ in TRACE_EVENTS]
         counters = EmulatedCounters(names, lambda: {n: getattr(self.fifo, n) for n in names})
+        interrupts.levels["trace"] = lambda: bool(file.get("TRACE.STATE")["reached"])
         self._filter()
         file.written |= {
             "TRACE.COMMAND": self._command,
@@ -100,6 +104,7 @@ class EmulatedTrace:
     def _show(self, _: int = 0) -> None:
         level, threshold = len(self.fifo.records), self._file.get("TRACE.THRESHOLD")["threshold"]
         self._file.put("TRACE.STATE", level=level, reached=int(0 < threshold <= level))
+        self._interrupts.look()
 
     def _command(self, value: int) -> None:
         command = self._file.map.block("TRACE").register("COMMAND")

@@ -44,6 +44,7 @@ from precog_models.rate.law_fields import EventKind
 from .emulated_carried import EmulatedCarried
 from .emulated_ecc import EmulatedEcc
 from .emulated_forecast import EmulatedForecasts
+from .emulated_interrupts import EmulatedInterrupts
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
 from .emulated_profiler import EmulatedProfiler
@@ -132,6 +133,7 @@ class Emulator:
             "MODEL.SLOTS": (self._read_slot, self._map_slot),
             "MODEL.SETS": (self._read_set, ignored),
         }
+        self.interrupts = EmulatedInterrupts(file, self.sizes)
         for name in self.sizes.parameter_blocks:
             for register in self.map.block(name).registers:
                 word = f"{name}.{register.name}"
@@ -146,8 +148,8 @@ class Emulator:
         )
         if self.profiler is not None and self.forecasts is not None:
             self.profiler.use = self._profiled
-        self.trace = EmulatedTrace(file) if self.sizes.trace else None
-        self.ecc = EmulatedEcc(file, self.nic, self._models_changed) if self.sizes.ecc else None
+        self.trace = EmulatedTrace(file, self.interrupts) if self.sizes.trace else None
+        self.ecc = EmulatedEcc(file, self.nic, self._disabled) if self.sizes.ecc else None
         self.receiver = (
             EmulatedReceiver(file, self.sizes.qps, self.pacer, self.trace)
             if self.sizes.receiver
@@ -164,6 +166,7 @@ class Emulator:
                 self._passed,
                 self._sourced,
                 self._left,
+                partial(self.interrupts.happened, "icrc"),
             )
             if self.sizes.width
             else None
@@ -295,6 +298,8 @@ class Emulator:
         """
         for name in ("samples", "dropped"):
             self._counters.add(name, dropped)
+        if dropped:
+            self.interrupts.happened("dropped")
         for name in ("events", "ignored"):
             self._counters.add(name, ignored)
         if not len(decisions):
@@ -352,6 +357,10 @@ class Emulator:
         if self.carried is not None:
             self.carried.visit()
 
+    def _disabled(self) -> None:
+        self.interrupts.happened("ecc")
+        self._models_changed()
+
     # --- registers that do something -------------------------------------------------------------
 
     def _set_parameters(self, word: str, _: int = 0) -> None:
@@ -370,6 +379,7 @@ class Emulator:
     def _fail(self, bit: str, code: str = "") -> None:
         self._file.put("MODEL.ERROR", **{bit: 1})
         self._counters.add("load_errors", 1)
+        self.interrupts.happened("load")
         if code:
             self._file.put("MODEL.STATUS", code=_STATUS[code])
 

@@ -100,7 +100,7 @@ def test_ports() -> None:
         for name, bits in (payload | {"valid": 1}).items():
             expected[f"s_axil_{channel}{name}"] = (direction, bits)
         expected[f"s_axil_{channel}ready"] = (OTHER[direction], 1)
-    expected["ecc_failed"] = ("output", 1)
+    expected["irq"] = ("output", 1)
     assert found == expected
 
 

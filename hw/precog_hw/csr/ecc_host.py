@@ -7,7 +7,7 @@
           └─ SETS, COUNTERS ◄─ [counters] ◄───────┘ events
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib.memory import Memory
 
 from precog_hw.core import Core
@@ -21,7 +21,7 @@ _PLACE = ("set", "word", "row", "second")
 _COUNT_BITS = 16
 
 
-def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> Value:
+def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> None:
     """Put registers and counters between a bank and a core with ECC.
 
     Parameters
@@ -32,11 +32,6 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> Value:
         Of a map with the block ECC.
     core : Core
     sets : int
-
-    Returns
-    -------
-    Value
-        A set was disabled, and the host has not yet said that it knows.
     """
     events, last = core.ecc_events, core.ecc_last
     asked = bank.ecc_place_set
@@ -92,4 +87,3 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> Value:
         getattr(bank, f"{table}_low_low").eq(counters.low),
         getattr(bank, f"{table}_high_high").eq(counters.high),
     ]
-    return bank.ecc_error_uncorrectable

@@ -83,7 +83,7 @@ def ecc_block(sets: int) -> Block:
                 "What happened; each bit stays until 1 is written to it.",
                 (
                     Field("corrected", 1, _W1C, "An error of one bit was corrected."),
-                    Field("uncorrectable", 1, _W1C, "A set was disabled; an interrupt, too.",
+                    Field("uncorrectable", 1, _W1C, "A set was disabled.",
                           lsb=1),
                     Field("refused", 1, _W1C, "A command was refused.", lsb=2),
                 ),

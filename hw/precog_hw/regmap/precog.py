@@ -3,9 +3,10 @@
 Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`precog_hw.regmap.laws`)
 where there are any, WATCHDOG, QP, then PACER, PROFILER and FORECAST where there are such
 (`precog_hw.regmap.pacer`, `profiler`, `forecast`), COUNTERS, those of the packet path
-(`precog_hw.regmap.packet`) where there is one, and RECEIVER, TRACE, WIRE and ECC likewise
-(`precog_hw.regmap.receiver`, `trace`, `wire`, `ecc`). Values that are real quantities keep the
-formats of `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
+(`precog_hw.regmap.packet`) where there is one, RECEIVER, TRACE, WIRE and ECC likewise
+(`precog_hw.regmap.receiver`, `trace`, `wire`, `ecc`), and INTERRUPT (`interrupt`). Values that
+are real quantities keep the formats of `precog_models.contract` (a test compares them); times are
+in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from precog_hw.regmap.common import counter_registers, window_registers
 from precog_hw.regmap.ecc import ecc_block
 from precog_hw.regmap.forecast import forecast_block
+from precog_hw.regmap.interrupt import interrupt_block
 from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
 from precog_hw.regmap.pacer import pacer_block
@@ -303,6 +305,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),
             *((ecc_block(sizes.sets),) if sizes.ecc else ()),
+            interrupt_block(sizes),
         )
     )
 

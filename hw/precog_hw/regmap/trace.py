@@ -90,7 +90,13 @@ def trace_block() -> Block:
                 "What waits.",
                 (
                     Field("level", 16, _RO, "Records in the FIFO.", unit="records"),
-                    Field("reached", 1, _RO, "THRESHOLD is reached; an output, too.", lsb=16),
+                    Field(
+                        "reached",
+                        1,
+                        _RO,
+                        "THRESHOLD is reached: INTERRUPT.CAUSE.trace.",
+                        lsb=16,
+                    ),
                 ),
             ),
         ),

@@ -1,0 +1,92 @@
+"""Interrupts through the driver and the command line: the same on the golden NIC and on the RTL."""
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+from tests.sw.support import random_image, random_samples
+
+from precog_host import cli
+from precog_host.device import Device
+from precog_host.transport import DeviceError
+from precog_hw.regmap.interrupt import INTERRUPT_CAUSES, causes_of
+from precog_hw.regmap.precog import Sizes
+
+
+def test_a_cause_is_up_until_it_is_cleared(device: Device) -> None:
+    interrupts = device.interrupts
+    assert interrupts.causes == ("load", "dropped", "watchdog", "ecc")
+    assert interrupts.state().causes == dict.fromkeys(interrupts.causes, False)
+    for enabled in combinations(interrupts.causes, 2):
+        interrupts.enable(enabled)
+        for name in interrupts.causes:
+            interrupts.bring_up([name])
+            state = interrupts.state()
+            assert state.causes == {other: other == name for other in interrupts.causes}
+            assert state.enabled == {other: other in enabled for other in interrupts.causes}
+            assert state.pending == (name in enabled)
+            interrupts.clear(set(interrupts.causes) - {name})
+            assert interrupts.state() == state
+            interrupts.clear([name])
+            assert interrupts.state().pending is False
+            assert not any(interrupts.state().causes.values())
+
+
+def test_what_happens_is_a_cause(device: Device, seed: int) -> None:
+    """A refused load, a refused map, a dropped sample, a double error: each its cause alone."""
+    interrupts = device.interrupts
+    interrupts.enable(interrupts.causes)
+
+    def came() -> list[str]:
+        state = interrupts.state()
+        up = [name for name, is_up in state.causes.items() if is_up]
+        assert state.pending == bool(up)
+        interrupts.clear(up)
+        return up
+
+    device.load_model(random_image(seed), slot=0, set=0)
+    device.qp(1).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=0)
+    assert len(device.decide(random_samples(seed, 5, [1]))) == 5
+    assert came() == []
+    payload = random_image(seed + 1).payload
+    with pytest.raises(DeviceError, match="bad crc"):
+        device.write_set(1, payload, crc=1)
+    assert came() == ["load"]
+    with pytest.raises(DeviceError, match="set 1 is not valid"):
+        device.map_slot(1, 1)
+    assert came() == ["load"]
+    assert device.decide(np.array([[2, 5000, 10**9]], dtype=np.int64)).shape == (0, 8)
+    assert came() == ["dropped"]
+    assert device.guarding is not None
+    device.guarding.inject(0, 3, 5, (4,))
+    assert came() == []
+    device.guarding.inject(0, 3, 5, (4, 9))
+    assert came() == ["ecc"]
+
+
+def test_causes_have_their_places_on_every_device() -> None:
+    small, large = Sizes(ecc=0), Sizes(width=64, grants=1, wire=128, trace=1)
+    assert causes_of(small) == ("load", "dropped", "watchdog")
+    assert causes_of(large) == tuple(name for name, _, _ in INTERRUPT_CAUSES)
+    with Device.open("emu:width=64,grants=1,wire=128,trace=1") as device:
+        fields = {f.name: f.lsb for f in device.registers.register("INTERRUPT", "CAUSE").fields}
+    assert fields == {name: bit for bit, (name, _, _) in enumerate(INTERRUPT_CAUSES)}
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        cli.main(["interrupt", "--enable", "load", "--raise", "load", "--raise", "ecc", "-j"])
+    assert done.value.code == 0
+    state = json.loads(capsys.readouterr().out)
+    assert state["pending"] is True
+    assert [name for name, up in state["causes"].items() if up] == ["ecc", "load"]
+    with pytest.raises(SystemExit) as done:
+        cli.main(["interrupt", "--enable", "load", "--raise", "load", "--clear", "all"])
+    assert done.value.code == 0
+    assert "the line is down" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as done:
+        cli.main(["interrupt", "--enable", "trace"])
+    assert done.value.code == 2
+    error = "cause must be one of load, dropped, watchdog, ecc on this device, not 'trace'"
+    assert error in capsys.readouterr().err
