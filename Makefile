@@ -40,7 +40,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(PY) -m pytest -q tests/hw/bridge --volume 30 --junit-xml build/soak/bridges.xml
 	$(PY) -m pytest -q tests/hw/pace --volume 10 --junit-xml build/soak/pacer.xml
 	$(PY) -m pytest -q tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
-	$(PY) -m pytest -q tests/hw/predict/test_forecast_blocks.py --volume 20 --junit-xml build/soak/forecast.xml
+	$(PY) -m pytest -q tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
 
 bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run

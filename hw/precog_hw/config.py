@@ -38,6 +38,9 @@ class NicConfig:
     forecast : int
         1 with a second model for each queue pair, which forecasts its queue
         (`precog_hw.predict.forecast`), 0 without.
+    tree : int
+        1 if that model is a decision tree (`precog_hw.predict.tree`), 0 if it is an LSTM on the
+        engine; with forecasts.
     trace : int
         1 with the trace FIFO (`precog_hw.csr.trace`), 0 without; with laws.
     receiver : int
@@ -68,6 +71,7 @@ class NicConfig:
     grants: int = 0
     profile: int = 0
     forecast: int = 0
+    tree: int = 0
     trace: int = 0
     receiver: int = 0
     wire: int = 0

@@ -402,7 +402,7 @@ class Core(wiring.Component):
         """The engine's answer and the sample's S_t become a predicted RTT, or none."""
         answer = predictor.o_rsp
         given, ready = answer.valid, head.i.ready & srtts.o.valid
-        if self._forecaster is not None:
+        if self._forecaster is not None and not self._config.tree:
             of_profile = answer.payload.qp[-1]
             given = given & ~of_profile
             its = self._forecaster.i_answer
@@ -461,6 +461,12 @@ class Core(wiring.Component):
         asks, feeds = Signal(), Signal()
         free = predictor.i_req.ready & ~feature.o_lead.valid
         inputs = predictor.i_x
+        if self._config.tree:
+            wiring.connect(m, predictor.o_tree, forecaster.i_answer)
+            m.d.comb += [
+                predictor.tree_threshold.eq(forecaster.threshold),
+                *(x.eq(forecaster.x[n]) for n, x in enumerate(predictor.tree_x)),
+            ]
         m.d.comb += [
             forecaster.o_req.ready.eq(free),
             asks.eq(forecaster.o_req.valid & free),
@@ -470,7 +476,7 @@ class Core(wiring.Component):
         ]
         # A request's inputs are taken before or while the next request is.
         with m.If(predictor.i_req.valid & predictor.i_req.ready):
-            m.d.sync += feeds.eq(asks)
+            m.d.sync += feeds.eq(asks & (not self._config.tree))
         with m.If(feeds):
             m.d.comb += inputs.payload.eq(forecaster.x)
         return asks

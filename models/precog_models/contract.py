@@ -64,8 +64,15 @@ __all__ = [
     "TRACE_HEAD",
     "TRACE_SERIALS",
     "TRACE_WORDS",
+    "TREE_BINS_STORED",
+    "TREE_DEPTH",
+    "TREE_LEAF_WORDS",
+    "TREE_SMALL_BITS",
+    "TREE_SOURCE_ROW",
+    "TREE_THRESHOLD_ROW",
     "Algorithm",
     "CarriedScore",
+    "Cell",
     "Flag",
     "Fmt",
     "HeadKind",
@@ -197,6 +204,13 @@ class HeadKind(IntEnum):
     QUEUE = 1  # O queue-length bins (issue D's softmax)
 
 
+class Cell(IntEnum):
+    """What computes a model's outputs, in its image's header."""
+
+    LSTM = 0
+    TREE = 1  # with a QUEUE head only, on devices that were built with trees
+
+
 class Algorithm(IntEnum):
     """A QP's rate law."""
 
@@ -317,13 +331,30 @@ TRACE_BODIES: dict[TraceKind, tuple[tuple[str, int], ...]] = {
 #   row  31      head biases: 16 x int16 little-endian in OUT format (32 bytes), then head shifts:
 #                16 x 4 bits (8 bytes, output 0 in the low nibble), then the header (24 bytes)
 # Header (little-endian): inputs u8, steps u8, outputs u8, head kind u8, version u32,
-#                contract hash u32, 12 bytes zero.
+#                contract hash u32, cell u8, a tree's depth u8, 10 bytes zero.
 # Unused bytes are zero. The CRC-32 (Ethernet) runs over all 2048 bytes in ascending order.
 ROW_BYTES = 4 * HIDDEN
 IMAGE_ROWS = 32
 IMAGE_BYTES = IMAGE_ROWS * ROW_BYTES
 HEAD_ROWS = (27, 31)
 HEADER_OFFSET = 31 * ROW_BYTES + 40
+
+# --- a decision tree in the same 32 rows, header and CRC ------------------------------------------
+# A complete tree in breadth-first order, node n's children being 2 n + 1 and 2 n + 2; leaves count
+# from 0. What a smaller tree leaves over is zero.
+#   rows  0..27  leaves of 7 words: bits 0..13 of word k are the probability of bin top ^ (2 k + 1),
+#                bits 14..27 that of bin top ^ (2 k + 2); bits 28..31 of word 0 are `top`, those of
+#                words 1..4, the lowest first, the probability of bin top ^ 15; `top`, the most
+#                likely bin, has the rest of 32768
+#   rows 28..29  thresholds: int16 in X format, node n at byte 2 n
+#   row  30      what a node looks at: byte n = age * 8 + input; age 0 is the newest step
+#   row  31      40 bytes zero, then the header
+TREE_DEPTH = 6  # questions at most
+TREE_LEAF_WORDS = 7
+TREE_SMALL_BITS = 14  # of a probability that is not a leaf's largest, so at most a half
+TREE_BINS_STORED = 2 * TREE_LEAF_WORDS  # in those fields; the fifteenth is in nibbles
+TREE_THRESHOLD_ROW = 28
+TREE_SOURCE_ROW = 30
 
 # --- activations: one table of tanh on [0, 4), shared by sigmoid(x) = (1 + tanh(x / 2)) / 2 -------
 TANH_SEGMENTS = 64

@@ -3,7 +3,8 @@
     sample ─► feature, base RTT ─► LSTM over the last T features ─► rate unit ─┬─► PSCHED ─► out
                                                                       └► law ──┘     ▲
     event (congestion notification, bytes, time, score) ─────────────────┘───────────┘
-    profile ─► LSTM over the last T profiles ─► `predict.forecast` ─► score ─► event (`take_score`)
+    profile ─► LSTM over the last T profiles, or a tree ─► `predict.forecast` ─► score ─► event
+                                                                                (`take_score`)
 
 Queue pairs of TIMELY and DCQCN take their rate from the law's unit, those of DCQCN after events
 too; the rate unit has the others. PSCHED moves the output of those that ask for it.
@@ -40,6 +41,7 @@ from .contract import (
     MAX_STEPS,
     PROFILE_FIELDS,
     PROFILE_INPUTS,
+    TREE_DEPTH,
     Algorithm,
     Flag,
     HeadKind,
@@ -51,13 +53,17 @@ from .predict.forecast import (
     FORECAST_CONFIG,
     FORECAST_PARAMETERS,
     FORECAST_SCORES,
+    P_AT,
     forecast_answer,
     forecast_none,
+    forecast_scored,
     rtt_told,
     score_to_tell,
 )
-from .predict.lstm import LstmWeights, forward, unpack
+from .predict.lstm import LstmWeights, forward
 from .predict.rtt_head import rtt_pred
+from .predict.tree import tree_leaf
+from .predict.tree_model import TreeModel, read_image
 from .rate.fractions import decay_table
 from .rate.law_fields import (
     DCQCN_PARAMETERS,
@@ -211,6 +217,13 @@ _BL = _WL + MAX_OUTPUTS * HIDDEN
 _SH_L = _BL + MAX_OUTPUTS
 _SET_SIZE = _SH_L + MAX_OUTPUTS
 
+# A tree's numbers in the tensors' place, for NICs whose `_FORECAST` is `_TREES`.
+_TREES = 2
+_T_DEPTH = _WH
+_T_SOURCE = _T_DEPTH + 1
+_T_THRESHOLD = _T_SOURCE + (1 << TREE_DEPTH)
+_T_LEAVES = _T_THRESHOLD + (1 << TREE_DEPTH)
+
 
 def _block_size(qps: int, sets: int) -> int:
     return _QP_TABLE + qps * _QP_SIZE + sets * (_SLOT_SIZE + _SET_SIZE)
@@ -257,6 +270,16 @@ def _predict(block: Ints, history: Ints, model: Ints) -> None:
         model[_S_OUTPUTS],
         block[_OUT:_KNOTS],
     )
+
+
+@njit(cache=True)
+def _descend(history: Ints, model: Ints, p: Ints) -> None:
+    """The distribution `p` that the tree `model` has for the history [8, inputs]."""
+    depth = model[_T_DEPTH]
+    nodes = (1 << depth) - 1
+    source = model[_T_SOURCE : _T_SOURCE + nodes]
+    leaf = tree_leaf(source, model[_T_THRESHOLD : _T_THRESHOLD + nodes], depth, history)
+    p[:] = model[_T_LEAVES + leaf * MAX_OUTPUTS : _T_LEAVES + (leaf + 1) * MAX_OUTPUTS]
 
 
 @njit(cache=True)
@@ -468,17 +491,16 @@ def forecast(block: Ints, profile: Ints, answer: Ints) -> int:
     if at < 0:
         forecast_none(config, scores, answer)
         return 0
+    shared = block[_FORECASTING:_QP_TABLE]
+    knots = block[_KNOTS_QUEUE : _KNOTS_QUEUE + CALIBRATION_KNOTS]
+    version = block[at + _S_VERSION]
+    if block[_FORECAST] == _TREES:
+        _descend(history, block[at : at + _SET_SIZE], answer[P_AT : P_AT + MAX_OUTPUTS])
+        forecast_scored(config, shared, knots, scores, version, answer)
+        return 0
     _predict(block, history, block[at : at + _SET_SIZE])
-    forecast_answer(
-        config,
-        block[_FORECASTING:_QP_TABLE],
-        block[_KNOTS_QUEUE : _KNOTS_QUEUE + CALIBRATION_KNOTS],
-        scores,
-        block[_OUT:_KNOTS],
-        block[at + _S_OUTPUTS],
-        block[at + _S_VERSION],
-        answer,
-    )
+    outputs = block[at + _S_OUTPUTS]
+    forecast_answer(config, shared, knots, scores, block[_OUT:_KNOTS], outputs, version, answer)
     return 0
 
 
@@ -538,11 +560,13 @@ class GoldenNic:
         Model sets, and as many slots.
     forecast : int
         1: queue pairs may have a second model, for their profiles.
+    tree : int
+        1: that model is a tree, not an LSTM.
 
     Raises
     ------
     ValueError
-        A size is not positive.
+        A size is not positive, or there are trees without forecasts.
 
     Notes
     -----
@@ -550,20 +574,28 @@ class GoldenNic:
     calibration tables change nothing.
     """
 
-    def __init__(self, *, qps: int = 64, sets: int = 16, forecast: int = 0) -> None:
+    def __init__(self, *, qps: int = 64, sets: int = 16, forecast: int = 0, tree: int = 0) -> None:
         for name, value in (("qps", qps), ("sets", sets)):
             if value < 1:
                 raise ValueError(f"{name} must be positive, not {value!r}")
         self.qps = qps
         self.sets = sets
         self.block: Ints = np.zeros(_block_size(qps, sets), dtype=np.int64)
-        self.block[[_QPS, _SETS, _SIZE, _FORECAST]] = qps, sets, len(self.block), forecast
+        if tree and not forecast:
+            raise ValueError("forecast must be 1 with tree, not 0")
+        kind = _TREES if tree else forecast
+        self.block[[_QPS, _SETS, _SIZE, _FORECAST]] = qps, sets, len(self.block), kind
         self.block[_KNOTS:_FORECASTING] = np.tile(identity_knots(), len(HeadKind))
 
     @property
     def handle(self) -> int:
         """Address of the block; valid as long as this object lives."""
         return int(self.block.ctypes.data)
+
+    @property
+    def trees(self) -> bool:
+        """Queue models are trees."""
+        return bool(self.block[_FORECAST] == _TREES)
 
     @property
     def decide_address(self) -> int:
@@ -682,21 +714,33 @@ class GoldenNic:
         row = self._qp(qp)[_Q_FORECAST_CONFIG:_Q_LAW_CONFIG]
         return dict(zip(FORECAST_CONFIG, row.tolist(), strict=True))
 
-    def load_set(self, number: int, model: bytes | LstmWeights) -> None:
+    def load_set(self, number: int, model: bytes | LstmWeights | TreeModel) -> None:
         """Put a model into a set and make it valid; an image that is refused leaves the set as is.
 
         Raises
         ------
         ValueError
-            The set does not exist or the image is refused by `unpack`.
+            The set does not exist, the image is refused by `read_image`, or the NIC was
+             made for queue models of the other kind.
         """
-        weights = unpack(model) if isinstance(model, bytes) else model
+        if isinstance(model, bytes):
+            model = read_image(model)
+        if isinstance(model, TreeModel) != (self.trees and model.kind is HeadKind.QUEUE):
+            kind = "a tree" if self.trees else "an LSTM"
+            raise ValueError(f"a queue model must be {kind} here")
         s = self._set(number)
-        s[_WH:] = np.concatenate([getattr(weights, name).reshape(-1) for name, _ in _TENSORS])
-        s[_S_STEPS] = weights.steps
-        s[_S_OUTPUTS] = weights.outputs
-        s[_S_VERSION] = weights.version
-        s[_S_KIND] = weights.kind
+        if isinstance(model, TreeModel):
+            tree, nodes = model.tree, len(model.tree.source)
+            s[_T_DEPTH] = tree.depth
+            s[_T_SOURCE : _T_SOURCE + nodes] = tree.source
+            s[_T_THRESHOLD : _T_THRESHOLD + nodes] = tree.threshold
+            s[_T_LEAVES : _T_LEAVES + tree.leaves.size] = tree.leaves.reshape(-1)
+        else:
+            s[_WH:] = np.concatenate([getattr(model, name).reshape(-1) for name, _ in _TENSORS])
+        s[_S_STEPS] = model.steps
+        s[_S_OUTPUTS] = model.outputs
+        s[_S_VERSION] = model.version
+        s[_S_KIND] = model.kind
         s[_S_VALID] = 1
 
     def invalidate_set(self, number: int) -> None:

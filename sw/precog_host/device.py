@@ -20,9 +20,10 @@ from precog_hw.regmap.precog import (
 )
 from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind
 from precog_models.forecast.forecaster import Forecaster, Settings
-from precog_models.image import Image, load
+from precog_models.image import Image
 from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import law_preset
+from precog_models.tree_image import TreeImage, load_any
 
 from .forecasting import Forecasting
 from .guarding import Guarding
@@ -159,7 +160,7 @@ class Device:
 
     def load_model(
         self,
-        model: Image | str | Path,
+        model: Image | TreeImage | str | Path,
         *,
         slot: int = 0,
         set: int | None = None,
@@ -172,7 +173,7 @@ class Device:
 
         Parameters
         ----------
-        model : Image, str or Path
+        model : Image, TreeImage, str or Path
             An image or a model file.
         slot : int
             Slot of the model map.
@@ -188,13 +189,14 @@ class Device:
             The file is not a model image for this contract, or of a queue without what it needs.
         DeviceError
             The datapath cannot run the model: its head is not `HeadKind.RTT`, or `HeadKind.QUEUE`
-            with `queue`, it has other inputs or outputs, or too many steps. No set is free, or the
-            device refused the image or the map.
+            with `queue`, it has other inputs or outputs, too many steps, or is a tree where queue
+            models are LSTMs, or the other way round. No set is free, or the device refused the
+            image or the map.
         ValueError
             The slot or the set does not exist.
         """
-        image = model if isinstance(model, Image) else load(model)
-        weights = image.weights
+        image = load_any(model) if isinstance(model, str | Path) else model
+        weights = image.header
         if weights.steps > self.sizes.steps:
             raise DeviceError(
                 f"model steps must be at most {self.sizes.steps} here, not {weights.steps}"
@@ -209,9 +211,9 @@ class Device:
         self.map_slot(slot, number)
         return self.models()[number]
 
-    def _check_head(self, image: Image, *, queue: bool) -> Settings | None:
+    def _check_head(self, image: Image | TreeImage, *, queue: bool) -> Settings | None:
         """The engine runs more than the datapath around it can feed and use."""
-        weights = image.weights
+        weights = image.header
         if queue:
             if self.forecasting is None:
                 raise DeviceError("device makes no forecasts: it was built without (forecast=0)")
@@ -219,6 +221,16 @@ class Device:
                 raise DeviceError(
                     f"model head must be queue here, not {weights.kind.name.lower()}: "
                     "load it without --queue"
+                )
+            if isinstance(image, TreeImage) and not self.sizes.tree:
+                raise DeviceError(
+                    "queue model must be an LSTM here, not a tree: the device was built without "
+                    "trees (tree=0)"
+                )
+            if isinstance(image, Image) and self.sizes.tree:
+                raise DeviceError(
+                    "queue model must be a tree here, not an LSTM: the device was built with trees "
+                    "in its place (tree=1); make one of it with precog model distill"
                 )
             return Forecaster(image).settings
         if weights.kind is not HeadKind.RTT:

@@ -36,11 +36,12 @@ class EmulatedEcc:
     def __init__(self, file: RegisterFile, nic: GoldenNic, changed: Callable[[], None]) -> None:
         self._file, self._nic, self._changed = file, nic, changed
         self._counters = EmulatedCounters([name for name, _ in ECC_EVENTS])
-        #: By set: both copies of all words, [2, 32, 16].
+        #: By set: all copies of all words, [2, 32, 16], [3, 32, 16] with trees.
         self._stored: dict[int, NDArray[np.int64]] = {}
         self._corrected = [0] * nic.sets
         self._disabled = [False] * nic.sets
-        self._pairs = pairs()
+        self._tree = bool(nic.trees)
+        self._pairs = pairs(tree=self._tree)
         file.written["ECC.COMMAND"] = self._command
         file.tables |= {
             "ECC.COUNTERS": (self._counters.read, ignored),
@@ -50,7 +51,7 @@ class EmulatedEcc:
     def loaded(self, number: int, image: ArrayLike) -> None:
         """A set holds a new image, 512 words."""
         words = guard(image).reshape(32, 2 * PAIRS)
-        self._stored[number] = np.stack([words, words])
+        self._stored[number] = np.stack([words] * (2 + self._tree))
         self._disabled[number] = False
 
     # --- registers that do something -------------------------------------------------------------
@@ -83,14 +84,16 @@ class EmulatedEcc:
     def _inject(self) -> None:
         place = self._file.get("ECC.PLACE")
         number, row, word, second = (place[n] for n in ("set", "row", "word", "second"))
-        if (second, row, word // 2) not in self._pairs or not self._nic.set_state(number)[0]:
+        tree = place.get("tree", 0)
+        copy = 2 + second if tree else second  # there is no second one of the trees'
+        if (copy, row, word // 2) not in self._pairs or not self._nic.set_state(number)[0]:
             self._event("refused")
             return
         self._event("injected")
         flips = self._file.get("ECC.FLIPS")
         mask = 1 << flips["first"] | (flips["double"] and 1 << flips["other"])
         even = word & ~1
-        pair = self._stored[number][second, row, even : even + 2]
+        pair = self._stored[number][copy, row, even : even + 2]
         pair[word & 1] ^= mask & ((1 << STORED_BITS) - 1)
         fixed, found, at = decode_pairs(pair)
         if found == Found.CLEAN:
@@ -99,6 +102,8 @@ class EmulatedEcc:
         which, bit = (0, 0) if double else divmod(int(at), STORED_BITS)
         self._file.put("ECC.LAST", set=number, row=row, second=second, any=1)
         self._file.put("ECC.LAST", word=even | which, bit=bit, double=double)
+        if self._tree:
+            self._file.put("ECC.LAST", tree=tree)
         if not double:
             pair[:] = fixed
             self._corrected[number] = min(self._corrected[number] + 1, _MOST_ERRORS)

@@ -38,7 +38,7 @@ from precog_models.contract import (
 from precog_models.measure.profiler import ProfileSample
 from precog_models.nic import GoldenNic
 from precog_models.packet.cps_tx import Sent
-from precog_models.predict.lstm import unpack
+from precog_models.predict.tree_model import TreeFault, read_image
 from precog_models.rate.law_fields import EventKind
 
 from .emulated_carried import EmulatedCarried
@@ -61,6 +61,7 @@ Ints = NDArray[np.int64]
 
 _TOO_MANY_WORDS = IMAGE_BYTES // 4 + 1  # where the loader's count stops
 _STATUS = dict(LOAD_STATUS)
+_STEPS_AT = HEADER_OFFSET + 1
 _DECISION = [name for name, _ in DECISION_FIELDS]
 _ANY = [n for n, name in enumerate(_DECISION) if name in TOLD_BY_EVENTS]
 _SAMPLED = [n for n, name in enumerate(_DECISION) if name not in TOLD_BY_EVENTS]
@@ -116,7 +117,12 @@ class Emulator:
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
         self.sizes = sizes or Sizes()
         self.map: RegisterMap = build_map(self.sizes, Identity(CONTRACT_HASH, tick_ps))
-        self.nic = GoldenNic(qps=self.sizes.qps, sets=self.sizes.sets, forecast=self.sizes.forecast)
+        self.nic = GoldenNic(
+            qps=self.sizes.qps,
+            sets=self.sizes.sets,
+            forecast=self.sizes.forecast,
+            tree=self.sizes.tree,
+        )
         self._file = file = RegisterFile(self.map)
         self._counters = EmulatedCounters([name for name, _ in COUNTERS])
         self._last: Ints = np.zeros((self.sizes.qps, len(_DECISION)), dtype=np.int64)
@@ -434,10 +440,12 @@ class Emulator:
             self._fail("load", "bad_contract")
         else:
             try:
-                weights = unpack(bytes(self._image))
-                if weights.steps > self.sizes.steps:
+                if self._image[_STEPS_AT] > self.sizes.steps:
                     raise ValueError(f"steps must be at most {self.sizes.steps}")
-                self.nic.load_set(number, weights)
+                model = read_image(bytes(self._image))
+                self.nic.load_set(number, model)
+            except TreeFault:
+                self._fail("load", "bad_tree" if self.sizes.tree else "bad_header")
             except ValueError:
                 self._fail("load", "bad_header")
             else:

@@ -21,6 +21,7 @@ class LastError:
     row: int
     word: int  #: of a double error the even one of the pair
     second: bool  #: the copy of biases and shifts beside the MAC array
+    tree: bool  #: the copy in the trees' memory
     bit: int | None  #: 32 and more are check bits; None: the error was double
     double: bool
 
@@ -88,6 +89,7 @@ class Guarding(Windows):
                 row=last["row"],
                 word=last["word"],
                 second=bool(last["second"]),
+                tree=bool(last.get("tree", 0)),
                 bit=None if last["double"] else last["bit"],
                 double=bool(last["double"]),
             )
@@ -123,7 +125,14 @@ class Guarding(Windows):
         self._order(scrub=1)
 
     def inject(
-        self, number: int, row: int, word: int, bits: tuple[int, ...], *, second: bool = False
+        self,
+        number: int,
+        row: int,
+        word: int,
+        bits: tuple[int, ...],
+        *,
+        second: bool = False,
+        tree: bool = False,
     ) -> LastError:
         """Flip one or two bits of a stored word, and have the device find them before it uses it.
 
@@ -135,6 +144,8 @@ class Guarding(Windows):
             0..31 of the data, 32..35 of the check bits; one is corrected, two disable the set.
         second : bool
             In the copy of rows 24..26 beside the MAC array.
+        tree : bool
+            In the copy of rows 0..30 that trees are read from.
 
         Returns
         -------
@@ -144,7 +155,8 @@ class Guarding(Windows):
         Raises
         ------
         ValueError
-            There is no such set, row, word or bit, or another number of bits; nothing is written.
+            There is no such set, row, word, bit or copy, or another number of bits; nothing is
+            written.
         DeviceError
             The device refused: the set is not valid, or the word is of the header, which is not
             stored there. Or it did not find what was injected.
@@ -159,15 +171,20 @@ class Guarding(Windows):
             if not 0 <= bit < 36:
                 raise ValueError(f"bit must be in 0..35, not {bit!r}")
         place = {"set": number, "row": row, "word": word, "second": int(second)}
+        if tree and not self.registers.sizes.tree:
+            raise ValueError("tree must be False: the device was built without trees (tree=0)")
+        if self.registers.sizes.tree:
+            place["tree"] = int(tree)
         self.registers.write_fields("ECC", "PLACE", **place)
         flips = {"first": bits[0], "other": bits[-1], "double": int(len(bits) == 2)}
         self.registers.write_fields("ECC", "FLIPS", **flips)
         self._order(inject=1)
         last = self.state().last
-        there = None if last is None else (last.set, last.row, last.word, last.second)
+        there = None if last is None else (last.set, last.row, last.word, last.second, last.tree)
         if len(bits) == 2:
             word &= ~1
-        if last is None or there != (number, row, word, second) or last.double != (len(bits) == 2):
+        wanted = (number, row, word, second, tree)
+        if last is None or there != wanted or last.double != (len(bits) == 2):
             raise DeviceError(f"device must find the error that was injected, it shows {last}")
         return last
 

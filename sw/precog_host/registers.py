@@ -56,6 +56,7 @@ class Registers:
             grants=self.fields("ID", "GRANTS")["grants"],
             profile=self.fields("ID", "PROFILE")["profile"],
             forecast=self.fields("ID", "FORECAST")["forecast"],
+            tree=self.fields("ID", "TREES")["tree"],
             trace=self.fields("ID", "TRACING")["trace"],
             receiver=self.fields("ID", "RECEIVES")["receiver"],
             wire=self.fields("ID", "CELLS")["wire"],

@@ -12,24 +12,29 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from tests.hw.test_core import PARAMETERS
+from tests.models.predict.trees import random_tree
 from tests.models.predict.weights import random_weights
 
-from precog_hw.config import PRESETS
+from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.predict.cps import KNOT_WRITE
 from precog_hw.predict.forecast import EVENTS, FORECAST, PROFILE, forecast_config_layout
+from precog_hw.predict.layouts import place_layout
+from precog_hw.predict.scrubber import FLIPS, last_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.regmap.precog import LOAD_STATUS
 from precog_models.contract import HeadKind, ScoreSource
 from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
+from precog_models.predict.tree_model import pack_tree
 from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
 
-__all__ = ["CONFIG", "LIMITS", "QUEUE", "RTT", "ForecastBench", "Log"]
+__all__ = ["CONFIG", "LIMITS", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log"]
 
 CONFIG = replace(PRESETS["tiny"], sets=4, forecast=1, ecc=0)
+OF_TREES = replace(CONFIG, tree=1, ecc=1)
 SHARED = PARAMETERS | {
     f"{law}_{k}": v
     for law, preset in (
@@ -61,8 +66,8 @@ LOG = data.StructLayout(
 class Watched(wiring.Component):
     """The core; `log` shows what of all its streams moves in a cycle."""
 
-    def __init__(self) -> None:
-        self._core = core = Core(CONFIG)
+    def __init__(self, config: NicConfig) -> None:
+        self._core = core = Core(config)
         outside = {"event_stb", "event", "wrong_head", "forecast_events", "slot_enables"}
         outside |= {f"forecast_made{part}" for part in ("", "_qp", "_rtt", "_score")}
         members = {n: m for n, m in core.signature.members.items() if n not in outside}
@@ -104,8 +109,9 @@ class Watched(wiring.Component):
 
 
 @cache
-def library() -> Path:
-    return stream_library(Watched(), label="core with forecasts")
+def library(config: NicConfig) -> Path:
+    label = "core with trees" if config.tree else "core with forecasts"
+    return stream_library(Watched(config), label=label)
 
 
 @dataclass
@@ -123,19 +129,32 @@ class Log:
 
 
 class ForecastBench:
-    """Both devices, with four models and four queue pairs that run unequal laws."""
+    """Both devices, with four models and four queue pairs that run unequal laws.
 
-    def __init__(self, seed: int) -> None:
+    Parameters
+    ----------
+    seed : int
+    config : NicConfig
+        `CONFIG`, or `OF_TREES`, whose models of queues are trees and scrubbed all the time.
+    """
+
+    def __init__(self, seed: int, config: NicConfig = CONFIG) -> None:
         self.rng = random.Random(seed)
-        self.dut = StreamBlock(library())
-        self.golden = GoldenNic(qps=CONFIG.qps, sets=CONFIG.sets, forecast=1)
+        self.built = config
+        self.dut = StreamBlock(library(config))
+        self.golden = GoldenNic(qps=config.qps, sets=config.sets, forecast=1, tree=config.tree)
         rng = np.random.default_rng(seed)
-        models = [random_weights(rng, steps=steps) for steps in (3, 2)]
+        images = [pack(random_weights(rng, steps=steps)) for steps in (3, 2)]
         for steps, outputs in ((2, 16), (3, 5)):
+            version = 1000 + steps
+            if config.tree:
+                tree = random_tree(rng, depth=2 * steps, steps=steps, version=version)
+                images.append(pack_tree(tree))
+                continue
             model = random_weights(rng, inputs=4, steps=steps, outputs=outputs)
-            models.append(replace(model, kind=HeadKind.QUEUE, version=1000 + steps))
+            images.append(pack(replace(model, kind=HeadKind.QUEUE, version=version)))
         self.knots = [np.sort(rng.integers(0, 32769, 65)) for _ in HeadKind]
-        self._begin([pack(model) for model in models])
+        self._begin(images)
 
     def _begin(self, images: Sequence[bytes]) -> None:
         dut, golden = self.dut, self.golden
@@ -147,6 +166,8 @@ class ForecastBench:
             forecast_threshold=LIMITS["threshold_bin"],
             forecast_budget=LIMITS["rtt_budget"],
         )
+        if self.built.ecc:
+            dut.poke(ecc_enable=1, ecc_period=8)
         for number, image in enumerate(images):
             self.load(number, image)
             self.map_slot(number, number)
@@ -168,19 +189,40 @@ class ForecastBench:
         return {"parameters": layout, "command": config_layout(CONFIG)}[name]
 
     def load(self, number: int, image: bytes) -> None:
+        assert self.status(number, image) == dict(LOAD_STATUS)["ok"]
+        self.golden.load_set(number, image)
+
+    def status(self, number: int, image: bytes) -> int:
+        """What the device says of an image for a set."""
         dut = self.dut
         dut.pulse("begin_stb", begin_set=number)
         for at in range(0, len(image), 4):
             dut.pulse("word_stb", word=int.from_bytes(image[at : at + 4], "little"))
         dut.pulse("commit_stb", commit_crc=zlib.crc32(image))
         dut.tick(30)
-        assert dut.peek("status") == dict(LOAD_STATUS)["ok"]
-        self.golden.load_set(number, image)
+        return dut.peek("status")
 
     def map_slot(self, slot: int, number: int) -> None:
         self.dut.pulse("map_stb", map_slot=slot, map_set=number, map_enable=1)
         self.dut.tick(5)
         self.golden.map_slot(slot, number)
+
+    def inject(self, number: int, row: int, word: int, bits: tuple[int, int]) -> data.Const:
+        """Flip two bits of a word that trees are read from, one if they are the same; the last
+        error that the device shows then."""
+        dut = self.dut
+        place = {"set": number, "row": row, "word": word, "tree": 1}
+        flips = {"first": bits[0], "second": bits[1], "double": bits[0] != bits[1]}
+        dut.pulse(
+            "ecc_inject_stb",
+            ecc_inject_place=int(place_layout(self.built).const(place).as_bits()),
+            ecc_inject_flips=int(FLIPS.const(flips).as_bits()),
+        )
+        for _ in range(1000):
+            if not dut.peek("ecc_busy"):
+                return last_layout(self.built).from_bits(dut.peek("ecc_last"))
+            dut.tick()
+        raise TimeoutError("the scrubber stays busy")
 
     def config(self, qp: int) -> dict[str, int]:
         """Unequal options for each queue pair."""

@@ -4,23 +4,27 @@
 from collections import deque
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+from tests.models.predict.trees import broken_images, random_tree
 
 from precog_hw.core import Core
+from precog_hw.regmap.precog import LOAD_STATUS
 from precog_models.contract import NO_SCORE, Flag, HeadKind, ScoreSource
 from precog_models.predict.cps import rtt_position, score
+from precog_models.predict.tree_model import pack_tree
 from precog_models.rate.law_fields import EventKind
 
-from .forecast_bench import CONFIG, LIMITS, QUEUE, RTT, ForecastBench
+from .forecast_bench import CONFIG, LIMITS, OF_TREES, QUEUE, RTT, ForecastBench
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
 
 LONG = 3000  # cycles in which all that is under way ends
 
 
-@pytest.fixture
-def bench(seed: int) -> Iterator[ForecastBench]:
-    made = ForecastBench(seed)
+@pytest.fixture(params=[CONFIG, OF_TREES], ids=["lstm", "tree"])
+def bench(request: pytest.FixtureRequest, seed: int) -> Iterator[ForecastBench]:
+    made = ForecastBench(seed, request.param)
     yield made
     made.dut.close()
 
@@ -169,3 +173,59 @@ def test_stream(stalled: str, stall: float, bench: ForecastBench, volume: int) -
     assert not waiting
     assert not events
     assert len(log.events) > 0
+
+
+@pytest.fixture
+def trees(seed: int) -> Iterator[ForecastBench]:
+    made = ForecastBench(seed, OF_TREES)
+    yield made
+    made.dut.close()
+
+
+def test_broken_trees_never_go_live(trees: ForecastBench) -> None:
+    """Each has its status, and no slot may stand for its set; good ones load again."""
+    bench, dut, number = trees, trees.dut, QUEUE + 1
+    dut.pulse("map_stb", map_slot=number, map_set=number, map_enable=0)
+    rng = np.random.default_rng(bench.rng.getrandbits(32))
+    for name, (image, status) in broken_images(rng).items():
+        assert bench.status(number, image) == dict(LOAD_STATUS)[status], name
+        dut.poke(query_set=number, query_slot=number)
+        dut.pulse("map_stb", map_slot=number, map_set=number, map_enable=1)
+        dut.tick(5)
+        assert (dut.peek("query_valid"), dut.peek("query_slot_enable")) == (0, 0), name
+    log = bench.run(LONG, [], [(0, bench.profile(1, (1,)))])
+    assert log.no_model == 1
+    for depth in (1, 6):
+        bench.dut.pulse("map_stb", map_slot=number, map_set=number, map_enable=0)
+        dut.tick(5)
+        bench.load(number, pack_tree(random_tree(rng, depth=depth, steps=3, version=depth)))
+        bench.map_slot(number, number)
+        _same_forecasts(bench, 1, 3)
+
+
+def test_flipped_bits_of_trees_are_corrected_or_disable_them(trees: ForecastBench) -> None:
+    bench, rng, number = trees, trees.rng, QUEUE
+    _same_forecasts(bench, 0, 3)
+    for n in range(12):
+        row, bit = (27 + n if n < 4 else rng.randrange(31)), rng.randrange(36)
+        word = rng.randrange(16)
+        last = bench.inject(number, row, word, (bit, bit))
+        assert (last.place.row, last.place.word, last.place.tree) == (row, word, 1)
+        assert (last.bit, last.uncorrectable) == (bit, 0)
+        _same_forecasts(bench, 0, 1)
+    last = bench.inject(number, 29, 7, (3, 33))
+    assert (last.place.row, last.place.word, last.uncorrectable) == (29, 6, 1)
+    bench.golden.invalidate_set(number)
+    log = bench.run(LONG, [], [(0, bench.profile(1, (0,)))])
+    assert log.no_model == 1
+    _same_forecasts(bench, 1, 1)  # the other tree is as before
+
+
+def _same_forecasts(bench: ForecastBench, qp: int, count: int) -> None:
+    for n in range(count):
+        profile = bench.profile(n, (qp,))
+        log = bench.run(LONG, [], [(0, profile)])
+        want = bench.golden.forecast(profile[0], profile[1], profile[2:])
+        assert want is not None
+        assert want["cps"] != NO_SCORE
+        assert [forecast for _, forecast in log.forecasts] == [want]

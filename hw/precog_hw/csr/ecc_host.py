@@ -17,7 +17,6 @@ from precog_hw.regmap.ecc import ECC_EVENTS
 
 __all__ = ["attach"]
 
-_PLACE = ("set", "word", "row", "second")
 _COUNT_BITS = 16
 
 
@@ -34,6 +33,7 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> None:
     sets : int
     """
     events, last = core.ecc_events, core.ecc_last
+    places = core.ecc_inject_place.shape().members
     asked = bank.ecc_place_set
     exists = (asked >> len(core.ecc_inject_place.set)) == 0
     no_set = Signal()
@@ -43,12 +43,12 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> None:
         core.ecc_scrub_stb.eq(bank.ecc_command_scrub),
         core.ecc_inject_stb.eq(bank.ecc_command_inject & exists),
         no_set.eq(bank.ecc_command_inject & ~exists),
-        *(core.ecc_inject_place[name].eq(getattr(bank, f"ecc_place_{name}")) for name in _PLACE),
+        *(core.ecc_inject_place[name].eq(getattr(bank, f"ecc_place_{name}")) for name in places),
         core.ecc_inject_flips.first.eq(bank.ecc_flips_first),
         core.ecc_inject_flips.second.eq(bank.ecc_flips_other),
         core.ecc_inject_flips.double.eq(bank.ecc_flips_double),
         bank.ecc_state_busy.eq(core.ecc_busy),
-        *(getattr(bank, f"ecc_last_{name}").eq(last.place[name]) for name in _PLACE),
+        *(getattr(bank, f"ecc_last_{name}").eq(last.place[name]) for name in places),
         bank.ecc_last_bit.eq(last.bit),
         bank.ecc_last_double.eq(last.uncorrectable),
         bank.ecc_last_any.eq(last.valid),

@@ -99,7 +99,7 @@ class CheckBits(wiring.Component):
         now = Signal(layout)
         m.d.comb += [
             now.eq(Mux(second, later, first)),
-            *(word.en.eq(leaves | second), word.copies.eq(3), word.set.eq(now.set)),
+            *(word.en.eq(leaves | second), word.copies.eq(~0), word.set.eq(now.set)),
             *(word.row.eq(now.row), word.word.eq(Cat(second, now.pair))),
             word.data.eq(now.words.word_select(second, 32)),
             word.check.eq(Mux(second, later_check[4:], check[:4])),

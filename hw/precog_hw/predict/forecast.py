@@ -8,6 +8,8 @@
                                                      ├─► last scores ─► `ScoreSource` ─► told
                                                      └─► made
 
+With `NicConfig.tree` the answer is a tree's: a distribution, without softmax.
+
 Golden model: `precog_models.predict.forecast`, in the order of `o_req`.
 """
 
@@ -33,6 +35,7 @@ from ..csr.qp_window import config_layout
 from .cps import KNOT_WRITE, POSITION, SCORE_BITS, RttPosition, ScoreTable
 from .layouts import OUTPUTS, X_VECTOR
 from .softmax import Softmax
+from .tree import ANSWER
 from .unit import sample_layout
 
 __all__ = ["EVENTS", "FORECAST", "PROFILE", "Forecaster", "forecast_config_layout"]
@@ -49,7 +52,7 @@ FORECAST = data.StructLayout({name: unsigned(bits) for name, bits in FORECAST_FI
 #: that came while the one before was being scored.
 EVENTS = data.StructLayout({"forecasts": 1, "no_model": 1, "dropped": 1, "stale": 1})
 
-_ANSWER = data.StructLayout({"live": 1, "out": OUTPUTS})
+_LOGITS = data.StructLayout({"live": 1, "out": OUTPUTS})
 _LAST = data.StructLayout({"queue": SCORE_BITS, "rtt": SCORE_BITS})  # plus 1; 0: none
 
 
@@ -65,9 +68,9 @@ class Forecaster(wiring.Component):
     waits while samples want the engine, and while nobody takes `o_forecast`; samples never wait for
     either. Decisions are scored one at a time, in about 40 cycles; others are `stale`.
 
-    Latency: from the model's answer to `o_forecast` 109 cycles. Throughput: one in the engine's
-    latency and 114 cycles. Cost: `Softmax`, `ScoreTable`, `RttPosition`, 700 flip-flops, LUT RAM of
-    20 bits per queue pair.
+    Latency: from the model's answer to `o_forecast` 109 cycles, from a tree's 19. Throughput: one
+    in the engine's latency and 114 cycles, or in the tree's and 24. Cost: `Softmax` but for trees,
+    `ScoreTable`, `RttPosition`, 700 flip-flops, LUT RAM of 20 bits per queue pair.
 
     Parameters
     ----------
@@ -81,7 +84,8 @@ class Forecaster(wiring.Component):
     halt : In(1), quiet : Out(1)
         Make no request; none is on its way.
     i_answer : In(stream.Signature(...))
-        The model's, when asked; always taken.
+        The model's, when asked; taken at once. With `config.tree` `predict.tree.ANSWER`, taken
+        when the forecast has left.
     outputs, version : In(4), In(32)
         Of the model that was asked last: O - 1.
     o_forecast : Out(stream.Signature(FORECAST))
@@ -115,7 +119,7 @@ class Forecaster(wiring.Component):
                 "x": Out(X_VECTOR),
                 "halt": In(1),
                 "quiet": Out(1),
-                "i_answer": In(stream.Signature(_ANSWER)),
+                "i_answer": In(stream.Signature(ANSWER if config.tree else _LOGITS)),
                 "outputs": In(4),
                 "version": In(32),
                 "o_forecast": Out(stream.Signature(FORECAST)),
@@ -204,7 +208,8 @@ class Forecaster(wiring.Component):
 
     def _profiles(self, m: Module, enabled: Memory, configs: Memory, path: "_Path") -> None:
         """From a profile to its forecast."""
-        m.submodules.softmax = softmax = Softmax(dsp=self._config.dsp)
+        ends = Signal()  # the forecast leaves: its distribution need not stay
+        said, said_valid, model_says = self._distribution(m, ends)
         profile, live = Signal(PROFILE), Signal()
         version = Signal(32)
         is_enabled, own = enabled.read_port(domain="comb"), configs.read_port(domain="comb")
@@ -219,17 +224,13 @@ class Forecaster(wiring.Component):
             request.enable.eq(own.data.queue_enable),
             request.kind.eq(HeadKind.QUEUE),
             *(self.x[n].eq(profile[f"x{n}"]) for n in range(len(PROFILE_INPUTS))),
-            softmax.threshold.eq(self.threshold),
-            softmax.i.payload.logits.eq(self.i_answer.payload.out),
-            softmax.i.payload.outputs.eq(self.outputs),
-            self.i_answer.ready.eq(1),
-            path.position.eq(softmax.o.payload.tail),
+            path.position.eq(said.tail),
             *(answer[name].eq(profile[name]) for name in ("qp", "t")),
             answer.cps.eq(NO_SCORE),
         ]
         with m.If(live):
             m.d.comb += [answer.cps.eq(path.score - 1), answer.version.eq(version)]
-            m.d.comb += [answer[f"p{n}"].eq(p) for n, p in enumerate(softmax.o.payload.p)]
+            m.d.comb += [answer[f"p{n}"].eq(p) for n, p in enumerate(said.p)]
         with m.FSM(name="profile") as fsm:
             with m.State("IDLE"):
                 m.d.comb += self.i_profile.ready.eq(1)
@@ -252,11 +253,10 @@ class Forecaster(wiring.Component):
                 with m.If(self.i_answer.valid):
                     m.next = "TELL"
                     with m.If(self.i_answer.payload.live):
-                        # Its last result has been taken: it is ready.
-                        m.d.comb += softmax.i.valid.eq(1)
-                        m.next = "SOFTMAX"
-            with m.State("SOFTMAX"):
-                m.d.comb += path.asks.eq(softmax.o.valid)
+                        m.d.comb += model_says.eq(1)
+                        m.next = "ASK"
+            with m.State("ASK"):
+                m.d.comb += path.asks.eq(said_valid)
                 with m.If(path.given):
                     m.next = "SCORE"
             with m.State("SCORE"), m.If(path.scored):
@@ -269,12 +269,30 @@ class Forecaster(wiring.Component):
             with m.State("OFFER"):
                 m.d.comb += self.o_forecast.valid.eq(1)
                 with m.If(self.o_forecast.ready):
-                    m.d.comb += softmax.o.ready.eq(live)
+                    m.d.comb += ends.eq(1)
                     m.next = "IDLE"
         m.d.comb += [
             path.counts.eq(_is_of(path.source, ScoreSource.QUEUE) & ~path.void),
             self.quiet.eq(~fsm.ongoing("ANSWER")),
         ]
+
+    def _distribution(self, m: Module, ends: Value) -> tuple[data.View, Value, Signal]:
+        """What the model's answer says, whether it is there; a strobe for an answer to look at."""
+        model_says = Signal()
+        if self._config.tree:
+            answer = self.i_answer
+            m.d.comb += answer.ready.eq(ends)
+            return answer.payload, answer.valid, model_says
+        m.submodules.softmax = softmax = Softmax(dsp=self._config.dsp)
+        m.d.comb += [
+            softmax.threshold.eq(self.threshold),
+            softmax.i.payload.logits.eq(self.i_answer.payload.out),
+            softmax.i.payload.outputs.eq(self.outputs),
+            softmax.i.valid.eq(model_says),  # its last result has been taken: it is ready
+            softmax.o.ready.eq(ends),
+            self.i_answer.ready.eq(1),
+        ]
+        return softmax.o.payload, softmax.o.valid, model_says
 
     def _decisions(self, m: Module, configs: Memory, path: "_Path") -> None:
         """From a decision on a sample to the score of its prediction, where that is wanted."""

@@ -128,15 +128,19 @@ def load_layout(config: NicConfig) -> data.StructLayout:
     """A write of one image word into memories that hold it.
 
     With `config.ecc` it has its share of the pair's `check` bits, and goes to the first `copies` of
-    the words, to the second, or to both.
+    the words, to the second, to the trees' third, or to all.
     """
-    guarded = {"check": STORED_BITS - 32, "copies": 2} if config.ecc else {}
+    guarded = {"check": STORED_BITS - 32, "copies": 2 + config.tree} if config.ecc else {}
     return data.StructLayout({**image_word_layout(config).members, **guarded})
 
 
 def place_layout(config: NicConfig) -> data.StructLayout:
-    """A stored word: of which set, where in the image, and which copy of it."""
-    return data.StructLayout({"set": config.set_bits, "row": 5, "word": 4, "second": 1})
+    """A stored word: of which set, where in the image, and which copy of it.
+
+    With `config.tree` a third one may be meant by `tree`, `second` being 0 then.
+    """
+    third = {"tree": 1} if config.tree else {}
+    return data.StructLayout({"set": config.set_bits, "row": 5, "word": 4, "second": 1, **third})
 
 
 def scrub_layout(config: NicConfig) -> data.StructLayout:
@@ -159,7 +163,8 @@ def scrub_ports(config: NicConfig) -> dict[str, Member]:
 def model_layout(config: NicConfig) -> data.StructLayout:
     """What a slot of the map stands for. Without `live` the others mean nothing.
 
-    The `kind` of its head (`contract.HeadKind`) is there where there is more than one.
+    The `kind` of its head (`contract.HeadKind`) is there where there is more than one. Those of
+    kind QUEUE have a tree's `depth` where that is what they are.
     """
     return data.StructLayout(
         {
@@ -170,6 +175,7 @@ def model_layout(config: NicConfig) -> data.StructLayout:
             "steps": 3,  # T - 1
             "outputs": 4,  # O - 1
             **({"kind": 1} if config.forecast else {}),
+            **({"depth": 3} if config.tree else {}),
         }
     )
 

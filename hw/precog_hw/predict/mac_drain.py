@@ -75,7 +75,7 @@ class MacDrain(wiring.Component):
         taps = None
         if config.ecc:
             thief = Thief(m, self.scrub, ~draining)
-            taps = Taps(m, thief.place, thief.stolen, second=True)
+            taps = Taps(m, thief.place, thief.stolen, copy=1)
             m.d.comb += self.wants.eq(thief.wants)
         group = Signal(range(max(groups, 2)))
         drained = Signal(pass_layout(config), reset_less=True)

@@ -9,17 +9,25 @@ from enum import IntEnum
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+from precog_models.contract import (
+    CONTRACT_HASH,
+    MAX_INPUTS,
+    MAX_OUTPUTS,
+    TREE_DEPTH,
+    Cell,
+    HeadKind,
+)
 
 from ..config import NicConfig
 from .layouts import EPOCH_BITS, image_word_layout, model_layout
 from .pipeline import Delays
+from .tree_check import TreeCheck
 from .weights import HEADER_WORD, TAIL_ROW
 
 __all__ = ["LoadStatus", "ModelStore"]
@@ -41,6 +49,7 @@ class LoadStatus(IntEnum):
     BAD_HEADER = 6
     SET_IN_USE = 7
     NOT_BEGUN = 8
+    BAD_TREE = 9
 
 
 class ModelStore(wiring.Component):
@@ -49,7 +58,7 @@ class ModelStore(wiring.Component):
     Latency: a begin is decided after 8 cycles; a word reaches the memories 11 cycles after its
     strobe; a commit is decided after 16.
     Throughput: one word a cycle. A map write takes effect for requests 3 cycles later.
-    Cost: about 700 LUTs, no block RAM.
+    Cost: about 700 LUTs, no block RAM; with `config.tree` `TreeCheck`.
 
     Parameters
     ----------
@@ -63,7 +72,8 @@ class ModelStore(wiring.Component):
     word_stb, word : In(1), In(32)
         The next four bytes of the image, the first in the low byte.
     commit_stb, commit_crc : In(1), In(32)
-        End the load: check length, CRC, contract hash and header; then the set is valid.
+        End the load: check length, CRC, contract hash and header, and a tree's
+        nodes and leaves; then the set is valid.
     status : Out(4), words : Out(16), busy : Out(1)
         Outcome of the last command, a `LoadStatus`; words taken since `begin`; what was written is
         not yet in them. While a begin or a commit is being decided, commands are ignored.
@@ -206,7 +216,7 @@ class ModelStore(wiring.Component):
         count = Signal(range(_WORDS + 2))
         loading = Signal()
         taken = Signal(image_word_layout(config))
-        header = Signal(data.ArrayLayout(32, 3))
+        header = Signal(data.ArrayLayout(32, 4))
         crc = CRC32_ETHERNET(data_width=32).create()
         # Words and commits wait until the `begin` before them has been decided; without one they
         # are refused at once.
@@ -265,7 +275,7 @@ class ModelStore(wiring.Component):
             crc.data.eq(taken.data.as_value()),
         ]
         m.submodules.crc = ResetInserter(begun)(crc)
-        for n in range(3):
+        for n in range(4):
             hit = Signal(name=f"header_{n}")
             m.d.sync += hit.eq(taken.en & (taken.row == TAIL_ROW) & (taken.word == HEADER_WORD + n))
             with m.If(hit):
@@ -277,21 +287,34 @@ class ModelStore(wiring.Component):
             ("steps", header[0][8:16], config.steps),
             ("outputs", header[0][16:24], MAX_OUTPUTS),
         )
+        cell_fits: Value = header[3] == Cell.LSTM
+        faulty: Value = Const(0)
+        if config.tree:
+            m.submodules.tree_check = check = TreeCheck(config)
+            m.d.comb += [check.i.eq(taken), check.steps.eq(header[0][8:16])]
+            depth, of_tree = header[3][8:], header[0][24:] == HeadKind.QUEUE
+            is_tree = (header[3][:8] == Cell.TREE) & (depth != 0) & (depth <= TREE_DEPTH)
+            cell_fits = Mux(of_tree, is_tree, cell_fits)
+            faulty = of_tree & check.fault
         good_header = Signal()
+        good_tree = Signal()
         good_crc = Signal()
         good_contract = Signal()
         good_length = Signal()
         wanted = Signal(32)
         ranges = [(value != 0) & (value <= limit) for _, value, limit in limits]
         m.d.sync += [
-            good_header.eq(ranges[0] & ranges[1] & ranges[2] & (header[0][24:] <= max(HeadKind))),
+            good_header.eq(
+                ranges[0] & ranges[1] & ranges[2] & (header[0][24:] <= max(HeadKind)) & cell_fits
+            ),
+            good_tree.eq(~faulty),
             good_crc.eq(crc.crc == wanted),
             good_contract.eq(header[2] == CONTRACT_HASH),
             good_length.eq(count == _WORDS),
         ]
         outcome = Signal(4)
         good = Signal()
-        m.d.sync += good.eq(good_length & good_crc & good_contract & good_header)
+        m.d.sync += good.eq(good_length & good_crc & good_contract & good_header & good_tree)
         with m.If(~good_length):
             m.d.sync += outcome.eq(LoadStatus.BAD_LENGTH)
         with m.Elif(~good_crc):
@@ -300,6 +323,8 @@ class ModelStore(wiring.Component):
             m.d.sync += outcome.eq(LoadStatus.BAD_CONTRACT)
         with m.Elif(~good_header):
             m.d.sync += outcome.eq(LoadStatus.BAD_HEADER)
+        with m.Elif(~good_tree):
+            m.d.sync += outcome.eq(LoadStatus.BAD_TREE)
         with m.Else():
             m.d.sync += outcome.eq(LoadStatus.OK)
 
@@ -314,6 +339,8 @@ class ModelStore(wiring.Component):
             m.d.comb += put_model.data[name].eq(value - 1)
         if config.forecast:
             m.d.comb += put_model.data.kind.eq(header[0][24:])
+        if config.tree:
+            m.d.comb += put_model.data.depth.eq(header[3][8:])
         with m.If(begin):
             # Not valid from now on, so that nobody maps it while that is looked up.
             m.d.sync += [

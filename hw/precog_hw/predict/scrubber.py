@@ -12,7 +12,7 @@ Golden model `precog_models.predict.secded.decode_pairs`; the order of the walk 
        └─ something else ─► set invalid, slots disabled ─► done
 """
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -65,8 +65,8 @@ class Scrubber(wiring.Component):
     in flight have ended, and about 60 cycles plus one for each slot of the map.
 
     Latency: a pair takes about 40 cycles beside an idle engine and `period` cycles before it, a
-    pass 277 pairs for each valid set: within that time a double error is found, and 16 cycles later
-    no request gets the set any more. Cost: about 350 LUTs, 250 flip-flops.
+    pass 277 pairs for each valid set, 525 with trees: within that time a double error is found, and
+    16 cycles later no request gets the set any more. Cost: about 350 LUTs, 250 flip-flops.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Scrubber(wiring.Component):
             self.put.word.eq(Cat(odd, at.word[1:])),
             self.put.data.eq(Mux(odd, words[1], words[0])[:32]),
             self.put.check.eq(Mux(odd, words[1], words[0])[32:]),
-            self.put.copies.eq(Mux(at.second, 0b10, 0b01)),
+            self.put.copies.eq(Mux(_of_tree(at), 0b100, Mux(at.second, 0b10, 0b01))),
             self.set.eq(at.set),
         ]
         with m.If(timer != 0):
@@ -301,17 +301,29 @@ class Scrubber(wiring.Component):
     def _walk(self, m: Module, cursor: data.View, step: Signal, skip: Signal) -> None:
         """From pair to pair, copy to copy and set to set; says when it begins anew."""
         pair = cursor.word[1:]
-        row_ends, first_ends, set_ends = Signal(), Signal(), Signal()
+        row_ends, first_ends, second_ends, set_ends = (Signal() for _ in range(4))
         m.d.comb += [
             row_ends.eq(pair.all()),
-            first_ends.eq(~cursor.second & (cursor.row == TAIL_ROW) & (pair == TAIL_PAIRS - 1)),
-            set_ends.eq(cursor.second & (cursor.row == SECOND_ROWS[1] - 1) & row_ends),
+            first_ends.eq(
+                ~(cursor.second | _of_tree(cursor))
+                & (cursor.row == TAIL_ROW)
+                & (pair == TAIL_PAIRS - 1)
+            ),
+            second_ends.eq(cursor.second & (cursor.row == SECOND_ROWS[1] - 1) & row_ends),
+            set_ends.eq(second_ends),
         ]
+        if self._config.tree:
+            m.d.comb += set_ends.eq(cursor.tree & (cursor.row == TAIL_ROW - 1) & row_ends)
         with m.If(skip | (step & set_ends)):
             m.d.sync += [cursor.eq(0), cursor.set.eq(cursor.set + 1)]
             m.d.comb += self.events.passes.eq(cursor.set == self._config.sets - 1)
         with m.Elif(step & first_ends):
             m.d.sync += [cursor.word.eq(0), cursor.row.eq(SECOND_ROWS[0]), cursor.second.eq(1)]
+        if self._config.tree:
+            with m.Elif(step & second_ends):
+                place = {"set": cursor.set, "tree": 1}
+                m.d.sync += cursor.eq(0)
+                m.d.sync += [cursor[name].eq(value) for name, value in place.items()]
         with m.Elif(step):
             m.d.sync += [cursor.word.eq(cursor.word + 2), cursor.row.eq(cursor.row + row_ends)]
 
@@ -320,4 +332,12 @@ def _stored(place: data.View) -> Value:
     """There is such a word."""
     low, high = SECOND_ROWS
     first = (place.row < TAIL_ROW) | (place.word < 2 * TAIL_PAIRS)
-    return Mux(place.second, (place.row >= low) & (place.row < high), first)
+    second = (place.row >= low) & (place.row < high)
+    third = ~place.second & (place.row < TAIL_ROW)
+    return Mux(_of_tree(place), third, Mux(place.second, second, first))
+
+
+def _of_tree(place: data.View) -> Value:
+    """It is in the trees' memory."""
+    has = "tree" in place.shape().members
+    return Value.cast(place.tree) if has else Const(0)

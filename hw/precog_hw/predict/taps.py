@@ -69,13 +69,13 @@ class Taps:
         What is to be read.
     stolen : Value
         The block's first cycle is for that.
-    second : bool
-        The block holds the second copies.
+    copy : int
+        The block holds the first copies (0), the second ones (1), or the trees' (2).
     """
 
-    def __init__(self, m: Module, place: data.View, stolen: Value, *, second: bool = False) -> None:
+    def __init__(self, m: Module, place: data.View, stolen: Value, *, copy: int = 0) -> None:
         self._m, self._delay = m, Delays(m)
-        self.place, self.second = place, second
+        self.place, self.copy = place, copy
         self._stolen = stolen
         self._terms: list[Value] = []
 
@@ -98,7 +98,7 @@ class Taps:
         """
         kept = Signal(STORED_BITS, name=f"{name}_kept", reset_less=True)
         chosen = Signal(name=f"{name}_chosen")
-        hit = hit & (self.place.second == self.second)
+        hit = hit & (self.place.second == (self.copy == 1))
         self._m.d.sync += [kept.eq(word), chosen.eq(self.stolen(cycles) & hit)]
         self._terms.append(Mux(chosen, Cat(kept, 1), 0))
 
@@ -118,10 +118,10 @@ class Taps:
 
 
 def tap(
-    m: Module, config: NicConfig, block: wiring.Component, free: Value, *, second: bool = False
+    m: Module, config: NicConfig, block: wiring.Component, free: Value, *, copy: int = 0
 ) -> Taps | None:
     """Taps of a block with a member `scrub`; None without `config.ecc`."""
     if not config.ecc:
         return None
     thief = Thief(m, block.scrub, free)
-    return Taps(m, thief.place, thief.stolen, second=second)
+    return Taps(m, thief.place, thief.stolen, copy=copy)

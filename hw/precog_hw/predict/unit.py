@@ -6,6 +6,8 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Member, Out, connect, flipped
 
+from precog_models.contract import HeadKind
+
 from ..activity import ACTIVITY, hold
 from ..config import NicConfig
 from .check_bits import CheckBits
@@ -13,6 +15,7 @@ from .engine import LstmEngine
 from .layouts import X_VECTOR, place_layout
 from .model_store import ModelStore
 from .scrubber import EVENTS, FLIPS, Scrubber, last_layout
+from .tree import ANSWER, TreePredictor
 
 __all__ = ["Predictor", "sample_layout"]
 
@@ -34,7 +37,8 @@ class Predictor(wiring.Component):
     `LstmEngine` says so.
 
     With `config.forecast` a queue pair has two contexts in the engine, one for each kind of head;
-    a model with a head of the other kind counts as none.
+    a model with a head of the other kind counts as none. With `config.tree` it has one there, and
+    requests of kind QUEUE go to `TreePredictor`; they wait for the engine's `ready` all the same.
 
     Latency, throughput, cost: the engine's and the store's.
 
@@ -58,6 +62,9 @@ class Predictor(wiring.Component):
         Likewise: of the model that a request of kind QUEUE asked last, O - 1 and version.
     slot_enables : Out(sets)
         Likewise: slots that stand for a set.
+    tree_x, tree_threshold, o_tree : In, In(4), Out(stream of ANSWER)
+        With `config.tree`: a profile, as its request is taken; `TreePredictor`'s threshold and
+        answer, which is taken before the next request is made.
     ecc_* : `Scrubber`'s members `enable`, `period`, `scrub_stb`, `inject_stb`, `inject_place`,
         `inject_flips`, `busy`, `events`, `last`, and the set of the events
         With `config.ecc`; the store's `loaded_stb` and `loaded_set`, too.
@@ -96,7 +103,9 @@ class Predictor(wiring.Component):
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
-        self._engine = LstmEngine(replace(config, qps=config.qps << config.forecast, forecast=0))
+        kinds = config.forecast - config.tree  # of contexts, besides the first
+        self._engine = LstmEngine(replace(config, qps=config.qps << kinds, forecast=0, tree=0))
+        self._tree = TreePredictor(config) if config.tree else None
         self._store = ModelStore(config)
         self.latency = self._engine.latency
         members = {
@@ -113,6 +122,12 @@ class Predictor(wiring.Component):
                 "asked_outputs": Out(4),
                 "asked_version": Out(32),
                 "slot_enables": Out(config.sets),
+            }
+        if self._tree is not None:
+            members |= {
+                "tree_x": In(self._tree.i.payload.x.shape()),
+                "tree_threshold": In(4),
+                "o_tree": Out(stream.Signature(ANSWER)),
             }
         members |= self.ecc_ports(config)
         members |= {name: self._store.signature.members[name] for name in self.STORE_PORTS}
@@ -149,20 +164,29 @@ class Predictor(wiring.Component):
 
         connect(m, flipped(self.i_x), engine.i_x)
         connect(m, engine.o_rsp, flipped(self.o_rsp))
+        in_use: Value = engine.in_use
+        if self._tree is not None:
+            m.submodules.tree = self._tree
+            in_use = in_use | self._tree.in_use
         request, sample = engine.i_req, self.i_req
         model = request.payload.model
         live = store.model.live & sample.payload.enable
-        held, guarding = self._guard(m, store, engine)
+        held, guarding = self._guard(m, store, engine, in_use)
         m.d.comb += [
             store.slot.eq(sample.payload.slot),
-            store.in_use.eq(engine.in_use),
+            store.in_use.eq(in_use),
             *(store.answer_set.eq(engine.o_rsp.payload.set), self.version.eq(store.answer_version)),
             request.valid.eq(sample.valid & ~held),
             *(field.eq(store.model[name]) for name, field in _fields(model)),
             sample.ready.eq(request.ready & ~held),
         ]
         if self._config.forecast:
-            self._two_kinds(m, store, engine, live)
+            fits = store.model.kind == sample.payload.kind
+            self._watch(m, store, live, fits)
+            if self._tree is not None:
+                self._ask_tree(m, store, engine, self._tree, live & fits)
+            else:
+                self._two_contexts(m, engine, live & fits)
         else:
             connect(m, flipped(self.i_reset), engine.i_reset)
             m.d.comb += [request.payload.qp.eq(sample.payload.qp), model.live.eq(live)]
@@ -173,10 +197,15 @@ class Predictor(wiring.Component):
         ]
         return m
 
-    def _guard(self, m: Module, store: ModelStore, engine: LstmEngine) -> tuple[Value, Value]:
+    def _guard(
+        self, m: Module, store: ModelStore, engine: LstmEngine, in_use: Value
+    ) -> tuple[Value, Value]:
         """Check bits and the scrubber; says when no request may start, and when sets may change."""
+        tree = self._tree
         if not self._config.ecc:
-            m.d.comb += [engine.load[name].eq(value) for name, value in _fields(store.load)]
+            loads = [engine.load] if tree is None else [engine.load, tree.load]
+            for load in loads:
+                m.d.comb += [load[name].eq(value) for name, value in _fields(store.load)]
             return Const(0), Const(0)
         m.submodules.check_bits = check_bits = CheckBits(self._config)
         m.submodules.scrubber = scrubber = Scrubber(self._config)
@@ -192,24 +221,35 @@ class Predictor(wiring.Component):
             check_bits.i.eq(store.load),
             check_bits.put.eq(scrubber.put),
             scrubber.put_ready.eq(check_bits.put_ready),
-            engine.load.eq(check_bits.o),
-            engine.scrub.eq(scrubber.request),
+            # Of `copies` the engine has the first two.
+            *(field.eq(check_bits.o[name]) for name, field in _fields(engine.load)),
+            *(
+                field.eq(scrubber.request.place[name])
+                for name, field in _fields(engine.scrub.place)
+            ),
+            engine.scrub.valid.eq(scrubber.request.valid),
             scrubber.answer.eq(engine.scrubbed),
-            *(scrubber.valid.eq(store.valid), scrubber.in_use.eq(engine.in_use)),
+            *(scrubber.valid.eq(store.valid), scrubber.in_use.eq(in_use)),
             *(store.guarded_set.eq(scrubber.set), store.fail_stb.eq(scrubber.fail_stb)),
             *(store.renew_stb.eq(scrubber.renew_stb), scrubber.renewing.eq(store.renewing)),
         ]
+        if tree is not None:
+            of_tree = scrubber.request.place.tree
+            m.d.comb += [
+                tree.load.eq(check_bits.o),
+                tree.scrub.eq(scrubber.request),
+                tree.scrub.valid.eq(scrubber.request.valid & of_tree),
+                engine.scrub.valid.eq(scrubber.request.valid & ~of_tree),
+                scrubber.answer.eq(engine.scrubbed.as_value() | tree.scrubbed.as_value()),
+            ]
         return scrubber.hold, scrubber.hold | scrubber.fail_stb
 
-    def _two_kinds(self, m: Module, store: ModelStore, engine: LstmEngine, live: Value) -> None:
-        """Contexts, heads and resets of two kinds of models."""
-        request, sample = engine.i_req, self.i_req
-        fits = store.model.kind == sample.payload.kind
+    def _watch(self, m: Module, store: ModelStore, live: Value, fits: Value) -> None:
+        """What a request of kind QUEUE asked, and heads of the wrong kind."""
+        sample = self.i_req
         taken = sample.valid & sample.ready
         asked = Signal(self._config.set_bits)
         m.d.comb += [
-            request.payload.qp.eq(Cat(sample.payload.qp, sample.payload.kind)),
-            request.payload.model.live.eq(live & fits),
             self.wrong_head.eq(taken & live & ~fits),
             store.asked_set.eq(asked),
             self.asked_version.eq(store.asked_version),
@@ -217,8 +257,42 @@ class Predictor(wiring.Component):
         ]
         with m.If(taken & sample.payload.kind):
             m.d.sync += [asked.eq(store.model.set), self.asked_outputs.eq(store.model.outputs)]
+
+    def _ask_tree(
+        self,
+        m: Module,
+        store: ModelStore,
+        engine: LstmEngine,
+        tree: TreePredictor,
+        live: Value,
+    ) -> None:
+        """Requests of kind QUEUE go another way; whoever makes them knows that it is free."""
+        request, sample = engine.i_req, self.i_req
+        to_tree = sample.payload.kind == HeadKind.QUEUE
+        connect(m, tree.o, flipped(self.o_tree))
+        connect(m, flipped(self.i_reset), engine.i_reset)
+        m.d.comb += [
+            request.payload.qp.eq(sample.payload.qp),
+            request.payload.model.live.eq(live),
+            tree.i.valid.eq(sample.valid & sample.ready & to_tree),
+            tree.i.payload.qp.eq(sample.payload.qp),
+            tree.i.payload.live.eq(live),
+            *(tree.i.payload[name].eq(store.model[name]) for name in ("set", "depth")),
+            tree.i.payload.x.eq(self.tree_x),
+            tree.threshold.eq(self.tree_threshold),
+            tree.clear_stb.eq(self.i_reset.valid & self.i_reset.ready),
+            tree.clear_qp.eq(self.i_reset.payload),
+        ]
+        with m.If(to_tree):
+            m.d.comb += request.valid.eq(0)
+
+    def _two_contexts(self, m: Module, engine: LstmEngine, live: Value) -> None:
+        """Contexts and resets of two kinds of models in one engine."""
+        request, sample = engine.i_req, self.i_req
         kind = Signal()
         m.d.comb += [
+            request.payload.qp.eq(Cat(sample.payload.qp, sample.payload.kind)),
+            request.payload.model.live.eq(live),
             engine.i_reset.valid.eq(self.i_reset.valid),
             engine.i_reset.payload.eq(Cat(self.i_reset.payload, kind)),
             self.i_reset.ready.eq(engine.i_reset.ready & kind),

@@ -102,7 +102,7 @@ class Words:
         self.addr = Signal.like(read.addr, name=f"{name}_addr")
         address: Value = self.addr
         if taps is not None:
-            en &= load.copies[int(taps.second)]
+            en &= load.copies[taps.copy]
             content = Cat(content, load.check)
             place = taps.place
             held, there = where(place.row, place.word, place.set)

@@ -22,22 +22,26 @@ ECC_EVENTS: tuple[tuple[str, str], ...] = (
 )
 
 
-def _place(access: Access) -> tuple[Field, ...]:
+def _place(access: Access, tree: bool) -> tuple[Field, ...]:
+    third = Field("tree", 1, access, "The copy of rows 0..30 in the trees' memory.", lsb=25)
     return (
         Field("set", 8, access, "Set."),
         Field("word", 4, access, "Word of its row; of a double error the pair's even one.", lsb=8),
         Field("row", 5, access, "Row of the image.", lsb=12),
         Field("second", 1, access, "The copy of rows 24..26 beside the MAC array.", lsb=17),
+        *((third,) if tree else ()),
     )
 
 
-def ecc_block(sets: int) -> Block:
+def ecc_block(sets: int, *, tree: bool = False) -> Block:
     """The block.
 
     Parameters
     ----------
     sets : int
         Model sets.
+    tree : bool
+        Sets may hold trees.
     """
     return Block(
         "ECC",
@@ -67,7 +71,7 @@ def ecc_block(sets: int) -> Block:
                           "is no such word or the set is not valid.", lsb=1),
                 ),
             ),
-            Register("PLACE", "Where to inject.", _place(_RW)),
+            Register("PLACE", "Where to inject.", _place(_RW, tree)),
             Register(
                 "FLIPS",
                 "What to inject; bits 0..31 are data, 32..35 check bits, others none.",
@@ -92,7 +96,7 @@ def ecc_block(sets: int) -> Block:
                 "LAST",
                 "The last error.",
                 (
-                    *_place(_RO),
+                    *_place(_RO, tree),
                     Field("bit", 6, _RO, "The bit that was corrected.", lsb=18),
                     Field("double", 1, _RO, "It could not be: the set was disabled.", lsb=24),
                     Field("any", 1, _RO, "There was one since reset.", lsb=31),

@@ -50,6 +50,7 @@ _PARTS = (
     ("PROFILE", "Whether the device has a queue profiler.", "profile", "It does."),
     ("FORECAST", "Whether each QP may have a second model, which forecasts its queue.", "forecast",
      "It may."),
+    ("TREES", "What a queue model is.", "tree", "A decision tree, not an LSTM."),
     ("TRACING", "Whether the device has a trace FIFO.", "trace", "It does."),
     ("RECEIVES", "Whether the device has a receiver that acts on congestion scores.", "receiver",
      "It does."),
@@ -73,6 +74,7 @@ class Sizes:
     grants: int = 0
     profile: int = 0
     forecast: int = 0
+    tree: int = 0
     trace: int = 0
     receiver: int = 0
     wire: int = 0
@@ -104,7 +106,7 @@ class Sizes:
         if self.width not in (0, *_WIDTHS):
             known = ", ".join(str(width) for width in _WIDTHS)
             raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
-        for name in ("laws", "grants", "profile", "forecast", "trace", "receiver", "ecc"):
+        for name in ("laws", "grants", "profile", "forecast", "tree", "trace", "receiver", "ecc"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
         for name in ("trace", "receiver"):
@@ -131,6 +133,8 @@ class Sizes:
             raise ValueError(f"qps must be 2 or more with grants, not {self.qps!r}")
         if self.profile and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with profile, not {self.qps!r}")
+        if self.tree and not self.forecast:
+            raise ValueError("forecast must be 1 with tree: trees are its queue models")
         if self.forecast and not self.laws:
             raise ValueError("laws must be 1 with forecast: its scores are for PSCHED")
         if self.forecast and self.qps > _MOST_FORECAST:
@@ -172,6 +176,7 @@ LOAD_STATUS: tuple[tuple[str, int], ...] = (
     ("bad_header", 6),
     ("set_in_use", 7),
     ("not_begun", 8),
+    ("bad_tree", 9),
 )
 
 #: (name, doc) of the 64-bit counters, in table order.
@@ -304,7 +309,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),
-            *((ecc_block(sizes.sets),) if sizes.ecc else ()),
+            *((ecc_block(sizes.sets, tree=bool(sizes.tree)),) if sizes.ecc else ()),
             interrupt_block(sizes),
         )
     )
@@ -318,7 +323,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 6),
+        version=(1, 7),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
@@ -422,7 +427,7 @@ def _model_block(sizes: Sizes) -> Block:
         "MODEL",
         "Loader of the model sets, and the map from the slots that QPs name to sets.",
         id=0x03,
-        version=(1, 0),
+        version=(1, 1),
         registers=(
             Register(
                 "SET",

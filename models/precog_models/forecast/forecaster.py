@@ -17,6 +17,8 @@ from ..image import Image, ModelImageError
 from ..predict.cps import check_knots, scores, tails
 from ..predict.lstm import forward_windows
 from ..predict.softmax import distributions
+from ..predict.tree import tree_predict
+from ..tree_image import TreeImage
 
 __all__ = ["Forecaster", "Settings"]
 
@@ -126,7 +128,7 @@ class Forecaster:
 
     Parameters
     ----------
-    image : Image
+    image : Image or TreeImage
         A `queue` head.
 
     Attributes
@@ -139,8 +141,8 @@ class Forecaster:
         Another head, other inputs, or a card without settings.
     """
 
-    def __init__(self, image: Image) -> None:
-        weights = image.weights
+    def __init__(self, image: Image | TreeImage) -> None:
+        weights = image.header
         if weights.kind is not HeadKind.QUEUE or weights.inputs != len(PROFILE_INPUTS):
             raise ModelImageError(
                 f"a forecaster needs a queue head of {len(PROFILE_INPUTS)} inputs, "
@@ -151,7 +153,7 @@ class Forecaster:
             raise ModelImageError(
                 f"the model has {weights.outputs} bins, its card {len(self.settings.bin_edges) + 1}"
             )
-        self._weights = weights
+        self._image = image
 
     def distributions(self, signals: Ints) -> Ints:
         """Distributions of windows `signals` [n, T, 4], oldest first: [n, 16], each 32768 in all.
@@ -159,10 +161,13 @@ class Forecaster:
         Raises
         ------
         ValueError
-            The window has another length than the model's.
+            The window has another length than the model's; a tree takes longer ones, too.
         """
-        logits = forward_windows(self._weights, self.settings.normaliser(signals))
-        return distributions(logits, self._weights.outputs)
+        x = self.settings.normaliser(signals)
+        if isinstance(self._image, TreeImage):
+            return tree_predict(self._image.model.tree, x)
+        weights = self._image.weights
+        return distributions(forward_windows(weights, x), weights.outputs)
 
     def tails(self, p: Ints) -> Ints:
         """P(bin >= threshold bin) of distributions, 0..32768."""

@@ -22,6 +22,7 @@ __all__ = [
     "P_AT",
     "forecast_answer",
     "forecast_none",
+    "forecast_scored",
     "rtt_told",
     "score_to_tell",
 ]
@@ -64,6 +65,16 @@ def forecast_none(config: Ints, scores: Ints, answer: Ints) -> None:
 
 
 @njit(cache=True)
+def forecast_scored(
+    config: Ints, parameters: Ints, knots: Ints, scores: Ints, version: int, answer: Ints
+) -> None:
+    """The distribution in `answer` gets its score; arguments as `forecast_answer`."""
+    cps = score(knots, tail(answer[P_AT:_CPS], parameters[_THRESHOLD]))
+    answer[_CPS], answer[_VERSION] = cps, version
+    _tell(config, scores, _QUEUE_SCORE, _QUEUE, cps + 1)
+
+
+@njit(cache=True)
 def forecast_answer(
     config: Ints,
     parameters: Ints,
@@ -93,11 +104,8 @@ def forecast_answer(
     answer : ndarray of int64
         `contract.FORECAST_FIELDS`; receives all but `qp` and `t`.
     """
-    p = answer[P_AT:_CPS]
-    softmax(logits, outputs, p)
-    cps = score(knots, tail(p, parameters[_THRESHOLD]))
-    answer[_CPS], answer[_VERSION] = cps, version
-    _tell(config, scores, _QUEUE_SCORE, _QUEUE, cps + 1)
+    softmax(logits, outputs, answer[P_AT:_CPS])
+    forecast_scored(config, parameters, knots, scores, version, answer)
 
 
 @njit(cache=True)

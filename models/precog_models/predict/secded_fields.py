@@ -77,14 +77,16 @@ def columns(data_bits: int) -> tuple[int, ...]:
     return tuple(chosen)
 
 
-def pairs() -> tuple[tuple[int, int, int], ...]:
-    """Every guarded pair of a set in the order in which it is scrubbed: (second, row, pair).
+def pairs(*, tree: bool = False) -> tuple[tuple[int, int, int], ...]:
+    """Every guarded pair of a set in the order in which it is scrubbed: (copy, row, pair).
 
-    `second` 1 is the second copy, beside the MAC array.
+    `copy` 1 is the second one, beside the MAC array; 2, with `tree`, is in the trees' memory.
     """
     first = [(0, row, pair) for row in range(TAIL_ROW) for pair in range(PAIRS)]
     first += [(0, TAIL_ROW, pair) for pair in range(TAIL_PAIRS)]
-    return (*first, *((1, row, pair) for row in range(*SECOND_ROWS) for pair in range(PAIRS)))
+    second = [(1, row, pair) for row in range(*SECOND_ROWS) for pair in range(PAIRS)]
+    third = [(2, row, pair) for row in range(TAIL_ROW) for pair in range(PAIRS)] if tree else []
+    return (*first, *second, *third)
 
 
 def _ones(column: int) -> list[int]:

@@ -11,11 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..contract import MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, PROBABILITY, Fmt
+from ..contract import MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, PROBABILITY, TREE_DEPTH, Fmt
 
-__all__ = ["MAX_DEPTH", "Tree", "tree_leaf", "tree_predict"]
-
-MAX_DEPTH = 8
+__all__ = ["Tree", "tree_leaf", "tree_predict"]
 
 Ints = NDArray[np.int64]
 
@@ -45,8 +43,8 @@ class Tree:
 
     def __post_init__(self) -> None:
         nodes = len(self.source)
-        if not 1 <= self.depth <= MAX_DEPTH or nodes != (1 << self.depth) - 1:
-            raise ValueError(f"tree must have 2**D - 1 nodes, D in 1..{MAX_DEPTH}, not {nodes}")
+        if not 1 <= self.depth <= TREE_DEPTH or nodes != (1 << self.depth) - 1:
+            raise ValueError(f"tree must have 2**D - 1 nodes, D in 1..{TREE_DEPTH}, not {nodes}")
         if self.threshold.shape != (nodes,) or self.leaves.shape != (nodes + 1, MAX_OUTPUTS):
             raise ValueError(
                 f"thresholds and leaves must have shapes ({nodes},) and ({nodes + 1}, "

@@ -4,13 +4,21 @@ Greedy, level by level: each node takes the question that leaves the least squar
 the distributions of its windows and their mean. A leaf is that mean, in integers that sum to 1.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import MAX_INPUTS, MAX_OUTPUTS, PROBABILITY, Fmt
-from ..predict.tree import MAX_DEPTH, Tree
+from ..contract import MAX_INPUTS, MAX_OUTPUTS, PROBABILITY, TREE_DEPTH, Fmt
+from ..data.windows import HORIZONS, Windows
+from ..forecast.calibrate import fit_knots
+from ..forecast.forecaster import Forecaster
+from ..image import Image
+from ..predict.tree import Tree
+from ..predict.tree_model import TreeModel
+from ..tree_image import TreeImage
 
-__all__ = ["distill"]
+__all__ = ["distill", "distill_image"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,8 +48,8 @@ def distill(x: Ints, p: Floats, *, depth: int = 6, inputs: int = 4, look_back: i
     ValueError
         The depth or `look_back` is outside its range, or there is no window.
     """
-    if not 1 <= depth <= MAX_DEPTH:
-        raise ValueError(f"depth must be in 1..{MAX_DEPTH}, not {depth!r}")
+    if not 1 <= depth <= TREE_DEPTH:
+        raise ValueError(f"depth must be in 1..{TREE_DEPTH}, not {depth!r}")
     if not 1 <= look_back <= x.shape[1]:
         raise ValueError(f"look_back must be in 1..{x.shape[1]}, not {look_back!r}")
     if not len(x):
@@ -64,6 +72,48 @@ def distill(x: Ints, p: Floats, *, depth: int = 6, inputs: int = 4, look_back: i
             at_least = np.ones(len(here), dtype=bool)
         place[here] = 2 * node + 1 + at_least
     return Tree(source, threshold, _leaves(place - nodes, p, depth))
+
+
+def distill_image(
+    base: Image, train: Windows, validation: Windows, *, depth: int = 6, look_back: int = 2
+) -> TreeImage:
+    """A tree that says what a queue model says, with a score of its own.
+
+    Parameters
+    ----------
+    base : Image
+        A `queue` head with settings in its card, which the tree's card takes over.
+    train : Windows
+        What it grows on.
+    validation : Windows
+        Other windows, to which the table of its score is fitted: the score's event is a queue that
+        reaches the threshold at some time within the horizon.
+    depth, look_back : int
+        As of `distill`.
+
+    Raises
+    ------
+    ModelImageError
+        `base` is not a queue model.
+    ValueError
+        As `distill`, or there is no window to fit the score to.
+    """
+    forecaster = Forecaster(base)
+    settings, bins = forecaster.settings, base.weights.outputs
+    if settings.horizon not in HORIZONS:
+        raise ValueError(f"horizon must be one of {HORIZONS} base RTTs, not {settings.horizon}")
+    if not len(validation):
+        raise ValueError("a tree's score must have windows to be fitted to, not none")
+    p = forecaster.distributions(train.signals)[:, :bins] / PROBABILITY.one
+    x = settings.normaliser(train.signals)
+    tree = distill(x, p, depth=depth, inputs=base.weights.inputs, look_back=look_back)
+    model = TreeModel(tree, outputs=bins, version=base.weights.version)
+    raw = Forecaster(TreeImage(model, settings.card()))
+    position = raw.tails(raw.distributions(validation.signals))
+    highest = validation.highest[:, HORIZONS.index(settings.horizon)]
+    knots = fit_knots(position, highest >= settings.threshold_bytes)
+    told = {"distilled_from": f"{base.crc32:#010x}", "base": base.card}
+    return TreeImage(model, replace(settings, knots=knots).card() | told)
 
 
 def _split(columns: Ints, p: Floats) -> tuple[int, int]:
@@ -96,6 +146,8 @@ def _leaves(leaf: Ints, p: Floats, depth: int) -> Ints:
         here = p[leaf == k]
         mean = here.mean(axis=0) if len(here) else p.mean(axis=0)
         numbers = np.floor(mean * PROBABILITY.one + 0.5).astype(np.int64)
-        numbers[np.argmax(numbers)] += PROBABILITY.one - numbers.sum()
-        leaves[k, : p.shape[1]] = numbers
+        top = int(np.argmax(numbers))
+        others = np.delete(numbers, top)
+        np.minimum(others, (PROBABILITY.one >> 1) - 1, out=others)  # an image stores no two halves
+        leaves[k, : p.shape[1]] = np.insert(others, top, PROBABILITY.one - others.sum())
     return leaves

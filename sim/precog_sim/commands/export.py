@@ -31,7 +31,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
-_NIC_ONLY = ("preset", "qps", "sets", "dsp", "grants", "profile", "receiver", "trace", "wire")
+_NIC_ONLY = (
+    *("preset", "qps", "sets", "dsp", "grants", "profile"),
+    *("forecast", "tree", "receiver", "trace", "wire"),
+)
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
 _TARGETS = ("verilog", "corundum")
@@ -69,6 +72,15 @@ def export(
     dsp: Annotated[str | None, typer.Option(help="nic: generic or ecp5 multipliers.")] = None,
     grants: Annotated[bool | None, typer.Option(help="nic: with the pacer.")] = None,
     profile: Annotated[bool | None, typer.Option(help="nic: with the queue profiler.")] = None,
+    forecast: Annotated[
+        bool, typer.Option("--forecast", help="nic: with forecasts of queues.")
+    ] = False,
+    tree: Annotated[
+        bool,
+        typer.Option(
+            "--tree", help="nic: forecasts by decision trees, not LSTMs; with --forecast."
+        ),
+    ] = False,
     receiver: Annotated[
         bool, typer.Option("--receiver", help="nic: with the receiver of scores; with a width.")
     ] = False,
@@ -107,7 +119,7 @@ def export(
     if target not in _TARGETS:
         raise ValueError(f"target must be one of {', '.join(_TARGETS)}, not {target!r}")
     if target == "corundum":
-        other = ("block", "name", "slots", "receiver", "trace", "wire")
+        other = ("block", "name", "slots", "forecast", "tree", "receiver", "trace", "wire")
         refuse_ignored(context, *other, why="with --target corundum")
         folder = output or Path("precog_corundum")
         sizes = (preset or _APP_PRESET, qps, sets, dsp, grants, profile)
@@ -138,6 +150,8 @@ def export(
         nic = dataclasses.replace(
             nic,
             width=width[0] if width else nic.width,
+            forecast=int(forecast),
+            tree=int(tree),
             receiver=int(receiver),
             trace=int(trace),
             wire=wire,

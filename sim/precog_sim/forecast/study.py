@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import PROBABILITY, PROFILE_INPUTS, Fmt
+from precog_models.contract import PROBABILITY, PROFILE_INPUTS, TREE_DEPTH, Fmt
 from precog_models.data.windows import BIN_EDGES, HORIZONS, STEPS, Windows
 from precog_models.forecast.baselines import AutoRegression, Climatology, Persistence, Transition
 from precog_models.forecast.forecaster import Forecaster
@@ -19,7 +19,7 @@ from precog_models.train.stacked import Learner, Stack
 from precog_sim.forecast.judge import Figures, event_figures, figures, judge_event
 from precog_sim.forecast.learn import Data, Progress
 
-__all__ = ["METHODS", "TREE_DEPTH", "errors_of", "judge_horizon", "judge_path"]
+__all__ = ["METHODS", "errors_of", "judge_horizon", "judge_path"]
 
 METHODS = (
     "lstm",
@@ -32,8 +32,6 @@ METHODS = (
     "climatology",
     "persistence",
 )
-TREE_DEPTH = 6
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Laws, predictive scheduler, pacer and queue profiler as they are synthesised."""
+"""Laws, predictive scheduler, pacer, queue profiler and trees as they are synthesised."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +11,7 @@ from precog_hw.config import NicConfig
 from precog_hw.export import port_map
 from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.pacer import Pacer
+from precog_hw.predict.tree import TreePredictor
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
 
@@ -32,12 +33,17 @@ def _profiler(qps: int) -> Profiler:
     return Profiler(qps, dsp="ecp5")
 
 
+def _tree(qps: int) -> TreePredictor:
+    return TreePredictor(NicConfig(qps=qps, forecast=1, tree=1))
+
+
 #: What is built for so many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "laws": LawUnit,
     "psched": _psched,
     "pacer": Pacer,
     "profiler": _profiler,
+    "tree": _tree,
 }
 
 

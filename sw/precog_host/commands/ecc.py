@@ -43,6 +43,9 @@ def inject(
     second: Annotated[
         bool, typer.Option("--second", help="In the copy of rows 24..26 beside the MAC array.")
     ] = False,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="In the copy of rows 0..30 that trees are read from.")
+    ] = False,
     model: Annotated[
         str | None, typer.Option(help="Load this model into the set first, for slot 0.")
     ] = None,
@@ -56,13 +59,15 @@ def inject(
     that they need --model.
     """
     from precog_host.device import Device
-    from precog_models.image import find
+    from precog_models.contract import HeadKind
+    from precog_models.tree_image import find_any
 
     with Device.open(device) as opened:
         guarding = _guarding(opened, device)
         if model is not None:
-            opened.load_model(find(model), set=number)
-        found = guarding.inject(number, row, word, tuple(bits), second=second)
+            image = find_any(model)
+            opened.load_model(image, set=number, queue=image.header.kind is HeadKind.QUEUE)
+        found = guarding.inject(number, row, word, tuple(bits), second=second, tree=tree)
         state = guarding.state()
 
     def show() -> None:

@@ -7,12 +7,14 @@ from typing import Annotated, Any, TypeGuard
 
 import typer
 
+from precog_host.commands.distill import distill
 from precog_host.commands.ecc import inject, scrub
 from precog_host.commands.fit_queues import fit_queues
 from precog_host.output import DeviceOption, JsonOption, emit, table
 
 app = typer.Typer(help="Model images and model sets.", no_args_is_help=True, rich_markup_mode=None)
 app.command("fit-queues")(fit_queues)
+app.command()(distill)
 app.command()(scrub)
 app.command()(inject)
 
@@ -35,9 +37,9 @@ def load(
     Every command opens its device anew: what is loaded into emu: or sim: is gone when it ends.
     """
     from precog_host.device import Device
-    from precog_models.image import find
+    from precog_models.tree_image import find_any
 
-    image = find(model)
+    image = find_any(model)
     with Device.open(device) as opened:
         loaded = opened.load_model(image, slot=slot, set=set_, queue=queue)
     data = dataclasses.asdict(loaded) | {"crc32": f"{image.crc32:#010x}"}
@@ -75,14 +77,17 @@ def list_(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
 @app.command()
 def info(model: _ModelArgument, json_: JsonOption = False) -> None:
     """Show what a model image says about itself."""
-    from precog_models.image import find
+    from precog_models.tree_image import find_any
 
-    meta = find(model).metadata()
+    meta = find_any(model).metadata()
 
     def show() -> None:
         arch = meta["architecture"]
+        is_tree = arch["cell"] == "tree"
+        size = f"of depth {arch['depth']}, " if is_tree else ""
+        size += "-".join(str(arch[n]) for n in ("inputs", "hidden", "outputs") if n in arch)
         typer.echo(
-            f"{arch['cell']} {arch['inputs']}-{arch['hidden']}-{arch['outputs']}, "
+            f"{arch['cell']} {size}, "
             f"{arch['steps']} steps, head {arch['head']}, version {meta['version']}"
         )
         typer.echo(f"contract {meta['contract_hash']}, CRC {meta['payload_crc32']}")

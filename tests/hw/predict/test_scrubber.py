@@ -1,6 +1,9 @@
 """Check bits and scrubber against the golden code: every syndrome, the order of the walk, races."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from amaranth.hdl import Fragment
 from amaranth.sim import Simulator
 
@@ -11,6 +14,7 @@ from precog_models.predict.secded import Found, decode_pairs, guard
 from precog_models.predict.secded_fields import STORED_BITS, pairs
 
 CONFIG = NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)
+TREES = replace(CONFIG, forecast=1, tree=1)
 
 
 def test_loaded_words_get_their_check_bits(seed):
@@ -50,13 +54,17 @@ def test_loaded_words_get_their_check_bits(seed):
     assert puts.count(0) == len(image)  # a word of another kind leaves when none of an image does
 
 
+def _copy(place):
+    return 2 * getattr(place, "tree", 0) + place.second
+
+
 class Bench:
     """A scrubber with memories of set 1 that answer after a random time."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, config=CONFIG):
         self.rng = np.random.default_rng(seed)
-        self.dut = Scrubber(CONFIG)
-        self.memory = {}  # (second, row, word): stored word, 0 where there is none
+        self.dut = Scrubber(config)
+        self.memory = {}  # (copy, row, word): stored word, 0 where there is none
         self.reads, self.events = [], []
 
     async def answer(self, ctx):
@@ -71,7 +79,7 @@ class Bench:
                 await ctx.tick()
             assert ctx.get(dut.request.valid)
             assert ctx.get(dut.request.place) == at
-            place = (at.second, at.row, at.word)
+            place = (_copy(at), at.row, at.word)
             self.reads.append(place)
             ctx.set(dut.answer, {"valid": 1, "word": self.memory.get(place, 0)})
             await ctx.tick()
@@ -85,9 +93,10 @@ class Bench:
         async for *_, put, ready, events in ctx.tick().sample(dut.put, dut.put_ready, dut.events):
             if put.en and ready:
                 assert ctx.get(dut.hold)
-                assert put.copies == (2 if ctx.get(dut.request.place.second) else 1)
+                copy = _copy(ctx.get(dut.request.place))
+                assert put.copies == 1 << copy
                 data = int.from_bytes(bytes(put.data), "little")
-                place = (put.copies == 2, put.row, put.word)
+                place = (copy, put.row, put.word)
                 self.memory[place] = put.check << 32 | data
             self.events += [name for name in events.shape().members if getattr(events, name)]
 
@@ -111,8 +120,9 @@ class Bench:
                 return
         raise TimeoutError("the scrubber stays busy")
 
-    async def inject(self, ctx, second, row, word, first=63, double=None):
-        ctx.set(self.dut.inject_place, {"set": 1, "row": row, "word": word, "second": second})
+    async def inject(self, ctx, copy, row, word, first=63, double=None):
+        place = {"set": 1, "row": row, "word": word, "second": copy & 1}
+        ctx.set(self.dut.inject_place, place | ({"tree": 1} if copy & 2 else {}))
         flips = {"first": first, "second": double or 0, "double": double is not None}
         ctx.set(self.dut.inject_flips, flips)
         ctx.set(self.dut.inject_stb, 1)
@@ -172,18 +182,40 @@ def test_flips_are_where_the_host_wants_them(seed):
     bench.run(run)
 
 
-def test_the_walk_reads_every_pair_of_valid_sets_in_order(seed):
-    bench = Bench(seed)
+def test_words_of_trees_are_found_where_they_are(seed):
+    bench = Bench(seed, TREES)
+
+    async def run(ctx):
+        for copy, row, word in ((2, 0, 0), (2, 30, 15), (0, 30, 15), (1, 26, 3)):
+            bit = int(bench.rng.integers(36))
+            bench.memory = {}
+            await bench.inject(ctx, copy, row, word, bit)
+            last = ctx.get(bench.dut.last)
+            found = (_copy(last.place), last.place.row, last.place.word, last.bit)
+            assert found == (copy, row, word, bit)
+            assert bench.memory == {(copy, row, word): 0}
+        bench.events.clear()
+        for copy, row, word in ((2, 31, 0), (3, 24, 0)):
+            await bench.inject(ctx, copy, row, word, 1)
+        assert bench.events == ["refused"] * 2
+
+    bench.run(run)
+
+
+@pytest.mark.parametrize("config", [CONFIG, TREES], ids=["lstm", "tree"])
+def test_the_walk_reads_every_pair_of_valid_sets_in_order(seed, config):
+    bench = Bench(seed, config)
+    order = pairs(tree=bool(config.tree))
 
     async def run(ctx):
         ctx.set(bench.dut.scrub_stb, 1)
         await ctx.tick()
         ctx.set(bench.dut.scrub_stb, 0)
-        await bench.until_done(ctx, 277 * 60)
+        await bench.until_done(ctx, len(order) * 60)
         assert bench.reads == [
-            (second, row, 2 * pair + n) for second, row, pair in pairs() for n in range(2)
+            (copy, row, 2 * pair + n) for copy, row, pair in order for n in (0, 1)
         ]
-        assert bench.events == ["scrubbed"] * 277 + ["passes"]
+        assert bench.events == ["scrubbed"] * len(order) + ["passes"]
 
     bench.run(run)
 

@@ -18,7 +18,7 @@ CONFIGS: dict[str, NicConfig] = {
     "grants": PRESETS["grants"],
     # A profiler and a packet memory exclude each other.
     "all": dataclasses.replace(_ALL, profile=1),
-    "all-wire": dataclasses.replace(_ALL, wire=256),
+    "all-wire": dataclasses.replace(_ALL, wire=256, tree=1),
 }
 MAPS: dict[str, RegisterMap] = {
     name: build_map(config.map_sizes, Identity(0xABCD)) for name, config in CONFIGS.items()

@@ -45,7 +45,7 @@ def test_every_window_gets_a_leaf(seed: int) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match=r"2\*\*D - 1 nodes, D in 1\.\.8, not 2"):
+    with pytest.raises(ValueError, match=r"2\*\*D - 1 nodes, D in 1\.\.6, not 2"):
         Tree(_array(0, 0), _array(0, 0), _leaves(3))
     with pytest.raises(ValueError, match=r"tree source must lie in 0\.\.63, not 64\.\.64"):
         Tree(_array(64), _array(0), _leaves(2))

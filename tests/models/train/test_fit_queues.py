@@ -104,7 +104,7 @@ def test_a_gru_learns_and_is_torchs(seed: int) -> None:
 
 def test_refusals() -> None:
     x, p = np.zeros((3, 2, 8), dtype=np.int64), np.ones((3, 1))
-    with pytest.raises(ValueError, match=r"depth must be in 1\.\.8, not 9"):
+    with pytest.raises(ValueError, match=r"depth must be in 1\.\.6, not 9"):
         distill(x, p, depth=9)
     with pytest.raises(ValueError, match=r"look_back must be in 1\.\.2, not 3"):
         distill(x, p, look_back=3)
