@@ -4,47 +4,53 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_models.packet.wire.descriptor import Direction
+
 from ..stream.packet import beat_layout, packet_signature
 from ..stream.skid import SkidBuffer
-from .grow import Grow
+from .grow import Grow, growing, growing_layout
 from .layouts import EDIT
-from .patch import COMMAND, Patch, command, patched_layout
+from .patch import COMMAND, Patch, command, patched, patched_layout
 from .shrink import Shrink
 
 __all__ = ["Editor"]
 
 
 class Editor(wiring.Component):
-    """Header fields written, the shim put in or taken out, packets dropped.
+    """Header fields written, packets dropped, the shim put in (TX) or taken out (RX).
 
     ::
 
-        i ──────► [slice] ─► [patch] ─► [slice] ─► [grow] ─► [slice] ─► [shrink] ─► o
-        i_edit ─► [slice] ─►
+        i ──────► [slice] ─► [patch] ─► [slice] ─► [grow] ─► [slice] ─► o     TX
+        i_edit ─► [slice] ─►                 └───► [shrink] ──────────► o     RX
 
     Register slices stand between the parts because `ready` enables every flip-flop of a part: a
-    chain of such wires would decide the clock.
+    chain of such wires would decide the clock. The bytes that `Patch` has found are written, and
+    those that `Grow` will move are found, on the way into the slice between them.
 
     `user` goes with its packet's bytes, `error` on the last beat. A packet may end anywhere: fields
     that it does not hold are not written, and without a byte behind UDP nothing goes in or out.
 
-    Latency: 7 cycles; for the bytes behind the shim its eight bytes more or less. Throughput: one
-    beat per cycle in and out. An insertion holds `i` up for the beats by which the packet grows: 8
-    at 8 bits, one or none at the other widths. Removal and dropping never do. `i.ready`,
-    `i_edit.ready`, `o.valid` and `o.payload` are registers.
+    Latency: `LATENCY` = 5 cycles; for the bytes behind the shim its eight bytes more or less.
+    Throughput: one beat per cycle in and out. An insertion holds `i` up for the beats by which the
+    packet grows: 8 at 8 bits, one or none at the other widths. Removal and dropping never do.
+    `i.ready`, `i_edit.ready`, `o.valid` and `o.payload` are registers.
 
-    Cost (yosys for ECP5): 1273 LUT4 and 901 flip-flops at 64 bits, 2910 and 3923 at 512.
+    Cost (yosys for ECP5): COST
 
     Parameters
     ----------
     width : int
         Bits in a beat.
+    direction : Direction
+        Says whether a shim goes in or out.
 
     Members
     -------
     i : In(packet_signature(width))
     i_edit : In(stream.Signature(EDIT))
-        One for each packet, in order, wanted with its first beat.
+        One for each packet, in order, wanted with its first beat. REMOVE is not for TX, INSERT not
+        for RX: such a packet is one with KEEP.
     o : Out(packet_signature(width))
 
     Raises
@@ -53,12 +59,15 @@ class Editor(wiring.Component):
         `width` is not one of `WIDTHS`.
     """
 
+    LATENCY = 5
+
     i: stream.Interface
     i_edit: stream.Interface
     o: stream.Interface
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, direction: Direction) -> None:
         self._width = width
+        self._direction = direction
         super().__init__(
             {
                 "i": In(packet_signature(width)),
@@ -69,13 +78,12 @@ class Editor(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        tx = self._direction == Direction.TX
         m.submodules.slice = slice_ = SkidBuffer(beat_layout(self._width))
         m.submodules.commands = commands = SkidBuffer(COMMAND)
         m.submodules.patch = patch = Patch(self._width)
-        m.submodules.patched = patched = SkidBuffer(patched_layout(self._width))
-        m.submodules.grow = grow = Grow(self._width)
-        m.submodules.grown = grown = SkidBuffer(patched_layout(self._width))
-        m.submodules.shrink = shrink = Shrink(self._width)
+        layout = (growing_layout if tx else patched_layout)(self._width)
+        m.submodules.patched = slice_2 = SkidBuffer(layout)
         wiring.connect(m, wiring.flipped(self.i), slice_.i)
         wiring.connect(m, slice_.o, patch.i)
         m.d.comb += [
@@ -84,9 +92,26 @@ class Editor(wiring.Component):
             self.i_edit.ready.eq(commands.i.ready),
         ]
         wiring.connect(m, commands.o, patch.i_edit)
-        wiring.connect(m, patch.o, patched.i)
-        wiring.connect(m, patched.o, grow.i)
-        wiring.connect(m, grow.o, grown.i)
-        wiring.connect(m, grown.o, shrink.i)
-        wiring.connect(m, shrink.o, wiring.flipped(self.o))
+        values = patched(patch.o.payload)
+        if tx:
+            values = growing(values, patch.o.payload.beat)
+        m.d.comb += [
+            *(slice_2.i.payload[name].eq(value) for name, value in values.items()),
+            slice_2.i.valid.eq(patch.o.valid),
+            patch.o.ready.eq(slice_2.i.ready),
+        ]
+        if not tx:
+            m.submodules.shrink = shrink = Shrink(self._width)
+            wiring.connect(m, slice_2.o, shrink.i)
+            wiring.connect(m, shrink.o, wiring.flipped(self.o))
+            return m
+        m.submodules.grow = grow = Grow(self._width)
+        m.submodules.grown = grown = SkidBuffer(beat_layout(self._width))
+        wiring.connect(m, slice_2.o, grow.i)
+        m.d.comb += [
+            grown.i.payload.eq(grow.o.payload.beat),
+            grown.i.valid.eq(grow.o.valid),
+            grow.o.ready.eq(grown.i.ready),
+        ]
+        wiring.connect(m, grown.o, wiring.flipped(self.o))
         return m

@@ -1,15 +1,81 @@
 """The shim into a passing packet."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_models.packet.wire.cps import SHIM
 
 from .patch import patched_layout
-from .places import PLACES, first_lane, lanes_behind
+from .places import PLACES, first_lane
 
-__all__ = ["Grow"]
+__all__ = ["Grow", "growing", "growing_layout"]
+
+
+def _lanes(lanes: int) -> tuple[list[frozenset[int]], list[frozenset[int]], list[int], list[int]]:
+    """For each output lane and the eight behind them, by the places with the payload in this beat:
+
+    which places put the shim there, and which put there what came eight lanes before. Both lists
+    without repetitions, and for each lane its number in them.
+    """
+    firsts = [place.payload % lanes for place in PLACES]
+
+    def behind(lane: int) -> frozenset[int]:
+        return frozenset(n for n, first in enumerate(firsts) if first <= lane)
+
+    every = range(lanes + SHIM.size)
+    shims = [behind(lane) - behind(lane - SHIM.size) for lane in every]
+    befores = [behind(lane - SHIM.size) for lane in every]
+    some, others = list(dict.fromkeys(shims)), list(dict.fromkeys(befores))
+    return some, others, [some.index(s) for s in shims], [others.index(b) for b in befores]
+
+
+def growing_layout(width: int) -> data.StructLayout:
+    """`patched_layout` and, but for 8 bits, where its bytes go."""
+    lanes = width // 8
+    if lanes == 1:
+        return patched_layout(width)
+    shims, befores, *_ = _lanes(lanes)
+    return data.StructLayout(
+        {
+            **patched_layout(width).members,  # `shim`: each byte in its lane, modulo eight
+            "is_shim": unsigned(len(shims)),  # by the sets of `_lanes`
+            "is_before": unsigned(len(befores)),
+            "grown": unsigned(1),  # the packet has its shim at this beat's end
+            "spills": unsigned(1),  # the packet has a beat more than came in, after this one
+        }
+    )
+
+
+def growing(values: dict[str, Any], beat: data.View) -> dict[str, Value]:
+    """`growing_layout` of a `patched_layout`: fields and their values.
+
+    Latency: none; a register is between this and `Grow`.
+
+    Parameters
+    ----------
+    values : dict of Value
+        By the names of `patched_layout`.
+    beat : View
+        The beat's `keep` and `last`.
+    """
+    lanes = len(beat.keep)
+    if lanes == 1:
+        return values
+    place = values["place"]
+    at, past = values["at"] & values["insert"], values["past"] & values["insert"]
+    shims, befores, *_ = _lanes(lanes)
+    grown = past | (at & (beat.keep & first_lane(place, lanes)).any())
+    return {
+        **values,
+        "shim": _turned(values["shim"], place),
+        "is_shim": Cat(at & _any(place, chosen) for chosen in shims),
+        "is_before": Cat(past | (at & _any(place, chosen)) for chosen in befores),
+        "grown": grown,
+        "spills": beat.last & grown & beat.keep[lanes - SHIM.size],
+    }
 
 
 class Grow(wiring.Component):
@@ -30,7 +96,7 @@ class Grow(wiring.Component):
 
     Members
     -------
-    i : In(stream.Signature(patched_layout(width)))
+    i : In(stream.Signature(growing_layout(width)))
     o : Out(stream.Signature(patched_layout(width)))
     """
 
@@ -39,8 +105,12 @@ class Grow(wiring.Component):
 
     def __init__(self, width: int) -> None:
         self._lanes = width // 8
-        layout = patched_layout(width)
-        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout))})
+        super().__init__(
+            {
+                "i": In(stream.Signature(growing_layout(width))),
+                "o": Out(stream.Signature(patched_layout(width))),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -77,29 +147,20 @@ class Grow(wiring.Component):
         rest = Signal(8 * SHIM.size)  # bytes for the first lanes of the next beat
         rest_keep = Signal(SHIM.size)
         rest_error = Signal()
-        at, past = i.at & i.insert, i.past & i.insert
-        behind = lanes_behind(i.place, lanes)
 
         # This beat and the eight lanes behind it.
-        shim = self._turned(m)
+        *_, shim_of, before_of = _lanes(lanes)
         lifted = []
         for lane in range(lanes + SHIM.size):
-            here = _byte(i.beat.data, lane)
-            before = (
-                _byte(i.beat.data, lane - SHIM.size) if lane >= SHIM.size else _byte(rest, lane)
-            )
-            is_shim = at & (behind[lane] if lane < lanes else 1)
-            is_before = past
+            here = _byte(i.beat.data, lane) if lane < lanes else Const(0, 8)
+            is_before = i.is_before[before_of[lane]]
             if lane >= SHIM.size:
-                ended = behind[lane - SHIM.size]
-                is_shim, is_before = is_shim & ~ended, past | (at & ended)
+                before = _byte(i.beat.data, lane - SHIM.size)
             else:
-                is_before |= spilling
-            other = Mux(is_shim, _byte(shim, lane % SHIM.size), here)
+                before, is_before = _byte(rest, lane), is_before | spilling
+            other = Mux(i.is_shim[shim_of[lane]], _byte(i.shim, lane % SHIM.size), here)
             lifted.append(Mux(is_before, before, other))
-        grown = past | (at & (i.beat.keep & first_lane(i.place, lanes)).any())
-        keep = Mux(grown, Cat(Const(-1, SHIM.size), i.beat.keep), i.beat.keep)
-        spills = i.beat.last & grown & i.beat.keep[lanes - SHIM.size]
+        keep = Mux(i.grown, Cat(Const(-1, SHIM.size), i.beat.keep), i.beat.keep)
 
         taken = self.i.valid & self.i.ready
         m.d.comb += self.i.ready.eq(free & ~spilling)
@@ -112,7 +173,7 @@ class Grow(wiring.Component):
         with m.If(free):
             m.d.sync += [
                 self.o.valid.eq(self.i.valid | spilling),
-                spilling.eq(taken & spills),
+                spilling.eq(taken & i.spills),
             ]
             with m.If(spilling):
                 # The rest of the output, `user` with it, still is the packet's.
@@ -123,21 +184,25 @@ class Grow(wiring.Component):
                 ]
             with m.Else():
                 m.d.sync += [
-                    o.eq(i),
+                    *(o[name].eq(i[name]) for name in dict(o.shape())),
                     o.beat.keep.eq(keep),
-                    o.beat.last.eq(i.beat.last & ~spills),
-                    o.beat.user.error.eq(i.beat.user.error & ~spills),
+                    o.beat.last.eq(i.beat.last & ~i.spills),
+                    o.beat.user.error.eq(i.beat.user.error & ~i.spills),
                 ]
             m.d.sync += o.beat.data.eq(Cat(lifted[:lanes]))
 
-    def _turned(self, m: Module) -> Value:
-        """The shim with each byte in its lane, modulo eight."""
-        shim, turned = _in_order(self.i.payload.shim), Signal(8 * SHIM.size)
-        chosen: Value = Const(0, len(shim))
-        for bit, place in zip(self.i.payload.place, PLACES, strict=True):
-            chosen |= Mux(bit, shim.rotate_left(8 * (place.payload % SHIM.size)), 0)
-        m.d.comb += turned.eq(chosen)
-        return turned
+
+def _turned(shim: Value, place: Value) -> Value:
+    """The shim with each byte in its lane, modulo eight."""
+    shim, chosen = _in_order(shim), Const(0, 8 * SHIM.size)
+    for bit, here in zip(place, PLACES, strict=True):
+        chosen |= Mux(bit, shim.rotate_left(8 * (here.payload % SHIM.size)), 0)
+    return chosen
+
+
+def _any(place: Value, chosen: frozenset[int]) -> Value:
+    """The packet's place is one of these."""
+    return Cat(place[n] for n in sorted(chosen)).any() if chosen else Const(0, 1)
 
 
 def _in_order(shim: Value) -> Value:

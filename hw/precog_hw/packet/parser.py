@@ -166,7 +166,7 @@ class Parser(wiring.Component):
         UDP destination port of packets with a shim, looked at in the second cycle after the beat
         that completes the window.
     o : Out(PARSED)
-        Stays until the next `o_valid`. `headers.tags` are the bytes behind the addresses whether
+        With `o_valid`, in no other cycle. `headers.tags` are the bytes behind the addresses whether
         tags or not; `ip_checksum` without IPv4 and `shim` without a shim are any bytes.
     o_valid : Out(1)
         One cycle for each packet.
@@ -219,24 +219,27 @@ class Parser(wiring.Component):
             window.now_ns.eq(self.now_ns),
         ]
 
-        # First registers: the window is read in the only cycle in which it is whole.
+        # First registers: the window counts in the only cycle in which it is whole. These and the
+        # next registers take something in every cycle, because hundreds of them with one enable
+        # would need long wires; what passes without a strobe is nothing.
         whole, place = Signal.like(window.o), Signal(LINK["present"].shape)
         found, beside, found_stb = Signal(TYPES), Signal(_BESIDE), Signal()
-        m.d.sync += found_stb.eq(window.o_stb)
-        with m.If(window.o_stb):
-            m.d.sync += [
-                whole.eq(window.o),
-                place.eq(window.last_byte),
-                *_assign(found, types(window.o, window.last_byte[: len(place)], self.shim_port)),
-                beside.time.eq(window.time),
-                beside.ns.eq(window.ns),
-            ]
+        m.d.sync += [
+            found_stb.eq(window.o_stb),
+            whole.eq(window.o),
+            place.eq(window.last_byte),
+            *_assign(found, types(window.o, window.last_byte[: len(place)], self.shim_port)),
+            beside.time.eq(window.time),
+            beside.ns.eq(window.ns),
+        ]
 
         # Second registers: the tags are out.
         link, link_beside, link_stb = Signal(LINK), Signal(_BESIDE), Signal()
-        m.d.sync += link_stb.eq(found_stb)
-        with m.If(found_stb):
-            m.d.sync += [*_assign(link, link_layer(whole, place, found)), link_beside.eq(beside)]
+        m.d.sync += [
+            link_stb.eq(found_stb),
+            *_assign(link, link_layer(whole, place, found)),
+            link_beside.eq(beside),
+        ]
 
         # Third registers: IPv4 or IPv6, each with the transport where its own port puts it.
         four, six, network = Signal(NETWORK), Signal(NETWORK), Signal(NETWORK)
@@ -246,29 +249,32 @@ class Parser(wiring.Component):
             *_assign(six, ipv6(link, self._direction)),
             network.eq(Mux(link.ipv6, six, four)),
         ]
-        m.d.sync += chosen_stb.eq(link_stb)
-        with m.If(link_stb):
-            m.d.sync += _assign(chosen, _chosen(link, network, link_beside))
+        m.d.sync += [
+            chosen_stb.eq(link_stb),
+            *_assign(chosen, _chosen(link, network, link_beside)),
+        ]
 
         # Fourth registers: what follows from the choice.
         extended, middle, middle_stb = Signal(EXTENSION), Signal(_MIDDLE), Signal()
         m.d.comb += _assign(extended, extension(chosen.network))
-        m.d.sync += middle_stb.eq(chosen_stb)
+        middle_of = _middle(chosen, extended)
+        m.d.sync += [middle_stb.eq(chosen_stb), *_assign(middle, middle_of)]
+        # For the packet's end, which may come much later.
+        understood, end = Signal(), Signal(LENGTH_BITS)
         with m.If(chosen_stb):
-            m.d.sync += _assign(middle, _middle(chosen, extended))
+            m.d.sync += [understood.eq(middle_of["understood"]), end.eq(middle_of["end"])]
 
         # The last registers, the outputs.
-        m.d.sync += self.o_valid.eq(middle_stb)
-        with m.If(middle_stb):
-            m.d.sync += [
-                *self._descriptor(middle),
-                *_assign(self.o.headers, _headers(middle.chosen)),
-                self.o.end.eq(Mux(middle.understood, middle.end, 0)),
-                self.o.time.eq(middle.chosen.beside.time),
-                self.o.ns.eq(middle.chosen.beside.ns),
-            ]
+        m.d.sync += [
+            self.o_valid.eq(middle_stb),
+            *self._descriptor(middle),
+            *_assign(self.o.headers, _headers(middle.chosen)),
+            self.o.end.eq(Mux(middle.understood, middle.end, 0)),
+            self.o.time.eq(middle.chosen.beside.time),
+            self.o.ns.eq(middle.chosen.beside.ns),
+        ]
 
-        # The packet's end keeps step with the stages above; `middle` stays until the next packet's.
+        # The packet's end keeps step with the stages above.
         ends = [
             Signal(_END, name=f"end{n}") for n in range(self.LATENCY - HeaderWindow.LATENCY - 1)
         ]
@@ -278,9 +284,7 @@ class Parser(wiring.Component):
             ends[0].length.eq(window.last_byte + 1),
             *(late.eq(end) for end, late in pairwise(ends)),
             self.tail_valid.eq(ends[-1].stb),
-            self.tail.error.eq(
-                ends[-1].error | (middle.understood & (middle.end > ends[-1].length))
-            ),
+            self.tail.error.eq(ends[-1].error | (understood & (end > ends[-1].length))),
         ]
         return m
 

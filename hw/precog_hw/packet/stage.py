@@ -96,7 +96,7 @@ class Stage(wiring.Component):
         m.submodules.parser = parser = Parser(self._width, self._direction)
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
         m.submodules.edits = edits = Queue(EDIT, self.PACKETS)
-        m.submodules.editor = editor = Editor(self._width)
+        m.submodules.editor = editor = Editor(self._width, self._direction)
 
         first = Signal(init=1)  # the next beat begins a packet
         waiting = Signal(range(self.PACKETS + 1))  # packets begun and not yet edited

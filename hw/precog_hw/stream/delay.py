@@ -1,9 +1,12 @@
 """A delay of a constant number of cycles for what has no flow control."""
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import Module, Shape, ShapeLike, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from .columns import columns
 
 __all__ = ["DelayLine"]
 
@@ -14,7 +17,8 @@ class DelayLine(wiring.Component):
     """What went in `cycles` cycles ago, whatever it was.
 
     Latency: `cycles`. Throughput: one value per cycle. Cost: from three cycles on a row of LUT RAM
-    each (one TRELLIS_DPR16X4 for 4 bits and 16 cycles) and a register; below that, registers.
+    each (one TRELLIS_DPR16X4 for 4 bits and 16 cycles), a register, and two addresses for each of
+    the `columns`; below that, registers.
 
     Parameters
     ----------
@@ -50,16 +54,25 @@ class DelayLine(wiring.Component):
                 last = stage
             m.d.sync += self.o.eq(last)
             return m
-        # Written now, read `cycles` - 1 later into the output register: a ring of as many rows.
+        # Written now, read `cycles` - 1 later into the output register. Two counters that never
+        # stop, so many rows apart, are faster than one that begins anew there.
         rows = self._cycles - 1
-        m.submodules.ring = ring = Memory(
-            shape=self._shape, depth=rows, init=[], attrs={"ram_style": "distributed"}
-        )
-        write = ring.write_port()
-        read = ring.read_port(domain="comb")
-        at = Signal(range(rows))
-        m.d.comb += [write.addr.eq(at), read.addr.eq(at), write.data.eq(self.i), write.en.eq(1)]
-        m.d.sync += [at.eq(at + 1), self.o.eq(read.data)]
-        with m.If(at == rows - 1):
-            m.d.sync += at.eq(0)
+        address = ceil_log2(rows)
+        for n, bits in enumerate(columns(Shape.cast(self._shape).width)):
+            suffix = f"_{n}" if n else ""
+            new, out = Value.cast(self.i)[bits], Value.cast(self.o)[bits]
+            m.submodules[f"ring{suffix}"] = ring = Memory(
+                shape=len(new), depth=1 << address, init=[], attrs={"ram_style": "distributed"}
+            )
+            write = ring.write_port()
+            read = ring.read_port(domain="comb")
+            put = Signal(address, name=f"put{suffix}", init=rows % (1 << address))
+            take = Signal(address, name=f"take{suffix}")
+            m.d.comb += [
+                write.addr.eq(put),
+                read.addr.eq(take),
+                write.data.eq(new),
+                write.en.eq(1),
+            ]
+            m.d.sync += [put.eq(put + 1), take.eq(take + 1), out.eq(read.data)]
         return m

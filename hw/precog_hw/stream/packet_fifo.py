@@ -1,10 +1,11 @@
 """A FIFO of packet beats: what came of a packet while the decision about it is still being made."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Shape, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from .columns import columns
 from .packet import beat_layout, packet_signature
 
 __all__ = ["LUT_RAM_ROWS", "PacketFifo"]
@@ -54,27 +55,38 @@ class PacketFifo(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        for n, bits in enumerate(columns(Shape.cast(beat_layout(self._width)).width)):
+            self._column(m, n, bits)
+        return m
+
+    def _column(self, m: Module, n: int, bits: slice) -> None:
+        """Some bits of the beats; the first column speaks for all."""
+        suffix = f"_{n}" if n else ""
+        new, out = Value.cast(self.i.payload)[bits], Value.cast(self.o.payload)[bits]
         style = "distributed" if self._depth <= LUT_RAM_ROWS else "block"
         # A row is read a cycle or more after it was written: the ports never meet at one.
-        m.submodules.rows = rows = Memory(
-            shape=beat_layout(self._width),
+        m.submodules[f"rows{suffix}"] = rows = Memory(
+            shape=len(new),
             depth=self._depth,
             init=[],
             attrs={"ram_style": style, "no_rw_check": 1},
         )
         write, read = rows.write_port(), rows.read_port()
-        waiting = Signal(range(self._depth + 1))  # rows in use
-        some, full = Signal(), Signal()  # waiting is not 0; it is `depth`
-        put, take, fetched = Signal(), Signal(), Signal()
-        free = self.o.ready | ~self.o.valid
+        waiting = Signal(range(self._depth + 1), name=f"waiting{suffix}")  # rows in use
+        # `waiting` is not 0; it is `depth`; a row is read; the output.
+        some, full, fetched = (Signal(name=f"{w}{suffix}") for w in ("some", "full", "fetched"))
+        valid = Signal(name=f"valid{suffix}") if n else self.o.valid
+        put, take = (Signal(name=f"{name}{suffix}") for name in ("put", "take"))
+        free = self.o.ready | ~valid
         m.d.comb += [
-            self.i.ready.eq(~full),
             put.eq(self.i.valid & ~full),
             take.eq(some & (free | ~fetched)),
-            write.data.eq(self.i.payload),
+            write.data.eq(new),
             write.en.eq(put),
             read.en.eq(take),
         ]
+        if not n:
+            m.d.comb += self.i.ready.eq(~full)
         with m.If(put):
             m.d.sync += write.addr.eq(write.addr + 1)
         with m.If(take):
@@ -92,5 +104,4 @@ class PacketFifo(wiring.Component):
         with m.Elif(free):
             m.d.sync += fetched.eq(0)
         with m.If(free):
-            m.d.sync += [self.o.valid.eq(fetched), self.o.payload.eq(read.data)]
-        return m
+            m.d.sync += [valid.eq(fetched), out.eq(read.data)]

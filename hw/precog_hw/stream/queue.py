@@ -1,9 +1,11 @@
 """A small FIFO of any shape with a registered output."""
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import Module, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
+from .columns import columns
 
 __all__ = ["Queue"]
 
@@ -16,8 +18,8 @@ class Queue(wiring.Component):
         i ─┬─────────────────► [register] ─► o
            └─► [depth rows] ─►
 
-    Latency: 1 cycle when empty. Throughput: one payload per cycle. Cost: `depth` rows of LUT RAM
-    and one payload of flip-flops.
+    Latency: 1 cycle when empty. Throughput: one payload per cycle. Cost: `depth` rows of LUT RAM,
+    one payload of flip-flops, and addresses and counts for each of the `columns`.
 
     Parameters
     ----------
@@ -57,23 +59,32 @@ class Queue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rows = rows = Memory(
-            shape=self._shape, depth=self._depth, init=[], attrs={"ram_style": "distributed"}
+        for n, bits in enumerate(columns(Shape.cast(self._shape).width)):
+            self._column(m, n, bits)
+        return m
+
+    def _column(self, m: Module, n: int, bits: slice) -> None:
+        """Some bits of the payloads; the first column speaks for all."""
+        suffix = f"_{n}" if n else ""
+        new, out = Value.cast(self.i.payload)[bits], Value.cast(self.o.payload)[bits]
+        m.submodules[f"rows{suffix}"] = rows = Memory(
+            shape=len(new), depth=self._depth, init=[], attrs={"ram_style": "distributed"}
         )
         write = rows.write_port()
         read = rows.read_port(domain="comb")
-        waiting = Signal(range(self._depth + 1))  # rows in use
-        full = Signal()
-        put, take, load = Signal(), Signal(), Signal()
+        waiting = Signal(range(self._depth + 1), name=f"waiting{suffix}")  # rows in use
+        full = Signal(name=f"full{suffix}")
+        valid = Signal(name=f"valid{suffix}") if n else self.o.valid
+        put, take, load = (Signal(name=f"{name}{suffix}") for name in ("put", "take", "load"))
         m.d.comb += [
-            self.i.ready.eq(~full),
-            load.eq(self.o.ready | ~self.o.valid),
+            load.eq(self.o.ready | ~valid),
             take.eq(load & (waiting != 0)),
             put.eq(self.i.valid & ~full & ~(load & (waiting == 0))),
-            write.data.eq(self.i.payload),
+            write.data.eq(new),
             write.en.eq(self.i.valid & ~full),  # a row that is not put is written over
-            self.level.eq(waiting + self.o.valid),
         ]
+        if not n:
+            m.d.comb += [self.i.ready.eq(~full), self.level.eq(waiting + valid)]
         with m.If(put):
             m.d.sync += write.addr.eq(write.addr + 1)
         with m.If(take):
@@ -84,10 +95,6 @@ class Queue(wiring.Component):
             m.d.sync += [waiting.eq(waiting - 1), full.eq(0)]
         with m.If(load):
             with m.If(waiting != 0):
-                m.d.sync += [self.o.payload.eq(read.data), self.o.valid.eq(1)]
+                m.d.sync += [out.eq(read.data), valid.eq(1)]
             with m.Else():
-                m.d.sync += [
-                    self.o.payload.eq(self.i.payload),
-                    self.o.valid.eq(self.i.valid & ~full),
-                ]
-        return m
+                m.d.sync += [out.eq(new), valid.eq(self.i.valid & ~full)]

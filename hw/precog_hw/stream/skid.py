@@ -1,8 +1,10 @@
 """A register slice: cuts every path of a stream, forward and backward."""
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import Module, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+
+from .columns import columns
 
 __all__ = ["SkidBuffer"]
 
@@ -10,7 +12,8 @@ __all__ = ["SkidBuffer"]
 class SkidBuffer(wiring.Component):
     """Two registers, so that neither `ready` nor `valid` passes through combinationally.
 
-    Latency: 1 cycle. Throughput: one payload per cycle. Cost: two payloads of flip-flops.
+    Latency: 1 cycle. Throughput: one payload per cycle. Cost: two payloads of flip-flops, and two
+    for each of the `columns`.
 
     Parameters
     ----------
@@ -32,17 +35,23 @@ class SkidBuffer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        width = Shape.cast(self._shape).width
         spare = Signal(self._shape)  # holds what arrived while `o` was stalled
-        ready = Signal(init=1)  # the spare register is empty
-        m.d.comb += self.i.ready.eq(ready)
-        with m.If(self.i.ready):  # it follows until it is needed: its enable is a register
-            m.d.sync += spare.eq(self.i.payload)
-        with m.If(self.o.ready | ~self.o.valid):
-            m.d.sync += [self.o.valid.eq(self.i.valid | ~ready), ready.eq(1)]
-            with m.If(ready):
-                m.d.sync += self.o.payload.eq(self.i.payload)
-            with m.Else():
-                m.d.sync += self.o.payload.eq(spare)
-        with m.Elif(self.i.valid):
-            m.d.sync += ready.eq(0)
+        new, old, out = (Value.cast(v) for v in (self.i.payload, spare, self.o.payload))
+        for n, bits in enumerate(columns(width)):
+            # The spare register is empty.
+            ready = Signal(init=1, name=f"ready_{n}" if n else "ready")
+            valid = Signal(name=f"valid_{n}") if n else self.o.valid
+            if not n:
+                m.d.comb += self.i.ready.eq(ready)
+            with m.If(ready):  # it follows until it is needed: its enable is a register
+                m.d.sync += old[bits].eq(new[bits])
+            with m.If(self.o.ready | ~valid):
+                m.d.sync += [valid.eq(self.i.valid | ~ready), ready.eq(1)]
+                with m.If(ready):
+                    m.d.sync += out[bits].eq(new[bits])
+                with m.Else():
+                    m.d.sync += out[bits].eq(old[bits])
+            with m.Elif(self.i.valid):
+                m.d.sync += ready.eq(0)
         return m

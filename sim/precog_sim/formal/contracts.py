@@ -179,7 +179,7 @@ CHAIN_ENDS = 9
 
 
 def chain_rules(m: Module, claim: Claim, i: Any, command: Any, o: Any, width: int) -> Chain:
-    """The editor from `Patch` to `Shrink`: one command a packet, nothing lost, all in time.
+    """The editor from `Patch` on: one command a packet, nothing lost, all in time.
 
     Parameters
     ----------

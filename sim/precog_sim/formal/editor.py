@@ -1,11 +1,12 @@
 """The editor of CPS insertion and extraction: the rules of packet streams, and no wedge.
 
-The editor is a chain, ``slice -> Patch -> slice -> Grow -> slice -> Shrink``, with one more slice
-for the commands. Each link is proved alone, as gateware as it is, at 8 and at 64 bits with the
-places of all headers, between a free producer and a free consumer, by induction: for packets of any
-length and for ever. `skid.rules` does it for the slice. Commands are free: whatever parser, table
-and slots may say of a packet, also what they never say (a place that is none, a packet that ends
-before it); one that is offered stays until it is taken.
+The editor is a chain, ``slice -> Patch -> slice -> Grow -> slice`` to the wire and ``slice -> Patch
+-> slice -> Shrink`` from it, with one more slice for the commands. Each link is proved alone, as
+gateware as it is, at 8 and at 64 bits with the places of all headers, between a free producer and a
+free consumer, by induction: for packets of any length and for ever. `skid.rules` does it for the
+slice. Commands are free: whatever parser, table and slots may say of a packet, also what they never
+say (a place that is none, a packet that ends before it); one that is offered stays until it is
+taken.
 
 What a part assumes of its input is what the part before it is proved to give:
 
@@ -14,7 +15,8 @@ What a part assumes of its input is what the part before it is proved to give:
   `EDIT`. It gives a packet stream that is as `Patched` says: one `insert`, `remove` and `place` for
   all beats of a packet, at most one of the first two, at most one bit of `place`, and `at` and
   `past` as the beat's number in its packet and `place` have them.
-- `Grow` assumes all of that. It gives the same, but for `at` and `past` of packets with `insert`.
+- `Grow` assumes all of that, and what `growing` makes of it. It gives the same, but for `at` and
+  `past` of packets with `insert`.
 - `Shrink` assumes that: without `remove`, `at` and `past` are free. It gives a packet stream.
 
 A slice hands on what it gets, in order and once, so it keeps each of these.
@@ -131,7 +133,7 @@ MUTANTS = (
     Mutant(
         "editor.grow.near.64",
         _GROW,
-        "o.beat.last.eq(i.beat.last & ~spills)",
+        "o.beat.last.eq(i.beat.last & ~i.spills)",
         "o.beat.last.eq(i.beat.last)",
         "a packet whose end spills over ends twice",
         quick=True,

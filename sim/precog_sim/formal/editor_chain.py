@@ -31,18 +31,20 @@ class _Inner(NamedTuple):
 
 
 class EditorHarness(wiring.Component):
-    """The editor, its three parts replaced by what they are proved to keep.
+    """The editor, its parts replaced by what they are proved to keep.
 
     Parameters
     ----------
+    direction : str
+        ``tx`` or ``rx``.
     width : int
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, direction: str, width: int) -> None:
         from precog_hw.packet.layouts import EDIT
         from precog_hw.stream.packet import beat_layout
 
-        self._width = width
+        self._tx, self._width = direction == "tx", width
         super().__init__(
             {
                 "beat": In(beat_layout(width)),
@@ -54,8 +56,10 @@ class EditorHarness(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        from precog_hw.packet.grow import growing_layout
         from precog_hw.packet.patch import COMMAND, patched_layout
         from precog_hw.stream.packet import beat_layout
+        from precog_models.packet.wire.descriptor import Direction
 
         m = Module()
         width = self._width
@@ -64,7 +68,7 @@ class EditorHarness(wiring.Component):
             editor.Patch = patch_stub(editor.Patch, width)
             editor.Grow = part_stub(editor.Grow, "grow", width)
             editor.Shrink = part_stub(editor.Shrink, "shrink", width)
-            dut = editor.Editor(width)
+            dut = editor.Editor(width, Direction.TX if self._tx else Direction.RX)
             inner = Opened(dut)
         m.submodules.dut = inner.fragment
         past = Past(m)
@@ -98,40 +102,35 @@ class EditorHarness(wiring.Component):
         m.d.comb += Cover(dropped.all() & given.all())
 
         # Each part's promises, from its stub; the slices are the gateware.
-        patched, grown = (
-            Slice(m, Assert, inner, name, patched_layout(width)) for name in ("patched", "grown")
-        )
+        layout = (growing_layout if self._tx else patched_layout)(width)
+        patched = Slice(m, Assert, inner, "patched", layout)
         Slice(m, Assert, inner, "slice", beat_layout(width))
         Slice(m, Assert, inner, "commands")
-        owed = {name: inner[f"{name}.owed_{name}"] for name in ("patch", "grow", "shrink")}
-        age = {
-            name: inner[f"{name}.age_a_whole_packet_leaves_{name}"] for name in ("grow", "shrink")
-        }
-        refused = inner["grow.age_a_beat_is_taken_by_grow"]
-        m.d.comb += Assert(chain.ends == sum(owed.values(), patched.ends + grown.ends))
+        behind = "grow" if self._tx else "shrink"
+        owed = {name: inner[f"{name}.owed_{name}"] for name in ("patch", behind)}
+        age = inner[f"{behind}.age_a_whole_packet_leaves_{behind}"]
+        refused = inner[f"{behind}.age_a_beat_is_taken_by_{behind}"]
+        out = OUT_CYCLES[behind][width]
+        ends = sum(owed.values(), patched.ends)
 
         # What is still to be waited for, at most, while the consumer takes in every cycle.
-        out = {name: OUT_CYCLES[name][width] for name in owed}
-        most = REFUSALS["grow"][width] + 1
-        stalled = grown.count == 2
-        taken = most - refused + stalled  # until `Grow` takes the beat that it is offered
+        most = REFUSALS[behind][width] + 1
         position = Mux(patched.end != 0, patched.end, patched.count + 1)
-        before = out["shrink"] + out["grow"] + 3 + most * (position - 1) + taken
-        left = Mux(
-            owed["shrink"] != 0,
-            out["shrink"] - age["shrink"],
-            Mux(
-                grown.ends != 0,
-                out["shrink"] + grown.end,
-                Mux(
-                    owed["grow"] != 0,
-                    out["shrink"] + 2 + out["grow"] - age["grow"] + stalled,
-                    before + (patched.end == 0),
-                ),
-            ),
-        )
+        if self._tx:
+            grown = Slice(m, Assert, inner, "grown", beat_layout(width))
+            ends += grown.ends
+            stalled = grown.count == 2
+            taken = most - refused + stalled  # until `Grow` takes the beat that it is offered
+            before = out + 3 + most * (position - 1) + taken
+            inside = Mux(owed["grow"] != 0, out + 2 - age + stalled, before + (patched.end == 0))
+            left = Mux(grown.ends != 0, grown.end, inside)
+        else:
+            taken = patched.count == 2
+            before = out + position + (patched.end == 0)
+            left = Mux(owed["shrink"] != 0, out - age, before)
         stuck = beats.valid & ~beats.ready & commands.valid
         m.d.comb += [
+            Assert(chain.ends == ends),
             Assert((refused == 0) | patched.valid),
             Assert((chain.ends == 0) | (chain.waited + left <= CHAIN_CYCLES[width])),
             Assert(~stuck | (chain.refused + taken <= CHAIN_REFUSALS[width])),
@@ -143,18 +142,19 @@ _CLAIM = "the editor, of any parts that keep their promises: one command a packe
 PROOFS = (
     *(
         Proof(
-            f"editor.chain.{width}",
-            partial(EditorHarness, width),
+            f"editor.chain.{direction}.{width}",
+            partial(EditorHarness, direction, width),
             Mode.INDUCTION,
             1,
             f"for ever, {_CLAIM}a beat is refused for at most {CHAIN_REFUSALS[width]} cycles, an "
             f"end leaves within {CHAIN_CYCLES[width]}",
         )
+        for direction in ("tx", "rx")
         for width in (8, 64)
     ),
     Proof(
         "editor.chain.near",
-        partial(EditorHarness, 64),
+        partial(EditorHarness, "tx", 64),
         Mode.BOUNDED,
         8,
         "the same from reset",
@@ -162,7 +162,7 @@ PROOFS = (
     ),
     Proof(
         "editor.chain.cover",
-        partial(EditorHarness, 64),
+        partial(EditorHarness, "tx", 64),
         Mode.COVER,
         14,
         "packets leave while others are dropped",
@@ -173,15 +173,15 @@ MUTANTS = (
     Mutant(
         "editor.chain.near",
         "precog_hw.stream.skid",
-        "self.o.valid.eq(self.i.valid | ~ready)",
-        "self.o.valid.eq(self.i.valid)",
+        "valid.eq(self.i.valid | ~ready)",
+        "valid.eq(self.i.valid)",
         "a slice loses a beat",
     ),
     Mutant(
         "editor.chain.near",
         _EDITOR,
-        "wiring.connect(m, grow.o, grown.i)",
-        "m.d.comb += grown.i.payload.eq(grow.o.payload)",
+        "grow.o.ready.eq(grown.i.ready)",
+        "grow.o.ready.eq(0)",
         "nobody takes what the shim was put into",
     ),
 )

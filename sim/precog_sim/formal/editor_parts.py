@@ -111,10 +111,15 @@ class _Behind(wiring.Component):
 
     def _connected(self, m: Module, dut: Any, inner: Opened, counts: Value) -> Patched:
         """Rules at both ends."""
+        from precog_hw.packet.grow import growing
+
         m.submodules.dut = inner.fragment
         past = Past(m)
+        values = {name: self.patched[name] for name in dict(self.patched.shape())}
+        if "spills" in dict(dut.i.payload.shape()):
+            values = growing(values, self.patched.beat)
         m.d.comb += [
-            dut.i.payload.eq(self.patched),
+            *(dut.i.payload[name].eq(value) for name, value in values.items()),
             dut.i.valid.eq(self.valid),
             dut.o.ready.eq(self.ready),
         ]

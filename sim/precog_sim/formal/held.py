@@ -1,5 +1,6 @@
 """What delay lines and slices of the gateware hold, counted for inductions."""
 
+from itertools import count
 from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
@@ -65,6 +66,13 @@ class Slice:
         self.valid, spare = inner[f"{path}.o__valid"], ~inner[f"{path}.ready"]
         self.count = self.valid + spare
         m.d.comb += known(~spare | self.valid)
+        for n in count(1):  # all columns do the same
+            if not inner.every(f"{path}.ready_{n}"):
+                break
+            m.d.comb += [
+                known(inner[f"{path}.ready_{n}"] == ~spare),
+                known(inner[f"{path}.valid_{n}"] == self.valid),
+            ]
         if layout is None:
             return
         front = data.View(layout, inner[f"{path}.o__payload"])

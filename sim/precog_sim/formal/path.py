@@ -12,7 +12,7 @@ part                proved                                       by
 =================== ============================================ ===================
 parser              `decide`: ``parser.8``, ``parser.64``        induction
 decision            `decide`: ``decide.tx``, ``decide.rx``       induction
-editor              ``editor.chain.8``, ``editor.chain.64``      induction
+editor              ``editor.chain.tx.64`` and so on             induction
 its three parts     `editor`: ``editor.patch.8`` and so on       induction
 `Queue`, `Finish`'s `streams`: ``queue.bounded``, ``queue.rules`` 2 rows; consumers
 and `Stage`'s                                                    that pause at most 2

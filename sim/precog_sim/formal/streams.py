@@ -1,15 +1,18 @@
 """Skid buffer and queue: the stream's rules, and no payload lost, doubled, changed or swapped.
 
 Both are compared with a list: a payload that enters is appended, one that leaves must be the first.
-A two-bit payload stands for every payload: neither block looks at it.
+A two-bit payload stands for every payload: neither block looks at it. Each bit is a column.
 """
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 from amaranth.hdl import Array, Assert, Assume, Cover, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
+
+from precog_hw.stream import columns
 
 from .contracts import queue_rules
 from .engine import Mode, Proof
@@ -51,7 +54,8 @@ class StreamHarness(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._dut = dut = self._make(WIDTH)
-        inner = Opened(dut)
+        with patch.object(columns, "COLUMN_BITS", 1):
+            inner = Opened(dut)
         m.submodules.dut = inner.fragment
         past = Past(m)
         m.d.comb += [
@@ -119,6 +123,8 @@ class SkidHarness(StreamHarness):
         m.d.comb += [
             Assert(inner["ready"] == (count != 2)),
             Assert(inner["ready"] | (inner["spare"] == listed[1])),
+            Assert(inner["ready_1"] == inner["ready"]),
+            Assert(inner["valid_1"] == self._dut.o.valid),
         ]
 
 
@@ -126,12 +132,19 @@ class QueueHarness(StreamHarness):
     """The queue: its level, and its addresses are apart by the rows in use."""
 
     def _invariants(self, m: Module, inner: Opened, count: Signal, listed: Array) -> None:
-        waiting, apart = inner["waiting"], inner["write__addr"] - inner["read__addr"]
+        waiting = inner["waiting"]
+        writes, reads = inner.every("write__addr"), inner.every("read__addr")
         queue_rules(m, Assert, self._dut, QUEUE_DEPTH, count)
         m.d.comb += [
             Assert(waiting <= QUEUE_DEPTH),
             Assert(inner["full"] == (waiting == QUEUE_DEPTH)),
-            Assert((waiting - apart)[: exact_log2(QUEUE_DEPTH)] == 0),
+            *(
+                Assert((waiting - (write - read))[: exact_log2(QUEUE_DEPTH)] == 0)
+                for write, read in zip(writes, reads, strict=True)
+            ),
+            Assert(writes[0] == writes[1]),
+            *(Assert(inner[f"{name}_1"] == inner[name]) for name in ("waiting", "full")),
+            Assert(inner["valid_1"] == self._dut.o.valid),
         ]
 
 
@@ -168,7 +181,7 @@ MUTANTS = (
     Mutant(
         "skid.rules",
         _SKID,
-        "with m.If(self.o.ready | ~self.o.valid):",
+        "with m.If(self.o.ready | ~valid):",
         "with m.If(self.o.ready):",
         "an empty output register waits for ready",
         quick=True,
@@ -176,15 +189,15 @@ MUTANTS = (
     Mutant(
         "skid.rules",
         _SKID,
-        "self.o.valid.eq(self.i.valid | ~ready)",
-        "self.o.valid.eq(self.i.valid)",
+        "valid.eq(self.i.valid | ~ready)",
+        "valid.eq(self.i.valid)",
         "the spare payload is lost",
     ),
     Mutant(
         "skid.rules",
         _SKID,
-        "with m.If(self.i.ready):",
-        "with m.If(self.i.valid):",
+        "with m.If(ready):  # it follows",
+        "with m.If(self.i.valid):  # it follows",
         "a refused payload overwrites the spare one",
     ),
     Mutant(

@@ -21,7 +21,8 @@ from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
 from .bench import Sent, beats, receive_frames, run, send_frames
 from .edits import CASES, behind_udp, command, edited, random_command
 
-LATENCY = 7  # cycles from the beat that is taken to the same beat offered
+BOTH = pytest.mark.parametrize("direction", list(Direction))
+LATENCY = 5  # cycles from the beat that is taken to the same beat offered
 
 Pair = tuple[Sent, dict[str, Any]]
 
@@ -35,8 +36,14 @@ def wanted(pairs: Sequence[Pair]) -> list[Sent]:
     return [frame._replace(data=data) for frame, data in outcomes if data is not None]
 
 
+def kinds(direction: Direction) -> tuple[Edit, ...]:
+    """What an editor of this direction does."""
+    return tuple(e for e in Edit if e is not (Edit.REMOVE, Edit.INSERT)[direction])
+
+
 def exchange(
     width: int,
+    direction: Direction,
     pairs: Sequence[Pair],
     seed: int,
     *,
@@ -45,7 +52,7 @@ def exchange(
     late: float = 0.0,
 ) -> list[Sent]:
     """The frames that come out of an editor; after them nothing comes and nothing is left."""
-    dut = Editor(width)
+    dut = Editor(width, direction)
     rng = random.Random(seed)
     count = len(wanted(pairs))
     frames: list[Sent] = []
@@ -118,81 +125,97 @@ def _words(out: bytes, parsed: Parsed) -> dict[str, int]:
     }
 
 
+@BOTH
 @pytest.mark.parametrize("width", WIDTHS)
-def test_golden_functions(width: int, seed: int) -> None:
+def test_golden_functions(width: int, direction: Direction, seed: int) -> None:
     """Insertion, removal and mode R at all six places, the shortest packets among them."""
     rng = random.Random(seed)
     lengths = (0,) if width == 8 else (0, rng.randrange(1, 16), rng.randrange(16, 80))
     made = [
         golden(rng, case, edit, payload)
         for case in CASES
-        for edit in (Edit.INSERT, Edit.REMOVE, Edit.KEEP)
+        for edit in kinds(direction)
+        if edit is not Edit.DROP
         for payload in lengths
     ]
     rng.shuffle(made)
     pairs = [pair for pair, _ in made]
     expected = [pair[0]._replace(data=out) for pair, out in made]
-    compare(exchange(width, pairs, seed, idle=0.1, stall=0.1), expected, pairs)
+    compare(exchange(width, direction, pairs, seed, idle=0.1, stall=0.1), expected, pairs)
 
 
+@BOTH
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(("idle", "stall", "late"), [(0, 0, 0), (0.4, 0.1, 0.3), (0.1, 0.5, 0)])
 def test_any_command_for_any_length(
-    width: int, idle: float, stall: float, late: float, seed: int
+    width: int, direction: Direction, idle: float, stall: float, late: float, seed: int
 ) -> None:
     """Also where the packet ends before the place or inside it; what follows is whole."""
     rng = random.Random(seed)
     pairs = []
-    for _ in range(14 if width == 8 else 60):
-        edit = random_command(rng)
+    for _ in range(7 if width == 8 else 30):
+        edit = random_command(rng, rng.choice(kinds(direction)))
         near = behind_udp(edit) + rng.randrange(-8, 17)
         size = rng.choice((1, rng.randrange(1, 60), near, near, rng.randrange(60, 170)))
         pairs.append((sent(rng, rng.randbytes(size)), edit))
-    got = exchange(width, pairs, seed, idle=idle, stall=stall, late=late)
+    got = exchange(width, direction, pairs, seed, idle=idle, stall=stall, late=late)
     compare(got, wanted(pairs), pairs)
 
 
+@BOTH
 @pytest.mark.parametrize("width", [64, 128, 512])
-def test_every_end_around_the_place(width: int, seed: int) -> None:
+def test_every_end_around_the_place(width: int, direction: Direction, seed: int) -> None:
     """Lengths from the place to a beat behind it, for each place, single beats between them."""
     rng = random.Random(seed)
     pairs = []
     for case in CASES:
         at = behind_udp(command(Edit.KEEP, *case))
         lengths = range(at - 1, at + min(width // 8, 16) + SHIM.size + 1)
-        for size in rng.sample(lengths, 10):
-            edit = random_command(rng, rng.choice((Edit.INSERT, Edit.REMOVE)), case)
+        for size in rng.sample(lengths, 6):
+            edit = random_command(rng, (Edit.INSERT, Edit.REMOVE)[direction], case)
             pairs.append((sent(rng, rng.randbytes(size)), edit))
             if rng.random() < 0.5:
                 short = rng.randrange(1, SHIM.size + 2)
                 pairs.append((sent(rng, rng.randbytes(short)), random_command(rng, Edit.KEEP)))
-    compare(exchange(width, pairs, seed), wanted(pairs), pairs)
+    compare(exchange(width, direction, pairs, seed), wanted(pairs), pairs)
 
 
+@BOTH
 @pytest.mark.parametrize("width", WIDTHS)
-def test_single_bytes_drops_and_a_jumbo(width: int, seed: int) -> None:
+def test_single_bytes_drops_and_a_jumbo(width: int, direction: Direction, seed: int) -> None:
     rng = random.Random(seed)
-    kinds = [*rng.choices(tuple(Edit), k=20), *[Edit.DROP] * 4, Edit.KEEP, Edit.DROP]
-    pairs = [(sent(rng, rng.randbytes(1)), random_command(rng, kind)) for kind in kinds]
-    for kind in (Edit.INSERT, Edit.DROP, Edit.REMOVE):
+    short = [*rng.choices(kinds(direction), k=20), *[Edit.DROP] * 4, Edit.KEEP, Edit.DROP]
+    pairs = [(sent(rng, rng.randbytes(1)), random_command(rng, kind)) for kind in short]
+    for kind in kinds(direction):
         size = rng.randrange(400, 500) if width < 256 else rng.randrange(9000, 9217)
         pairs.append((sent(rng, rng.randbytes(size)), random_command(rng, kind)))
-    compare(exchange(width, pairs, seed, stall=0.02), wanted(pairs), pairs)
+    compare(exchange(width, direction, pairs, seed, stall=0.02), wanted(pairs), pairs)
 
 
-def test_a_place_that_is_none_changes_nothing(seed: int) -> None:
+@BOTH
+def test_a_place_that_is_none_changes_nothing(direction: Direction, seed: int) -> None:
     """Three tags cannot be said: such a command does no harm."""
     rng = random.Random(seed)
     pairs = []
     for kind in (Edit.KEEP, Edit.INSERT, Edit.REMOVE):
         edit = {**random_command(rng, kind), "lengths": 1, "checksum": 1, "tags": 3}
         pairs.append((sent(rng, rng.randbytes(100)), edit))
-    assert exchange(64, pairs, seed) == [frame for frame, _ in pairs]
+    assert exchange(64, direction, pairs, seed) == [frame for frame, _ in pairs]
 
 
-def flow(width: int, pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
+@pytest.mark.parametrize("width", [8, 64, 512])
+def test_the_other_direction_s_edit_is_none(width: int, seed: int) -> None:
+    """REMOVE does nothing to the length on the way out, nor INSERT on the way in."""
+    rng = random.Random(seed)
+    for direction, kind in ((Direction.TX, Edit.REMOVE), (Direction.RX, Edit.INSERT)):
+        pairs = [(sent(rng, rng.randbytes(100)), random_command(rng, kind)) for _ in range(4)]
+        kept = [(frame, {**edit, "edit": Edit.KEEP}) for frame, edit in pairs]
+        assert exchange(width, direction, pairs, seed) == wanted(kept)
+
+
+def flow(width: int, direction: Direction, pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
     """Cycles in which a beat goes in and in which one comes out, when nobody hesitates."""
-    dut = Editor(width)
+    dut = Editor(width, direction)
     inward, outward = [], []
     payloads = [beat for frame, _ in pairs for beat in beats(frame, width)]
     expected = sum(len(beats(frame, width)) for frame in wanted(pairs))
@@ -236,15 +259,15 @@ def test_insertion_costs_its_bytes_and_nothing_else(width: int, seed: int) -> No
     """
     rng = random.Random(seed)
     sizes = [60, 64, 68, *rng.choices((60, 64, 68, 72), k=7), 128 if width == 8 else 1082]
-    kinds = [Edit.INSERT, Edit.INSERT, *rng.choices((Edit.INSERT, Edit.KEEP), k=len(sizes) - 2)]
+    chosen = [Edit.INSERT, Edit.INSERT, *rng.choices((Edit.INSERT, Edit.KEEP), k=len(sizes) - 2)]
     pairs = [
         (sent(rng, rng.randbytes(size)), random_command(rng, kind, (0, 0)))
-        for size, kind in zip(sizes, kinds, strict=True)
+        for size, kind in zip(sizes, chosen, strict=True)
     ]
-    inward, outward = flow(width, pairs)
+    inward, outward = flow(width, Direction.TX, pairs)
     total = sum(
         -(-(size + (SHIM.size if kind is Edit.INSERT else 0)) // (width // 8))
-        for size, kind in zip(sizes, kinds, strict=True)
+        for size, kind in zip(sizes, chosen, strict=True)
     )
     assert inward[0] == 0
     assert outward == list(range(LATENCY, LATENCY + total))
@@ -253,11 +276,11 @@ def test_insertion_costs_its_bytes_and_nothing_else(width: int, seed: int) -> No
 @pytest.mark.parametrize("width", WIDTHS)
 def test_removal_and_drops_never_stall_the_input(width: int, seed: int) -> None:
     rng = random.Random(seed)
-    kinds = [Edit.REMOVE, *rng.choices((Edit.KEEP, Edit.REMOVE, Edit.DROP), k=9), Edit.KEEP]
+    chosen = [Edit.REMOVE, *rng.choices(kinds(Direction.RX), k=9), Edit.KEEP]
     pairs = [
-        (sent(rng, rng.randbytes(rng.randrange(82, 150))), random_command(rng, k)) for k in kinds
+        (sent(rng, rng.randbytes(rng.randrange(82, 150))), random_command(rng, k)) for k in chosen
     ]
-    inward, outward = flow(width, pairs)
+    inward, outward = flow(width, Direction.RX, pairs)
     assert inward == list(range(sum(len(beats(frame, width)) for frame, _ in pairs)))
     assert outward[0] == LATENCY
     assert outward[-1] == inward[-1] + LATENCY
@@ -265,4 +288,4 @@ def test_removal_and_drops_never_stall_the_input(width: int, seed: int) -> None:
 
 def test_width() -> None:
     with pytest.raises(ValueError, match=r"width must be one of .*, not 32"):
-        Editor(32)
+        Editor(32, Direction.TX)
