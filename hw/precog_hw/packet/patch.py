@@ -131,7 +131,7 @@ class Patch(wiring.Component):
     one keeps the way from a beat's number to its data short.
 
     Latency: 1 cycle. Throughput: one beat per cycle. `i.ready` and `i_edit.ready` depend on
-    `o.ready`. Cost (yosys for ECP5, with `patched`, all multiplexer parts counted as LUT4): COST
+    `o.ready`. Cost: see `Editor`.
 
     Parameters
     ----------
