@@ -36,8 +36,8 @@ class Editor(wiring.Component):
     packet grows: 8 at 8 bits, one or none at the other widths. Removal and dropping never do.
     `i.ready`, `i_edit.ready`, `o.valid` and `o.payload` are registers.
 
-    Cost (yosys for ECP5): TX 1232 LUT4, 171 PFUMX and 1749 flip-flops at 64 bits, 4105, 995 and 5844
-    at 512; RX 854, 115 and 1232 at 64 bits, 2625, 429 and 4795 at 512.
+    Cost (yosys for ECP5): TX 1232 LUT4, 171 PFUMX and 1749 flip-flops at 64 bits, 4105, 995 and
+    5844 at 512; RX 854, 115 and 1232 at 64 bits, 2625, 429 and 4795 at 512.
 
     Parameters
     ----------
