@@ -24,8 +24,9 @@ __all__ = ["RxPath"]
 class RxPath(wiring.Component):
     """Stage, decision, the end of the frame, and the ICRC of what goes on.
 
-    Latency: a packet's first beat leaves `Stage`'s latency after the beat that completes its
-    headers. Throughput: one beat per cycle.
+    Latency: 43 cycles from a packet's first beat in to its first beat out at 64 bits, 31 at 512:
+    its headers, `Parser`, `CpsReceive`, two registers for the command, and four of `Editor`.
+    Throughput: one beat per cycle.
 
     Parameters
     ----------

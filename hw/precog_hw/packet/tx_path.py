@@ -23,8 +23,9 @@ __all__ = ["TxPath"]
 class TxPath(wiring.Component):
     """Stage, decision, and the end of the frame.
 
-    Latency: a packet's first beat leaves `Stage`'s latency after the beat that completes its
-    headers. Throughput: one beat per cycle but for the bytes put in.
+    Latency: 48 cycles from a packet's first beat in to its first beat out at 64 bits, 36 at 512:
+    its headers, `Parser`, `CpsTransmit`, two registers for the command, and four of `Editor`.
+    Throughput: one beat per cycle but for the bytes put in.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ class DelayLine(wiring.Component):
     """What went in `cycles` cycles ago, whatever it was.
 
     Latency: `cycles`. Throughput: one value per cycle. Cost: from three cycles on a row of LUT RAM
-    each (one TRELLIS_DPR16X4 for 4 bits and 16 cycles), a register, and two addresses for each of
-    the `columns`; below that, registers.
+    each (one TRELLIS_DPR16X4 for 4 bits and 16 cycles), a register, and an address for each of the
+    `columns`; below that, registers.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class DelayLine(wiring.Component):
                 last = stage
             m.d.sync += self.o.eq(last)
             return m
-        # Written now, read `cycles` - 1 later into the output register. Two counters that never
-        # stop, so many rows apart, are faster than one that begins anew there.
+        # Written now, read `cycles` - 1 later into the output register. A counter that never stops
+        # is faster than one that begins anew there.
         rows = self._cycles - 1
         address = ceil_log2(rows)
         for n, bits in enumerate(columns(Shape.cast(self._shape).width)):
@@ -66,13 +66,12 @@ class DelayLine(wiring.Component):
             )
             write = ring.write_port()
             read = ring.read_port(domain="comb")
-            put = Signal(address, name=f"put{suffix}", init=rows % (1 << address))
             take = Signal(address, name=f"take{suffix}")
             m.d.comb += [
-                write.addr.eq(put),
+                write.addr.eq(take + rows),
                 read.addr.eq(take),
                 write.data.eq(new),
                 write.en.eq(1),
             ]
-            m.d.sync += [put.eq(put + 1), take.eq(take + 1), out.eq(read.data)]
+            m.d.sync += [take.eq(take + 1), out.eq(read.data)]
         return m
