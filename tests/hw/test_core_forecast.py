@@ -9,6 +9,7 @@ import pytest
 from tests.models.predict.trees import broken_images, random_tree
 
 from precog_hw.core import Core
+from precog_hw.predict.forecast import PROFILE
 from precog_hw.regmap.precog import LOAD_STATUS
 from precog_models.contract import NO_SCORE, Flag, HeadKind, ScoreSource
 from precog_models.predict.cps import rtt_position, score
@@ -201,6 +202,33 @@ def test_broken_trees_never_go_live(trees: ForecastBench) -> None:
         bench.load(number, pack_tree(random_tree(rng, depth=depth, steps=3, version=depth)))
         bench.map_slot(number, number)
         _same_forecasts(bench, 1, 3)
+
+
+def test_a_tree_that_is_being_read_is_not_loaded_over(trees: ForecastBench) -> None:
+    """Its slot goes while it is asked: the answer is its own, and the next profile has none."""
+    bench, dut, number = trees, trees.dut, QUEUE
+    for _ in range(3):
+        profile = bench.profile(5, (0,))
+        word = PROFILE.const(dict(zip(PROFILE.members, profile, strict=True))).as_bits()
+        dut.poke(i_profile_payload=int(word), i_profile_valid=1)
+        dut.tick()
+        dut.poke(i_profile_valid=0)
+        dut.tick(4 + bench.rng.randrange(8))
+        dut.pulse("map_stb", map_slot=number, map_set=number, map_enable=0)
+        dut.tick(3)
+        dut.pulse("begin_stb", begin_set=number)
+        dut.tick(12)
+        assert dut.peek("status") == dict(LOAD_STATUS)["set_in_use"]
+        want = bench.golden.forecast(profile[0], profile[1], profile[2:])
+        assert want is not None
+        assert want["version"] != 0
+        assert [forecast for _, forecast in bench.run(LONG).forecasts] == [want]
+        profile = bench.profile(6, (0,))
+        assert bench.run(LONG, [], [(0, profile)]).no_model == 1
+        bench.golden.map_slot(number, number, enable=False)
+        bench.golden.forecast(profile[0], profile[1], profile[2:])
+        bench.map_slot(number, number)
+        _same_forecasts(bench, 0, 1)
 
 
 def test_flipped_bits_of_trees_are_corrected_or_disable_them(trees: ForecastBench) -> None:

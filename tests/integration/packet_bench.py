@@ -9,7 +9,7 @@ from typing import NamedTuple
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.packets import PacketPath
-from precog_hw.config import PRESETS
+from precog_hw.config import PRESETS, NicConfig
 from precog_models.packet.wire.cps import Mode
 from precog_sim.rtl.packet_block import Wire
 from precog_sim.rtl.packet_nic import PacketNic
@@ -73,10 +73,10 @@ class Pair(NamedTuple):
 
 
 @contextmanager
-def open_pair() -> Iterator[Pair]:
+def open_pair(config: NicConfig = CONFIG) -> Iterator[Pair]:
     """Both devices, new."""
-    nic = PacketNic(CONFIG, tick_ps=TICK_PS)
-    emulator = Emulator(CONFIG.map_sizes, tick_ps=TICK_PS)
+    nic = PacketNic(config, tick_ps=TICK_PS)
+    emulator = Emulator(config.map_sizes, tick_ps=TICK_PS)
     with Device(nic) as rtl, Device(emulator) as golden:
         yield Pair(rtl, golden, nic, emulator)
 

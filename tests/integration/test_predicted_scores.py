@@ -14,9 +14,11 @@ from precog_models.packet.shim import decode
 from precog_models.predict.carried import CarriedScores
 from precog_models.predict.carried_fields import CarriedKind
 from precog_models.predict.lstm import pack
+from precog_models.predict.tree_model import pack_tree
 from precog_sim.rtl.packet_block import Run
 
 from ..models.packet.frames import packet
+from ..models.predict.trees import random_tree
 from ..models.predict.weights import random_weights
 from .packet_bench import CONFIG, SHIM_AT, Pair, arm, open_pair, same_numbers
 
@@ -25,9 +27,13 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
 _RTT, _QUEUE = 0, 1  # slots of the model map
 
 
-@pytest.fixture
-def pair() -> Iterator[Pair]:
-    with open_pair() as both:
+@pytest.fixture(params=["lstm", "tree"])
+def pair(request: pytest.FixtureRequest, volume: int) -> Iterator[Pair]:
+    """Queue models are LSTMs; trees, in a NIC of their own, with ``--volume`` only."""
+    trees = request.param == "tree"
+    if trees and volume == 1:
+        pytest.skip("a NIC with trees is built with --volume only")
+    with open_pair(replace(CONFIG, tree=int(trees))) as both:
         yield both
 
 
@@ -40,12 +46,16 @@ class Scores:
         self.replay = CarriedScores(CONFIG.qps)
         self.follows = False  # only while nothing happens between the runs that are watched
         self._psn = 0
-        queue = random_weights(np.random.default_rng(seed), inputs=4, steps=3, outputs=7)
-        queue = replace(queue, kind=HeadKind.QUEUE, version=9)
+        rng = np.random.default_rng(seed)
+        if pair.emulator.sizes.tree:
+            queue = pack_tree(random_tree(rng, depth=6, steps=3, version=9))
+        else:
+            weights = random_weights(rng, inputs=4, steps=3, outputs=7)
+            queue = pack(replace(weights, kind=HeadKind.QUEUE, version=9))
         arm(pair)
         for device in (pair.rtl, pair.golden):
             device.load_model(pretrained(), slot=_RTT)
-            device.write_set(_QUEUE, pack(queue))
+            device.write_set(_QUEUE, queue)
             device.map_slot(_QUEUE, _QUEUE)
             device.qp(1).configure(
                 preset="precog", enable=True, algorithm="predpid", model_slot=_RTT
