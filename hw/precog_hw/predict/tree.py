@@ -42,7 +42,7 @@ _INPUTS = len(PROFILE_INPUTS)
 _AGE = MAX_INPUTS.bit_length() - 1  # where a source's age begins
 _ROW = data.ArrayLayout(signed(Fmt.X.width), _INPUTS)
 _QUESTION_CYCLES = 6
-_OTHER_CYCLES = 12  # to the first question, through the leaf, to the offer
+_OTHER_CYCLES = 13  # to the first question, through the leaf, to the offer
 
 
 def tree_request_layout(config: NicConfig) -> data.StructLayout:
@@ -56,9 +56,9 @@ class TreePredictor(wiring.Component):
     """Distributions of profiles, one at a time.
 
     Latency: from a request's transfer to its answer's offer `latency` cycles: 6 for each question
-    and 12, 48 at depth 6; 2 without a tree. Throughput: one in that time and one cycle.
-    Cost: no multiplier; per set one block RAM of 512 x 36, and 64 bits for each step of each queue
-    pair; 300 flip-flops.
+    and 13, 49 at depth 6; 2 without a tree. Throughput: one in that time and one cycle.
+    Cost: no multiplier; about 1,100 LUTs and 600 flip-flops; per set one block RAM of 512 x 36, and
+    64 bits for each step of each queue pair.
 
     Parameters
     ----------
@@ -131,8 +131,11 @@ class TreePredictor(wiring.Component):
         source = Signal(8, reset_less=True)
         value = self._history(m, about, source)
         at, taking, ends = Signal(3), Signal(), Signal(2)  # a word of the leaf; what is done
-        self._take(m, words.data, taking, at, ends)
-        m.d.sync += taking.eq(0)
+        # A register after the memory: what a word's bits are is decided by its own nibble.
+        word, word_at = Signal(32, reset_less=True), Signal(3, reset_less=True)
+        word_there = Signal()
+        m.d.sync += [word.eq(words.data), word_at.eq(at), word_there.eq(taking), taking.eq(0)]
+        self._take(m, word, word_there, word_at, ends)
         with m.FSM(name="walk"):
             with m.State("IDLE"):
                 m.d.comb += [idle.eq(1), self.i.ready.eq(1)]
@@ -171,6 +174,8 @@ class TreePredictor(wiring.Component):
                     m.next = "TAKEN"
             with m.State("TAKEN"):
                 m.d.sync += reading.eq(0)
+                m.next = "SEVENTH"
+            with m.State("SEVENTH"):
                 m.next = "LAST"
             with m.State("LAST"):
                 m.d.comb += ends[0].eq(1)
