@@ -1,4 +1,4 @@
-"""Laws, predictive scheduler, pacer, queue profiler and trees as they are synthesised."""
+"""Laws, predictive scheduler, pacer, queue profiler and forecasts as they are synthesised."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +11,7 @@ from precog_hw.config import NicConfig
 from precog_hw.export import port_map
 from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.pacer import Pacer
+from precog_hw.predict.forecast import Forecaster
 from precog_hw.predict.tree import TreePredictor
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
@@ -33,6 +34,14 @@ def _profiler(qps: int) -> Profiler:
     return Profiler(qps, dsp="ecp5")
 
 
+def _forecaster(qps: int) -> Forecaster:
+    return Forecaster(NicConfig(qps=qps, forecast=1, dsp="ecp5"))
+
+
+def _forecaster_of_trees(qps: int) -> Forecaster:
+    return Forecaster(NicConfig(qps=qps, forecast=1, tree=1, dsp="ecp5"))
+
+
 def _tree(qps: int) -> TreePredictor:
     return TreePredictor(NicConfig(qps=qps, forecast=1, tree=1))
 
@@ -43,6 +52,8 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "psched": _psched,
     "pacer": Pacer,
     "profiler": _profiler,
+    "forecaster": _forecaster,
+    "forecaster-tree": _forecaster_of_trees,
     "tree": _tree,
 }
 
