@@ -33,17 +33,21 @@ class RtlNode(Node):
     ends : Ends
     config : NicConfig
     tick_ps : int
+    nic : PacketNic, optional
+        By default a new one.
     """
 
     merges = True
 
-    def __init__(self, ends: Ends, config: NicConfig, tick_ps: int) -> None:
+    def __init__(
+        self, ends: Ends, config: NicConfig, tick_ps: int, nic: PacketNic | None = None
+    ) -> None:
         super().__init__(ends, sizes=config.map_sizes, tick_ps=tick_ps)
         self.golden = self.device
         # Laws hear of packets in another order, and merged: another golden NIC replays the RTL's.
         self._laws = Emulator(config.map_sizes, tick_ps=tick_ps)
         self._set_up(Device(self._laws), ends)
-        self.nic = PacketNic(config, tick_ps=tick_ps)
+        self.nic = PacketNic(config, tick_ps=tick_ps) if nic is None else nic
         self.device = Device(self.nic)
         self._set_up(self.device, ends)
         for device in (self.golden, self.device):

@@ -20,7 +20,7 @@ from precog_models.contract import QueueEvent
 from .axil import PinTransport
 from .packet_block import PacketBlock, Run, Wire, packet_library
 
-__all__ = ["PacketNic"]
+__all__ = ["PacketNic", "monitors"]
 
 _MONITORS = {
     "sample_stb": ["sample"],
@@ -32,6 +32,17 @@ _RECEIVER = {"receive_log_stb": ["receive_log"]}
 _QUOTA = {"m_quota_tvalid": ["m_quota_tdata"]}
 _WIRE = {"wire_log_stb": ["wire_log"], "pace_log_stb": ["pace_log"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
+
+
+def monitors(config: NicConfig) -> dict[str, list[str]]:
+    """What a run of such a NIC notes: by strobe, the ports that are read when it is up."""
+    return {
+        **_MONITORS,
+        **(_RECEIVER if config.receiver else {}),
+        **(_QUOTA if config.receiver and not config.wire else {}),
+        **(_WIRE if config.wire else {}),
+        **(_FORECAST if config.forecast else {}),
+    }
 
 
 @cache
@@ -50,6 +61,8 @@ class PacketNic(PinTransport):
         With a `width`.
     tick_ps : int
         Length of a cycle, picoseconds.
+    block : PacketBlock, optional
+        Such a NIC, just reset, or what does as it does; by default a new one.
 
     Attributes
     ----------
@@ -57,24 +70,20 @@ class PacketNic(PinTransport):
         The last run.
     """
 
-    def __init__(self, config: NicConfig, *, tick_ps: int = 1000) -> None:
-        self.block = PacketBlock(_library(config, tick_ps))
+    def __init__(
+        self, config: NicConfig, *, tick_ps: int = 1000, block: PacketBlock | None = None
+    ) -> None:
+        self.block = PacketBlock(_library(config, tick_ps)) if block is None else block
         super().__init__(self.block, nic_map(config, tick_ps=tick_ps).address_bits)
         self.block.poke(m_decision_tready=1)
         self.last = Run(0)
-        self._monitors = _MONITORS.copy()
+        self._monitors = monitors(config)
         self._quota = quota_layout(config.qp_bits)
-        if config.receiver:
-            self._monitors |= _RECEIVER
         if config.receiver and not config.wire:
             self.block.poke(m_quota_tready=1)
-            self._monitors |= _QUOTA
-        if config.wire:
-            self._monitors |= _WIRE
         self._queue_event = queue_event_layout(config.qps)
         if config.forecast:
             self.block.poke(m_forecast_tready=1)
-            self._monitors |= _FORECAST
 
     def run(
         self,

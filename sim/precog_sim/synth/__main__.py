@@ -1,6 +1,6 @@
 """``python -m precog_sim.synth``: the hardware tables.
 
-For each lane count of the core, each width of the packet path, and the laws and the pacer with each
+For each lane count of the core, each width of the packet path, and each other block with each
 number of queue pairs: synthesise, place and route with several seeds, and write it all to
 ``summary.json``. Of the core also measure latency and interval
 in simulation, and simulate the netlist against the golden model; of the packet path also count the
@@ -24,7 +24,7 @@ from precog_hw.stream.packet import WIDTHS
 from .blocks import LANES
 from .netlist_run import run_netlist
 from .place import Placed, place
-from .rate import RATE_BLOCKS
+from .rate import QPS, RATE_BLOCKS
 from .record import commit_name, update
 from .subject import Subject, core_subject, packet_subject, rate_subject
 
@@ -55,7 +55,7 @@ def main() -> int:
         help="bits in a beat of the packet path",
     )
     parser.add_argument(
-        "--qps", type=int, nargs="+", default=[1024], help="queue pairs of laws and pacer"
+        "--qps", type=int, nargs="+", help="queue pairs of what is neither core nor packet path"
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--jobs", type=int, default=2)
@@ -93,7 +93,7 @@ def _wanted(arguments: argparse.Namespace) -> dict[str, Callable[[], Subject]]:
             for lanes in arguments.lanes:
                 wanted[f"{lanes} lanes"] = partial(core_subject, lanes, arguments.out)
         elif block in RATE_BLOCKS:
-            for qps in arguments.qps:
+            for qps in arguments.qps or [QPS[block]]:
                 wanted[f"{block} {qps} QPs"] = partial(rate_subject, block, qps, arguments.out)
         else:
             for width in arguments.width:

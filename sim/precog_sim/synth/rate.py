@@ -1,4 +1,4 @@
-"""Laws, predictive scheduler, pacer, queue profiler and forecasts as they are synthesised."""
+"""What stands beside engine and packet path, as it is synthesised."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,21 +7,27 @@ from amaranth.back import verilog
 from amaranth.hdl import Signal
 from amaranth.lib import wiring
 
-from precog_hw.config import NicConfig
+from precog_hw.config import PRESETS, NicConfig
+from precog_hw.core import Core
+from precog_hw.csr.trace import TraceFifo
 from precog_hw.export import port_map
 from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.pacer import Pacer
 from precog_hw.predict.forecast import Forecaster
 from precog_hw.predict.tree import TreePredictor
+from precog_hw.pace.wire_mode import WireMode
+from precog_hw.predict.carried import CarriedScores
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
+from precog_hw.rate.receiver import Receiver
+from precog_hw.store.layouts import StoreConfig
 
 from .blocks import TOP
 from .place import Netlist
 from .target import ECP5_85, Target
 from .wrap import WrapCost, Wrapped
 
-__all__ = ["GOAL_MHZ", "RATE_BLOCKS", "chains_cost", "rate_target", "rate_verilog"]
+__all__ = ["GOAL_MHZ", "QPS", "RATE_BLOCKS", "chains_cost", "rate_target", "rate_verilog"]
 
 GOAL_MHZ = 125
 
@@ -46,6 +52,27 @@ def _tree(qps: int) -> TreePredictor:
     return TreePredictor(NicConfig(qps=qps, forecast=1, tree=1))
 
 
+def _receiver(qps: int) -> Receiver:
+    return Receiver(NicConfig(qps=qps, width=64, receiver=1, dsp="ecp5"))
+
+
+def _trace(_: int) -> TraceFifo:
+    return TraceFifo(2)  # decisions and the receiver's acts
+
+
+def _carried(qps: int) -> CarriedScores:
+    return CarriedScores(NicConfig(qps=qps, width=64, forecast=1, dsp="ecp5"))
+
+
+def _wire(qps: int) -> WireMode:
+    return WireMode(StoreConfig(qps=qps, width=64))
+
+
+def _core_forecast(qps: int) -> Core:
+    """All that predicts: 64 model sets with check bits, a model of RTTs and one of queues each."""
+    return Core(replace(PRESETS["lanes64"], qps=qps, sets=64, forecast=1, dsp="ecp5"))
+
+
 #: What is built for so many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "laws": LawUnit,
@@ -55,7 +82,15 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "forecaster": _forecaster,
     "forecaster-tree": _forecaster_of_trees,
     "tree": _tree,
+    "receiver": _receiver,
+    "trace": _trace,
+    "carried": _carried,
+    "wire": _wire,
+    "core-forecast": _core_forecast,
 }
+
+#: Queue pairs of a block when nobody says how many: contexts of 1024 do not fit beside 64 sets.
+QPS = {name: 1024 for name in RATE_BLOCKS} | {"core-forecast": 64}
 
 
 def rate_target(block: str) -> Target:
@@ -63,7 +98,7 @@ def rate_target(block: str) -> Target:
 
     `router1` spends ten minutes and more on the last hundreds of wires of these two.
     """
-    router = "router2" if block in ("pacer", "profiler") else "router1"
+    router = "router2" if block in ("pacer", "profiler", "wire", "core-forecast") else "router1"
     return replace(ECP5_85, goal_mhz=round(1.1 * GOAL_MHZ), router=router)
 
 

@@ -1,0 +1,77 @@
+"""Two NICs in RTL back to back under cocotb: other agents at the pins, the same ends and books."""
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from precog_hw.export import nic_verilog
+from precog_sim.rtl.packet_nic import monitors
+from precog_sim.rtl.verilate import verilator_environment
+
+from .packet_bench import CONFIG, TICK_PS
+from .test_back_to_back import ENDPOINT, WIRE
+from .test_nic_cocotb import MAKE_FLAGS
+
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
+
+_NIC = "precog_nic"
+
+
+def _pair(nic: str) -> str:
+    """A top with two of them, ports of each with its own prefix."""
+    head = re.search(rf"^module {_NIC}\((.*?)\);(.*?)^endmodule", nic, re.M | re.S)
+    assert head is not None
+    declared = dict(
+        (name, f"{direction} {size or ''}")
+        for direction, size, name in re.findall(
+            r"^  (input|output)(?: wire)? (\[\d+:0\] )?(\w+);", head[2], re.M
+        )
+    )
+    ports, parts = [], []
+    for side in "ab":
+        ports += [f"  {kind} {side}_{name}" for name, kind in declared.items()]
+        wires = ", ".join(f".{name}({side}_{name})" for name in declared)
+        parts.append(f"  {_NIC} {side} ({wires});\n")
+    listed = ",\n".join(ports)
+    return f"module pair(\n{listed}\n);\n{''.join(parts)}endmodule\n"
+
+
+def test_everything_is_accounted_for(
+    tmp_path: Path, seed: int, volume: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if volume < 2:
+        pytest.skip("with --volume: two NICs take minutes to compile")
+    runners = pytest.importorskip("cocotb_tools.runner")
+    for name, value in verilator_environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MAKEFLAGS", MAKE_FLAGS)
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))  # the runner hands sys.path on
+    nic = nic_verilog(CONFIG, name=_NIC, tick_ps=TICK_PS)
+    source = tmp_path / "pair.v"
+    source.write_text(nic + _pair(nic))
+    runner = runners.get_runner("verilator")
+    runner.build(
+        sources=[source],
+        hdl_toplevel="pair",
+        build_dir=tmp_path / "build",
+        build_args=["-Wno-fatal", "-Wno-lint", "--no-assert"],
+    )
+    asked = {
+        "config": asdict(CONFIG),
+        "tick_ps": TICK_PS,
+        "seed": seed,
+        "packets": 96 * volume,
+        "wire": asdict(WIRE),
+        "endpoint": asdict(ENDPOINT),
+        "monitors": monitors(CONFIG),
+    }
+    runner.test(
+        hdl_toplevel="pair",
+        test_module="cocotb_back_to_back",
+        build_dir=tmp_path / "build",
+        seed=seed,
+        extra_env={"PRECOG_BACK_TO_BACK": json.dumps(asked)},
+    )
