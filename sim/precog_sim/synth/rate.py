@@ -13,10 +13,10 @@ from precog_hw.csr.trace import TraceFifo
 from precog_hw.export import port_map
 from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.pacer import Pacer
-from precog_hw.predict.forecast import Forecaster
-from precog_hw.predict.tree import TreePredictor
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.predict.carried import CarriedScores
+from precog_hw.predict.forecast import Forecaster
+from precog_hw.predict.tree import TreePredictor
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.receiver import Receiver
