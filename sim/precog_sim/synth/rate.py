@@ -15,7 +15,6 @@ from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.pacer import Pacer
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.predict.carried import CarriedScores
-from precog_hw.predict.forecast import Forecaster
 from precog_hw.predict.tree import TreePredictor
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
@@ -38,14 +37,6 @@ def _psched(qps: int) -> Psched:
 
 def _profiler(qps: int) -> Profiler:
     return Profiler(qps, dsp="ecp5")
-
-
-def _forecaster(qps: int) -> Forecaster:
-    return Forecaster(NicConfig(qps=qps, forecast=1, dsp="ecp5"))
-
-
-def _forecaster_of_trees(qps: int) -> Forecaster:
-    return Forecaster(NicConfig(qps=qps, forecast=1, tree=1, dsp="ecp5"))
 
 
 def _tree(qps: int) -> TreePredictor:
@@ -79,8 +70,6 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "psched": _psched,
     "pacer": Pacer,
     "profiler": _profiler,
-    "forecaster": _forecaster,
-    "forecaster-tree": _forecaster_of_trees,
     "tree": _tree,
     "receiver": _receiver,
     "trace": _trace,
@@ -90,7 +79,7 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
 }
 
 #: Queue pairs of a block when nobody says how many: contexts of 1024 do not fit beside 64 sets.
-QPS = {name: 1024 for name in RATE_BLOCKS} | {"core-forecast": 64}
+QPS = {name: 1024 for name in RATE_BLOCKS} | {"core-forecast": 64, "tree": 64}
 
 
 def rate_target(block: str) -> Target:
