@@ -8,10 +8,11 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 JOBS ?= 2
+COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.py wire_nic.py grant_nic.py)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test soak bench synth formal lint clean
+.PHONY: help demo test soak coverage bench synth formal lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -41,7 +42,14 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(PY) -m pytest -q tests/hw/pace --volume 10 --junit-xml build/soak/pacer.xml
 	$(PY) -m pytest -q tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
 	$(PY) -m pytest -q tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
+	$(PY) -m pytest -q tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
+
+# Of the NIC with all of its options: three configurations, because some exclude each other.
+coverage: $(STAMP) ## which lines of the NIC's Verilog its tests run, per module
+	rm -rf build/coverage && mkdir -p build/coverage/counts
+	PRECOG_COVERAGE=$(CURDIR)/build/coverage/counts $(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(COVERAGE)
+	$(PY) -m precog_sim.coverage build/coverage/counts --out build/coverage
 
 bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run
 	$(PY) -m precog_sim.bench --out build/bench

@@ -10,6 +10,15 @@
 
 #include "verilated.h"
 #include "model.h"
+#if VM_COVERAGE
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "verilated_cov.h"
+#endif
 
 #define API extern "C" __attribute__((visibility("default")))
 
@@ -44,7 +53,25 @@ struct Block {
         top.eval();
         cycles = 0;
     }
-    ~Block() { top.final(); }
+    ~Block() {
+        top.final();
+        write_coverage();
+    }
+
+    // Of a build with coverage: which lines ran, into a new file that is named after the build.
+    void write_coverage() {
+#if VM_COVERAGE
+        static int made = 0;
+        Dl_info library;
+        const char* folder = std::getenv("PRECOG_COVERAGE");
+        if (!folder || !dladdr(reinterpret_cast<void*>(&made), &library)) return;
+        std::string build = library.dli_fname;  // .../build/lib.so
+        build.resize(build.rfind('/'));
+        build.erase(0, build.rfind('/') + 1);
+        context.coveragep()->write(std::string(folder) + "/" + build + "-" +
+                                   std::to_string(getpid()) + "-" + std::to_string(++made) + ".dat");
+#endif
+    }
 
     void tick() {
         top.clk = 0;

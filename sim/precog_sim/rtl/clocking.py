@@ -6,7 +6,7 @@ from pathlib import Path
 __all__ = ["model_header"]
 
 
-def model_header(model: Path, prefix: str) -> str:
+def model_header(model: Path, prefix: str, *, once: bool = True) -> str:
     """The Verilated class under a fixed name, and the keys to one evaluation per clock cycle.
 
     Verilator finds a rising edge by comparing each clock with its value at the last evaluation, so
@@ -15,7 +15,8 @@ def model_header(model: Path, prefix: str) -> str:
     generated ``eval_nba``) and what follows inputs (``follow_inputs``, ``eval_ico``) directly.
     ``triggers_of`` asks Verilator's own comparison for the triggers of a clock, once. Only if
     the clock has several names (a netlist) two evaluations it is. An input ``unit_clk`` has a clock
-    in each of its bits, for the units of the output ``active``.
+    in each of its bits, for the units of the output ``active``. Without `once` combinational logic
+    may look like a loop and has to settle: two evaluations, then, too.
     """
     root = f"{prefix}___024root"
     header = (model / f"{root}.h").read_text()
@@ -26,7 +27,7 @@ def model_header(model: Path, prefix: str) -> str:
     port = re.search(r"&unit_clk,(\d+),0\)", (model / f"{prefix}.h").read_text())
     units = 1 + int(port[1]) if port else 0
     one_word = re.search(r"VlUnpacked<QData/\*63:0\*/, 1> __VnbaTriggered;", header)
-    direct = one_word is not None and (units > 0 or len(clocks) == 1)
+    direct = once and one_word is not None and (units > 0 or len(clocks) == 1)
     functions = ["eval_nba", "eval_triggers_vec__act"]
     follow = "(void)m;"
     if f"void {root}___eval_ico(" in code:

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .clocking import model_header
 
-__all__ = ["BUILD_ROOT", "VerilateError", "shared_library", "verilator_environment"]
+__all__ = ["BUILD_ROOT", "COVERAGE", "VerilateError", "shared_library", "verilator_environment"]
 
 BUILD_ROOT = Path("build") / "rtl"
 
@@ -51,9 +52,11 @@ VERILATOR_FLAGS = (
     "-Wno-fatal",
     "-Wno-lint",
     "-Wno-SPECIFYIGN",
-    # One evaluation per edge (clocks.h) is right only if no combinational logic looks like a loop.
-    "-Werror-UNOPTFLAT",
 )
+#: One evaluation per edge (clocks.h) is right only if no combinational logic looks like a loop.
+#: Counting keeps Verilator from splitting vectors, and some look like one then.
+ONCE_FLAGS = ("-Werror-UNOPTFLAT",)
+COVERAGE_FLAGS = ("--coverage-line",)
 CXX_FLAGS = (
     "-std=gnu++20",
     "-march=native",
@@ -61,7 +64,6 @@ CXX_FLAGS = (
     "-fno-plt",
     "-fno-semantic-interposition",
     "-fvisibility=hidden",
-    "-DVM_COVERAGE=0",
     "-DVM_SC=0",
     "-DVM_TIMING=0",
     "-DVM_TRACE=0",
@@ -77,10 +79,30 @@ HEADERS = ("block.h", "clocks.h", "random.h")
 
 #: Verilator's run-time library: compiled once, whatever the model.
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+COVERAGE_RUNTIME = ("verilated_cov.cpp",)
+
+#: In the environment, a folder: what is built counts which lines of its Verilog run, and an
+#: instance that is freed leaves its counts there (`precog_sim.coverage`).
+COVERAGE = "PRECOG_COVERAGE"
 
 
 class VerilateError(RuntimeError):
     """A tool of the build failed; the message carries its last lines."""
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How a library is built: as `shared_library` says, and whether it counts lines."""
+
+    compiler: str
+    effort: str
+    coverage: bool
+    jobs: int
+    quiet: bool
+
+    @property
+    def cxx_flags(self) -> list[str]:
+        return [*CXX_FLAGS, f"-DVM_COVERAGE={int(self.coverage)}"]
 
 
 def verilator_environment() -> dict[str, str]:
@@ -156,7 +178,8 @@ def shared_library(
     package = resources.files(__package__)
     headers = {name: package.joinpath(name).read_text() for name in HEADERS} | headers
     prefix = package.joinpath(PREFIX).read_text()
-    digest = _digest(verilog, harness, {**headers, PREFIX: prefix}, top, compiler, effort)
+    options = _Options(compiler, effort, bool(os.environ.get(COVERAGE)), jobs, quiet)
+    digest = _digest(verilog, harness, {**headers, PREFIX: prefix}, top, options)
     directory = (root / digest).resolve()
     library = directory / "lib.so"
     if library.exists():
@@ -165,17 +188,15 @@ def shared_library(
     with (root / f"{digest}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test workers want the same library
         if not library.exists():
-            _build(
-                *(verilog, harness, headers, prefix, top, label),
-                *(directory, compiler, jobs, effort, quiet),
-            )
+            _build(verilog, harness, headers, prefix, top, label, directory, options)
     return library
 
 
 def _digest(
-    verilog: str, harness: str, headers: dict[str, str], top: str, compiler: str, effort: str
+    verilog: str, harness: str, headers: dict[str, str], top: str, options: _Options
 ) -> str:
     """A name for everything that decides the result, the machine's compiler included."""
+    compiler = options.compiler
     version = subprocess.run(
         [compiler, "-dumpfullversion"], capture_output=True, text=True, check=True
     ).stdout
@@ -185,7 +206,8 @@ def _digest(
     texts = [f"{name}={text}" for name, text in sorted(headers.items())]
     here = Path(__file__)  # flags, and the header that is written after Verilation
     recipe = here.read_text() + here.with_name("clocking.py").read_text()
-    return _hash(verilog, harness, *texts, top, recipe, version, cpu, effort)
+    how = f"{options.effort} {options.coverage}"
+    return _hash(verilog, harness, *texts, top, recipe, version, cpu, how)
 
 
 def _hash(*parts: str) -> str:
@@ -201,10 +223,7 @@ def _build(
     top: str,
     label: str,
     directory: Path,
-    compiler: str,
-    jobs: int,
-    fast: str,
-    quiet: bool,
+    options: _Options,
 ) -> None:
     """Verilate and compile in `directory`; the library appears there only when it is complete."""
     environment = verilator_environment()
@@ -216,31 +235,36 @@ def _build(
         TextColumn("{task.completed}/{task.total} files"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, disable=quiet, transient=True) as progress:
+    with Progress(*columns, disable=options.quiet, transient=True) as progress:
         task = progress.add_task(f"Verilating {label}", total=None)
         name = f"V{top}"
-        command = ["verilator", *VERILATOR_FLAGS, "--top-module", top, "--prefix", name]
+        extra = COVERAGE_FLAGS if options.coverage else ONCE_FLAGS
+        command = ["verilator", *VERILATOR_FLAGS, *extra, "--top-module", top, "--prefix", name]
         _run([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
         model = directory / "model"
         try:
-            (model / "model.h").write_text(model_header(model, name))
+            header = model_header(model, name, once=not options.coverage)
+            (model / "model.h").write_text(header)
         except ValueError as error:
             raise VerilateError(str(error)) from error
         (model / "harness.cpp").write_text(harness)
         for file, text in headers.items():
             (model / file).write_text(text)
-        recipe = _hash(compiler, FAST, *CXX_FLAGS, str(include), prefix)
+        compiler = options.compiler
+        recipe = _hash(compiler, FAST, *options.cxx_flags, str(include), prefix)
         runtime = directory.parent / f"runtime-{recipe}"
         runtime.mkdir(exist_ok=True)
         units = [
-            (source, source.with_suffix(".o"), effort) for source, effort in _lumps(model, fast)
+            (source, source.with_suffix(".o"), effort)
+            for source, effort in _lumps(model, options.effort)
         ]
-        units += [(include / name, runtime / f"{name}.o", FAST) for name in RUNTIME]
+        shared = (*RUNTIME, *(COVERAGE_RUNTIME if options.coverage else ()))
+        units += [(include / name, runtime / f"{name}.o", FAST) for name in shared]
         progress.update(task, description=f"Compiling {label}", total=len(units))
         found = [f"-I{include}", f"-I{include / 'vltstd'}"]
-        flags = [*CXX_FLAGS, f"-I{model}", *found]
+        flags = [*options.cxx_flags, f"-I{model}", *found]
         before = {
-            level: ["-include", str(_precompiled(prefix, runtime, compiler, [level, *found]))]
+            level: ["-include", str(_precompiled(prefix, runtime, options, [level, *found]))]
             for level in {effort for source, _, effort in units if source.parent == model}
         }
 
@@ -254,7 +278,7 @@ def _build(
                 os.replace(part, target)
             progress.advance(task)
 
-        with ThreadPoolExecutor(jobs) as pool:
+        with ThreadPoolExecutor(options.jobs) as pool:
             waiting = [pool.submit(compile_one, unit) for unit in units]
             try:
                 for future in waiting:
@@ -263,14 +287,14 @@ def _build(
                 pool.shutdown(cancel_futures=True)
                 raise
         objects = [str(target) for _, target, _ in units]
-        link = [compiler, *CXX_FLAGS, "-shared", *objects, "-lpthread", "-latomic"]
+        link = [compiler, *options.cxx_flags, "-shared", *objects, "-lpthread", "-latomic"]
         _run([*link, "-o", str(model / "lib.so")], model, None, "g++")
     os.replace(model / "lib.so", directory / "lib.so")
     for path in model.glob("*.o"):
         path.unlink()
 
 
-def _precompiled(text: str, runtime: Path, compiler: str, flags: list[str]) -> Path:
+def _precompiled(text: str, runtime: Path, options: _Options, flags: list[str]) -> Path:
     """What every file of a model reads first, compiled once for each level of optimisation.
 
     It includes Verilator's own header, which takes a compiler as long as 500 kB of a model's code.
@@ -284,7 +308,8 @@ def _precompiled(text: str, runtime: Path, compiler: str, flags: list[str]) -> P
         if not compiled.exists():
             header.write_text(text)
             part = folder / f"{os.getpid()}.gch"
-            command = [compiler, *flags, *CXX_FLAGS, "-x", "c++-header", str(header)]
+            command = [options.compiler, *flags, *options.cxx_flags, "-x", "c++-header"]
+            command.append(str(header))
             _run([*command, "-o", str(part)], folder, None, "g++")
             os.replace(part, compiled)
     return header
