@@ -11,6 +11,7 @@ import pytest
 from precog_host.device import Device
 from precog_host.packets import PacketPath
 from precog_host.transport import DeviceError
+from precog_hw.nic import nic_map
 from precog_models.contract import TraceKind
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.shim import decode
@@ -20,7 +21,9 @@ from precog_models.rate.receiver import Receiver
 from precog_models.rate.receiver_fields import Act
 from precog_models.trace import pack, unpack
 from precog_sim.rtl.packet_block import Wire
+from precog_sim.rtl.packet_nic import PacketNic
 
+from ..hw.csr.live import check_device
 from ..models.packet.frames import (
     A6_ADDRESS,
     A_ADDRESS,
@@ -367,3 +370,13 @@ def test_the_receiver_hears_the_wire(pair: Pair, seed: int) -> None:
     assert counters["reduced"] + counters["held"] == sum(value >> 8 != 0 for _, value in told)
     assert not receiving.registers.fields("RECEIVER", "ERROR")["range"]
     assert receiving.qp(1).base_quota == 10
+
+
+def test_register_suite(seed: int) -> None:
+    """Generated from the map, on the RTL; no register of another part answers or changes."""
+    nic = PacketNic(CONFIG, tick_ps=TICK_PS)
+    nic.block.tick(5000)  # tables are emptied
+    try:
+        check_device(nic, nic_map(CONFIG, tick_ps=TICK_PS), seed, look=2)
+    finally:
+        nic.close()

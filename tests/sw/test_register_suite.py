@@ -1,39 +1,23 @@
-"""The register suite, generated from the map, on every transport."""
+"""The register suite, generated from the map, on every transport and every emulated device."""
 
-import asyncio
-import random
-
-from tests.hw.csr.register_suite import OKAY, SLVERR, Suite
+import pytest
+from tests.hw.csr.live import check_device
+from tests.hw.regmap.configurations import CONFIGS
 
 from precog_host.device import Device
-from precog_host.transport import BusError
+from precog_host.emulator import Emulator
 from precog_hw.regmap.precog import build_map
 
-_CODES = {"SLVERR": SLVERR}
+
+def test_suite(device: Device, refuses: bool, request: pytest.FixtureRequest, seed: int) -> None:
+    regmap = build_map(device.sizes, device.identity)
+    # Behind a link is the emulated device.
+    near = request.node.callspec.id in ("emu", "sim")
+    check_device(device.transport, regmap, seed, refuses=refuses, look=2, commands=near)
 
 
-def test_suite(device: Device, refuses: bool, seed: int) -> None:
-    async def read(address: int) -> tuple[int, int]:
-        try:
-            return OKAY, device.transport.read32(address)
-        except BusError as error:
-            return _CODES[error.response], 0
-
-    async def write(address: int, value: int) -> int:
-        try:
-            device.transport.write32(address, value)
-        except BusError as error:
-            return _CODES[error.response]
-        return OKAY
-
-    async def run() -> None:
-        suite = Suite(build_map(device.sizes, device.identity), read, write, random.Random(seed))
-        await suite.reset_values()
-        await suite.bit_bash()
-        await suite.no_aliases()
-        await suite.read_only()
-        if refuses:
-            await suite.unmapped()
-        await suite.misaligned()
-
-    asyncio.run(run())
+@pytest.mark.parametrize("name", CONFIGS)
+def test_emulated(name: str, seed: int, volume: int) -> None:
+    for n in range(volume):
+        emulator = Emulator(CONFIGS[name].map_sizes)
+        check_device(emulator, emulator.map, seed + n)

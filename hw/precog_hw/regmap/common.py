@@ -8,7 +8,10 @@ RO, W1C, RW, PULSE = Access.RO, Access.W1C, Access.RW, Access.PULSE
 
 
 def window_registers(
-    what: str, commands: tuple[tuple[str, str], ...], errors: str
+    what: str,
+    commands: tuple[tuple[str, str], ...],
+    errors: str,
+    affects: tuple[str, ...] = (),
 ) -> tuple[Register, ...]:
     """SELECT, COMMAND, STATE and ERROR of a block that is a window on one row of many.
 
@@ -20,17 +23,25 @@ def window_registers(
         Name and documentation of each command.
     errors : str
         What is out of range.
+    affects : tuple of str
+        What commands may change in other blocks.
     """
     return (
         Register("SELECT", f"The {what}.", (Field("index", 16, RW, f"Number of the {what}."),)),
         *command_registers(
-            f"Acts on the {what} that SELECT names; wait until STATE.busy is 0.", commands, errors
+            f"Acts on the {what} that SELECT names; wait until STATE.busy is 0.",
+            commands,
+            errors,
+            affects,
         ),
     )
 
 
 def command_registers(
-    doc: str, commands: tuple[tuple[str, str], ...], errors: str
+    doc: str,
+    commands: tuple[tuple[str, str], ...],
+    errors: str,
+    affects: tuple[str, ...] = (),
 ) -> tuple[Register, ...]:
     """COMMAND, documented by `doc`, STATE and ERROR; other arguments as `window_registers`."""
     return (
@@ -38,6 +49,7 @@ def command_registers(
             "COMMAND",
             doc,
             tuple(Field(name, 1, PULSE, text, lsb=n) for n, (name, text) in enumerate(commands)),
+            affects=affects,
         ),
         Register(
             "STATE",
@@ -55,9 +67,9 @@ def command_registers(
     )
 
 
-def counter_registers() -> tuple[Register, ...]:
-    """The two halves of a 64-bit counter."""
+def counter_registers(*, volatile: bool = False) -> tuple[Register, ...]:
+    """The two halves of a 64-bit counter; a `volatile` one counts by itself."""
     return (
-        Register("LOW", "Bits 31..0.", (Field("low", 32, RO, "Low half."),)),
-        Register("HIGH", "Bits 63..32.", (Field("high", 32, RO, "High half."),)),
+        Register("LOW", "Bits 31..0.", (Field("low", 32, RO, "Low half."),), volatile=volatile),
+        Register("HIGH", "Bits 63..32.", (Field("high", 32, RO, "High half."),), volatile=volatile),
     )

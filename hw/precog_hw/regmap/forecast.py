@@ -103,6 +103,7 @@ def forecast_block(tick_ps: int) -> Block:
                 "The knot that VALUE shows: 0..64 of the rtt model's table, 128..192 of the queue "
                 "model's. Between knots scores are interpolated.",
                 (Field("knot", 8, _RW, "Number."),),
+                affects=("FORECAST.KNOT_VALUE",),
             ),
             Register(
                 "KNOT_WRITE",

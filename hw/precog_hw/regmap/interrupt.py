@@ -47,7 +47,8 @@ def interrupt_block(sizes: object) -> Block:
         version=(1, 0),
         registers=(
             Register(
-                "CAUSE", "What happened; each bit stays until 1 is written to it.", fields(_W1C)
+                "CAUSE", "What happened; each bit stays until 1 is written to it.", fields(_W1C),
+                volatile=True,
             ),
             Register(
                 "ENABLE", "What interrupts the host; nothing after reset.",
@@ -60,6 +61,7 @@ def interrupt_block(sizes: object) -> Block:
             Register(
                 "STATE", "The line.",
                 (Field("pending", 1, _RO, "A cause is up that is enabled: so is `irq`."),),
+                volatile=True,
             ),
         ),
     )  # fmt: skip

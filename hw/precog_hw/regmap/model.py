@@ -142,6 +142,11 @@ class Register:
         Hardware may replace the value of the RW fields.
     constant : bool
         The RO fields always read as their reset values.
+    volatile : bool
+        Fields change by themselves, without a register access or a packet.
+    affects : tuple of str
+        What a write may change elsewhere: ``BLOCK.REGISTER`` or ``BLOCK.TABLE``. A write to PULSE
+        fields may change whatever hardware sets in its own block, without being told.
 
     Raises
     ------
@@ -154,6 +159,8 @@ class Register:
     fields: tuple[Field, ...]
     loadable: bool = False
     constant: bool = False
+    volatile: bool = False
+    affects: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name != self.name.upper():

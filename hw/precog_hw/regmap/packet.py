@@ -103,6 +103,7 @@ PACKET_PARAMETERS: tuple[Register, ...] = (
                 unit="bytes",
             ),
         ),
+        affects=("PACKET.ERROR",),
     ),
     Register(
         "CONTROL",
@@ -220,7 +221,18 @@ DESTINATION_VALUES: tuple[Register, ...] = tuple(
     Register(
         name.upper(),
         doc,
-        tuple(Field(field, bits, RO, doc, lsb=lsb, unit=unit) for field, bits, lsb in parts),
+        tuple(
+            Field(
+                field,
+                bits,
+                RO,
+                doc,
+                lsb=lsb,
+                unit=unit,
+                reset=(1 << bits) - 1 if field == "rtt_min" else 0,
+            )
+            for field, bits, lsb in parts
+        ),
     )
     for name, unit, doc, parts in (
         ("samples", "", "RTT samples.", (("samples", 32, 0),)),
@@ -353,7 +365,7 @@ def _packet() -> Block:
             Table(
                 "CLOCK",
                 "The card's time in ticks, of which stamps are the low bits. Read LOW first.",
-                counter_registers(),
+                counter_registers(volatile=True),
                 count=1,
             ),
         ),

@@ -151,6 +151,7 @@ def receiver_block(tick_ps: int) -> Block:
                 "QP slot",
                 (("fetch", "Copy the QP's row here."), ("apply", "Write it.")),
                 "a QP",
+                affects=("TRACE.STATE", "TRACE.RECORDS", "TRACE.COUNTERS"),
             ),
             *RECEIVER_QP_CONFIG,
             *_SHARED,

@@ -76,6 +76,7 @@ def trace_block() -> Block:
                         unit="records",
                     ),
                 ),
+                affects=("TRACE.STATE",),
             ),
             Register(
                 "COMMAND",
@@ -114,7 +115,8 @@ def trace_block() -> Block:
                 "COUNTERS",
                 "Events since reset; read LOW first: it keeps HIGH of the same instant: "
                 + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(TRACE_EVENTS)),
-                counter_registers(),
+                # The receiver's rows are made at power-up: so many records that none wants.
+                counter_registers(volatile=True),
                 count=len(TRACE_EVENTS),
             ),
         ),

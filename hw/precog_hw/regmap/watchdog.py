@@ -19,6 +19,7 @@ def watchdog_block() -> Block:
                 "Longest time between two kicks; 0: there is no watchdog. Time is clock cycles, a "
                 "tick each where packets flow.",
                 (Field("period", 32, Access.RW, "Period.", unit="ticks"),),
+                affects=("WATCHDOG.STATE",),
             ),
             Register(
                 "COMMAND",
@@ -29,6 +30,7 @@ def watchdog_block() -> Block:
                 "STATE",
                 "Whether advice is held.",
                 (Field("expired", 1, Access.RO, "The period has passed without a kick."),),
+                volatile=True,
             ),
         ),
     )

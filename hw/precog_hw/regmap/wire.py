@@ -93,7 +93,7 @@ def wire_block(cells: int) -> Block:
                 "USE",
                 "Cells now.",
                 (
-                    Field("free", 16, _RO, "Free.", unit="cells"),
+                    Field("free", 16, _RO, "Free.", reset=cells, unit="cells"),
                     Field("shared", 16, _RO, "Beyond quotas.", lsb=16, unit="cells"),
                 ),
             ),

@@ -1,15 +1,12 @@
 """The register suite on Verilator, driven by an independent AXI4-Lite master (cocotbext-axi)."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
-from amaranth.back import verilog
-from tests.hw.csr.bench import BankBench
-from tests.hw.csr.cocotb_registers import regmap
+from tests.hw.csr.bench import bank_verilog, hardware
+from tests.hw.csr.maps import SMALL
 
-from precog_hw.export import port_map
 from precog_sim.rtl.verilate import verilator_environment
 
 pytestmark = pytest.mark.cosim
@@ -25,9 +22,8 @@ def test_register_suite(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPat
         "MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
     )
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))  # the runner hands sys.path on
-    bench = BankBench(regmap(), random.Random(seed))
     source = tmp_path / "bank.v"
-    source.write_text(verilog.convert(bench, name="bank", ports=port_map(bench)))
+    source.write_text(bank_verilog(SMALL, "bank"))
     runner = runners.get_runner("verilator")
     runner.build(
         sources=[source],
@@ -40,5 +36,5 @@ def test_register_suite(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPat
         test_module="tests.hw.csr.cocotb_registers",
         build_dir=tmp_path / "build",
         seed=seed,
-        extra_env={"PRECOG_HARDWARE": json.dumps(bench.hardware)},
+        extra_env={"PRECOG_HARDWARE": json.dumps(hardware(SMALL))},
     )

@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from tests.hw.regmap.configurations import MAPS
 
 from precog_hw.config import NicConfig
 from precog_hw.regmap.model import Access, Field
@@ -111,3 +112,15 @@ def test_only_the_low_half_of_a_counter_and_pulses_have_side_effects() -> None:
     for word in MAP.words():
         if word.register and word.register.mask(Access.PULSE):
             assert not word.register.mask(Access.RO)
+
+
+def test_what_a_write_may_change_is_in_the_map() -> None:
+    names, said = set(), set()
+    for regmap in MAPS.values():
+        for word in regmap.words():
+            if word.register is not None:
+                where = word.table or word.register
+                names.add(f"{word.block.name}.{where.name}")
+                said |= set(word.register.affects)
+    assert said
+    assert said <= names

@@ -7,7 +7,7 @@ from keyword import iskeyword
 from precog_hw.regmap.model import WORD_BYTES, Access, Field, PlacedBlock, Register, RegisterMap
 
 from . import accessor_base
-from .parts import field_doc, members
+from .parts import field_doc, members, register_doc
 
 __all__ = ["python"]
 
@@ -73,7 +73,7 @@ def _block(regmap: RegisterMap, placed: PlacedBlock) -> Iterator[str]:
 
 
 def _register(kind: str, register: Register) -> Iterator[str]:
-    yield from _class(kind, "Register", register.doc)
+    yield from _class(kind, "Register", register_doc(register))
     for field in register.fields:
         name = _identifier(register, field)
         facts = [str(field.lsb), str(field.bits)]

@@ -9,7 +9,7 @@ from html import escape
 
 from precog_hw.regmap.model import WORD_BYTES, Field, PlacedBlock, Register, RegisterMap
 
-from .parts import field_doc, has_reset, members, unit, version
+from .parts import field_doc, has_reset, members, register_doc, unit, version
 
 __all__ = ["html"]
 
@@ -111,7 +111,7 @@ def _block(regmap: RegisterMap, placed: PlacedBlock) -> Iterator[str]:
 def _register(anchor: str, where: str, register: Register) -> Iterator[str]:
     yield (
         f'<h3 id="{anchor}"><span class="address">{where}</span>{anchor}</h3>'
-        f"<p>{escape(register.doc)}</p>"
+        f"<p>{escape(register_doc(register))}</p>"
     )
     yield f'<table class="bits"><tr>{"".join(_picture(register))}</tr></table>'
     heads = ("bits", "field", "access", "reset", "unit", "what")

@@ -16,7 +16,7 @@ from precog_hw.regmap.model import (
     Table,
 )
 
-from .parts import has_reset, members, version
+from .parts import has_reset, members, register_doc, version
 
 __all__ = ["NAMESPACE", "ipxact"]
 
@@ -77,7 +77,7 @@ def _table(parent: ElementTree.Element, table: Table, offset: int) -> None:
 
 
 def _register(parent: ElementTree.Element, register: Register, offset: int) -> None:
-    element = _named(parent, "register", register.name, register.doc)
+    element = _named(parent, "register", register.name, register_doc(register))
     _add(element, "addressOffset", f"'h{offset:x}")
     _add(element, "size", "32")
     for field in register.fields:

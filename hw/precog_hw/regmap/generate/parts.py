@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from precog_hw.regmap.model import Access, Block, Field, PlacedBlock, Register, RegisterMap
 
-__all__ = ["field_doc", "has_reset", "members", "unit", "version"]
+__all__ = ["field_doc", "has_reset", "members", "register_doc", "unit", "version"]
 
 HEADER_DOCS = {
     "TYPE": "What block this is: vendor in the high half, kind in the low one.",
@@ -51,6 +51,14 @@ def field_doc(field: Field) -> str:
     if not field.values:
         return field.doc
     return f"{field.doc} " + ", ".join(f"{number} {name}" for name, number in field.values) + "."
+
+
+def register_doc(register: Register) -> str:
+    """What a register means, and what else a write to it may change."""
+    if not register.affects:
+        return register.doc
+    others = ", ".join(register.affects)
+    return f"{register.doc} A write may change {others}, as far as the device has them."
 
 
 def version(block: Block) -> str:

@@ -2,7 +2,7 @@
 
 from precog_hw.regmap.model import WORD_BYTES, Access, Field, Register, RegisterMap
 
-from .parts import field_doc, members
+from .parts import field_doc, members, register_doc
 
 __all__ = ["systemrdl"]
 
@@ -45,7 +45,7 @@ def systemrdl(regmap: RegisterMap) -> str:
 
 def _register(register: Register, place: str, indent: int) -> list[str]:
     pad = " " * indent
-    lines = [f"{pad}reg {{", f"{pad}    desc = {_quote(register.doc)};"]
+    lines = [f"{pad}reg {{", f"{pad}    desc = {_quote(register_doc(register))};"]
     for field in register.fields:
         owned = register.constant or field.access is not Access.RO
         reset = f" = {field.bits}'h{field.reset:x}" if owned else ""
