@@ -16,7 +16,7 @@ CYCLES = {(CpsTx, 64): 48, (CpsTx, 512): 36, (CpsRx, 64): 43, (CpsRx, 512): 31}
 
 @pytest.mark.parametrize(("block", "width"), CYCLES)
 def test_first_beat(block: type[CpsTx] | type[CpsRx], width: int, seed: int) -> None:
-    """A packet of nobody's, as long as its headers may be, in beats that follow each other."""
+    """A packet longer than all headers, in beats that follow each other."""
     rng = random.Random(seed)
     dut = block(width, 4)
     frame = beats(Sent(rng.randbytes(rng.randrange(200, 400))), width)
