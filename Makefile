@@ -12,7 +12,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test soak coverage bench synth formal lint clean
+.PHONY: help demo test soak coverage bench synth boards formal lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -39,6 +39,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	    $(if $(CAPTURES),--captures $(CAPTURES)) --junit-xml build/soak/packets.xml
 	$(PY) -m pytest -q tests/hw/rate/test_law_unit.py --volume 50 --junit-xml build/soak/laws.xml
 	$(PY) -m pytest -q tests/hw/bridge --volume 30 --junit-xml build/soak/bridges.xml
+	$(PY) -m pytest -q tests/hw/mac tests/hw/boards tests/integration/test_node.py --volume 10 --junit-xml build/soak/mac.xml
 	$(PY) -m pytest -q tests/hw/pace --volume 10 --junit-xml build/soak/pacer.xml
 	$(PY) -m pytest -q tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
 	$(PY) -m pytest -q tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
@@ -56,6 +57,9 @@ bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a base
 
 synth: $(STAMP) ## place and route on LFE5UM5G-85F-8: core at three lane counts, cps-tx at two widths
 	$(PY) -m precog_sim.synth --out build/synth
+
+boards: $(STAMP) ## a bitstream for each board
+	$(PY) -m precog_sim.synth.boards --out build/synth
 
 formal: $(STAMP) ## every proof, and the mutants that must fail
 	$(PY) -m precog_sim.formal --out build/formal

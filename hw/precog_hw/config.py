@@ -110,5 +110,10 @@ PRESETS: dict[str, NicConfig] = {
     "lanes64": NicConfig(lanes=64, columns=4),
     "lanes128": NicConfig(lanes=128, columns=2),
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
+    # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
+    "ecp5-45": NicConfig(
+        qps=4, sets=2, lanes=16, columns=1, steps=3, width=64, laws=0, ecc=0, dsp="ecp5"
+    ),
+    "ecp5-85": NicConfig(qps=16, sets=4, lanes=16, columns=1, width=64, ecc=0, dsp="ecp5"),
     "corundum-100g": NicConfig(qps=256, lanes=64, columns=4, width=512),
 }

@@ -1,4 +1,4 @@
-"""``precog synth``: place and route on an ECP5-85, or the tables of the last run."""
+"""``precog synth``: place and route on an ECP5-85, a board's bitstream, or the last tables."""
 
 import json
 import subprocess
@@ -28,6 +28,10 @@ _COLUMNS = {
 
 def synth(
     context: typer.Context,
+    board: Annotated[
+        list[str] | None,
+        typer.Option(help="A bitstream for this board, or several; see docs/boards.md."),
+    ] = None,
     block: Annotated[
         list[str] | None,
         typer.Option(help="core, cps-tx, cps-rx, packet; core and cps-tx by default."),
@@ -44,7 +48,14 @@ def synth(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder.")] = Path("build/synth"),
     json_: JsonOption = False,
 ) -> None:
-    """Synthesise the core and the packet path; list frequency, rate or latency, and resources."""
+    """Synthesise the core and the packet path; list frequency, rate or latency, and resources.
+
+    With --board: write BOARD-seedN.bit and say whether its clocks are fast enough.
+    """
+    if board:
+        refuse_ignored(context, "block", "lanes", "width", "show", why="with --board")
+        _boards(board, seed, output, json_)
+        return
     if show:
         refuse_ignored(context, "block", "lanes", "width", "seed", why="with --show")
     options: dict[str, tuple[Sequence[object] | None, Sequence[object]]] = {
@@ -67,6 +78,27 @@ def synth(
             raise RuntimeError(f"synthesis ended with status {status}")
     record = _read(output / "summary.json")
     emit(record, lambda: _tables(record), json_)
+
+
+def _boards(names: list[str], seeds: list[int] | None, output: Path, json_: bool) -> None:
+    """Bitstreams, each with one seed."""
+    from precog_hw.boards.board import board
+
+    from ..synth.boards import COLUMNS, shown
+
+    for name in names:
+        board(name)
+    if seeds is not None and len(seeds) != 1:
+        raise ValueError(f"seed must be one with --board, not {len(seeds)} of them")
+    command = [sys.executable, "-m", "precog_sim.synth.boards", "--out", str(output)]
+    command += ["--record", str(output / "boards.json"), "--board", *names]
+    command += ["--seed", str(seeds[0])] if seeds else []
+    # A board whose timing is not met is in the table, too: what was built is said in any case.
+    status = subprocess.run(command, stdout=sys.stderr, check=False).returncode
+    if status:
+        raise RuntimeError(f"a bitstream was not made, or is too slow (status {status}): see above")
+    lines = [x for x in json.loads((output / "boards.json").read_text()) if x["board"] in names]
+    emit(lines, lambda: table(COLUMNS, [tuple(shown(x).values()) for x in lines], "boards"), json_)
 
 
 def _read(path: Path) -> dict[str, list[dict[str, Any]]]:

@@ -273,6 +273,18 @@ def test_training_has_the_demos_seed() -> None:
             ["sim", "incast", "--law", "dcqcn", *LOOP, "golden", "--dcqcn", "ns3-paper-timers"],
             "dcqcn preset must be one of paper, vendor, ns3, not 'ns3-paper-timers'",
         ),
+        (
+            ["synth", "--board", "ulx3s"],
+            "board must be one of colorlight-5a-75b, versa-ecp5-5g, ecpix-5-85f, not 'ulx3s'",
+        ),
+        (
+            ["synth", "--board", "ecpix-5-85f", "--lanes", "16"],
+            "option --lanes has no effect with --board",
+        ),
+        (
+            ["synth", "--board", "ecpix-5-85f", "--seed", "1", "--seed", "2"],
+            "seed must be one with --board, not 2 of them",
+        ),
         (["synth", "--lanes", "32"], "lanes must be one of 16, 64, 128, not 32"),
         (
             ["synth", "--block", "nic"],

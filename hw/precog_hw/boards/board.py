@@ -1,0 +1,81 @@
+"""Boards with Gigabit Ethernet and a Lattice ECP5.
+
+Pins are those of amaranth-boards. Delays between clock and data are those with which LiteX's
+targets for the same boards work (litex-boards, ``tx_delay`` and ``rx_delay`` of `LiteEthPHYRGMII`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from precog_hw.config import PRESETS, NicConfig
+
+__all__ = ["BOARDS", "Board", "board"]
+
+
+def _colorlight() -> Any:
+    from amaranth_boards.colorlight_5a75b_r7_0 import Colorlight_5A75B_R70Platform
+
+    return Colorlight_5A75B_R70Platform()
+
+
+def _versa() -> Any:
+    from amaranth_boards.versa_ecp5_5g import VersaECP55GPlatform
+
+    return VersaECP55GPlatform()
+
+
+def _ecpix() -> Any:
+    from amaranth_boards.ecpix5 import ECPIX585Platform
+
+    return ECPIX585Platform()
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board.
+
+    Attributes
+    ----------
+    title : str
+    platform : callable
+        Makes its platform of amaranth-boards.
+    config : NicConfig or None
+        None for a `Repeater`, on a device that no NIC fits.
+    ports : int
+        RGMII ports: 2, host and network, or 1, the network's.
+    tx_clock_delay_ps, rx_data_delay_ps : int
+        What its PHYs leave to the FPGA.
+    core_mhz : Fraction
+        Clock of the NIC.
+    """
+
+    title: str
+    platform: Callable[[], Any]
+    config: NicConfig | None
+    ports: int
+    tx_clock_delay_ps: int
+    rx_data_delay_ps: int
+    core_mhz: Fraction = Fraction(125, 2)
+
+
+#: By the name that `precog synth --board` takes.
+BOARDS: dict[str, Board] = {
+    "colorlight-5a-75b": Board("Colorlight 5A-75B revision 7.0", _colorlight, None, 2, 0, 2000),
+    "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0),
+    "ecpix-5-85f": Board("LambdaConcept ECPIX-5 85F", _ecpix, PRESETS["ecp5-85"], 1, 2000, 0),
+}
+
+
+def board(name: str) -> Board:
+    """The board of this name.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    if name not in BOARDS:
+        raise ValueError(f"board must be one of {', '.join(BOARDS)}, not {name!r}")
+    return BOARDS[name]

@@ -1,0 +1,172 @@
+"""A Gigabit port: packet streams of the core's clock on one side, GMII on the other."""
+
+from amaranth.hdl import DomainRenamer, Module
+from amaranth.lib import wiring
+from amaranth.lib.cdc import PulseSynchronizer
+from amaranth.lib.fifo import AsyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.stream.packet import packet_signature
+from precog_hw.stream.skid import SkidBuffer
+from precog_models.mac import MOST_BYTES
+
+from .admission import Admission
+from .gate import Gate
+from .layouts import GMII_RX, GMII_TX, from_beat, to_beat, word_layout
+from .receive import Receiver
+from .transmit import Transmitter
+from .width import Narrower, Widener
+
+__all__ = ["EVENTS", "MacPort"]
+
+#: What is counted, in this order: name, meaning.
+EVENTS: tuple[tuple[str, str], ...] = (
+    ("received", "frames that came undamaged"),
+    ("runt", "frames shorter than 64 bytes with their FCS"),
+    ("oversize", "frames longer than the longest, cut off there"),
+    ("damaged", "frames with a wrong FCS or a PHY's error"),
+    ("dropped", "frames that found no room, or not for all of them"),
+    ("underrun", "frames whose next byte was not there in time"),
+)
+_TX_WORDS = 16  # LUT RAM: block RAM's data would come late for 125 MHz
+_BEGIN_WORDS = 16  # of a packet, before it begins to leave
+
+
+class MacPort(wiring.Component):
+    """A full duplex Gigabit MAC with its clock crossings.
+
+    ::
+
+        i ─► [gate] ─► [FIFO] ─► [skid] ─► [narrower] ─► [transmitter] ─► gmii_tx    domain tx
+        o ◄─ [FIFO] ◄─ [admission] ◄─ [widener] ◄─ [receiver] ◄─ gmii_rx             domain rx
+
+    `precog_models.mac` is the golden model. A packet begins to leave when 16 words of it have come
+    or all of it: then its source may come as slowly as a Gigabit line, 8 bytes in 64 ns, and be
+    late once by 1 us. A damaged frame comes with `user.error` on its last beat, a packet that is
+    so marked leaves with an inverted FCS. Padding of short frames is not removed. Frames that find
+    no room are dropped: there is no PAUSE.
+
+    Latency: about 25 cycles of 125 MHz from the line, 21 and the gate's to the line. Throughput: a
+    Gigabit line's in both directions, if the core takes and gives a beat in 64 ns. Cost: block RAM
+    for `depth` words, 2 of ECP5 for 512 of 64 bits.
+
+    Parameters
+    ----------
+    width : int
+        Bits in a beat, 64 or more.
+    rx_domain, tx_domain : str
+        GMII's clocks; the streams are in ``sync``.
+    depth : int
+        Words that wait for the core (power of two).
+    most_bytes : int
+        Longest frame that is taken, without FCS.
+
+    Members
+    -------
+    i : In(packet_signature(width))
+        To the line; ``sync``.
+    o : Out(packet_signature(width))
+        From the line; ``sync``.
+    gmii_rx : In(GMII_RX)
+        Of `rx_domain`.
+    gmii_tx : Out(GMII_TX)
+        Of `tx_domain`.
+    events : Out(len(EVENTS))
+        Strobes in ``sync``. Of the same kind, some are lost if frames follow each other within 6
+        cycles of it, which whole ones do not.
+
+    Raises
+    ------
+    ValueError
+        `width`, `depth` or `most_bytes` is none of those.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        rx_domain: str,
+        tx_domain: str,
+        depth: int = 512,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        if depth < 32 or depth & (depth - 1):
+            raise ValueError(f"depth must be a power of two from 32 on, not {depth!r}")
+        self._width, self._depth = width, depth
+        self._rx, self._tx = rx_domain, tx_domain
+        self._receiver = Receiver(most_bytes)
+        self._widener, self._narrower = Widener(width), Narrower(width)
+        packets = packet_signature(width)
+        super().__init__(
+            {
+                "i": In(packets),
+                "o": Out(packets),
+                "gmii_rx": In(GMII_RX),
+                "gmii_tx": Out(GMII_TX),
+                "events": Out(len(EVENTS)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        strobes = {**self._transmit(m), **self._receive(m)}
+        for n, (name, _) in enumerate(EVENTS):
+            domain, strobe = strobes[name]
+            m.submodules[f"{name}_event"] = event = PulseSynchronizer(domain, "sync")
+            m.d.comb += [event.i.eq(strobe), self.events[n].eq(event.o)]
+        return m
+
+    def _transmit(self, m: Module) -> dict[str, tuple[str, object]]:
+        word = word_layout(self._width)
+        renamed = DomainRenamer(self._tx)
+        m.submodules.gate = gate = Gate(self._width, _BEGIN_WORDS)
+        m.submodules.tx_fifo = fifo = AsyncFIFO(
+            width=word.size, depth=_TX_WORDS, r_domain=self._tx, w_domain="sync"
+        )
+        narrower, skid, transmitter = self._narrower, SkidBuffer(word), Transmitter()
+        m.submodules.narrower = renamed(narrower)
+        m.submodules.skid = renamed(skid)  # from a byte's position to the FIFO's state is too far
+        m.submodules.transmitter = renamed(transmitter)
+        from_beat(m, gate.i.payload, self.i.payload)
+        wiring.connect(m, skid.o, narrower.i)
+        wiring.connect(m, narrower.o, transmitter.i)
+        m.d.comb += [
+            gate.i.valid.eq(self.i.valid),
+            self.i.ready.eq(gate.i.ready),
+            fifo.w_data.eq(gate.o.payload),
+            fifo.w_en.eq(gate.o.valid),
+            gate.o.ready.eq(fifo.w_rdy),
+            skid.i.payload.eq(fifo.r_data),
+            skid.i.valid.eq(fifo.r_rdy),
+            fifo.r_en.eq(skid.i.ready & fifo.r_rdy),
+            self.gmii_tx.eq(transmitter.o),
+        ]
+        return {"underrun": (self._tx, transmitter.underrun)}
+
+    def _receive(self, m: Module) -> dict[str, tuple[str, object]]:
+        word = word_layout(self._width)
+        renamed = DomainRenamer(self._rx)
+        receiver, widener = self._receiver, self._widener
+        admission = Admission(self._width, self._depth, self._depth // 2)
+        m.submodules.receiver = renamed(receiver)
+        m.submodules.widener = renamed(widener)
+        m.submodules.admission = renamed(admission)
+        m.submodules.rx_fifo = fifo = AsyncFIFO(
+            width=word.size, depth=self._depth, r_domain="sync", w_domain=self._rx
+        )
+        m.d.comb += [
+            receiver.i.eq(self.gmii_rx),
+            *(widener.stb.eq(receiver.stb), widener.octet.eq(receiver.octet)),
+            *(admission.stb.eq(widener.o_stb), admission.i.eq(widener.o)),
+            admission.level.eq(fifo.w_level),
+            *(fifo.w_en.eq(admission.o_stb), fifo.w_data.eq(admission.o)),
+            self.o.valid.eq(fifo.r_rdy),
+            fifo.r_en.eq(self.o.ready & fifo.r_rdy),
+        ]
+        to_beat(m, self.o.payload, word(fifo.r_data))
+        strobes = {
+            "received": receiver.good,
+            **{name: getattr(receiver, name) for name in ("runt", "oversize", "damaged")},
+            "dropped": admission.dropped,
+        }
+        return {name: (self._rx, strobe) for name, strobe in strobes.items()}

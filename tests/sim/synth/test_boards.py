@@ -1,0 +1,80 @@
+"""Bitstreams: what is read of nextpnr's report, what is refused, and the table of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from precog_sim.synth import bitstream, boards
+from precog_sim.synth.bitstream import BitstreamError, Built, Clock, build, row
+
+FMAX = {
+    "$glbnet$clk": {"achieved": 71.234, "constraint": 62.5},
+    "$glbnet$gmii_clk": {"achieved": 124.996, "constraint": 125.0},
+}
+
+
+def built(folder: Path, **clocks: Clock) -> Built:
+    """A result with these clocks."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "x.bit").write_bytes(b"bits")
+    kinds = dict.fromkeys(("TRELLIS_COMB", "TRELLIS_FF", "DP16KD", "MULT18X18D"), 7)
+    return Built(
+        board="ecpix-5-85f",
+        seed=3,
+        device="LFE5UM5G-85F-8BG554",
+        bitstream=folder / "x.bit",
+        sha256="0" * 64,
+        clocks=clocks,
+        used=kinds,
+        available=dict.fromkeys(kinds, 9),
+        seconds={"yosys": 1.6, "nextpnr": 2.2},
+        tools=["yosys 1"],
+    )
+
+
+def test_clocks_have_the_names_of_their_domains(tmp_path: Path) -> None:
+    clocks = bitstream._clocks(FMAX)
+    assert clocks == {"clk": Clock(71.23, 62.5), "gmii": Clock(125.0, 125.0)}
+
+
+def test_a_clock_that_is_too_slow_is_refused(tmp_path: Path) -> None:
+    fast, slow = Clock(130.0, 125.0), Clock(124.99, 125.0)
+    built(tmp_path, sync=fast, gmii=fast).check()
+    result = built(tmp_path, sync=fast, gmii=slow)
+    assert not result.met
+    with pytest.raises(BitstreamError, match=r"not met \(gmii 124.99 of 125 MHz\): do not load"):
+        result.check()
+
+
+def test_the_command_records_and_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line is written in any case; what is too slow, or differs, makes the status 1."""
+    record, results = tmp_path / "docs" / "boards.json", list[Built]()
+    monkeypatch.setattr(boards, "build", lambda *_, **__: results.pop(0))
+    command = ["x", "--out", str(tmp_path), "--record", str(record), "--board", "ecpix-5-85f"]
+
+    def run(*options: str, makes: list[Built]) -> int:
+        results[:] = makes
+        monkeypatch.setattr("sys.argv", [*command, *options])
+        return boards.main()
+
+    good = built(tmp_path, sync=Clock(70.0, 62.5))
+    assert run(makes=[good]) == 0
+    assert run("--twice", makes=[good, good]) == 0
+    assert json.loads(record.read_text())[0]["reproduced"] is True
+    other = Built(**{**good.__dict__, "sha256": "1" * 64})
+    assert run("--twice", makes=[good, other]) == 1
+    assert run(makes=[built(tmp_path, sync=Clock(60.0, 62.5))]) == 1
+    assert "do not load" in capsys.readouterr().err
+    (line,) = json.loads(record.read_text())
+    assert line["met"] is False
+    assert line == row(built(tmp_path, sync=Clock(60.0, 62.5)), line["commit"])
+    assert boards.shown(line)["clocks_mhz"] == "sync 60.0 of 62.5"
+    assert boards.shown(line)["lut4"] == "7 of 9"
+
+
+def test_no_such_board(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"board must be one of .*, not 'ulx3s'"):
+        build("ulx3s", 1, tmp_path)
