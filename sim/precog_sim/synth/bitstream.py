@@ -141,6 +141,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
     plan = platform.prepare(
         Top(target),
         _TOP,
+        emit_src=False,  # where the sources lie decides nothing
         synth_opts=_SYNTH,
         script_after_synth="hierarchy -check\nblackbox =A:whitebox",
     )
