@@ -45,6 +45,8 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(PY) -m pytest -q tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
 	$(PY) -m pytest -q tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
+	$(PY) -m pytest -q tests/integration/test_back_to_back.py \
+	    tests/integration/test_back_to_back_cocotb.py --volume 20 --junit-xml build/soak/two.xml
 
 # Of the NIC with all of its options: three configurations, because some exclude each other.
 coverage: $(STAMP) ## which lines of the NIC's Verilog its tests run, per module
