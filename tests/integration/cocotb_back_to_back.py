@@ -77,6 +77,7 @@ class Block:
             return getattr(dut, f"{prefix}_{name}")
 
         self.pin, self.cycles = pin, 0
+        self._clk, self._seen = pin("clk"), pin("seen")
         clock = pin("clk"), pin("rst")
         self._axil = AxiLiteMaster(AxiLiteBus.from_prefix(dut, f"{prefix}_s_axil"), *clock)
         self._sources = {
@@ -105,17 +106,21 @@ class Block:
 
     async def cycle(self):
         """One cycle, seen just before its edge; whether a beat of a frame was taken."""
-        clk = self.pin("clk")
-        clk.value = 0
+        self._clk.value = 0
         await Timer(1, "ns")
+        moved = bool(self._seen.value) and self._look()
+        self._clk.value = 1
+        await Timer(1, "ns")
+        self.cycles += 1
+        return moved
+
+    def _look(self):
+        """In a cycle with a strobe or a transfer; most have none, and pins are slow."""
         moved = [stream.look(self.cycles) for stream in self._streams.values()]
         for strobe, (up, pins) in self._monitors.items():
             if up.value:
                 row = tuple(int(pin.value) for pin in pins)
                 self._events[strobe].append((self.cycles, row))
-        clk.value = 1
-        await Timer(1, "ns")
-        self.cycles += 1
         return any(moved)
 
     async def _ticks(self, cycles=1):

@@ -18,10 +18,11 @@ from .test_nic_cocotb import MAKE_FLAGS
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
 
 _NIC = "precog_nic"
+_STREAMS = ("s_axis_tx", "s_axis_rx", "m_axis_tx", "m_axis_rx")
 
 
 def _pair(nic: str) -> str:
-    """A top with two of them, ports of each with its own prefix."""
+    """A top with two of them, ports of each with its own prefix; `seen`: a strobe or a transfer."""
     head = re.search(rf"^module {_NIC}\((.*?)\);(.*?)^endmodule", nic, re.M | re.S)
     assert head is not None
     declared = dict(
@@ -34,7 +35,11 @@ def _pair(nic: str) -> str:
     for side in "ab":
         ports += [f"  {kind} {side}_{name}" for name, kind in declared.items()]
         wires = ", ".join(f".{name}({side}_{name})" for name in declared)
+        moves = [f"{side}_{name}_tvalid & {side}_{name}_tready" for name in _STREAMS]
+        strobes = [f"{side}_{name}" for name in monitors(CONFIG)]
+        ports.append(f"  output {side}_seen")
         parts.append(f"  {_NIC} {side} ({wires});\n")
+        parts.append(f"  assign {side}_seen = {' | '.join([*moves, *strobes])};\n")
     listed = ",\n".join(ports)
     return f"module pair(\n{listed}\n);\n{''.join(parts)}endmodule\n"
 
