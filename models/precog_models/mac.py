@@ -8,24 +8,16 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from .packet.wire.headers import MIN_FRAME
+from .packet.wire.line import FCS_BYTES, MOST_BYTES, PREAMBLE
+
 __all__ = [
-    "FCS_BYTES",
-    "GAP_BYTES",
-    "LEAST_BYTES",
-    "MOST_BYTES",
-    "PREAMBLE",
     "Arrived",
     "Fault",
     "Symbol",
     "arrivals",
     "line_bytes",
 ]
-
-PREAMBLE = bytes([0x55] * 7 + [0xD5])  # the start frame delimiter is its last byte
-LEAST_BYTES = 60  # of a frame on the line, without FCS
-FCS_BYTES = 4
-GAP_BYTES = 12  # between two frames
-MOST_BYTES = 9600  # of a frame that is taken, without FCS: MTU 4096 and jumbo frames
 
 
 class Fault(Enum):
@@ -61,7 +53,7 @@ def line_bytes(frame: bytes, *, error: bool = False) -> bytes:
     """
     if not frame:
         raise ValueError("frame must have a byte or more, not none")
-    padded = frame.ljust(LEAST_BYTES, b"\0")
+    padded = frame.ljust(MIN_FRAME, b"\0")
     fcs = zlib.crc32(padded) ^ (0xFFFFFFFF if error else 0)
     return PREAMBLE + padded + fcs.to_bytes(FCS_BYTES, "little")
 
@@ -95,7 +87,7 @@ def _frame(burst: Sequence[Symbol], most_bytes: int) -> Arrived | None:
     if len(octets) > most_bytes + FCS_BYTES:
         return Arrived(octets[: most_bytes + 1], Fault.OVERSIZE)
     frame, fcs = octets[:-FCS_BYTES], octets[-FCS_BYTES:]
-    if len(octets) < LEAST_BYTES + FCS_BYTES:
+    if len(octets) < MIN_FRAME + FCS_BYTES:
         return Arrived(frame, Fault.RUNT)
     wrong = zlib.crc32(frame) != int.from_bytes(fcs, "little")
     damaged = wrong or any(symbol.error for symbol in body)

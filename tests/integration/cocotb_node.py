@@ -25,8 +25,10 @@ from tests.models.packet.frames import (
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_models.bridge.wire import Command
-from precog_models.mac import LEAST_BYTES, PREAMBLE, line_bytes
+from precog_models.mac import line_bytes
 from precog_models.packet.wire.cps import ShimType
+from precog_models.packet.wire.headers import MIN_FRAME
+from precog_models.packet.wire.line import PREAMBLE
 
 FRAMES = 16 * int(os.environ["PRECOG_VOLUME"])
 PORTS = int(os.environ["PRECOG_PORTS"])
@@ -247,5 +249,5 @@ async def frames_come_back_with_a_shim(dut):
         shims += len(sent) > len(arrived)
         assert line == line_bytes(sent)
     assert shims
-    assert min(len(line) for line in got) == len(PREAMBLE) + LEAST_BYTES + 4
+    assert min(len(line) for line in got) == len(PREAMBLE) + MIN_FRAME + 4
     await RisingEdge(dut.clk)

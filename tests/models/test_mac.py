@@ -7,17 +7,9 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from precog_models.mac import (
-    FCS_BYTES,
-    LEAST_BYTES,
-    MOST_BYTES,
-    PREAMBLE,
-    Arrived,
-    Fault,
-    Symbol,
-    arrivals,
-    line_bytes,
-)
+from precog_models.mac import Arrived, Fault, Symbol, arrivals, line_bytes
+from precog_models.packet.wire.headers import MIN_FRAME
+from precog_models.packet.wire.line import FCS_BYTES, MOST_BYTES, PREAMBLE
 
 IDLE = [Symbol(0, valid=False)] * 12
 
@@ -39,13 +31,13 @@ def test_a_known_frame() -> None:
 def test_short_frames_are_padded_and_stay_so() -> None:
     frame = bytes(range(1, 15))
     line = line_bytes(frame)
-    assert len(line) == len(PREAMBLE) + LEAST_BYTES + FCS_BYTES
-    assert arrivals(symbols(line)) == [Arrived(frame.ljust(LEAST_BYTES, b"\0"), None)]
+    assert len(line) == len(PREAMBLE) + MIN_FRAME + FCS_BYTES
+    assert arrivals(symbols(line)) == [Arrived(frame.ljust(MIN_FRAME, b"\0"), None)]
 
 
 def test_what_leaves_arrives(seed: int) -> None:
     rng = random.Random(seed)
-    frames = [rng.randbytes(rng.randrange(LEAST_BYTES, 300)) for _ in range(20)]
+    frames = [rng.randbytes(rng.randrange(MIN_FRAME, 300)) for _ in range(20)]
     line = [symbol for frame in frames for symbol in (*symbols(line_bytes(frame)), *IDLE)]
     assert arrivals(line) == [Arrived(frame, None) for frame in frames]
 

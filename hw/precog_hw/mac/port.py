@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.skid import SkidBuffer
-from precog_models.mac import MOST_BYTES
+from precog_models.packet.wire.line import MOST_BYTES
 
 from .admission import Admission
 from .gate import Gate

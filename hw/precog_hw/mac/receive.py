@@ -5,7 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out
 
-from precog_models.mac import FCS_BYTES, LEAST_BYTES, MOST_BYTES, PREAMBLE
+from precog_models.packet.wire.headers import MIN_FRAME
+from precog_models.packet.wire.line import FCS_BYTES, MOST_BYTES, PREAMBLE
 
 from .layouts import GMII_RX, OCTET
 
@@ -39,8 +40,8 @@ class Receiver(wiring.Component):
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        if not LEAST_BYTES <= most_bytes < 1 << 14:
-            raise ValueError(f"most_bytes must be in {LEAST_BYTES}..16383, not {most_bytes!r}")
+        if not MIN_FRAME <= most_bytes < 1 << 14:
+            raise ValueError(f"most_bytes must be in {MIN_FRAME}..16383, not {most_bytes!r}")
         self._most = most_bytes
         super().__init__(
             {
@@ -64,7 +65,7 @@ class Receiver(wiring.Component):
         m.d.sync += [line.eq(self.i), *(strobe.eq(0) for strobe in strobes)]
         m.d.comb += [crc.data.eq(line.data), full.eq(count > FCS_BYTES)]
         m.d.comb += long.eq(count > self._most + FCS_BYTES)
-        m.d.comb += short.eq(count < LEAST_BYTES + FCS_BYTES)
+        m.d.comb += short.eq(count < MIN_FRAME + FCS_BYTES)
         m.d.sync += self.octet.data.eq(held[-8:])
 
         def begin() -> None:

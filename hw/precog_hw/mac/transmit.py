@@ -5,7 +5,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out
 
-from precog_models.mac import FCS_BYTES, GAP_BYTES, LEAST_BYTES, PREAMBLE
+from precog_models.packet.wire.headers import MIN_FRAME
+from precog_models.packet.wire.line import FCS_BYTES, GAP_BYTES, PREAMBLE
 
 from .layouts import GMII_TX, OCTET
 
@@ -37,12 +38,12 @@ class Transmitter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.crc = crc = CRC32_ETHERNET(data_width=8).create()
-        count = Signal(range(LEAST_BYTES + 1))  # bytes sent of this frame or state
+        count = Signal(range(MIN_FRAME + 1))  # bytes sent of this frame or state
         wrong = Signal()  # the FCS is inverted
         rest = Signal()  # bytes of a frame that was ended are still to come
         enough = Signal()
         octet = self.i.payload
-        m.d.comb += enough.eq(count >= LEAST_BYTES - 1)
+        m.d.comb += enough.eq(count >= MIN_FRAME - 1)
         m.d.sync += self.o.valid.eq(0)
 
         def put(value: object) -> None:

@@ -166,15 +166,15 @@ MUTANTS = (
     Mutant(
         "loader.crc",
         _STORE,
-        "good.eq(good_length & good_crc & good_contract & good_header)",
-        "good.eq(good_length & good_contract & good_header)",
+        "good.eq(good_length & good_crc & good_contract & good_header & good_tree)",
+        "good.eq(good_length & good_contract & good_header & good_tree)",
         "a wrong CRC is reported, but the set is made valid",
     ),
     Mutant(
         "loader.crc",
         _STORE,
-        "good.eq(good_length & good_crc & good_contract & good_header)",
-        "good.eq(good_crc & good_contract & good_header)",
+        "good.eq(good_length & good_crc & good_contract & good_header & good_tree)",
+        "good.eq(good_crc & good_contract & good_header & good_tree)",
         "a short image is made valid",
     ),
 )

@@ -2,7 +2,9 @@
 
 import random
 
-from precog_models.mac import LEAST_BYTES, PREAMBLE, Symbol, line_bytes
+from precog_models.mac import Symbol, line_bytes
+from precog_models.packet.wire.headers import MIN_FRAME
+from precog_models.packet.wire.line import PREAMBLE
 
 __all__ = ["damaged_lines", "idle", "symbols"]
 
@@ -24,7 +26,7 @@ def damaged_lines(rng: random.Random, count: int, most_bytes: int) -> list[Symbo
     """Frames as a line may bring them, whole ones and all sorts of others."""
     line: list[Symbol] = []
     for _ in range(count):
-        size = rng.choice((LEAST_BYTES, 61, rng.randint(1, most_bytes), most_bytes))
+        size = rng.choice((MIN_FRAME, 61, rng.randint(1, most_bytes), most_bytes))
         sent = symbols(line_bytes(rng.randbytes(size), error=rng.random() < 0.05))
         kind = rng.randrange(10)
         at = rng.randrange(len(sent))

@@ -12,7 +12,8 @@ from cocotbext.eth import GmiiFrame, RgmiiSink, RgmiiSource
 from tests.hw.mac.port_loop import MOST_BYTES
 
 from precog_hw.mac.port import EVENTS
-from precog_models.mac import PREAMBLE, Fault, Symbol, arrivals, line_bytes
+from precog_models.mac import Fault, Symbol, arrivals, line_bytes
+from precog_models.packet.wire.line import PREAMBLE
 
 VOLUME = int(os.environ["PRECOG_VOLUME"])
 BYTE_PS = 8000

@@ -6,8 +6,10 @@ import pytest
 from amaranth.sim import Simulator
 
 from precog_hw.mac.transmit import Transmitter
-from precog_models.mac import GAP_BYTES, LEAST_BYTES, PREAMBLE, Arrived, Fault, Symbol, arrivals
+from precog_models.mac import Arrived, Fault, Symbol, arrivals
 from precog_models.mac import line_bytes as golden
+from precog_models.packet.wire.headers import MIN_FRAME
+from precog_models.packet.wire.line import GAP_BYTES, PREAMBLE
 
 _LATENCY = 10
 
@@ -114,4 +116,4 @@ def test_bytes_that_come_too_late(seed: int, volume: int) -> None:
         if n in breaks:
             assert found.fault is Fault.FCS
         else:
-            assert found == Arrived(frame.ljust(LEAST_BYTES, b"\0"), None)
+            assert found == Arrived(frame.ljust(MIN_FRAME, b"\0"), None)
