@@ -194,8 +194,10 @@ def test_broken_trees_never_go_live(trees: ForecastBench) -> None:
         dut.pulse("map_stb", map_slot=number, map_set=number, map_enable=1)
         dut.tick(5)
         assert (dut.peek("query_valid"), dut.peek("query_slot_enable")) == (0, 0), name
-    log = bench.run(LONG, [], [(0, bench.profile(1, (1,)))])
-    assert log.no_model == 1
+    profile = bench.profile(1, (1,))
+    assert bench.run(LONG, [], [(0, profile)]).no_model == 1
+    bench.golden.map_slot(number, number, enable=False)
+    bench.golden.forecast(profile[0], profile[1], profile[2:])  # trees look back at it
     for depth in (1, 6):
         bench.dut.pulse("map_stb", map_slot=number, map_set=number, map_enable=0)
         dut.tick(5)
