@@ -1,5 +1,12 @@
-"""What linters name is gone from the text, and nothing else."""
+"""What linters name is gone from the text, and nothing else; the machine's yosys has no say."""
 
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.hdl._ir import PortDirection
+
+from precog_hw.verilog import verilog_text
 from precog_hw.verilog_tidy import tidy
 
 TEXT = r"""/* Generated */
@@ -82,3 +89,16 @@ def test_the_rest_stays() -> None:
     after = [line for line in text.split("\n") if not line.startswith(added)]
     assert sorted(after) == sorted(before)
     assert tidy(text) == text
+
+
+def test_a_yosys_on_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Amaranth's default takes the machine's, and fails with it where it does not run."""
+    broken = tmp_path / "yosys"
+    broken.write_text("#!/bin/sh\necho broken >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    m = Module()
+    a, y = Signal(4), Signal(4)
+    m.d.comb += y.eq(a + 1)
+    ports = {"a": (a, PortDirection.Input), "y": (y, PortDirection.Output)}
+    assert "= a + 4'h1;" in verilog_text(m, name="plain", ports=ports)
