@@ -42,11 +42,15 @@ def from_real(field: Field, value: float, tick_ps: int) -> int:
     Raises
     ------
     ValueError
-        `value` is not a number or does not fit the field.
+        `value` is not a number or does not fit the field, or it is a time or a rate that is not 0
+        but would become 0, which says "never" or "off" in many a register.
     """
     lsb = _lsb(field, tick_ps)
     if math.isfinite(value):
         integer = math.floor(Fraction(value) / lsb + Fraction(1, 2))
+        if value > 0 and integer == 0 and field.unit in _SUFFIXES:
+            least = f"{float(lsb):g}"
+            raise ValueError(f"{real_name(field)} must be 0 or at least {least}, not {value!r}")
         if field.min <= integer <= field.max:
             return integer
     low, high = (f"{float(bound * lsb):g}" for bound in (field.min, field.max))

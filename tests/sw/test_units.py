@@ -35,3 +35,12 @@ def test_known_values() -> None:
 def test_what_does_not_fit_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match=r"rate_gbps must be in 0\.\.2048, not"):
         from_real(RATE, value, 1000)
+
+
+def test_what_would_become_nothing_is_refused() -> None:
+    period = Field("period_ticks", 32, Access.RW, "s", unit="ticks")
+    assert from_real(period, 0.0, 4000) == 0
+    assert from_real(period, 0.002, 4000) == 1
+    with pytest.raises(ValueError, match=r"period_us must be 0 or at least 0\.004, not 0\.001"):
+        from_real(period, 0.001, 4000)
+    assert from_real(GAIN, 1e-6, 1000) == 0  # a gain is rounded, as every number is

@@ -207,9 +207,12 @@ class Psched(wiring.Component):
     ) -> None:
         """States from SCORE to CLAMP: one cycle each."""
         decision, about, par = self.i.payload, self.about, self.parameters
-        age, expired, falls = Signal(Fmt.TIME.width), Signal(), Signal()
+        age = Signal(Fmt.TIME.width)
+        expired = Signal()
+        falls = Signal()
         above = Signal(signed(_SCORE_BITS + 1))  # score minus threshold
-        held, moves = Signal(), Signal()
+        held = Signal()
+        moves = Signal()
         m.submodules.multiplier = product = Multiplier(_OPERAND, _OPERAND, dsp=self._config.dsp)
         a, b = Signal(signed(_OPERAND)), Signal(signed(_OPERAND))
         m.d.comb += [product.a.eq(a), product.b.eq(b)]

@@ -6,6 +6,7 @@ Decisions, scores, commands, parameters and the consumer are free within the rul
 What is proved of one queue pair holds whatever the other one does in between.
 """
 
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -28,7 +29,6 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.config import NicConfig
 from precog_models.contract import Flag
 from precog_models.rate.law_fields import (
-    JUDGED_MIN,
     NO_SCORE,
     PSCHED_PARAMETERS,
     SCORE_MAX,
@@ -39,6 +39,7 @@ from .engine import Mode, Proof
 from .mutate import Mutant, reimported
 from .past import Past
 from .peek import Opened
+from .psched_steps import COMMAND, COMMANDED, IDLE, LOAD, OFFER, Told, steps
 
 __all__ = ["MUTANTS", "PROOFS"]
 
@@ -47,7 +48,6 @@ QPS = 2
 CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1)
 DEPTH = 26  # a command and a decision from reset
 BOUND = 20  # cycles from a decision's offer to its answer, commands left out
-IDLE, COMMAND, OFFER = 0, 3, 22  # states
 
 
 class _Port:
@@ -98,9 +98,15 @@ class AnyProduct(wiring.Component):
 
 
 class PschedHarness(wiring.Component):
-    """`Psched` with free inputs; queue pair `who` is watched."""
+    """`Psched` with free inputs; queue pair `who` is watched.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    near : bool
+        One command for it, then decisions, and a consumer that takes: what mistakes show in.
+    """
+
+    def __init__(self, *, near: bool = False) -> None:
         from precog_hw.csr.layouts import DECISION
         from precog_hw.csr.qp_window import config_layout
         from precog_hw.rate.law_layouts import ABOUT
@@ -119,6 +125,7 @@ class PschedHarness(wiring.Component):
             }
             | {name: In(bits) for name, bits in PSCHED_PARAMETERS}
         )
+        self._near = near
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -156,7 +163,18 @@ class PschedHarness(wiring.Component):
             m.d.comb += Assume(~past.known | (value == past(value, name)))
         ghost = self._inputs(m, dut, past)
         self._rows(m, ghost, configs.rows, states.rows)
-        self._outputs(m, dut, inner, ghost)
+        if self._near:
+            over = Signal(name="command_is_over")
+            with m.If(dut.command.ready):
+                m.d.sync += over.eq(1)
+            m.d.comb += [
+                *(Assume(self.commands == ~over), Assume(self.decides == over)),
+                *(Assume(self.ready), Assume(self.command.apply & self.command.config.psched)),
+                *(Assume(q.qp == self.who) for q in (self.command, self.decision)),
+            ]
+        told = self._outputs(m, dut, ghost)
+        self._in_flight(m, dut, inner, told, configs, states)
+        self._commanded(m, inner, ghost, configs, states)
         return m
 
     def _inputs(self, m: Module, dut: Any, past: Past) -> dict[str, Any]:
@@ -242,7 +260,7 @@ class PschedHarness(wiring.Component):
             ),
         ]
 
-    def _outputs(self, m: Module, dut: Any, inner: Opened, ghost: dict[str, Any]) -> None:
+    def _outputs(self, m: Module, dut: Any, ghost: dict[str, Any]) -> Told:
         about, decision, out = self.about, self.decision, dut.o.payload
         moved = ("rate", "window", "flags")
         others = Cat(out[n] == decision[n] for n in out.shape().members if n not in moved)
@@ -285,44 +303,6 @@ class PschedHarness(wiring.Component):
             Cover(mine & flags[Flag.CONGESTED] & ghost["has_last"] & self.ready),
             Cover(mine & flags[Flag.SCORED] & (rate > base)),
         ]
-        # What will be kept, while the consumer lets it wait.
-        new = data.View(self._row, inner["new"])
-        offers = inner["offers"]
-        keeps = (
-            (new.base == base)
-            & (new.based == (ghost["based"] | about.rated))
-            & (new.output == rate)
-            & new.has_output
-            & (new.score == score)
-            & (~new.scored | scored)
-            & (new.score_t == Mux(told, about.t, ghost["score_t"]))
-        )
-        m.d.comb += [
-            Assert(~(offers & mine) | keeps, "what will be kept"),
-            Assert(
-                ~(offers & mine & self.psched_skill & flags[Flag.SCORED])
-                | (new.judged >= JUDGED_MIN),
-                "no score is followed before some have been judged",
-            ),
-            Assert(~offers | (about.psched & ~inner["commanded"])),
-            Assert(inner["psched_state"] <= OFFER),
-            Assert(offers == (inner["psched_state"] == OFFER)),
-        ]
-        waits = Signal(range(BOUND + 2))
-        with m.If(dut.i.valid & ~dut.o.valid & ~self.commands):
-            m.d.sync += waits.eq(waits + 1)
-        with m.Else():
-            m.d.sync += waits.eq(0)
-        state = inner["psched_state"]
-        of_command = (state == COMMAND) | (state == COMMAND + 1)
-        steps = Mux(state > COMMAND + 1, state - 2, Mux(of_command, 0, state))
-        m.d.comb += [
-            Assert(waits <= BOUND, "an answer in time"),
-            # For the induction.
-            Assert(waits <= steps),
-            Assert(~of_command | inner["commanded"]),
-            Assert(~inner["commanded"] | (state == IDLE) | self.commands),
-        ]
         with m.If(mine & self.ready):
             m.d.sync += [ghost["last"].eq(rate), ghost["has_last"].eq(1)]
             m.d.sync += [ghost["score"].eq(score), ghost["scored"].eq(scored)]
@@ -333,6 +313,80 @@ class PschedHarness(wiring.Component):
         with m.If(dut.o.valid & self.ready & ~about.psched & (decision.qp == self.who)):
             m.d.sync += [ghost["base"].eq(decision.rate), ghost["based"].eq(1)]
             m.d.sync += [ghost[name].eq(0) for name in ("has_last", "scored", "score", "score_t")]
+        return Told(
+            base=base,
+            based=ghost["based"] | about.rated,
+            score=score,
+            scored=scored,
+            score_t=Mux(told, about.t, ghost["score_t"]),
+            age=age,
+            fresh=fresh,
+            new_score=told,
+            reduces=reduces,
+            held=decision.flags[Flag.HELD],
+            sample=about.sample,
+            threshold=self.psched_threshold,
+            skill=self.psched_skill,
+        )
+
+    def _watched(self, rows: Rows) -> data.View:
+        """The watched queue pair's row."""
+        chosen = Mux(self.who, *(Value.cast(row) for row in rows.rows[::-1]))
+        return data.View(rows.rows[0].shape(), chosen)
+
+    def _in_flight(
+        self, m: Module, dut: Any, inner: Opened, told: Told, configs: Rows, states: Rows
+    ) -> None:
+        """What holds of a decision in each state, and how long the way to an answer is."""
+        state, commanded = inner["psched_state"], inner["commanded"]
+        busy = state != IDLE
+        read = (Value.cast(states.read_port().data), Value.cast(configs.read_port().data))
+        flies = busy & ~commanded & (self.decision.qp == self.who)
+        steps(m, inner, flies, told, self._watched(states), self._watched(configs), read)
+        of_command = (state == COMMAND) | (state == COMMANDED)
+        waits = Signal(range(BOUND + 2))
+        with m.If(dut.i.valid & ~dut.o.valid & ~self.commands):
+            m.d.sync += waits.eq(waits + 1)
+        with m.Else():
+            m.d.sync += waits.eq(0)
+        passed = Mux(state > COMMANDED, state - 2, Mux(of_command, 0, state))
+        m.d.comb += [
+            Assert(state <= OFFER),
+            Assert(inner["offers"] == (state == OFFER)),
+            Assert(~busy | commanded | (self.decides & self.about.psched)),
+            Assert(~busy | ~commanded | self.commands),
+            Assert(~of_command | commanded),
+            Assert(~(busy & commanded) | of_command | (state == LOAD)),
+            Assert(waits <= BOUND, "an answer in time"),
+            Assert(waits <= passed),
+        ]
+
+    def _commanded(
+        self, m: Module, inner: Opened, ghost: dict[str, Any], configs: Rows, states: Rows
+    ) -> None:
+        """What holds of a command for the watched queue pair in each state."""
+        state, command = inner["psched_state"], self.command
+        asked = inner["commanded"] & (command.qp == self.who)
+        row = self._watched(states)
+        old, new = (data.View(row.shape(), inner[name]) for name in ("old", "new"))
+        read = Value.cast(states.read_port().data), Value.cast(configs.read_port().data)
+        held = Value.cast(old), inner["config"]
+        rows = Value.cast(row), Value.cast(self._watched(configs))
+        keeps = ~command.clear & command.config.psched
+        based = ~command.clear & ghost["based"]
+        init = Mux(command.apply, command.config.init_rate, ghost["config"].init_rate)
+        made = (
+            ~new.has_output
+            & (new.score == Mux(keeps, ghost["score"], 0))
+            & (new.score_t == Mux(keeps, ghost["score_t"], 0))
+            & (~new.scored | (keeps & ghost["scored"]))
+            & (new.based == based)
+            & (new.base == Mux(based, ghost["base"], init))
+        )
+        for at, pair in ((LOAD, read), (COMMAND, held)):
+            for got, expected in zip(pair, rows, strict=True):
+                m.d.comb += Assert(~(asked & (state == at)) | (got == expected))
+        m.d.comb += Assert(~(asked & (state == COMMANDED)) | made)
 
 
 PROOFS = (
@@ -340,43 +394,59 @@ PROOFS = (
         "psched.rate",
         PschedHarness,
         Mode.INDUCTION,
-        DEPTH,
+        1,
         "for ever, any law, products, scores: [min, max]; above the threshold no rise; without a "
         "score the base law alone, within 20 cycles; no queue pair moves another's",
+        quick=False,
+    ),
+    Proof(
+        "psched.near",
+        partial(PschedHarness, near=True),
+        Mode.BOUNDED,
+        DEPTH,
+        "the same of one command and the decision after it, from reset",
+        quick=False,
+    ),
+    Proof(
+        "psched.cover",
+        partial(PschedHarness, near=True),
+        Mode.COVER,
+        2 * DEPTH,
+        "a score raises a rate, and one cuts it that has been told before",
         quick=False,
     ),
 )
 MUTANTS = (
     Mutant(
-        "psched.rate",
+        "psched.near",
         _PSCHED,
         "new.output.eq(clamped(wanted, config))",
         "new.output.eq(wanted)",
         "the bounds do not come last",
     ),
     Mutant(
-        "psched.rate",
+        "psched.near",
         _PSCHED,
         "moves.eq(scored & ~held)",
         "moves.eq(scored)",
         "a score moves the rate while advice is held",
     ),
     Mutant(
-        "psched.rate",
+        "psched.near",
         _PSCHED,
         "(new.judged >= JUDGED_MIN)",
         "(new.judged <= JUDGED_MIN)",
         "a score is followed that nobody has judged",
     ),
     Mutant(
-        "psched.rate",
+        "psched.near",
         _PSCHED,
         "with m.Elif(above > 0):",
         "with m.Elif(above > 5):",
         "a score just above the threshold does not act",
     ),
     Mutant(
-        "psched.rate",
+        "psched.near",
         _PSCHED,
         "new.command == ScoreCommand.REDUCE",
         "new.command == ScoreCommand.HOLD",
