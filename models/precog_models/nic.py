@@ -48,6 +48,7 @@ from .contract import (
 )
 from .measure.base_rtt import BASE_STATE, base_step
 from .measure.feature import FEATURE_STATE, feature_step
+from .measure.profiler import PROFILE_STATE
 from .predict.cps import check_knots, identity_knots
 from .predict.forecast import (
     FORECAST_CONFIG,
@@ -101,6 +102,7 @@ __all__ = [
     "decide",
     "forecast",
     "happen",
+    "queues_of",
     "take_score",
 ]
 
@@ -132,7 +134,7 @@ class Decision(NamedTuple):
     flags: int
 
 
-# --- the block: sizes, parameters, scratch, queue pairs, slots, sets ------------------------------
+# --- the block: sizes, parameters, scratch, queue pairs, slots, sets, profiler --------------------
 _QPS, _SETS, _SIZE, LOGGED, _FORECAST = range(5)
 _PARAMETERS = 5
 _SIGMA = _PARAMETERS + PARAMETERS.index("sigma")
@@ -225,8 +227,25 @@ _T_THRESHOLD = _T_SOURCE + (1 << TREE_DEPTH)
 _T_LEAVES = _T_THRESHOLD + (1 << TREE_DEPTH)
 
 
+# The profiler's numbers, then its rows; `nic_queues` is what uses them.
+_PROFILER = ("period", *(f"{n}{k}" for n in ("center", "gain") for k in range(_PROFILES)))
+
+
 def _block_size(qps: int, sets: int) -> int:
     return _QP_TABLE + qps * _QP_SIZE + sets * (_SLOT_SIZE + _SET_SIZE)
+
+
+def _profiler_size(qps: int) -> int:
+    return len(_PROFILER) + qps * len(PROFILE_STATE)
+
+
+@njit(cache=True)
+def queues_of(block: Ints) -> tuple[Ints, Ints]:
+    """The profiler's period, centers and gains, and its rows [qps, n]; of a block that has one."""
+    numbers = len(_PROFILER)
+    size = numbers + block[_QPS] * len(PROFILE_STATE)
+    part = block[block[_SIZE] - size : block[_SIZE]]
+    return part[:numbers], part[numbers:].reshape(block[_QPS], len(PROFILE_STATE))
 
 
 @njit(cache=True)
@@ -562,6 +581,8 @@ class GoldenNic:
         1: queue pairs may have a second model, for their profiles.
     tree : int
         1: that model is a tree, not an LSTM.
+    profile : int
+        1: the profiler stands in the block, too (`nic_queues`).
 
     Raises
     ------
@@ -574,13 +595,16 @@ class GoldenNic:
     calibration tables change nothing.
     """
 
-    def __init__(self, *, qps: int = 64, sets: int = 16, forecast: int = 0, tree: int = 0) -> None:
+    def __init__(
+        self, *, qps: int = 64, sets: int = 16, forecast: int = 0, tree: int = 0, profile: int = 0
+    ) -> None:
         for name, value in (("qps", qps), ("sets", sets)):
             if value < 1:
                 raise ValueError(f"{name} must be positive, not {value!r}")
         self.qps = qps
         self.sets = sets
-        self.block: Ints = np.zeros(_block_size(qps, sets), dtype=np.int64)
+        size = _block_size(qps, sets) + profile * _profiler_size(qps)
+        self.block: Ints = np.zeros(size, dtype=np.int64)
         if tree and not forecast:
             raise ValueError("forecast must be 1 with tree, not 0")
         kind = _TREES if tree else forecast

@@ -14,14 +14,29 @@ from numpy.typing import NDArray
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
+from precog_hw.regmap.receiver import RECEIVER_PARAMETERS
+from precog_models.contract import (
+    DECISION_FIELDS,
+    PROFILE_CENTER,
+    PROFILE_GAIN,
+    PROFILE_INPUTS,
+    SAMPLE_FIELDS,
+    Flag,
+)
+from precog_models.forecast.forecaster import Settings
 from precog_models.image import Image
 from precog_models.law_presets import DCQCN_PRESETS, DcqcnPreset
+from precog_models.nic_queues import QUEUE_ADDRESS, VISIT_ADDRESS, follow
 from precog_models.presets import law_preset
+from precog_models.rate.receiver_block import ReceiverBlock
+from precog_models.rate.receiver_fields import BASE_QUOTA
+from precog_models.tree_image import TreeImage
 from precog_sim.network import (
+    QUEUE_SOURCES,
     CongestionControl,
     Dcqcn,
     Loop,
+    QueueCalls,
     Record,
     Result,
     Scenario,
@@ -33,6 +48,7 @@ from precog_sim.rtl.transport import RtlTransport
 
 __all__ = ["Comparison", "LoopSetup", "compare", "run_in_loop"]
 
+_QUEUE_SLOT = 1  # of the queue model; samples' models have slot 0
 _TICK_PS = 1000  # of the samples and rates that the simulator exchanges with a device
 _NAMES = tuple(name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS))
 _FLAGS = _NAMES.index("flags")
@@ -67,6 +83,9 @@ class LoopSetup:
     scores : Scores, optional
         Senders make congestion scores, and PSCHED moves the law's rates by them; it judges them by
         the scores' own budget.
+    queue_model : Image or TreeImage, optional
+        What forecasts send queues, with its calibration; required by scores of queue models. Loaded
+        into slot 1.
     psched : str
         Constants of PSCHED, where there are scores.
     priority : int
@@ -85,8 +104,18 @@ class LoopSetup:
     dcqcn: str = "vendor"
     parameters: tuple[tuple[str, float], ...] = ()
     scores: Scores | None = None
+    queue_model: Image | TreeImage | None = None
     psched: str = "precog"
     priority: int = 0
+
+    def __post_init__(self) -> None:
+        if self.forecasts and self.queue_model is None:
+            raise ValueError("queue_model must be given for scores of queue models, not None")
+
+    @property
+    def forecasts(self) -> bool:
+        """Whether the device forecasts send queues."""
+        return self.scores is not None and self.scores.source in QUEUE_SOURCES
 
     def start_gbps(self, flows: int) -> tuple[float, ...]:
         """The rates at which the flows start, Gb/s.
@@ -145,7 +174,48 @@ class LoopSetup:
                 sla_priority=self.priority if self.scores else None,
             )
 
-    def control(self, flows: int, function: int, event_function: int, handle: int) -> Loop:
+    def apply_forecasts(self, device: Device, flows: int, period_us: float) -> None:
+        """Let `device` watch its send queues and forecast them every `period_us`.
+
+        The network tells PSCHED the scores, when they have made their way.
+
+        Raises
+        ------
+        ValueError
+            The device has no queue profiler or makes no forecasts.
+        """
+        sizes = device.sizes
+        if not (sizes.forecast and sizes.profile):
+            raise ValueError(
+                "device must have a queue profiler and forecasts for scores of queue models: open "
+                "it with forecast=1,profile=1"
+            )
+        model = self.queue_model
+        assert model is not None
+        device.load_model(model, slot=_QUEUE_SLOT, queue=True)
+        scale = Settings.from_card(model.card).normaliser
+        parts = {"center": (scale.centers, PROFILE_CENTER), "gain": (scale.gains, PROFILE_GAIN)}
+        device.queues.set_parameters(
+            period_us=period_us,
+            every=0,
+            **{
+                f"{name}_{part}": value / form.one
+                for part, (values, form) in parts.items()
+                for name, value in zip(PROFILE_INPUTS, values, strict=True)
+            },
+        )
+        for number in range(flows):
+            device.forecasting.configure(number, model_slot=_QUEUE_SLOT, source="none")
+
+    def control(
+        self,
+        flows: int,
+        function: int,
+        event_function: int,
+        handle: int,
+        queues: QueueCalls | None = None,
+        receivers: tuple[int, int] = (0, 0),
+    ) -> Loop:
         """The plug-in by which the network asks and tells the device (as `_entry` returns it)."""
         told = _told(DCQCN_PRESETS[self.dcqcn]) if self.algorithm == "dcqcn" else {}
         like: dict[str, CongestionControl] = {
@@ -160,6 +230,8 @@ class LoopSetup:
             event_function=event_function if told or self.scores else 0,
             tell_marks=bool(told),
             scores=self.scores,
+            queues=queues,
+            receivers=receivers,
             **told,
         )
 
@@ -188,6 +260,29 @@ def _entry(device: Device) -> tuple[int, int, int]:
     raise ValueError("device in the loop must be emu: or sim:, not one behind a wire")
 
 
+def _queue_calls(device: Device, period_ps: int) -> QueueCalls:
+    """How the device's profiler is told and asked; the emulated one's rows become the block's."""
+    transport = device.transport
+    if isinstance(transport, RtlTransport):
+        return QueueCalls(transport.nic.queue_address, transport.nic.visit_address, period_ps)
+    assert isinstance(transport, Emulator)
+    assert transport.profiler is not None
+    follow(transport.nic, transport.profiler.profiler)
+    return QueueCalls(QUEUE_ADDRESS, VISIT_ADDRESS, period_ps)
+
+
+def _receivers(flows: int) -> ReceiverBlock:
+    """Receivers as they are after reset, and every queue pair asks for rate and priority.
+
+    Cells of hosts, which quotas are of, are not simulated.
+    """
+    parameters = {
+        field.name: field.reset for register in RECEIVER_PARAMETERS for field in register.fields
+    }
+    config = {"commands": 1, "boosts": 1, "grows": 0, "base_quota": BASE_QUOTA}
+    return ReceiverBlock(flows, parameters, config)
+
+
 def run_in_loop(
     device: Device,
     setup: LoopSetup,
@@ -212,8 +307,16 @@ def run_in_loop(
             f"device in the loop must have a tick of {_TICK_PS} ps, not {device.tick_ps} ps: "
             "leave tick_ps out"
         )
-    setup.apply(device, len(scenario.flows))
-    control = setup.control(len(scenario.flows), *_entry(device))
+    flows = len(scenario.flows)
+    setup.apply(device, flows)
+    entry = _entry(device)
+    queues = None
+    if setup.forecasts:
+        period = round(scenario.base_rtt_us * 1e6 / _TICK_PS)  # as the models were trained
+        setup.apply_forecasts(device, flows, period * _TICK_PS * 1e-6)
+        queues = _queue_calls(device, period * _TICK_PS)
+    receivers = _receivers(flows)
+    control = setup.control(flows, *entry, queues, (ReceiverBlock.ADDRESS, receivers.handle))
     result = run(scenario, control, timing=timing, seed=seed, record=record or Record(log=True))
     if isinstance(device.transport, Emulator) and len(result.log):
         device.transport.account(result.log[:, len(SAMPLE_FIELDS) :])
@@ -230,9 +333,11 @@ class Comparison:
         Compared; of them made on a prediction; of them made on an event that is no sample.
     mismatches : int
         Decisions whose sample, event or any decided field differs, decisions that only one run
-        made, and flows that finished at another time.
+        made, and flows that finished at another time; likewise forecasts, where both are kept.
     first : str
         The first difference in words; empty if there is none.
+    forecasts : int
+        Compared forecasts of send queues.
     """
 
     decisions: int
@@ -240,6 +345,7 @@ class Comparison:
     mismatches: int
     first: str
     events: int = 0
+    forecasts: int = 0
 
 
 def _of_events(log: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -267,11 +373,22 @@ def compare(one: Result, other: Result) -> Comparison:
         first = f"{len(one.log)} decisions against {len(other.log)}"
     elif late.size:
         first = f"flow {late[0]} ends at {one.fct_us[late[0]]} against {other.fct_us[late[0]]} us"
+    made = min(len(one.forecast_log), len(other.forecast_log))
+    unlike = (one.forecast_log[:made] != other.forecast_log[:made]).any(axis=1)
+    left = abs(len(one.forecast_log) - len(other.forecast_log))
+    if not first and (unlike.any() or left):
+        row = int(np.argmax(unlike)) if unlike.any() else made
+        first = f"forecast {row} differs, of {len(one.forecast_log)}, {len(other.forecast_log)}"
     flags = one.log[:n, _FLAGS]
     return Comparison(
         decisions=n,
         predictions=int((flags >> Flag.PREDICTED & 1).sum()),
-        mismatches=int(rows.size) + abs(len(one.log) - len(other.log)) + int(late.size),
+        mismatches=int(rows.size)
+        + abs(len(one.log) - len(other.log))
+        + int(late.size)
+        + int(unlike.sum())
+        + left,
         first=first,
         events=int(events.sum()),
+        forecasts=made,
     )

@@ -122,6 +122,7 @@ class Emulator:
             sets=self.sizes.sets,
             forecast=self.sizes.forecast,
             tree=self.sizes.tree,
+            profile=self.sizes.profile,
         )
         self._file = file = RegisterFile(self.map)
         self._counters = EmulatedCounters([name for name, _ in COUNTERS])

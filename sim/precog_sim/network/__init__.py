@@ -51,11 +51,12 @@ from precog_sim.network.outside_law import Loop
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.run import run
 from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Recovery, Scenario, incast
-from precog_sim.network.score_source import SOURCES, Scores, ramp
+from precog_sim.network.score_source import QUEUE_SOURCES, SOURCES, QueueCalls, Scores, ramp
 from precog_sim.network.topology import Link, Topology, fat_tree, star
 
 __all__ = [
     "INCASTS",
+    "QUEUE_SOURCES",
     "SOURCES",
     "BufferRule",
     "Buffers",
@@ -75,6 +76,7 @@ __all__ = [
     "Pid",
     "Poisson",
     "PredPid",
+    "QueueCalls",
     "Record",
     "Recovery",
     "Result",

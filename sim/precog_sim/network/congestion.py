@@ -15,7 +15,7 @@ from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, tim
 from precog_models.rate.reference.common import PARAMS, preset_of
 from precog_sim.network.layout import Law
 from precog_sim.network.scenario import Ecn
-from precog_sim.network.score_source import Scores
+from precog_sim.network.score_source import QueueCalls, Scores
 
 __all__ = [
     "CongestionControl",
@@ -78,6 +78,8 @@ class LawSetup:
     tell_bytes: bool = False
     sweep_us: float = 0.0
     scores: Scores | None = None
+    queues: QueueCalls | None = None
+    receivers: tuple[int, int] = (0, 0)
 
 
 _NO_WEIGHTS = np.zeros(1)

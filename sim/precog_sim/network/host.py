@@ -8,11 +8,23 @@ bytes that have been handed over, a flow's send queue.
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.contract import QueueEvent
 from precog_models.rate.law_fields import EventKind
 from precog_models.rate.reference import dcqcn
 from precog_sim.network.jit import compiled, inlined
-from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, PortCol, QueueCol, Rec
-from precog_sim.network.outside import retime, tell
+from precog_sim.network.layout import (
+    Cfg,
+    Ctl,
+    Err,
+    FlowCol,
+    Kind,
+    Law,
+    MessageCol,
+    PortCol,
+    QueueCol,
+    Rec,
+)
+from precog_sim.network.outside import observe, retime, tell
 from precog_sim.network.port import allocate, free, gap_ps, push, take
 from precog_sim.network.wheel import cancel, schedule
 
@@ -20,6 +32,7 @@ __all__ = [
     "CNP_BYTES",
     "add_flow",
     "after_send",
+    "deliver",
     "hand_over",
     "host_next",
     "note_queue",
@@ -33,6 +46,7 @@ CNP_BYTES = 74  # Ethernet 14, IPv4 20, UDP 8, BTH 12, 16 reserved, ICRC 4
 _NEVER = 1 << 62
 _ACK, _NACK = int(Kind.ACK), int(Kind.NACK)
 _BYTES = int(EventKind.BYTES)
+_ARRIVAL, _DEPARTURE = int(QueueEvent.ARRIVAL), int(QueueEvent.DEPARTURE)
 
 _Table = NDArray[np.int64]
 _Wheel = NDArray[np.int32]
@@ -118,9 +132,20 @@ def remove_flow(port: _Table, flow: _Table, f: int) -> None:
 
 @inlined
 def note_queue(
-    flow: _Table, ctl: _Table, cfg: _Table, changes: _Table, f: int, size: int, now: int
+    flow: _Table,
+    ctl: _Table,
+    cfg: _Table,
+    asked: _Table,
+    decision: _Table,
+    changes: _Table,
+    f: int,
+    size: int,
+    now: int,
 ) -> None:
-    """Add a row to the send queues' log, if one is kept: `size` bytes came, or -`size` left."""
+    """A send queue has changed: `size` bytes came, or -`size` left. The device's profiler is told;
+    a row is added to the queues' log, if one is kept."""
+    kind = _ARRIVAL if size > 0 else _DEPARTURE
+    observe(ctl, cfg, asked, decision, f, kind, abs(size), now)
     if cfg[Cfg.KEEP_QUEUES] == 0:
         return
     n = ctl[Ctl.NOTED]
@@ -137,13 +162,31 @@ def note_queue(
 
 @inlined
 def hand_over(
-    flow: _Table, ctl: _Table, cfg: _Table, changes: _Table, f: int, size: int, now: int
+    flow: _Table,
+    ctl: _Table,
+    cfg: _Table,
+    asked: _Table,
+    decision: _Table,
+    changes: _Table,
+    f: int,
+    size: int,
+    now: int,
 ) -> None:
     """A message of `size` bytes has come for `f`."""
     if flow[f, FlowCol.ACKED] == flow[f, FlowCol.OFFERED]:
         flow[f, FlowCol.PROGRESS] = now  # it was idle: its time-out begins now
     flow[f, FlowCol.OFFERED] += size
-    note_queue(flow, ctl, cfg, changes, f, size, now)
+    note_queue(flow, ctl, cfg, asked, decision, changes, f, size, now)
+
+
+@inlined
+def deliver(flow: _Table, messages: _Table, f: int, now: int) -> None:
+    """More of `f` has been acknowledged: note the messages that are through with it."""
+    m = flow[f, FlowCol.MESSAGE]
+    while m >= 0 and messages[m, MessageCol.END] <= flow[f, FlowCol.ACKED]:
+        messages[m, MessageCol.DONE] = now
+        m = messages[m, MessageCol.AFTER]
+    flow[f, FlowCol.MESSAGE] = m
 
 
 @inlined
@@ -205,8 +248,11 @@ def host_next(
             due = flow[f, FlowCol.AVAILABLE]
             open_window = _may_send(flow, rate, top, cfg, f)
             if open_window and due <= now and port[p, PortCol.PAUSED] == 0:
-                chosen = f
-                break
+                # Flows of the same priority take turns; a receiver may have raised some.
+                if chosen < 0 or flow[f, FlowCol.BOOST] > flow[chosen, FlowCol.BOOST]:
+                    chosen = f
+                if cfg[Cfg.RECEIVER_FUNCTION] == 0:
+                    break
             # ns-3 also wakes for a flow that its window will hold back.
             if due < soonest and (open_window or ns3):
                 soonest = due
@@ -233,7 +279,7 @@ def host_next(
     elif cfg[Cfg.SCORE_ECHO] != 0:
         telemetry[row, 0] = flow[f, FlowCol.SCORE]
     flow[f, FlowCol.NEXT] += payload
-    note_queue(flow, ctl, cfg, changes, f, -payload, now)
+    note_queue(flow, ctl, cfg, asked, decision, changes, f, -payload, now)
     flow[f, FlowCol.LAST_WIRE] = wire
     flow[f, FlowCol.SENT_PACKETS] += 1
     flow[f, FlowCol.AVAILABLE] = now + gap_ps(cfg, wire, rate[f])

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from numba import njit
 
 from precog_models.predict import cps
-from precog_models.rate import law_fields, reference
+from precog_models.rate import law_fields, receiver_fields, reference
 
 __all__ = ["compiled", "inlined"]
 
@@ -23,6 +23,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 _PARTS = (
+    "forecasts",
     "host",
     "jit",
     "jitter",
@@ -46,6 +47,7 @@ def _source_stamp() -> tuple[tuple[str, int, int], ...]:
         *(here / f"{part}.py" for part in _PARTS),
         *sorted(Path(reference.__file__).parent.glob("*.py")),
         Path(law_fields.__file__),
+        Path(receiver_fields.__file__),
         Path(cps.__file__),
     ):
         status = path.stat()

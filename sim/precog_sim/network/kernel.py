@@ -8,10 +8,13 @@ in ns3 timing always, because ns-3 does and equal times are served in the order 
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.contract import QueueEvent
 from precog_models.rate.reference import dcqcn
+from precog_sim.network.forecasts import hear_peer, visit_queues
 from precog_sim.network.host import (
     add_flow,
     after_send,
+    deliver,
     hand_over,
     host_next,
     note_queue,
@@ -22,13 +25,26 @@ from precog_sim.network.host import (
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.jitter import completes, held_back
 from precog_sim.network.laws import arm, dcqcn_timer, decide
-from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Law, MessageCol, PortCol, Rec
-from precog_sim.network.outside import notify_outside, retime, sweep
+from precog_sim.network.layout import (
+    Cfg,
+    Ctl,
+    Err,
+    FlowCol,
+    Kind,
+    Law,
+    MessageCol,
+    PortCol,
+    Rec,
+    ScoreSource,
+)
+from precog_sim.network.outside import notify_outside, observe, retime, sweep
 from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
 from precog_sim.network.scores import hear, make_score
 from precog_sim.network.wheel import pop, schedule
 
 __all__ = ["simulate"]
+
+_ARRIVAL = int(QueueEvent.ARRIVAL)
 
 _Table = NDArray[np.int64]
 _Reals = NDArray[np.float64]
@@ -109,6 +125,10 @@ def simulate(
     messages: _Table,
     changes: _Table,
     knots: _Table,
+    forecasts: _Table,
+    forecast_log: _Table,
+    received: _Table,
+    receiver_log: _Table,
 ) -> None:
     """Run until every flow is complete, nothing is left to happen, or the horizon is reached.
 
@@ -122,6 +142,9 @@ def simulate(
     if messages.shape[0] > 0:
         timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * cfg[Cfg.FLOWS]
         schedule(rec, wheel, bits, heap, ctl, timer, messages[0, MessageCol.TIME])
+    if cfg[Cfg.VISIT_FUNCTION] != 0:
+        timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * cfg[Cfg.FLOWS] + 1
+        schedule(rec, wheel, bits, heap, ctl, timer, cfg[Cfg.VISIT_PS])
     while ctl[Ctl.ERROR] == 0:
         row = pop(rec, wheel, bits, heap, ctl)
         if row < 0:
@@ -143,6 +166,11 @@ def simulate(
                     route_start, route_count, route_ports, row, now,
                 )  # fmt: skip
             elif kind == Kind.DATA:
+                if cfg[Cfg.RECEIVER_FUNCTION] != 0:
+                    hear_peer(
+                        flow, rate, ctl, cfg, asked, decision, log, received, receiver_log,
+                        rec[row, Rec.OWNER], telemetry[row, 0], now,
+                    )  # fmt: skip
                 kick = receive_data(rec, port, flow, ctl, cfg, row, now)
             elif kind == Kind.CNP:
                 f = rec[row, Rec.OWNER]
@@ -176,18 +204,22 @@ def simulate(
                         flow[f, FlowCol.PROGRESS] = now
                         if seq > flow[f, FlowCol.NEXT]:
                             flow[f, FlowCol.NEXT] = seq
+                        deliver(flow, messages, f, now)
                     if seq >= flow[f, FlowCol.SIZE]:
                         flow[f, FlowCol.END] = now
                         remove_flow(port, flow, f)
                         ctl[Ctl.DONE] += 1
                     if kind == Kind.NACK:
+                        again = flow[f, FlowCol.NEXT] - flow[f, FlowCol.ACKED]
                         flow[f, FlowCol.NEXT] = flow[f, FlowCol.ACKED]
+                        if again > 0:
+                            observe(ctl, cfg, asked, decision, f, _ARRIVAL, again, now)
                     full = completes(flow, f, seq, row)
                     predicted = decide(
                         rec, wheel, bits, heap, flow, rate, top, state, par, weights, work,
                         telemetry, ctl, cfg, fcfg, asked, decision, log, row, full, rtt, now,
                     )  # fmt: skip
-                    if full and cfg[Cfg.SCORE_SOURCE] != 0:
+                    if full and 0 < cfg[Cfg.SCORE_SOURCE] < ScoreSource.QUEUE:
                         make_score(
                             port, port_f, flow, rate, ctl, cfg, route_start, route_count,
                             route_ports, knots, asked, decision, log, f, now,
@@ -248,7 +280,8 @@ def simulate(
             flow[f, FlowCol.PROGRESS] = now
             add_flow(port, flow, f)
             if flow[f, FlowCol.OFFERED] > 0:
-                note_queue(flow, ctl, cfg, changes, f, flow[f, FlowCol.OFFERED], now)
+                size = flow[f, FlowCol.OFFERED]
+                note_queue(flow, ctl, cfg, asked, decision, changes, f, size, now)
             if cfg[Cfg.TIMEOUT_PS] > 0:
                 timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f + 3
                 schedule(rec, wheel, bits, heap, ctl, timer, now + cfg[Cfg.TIMEOUT_PS])
@@ -265,15 +298,24 @@ def simulate(
             if n + 1 < messages.shape[0]:
                 schedule(rec, wheel, bits, heap, ctl, row, messages[n + 1, MessageCol.TIME])
             f = messages[n, MessageCol.FLOW]
-            hand_over(flow, ctl, cfg, changes, f, messages[n, MessageCol.SIZE], now)
+            size = messages[n, MessageCol.SIZE]
+            hand_over(flow, ctl, cfg, asked, decision, changes, f, size, now)
             kick = flow[f, FlowCol.PORT]
+        elif kind == Kind.VISIT:
+            visit_queues(
+                rec, wheel, bits, heap, port, flow, rate, ctl, cfg, asked, decision, log,
+                forecasts, forecast_log, received, receiver_log, now,
+            )  # fmt: skip
+            schedule(rec, wheel, bits, heap, ctl, row, now + cfg[Cfg.VISIT_PS])
         elif kind == Kind.TIMEOUT:
             f = rec[row, Rec.OWNER]
             if flow[f, FlowCol.END] < 0:
                 due = flow[f, FlowCol.PROGRESS] + cfg[Cfg.TIMEOUT_PS]
                 if now >= due:
-                    if flow[f, FlowCol.NEXT] > flow[f, FlowCol.ACKED]:
+                    again = flow[f, FlowCol.NEXT] - flow[f, FlowCol.ACKED]
+                    if again > 0:
                         flow[f, FlowCol.NEXT] = flow[f, FlowCol.ACKED]
+                        observe(ctl, cfg, asked, decision, f, _ARRIVAL, again, now)
                         ctl[Ctl.TIMEOUTS] += 1
                         kick = flow[f, FlowCol.PORT]
                     flow[f, FlowCol.PROGRESS] = now

@@ -56,6 +56,7 @@ class Kind(IntEnum):
     TIMEOUT = 23
     SWEEP = 24
     MESSAGE = 25
+    VISIT = 26
 
 
 class Law(IntEnum):
@@ -80,6 +81,8 @@ class ScoreSource(IntEnum):
     PERSISTENCE = 3  # the RTT just measured
     MODEL = 4  # the RTT that the device predicts
     GARBAGE = 5  # drawn at random
+    QUEUE = 6  # what the device's queue model says of the send queue; from here on not by samples
+    QUEUE_INVERTED = 7  # 100 minus that
 
 
 class PortCol(IntEnum):
@@ -153,7 +156,11 @@ class FlowCol(IntEnum):
     OFFERED = 28  # bytes that have been handed to the queue pair
     SCORE = 29  # the sender's last score
     HEARD = 30  # the last score that came back
-    WIDTH = 31
+    REVERSE = 31  # the flow that the receiver's queue pair sends; -1: none
+    BOOST = 32  # by which the receiver of its host has raised its priority
+    BAND = 33  # that receiver's, of the last score
+    MESSAGE = 34  # its first message that is not through, a row of the messages; -1: none
+    WIDTH = 35
 
 
 class Cfg(IntEnum):
@@ -197,7 +204,13 @@ class Cfg(IntEnum):
     SCORE_ECHO = 35  # scores act at home when they have come back
     SCORE_BUDGET = 36  # ticks
     TELL_MARKS = 37
-    WIDTH = 38
+    QUEUE_FUNCTION = 38  # 0: nobody is told what send queues do
+    VISIT_FUNCTION = 39  # 0: nobody forecasts them
+    VISIT_PS = 40
+    RECEIVER_FUNCTION = 41  # 0: scores that arrive only come back
+    RECEIVER_HANDLE = 42
+    KEEP_SCORES = 43
+    WIDTH = 44
 
 
 class FCfg(IntEnum):
@@ -226,7 +239,10 @@ class MessageCol(IntEnum):
     TIME = 0  # ps
     FLOW = 1
     SIZE = 2
-    WIDTH = 3
+    END = 3  # the flow's bytes up to its end
+    AFTER = 4  # row of the flow's next message; -1: there is none
+    DONE = 5  # ps: its last byte was acknowledged; -1: not so far
+    WIDTH = 6
 
 
 class Ctl(IntEnum):
@@ -264,7 +280,9 @@ class Ctl(IntEnum):
     MESSAGES = 34  # that have come
     NOTED = 35  # rows of the queues' log
     SCORE_RNG = 36
-    WIDTH = 37
+    FORECAST = 37  # rows of the forecasts' log
+    RECEIVED = 38  # rows of the receivers' log
+    WIDTH = 39
 
 
 class Err(IntEnum):
@@ -280,3 +298,7 @@ class Err(IntEnum):
     LOOP_EVENT = 7
     LOG = 8
     QUEUES = 9
+    QUEUE_EVENT = 10
+    VISIT = 11
+    RECEIVER = 12
+    SCORES = 13

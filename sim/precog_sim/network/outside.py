@@ -14,7 +14,7 @@ from precog_sim.network.native import call_decide
 from precog_sim.network.port import gap_ps
 from precog_sim.network.wheel import schedule
 
-__all__ = ["decide_outside", "notify_outside", "retime", "sweep", "tell"]
+__all__ = ["decide_outside", "notify_outside", "observe", "retime", "sweep", "tell", "ticks"]
 
 _RATE_ONE = float(1 << 24)  # Q8.24 bytes per tick
 _SRTT_ONE = 256.0
@@ -37,8 +37,9 @@ def retime(flow: _Table, cfg: _Table, f: int, rate: float, old: float) -> None:
 
 
 @inlined
-def _ticks(ps: int) -> int:
-    return (ps + _PS_PER_TICK // 2) // _PS_PER_TICK
+def ticks(ps: int) -> int:
+    """The tick of a time, 40 bits."""
+    return (ps + _PS_PER_TICK // 2) // _PS_PER_TICK & _TIME_MASK
 
 
 @inlined
@@ -93,8 +94,8 @@ def decide_outside(
 ) -> tuple[float, float]:
     """Ask about a sample; returns rate in bit/s and predicted RTT in us (0: none)."""
     asked[0] = f
-    asked[1] = _ticks(rtt)
-    asked[2] = _ticks(now) & _TIME_MASK
+    asked[1] = ticks(rtt)
+    asked[2] = ticks(now)
     status = call_decide(
         cfg[Cfg.FUNCTION], cfg[Cfg.HANDLE], asked.ctypes.data, decision.ctypes.data
     )
@@ -125,7 +126,7 @@ def tell(
     """
     asked[0] = kind
     asked[1] = f
-    asked[2] = _ticks(now) & _TIME_MASK
+    asked[2] = ticks(now)
     asked[3] = value
     status = call_decide(
         cfg[Cfg.EVENT_FUNCTION], cfg[Cfg.HANDLE], asked.ctypes.data, decision.ctypes.data
@@ -136,6 +137,32 @@ def tell(
     old = rate[f]
     rate[f] = decision[1] / _RATE_ONE * _BPS
     retime(flow, cfg, f, rate[f], old)
+
+
+@inlined
+def observe(
+    ctl: _Table,
+    cfg: _Table,
+    asked: _Table,
+    decision: _Table,
+    f: int,
+    kind: int,
+    size: int,
+    now: int,
+) -> None:
+    """Tell the device what happened to the send queue of `f`, if it wants to know."""
+    if cfg[Cfg.QUEUE_FUNCTION] == 0:
+        return
+    asked[0] = f
+    asked[1] = kind
+    asked[2] = size
+    asked[3] = ticks(now)
+    status = call_decide(
+        cfg[Cfg.QUEUE_FUNCTION], cfg[Cfg.HANDLE], asked.ctypes.data, decision.ctypes.data
+    )
+    if status < 0:
+        ctl[Ctl.ERROR] = Err.QUEUE_EVENT
+        ctl[Ctl.ERROR_VALUE] = status
 
 
 @compiled

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from precog_models.rate.reference.common import PARAMS
 from precog_sim.network.congestion import CongestionControl, Fixed, LawSetup, LinkFacts
 from precog_sim.network.layout import Law
-from precog_sim.network.score_source import Scores
+from precog_sim.network.score_source import QUEUE_SOURCES, QueueCalls, Scores
 
 __all__ = ["Loop"]
 
@@ -47,6 +47,11 @@ class Loop(CongestionControl):
         Start rate of each flow, instead of one `start_gbps` for all.
     scores : Scores, optional
         Each flow's sender makes scores, and the event function is told them (SCORE).
+    queues : QueueCalls, optional
+        The device watches and forecasts send queues; needed by scores of queue models.
+    receivers : tuple of int
+        With ``scores.receiver``: address and first argument of ``int64 f(void *handle, int64
+        *event, int64 *result)``, `receiver_fields.RECEIVER_EVENT` and `RECEIVER_RESULT`.
     like : CongestionControl, optional
         Plug-in of the law that decides: headers, acknowledgements, marking and CNPs are as under
         it. None: as under `Fixed`.
@@ -62,6 +67,8 @@ class Loop(CongestionControl):
     sweep_us: float = 0.0
     flow_gbps: tuple[float, ...] = ()
     scores: Scores | None = None
+    queues: QueueCalls | None = None
+    receivers: tuple[int, int] = (0, 0)
     like: CongestionControl | None = None
 
     def __post_init__(self) -> None:
@@ -73,6 +80,12 @@ class Loop(CongestionControl):
                 "loop event_function must be the address of a C function where bytes, time or "
                 "scores are told, not 0"
             )
+        if self.scores and self.scores.source in QUEUE_SOURCES and self.queues is None:
+            raise ValueError(
+                f"loop queues must be given for scores of {self.scores.source}: the device's calls"
+            )
+        if self.scores and self.scores.receiver and not self.receivers[0]:
+            raise ValueError("loop receivers must hold the address of a C function, not 0")
 
     def start_rates(self, top: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rates of the flows at their start; `top` are their links', all in bit/s."""
@@ -106,4 +119,6 @@ class Loop(CongestionControl):
             tell_bytes=self.tell_bytes,
             sweep_us=self.sweep_us,
             scores=self.scores,
+            queues=self.queues,
+            receivers=self.receivers if self.scores and self.scores.receiver else (0, 0),
         )

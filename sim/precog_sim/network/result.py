@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.alone import alone_us
 from precog_sim.network.buffer_rules import BufferRule
 from precog_sim.network.scenario import Scenario
 
@@ -28,6 +29,8 @@ class Record:
         Every sample, event and decision of a `Loop`, as integers.
     queues : bool
         Every change of every send queue.
+    scores : bool
+        Every forecast of a send queue, and every event of the receivers.
     probe_us : float
         First spacing of the rate and queue traces; it doubles as often as the run needs to stay
         within `probes` rows. 0: no traces.
@@ -43,6 +46,7 @@ class Record:
     packets: bool = True
     log: bool = False
     queues: bool = False
+    scores: bool = False
     probe_us: float = 5.0
     probes: int = 4096
 
@@ -95,6 +99,13 @@ class Result:
         Every change of a send queue in order, if recorded: time in ps, flow, bytes handed over
         (negative: payload sent), bytes in the queue afterwards. What is to be sent again after a
         loss counts as in the queue again.
+    forecast_log : ndarray (forecasts, 20)
+        `contract.FORECAST_FIELDS` of every forecast of a send queue, if recorded.
+    receiver_log : ndarray (events, 12)
+        `RECEIVER_EVENT` and `RECEIVER_RESULT` of every event of the receivers, if recorded.
+    message_flow, message_bytes, message_t_us, message_us : ndarray (messages,)
+        Messages in order of time: flow, size, when each was handed over, and how long it took until
+        its last byte was acknowledged; NaN: it was not.
     max_queue : int
         Largest egress queue of any switch port in bytes, the packet on the wire not counted.
     events, marks, drops, lost, pauses, resumes, nacks, timeouts, cnps : int
@@ -111,8 +122,8 @@ class Result:
         How the scenario stands with the rules of source 004.
     standalone_us : ndarray (flows,)
         Completion time of each flow alone in the network, with all of its bytes at once.
-    header : int
-        Header bytes per data packet.
+    header, ack_bytes : int
+        Header bytes per data packet; bytes of an acknowledgement.
     """
 
     scenario: Scenario
@@ -137,6 +148,12 @@ class Result:
     target_us: NDArray[np.float64]
     log: NDArray[np.int64]
     queue_log: NDArray[np.int64]
+    forecast_log: NDArray[np.int64]
+    receiver_log: NDArray[np.int64]
+    message_flow: NDArray[np.int64]
+    message_bytes: NDArray[np.int64]
+    message_t_us: NDArray[np.float64]
+    message_us: NDArray[np.float64]
     max_queue: int
     events: int
     marks: int
@@ -157,11 +174,19 @@ class Result:
     buffer_rules: tuple[BufferRule, ...]
     standalone_us: NDArray[np.float64]
     header: int
+    ack_bytes: int
 
     @cached_property
     def sample_rtt_us(self) -> NDArray[np.float64]:
         """The samples' RTTs in microseconds."""
         return np.asarray(self.sample_rtt_ps * 1e-6, dtype=np.float64)
+
+    @cached_property
+    def message_alone_us(self) -> NDArray[np.float64]:
+        """How long each message takes alone in the network, in microseconds."""
+        return alone_us(
+            self.scenario, self.message_flow, self.message_bytes, self.header, self.ack_bytes
+        )
 
     @property
     def finished(self) -> bool:

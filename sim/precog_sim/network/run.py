@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_models.contract import DECISION_FIELDS, FORECAST_FIELDS, SAMPLE_FIELDS
 from precog_models.rate.law_fields import LAW_EVENT_FIELDS
+from precog_models.rate.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT
 from precog_models.rate.reference import hpcc, pid, predictor
+from precog_sim.network.alone import alone_us
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.kernel import simulate
-from precog_sim.network.layout import Ctl, Err, FlowCol, Law, PortCol, QueueCol
+from precog_sim.network.layout import Ctl, Err, FlowCol, Law, MessageCol, PortCol, QueueCol
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.scenario import Scenario
 from precog_sim.network.tables import (
@@ -20,7 +22,9 @@ from precog_sim.network.tables import (
     configuration,
     controls,
     flow_table,
+    forecast_rows,
     log_rows,
+    message_table,
     most_packets,
     pool_rows,
     port_tables,
@@ -29,7 +33,6 @@ from precog_sim.network.tables import (
     start_states,
     switch_table,
 )
-from precog_sim.network.topology import Link
 from precog_sim.network.wheel import SLOTS, WORDS
 
 __all__ = ["run"]
@@ -57,6 +60,8 @@ class _Kept:
     probe_queue: _Table
     log: _Table
     changes: _Table
+    forecasts: _Table
+    received: _Table
 
 
 def _room(
@@ -80,6 +85,8 @@ def _room(
     queue_rows = len(messages) + flows + 2 * packets
     probes = record.probes if record.probe_us > 0 else 1
     fields = len(SAMPLE_FIELDS) + len(DECISION_FIELDS)
+    visits = forecast_rows(scenario, law)
+    acts = len(RECEIVER_EVENT) + len(RECEIVER_RESULT)
     return _Kept(
         packet_rtt=np.empty(packets if record.packets else 0, dtype=np.int64),
         samples=np.empty((samples, 3), dtype=np.int64),
@@ -91,6 +98,8 @@ def _room(
         probe_queue=np.zeros((probes, watched.size), dtype=np.int64),
         log=np.empty((log_rows(scenario, law, samples) if record.log else 1, fields), np.int64),
         changes=np.empty((queue_rows if record.queues else 1, QueueCol.WIDTH), np.int64),
+        forecasts=np.empty((visits if record.scores else 1, len(FORECAST_FIELDS)), np.int64),
+        received=np.empty((visits + 2 * packets if record.scores else 1, acts), np.int64),
     )
 
 
@@ -108,6 +117,10 @@ def _raise_if_failed(ctl: _Table, packets: int) -> None:
         Err.NO_ROUTE: f"flow {value} must have a route at every switch on its way ({at})",
         Err.RECORD: f"sample record must be longer {at}: more samples than packets",
         Err.QUEUES: f"log of queues must hold more than {value} changes {at}: lose fewer packets",
+        Err.QUEUE_EVENT: f"queue function must not return a negative number, not {value} ({at})",
+        Err.VISIT: f"visit function must not return a negative number, not {value} ({at})",
+        Err.RECEIVER: f"receiver must not return a negative number, not {value} ({at})",
+        Err.SCORES: f"log of scores must hold more than {value} rows {at}: make the run smaller",
         Err.LOG: f"log must hold more than {value} decisions {at}: make the run smaller",
     }
     if error != Err.NONE:
@@ -121,32 +134,6 @@ def _refuse_broken(rules: tuple[BufferRule, ...]) -> None:
         raise ValueError(
             f"buffers must satisfy the rules of PFC and ECN ({len(broken)} broken): {broken[0]}"
         )
-
-
-def _standalone(scenario: Scenario, header: int, ack_bytes: int) -> NDArray[np.float64]:
-    """Completion time in us of each flow alone at line rate, in exact timing."""
-    times = np.empty(len(scenario.flows))
-    paths: dict[tuple[int, int], tuple[Link, ...]] = {}
-    for f, flow in enumerate(scenario.flows):
-        pair = (flow.src, flow.dst)
-        if pair not in paths:
-            paths[pair] = scenario.topology.path(*pair)
-        packets = -(-flow.size // scenario.payload)
-        full = scenario.payload + header
-        last = flow.size - (packets - 1) * scenario.payload + header
-        # When the last packet and the one before it have left each hop, delays left out.
-        sent_ns = slowest_ns = before_ns = last_ns = 0.0
-        for link in paths[pair]:
-            sent_ns += full * 8 / link.gbps
-            slowest_ns = max(slowest_ns, full * 8 / link.gbps)
-            before_ns = sent_ns + (packets - 2) * slowest_ns if packets > 1 else 0.0
-            last_ns = max(last_ns, before_ns) + last * 8 / link.gbps
-        for link in reversed(paths[pair]):
-            before_ns += ack_bytes * 8 / link.gbps if packets > 1 else 0.0
-            last_ns = max(last_ns, before_ns) + ack_bytes * 8 / link.gbps
-        delays_ps = sum(2 * link.delay_ps for link in paths[pair])
-        times[f] = last_ns * 1e-3 + delays_ps * 1e-6
-    return times
 
 
 def run(
@@ -204,8 +191,8 @@ def run(
     rows = Rows(port.shape[0], flows, pool or pool_rows(scenario))
     window = link.bdp if law.window != "none" and law.law != Law.LOOP else 0
     starts = scenario.starts_ps(seed, whole_ns=ns3)
-    messages = scenario.messages_ps(starts, seed)
     flow = flow_table(scenario, starts, window)
+    messages = message_table(scenario.messages_ps(starts, seed), flow)
     rate = cc.start_rates(top)
     state = start_states(law, rate, flows)
     kept = _room(scenario, record, law, port, messages)
@@ -256,6 +243,10 @@ def run(
         messages,
         kept.changes,
         score_knots(law),
+        np.zeros((flows, len(FORECAST_FIELDS)), dtype=np.int64),
+        kept.forecasts,
+        np.zeros(len(RECEIVER_EVENT) + len(RECEIVER_RESULT), dtype=np.int64),
+        kept.received,
     )
     cpu_s = time.process_time() - began
     _raise_if_failed(ctl, rows.packets)
@@ -292,6 +283,16 @@ def run(
         target_us=state[:, pid.State.TARGET_US].copy() if is_pid else np.full(flows, np.nan),
         log=kept.log[: int(ctl[Ctl.LOGGED])].copy(),
         queue_log=kept.changes[: int(ctl[Ctl.NOTED])].copy(),
+        forecast_log=kept.forecasts[: int(ctl[Ctl.FORECAST])].copy(),
+        receiver_log=kept.received[: int(ctl[Ctl.RECEIVED])].copy(),
+        message_flow=messages[:, MessageCol.FLOW].copy(),
+        message_bytes=messages[:, MessageCol.SIZE].copy(),
+        message_t_us=_us(messages[:, MessageCol.TIME]),
+        message_us=np.where(
+            messages[:, MessageCol.DONE] >= 0,
+            (messages[:, MessageCol.DONE] - messages[:, MessageCol.TIME]) * 1e-6,
+            np.nan,
+        ),
         max_queue=int(port[at_switch, PortCol.LARGEST].max()),
         events=int(ctl[Ctl.EVENTS]),
         marks=int(ctl[Ctl.MARKS]),
@@ -310,6 +311,9 @@ def run(
         end_us=int(ctl[Ctl.NOW]) * 1e-6,
         cpu_s=cpu_s,
         buffer_rules=rules,
-        standalone_us=_standalone(scenario, law.header, law.ack_bytes),
+        standalone_us=alone_us(
+            scenario, np.arange(flows), flow[:, FlowCol.SIZE], law.header, law.ack_bytes
+        ),
         header=law.header,
+        ack_bytes=law.ack_bytes,
     )

@@ -263,6 +263,23 @@ class Scenario:
         table = np.concatenate(parts)
         return table[np.argsort(table[:, 0], kind="stable")]
 
+    def connections(self) -> dict[int, int]:
+        """For flows that stand for the two ways of a connection, the flow of the other way.
+
+        A queue pair sends one flow, and the first flows between two hosts, one each way, are the
+        ends of one connection, then the second ones, and so on.
+        """
+        waiting: dict[tuple[int, int], list[int]] = {}
+        found: dict[int, int] = {}
+        for f, flow in enumerate(self.flows):
+            others = waiting.get((flow.dst, flow.src))
+            if others:
+                g = others.pop(0)
+                found |= {f: g, g: f}
+            else:
+                waiting.setdefault((flow.src, flow.dst), []).append(f)
+        return found
+
     @property
     def base_rtt_us(self) -> float:
         """Largest base RTT of any flow: delays both ways plus payload transmission one way."""

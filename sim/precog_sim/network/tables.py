@@ -31,7 +31,9 @@ __all__ = [
     "configuration",
     "controls",
     "flow_table",
+    "forecast_rows",
     "log_rows",
+    "message_table",
     "most_packets",
     "pool_rows",
     "port_tables",
@@ -42,12 +44,14 @@ __all__ = [
 ]
 
 _TIMERS_PER_FLOW = 4
+_FORECASTS_MOST = 1 << 22
 _Table = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Where records lie: START, PROBE, per port TX_DONE and WAKE, flow timers, MESSAGE, packets."""
+    """Where records lie: START, PROBE, per port TX_DONE and WAKE, flow timers, MESSAGE, VISIT,
+    packets."""
 
     ports: int
     flows: int
@@ -65,8 +69,8 @@ class Rows:
 
     @property
     def first_packet(self) -> int:
-        """First packet of the pool."""
-        return self.message + 1
+        """First packet of the pool; before it, behind the messages' timer, the one of visits."""
+        return self.message + 2
 
     @property
     def total(self) -> int:
@@ -91,6 +95,7 @@ def records(rows: Rows) -> _Table:
     timers[:, Rec.KIND] = np.tile([Kind.ALPHA, Kind.CUT, Kind.RATE, Kind.TIMEOUT], rows.flows)
     timers[:, Rec.OWNER] = np.repeat(np.arange(rows.flows), _TIMERS_PER_FLOW)
     rec[rows.message, Rec.KIND] = Kind.MESSAGE
+    rec[rows.message + 1, Rec.KIND] = Kind.VISIT
     return rec
 
 
@@ -173,6 +178,22 @@ def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
     table[:, FlowCol.NACK_SEQ] = -1
     table[:, [FlowCol.SCORE, FlowCol.HEARD]] = NO_SCORE
     table[:, FlowCol.WINDOW] = window
+    table[:, [FlowCol.REVERSE, FlowCol.MESSAGE]] = -1
+    for f, g in scenario.connections().items():
+        table[f, FlowCol.REVERSE] = g
+    return table
+
+
+def message_table(messages: _Table, flow: _Table) -> _Table:
+    """Messages [n, 3] in order of time, as `MessageCol` has them; flows know their first ones."""
+    table = np.full((len(messages), MessageCol.WIDTH), -1, dtype=np.int64)
+    table[:, : messages.shape[1]] = messages
+    for f in range(len(flow)):
+        mine = np.flatnonzero(messages[:, MessageCol.FLOW] == f)
+        if mine.size:
+            table[mine, MessageCol.END] = np.cumsum(messages[mine, MessageCol.SIZE])
+            table[mine[:-1], MessageCol.AFTER] = mine[1:]
+            flow[f, FlowCol.MESSAGE] = mine[0]
     return table
 
 
@@ -229,6 +250,12 @@ def configuration(
         Cfg.SCORE_SOURCE: law.scores.number if law.scores else 0,
         Cfg.SCORE_ECHO: int(law.scores is not None and law.scores.echo),
         Cfg.SCORE_BUDGET: law.scores.budget_ticks if law.scores else 0,
+        Cfg.QUEUE_FUNCTION: law.queues.observe if law.queues else 0,
+        Cfg.VISIT_FUNCTION: law.queues.visit if law.queues else 0,
+        Cfg.VISIT_PS: law.queues.period_ps if law.queues else 0,
+        Cfg.RECEIVER_FUNCTION: law.receivers[0],
+        Cfg.RECEIVER_HANDLE: law.receivers[1],
+        Cfg.KEEP_SCORES: int(record.scores),
     }
     for place, value in values.items():
         cfg[place] = value
@@ -271,11 +298,21 @@ def log_rows(scenario: Scenario, law: LawSetup, samples: int) -> int:
     if law.event_function == 0:
         return samples
     rows = samples + 3 * samples + (3 * samples if law.scores else 0)
+    if law.queues:
+        rows += forecast_rows(scenario, law)
     if law.sweep_us > 0:
         for flow in scenario.flows:
             longest_us = min(2 * flow.size * 8e-3 / scenario.min_gbps, scenario.horizon_us)
             rows += int(longest_us / law.sweep_us) + 1000
     return rows
+
+
+def forecast_rows(scenario: Scenario, law: LawSetup) -> int:
+    """Room for the forecasts of a run, of every queue at every visit before the horizon."""
+    if law.queues is None:
+        return 0
+    visits = int(scenario.horizon_us * 1e6) // law.queues.period_ps + 1
+    return min(visits * len(scenario.flows), _FORECASTS_MOST)
 
 
 def score_knots(law: LawSetup) -> _Table:

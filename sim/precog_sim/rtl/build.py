@@ -18,7 +18,7 @@ from pathlib import Path
 from precog_hw.activity import OPTIONAL, UNITS
 from precog_hw.config import NicConfig
 
-from .fields import fields_header
+from .fields import fields_header, queue_fields_header
 from .verilate import BUILD_ROOT, VerilateError, shared_library
 
 __all__ = ["TOP", "nic_library", "prepared", "verilog_library"]
@@ -44,11 +44,19 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
 
     label = f"NIC ({config.lanes} lanes, {config.qps} QPs)"
     verilog = nic_verilog(replace(config, activity=True), name=TOP)
-    return verilog_library(verilog, label=label, root=root, quiet=quiet)
+    watches = config.profile and config.forecast and not (config.grants or config.width)
+    bits = config.qp_bits if watches else 0
+    return verilog_library(verilog, label=label, queue_bits=bits, root=root, quiet=quiet)
 
 
 def verilog_library(
-    verilog: str, *, label: str, plain: bool = False, root: Path = BUILD_ROOT, quiet: bool = False
+    verilog: str,
+    *,
+    label: str,
+    plain: bool = False,
+    queue_bits: int = 0,
+    root: Path = BUILD_ROOT,
+    quiet: bool = False,
 ) -> Path:
     """The shared library of any top module `TOP` with the NIC's ports.
 
@@ -59,6 +67,8 @@ def verilog_library(
         What is shown while building.
     plain : bool
         Take the text as it is.
+    queue_bits : int
+        Width of a slot number, where the NIC watches send queues and forecasts them; else 0.
     root : Path
         Where build directories go.
     quiet : bool
@@ -71,10 +81,13 @@ def verilog_library(
     """
     from .library import harness_source
 
+    headers = {"fields.h": fields_header()}
+    if queue_bits:
+        headers["queue_fields.h"] = queue_fields_header(queue_bits)
     return shared_library(
         verilog if plain else prepared(verilog),
-        harness_source(),
-        {"fields.h": fields_header()},
+        harness_source(queues=queue_bits > 0),
+        headers,
         top=TOP,
         label=label,
         root=root,

@@ -1,13 +1,21 @@
 """The C++ side of the contract: how samples, events and decisions lie in their streams' payloads.
 
 A struct's first field is the least significant; the layouts are `contract.SAMPLE_FIELDS`,
-`law_fields.LAW_EVENT_FIELDS` and `contract.DECISION_FIELDS`, so the harness never states them.
+`law_fields.LAW_EVENT_FIELDS` and `contract.DECISION_FIELDS`, so the harness never states them; of
+send queues `contract.QUEUE_EVENT_FIELDS` and `contract.FORECAST_FIELDS`.
 """
 
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from collections.abc import Sequence
+
+from precog_models.contract import (
+    DECISION_FIELDS,
+    FORECAST_FIELDS,
+    QUEUE_EVENT_FIELDS,
+    SAMPLE_FIELDS,
+)
 from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 
-__all__ = ["DECISION_NAMES", "EVENT_NAMES", "SAMPLE_NAMES", "fields_header"]
+__all__ = ["DECISION_NAMES", "EVENT_NAMES", "SAMPLE_NAMES", "fields_header", "queue_fields_header"]
 
 SAMPLE_NAMES = tuple(name for name, _ in SAMPLE_FIELDS)
 EVENT_NAMES = tuple(name for name, _ in LAW_EVENT_FIELDS)
@@ -73,21 +81,52 @@ def fields_header() -> str:
     lines.append(f"constexpr int SAMPLE_QP = {SAMPLE_NAMES.index('qp')};")
     lines.append(f"constexpr int DECISION_QP = {DECISION_NAMES.index('qp')};\n")
     for what, fields in (("sample", SAMPLE_FIELDS), ("event", LAW_EVENT_FIELDS)):
-        lines.append(
-            f"template <typename T> static inline void pack_{what}(T& p, const int64_t* f) {{"
-        )
-        lines.append("    clear_payload(p);")
-        lines += _calls(fields, "    put_field<{lsb}, {bits}>(p, f[{index}]);  // {name}")
-        lines.append("}\n")
-    lines.append(
-        "template <typename T> static inline void unpack_decision(const T& p, int64_t* f) {"
-    )
-    lines += _calls(DECISION_FIELDS, "    f[{index}] = get_field<{lsb}, {bits}>(p);  // {name}")
-    lines.append("}\n")
+        lines += _packs(what, fields)
+    lines += _unpacks("decision", DECISION_FIELDS)
     return "\n".join(lines)
 
 
-def _calls(fields: tuple[tuple[str, int], ...], template: str) -> list[str]:
+def queue_fields_header(qp_bits: int) -> str:
+    """Text of ``queue_fields.h``, behind ``fields.h``: pack queue events, unpack forecasts.
+
+    Parameters
+    ----------
+    qp_bits : int
+        Width of a slot number in the events.
+    """
+    event = [(name, qp_bits if name == "qp" else bits) for name, bits in QUEUE_EVENT_FIELDS]
+    names = [name for name, _ in FORECAST_FIELDS]
+    lines = [
+        "// Generated from precog_models.contract; do not edit.",
+        "#pragma once",
+        f"constexpr int QP_BITS = {qp_bits};",
+        f"constexpr int FORECAST_FIELDS = {len(FORECAST_FIELDS)};",
+        f"constexpr int FORECAST_QP = {names.index('qp')};",
+        f"constexpr int FORECAST_T = {names.index('t')};\n",
+        *_packs("queue_event", event),
+        *_unpacks("forecast", FORECAST_FIELDS),
+    ]
+    return "\n".join(lines)
+
+
+def _packs(what: str, fields: Sequence[tuple[str, int]]) -> list[str]:
+    return [
+        f"template <typename T> static inline void pack_{what}(T& p, const int64_t* f) {{",
+        "    clear_payload(p);",
+        *_calls(fields, "    put_field<{lsb}, {bits}>(p, f[{index}]);  // {name}"),
+        "}\n",
+    ]
+
+
+def _unpacks(what: str, fields: Sequence[tuple[str, int]]) -> list[str]:
+    return [
+        f"template <typename T> static inline void unpack_{what}(const T& p, int64_t* f) {{",
+        *_calls(fields, "    f[{index}] = get_field<{lsb}, {bits}>(p);  // {name}"),
+        "}\n",
+    ]
+
+
+def _calls(fields: Sequence[tuple[str, int]], template: str) -> list[str]:
     """One line per field, with its position."""
     lines, lsb = [], 0
     for index, (name, bits) in enumerate(fields):

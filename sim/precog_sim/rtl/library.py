@@ -29,6 +29,7 @@ _ERRORS = {
     -3: "the slot number must be below 65536",
     -4: "an event that the queue pair's law does not take",
     -5: "it takes no events (built with laws=0)",
+    -6: "it watches no queues (built without profile=1 and forecast=1, or with grants)",
 }
 
 
@@ -36,9 +37,11 @@ class RtlError(RuntimeError):
     """The RTL broke its contract; the message says how."""
 
 
-def harness_source() -> str:
-    """The C++ harness' text (package data)."""
-    return resources.files(__package__).joinpath("harness.cpp").read_text()
+def harness_source(*, queues: bool = False) -> str:
+    """The C++ harness' text (package data); `queues`: with what a NIC needs that watches them."""
+    names = ["harness.cpp", *(["harness_queues.cpp"] if queues else [])]
+    files = resources.files(__package__)
+    return "".join(files.joinpath(name).read_text() for name in names)
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,24 @@ class NicLibrary:
         It returns the decision's latency in cycles, or a negative error.
         """
         return int(ctypes.cast(self._lib.precog_event, ctypes.c_void_p).value or 0)
+
+    @property
+    def queue_address(self) -> int:
+        """Address of ``int64 observe(void* handle, const int64* event, void*)``.
+
+        It takes `contract.QUEUE_EVENT_FIELDS` and returns 0, or a negative error.
+        """
+        return int(ctypes.cast(self._lib.precog_observe, ctypes.c_void_p).value or 0)
+
+    @property
+    def visit_address(self) -> int:
+        """Address of ``int64 visit(void* handle, const int64* t, int64* forecasts)``.
+
+        The queue profiler's clock is set to `t` ticks, and all that is due is forecast: rows of
+        queue pairs that have a new one, `contract.FORECAST_FIELDS`, are written. It returns how
+        many are, or a negative error.
+        """
+        return int(ctypes.cast(self._lib.precog_visit, ctypes.c_void_p).value or 0)
 
     @property
     def cycles(self) -> int:
@@ -364,6 +385,8 @@ def _declare(lib: ctypes.CDLL) -> None:
         "axil_read": (_I64, [_HANDLE, ctypes.c_uint32]),
         "decide": (_I64, [_HANDLE, _P64, _P64]),
         "event": (_I64, [_HANDLE, _P64, _P64]),
+        "observe": (_I64, [_HANDLE, _P64, _P64]),
+        "visit": (_I64, [_HANDLE, _P64, _P64]),
         "mixed": (
             _I64,
             [_HANDLE, _I64, _P64, _I64, _P64, _P64, ctypes.c_uint64, *[ctypes.c_int] * 3],

@@ -1,0 +1,58 @@
+"""How long a transfer takes alone in the network: what slowdowns are measured against."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_sim.network.scenario import Scenario
+
+__all__ = ["alone_us"]
+
+_Table = NDArray[np.int64]
+
+
+def alone_us(
+    scenario: Scenario, flow: _Table, size: _Table, header: int, ack_bytes: int
+) -> NDArray[np.float64]:
+    """Time from the first byte to the last acknowledgement at line rate, in exact timing.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    flow, size : ndarray of int64, shape (n,)
+        Whose way each transfer goes, and its bytes.
+    header, ack_bytes : int
+        Header bytes of a data packet; bytes of an acknowledgement.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Microseconds.
+    """
+    known: dict[tuple[int, int, int], float] = {}
+    times = np.empty(len(flow))
+    for k, (f, bytes_) in enumerate(zip(flow.tolist(), size.tolist(), strict=True)):
+        key = scenario.flows[f].src, scenario.flows[f].dst, bytes_
+        if key not in known:
+            known[key] = _alone_us(scenario, *key, header, ack_bytes)
+        times[k] = known[key]
+    return times
+
+
+def _alone_us(
+    scenario: Scenario, src: int, dst: int, size: int, header: int, ack_bytes: int
+) -> float:
+    links = scenario.topology.path(src, dst)
+    packets = -(-size // scenario.payload)
+    full = scenario.payload + header
+    last = size - (packets - 1) * scenario.payload + header
+    # When the last packet and the one before it have left each hop, delays left out.
+    sent_ns = slowest_ns = before_ns = last_ns = 0.0
+    for link in links:
+        sent_ns += full * 8 / link.gbps
+        slowest_ns = max(slowest_ns, full * 8 / link.gbps)
+        before_ns = sent_ns + (packets - 2) * slowest_ns if packets > 1 else 0.0
+        last_ns = max(last_ns, before_ns) + last * 8 / link.gbps
+    for link in reversed(links):
+        before_ns += ack_bytes * 8 / link.gbps if packets > 1 else 0.0
+        last_ns = max(last_ns, before_ns) + ack_bytes * 8 / link.gbps
+    return last_ns * 1e-3 + sum(2 * link.delay_ps for link in links) * 1e-6
