@@ -7,7 +7,7 @@ more than 5 %: the upper end of the 95 % interval of the mean ratio counts.
 import argparse
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,38 +20,30 @@ from rich.table import Table
 from precog_host.device import Device
 from precog_sim.agreement import tell_agreement
 from precog_sim.loop import Comparison, compare, run_in_loop
-from precog_sim.network import Record, Result
+from precog_sim.network import QUEUE_SOURCES, Record, Result
 from precog_sim.scored.measure import BOUNDED, LIMIT, Figures, Ratio, measure, ratios
-from precog_sim.scored.settings import BLIND, BUDGET_US, LAWS, NETWORKS, SOURCES_RUN, Case, scenario
+from precog_sim.scored.networks import NETWORKS, scenario
+from precog_sim.scored.settings import ALONE, BUDGET_US, LAWS, SOURCES, Case, cases
 
 __all__ = ["main", "record", "run_case"]
 
 _PROBE_US = 2.0
 _PROBES = 4096
 _WIDE = 150
-_NONSENSE = ("inverted", "garbage")
+_NONSENSE = ("inverted", "garbage", "queue_inverted")
 _RTL_SCALE = 0.1  # of the runs that the RTL decides as well
 _NAMES = {"slowdown_p50": "slowdown p50", "slowdown_p99": "p99", "queue_p99_kb": "queue p99"}
 
 
 def run_case(case: Case, uri: str, *, seed: int, scale: float = 1.0) -> Result:
     """One run with the device `uri` deciding."""
-    kept = Record(packets=False, log=True, probe_us=_PROBE_US, probes=_PROBES)
-    with Device.open(uri) as device:
+    kept = Record(
+        packets=False, log=True, scores=case.forecasts, probe_us=_PROBE_US, probes=_PROBES
+    )
+    with Device.open(uri + case.options) as device:
         return run_in_loop(
             device, case.setup(), scenario(case.network, scale), seed=seed, record=kept
         )
-
-
-def _cases(networks: Iterable[str]) -> list[list[Case]]:
-    """Of each law in each network: alone, then with scores; and what the monitor prevents."""
-    groups = []
-    for network in networks:
-        for law in LAWS:
-            scored = [Case(network, law, source, echo) for source, echo in SOURCES_RUN]
-            blind = [Case(network, law, source, skill=False) for source in BLIND]
-            groups.append([Case(network, law), *scored, *blind])
-    return groups
 
 
 def _mean(runs: Sequence[Figures]) -> dict[str, float]:
@@ -91,13 +83,18 @@ def record(
 def _broken(written: dict[str, Any]) -> list[str]:
     """Which scores without sense make what worse."""
     return [
-        f"{row['network']}, {row['law']}, {row['source']}{', echo' * row['echo']}: {name} "
-        f"{row['ratios'][name]['high']:.3f}"
+        f"{row['network']}, {row['law']}, {_way(row)}: {name} {row['ratios'][name]['high']:.3f}"
         for row in written["results"]
         if row["source"] in _NONSENSE and row["skill"]
         for name in BOUNDED
         if row["ratios"][name]["high"] is None or row["ratios"][name]["high"] > LIMIT
     ]
+
+
+def _way(row: dict[str, Any]) -> str:
+    """The scores of a row in words."""
+    tree = f", {row['model']}" * (row["source"] in QUEUE_SOURCES)
+    return f"{row['source']}{tree}{', echo' * row['echo']}{', receiver' * row['receiver']}"
 
 
 def _text(ratio: dict[str, float | None]) -> str:
@@ -112,12 +109,12 @@ def _show(console: Console, written: dict[str, Any]) -> None:
     for heading in (*_NAMES.values(), "Jain", "pauses", "followed"):
         table.add_column(heading, justify="right")
     for row in written["results"]:
-        if row["source"] == "alone":
+        if row["source"] == ALONE:
             table.add_section()
         table.add_row(
             row["network"],
             row["law"],
-            row["source"] + ", echo" * row["echo"],
+            _way(row),
             "on" if row["skill"] else "off",
             *(_text(row["ratios"][name]) for name in (*_NAMES, "jain")),
             f"{row['figures']['pauses']:g}",
@@ -135,6 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--scale", type=float, default=0.5, help="of the flows' sizes")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
+    parser.add_argument("--laws", nargs="+", choices=LAWS, default=tuple(LAWS))
+    known = tuple(dict.fromkeys(str(options["source"]) for options in SOURCES))
+    parser.add_argument("--sources", nargs="+", choices=known, default=())
     parser.add_argument("--device", choices=("golden", "rtl"), default="golden")
     given = parser.parse_args(arguments)
     if given.seeds < 1:
@@ -145,7 +145,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.width = _WIDE
     found: list[tuple[Case, Sequence[Figures], Sequence[Figures]]] = []
     agreed: list[tuple[Case, Comparison]] = []
-    groups = _cases(given.networks)
+    groups = [
+        cases(network, law, tuple(given.sources))
+        for network in given.networks
+        for law in given.laws
+    ]
     alone: Sequence[Figures] = ()
     with Progress(console=console, transient=True) as progress:
         for case in progress.track([c for group in groups for c in group], description="golden"):
@@ -153,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 measure(run_case(case, "emu:", seed=seed, scale=given.scale))
                 for seed in range(given.seeds)
             ]
-            alone = runs if case.source == "alone" else alone
+            alone = runs if case.source == ALONE else alone
             found.append((case, runs, alone))
         twice = [c for group in groups for c in group if c.skill] if given.device == "rtl" else []
         for case in progress.track(twice, description="RTL and golden"):

@@ -3,9 +3,10 @@
 Definitions
 -----------
 slowdown
-    Completion time / completion time alone in the network, of all flows of a run; percentiles are
-    numpy's default. A flow that the horizon cut short counts as if it had ended there, so that what
-    is reported is too small, never too great.
+    Completion time / completion time alone in the network, of all flows of a run, or of all
+    messages, where bytes come as messages; percentiles are numpy's default. One that the horizon
+    cut short counts as if it had ended there, so that what is reported is too small, never too
+    great.
 queue p99
     99 % of the time the fullest of the watched egress queues is at most that; over the time until
     the last flow's end.
@@ -70,7 +71,7 @@ def measure(result: Result) -> Figures:
         raise ValueError("a run must have a log and probes of its queues to be measured")
     late = np.isnan(result.fct_us)
     fct = np.where(late, result.scenario.horizon_us - result.start_us, result.fct_us)
-    p50, p99 = np.percentile(fct / result.standalone_us, [50, 99])
+    p50, p99 = np.percentile(_slowdown(result, fct), [50, 99])
     busy = result.probe_t_us <= (result.start_us + fct).max()
     queue = result.probe_queue[busy].max(axis=1) * 1e-3
     alike = result.size == Counter(result.size.tolist()).most_common(1)[0][0]
@@ -84,6 +85,14 @@ def measure(result: Result) -> Figures:
         unfinished=int(late.sum()),
         followed=float((flags >> Flag.SCORED & 1).mean()),
     )
+
+
+def _slowdown(result: Result, fct: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not result.message_us.size:
+        return np.asarray(fct / result.standalone_us)
+    left = result.scenario.horizon_us - result.message_t_us
+    took = np.where(np.isnan(result.message_us), left, result.message_us)
+    return np.asarray(took / result.message_alone_us)
 
 
 @dataclass(frozen=True)

@@ -1,100 +1,44 @@
-"""What is compared: laws, sources of scores, networks, all with one set of constants.
+"""What is compared: laws and sources of scores, all with one set of constants.
 
-incast
-    20 senders towards one receiver through one switch, all from 10 Gb/s: flows of 20, 20, 15 MB and
-    17 of 500 KB, all times the scale.
-leaves
-    Two tiers: four leaf switches of four hosts each under two spines, links as fast above as below,
-    so that leaves are oversubscribed two to one. Two incasts of seven senders on hosts of different
-    leaves, and every sender to one across, all at once and from 20 Gb/s; sizes as above, in turns.
-
-Nothing was fitted to an outcome: laws, PSCHED and their constants are presets that were there
-before. The budget, the queueing delay that counts as congestion, is about one base RTT of the
-incast.
+Nothing was fitted to an outcome: laws, PSCHED, receivers and their constants are presets that were
+there before, and models of queues have learnt from other networks. The budget, the queueing delay
+that counts as congestion, is about one base RTT of the incast.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
-from precog_models.image import pretrained
+from precog_models.data.windows import BLOCKS, make_windows
+from precog_models.image import Image, pretrained
+from precog_models.train.distill import distill_image
+from precog_models.tree_image import TreeImage
+from precog_sim.forecast.scenarios import LAWS as QUEUE_LAWS
+from precog_sim.forecast.scenarios import QueueRun, queue_trace
 from precog_sim.loop import LoopSetup
-from precog_sim.network import Flow, Link, Scenario, Scores, Topology, incast
+from precog_sim.network import QUEUE_SOURCES, Scores
+from precog_sim.scored.networks import START_GBPS
 
 __all__ = [
     "ALONE",
-    "BLIND",
     "BUDGET_US",
     "LAWS",
-    "NETWORKS",
-    "SOURCES_RUN",
+    "QUEUE_MODELS",
+    "SOURCES",
     "Case",
-    "leaves",
-    "scenario",
+    "cases",
+    "queue_model",
 ]
 
 BUDGET_US = 4.0
 ALONE = "alone"
-#: Sources, and whether their scores make the way through the receiver.
-SOURCES_RUN = (
-    ("oracle", False),
-    ("oracle", True),
-    ("persistence", False),
-    ("model", False),
-    ("inverted", False),
-    ("garbage", False),
-)
-#: Sources that are followed blindly too, without the skill monitor.
-BLIND = ("oracle", "garbage")
 LAWS = {
     "timely": LoopSetup(preset="precog", algorithm="timely", timely="precog"),
     "dcqcn": LoopSetup(preset="precog", algorithm="dcqcn", dcqcn="vendor"),
 }
-NETWORKS = ("incast", "leaves")
+QUEUE_MODELS = ("lstm", "tree")
 _MIN_GBPS = 0.1
-_START_GBPS = {"incast": 10.0, "leaves": 20.0}
-_SIZES = (20_000_000, 20_000_000, 15_000_000) + (500_000,) * 17
-_LEAVES, _SPINES, _HOSTS = 4, 2, 4
-_JITTER_NS = 100.0
-_HORIZON_US = 400_000.0
-
-
-def leaves(gbps: float = 100.0, delay_ps: int = 1_000_000) -> Topology:
-    """Four leaves of four hosts, two spines."""
-    hosts = _LEAVES * _HOSTS
-    down = [Link(h, hosts + h // _HOSTS, gbps, delay_ps) for h in range(hosts)]
-    up = [
-        Link(hosts + leaf, hosts + _LEAVES + spine, gbps, delay_ps)
-        for leaf in range(_LEAVES)
-        for spine in range(_SPINES)
-    ]
-    return Topology(hosts, _LEAVES + _SPINES, (*down, *up))
-
-
-def _two_tiers(scale: float) -> Scenario:
-    hosts = _LEAVES * _HOSTS
-    receivers = (0, _HOSTS)  # on two leaves
-    senders = [h for h in range(hosts) if h not in receivers]
-    pairs = [(h, receivers[k % 2]) for k, h in enumerate(senders)]
-    pairs += [(h, (h + 2 * _HOSTS + 1) % hosts) for h in senders if (h + 9) % hosts != h]
-    flows = tuple(
-        Flow(src, dst, max(int(_SIZES[k % len(_SIZES)] * scale), 1))
-        for k, (src, dst) in enumerate(pairs)
-    )
-    return Scenario("two tiers", leaves(), flows, jitter_ns=_JITTER_NS, horizon_us=_HORIZON_US)
-
-
-def scenario(network: str, scale: float = 1.0) -> Scenario:
-    """One of the `NETWORKS`, all sizes times `scale`.
-
-    Raises
-    ------
-    ValueError
-        There is no such network.
-    """
-    if network == "incast":
-        return incast("tenth", scale=scale)
-    if network == "leaves":
-        return _two_tiers(scale)
-    raise ValueError(f"network must be one of {', '.join(NETWORKS)}, not {network!r}")
+_TREE_SENDERS, _TREE_LOAD, _TREE_SEED, _TREE_US = 12, 0.6, 9_000, 4_000.0
+_TREE_CHECK = 8  # blocks of `BLOCKS`; the rest is what its score's table is fitted to
 
 
 @dataclass(frozen=True)
@@ -111,6 +55,10 @@ class Case:
         Scores act when they have come back from the receiver.
     skill : bool
         The skill monitor is on.
+    receiver : bool
+        Scores act at the receiver, too.
+    model : str
+        What forecasts queues, of `QUEUE_MODELS`, where the source is one of these.
     """
 
     network: str
@@ -118,19 +66,90 @@ class Case:
     source: str = ALONE
     echo: bool = False
     skill: bool = True
+    receiver: bool = False
+    model: str = QUEUE_MODELS[0]
+
+    @property
+    def forecasts(self) -> bool:
+        """Whether a queue model makes the scores."""
+        return self.source in QUEUE_SOURCES
+
+    @property
+    def options(self) -> str:
+        """What the device must be built with, as a URI has it."""
+        if not self.forecasts:
+            return ""
+        return "forecast=1,profile=1" + (",tree=1" if self.model == "tree" else "")
 
     def setup(self) -> LoopSetup:
         """What the device is told."""
         law = LAWS[self.law]
         scored = self.source != ALONE
+        scores = None
+        if scored:
+            scores = Scores(self.source, BUDGET_US, echo=self.echo, receiver=self.receiver)
         return LoopSetup(
             preset=law.preset,
             algorithm=law.algorithm,
             timely=law.timely,
             dcqcn=law.dcqcn,
             min_gbps=_MIN_GBPS,
-            init_gbps=_START_GBPS[self.network],
+            init_gbps=START_GBPS[self.network],
             image=pretrained() if self.source == "model" else None,
-            scores=Scores(self.source, BUDGET_US, echo=self.echo) if scored else None,
+            scores=scores,
+            queue_model=queue_model(self.model) if self.forecasts else None,
             parameters=(("psched_skill", float(self.skill)),) if scored else (),
         )
+
+
+@cache
+def queue_model(name: str) -> Image | TreeImage:
+    """The shipped LSTM of queues, one base RTT ahead; or a tree that has been grown on its answers.
+
+    The tree sees queues of an incast and of a shared link under both laws, none of which is
+    compared here.
+    """
+    lstm = pretrained("queue-1rtt")
+    if name == "lstm":
+        return lstm
+    if name != "tree":
+        raise ValueError(f"queue model must be one of {', '.join(QUEUE_MODELS)}, not {name!r}")
+    runs = [
+        QueueRun(group, law, _TREE_SENDERS, _TREE_LOAD, _TREE_SEED + k, _TREE_US)
+        for k, (group, law) in enumerate(
+            (g, w) for g in ("incast", "shared link") for w in QUEUE_LAWS
+        )
+    ]
+    windows = make_windows([queue_trace(run)[0] for run in runs], stride=2)
+    late = windows.block % BLOCKS >= _TREE_CHECK
+    return distill_image(lstm, windows.select(~late), windows.select(late))
+
+
+#: What is compared with a law alone: options of `Case`.
+SOURCES: tuple[dict[str, object], ...] = (
+    {"source": "oracle"},
+    {"source": "oracle", "echo": True},
+    {"source": "persistence"},
+    {"source": "model"},
+    {"source": "inverted"},
+    {"source": "garbage"},
+    {"source": "queue"},
+    {"source": "queue", "echo": True},
+    {"source": "queue", "echo": True, "receiver": True},
+    {"source": "queue", "model": "tree"},
+    {"source": "queue_inverted"},
+    {"source": "oracle", "skill": False},
+    {"source": "garbage", "skill": False},
+    {"source": "queue", "skill": False},
+    {"source": "queue", "echo": True, "receiver": True, "skill": False},
+    {"source": "queue_inverted", "skill": False},
+)
+
+
+def cases(network: str, law: str, sources: tuple[str, ...] = ()) -> list[Case]:
+    """A law alone, then with scores, of some sources or of all; the last ones are what the monitor
+    prevents. Receivers act only where there is traffic both ways."""
+    chosen = [options for options in SOURCES if not sources or options["source"] in sources]
+    if network != "duplex":
+        chosen = [options for options in chosen if "receiver" not in options]
+    return [Case(network, law), *(Case(network, law, **o) for o in chosen)]  # type: ignore[arg-type]
