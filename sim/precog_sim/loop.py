@@ -184,8 +184,8 @@ class LoopSetup:
         ValueError
             The device has no queue profiler or makes no forecasts.
         """
-        sizes = device.sizes
-        if not (sizes.forecast and sizes.profile):
+        queues, forecasting = device.queues, device.forecasting
+        if queues is None or forecasting is None:
             raise ValueError(
                 "device must have a queue profiler and forecasts for scores of queue models: open "
                 "it with forecast=1,profile=1"
@@ -195,7 +195,7 @@ class LoopSetup:
         device.load_model(model, slot=_QUEUE_SLOT, queue=True)
         scale = Settings.from_card(model.card).normaliser
         parts = {"center": (scale.centers, PROFILE_CENTER), "gain": (scale.gains, PROFILE_GAIN)}
-        device.queues.set_parameters(
+        queues.set_parameters(
             period_us=period_us,
             every=0,
             **{
@@ -205,7 +205,7 @@ class LoopSetup:
             },
         )
         for number in range(flows):
-            device.forecasting.configure(number, model_slot=_QUEUE_SLOT, source="none")
+            forecasting.configure(number, model_slot=_QUEUE_SLOT, source="none")
 
     def control(
         self,

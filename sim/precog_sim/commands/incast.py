@@ -11,7 +11,8 @@ from precog_host.output import DeviceOption, JsonOption, emit, progress_bar, ref
 
 if TYPE_CHECKING:
     from precog_models.image import Image
-    from precog_sim.network import Result, Scenario
+    from precog_models.tree_image import TreeImage
+    from precog_sim.network import Result, Scenario, Scores
 
 __all__ = ["LAWS", "incast"]
 
@@ -30,6 +31,7 @@ _FLOAT_ONLY = ("dctcp", "hpcc")
 LAWS = (*_DECIDED, "timely", "dctcp", "dcqcn", "hpcc")
 _TRANSPORTS = {"golden": "emu:", "rtl": "sim:"}
 _IN_THE_LOOP = ("float", *_TRANSPORTS)
+_WATCHING = "forecast=1,profile=1"  # what a device needs to watch send queues and forecast them
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class _Choice:
         As the options of the same names.
     timely, dcqcn : str
         Constants of those laws.
+    scores : Scores or None
+        Congestion scores that PSCHED follows.
+    queue_model : Image or TreeImage, optional
+        What makes them, where they are of queues.
     """
 
     device: str
@@ -57,6 +63,8 @@ class _Choice:
     win: bool
     timely: str
     dcqcn: str
+    scores: "Scores | None" = None
+    queue_model: "Image | TreeImage | None" = None
 
     def by_device(self, law: str) -> bool:
         """Whether the device decides for `law`, not the float reference."""
@@ -98,6 +106,20 @@ def incast(
             metavar="WHO",
         ),
     ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(
+            help="Who makes congestion scores, which PSCHED follows: oracle, persistence, model, "
+            "queue (the device's queue model of each send queue), inverted, queue_inverted, "
+            "garbage."
+        ),
+    ] = None,
+    echo: Annotated[
+        bool, typer.Option(help="Scores act when they have come back from the receiver.")
+    ] = False,
+    queue_model: Annotated[
+        str, typer.Option(help="Model file or shipped model of queues.")
+    ] = "queue-1rtt",
     seeds: Annotated[int, typer.Option(min=1, help="Runs with different start jitter.")] = 1,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
@@ -107,20 +129,28 @@ def incast(
     for name in laws:
         if name not in LAWS:
             raise ValueError(f"law must be one of {', '.join(LAWS)}, not {name!r}")
-    if "predpid" not in laws:
-        refuse_ignored(context, "model", why="without --law predpid")
+    if "predpid" not in laws and scores != "model":
+        refuse_ignored(context, "model", why="without --law predpid or --scores model")
     for name in ("timely", "dcqcn"):
         if name not in laws:
             refuse_ignored(context, name, why=f"without --law {name}")
     if not set(laws) & set(_DECIDED):
         ignored = ("preset", "target_us", "rttch", "win")
         refuse_ignored(context, *ignored, why=f"with --law {laws[0]}")
-        if in_the_loop is None:
+        if in_the_loop is None and scores is None:
             refuse_ignored(context, "device", why=f"with --law {laws[0]}")
+    made = _scores(context, laws, scores, echo, in_the_loop)
     if in_the_loop == "float":
         refuse_ignored(context, "device", "rttch", "win", why="with --in-the-loop float")
+    from precog_models.image import find
+    from precog_models.tree_image import TreeImage, find_any
+
+    watched = find_any(queue_model) if made and made.source in _queue_sources() else None
+    options = ""
+    if watched is not None:
+        options = _WATCHING + ",tree=1" * isinstance(watched, TreeImage)
     choice = _Choice(
-        device=_device(context, laws, in_the_loop, device),
+        device=_device(context, laws, in_the_loop, device, options),
         place=in_the_loop,
         preset=preset,
         target_us=target_us,
@@ -129,16 +159,18 @@ def incast(
         win=win,
         timely=timely,
         dcqcn=dcqcn,
+        scores=made,
+        queue_model=watched,
     )
 
     import numpy as np
 
-    from precog_models.image import find
     from precog_sim.network import incast as make
     from precog_sim.network.metrics import measure, summarise
 
-    made = make(scenario, senders=senders, sizes=size, jitter_ns=jitter_ns)
-    image = find(model) if "predpid" in laws else None
+    network = make(scenario, senders=senders, sizes=size, jitter_ns=jitter_ns)
+    predicts = "predpid" in laws or (made is not None and made.source == "model")
+    image = find(model) if predicts else None
     rows: list[dict[str, Any]] = []
     with progress_bar("Incast") as report:
         for name in laws:
@@ -146,10 +178,10 @@ def incast(
             metrics = []
             for seed in range(seeds):
                 report(len(rows) * seeds + seed, len(laws) * seeds)
-                result = run(made, timing, seed)
+                result = run(network, timing, seed)
                 if np.isnan(result.fct_us).all():
                     raise RuntimeError(
-                        f"no flow of {name}, seed {seed}, finished in {made.horizon_us:g} µs "
+                        f"no flow of {name}, seed {seed}, finished in {network.horizon_us:g} µs "
                         "(the horizon): give smaller flows or a higher rate"
                     )
                 metrics.append(measure(result))
@@ -168,22 +200,63 @@ def incast(
         table(
             titles,
             [(r["law"], *(r["metrics"][key]["mean"] for key, _ in _COLUMNS)) for r in rows],
-            title=f"{made.name}, {timing} timing, {seeds} seed{'s' * (seeds > 1)}",
+            title=f"{network.name}, {timing} timing, {seeds} seed{'s' * (seeds > 1)}",
         )
 
-    emit({"scenario": made.name, "timing": timing, "results": rows}, show, json_)
+    emit({"scenario": network.name, "timing": timing, "results": rows}, show, json_)
 
 
-def _device(context: typer.Context, laws: list[str], place: str | None, device: str) -> str:
-    """The device that decides, checked against ``--in-the-loop``.
+def _queue_sources() -> tuple[str, ...]:
+    from precog_sim.network import QUEUE_SOURCES
+
+    return QUEUE_SOURCES
+
+
+def _scores(
+    context: typer.Context, laws: list[str], source: str | None, echo: bool, place: str | None
+) -> "Scores | None":
+    """The scores that are asked for, checked against who decides.
+
+    Raises
+    ------
+    ValueError
+        There is no such source, or PSCHED does not decide.
+    """
+    if source is None:
+        refuse_ignored(context, "echo", "queue_model", why="without --scores")
+        return None
+    from precog_sim.network import Scores
+
+    if source not in _queue_sources():
+        refuse_ignored(context, "queue_model", why=f"with --scores {source}")
+    if place == "float":
+        raise ValueError(
+            "scores must be followed by a device: --in-the-loop golden or rtl, not float"
+        )
+    for law in laws:
+        if place is None and law not in _DECIDED:
+            raise ValueError(
+                f"law {law} must be in the loop as golden or rtl to follow scores: add "
+                "--in-the-loop golden"
+            )
+    return Scores(source, echo=echo)
+
+
+def _device(
+    context: typer.Context, laws: list[str], place: str | None, device: str, options: str
+) -> str:
+    """The device that decides, checked against ``--in-the-loop``; without --device one that has
+    the `options`.
 
     Raises
     ------
     ValueError
         The options contradict each other, or a law cannot be decided there.
     """
+    source = context.get_parameter_source("device")
+    given = source is not None and source.name == "COMMANDLINE"
     if place is None:
-        return device
+        return device if given else device + options
     if place not in _IN_THE_LOOP:
         raise ValueError(f"in-the-loop must be one of {', '.join(_IN_THE_LOOP)}, not {place!r}")
     if place == "float":
@@ -194,9 +267,8 @@ def _device(context: typer.Context, laws: list[str], place: str | None, device: 
         if law in _FLOAT_ONLY:
             raise ValueError(f"law {law} must be in the loop as float: the NIC does not have it")
     transport = _TRANSPORTS[place]
-    source = context.get_parameter_source("device")
-    if source is None or source.name != "COMMANDLINE":
-        return transport
+    if not given:
+        return transport + options
     if not device.startswith(transport):
         raise ValueError(f"device must be {transport} with --in-the-loop {place}, not {device!r}")
     return device
@@ -209,16 +281,19 @@ def _decided(
     from precog_host.device import Device
     from precog_sim.loop import LoopSetup, run_in_loop
 
+    follows_rtts = choice.scores is not None and choice.scores.source == "model"
     setup = LoopSetup(
         preset=choice.preset,
         algorithm=law,
         target_us=choice.target_us,
-        image=image if law == "predpid" else None,
+        image=image if law == "predpid" or follows_rtts else None,
         init_gbps=choice.start_gbps,
         rttch=choice.rttch,
         win=choice.win,
         timely=choice.timely,
         dcqcn=choice.dcqcn,
+        scores=choice.scores,
+        queue_model=choice.queue_model,
     )
 
     def run(scenario: "Scenario", timing: str, seed: int) -> "Result":

@@ -32,6 +32,8 @@ SOURCE_NAMES = {
     "model": "the LSTM",
     "inverted": "the opposite of the truth",
     "garbage": "random numbers",
+    "queue": "forecasts of send queues",
+    "queue_inverted": "the opposite of forecasts of send queues",
 }
 _COLUMNS = (
     ("start", 2, 0.0),
@@ -103,6 +105,10 @@ class ScoredLine:
         Scores act when they have come back from the receiver.
     skill : bool
         The skill monitor was on.
+    receiver : bool
+        Scores act at the receiver, too.
+    model : str
+        What forecasts send queues.
     """
 
     network: str
@@ -110,6 +116,8 @@ class ScoredLine:
     source: str
     echo: bool
     skill: bool
+    receiver: bool
+    model: str
     followed: float
     slowdown_p50: Interval
     slowdown_p99: Interval
@@ -131,7 +139,7 @@ class Scored:
         return max(
             interval.high
             for line in self.lines
-            if line.skill and line.source in ("inverted", "garbage")
+            if line.skill and line.source in ("inverted", "garbage", "queue_inverted")
             for interval in (line.slowdown_p50, line.slowdown_p99, line.queue_p99_kb)
         )
 
@@ -205,7 +213,8 @@ def _scored(data: dict[str, Any]) -> Scored:
         if row["source"] == "alone":
             continue
         names = ("slowdown_p50", "slowdown_p99", "queue_p99_kb", "jain")
-        line = {key: row[key] for key in ("network", "law", "source", "echo", "skill")}
+        told = ("network", "law", "source", "echo", "skill", "receiver", "model")
+        line = {key: row[key] for key in told}
         line |= {"followed": row["figures"]["followed"]}
         line |= {name: row["ratios"][name] for name in names}
         lines.append(decode(ScoredLine, line, f"results[{n}]"))

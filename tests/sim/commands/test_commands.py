@@ -69,6 +69,21 @@ def test_who_decides(run, law: str) -> None:  # type: ignore[no-untyped-def]
     assert golden["mean_fct_ms"]["mean"] == pytest.approx(real["mean_fct_ms"]["mean"], rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("more", "device"),
+    [
+        (["--law", "pid", "--scores", "oracle"], "emu:"),
+        (["--law", "pid", "--scores", "queue", "--echo"], "emu:forecast=1,profile=1"),
+        (["--cc", "timely", *LOOP, "golden", "--scores", "queue"], "emu:forecast=1,profile=1"),
+        (["--law", "pid", "--scores", "model"], "emu:"),
+    ],
+)
+def test_scores_are_followed(run, more: list[str], device: str) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = run("sim", "incast", *SMALL, *more, "-j")
+    assert status == 0
+    assert json.loads(out)["results"][0]["device"] == device
+
+
 def test_presets_of_other_laws_are_not_asked(run) -> None:  # type: ignore[no-untyped-def]
     arguments = [*SMALL, "--law", "pid", "--law", "dcqcn", "--dcqcn", "ns3-paper-timers", "-j"]
     status, out, _ = run("sim", "incast", *arguments)
@@ -245,6 +260,24 @@ def test_training_has_the_demos_seed() -> None:
         ),
         (["sim", "incast", "--law", "pid", "--model", "x"], "option --model has no effect without"),
         (["sim", "incast", "--law", "pid", "--timely", "x"], "option --timely has no effect with"),
+        (["sim", "incast", "--law", "pid", "--scores", "x"], "score source must be one of oracle"),
+        (["sim", "incast", "--law", "pid", "--echo"], "option --echo has no effect without --scor"),
+        (
+            ["sim", "incast", "--law", "pid", "--scores", "oracle", "--queue-model", "x"],
+            "option --queue-model has no effect with --scores oracle",
+        ),
+        (
+            ["sim", "incast", "--law", "timely", "--scores", "queue"],
+            "law timely must be in the loop as golden or rtl to follow scores",
+        ),
+        (
+            ["sim", "incast", "--law", "pid", *LOOP, "float", "--scores", "queue"],
+            "scores must be followed by a device",
+        ),
+        (
+            ["sim", "incast", *SMALL, "--law", "pid", "--scores", "queue", "-d", "emu:"],
+            "device must have a queue profiler and forecasts",
+        ),
         (["sim", "incast", "--law", "pid", "--dcqcn", "x"], "option --dcqcn has no effect with"),
         (["sim", "incast", "--law", "timely", *LOOP, "x"], "in-the-loop must be one of float, gol"),
         (["sim", "incast", "--law", "hpcc", *LOOP, "rtl"], "law hpcc must be in the loop as float"),

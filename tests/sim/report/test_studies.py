@@ -30,6 +30,8 @@ def _scored(high: float = 1.03125) -> dict[str, Any]:
                 "source": source,
                 "echo": False,
                 "skill": True,
+                "receiver": False,
+                "model": "lstm",
                 "figures": {"followed": 0.625},
                 "ratios": {name: _ONE | {"high": high} for name in names},
             }
