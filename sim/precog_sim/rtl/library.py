@@ -385,8 +385,6 @@ def _declare(lib: ctypes.CDLL) -> None:
         "axil_read": (_I64, [_HANDLE, ctypes.c_uint32]),
         "decide": (_I64, [_HANDLE, _P64, _P64]),
         "event": (_I64, [_HANDLE, _P64, _P64]),
-        "observe": (_I64, [_HANDLE, _P64, _P64]),
-        "visit": (_I64, [_HANDLE, _P64, _P64]),
         "mixed": (
             _I64,
             [_HANDLE, _I64, _P64, _I64, _P64, _P64, ctypes.c_uint64, *[ctypes.c_int] * 3],

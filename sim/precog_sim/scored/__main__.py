@@ -68,6 +68,7 @@ def record(
         "limit": LIMIT,
         "results": [
             asdict(case)
+            | {"seeds": seeds, "scale": scale}
             | {"figures": _mean(ours)}
             | {
                 "ratios": {

@@ -129,7 +129,8 @@ def test_the_command_writes_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_nonsense_that_harms_is_named() -> None:
     bad = {"mean": 1.04, "low": 1.0, "high": 1.06}
     good = bad | {"high": 1.05}
-    row = {"network": "incast", "law": "dcqcn", "echo": False, "skill": True, "receiver": False}
+    row = {"network": "incast", "law": "dcqcn", "echo": False, "skill": True}
+    row |= {"receiver": False, "model": "lstm"}
     rows = {"slowdown_p50": good, "slowdown_p99": good, "queue_p99_kb": bad}
     written = {"results": [row | {"source": s, "ratios": rows} for s in ("garbage", "oracle")]}
     assert command._broken(written) == ["incast, dcqcn, garbage: queue_p99_kb 1.060"]
