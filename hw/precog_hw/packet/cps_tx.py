@@ -148,8 +148,8 @@ class CpsTransmit(wiring.Component):
 
         # Registered: the reason and the shim's fields; then the shim itself.
         m.submodules.encode = encode = ShimEncode()
-        chosen = Signal(_WAITING)
-        found = Signal(sent_layout(self._slots))
+        chosen = Signal(_WAITING, reset_less=True)
+        found = Signal(sent_layout(self._slots), reset_less=True)
         answers = waiting.opcode.matches(*ACKNOWLEDGES)
         m.d.sync += [
             chosen.eq(waiting),

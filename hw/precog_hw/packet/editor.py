@@ -1,12 +1,13 @@
 """The editor: one command for each packet, done to its bytes as they pass."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_models.packet.wire.descriptor import Direction
 
 from ..stream.packet import beat_layout, packet_signature
+from ..stream.queue import Queue
 from ..stream.skid import SkidBuffer
 from .grow import Grow, growing, growing_layout
 from .layouts import EDIT
@@ -15,18 +16,27 @@ from .shrink import Shrink
 
 __all__ = ["Editor"]
 
+_LOW = 4  # payloads in a queue while more may come: it does not run dry before they are there
+
+
+def _rows(width: int) -> int:
+    """Of a queue: for what may still come, shims put in a byte at a time too."""
+    return 32 if width == 8 else 16  # one cell of LUT RAM has 16
+
 
 class Editor(wiring.Component):
     """Header fields written, packets dropped, the shim put in (TX) or taken out (RX).
 
     ::
 
-        i ──────► [slice] ─► [patch] ─► [slice] ─► [grow] ─► [slice] ─► o     TX
-        i_edit ─► [slice] ─►                 └───► [shrink] ──────────► o     RX
+        i ──────► [slice] ─► gate ─► [patch] ─► [queue] ─► gate ─► [grow] ─► [queue] ─► o     TX
+        i_edit ─► [slice] ────────────►               └──────────► [shrink] ──────────► o     RX
 
-    Register slices stand between the parts because `ready` enables every flip-flop of a part: a
-    chain of such wires would decide the clock. The bytes that `Patch` has found are written, and
-    those that `Grow` will move are found, on the way into the slice between them.
+    The queue behind a part takes whatever comes: the gate before the part, a register, shuts while
+    there is still room for what is under way. So the part's flip-flops need no enable, which would
+    be one wire to all of them, and `ready` does not pass through it. The bytes that `Patch` has
+    found are written, and those that `Grow` will move are found, on the way into the queue between
+    them.
 
     `user` goes with its packet's bytes, `error` on the last beat. A packet may end anywhere: fields
     that it does not hold are not written, and without a byte behind UDP nothing goes in or out.
@@ -36,8 +46,8 @@ class Editor(wiring.Component):
     packet grows: 8 at 8 bits, one or none at the other widths. Removal and dropping never do.
     `i.ready`, `i_edit.ready`, `o.valid` and `o.payload` are registers.
 
-    Cost (yosys for ECP5): TX 1232 LUT4, 171 PFUMX and 1749 flip-flops at 64 bits, 4105, 995 and
-    5844 at 512; RX 854, 115 and 1232 at 64 bits, 2625, 429 and 4795 at 512.
+    Cost (yosys for ECP5): TX 1424 LUT4, 82 DPR16X4 and 1502 flip-flops at 64 bits, 4467, 340 and
+    4761 at 512; RX 977, 35 and 1149 at 64 bits, 2824, 164 and 4299 at 512.
 
     Parameters
     ----------
@@ -84,9 +94,9 @@ class Editor(wiring.Component):
         m.submodules.commands = commands = SkidBuffer(COMMAND)
         m.submodules.patch = patch = Patch(self._width)
         layout = (growing_layout if tx else patched_layout)(self._width)
-        m.submodules.patched = slice_2 = SkidBuffer(layout)
+        m.submodules.patched = queue = Queue(layout, _rows(self._width))
+        _gated(m, "patch", slice_.o, patch.i, queue)
         wiring.connect(m, wiring.flipped(self.i), slice_.i)
-        wiring.connect(m, slice_.o, patch.i)
         m.d.comb += [
             *(commands.i.payload[name].eq(v) for name, v in command(self.i_edit.payload).items()),
             commands.i.valid.eq(self.i_edit.valid),
@@ -97,22 +107,39 @@ class Editor(wiring.Component):
         if tx:
             values = growing(values, patch.o.payload.beat)
         m.d.comb += [
-            *(slice_2.i.payload[name].eq(value) for name, value in values.items()),
-            slice_2.i.valid.eq(patch.o.valid),
-            patch.o.ready.eq(slice_2.i.ready),
+            *(queue.i.payload[name].eq(value) for name, value in values.items()),
+            queue.i.valid.eq(patch.o.valid),
+            patch.o.ready.eq(1),
         ]
         if not tx:
             m.submodules.shrink = shrink = Shrink(self._width)
-            wiring.connect(m, slice_2.o, shrink.i)
+            wiring.connect(m, queue.o, shrink.i)
             wiring.connect(m, shrink.o, wiring.flipped(self.o))
             return m
         m.submodules.grow = grow = Grow(self._width)
-        m.submodules.grown = grown = SkidBuffer(beat_layout(self._width))
-        wiring.connect(m, slice_2.o, grow.i)
+        m.submodules.grown = grown = Queue(beat_layout(self._width), _rows(self._width))
+        _gated(m, "grow", queue.o, grow.i, grown)
         m.d.comb += [
             grown.i.payload.eq(grow.o.payload.beat),
             grown.i.valid.eq(grow.o.valid),
-            grow.o.ready.eq(grown.i.ready),
+            grow.o.ready.eq(1),
         ]
         wiring.connect(m, grown.o, wiring.flipped(self.o))
         return m
+
+
+def _gated(
+    m: Module, name: str, before: stream.Interface, part: stream.Interface, queue: Queue
+) -> None:
+    """Connect `before` to `part`, from which the queue takes everything: while it has room.
+
+    What was offered to the part stays offered.
+    """
+    room, offered = Signal(init=1, name=f"{name}_room"), Signal(name=f"{name}_offered")
+    go = room | offered
+    m.d.sync += [room.eq(queue.level <= _LOW), offered.eq(part.valid & ~part.ready)]
+    m.d.comb += [
+        part.payload.eq(before.payload),
+        part.valid.eq(before.valid & go),
+        before.ready.eq(part.ready & go),
+    ]

@@ -121,7 +121,9 @@ class Grow(wiring.Component):
         return m
 
     def _bytewise(self, m: Module) -> None:
-        i, o = self.i.payload, self.o.payload
+        i = self.i.payload
+        o = Signal(self.o.payload.shape(), reset_less=True)
+        m.d.comb += self.o.payload.eq(o)
         free = self.o.ready | ~self.o.valid
         done = Signal(range(SHIM.size + 1))  # bytes of the shim that are out
         due = i.insert & i.at & (done != SHIM.size)
@@ -140,11 +142,13 @@ class Grow(wiring.Component):
                 m.d.sync += done.eq(0)
 
     def _beatwise(self, m: Module) -> None:
-        i, o = self.i.payload, self.o.payload
+        i = self.i.payload
+        o = Signal(self.o.payload.shape(), reset_less=True)
+        m.d.comb += self.o.payload.eq(o)
         lanes = self._lanes
         free = self.o.ready | ~self.o.valid
         spilling = Signal()  # what follows is the rest of a packet whose last beat was taken
-        rest = Signal(8 * SHIM.size)  # bytes for the first lanes of the next beat
+        rest = Signal(8 * SHIM.size, reset_less=True)  # bytes for the first lanes of the next beat
         rest_keep = Signal(SHIM.size)
         rest_error = Signal()
 

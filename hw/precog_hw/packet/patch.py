@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -162,7 +162,9 @@ class Patch(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        beat, edit, o = self.i.payload, self.i_edit.payload, self.o.payload
+        beat, edit = self.i.payload, self.i_edit.payload
+        o = Signal(self.o.payload.shape(), reset_less=True)
+        m.d.comb += self.o.payload.eq(o)
         free = self.o.ready | ~self.o.valid
         taken = self.i.valid & self.i_edit.valid & free
         top = max(at for *_, at in _BYTES) // self._lanes + 1

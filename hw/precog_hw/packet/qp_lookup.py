@@ -221,19 +221,20 @@ class _Request:
         self.rows = [Signal(range(slots), name=f"{name}_row{way}") for way in range(WAYS)]
         self.late_rows = [Signal.like(row, name=f"{row.name}_late") for row in self.rows]
         m.d.sync += [late.eq(row) for late, row in zip(self.late_rows, self.rows, strict=True)]
-        self._key = Signal(KEY, name=f"{name}_key2")
+        self._key = Signal(KEY, name=f"{name}_key2", reset_less=True)
         self.cells: list[data.View] = []
 
     def hash(self, stb: Value, key: data.View) -> None:
         """Cycles 0 and 1."""
         m, name, packed = self._m, self._name, key.as_value()
-        valid, key1 = Signal(name=f"{name}_valid1"), Signal(KEY, name=f"{name}_key1")
+        valid = Signal(name=f"{name}_valid1")
+        key1 = Signal(KEY, name=f"{name}_key1", reset_less=True)
         m.d.sync += [valid.eq(stb), self.valid.eq(valid), key1.eq(key), self._key.eq(key1)]
         size = -(-len(packed) // _PARTS)
         for way, (poly, row) in enumerate(zip(WAY_POLYNOMIALS, self.rows, strict=True)):
             total: Value = Const(0, len(row))
             for low in range(0, len(packed), size):
-                part = Signal.like(row, name=f"{name}_part{way}_{low}")
+                part = Signal.like(row, name=f"{name}_part{way}_{low}", reset_less=True)
                 alone = Cat(Const(0, low), packed[low : low + size])
                 hashed = xor_network(_row_of(poly, self._slots), alone, len(row))
                 m.d.sync += part.eq(hashed)
@@ -242,7 +243,11 @@ class _Request:
 
     def read(self, word: data.View) -> None:
         """Cycle 4: a block RAM's output is late; it gets a register of its own."""
-        cell = Signal(cell_layout(self._slots), name=f"{self._name}_cell{len(self.cells)}")
+        cell = Signal(
+            cell_layout(self._slots),
+            name=f"{self._name}_cell{len(self.cells)}",
+            reset_less=True,
+        )
         self._m.d.sync += cell.eq(word)
         self.cells.append(cell)
 
@@ -251,7 +256,7 @@ class _Request:
         m, name = self._m, self._name
         key = self._key
         for stage in (3, 4, 5):
-            late = Signal(KEY, name=f"{name}_key{stage}")
+            late = Signal(KEY, name=f"{name}_key{stage}", reset_less=True)
             m.d.sync += late.eq(key)
             key = late
         hits, slots = [], []

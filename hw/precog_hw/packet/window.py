@@ -101,8 +101,10 @@ class HeaderWindow(wiring.Component):
             beat.data.word_select(n, 8) & beat.keep[n].replicate(8) for n in range(self._step)
         ]
         # First registers: the beat, and where it goes.
-        kept, first, put = Signal.like(beat.data), Signal(), Signal(beats)
-        now, now_ns = Signal.like(self.now), Signal.like(self.now_ns)
+        kept = Signal.like(beat.data, reset_less=True)
+        first, put = Signal(), Signal(beats)
+        now = Signal.like(self.now, reset_less=True)
+        now_ns = Signal.like(self.now_ns, reset_less=True)
         complete, ends, was_taken = Signal(), Signal(), Signal()
         reached, error = Signal.like(self.last_byte), Signal()
         wanted = self.taken & inside
@@ -127,12 +129,15 @@ class HeaderWindow(wiring.Component):
                 with m.If(index == beats - 1):
                     m.d.sync += inside.eq(0)
 
-        # Second registers, the outputs.
+        # Second registers, the outputs. What comes without a strobe need not be reset; but the
+        # window is: else synthesis would make its clearing a reset of one long wire.
+        time, ns = Signal.like(self.time, reset_less=True), Signal.like(self.ns, reset_less=True)
+        m.d.comb += [self.time.eq(time), self.ns.eq(ns)]
         m.d.sync += [self.o_stb.eq(complete), self.last_stb.eq(ends)]
         with m.If(was_taken):
             m.d.sync += [self.last_byte.eq(reached), self.error.eq(error)]
         with m.If(first):
-            m.d.sync += [self.time.eq(now), self.ns.eq(now_ns)]
+            m.d.sync += [time.eq(now), ns.eq(now_ns)]
         for place in range(beats):
             part = self.o[8 * self._step * place : 8 * self._step * (place + 1)]
             with m.If(put[place]):

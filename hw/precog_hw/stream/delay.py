@@ -57,10 +57,12 @@ class DelayLine(wiring.Component):
         # Written now, read `cycles` - 1 later into the output register. A counter that never stops
         # is faster than one that begins anew there.
         rows = self._cycles - 1
+        payload = Signal(self._shape, reset_less=True)  # as are the rows that it follows
+        m.d.comb += self.o.eq(payload)
         address = ceil_log2(rows)
         for n, bits in enumerate(columns(Shape.cast(self._shape).width)):
             suffix = f"_{n}" if n else ""
-            new, out = Value.cast(self.i)[bits], Value.cast(self.o)[bits]
+            new, out = Value.cast(self.i)[bits], Value.cast(payload)[bits]
             m.submodules[f"ring{suffix}"] = ring = Memory(
                 shape=len(new), depth=1 << address, init=[], attrs={"ram_style": "distributed"}
             )

@@ -21,8 +21,8 @@ class PacketFifo(wiring.Component):
         i ─► [depth rows] ─► [row read] ─► [output] ─► o
 
     Latency: 3 cycles when empty. Throughput: one beat per cycle. Cost: `depth` rows of LUT RAM up
-    to `LUT_RAM_ROWS` (512 bits, 32 rows: 314 cells, 650 LUT4, 1272 flip-flops), of block RAM above
-    (64 bits: 4 of them, 27 LUT4, 145 flip-flops). The second register is there because a block
+    to `LUT_RAM_ROWS` (512 bits, 32 rows: 324 cells, 834 LUT4, 1432 flip-flops), of block RAM above
+    (64 bits: 4 of them, 59 LUT4, 168 flip-flops). The second register is there because a block
     RAM's data comes late in the cycle.
 
     Parameters
@@ -62,7 +62,9 @@ class PacketFifo(wiring.Component):
     def _column(self, m: Module, n: int, bits: slice) -> None:
         """Some bits of the beats; the first column speaks for all."""
         suffix = f"_{n}" if n else ""
-        new, out = Value.cast(self.i.payload)[bits], Value.cast(self.o.payload)[bits]
+        new = Value.cast(self.i.payload)[bits]
+        out = Signal(len(new), name=f"payload{suffix}", reset_less=True)
+        m.d.comb += Value.cast(self.o.payload)[bits].eq(out)
         style = "distributed" if self._depth <= LUT_RAM_ROWS else "block"
         # A row is read a cycle or more after it was written: the ports never meet at one.
         m.submodules[f"rows{suffix}"] = rows = Memory(

@@ -66,7 +66,9 @@ class Queue(wiring.Component):
     def _column(self, m: Module, n: int, bits: slice) -> None:
         """Some bits of the payloads; the first column speaks for all."""
         suffix = f"_{n}" if n else ""
-        new, out = Value.cast(self.i.payload)[bits], Value.cast(self.o.payload)[bits]
+        new = Value.cast(self.i.payload)[bits]
+        out = Signal(len(new), name=f"payload{suffix}", reset_less=True)
+        m.d.comb += Value.cast(self.o.payload)[bits].eq(out)
         m.submodules[f"rows{suffix}"] = rows = Memory(
             shape=len(new), depth=self._depth, init=[], attrs={"ram_style": "distributed"}
         )

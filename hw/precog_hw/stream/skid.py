@@ -36,8 +36,11 @@ class SkidBuffer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         width = Shape.cast(self._shape).width
-        spare = Signal(self._shape)  # holds what arrived while `o` was stalled
-        new, old, out = (Value.cast(v) for v in (self.i.payload, spare, self.o.payload))
+        # What is not valid need not be known: reset leaves payloads alone.
+        payload = Signal(self._shape, reset_less=True)
+        spare = Signal(self._shape, reset_less=True)  # what arrived while `o` was stalled
+        new, old, out = (Value.cast(v) for v in (self.i.payload, spare, payload))
+        m.d.comb += self.o.payload.eq(payload)
         for n, bits in enumerate(columns(width)):
             # The spare register is empty.
             ready = Signal(init=1, name=f"ready_{n}" if n else "ready")

@@ -1,9 +1,12 @@
-"""The FIFO in which packets wait keeps what the proof of the path assumes of it.
+"""The FIFO in which packets wait and the queues of beats keep what proofs assume of them.
 
 Compared with a list, as in `streams`, with few rows. That it holds for many is not said here: the
 addresses wrap at the depth, and nothing else depends on it.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 from unittest.mock import patch
 
 from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
@@ -28,18 +31,23 @@ _FIFO = "precog_hw.stream.packet_fifo"
 
 
 class BeatsHarness(wiring.Component):
-    """The FIFO between a producer of well-formed beats and an arbitrary consumer."""
+    """A FIFO between a producer of well-formed beats and an arbitrary consumer.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    make : callable
+        Makes it.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
         from precog_hw.stream.packet import beat_layout
 
+        self._make = make
         super().__init__({"beat": In(beat_layout(_WIDTH)), "valid": In(1), "ready": In(1)})
 
     def elaborate(self, platform: object) -> Module:
-        from precog_hw.stream.packet_fifo import PacketFifo
-
         m = Module()
-        dut = PacketFifo(_WIDTH, ROWS)
+        dut = self._make()
         with patch.object(columns, "COLUMN_BITS", 9):  # an end and its data in different columns
             inner = Opened(dut)
         m.submodules.dut = inner.fragment
@@ -78,16 +86,25 @@ class BeatsHarness(wiring.Component):
         return m
 
 
+def _fifo() -> Any:
+    from precog_hw.stream.packet_fifo import PacketFifo
+
+    return PacketFifo(_WIDTH, ROWS)
+
+
+def _queue() -> Any:
+    from precog_hw.stream.packet import beat_layout
+    from precog_hw.stream.queue import Queue
+
+    return Queue(beat_layout(_WIDTH), ROWS)
+
+
+_RULES = f"{ROWS} rows, any packets and consumer: beats in order, none lost, offered in time"
+_FIFO_BEATS, _QUEUE_BEATS = partial(BeatsHarness, _fifo), partial(BeatsHarness, _queue)
 PROOFS = (
-    Proof(
-        "beats.rules",
-        BeatsHarness,
-        Mode.BOUNDED,
-        _DEPTH,
-        f"{ROWS} rows, any packets and consumer: beats in order, none lost, offered in time",
-        quick=False,
-    ),
-    Proof("beats.cover", BeatsHarness, Mode.COVER, _DEPTH, "two packets are inside", quick=False),
+    Proof("beats.rules", _FIFO_BEATS, Mode.BOUNDED, _DEPTH, _RULES, quick=False),
+    Proof("beats.cover", _FIFO_BEATS, Mode.COVER, _DEPTH, "two packets are inside", quick=False),
+    Proof("beats.queue", _QUEUE_BEATS, Mode.BOUNDED, _DEPTH, f"a queue, {_RULES}", quick=False),
 )
 MUTANTS = (
     Mutant(

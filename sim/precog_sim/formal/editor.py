@@ -1,7 +1,7 @@
 """The editor of CPS insertion and extraction: the rules of packet streams, and no wedge.
 
-The editor is a chain, ``slice -> Patch -> slice -> Grow -> slice`` to the wire and ``slice -> Patch
--> slice -> Shrink`` from it, with one more slice for the commands. Each link is proved alone, as
+The editor is a chain, ``slice -> Patch -> queue -> Grow -> queue`` to the wire and ``slice -> Patch
+-> queue -> Shrink`` from it, with one more slice for the commands. Each link is proved alone, as
 gateware as it is, at 8 and at 64 bits with the places of all headers, between a free producer and a
 free consumer, by induction: for packets of any length and for ever. `skid.rules` does it for the
 slice. Commands are free: whatever parser, table and slots may say of a packet, also what they never
@@ -19,7 +19,7 @@ What a part assumes of its input is what the part before it is proved to give:
   `past` of packets with `insert`.
 - `Shrink` assumes that: without `remove`, `at` and `past` are free. It gives a packet stream.
 
-A slice hands on what it gets, in order and once, so it keeps each of these.
+A slice or a queue hands on what it gets, in order and once, so it keeps each of these.
 
 (a) Of each part: for each end of a packet that was taken and not dropped one comes out, and no end
 before; at most two are inside. Beats are counted in `Patch` and `Grow`, in `Shrink` the ends alone.
@@ -29,7 +29,11 @@ What the bytes are is not said here; the tests compare with the golden model.
 consumer takes what it is offered; an end that is inside leaves within `OUT_CYCLES` such cycles,
 without another beat from the producer. The consumer may pause in between, as long as it likes.
 
-That the parts and the slices between them keep the same together is proved by `editor_chain`.
+(c) Of `Patch` and `Grow`: a beat comes out for one that was taken in the cycle before, and between
+two that are taken at most `REFUSALS` more.
+
+That the parts, the slice, the gates and the queues keep the same together, and that no queue ever
+refuses what a part gives it, is proved by `editor_chain`.
 """
 
 from collections.abc import Callable

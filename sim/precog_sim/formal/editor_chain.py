@@ -3,31 +3,71 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from amaranth.hdl import Assert, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Const, Cover, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
-from .contracts import CHAIN_CYCLES, CHAIN_REFUSALS, chain_rules
+from .contracts import CHAIN_CYCLES, CHAIN_REFUSALS, Beats, chain_rules
 from .editor_rules import OUT_CYCLES, REFUSALS
 from .engine import Mode, Proof
 from .held import Slice
 from .mutate import Mutant, reimported
-from .packets import assert_rules, assume_rules, assume_stream
+from .packets import assert_rules, assert_stream, assume_rules, assume_stream
 from .past import Past
 from .peek import Opened
-from .stubs import part_stub, patch_stub
+from .stubs import beat_queue_stub, part_stub, patch_stub
 
 __all__ = ["MUTANTS", "PROOFS"]
 
 _EDITOR = "precog_hw.packet.editor"
+_QUEUES = {"patch": "patched", "grow": "grown"}
 
 
 class _Inner(NamedTuple):
     """A stream between two parts, by its signals."""
 
-    valid: Signal
-    ready: Signal
+    valid: Value
+    ready: Value
     payload: Any
+
+
+class _Gated(NamedTuple):
+    """What goes into a part, and waits for its queue.
+
+    Attributes
+    ----------
+    i : _Inner
+        As the part sees it.
+    go : Value
+        It may.
+    held : Value
+        Beats in the queue and on their way into it.
+    """
+
+    i: _Inner
+    go: Value
+    held: Value
+
+
+def _gated(
+    m: Module, past: Past, inner: Opened, name: str, before: _Inner, queue: Beats, most: int
+) -> _Gated:
+    """The gate before a part that puts in at most so many beats: its queue never refuses."""
+    from precog_hw.packet.editor import _LOW
+
+    room, offered = inner[f"{name}_room"], inner[f"{name}_offered"]
+    extra, out = inner[f"{name}.extra_{name}"], inner[f"{name}.o__valid"]
+    i = _Inner(before.valid & (room | offered), before.ready, before.payload)
+    held = queue.count + out
+    assert_stream(m, past, i, f"{name}.i")
+    refuses = ~inner[f"{_QUEUES[name]}.i__ready"]
+    m.d.comb += [
+        Assert(~(out & refuses), f"the queue behind {name} has room for what comes"),
+        Assert(~room | (queue.count <= _LOW + 1)),
+        Assert(~offered | (held <= _LOW + 2 + extra)),
+        Assert(held <= _LOW + 3 + most + extra),
+    ]
+    return _Gated(i, room | offered, held)
 
 
 class EditorHarness(wiring.Component):
@@ -56,6 +96,7 @@ class EditorHarness(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        from precog_hw.packet.editor import _LOW
         from precog_hw.packet.grow import growing_layout
         from precog_hw.packet.patch import COMMAND, patched_layout
         from precog_hw.stream.packet import beat_layout
@@ -66,6 +107,7 @@ class EditorHarness(wiring.Component):
         with reimported(_EDITOR) as module:
             editor: Any = module
             editor.Patch = patch_stub(editor.Patch, width)
+            editor.Queue = beat_queue_stub(editor.Queue)
             editor.Grow = part_stub(editor.Grow, "grow", width)
             editor.Shrink = part_stub(editor.Shrink, "shrink", width)
             dut = editor.Editor(width, Direction.TX if self._tx else Direction.RX)
@@ -82,16 +124,22 @@ class EditorHarness(wiring.Component):
         assume_rules(m, past, dut.i, "i")
         assume_stream(m, past, dut.i_edit, "edit")
         assert_rules(m, past, dut.o, "o")
-        beats = _Inner(
-            inner["slice.o__valid"],
-            inner["patch.i__ready"],
-            data.View(beat_layout(width), inner["slice.o__payload"]),
-        )
         commands = _Inner(
             inner["commands.o__valid"],
             inner["patch.i_edit__ready"],
             data.View(COMMAND, inner["commands.o__payload"]),
         )
+        behind = "grow" if self._tx else "shrink"
+        most = REFUSALS[behind][width]
+        layout = (growing_layout if self._tx else patched_layout)(width)
+        patched = _beats(inner, "patched")
+        sliced = _Inner(
+            inner["slice.o__valid"],
+            inner["patch.i__ready"],
+            data.View(beat_layout(width), inner["slice.o__payload"]),
+        )
+        first = _gated(m, past, inner, "patch", sliced, patched, 0)
+        beats = sliced._replace(ready=sliced.ready & first.go)
         chain = chain_rules(m, Assert, beats, commands, dut.o, width)
 
         dropped, given = Signal(2), Signal(2)
@@ -101,41 +149,55 @@ class EditorHarness(wiring.Component):
             m.d.sync += given.eq(given + 1)
         m.d.comb += Cover(dropped.all() & given.all())
 
-        # Each part's promises, from its stub; the slices are the gateware.
-        layout = (growing_layout if self._tx else patched_layout)(width)
-        patched = Slice(m, Assert, inner, "patched", layout)
+        # Each part's promises, and each queue's, from its stub; gates and slices are the gateware.
         Slice(m, Assert, inner, "slice", beat_layout(width))
         Slice(m, Assert, inner, "commands")
-        behind = "grow" if self._tx else "shrink"
         owed = {name: inner[f"{name}.owed_{name}"] for name in ("patch", behind)}
         age = inner[f"{behind}.age_a_whole_packet_leaves_{behind}"]
         refused = inner[f"{behind}.age_a_beat_is_taken_by_{behind}"]
         out = OUT_CYCLES[behind][width]
         ends = sum(owed.values(), patched.ends)
 
-        # What is still to be waited for, at most, while the consumer takes in every cycle.
-        most = REFUSALS[behind][width] + 1
-        position = Mux(patched.end != 0, patched.end, patched.count + 1)
+        # What is still to be waited for, at most, while the consumer takes in every cycle: until
+        # the first beat of the queue is taken, `head`, and, whenever it may be, each one's `beat`.
+        offered: Value = inner["patched.o__valid"]
+        head: Value
+        last_ends: Value
+        last_end: Value
         if self._tx:
-            grown = Slice(m, Assert, inner, "grown", beat_layout(width))
-            ends += grown.ends
-            stalled = grown.count == 2
-            taken = most - refused + stalled  # until `Grow` takes the beat that it is offered
-            before = out + 3 + most * (position - 1) + taken
-            inside = Mux(owed["grow"] != 0, out + 2 - age + stalled, before + (patched.end == 0))
-            left = Mux(grown.ends != 0, grown.end, inside)
+            grown = _beats(inner, "grown")
+            payload = data.View(layout, inner["patched.o__payload"])
+            waiting = _Inner(offered, inner["grow.i__ready"], payload)
+            second = _gated(m, past, inner, "grow", waiting, grown, most)
+            last_ends, last_end = grown.ends, grown.end
+            offered, ends = second.i.valid, ends + last_ends
+            fill = second.held + most - inner["grow.extra_grow"]
+            drained = Mux(grown.count <= _LOW, 1, 1 + fill - _LOW)
+            head, beat = Mux(second.go, 0, drained) + most + 1 - refused, 6 + 3 * most
+            leaves, inside = 2 * out + _LOW + 3 + 2 * most, 2 * (out - age) + grown.count
         else:
-            taken = patched.count == 2
-            before = out + position + (patched.end == 0)
-            left = Mux(owed["shrink"] != 0, out - age, before)
+            head, beat = Const(1), 1
+            leaves, inside = Const(out), out - age
+            last_ends = last_end = Const(0)
+        position = (patched.end - 1)[: len(patched.end)]
+        before = Mux(patched.ends != 0, beat * position + head, beat * (patched.count + 1) + 1)
+        left = Mux(owed[behind] != 0, inside, before + leaves)
+        left = Mux(last_ends != 0, last_end, left)
+        over = first.held - _LOW - 1
+        taken = Mux(patched.count <= _LOW, 1, beat * over[: len(first.held)] + head + 1)
         stuck = beats.valid & ~beats.ready & commands.valid
         m.d.comb += [
             Assert(chain.ends == ends),
-            Assert((refused == 0) | patched.valid),
+            Assert((refused == 0) | offered),
             Assert((chain.ends == 0) | (chain.waited + left <= CHAIN_CYCLES[width])),
-            Assert(~stuck | (chain.refused + taken <= CHAIN_REFUSALS[width])),
+            Assert(~stuck | (~first.go & (chain.refused + taken <= CHAIN_REFUSALS[width]))),
         ]
         return m
+
+
+def _beats(inner: Opened, name: str) -> Beats:
+    """What is in the stub of a queue."""
+    return Beats(*(inner[f"{name}.beats_{n}"] for n in ("count", "ends", "behind", "end", "gap")))
 
 
 _CLAIM = "the editor, of any parts that keep their promises: one command a packet, none lost, "
@@ -161,6 +223,14 @@ PROOFS = (
         quick=False,
     ),
     Proof(
+        "editor.chain.full",
+        partial(EditorHarness, "tx", 64),
+        Mode.BOUNDED,
+        14,
+        "the same, long enough that a gate shuts",
+        quick=False,
+    ),
+    Proof(
         "editor.chain.cover",
         partial(EditorHarness, "tx", 64),
         Mode.COVER,
@@ -172,16 +242,31 @@ PROOFS = (
 MUTANTS = (
     Mutant(
         "editor.chain.near",
-        "precog_hw.stream.skid",
-        "valid.eq(self.i.valid | ~ready)",
-        "valid.eq(self.i.valid)",
-        "a slice loses a beat",
+        _EDITOR,
+        "queue.i.valid.eq(patch.o.valid)",
+        "queue.i.valid.eq(patch.o.valid & ~queue.o.valid)",
+        "a beat is lost that comes while another one waits",
+        quick=True,
     ),
     Mutant(
         "editor.chain.near",
         _EDITOR,
-        "grow.o.ready.eq(grown.i.ready)",
+        "grow.o.ready.eq(1)",
         "grow.o.ready.eq(0)",
         "nobody takes what the shim was put into",
+    ),
+    Mutant(
+        "editor.chain.full",
+        _EDITOR,
+        "go = room | offered",
+        "go = room",
+        "what was offered to a part is taken back",
+    ),
+    Mutant(
+        "editor.chain.full",
+        _EDITOR,
+        "room.eq(queue.level <= _LOW)",
+        "room.eq(1)",
+        "a part goes on while its queue is full",
     ),
 )

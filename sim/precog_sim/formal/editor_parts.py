@@ -181,6 +181,7 @@ class GrowHarness(_Behind):
                 Assert(Mux(done == 0, plain, before.open & within)),
                 Assert(age == 0),
                 Assert(wait == done),
+                Assert(part.extra == done),
             ]
             with m.If((done == SHIM.size) & ends & i.beat.last):
                 m.d.sync += grown.eq(1)
@@ -190,7 +191,7 @@ class GrowHarness(_Behind):
         m.d.comb += [
             Assert(Mux(spilling, spills, plain)),
             Assert(~spilling | (rest[0] & ((rest & (rest + 1))[: len(rest)] == 0))),
-            Assert(~spilling | ((age == 0) & (wait == 0))),
+            Assert(~spilling | ((age == 0) & (wait == 0) & (part.extra == 0))),
         ]
         with m.If(spilling):
             m.d.sync += grown.eq(1)

@@ -6,7 +6,7 @@ from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, Value
 
 from precog_models.packet.wire.cps import SHIM
 
-from .packets import Claim, in_time
+from .packets import Claim, beat_of, in_time
 
 __all__ = ["INSIDE", "OUT_CYCLES", "REFUSALS", "Part", "Patched", "behind_rules", "patch_rules"]
 
@@ -113,12 +113,15 @@ class Part(NamedTuple):
         Cycles with `flows` that the oldest of them has waited.
     refused : Signal
         Such cycles that the beat offered has been refused.
+    extra : Value
+        Beats that have come out, and been put in, since the last one was taken.
     """
 
     flows: Value
     ends: Signal
     age: Signal
     refused: Signal
+    extra: Value
 
 
 def patch_rules(m: Module, claim: Claim, width: int, part: Any) -> Part:
@@ -131,17 +134,14 @@ def patch_rules(m: Module, claim: Claim, width: int, part: Any) -> Part:
         claim((edit.valid & edit.ready) == (taken & last), "a packet uses one command"),
         claim(~taken | edit.valid, "a beat is taken with its command"),
     ]
-    ends = taken & last & (edit.payload.edit != Edit.DROP)
-    refused = i.valid & ~i.ready
-    return _rules(m, claim, "patch", width, part, ends=ends, refused=refused, there=edit.valid)
+    return _rules(
+        m, claim, "patch", width, part, ends=edit.payload.edit != Edit.DROP, there=edit.valid
+    )
 
 
 def behind_rules(m: Module, claim: Claim, name: str, width: int, part: Any) -> Part:
     """`Grow` or `Shrink`, or its stub."""
-    i = part.i
-    ends = i.valid & i.ready & i.payload.beat.last
-    refused = i.valid & ~i.ready
-    return _rules(m, claim, name, width, part, ends=ends, refused=refused, there=Const(1))
+    return _rules(m, claim, name, width, part, ends=Const(1), there=Const(1))
 
 
 def _rules(
@@ -152,10 +152,11 @@ def _rules(
     part: Any,
     *,
     ends: Value,
-    refused: Value,
     there: Value,
 ) -> Part:
     """No packet's end is lost, none comes twice, and each leaves in time; beats are taken in time.
+
+    Of `Patch` and `Grow` also: no more beats come out than were taken and may be put in.
 
     Parameters
     ----------
@@ -166,25 +167,33 @@ def _rules(
     width : int
     part : wiring.Component
     ends : Value
-        It takes the last beat of a packet that is to come out.
-    refused : Value
-        It refuses a beat.
+        A packet whose last beat is taken is to come out.
     there : Value
         What else it must have to take a beat.
     """
-    port = part.o
-    beat = port.payload.beat if "beat" in dict(port.payload.shape()) else port.payload
+    port, most = part.o, REFUSALS[name][width]
+    taken, refused = part.i.valid & part.i.ready, part.i.valid & ~part.i.ready
     flows = port.ready | ~port.valid
-    offered = port.valid & beat.last
+    offered = port.valid & beat_of(port).last
     given = offered & port.ready
     owed = Signal(range(4), name=f"owed_{name}")
-    m.d.sync += owed.eq(owed + ends - given)
+    m.d.sync += owed.eq(owed + (taken & beat_of(part.i).last & ends) - given)
     m.d.comb += [
         claim(owed >= offered, "no end without a packet"),
         claim(owed <= offered + INSIDE[name], "a packet comes out, and comes out once"),
     ]
     waits, cycles = (owed != 0) & ~given, OUT_CYCLES[name][width] - 1
     leaves = in_time(m, waits, flows, cycles, f"a whole packet leaves {name}", claim)
-    most = REFUSALS[name][width]
     takes = in_time(m, refused, flows & there, most, f"a beat is taken by {name}", claim)
-    return Part(flows, owed, leaves, takes)
+
+    took, held = Signal(name=f"took_{name}"), Signal(name=f"held_{name}")
+    before, extra = (Signal(range(most + 2), name=f"{n}_{name}") for n in ("put_in", "extra"))
+    more = port.valid & ~held & ~took
+    m.d.comb += extra.eq(Mux(took, 0, before + more))
+    m.d.sync += [took.eq(taken), held.eq(port.valid & ~port.ready), before.eq(extra)]
+    if name != "shrink":
+        m.d.comb += [
+            Assert(before <= most),
+            claim(~more | (before < most), f"{name} puts in no more beats than it may"),
+        ]
+    return Part(flows, owed, leaves, takes, extra)

@@ -13,6 +13,7 @@ __all__ = [
     "assert_stream",
     "assume_rules",
     "assume_stream",
+    "beat_of",
     "in_time",
     "late",
     "well_formed",
@@ -40,8 +41,8 @@ def assume_stream(m: Module, past: Past, port: Any, name: str) -> None:
     ]
 
 
-def _beat(port: Any) -> Any:
-    """The payload, or the beat that is a part of it."""
+def beat_of(port: Any) -> Any:
+    """A stream's payload, or the beat that is a part of it."""
     payload = port.payload
     return payload.beat if "beat" in dict(payload.shape()) else payload
 
@@ -49,7 +50,7 @@ def _beat(port: Any) -> Any:
 def assume_rules(m: Module, past: Past, port: Any, name: str) -> None:
     """The producer of a packet stream keeps the rules."""
     assume_stream(m, past, port, name)
-    m.d.comb += Assume(~port.valid | well_formed(_beat(port)))
+    m.d.comb += Assume(~port.valid | well_formed(beat_of(port)))
 
 
 def assert_stream(m: Module, past: Past, port: Any, name: str) -> None:
@@ -65,7 +66,7 @@ def assert_stream(m: Module, past: Past, port: Any, name: str) -> None:
 def assert_rules(m: Module, past: Past, port: Any, name: str) -> None:
     """The block keeps the rules of a packet stream at its output."""
     assert_stream(m, past, port, name)
-    m.d.comb += Assert(~port.valid | well_formed(_beat(port)), f"{name}: keep is as it must be")
+    m.d.comb += Assert(~port.valid | well_formed(beat_of(port)), f"{name}: keep is as it must be")
 
 
 def in_time(

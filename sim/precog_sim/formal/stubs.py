@@ -17,6 +17,7 @@ from .peek import free
 from .strobes import parser_strobes
 
 __all__ = [
+    "beat_queue_stub",
     "decision_stub",
     "editor_stub",
     "fifo_stub",
@@ -81,6 +82,22 @@ def queue_stub(base: type[Any]) -> type[Any]:
             m.d.sync += count.eq(
                 count + (self.i.valid & self.i.ready) - (self.o.valid & self.o.ready)
             )
+            return m
+
+    return Stub
+
+
+def beat_queue_stub(base: type[Any]) -> type[Any]:
+    """`Queue` of beats: as many beats and packets as went in."""
+
+    class Stub(base):
+        def elaborate(self, platform: object) -> Module:
+            m = Module()
+            m.d.comb += _anything(self.i.ready, self.o.valid, self.o.payload, self.level)
+            assume_stream(m, Past(m), self.o, "o")
+            chosen = free((self._depth + 2).bit_length())
+            beats = beats_rules(m, Assume, self, self._depth, chosen)
+            queue_rules(m, Assume, self, self._depth, beats.count)
             return m
 
     return Stub

@@ -28,6 +28,8 @@ class Target:
     router : str
         nextpnr's ``router1`` or ``router2``. The first finds faster wires; the second ends sooner
         where they are many.
+    timing_weight : int
+        What slow wires weigh against long ones in nextpnr's placer; 10 is its own choice.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Target:
     speed: str
     goal_mhz: int
     router: str = "router1"
+    timing_weight: int = 10
 
     @property
     def options(self) -> list[str]:
@@ -46,6 +49,11 @@ class Target:
             *("--speed", self.speed),
             *("--freq", str(self.goal_mhz)),
             *(("--router", self.router) if self.router != "router1" else ()),
+            *(
+                ("--placer-heap-timingweight", str(self.timing_weight))
+                if self.timing_weight != 10
+                else ()
+            ),
             "--timing-allow-fail",
             "--lpf-allow-unconstrained",
         ]
