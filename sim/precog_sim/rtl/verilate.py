@@ -240,8 +240,9 @@ def _build(
         name = f"V{top}"
         extra = COVERAGE_FLAGS if options.coverage else ONCE_FLAGS
         command = ["verilator", *VERILATOR_FLAGS, *extra, "--top-module", top, "--prefix", name]
-        _run([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
         model = directory / "model"
+        shutil.rmtree(model, ignore_errors=True)  # an interrupted build's lumps are sources too
+        _run([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
         try:
             header = model_header(model, name, once=not options.coverage)
             (model / "model.h").write_text(header)
