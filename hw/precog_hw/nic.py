@@ -54,6 +54,7 @@ from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.pace.grants import Grants
 from precog_hw.pace.layouts import ack_layout, grant_layout, log_layout, request_layout
 from precog_hw.pace.wire_mode import WireMode
+from precog_hw.pace.wire_path import queues
 from precog_hw.packet.card import MIN_TICK_PS, Card
 from precog_hw.predict.carried import CARRIED_COMMIT, CarriedScores
 from precog_hw.predict.forecast import FORECAST, PROFILE
@@ -313,7 +314,12 @@ class PrecogNic(wiring.Component):
             wiring.connect(m, self._wire.o, tx)
             tx = self._wire.i
             emptied &= self._wire.ready
-            m.d.comb += self._wire.shim_port.eq(card.registers.cps.shim_port)
+            m.d.comb += [
+                self._wire.shim_port.eq(card.registers.cps.shim_port),
+                self._wire.acked_stb.eq(card.acked_stb),
+                self._wire.acked.qp.eq(card.acked_slot),
+                self._wire.acked.psn.eq(card.acked_psn),
+            ]
         m.d.sync += ready.eq(emptied & window.ready)
         for outside, inside in ((self.i_tx, tx), (self.i_rx, card.i_rx)):
             m.d.comb += [
@@ -451,9 +457,9 @@ class PrecogNic(wiring.Component):
         with m.Elif(command.ready):
             m.d.sync += taken.eq(0)
         ready = window.ready & attached
-        asked = [(self._wire.o_request, grants.i_request)] if self._config.wire else []
         if self._config.wire:
             self._grants_to_packets(m, bank, grants)
+            asked = [(self._wire.o_request, grants.i_request), (self._wire.o_ack, grants.i_ack)]
         else:
             wiring.connect(m, grants.o_grant, wiring.flipped(self.o_grant))
             asked = [(getattr(self, n), getattr(grants, n)) for n in ("i_request", "i_ack")]
@@ -468,10 +474,11 @@ class PrecogNic(wiring.Component):
         """A grant lets a packet go, and the next one is asked for."""
         m.submodules.wire = wire = self._wire
         wire_host.attach(m, bank, wire, slots=self._config.qps)
-        given, taken = grants.o_grant, wire.i_grant
+        wiring.connect(m, grants.o_grant, wire.i_grant)
         m.d.comb += [
-            *(taken.valid.eq(given.valid), taken.payload.eq(given.payload.qp)),
-            *(given.ready.eq(taken.ready), wire.refused.eq(grants.refused)),
+            wire.refused.eq(grants.refused),
+            wire.window_events.eq(Cat(grants.shuts, grants.waits, grants.expires)),
+            grants.expiry.eq(bank.wire_expiry_expiry),
             *(grants.calm.eq(wire.calm), wire.pace_log_stb.eq(self.pace_log_stb)),
             *(wire.pace_log.eq(self.pace_log), self.wire_log.eq(wire.log)),
             self.wire_log_stb.eq(wire.log_stb),
@@ -552,7 +559,7 @@ def wire_store(config: NicConfig) -> StoreConfig:
 
 
 def _wire(config: NicConfig) -> dict[str, wiring.Member]:
-    return {"wire_log_stb": Out(1), "wire_log": Out(store_log_layout(wire_store(config)))}
+    return {"wire_log_stb": Out(1), "wire_log": Out(store_log_layout(queues(wire_store(config))))}
 
 
 def _grants(config: NicConfig) -> dict[str, wiring.Member]:

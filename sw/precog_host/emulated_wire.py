@@ -42,7 +42,7 @@ class EmulatedWire:
 
     def _command(self, value: int) -> None:
         asked = self._file.asked("WIRE.COMMAND", value)
-        if asked and self._file.get("WIRE.SELECT")["index"] >= self._qps:
+        if asked and self._file.get("WIRE.SELECT")["index"] >= 2 * self._qps:
             self._file.put("WIRE.ERROR", range=1)
         elif asked:
             for register in WIRE_ROW:

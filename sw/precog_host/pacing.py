@@ -20,6 +20,7 @@ class Connection:
     priority: int  #: 7 goes first
     mtu: int  #: bytes
     psn: int  #: of the connection's first packet
+    windows: bool  #: its requests keep to its law's window; always but in wire mode
 
 
 class Pacing(Windows):
@@ -52,7 +53,8 @@ class Pacing(Windows):
         row = self._row(qp)
         exact = 1 << row["mtu_log2"]
         mtu = exact if exact in PATH_MTUS else max(PATH_MTUS)  # as the device takes it
-        return Connection(qp, row["priority"], mtu, row["psn"])
+        windows = bool(row["windows"]) or not self.registers.sizes.wire
+        return Connection(qp, row["priority"], mtu, row["psn"], windows)
 
     def begin(
         self,
@@ -61,6 +63,7 @@ class Pacing(Windows):
         priority: int | None = None,
         mtu: int | None = None,
         psn: int | None = None,
+        windows: bool | None = None,
     ) -> None:
         """Begin a connection: nothing is asked for, nothing in flight. What is None stays.
 
@@ -72,20 +75,38 @@ class Pacing(Windows):
         mtu : int
             Path MTU, bytes.
         psn : int
-            Of the first packet.
+            Of the first packet; wire mode learns it.
+        windows : bool
+            Wire mode: requests of reliable services keep to the window of the queue pair's law, in
+            MTUs of this connection; answers have a queue of their own.
 
         Raises
         ------
         ValueError
-            A number does not fit; nothing is written then.
+            A number does not fit, or the device has no wire mode and `windows` is not None; nothing
+            is written then.
         """
-        self.apply(qp, self.planned(qp, priority=priority, mtu=mtu, psn=psn))
+        planned = self.planned(qp, priority=priority, mtu=mtu, psn=psn, windows=windows)
+        self.apply(qp, planned)
 
     def planned(
-        self, qp: int, *, priority: int | None, mtu: int | None, psn: int | None
+        self,
+        qp: int,
+        *,
+        priority: int | None,
+        mtu: int | None,
+        psn: int | None,
+        windows: bool | None = None,
     ) -> dict[str, int]:
         """The row that `begin` would write, checked; nothing is changed."""
         row = self._row(qp)
+        if windows is not None:
+            if not self.registers.sizes.wire:
+                raise ValueError(
+                    f"windows must not be given, not {windows!r}: packets do not wait in the "
+                    "device (wire=0), and its grants always keep to windows"
+                )
+            row["windows"] = int(windows)
         for name, value in (("priority", priority), ("psn", psn)):
             if value is None:
                 continue

@@ -9,7 +9,13 @@ from .windows import Windows
 __all__ = ["Waiting"]
 
 #: Parameters and their registers; those of one bit say yes or no.
-_PARAMETERS = {"hold": "CONTROL", "acks_pass": "CONTROL", "quota": "QUOTA", "limit": "LIMIT"}
+_PARAMETERS = {
+    "hold": "CONTROL",
+    "acks_pass": "CONTROL",
+    "quota": "QUOTA",
+    "limit": "LIMIT",
+    "expiry": "EXPIRY",
+}
 
 
 class Waiting(Windows):
@@ -34,6 +40,8 @@ class Waiting(Windows):
     def row(self, qp: int) -> dict[str, int]:
         """What a queue pair has there: `packets`, cells `own` and `borrowed`, bytes, `drops`.
 
+        Of one with windows in both of its queues, that of answers too.
+
         Raises
         ------
         ValueError
@@ -41,14 +49,16 @@ class Waiting(Windows):
         """
         if not 0 <= qp < self.registers.sizes.qps:
             raise ValueError(f"QP must be in 0..{self.registers.sizes.qps - 1}, not {qp!r}")
-        return self._fetch("WIRE", qp, WIRE_ROW)
+        qps = self.registers.sizes.qps
+        requests, answers = (self._fetch("WIRE", n, WIRE_ROW) for n in (qp, qp + qps))
+        return {name: value + answers[name] for name, value in requests.items()}
 
     def memory(self) -> dict[str, int]:
         """Cells in all, bytes of each, cells that are `free` and beyond quotas (`shared`)."""
         return self.registers.fields("WIRE", "MEMORY") | self.registers.fields("WIRE", "USE")
 
     def parameters(self) -> dict[str, int]:
-        """What all queue pairs share; cells, or 1 for yes."""
+        """What all queue pairs share; cells, ticks, or 1 for yes."""
         return {
             name: self.registers.fields("WIRE", register)[name]
             for name, register in _PARAMETERS.items()
@@ -61,6 +71,7 @@ class Waiting(Windows):
         acks_pass: bool | None = None,
         quota: int | None = None,
         limit: int | None = None,
+        expiry: int | None = None,
     ) -> None:
         """Change some of them. What is None stays.
 
@@ -75,6 +86,9 @@ class Waiting(Windows):
             each.
         limit : int
             Cells that all together may hold beyond their quotas.
+        expiry : int
+            Ticks after which a window that is shut opens without an acknowledgement, 1 or more; it
+            may take twice as long.
 
         Raises
         ------
@@ -88,9 +102,13 @@ class Waiting(Windows):
                 "quota must be given for each QP, as base_quota of its receiver: "
                 f"precog qp receive --quota {quota}"
             )
-        for name, value, least in (("quota", quota, 1), ("limit", limit, 0)):
-            if value is not None and not least <= value <= cells:
-                raise ValueError(f"{name} must be in {least}..{cells} cells, not {value!r}")
+        for name, value, least, most, unit in (
+            ("quota", quota, 1, cells, "cells"),
+            ("limit", limit, 0, cells, "cells"),
+            ("expiry", expiry, 1, (1 << 32) - 1, "ticks"),
+        ):
+            if value is not None and not least <= value <= most:
+                raise ValueError(f"{name} must be in {least}..{most} {unit}, not {value!r}")
         control = {
             name: int(value)
             for name, value in (("hold", hold), ("acks_pass", acks_pass))
@@ -99,7 +117,7 @@ class Waiting(Windows):
         if control:
             now = self.registers.fields("WIRE", "CONTROL")
             self.registers.write_fields("WIRE", "CONTROL", **(now | control))
-        for name, value in (("quota", quota), ("limit", limit)):
+        for name, value in (("quota", quota), ("limit", limit), ("expiry", expiry)):
             if value is not None:
                 self.registers.write_fields("WIRE", _PARAMETERS[name], **{name: value})
 

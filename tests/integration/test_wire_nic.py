@@ -1,95 +1,23 @@
 """The whole NIC in wire mode: packets of the transport wait in it for the grants of their QPs."""
 
-import dataclasses
 import random
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
-from precog_host.device import Device
-from precog_host.waiting import Waiting
-from precog_hw.config import PRESETS
-from precog_hw.nic import wire_store
 from precog_hw.pace.wire_path import WIRE_EVENTS as HARDWARE_EVENTS
 from precog_hw.regmap.wire import WIRE_EVENTS
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.opcodes import CNP
 from precog_sim.rtl.packet_block import Run, Wire
-from precog_sim.rtl.packet_nic import PacketNic
 
-from ..hw.store.bench import Replay
-from ..models.packet.frames import A_ADDRESS, A_QP, B4, B_QP, packet
+from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 from .packet_bench import check_registers
+from .wire_nic_bench import CONFIG, IDLE, LINK, OVERHEAD, STORE, TICK_PS, Bench, of, paced
 
-CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1, wire=256, ecc=0)
-TICK_PS = 1600
-STORE = wire_store(CONFIG)
-LINK = 64 / (TICK_PS * 1e-3)  # Gb/s
-OVERHEAD = 24  # bytes
-IDLE = 30_000  # cycles without a beat after which nothing more comes at the rates of the tests
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("wire_nic")]
-
-
-class Bench:
-    """The NIC, the driver on it, and the golden store behind the log."""
-
-    def __init__(self) -> None:
-        self.nic = PacketNic(CONFIG, tick_ps=TICK_PS)
-        self.device = Device(self.nic)
-        self.store = Replay(STORE)
-        self.left = 0
-        self.device.pacing.set_parameters(overhead=OVERHEAD)
-        self.waiting.set_parameters(limit=0, hold=True)
-        self.quota(200)
-
-    @property
-    def waiting(self) -> Waiting:
-        assert self.device.waiting is not None
-        return self.device.waiting
-
-    def quota(self, cells: int) -> None:
-        """Of each queue pair."""
-        assert self.device.receiving is not None
-        for qp in range(CONFIG.qps):
-            self.device.receiving.configure(qp, base_quota=cells)
-
-    def bind(self, qp: int, gbps: float, *, mode: Mode = Mode.OFF, score: int = 0) -> None:
-        """A queue pair at a fixed rate; its DestQP is `B_QP` + its number."""
-        assert self.device.packets is not None
-        self.device.packets.bind(
-            qp, B4, remote_qp=B_QP + qp, local_qp=A_QP + qp, mode=mode, score=score
-        )
-        self.device.qp(qp).configure(
-            preset="precog", enable=True, algorithm="fixed", init_gbps=gbps, min_gbps=0.001
-        )
-
-    def run(self, sent: list[bytes], *, back: list[bytes] = (), **how: Any) -> Run:  # type: ignore[assignment]
-        """Frames in; the store's log must be the golden model's."""
-        how.setdefault("settle", IDLE)
-        how["held"] = 16 * STORE.cells  # a packet that waits for room tries again and again
-        self.store.came.extend(
-            Wire(frame, time=qp) for frame in sent if (qp := paced(frame)) is not None
-        )
-        run = self.nic.run(tx=[Wire(f) for f in sent], rx=[Wire(f) for f in back], **how)
-        for _, (word,) in run.events["wire_log_stb"]:
-            self.store(word)
-        return run
-
-
-def of(qp: int, size: int, rng: random.Random, **how: Any) -> bytes:
-    """A packet of a queue pair with so many bytes of payload."""
-    bth = how.pop("bth", {}) | {"dqpn": B_QP + qp}
-    return packet(rng.randbytes(size), bth=bth, **how)
-
-
-def paced(frame: bytes) -> int | None:
-    """Whose it is, if it waits: known, not a CNP; queue pairs 1 to 3 are bound."""
-    roce = frame[12:14] == b"\x08\x00" and frame[23] == 17 and frame[36:38] == b"\x12\xb7"
-    qp = int.from_bytes(frame[47:50], "big") - B_QP
-    return qp if roce and 1 <= qp <= 3 and frame[42] != CNP else None
 
 
 @pytest.fixture

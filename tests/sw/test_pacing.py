@@ -24,14 +24,30 @@ def paced() -> tuple[Device, Pacing, Emulator]:
 
 def test_connections_are_read_back() -> None:
     _, pacing, _ = paced()
-    assert pacing.connection(7) == Connection(qp=7, priority=0, mtu=1024, psn=0)
+    assert pacing.connection(7) == Connection(qp=7, priority=0, mtu=1024, psn=0, windows=True)
     pacing.begin(2, priority=6, mtu=4096, psn=77)
     pacing.begin(2, psn=78)
-    assert pacing.connection(2) == Connection(qp=2, priority=6, mtu=4096, psn=78)
-    pacing.apply(3, {"priority": 0, "mtu_log2": 3, "psn": 0})  # no path MTU
+    assert pacing.connection(2) == Connection(qp=2, priority=6, mtu=4096, psn=78, windows=True)
+    # No path MTU.
+    pacing.apply(3, {"priority": 0, "mtu_log2": 3, "psn": 0, "windows": 0})
     assert pacing.connection(3).mtu == 4096
     pacing.set_parameters(overhead=20)
     assert pacing.parameters() == {"overhead": 20, "pause": 0}
+
+
+def test_windows_are_wire_modes_to_choose() -> None:
+    _, pacing, _ = paced()
+    with pytest.raises(ValueError, match="windows must not be given, not True"):
+        pacing.begin(1, priority=3, windows=True)
+    assert pacing.connection(1).priority == 0
+    wire = Device(Emulator(Sizes(qps=4, sets=2, width=64, grants=1, wire=256))).pacing
+    assert wire is not None
+    assert not wire.connection(1).windows
+    wire.begin(1, windows=True)
+    wire.begin(1, priority=2)
+    assert wire.connection(1) == Connection(qp=1, priority=2, mtu=1024, psn=0, windows=True)
+    wire.begin(1, windows=False)
+    assert not wire.connection(1).windows
 
 
 def test_grants_come_at_the_decided_rate_and_by_priority() -> None:
@@ -99,7 +115,8 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
     device = ("-d", "emu:grants=1,qps=4")
     _, out, _ = run("qp", "pace", "1", "2", "--priority", "3", "--mtu", "256", *device, "-j")
-    assert json.loads(out) == [{"qp": qp, "priority": 3, "mtu": 256, "psn": 0} for qp in (1, 2)]
+    wanted = {"priority": 3, "mtu": 256, "psn": 0, "windows": True}
+    assert json.loads(out) == [{"qp": qp, **wanted} for qp in (1, 2)]
     status, out, _ = run("qp", "pace", *device)
     assert status == 0
     assert "1024" in out

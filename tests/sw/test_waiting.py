@@ -27,10 +27,15 @@ def made() -> tuple[Device, Waiting, Emulator]:
 
 def test_parameters_are_read_back_and_checked() -> None:
     _, waiting, _ = made()
-    assert waiting.parameters() == {"hold": 0, "acks_pass": 0, "quota": 64, "limit": 0}
+    expiry = {"expiry": 1_000_000}
+    assert waiting.parameters() == {"hold": 0, "acks_pass": 0, "quota": 64, "limit": 0, **expiry}
     waiting.set_parameters(hold=True, quota=30, limit=256)
     waiting.set_parameters(acks_pass=True)
-    assert waiting.parameters() == {"hold": 1, "acks_pass": 1, "quota": 30, "limit": 256}
+    waiting.set_parameters(expiry=7)
+    with pytest.raises(ValueError, match=r"expiry must be in 1\.\.4294967295 ticks, not 0"):
+        waiting.set_parameters(hold=False, expiry=0)
+    wanted = {"hold": 1, "acks_pass": 1, "quota": 30, "limit": 256, "expiry": 7}
+    assert waiting.parameters() == wanted
     for name, value in (("quota", 0), ("quota", 257), ("limit", -1), ("limit", 300)):
         with pytest.raises(ValueError, match=rf"{name} must be in \d\.\.256 cells, not {value}"):
             waiting.set_parameters(hold=False, **{name: value})
@@ -92,7 +97,8 @@ def run(*arguments: str) -> int:
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("1", "--quota", "20", "--hold", "-d", WITH, "-j") == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["parameters"] == {"hold": 1, "acks_pass": 0, "quota": 20, "limit": 0}
+    wanted = {"hold": 1, "acks_pass": 0, "quota": 20, "limit": 0, "expiry": 1_000_000}
+    assert shown["parameters"] == wanted
     assert shown["queue_pairs"][0]["qp"] == 1
     assert run("-d", WITH) == 0
     assert "dropped_quota" in capsys.readouterr().out

@@ -55,6 +55,7 @@ def attach(m: Module, bank: RegisterBank, grants: Grants, *, slots: int, pause: 
         connection.payload.qp.eq(command.row),
         connection.payload.config.priority.eq(row.priority),
         connection.payload.config.psn.eq(row.psn),
+        connection.payload.config.windows.eq(row.windows),
         # What is no path MTU counts as the largest, as for READ responses.
         connection.payload.config.mtu.eq(
             Mux(row.mtu_log2[-1], row.mtu_log2 - MTU_LOG2_MIN, _LARGEST_MTU)

@@ -32,7 +32,7 @@ def attach(m: Module, bank: RegisterBank, mode: WireMode, *, slots: int) -> None
     slots : int
         QP slots.
     """
-    m.submodules.wire_window = window = ReadWindow(slots)
+    m.submodules.wire_window = window = ReadWindow(2 * slots)
     connect_window(m, bank, "wire", (), window, ("fetch",))
     row = Signal(mode.look.shape())
     with m.If(mode.look_stb):

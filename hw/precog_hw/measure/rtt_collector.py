@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.stream.queue import Queue
 from precog_models.contract import Fmt
+from precog_models.packet.wire.headers import PSN_BITS
 from precog_models.packet.wire.opcodes import (
     ACKNOWLEDGES,
     PLAIN_ACKNOWLEDGES,
@@ -82,6 +83,8 @@ class RttCollector(wiring.Component):
     mtu_slot : In(range(slots))
     mtu_log2 : In(4)
         8..12 for 256..4096 bytes; any other number stands for 4096.
+    acked_stb, acked_slot, acked_psn : Out
+        A peer has acknowledged all packets before a PSN; 1 cycle behind `i_rx`.
     commit_stb : Out(1)
         An event took effect.
     commit : Out(commit_layout(slots))
@@ -121,6 +124,9 @@ class RttCollector(wiring.Component):
                 "mtu_stb": In(1),
                 "mtu_slot": In(range(slots)),
                 "mtu_log2": In(MTU_BITS),
+                "acked_stb": Out(1),
+                "acked_slot": Out(range(slots)),
+                "acked_psn": Out(PSN_BITS),
                 "commit_stb": Out(1),
                 "commit": Out(commit_layout(slots)),
                 "rtt": Out(Fmt.RTT.width),
@@ -186,6 +192,12 @@ class RttCollector(wiring.Component):
             rx.payload.flag.eq(refuses),
             rx.payload.number.eq(answer.turnaround),
             rx.payload.counts.eq(answer.turnaround_valid),
+        ]
+        m.d.sync += [
+            *(self.acked_stb.eq(rx.valid & rx.ready), self.acked_slot.eq(answer.slot)),
+            self.acked_psn.eq(
+                Mux(refuses, answer.psn, answer.psn + 1)
+            ),  # a NAK names what it lacks
         ]
 
     def _grant(

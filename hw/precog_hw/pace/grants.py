@@ -1,9 +1,7 @@
-"""Grant mode in the NIC: the pacer, and what decisions and the host tell it."""
-
-from collections.abc import Callable
+"""Grants in the NIC: the pacer, and what decisions and the host tell it."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
@@ -16,6 +14,7 @@ from precog_hw.rows import plain_memory
 from precog_hw.stream.queue import Queue
 from precog_models.contract import PRIORITIES, Fmt
 
+from .expiry import PERIOD_BITS
 from .layouts import (
     CONFIG,
     SIZE_BITS,
@@ -34,6 +33,7 @@ from .pipeline import OVERHEAD_BITS
 
 __all__ = ["Grants"]
 
+_WINDOWS = ("shuts", "expires", "waits")
 _AHEAD = 2  # requests, or acknowledgements, between their check and the pacer
 
 
@@ -59,8 +59,7 @@ class Grants(wiring.Component):
     cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
     queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, LUT RAM of 3 bits per queue pair.
 
-    In wire mode a request is one packet, granted whole, and windows count for nothing: the pacer
-    would count packets where acknowledgements count PSNs.
+    In wire mode a request is one packet, granted whole; `Pacer` with `whole`.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ class Grants(wiring.Component):
         With `config.wire`: a connection may begin.
     o_grant : Out(stream.Signature(grant_layout(qps)))
     pause, overhead, now
-        Of `Pacer`.
+        Of `Pacer`; in wire mode `expiry`, `shuts`, `expires` and `waits`, too.
     log : Out(stream.Signature(log_layout(qps), always_ready=True))
         `Pacer.commit` and `size`, with the rate of which a RATE's reciprocal was made.
     events : Out(len(PACER_EVENTS))
@@ -111,7 +110,9 @@ class Grants(wiring.Component):
     def __init__(self, config: NicConfig, *, slots: int | None = None) -> None:
         qps = config.qps
         self._config = config
-        self._pacer = Pacer(qps, slots=slots, dsp=config.dsp, whole=bool(config.wire))
+        whole = bool(config.wire)
+        self._pacer = Pacer(qps, slots=slots, dsp=config.dsp, whole=whole)
+        windows = {"expiry": In(PERIOD_BITS), **{n: Out(1) for n in _WINDOWS}}
         super().__init__(
             {
                 "decision_stb": In(1),
@@ -121,17 +122,18 @@ class Grants(wiring.Component):
                 "done": Out(1),
                 "i_connection": In(stream.Signature(config_layout(qps))),
                 "i_boost": In(stream.Signature(boost_layout(qps))),
-                "i_request": In(stream.Signature(request_layout(qps))),
+                "i_request": In(stream.Signature(request_layout(qps, whole=whole))),
                 "i_ack": In(stream.Signature(ack_layout(qps))),
                 "refused": Out(1),
                 "calm": In(1),
-                "o_grant": Out(stream.Signature(grant_layout(qps))),
+                "o_grant": Out(stream.Signature(grant_layout(qps, whole=whole))),
                 "pause": In(PRIORITIES),
                 "overhead": In(OVERHEAD_BITS),
                 "now": In(Fmt.TIME.width),
                 "log": Out(stream.Signature(log_layout(qps), always_ready=True)),
                 "events": Out(len(PACER_EVENTS)),
                 "granted": Out(SIZE_BITS),
+                **(windows if whole else {}),
             }
         )
 
@@ -149,6 +151,9 @@ class Grants(wiring.Component):
             self.log.payload.commit.eq(pacer.commit.payload),
             self.log.payload.size.eq(pacer.size),
         ]
+        if self._config.wire:
+            m.d.comb += pacer.expiry.eq(self.expiry)
+            m.d.comb += [getattr(self, n).eq(getattr(pacer, n)) for n in _WINDOWS]
         enabled = Memory(
             shape=unsigned(1), depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}
         )
@@ -156,8 +161,8 @@ class Grants(wiring.Component):
         closing, settled = Signal(), Signal(2)
         self._tell(m, latest, enabled, closing, settled.all())
         refused = [
-            self._admit(m, enabled, name, layout, closing, settled[n])
-            for n, (name, layout) in enumerate((("request", request_layout), ("ack", ack_layout)))
+            self._admit(m, enabled, name, closing, settled[n])
+            for n, name in enumerate(("request", "ack"))
         ]
 
         m.d.comb += self.refused.eq(refused[0])
@@ -187,14 +192,12 @@ class Grants(wiring.Component):
         m: Module,
         enabled: Memory,
         name: str,
-        layout: Callable[[int], data.StructLayout],
         closing: Signal,
         settled: Value,
     ) -> Value:
         """Let pass what is of an enabled queue pair; a strobe for what is not."""
-        queue = Queue(layout(self._config.qps), _AHEAD)
-        m.submodules[name] = queue
         source, known = getattr(self, f"i_{name}"), enabled.read_port(domain="comb")
+        m.submodules[name] = queue = Queue(source.payload.shape(), _AHEAD)
         wiring.connect(m, queue.o, getattr(self._pacer, f"i_{name}"))
         m.d.comb += [
             known.addr.eq(source.payload.qp),
@@ -253,7 +256,7 @@ class Grants(wiring.Component):
             write.data.eq(connection.payload.config),
             *(pacer.i_config.payload.qp.eq(job.qp), pacer.i_config.payload.config.eq(read.data)),
             pacer.i_window.payload.qp.eq(job.qp),
-            pacer.i_window.payload.window.eq(0 if self._config.wire else job.window),
+            pacer.i_window.payload.window.eq(job.window),
             *(pacer.i_rate.payload.qp.eq(job.qp), pacer.i_rate.payload.rate.eq(job.rate)),
         ]
         with m.FSM(name="tell"):

@@ -26,6 +26,8 @@ __all__ = [
     "RECIPROCAL",
     "ROW",
     "SIZE_BITS",
+    "WAITS",
+    "WHOLE_REQUEST",
     "WINDOW_BITS",
     "EventKind",
     "State",
@@ -74,6 +76,7 @@ class EventKind(enum.IntEnum, shape=4):  # type: ignore[call-arg]
     FIRE = 6
     GRANT = 7
     CHARGE = 8
+    EXPIRE = 9
 
 
 RECIPROCAL = data.StructLayout({"mantissa": PACE_MANTISSA_BITS, "exponent": PACE_EXPONENT_BITS})
@@ -86,6 +89,30 @@ CONFIG = data.StructLayout(
         "psn": PSN_BITS,  # of the connection's first packet
         "raises": 1,  # no connection begins: only `boost` counts
         "boost": PRIORITY_BITS,  # by which the priority is raised for now
+        "windows": 1,  # of wire mode: its requests keep to its window
+    }
+)
+
+#: A request, where a grant is of all of it: a packet that waits.
+WHOLE_REQUEST = data.StructLayout(
+    {
+        "psn": PSN_BITS,
+        "size": SIZE_BITS,
+        "counts": 1,  # it waits for the window, and its PSN will be acknowledged
+        "answers": 1,  # it is of the queue pair's second queue, which waits for no window
+    }
+)
+
+#: What `ROW.backlog` is where a grant is of all that is asked for.
+WAITS = data.StructLayout(
+    {
+        "request": SIZE_BITS,  # bytes of the first packet that waits; 0: none
+        "answer": SIZE_BITS,  # likewise in the second queue
+        "counts": 1,  # of the former
+        "known": 1,  # the connection's first PSN
+        "turn": 1,  # of the answer, if both may go
+        "shut": 1,  # the former would go but for the window
+        "stale": 1,  # and has since the last EXPIRE
     }
 )
 
@@ -112,6 +139,8 @@ DIFFERENCES = data.StructLayout(
         "t": Fmt.TIME.width,
         "ahead": DUE_BITS,  # from t to the due time
         "flight": PSN_BITS,  # packets
+        "free": 1,  # the window is of no concern
+        "answer": 1,  # there is something in the second queue
         "acked": PSN_BITS,  # as many of them by this acknowledgement
         "rest": PSN_BITS,  # the others
         "some": 1,  # there is something to send
@@ -131,6 +160,9 @@ COMPARED = data.StructLayout(
         "acknowledges": 1,  # the PSN is in flight
         "open": 1,  # the window is
         "some": 1,
+        "moves": 1,  # the oldest PSN that is not acknowledged
+        "answer": 1,
+        "answer_wire": SIZE_BITS + 1,  # size on the wire
         "backlog": BACKLOG_BITS,
         "left": BACKLOG_BITS,  # of it after a grant
         "size": SIZE_BITS,
@@ -146,9 +178,9 @@ def _of_qp(qps: int, **fields: object) -> data.StructLayout:
     return data.StructLayout({"qp": exact_log2(qps), **fields})
 
 
-def request_layout(qps: int) -> data.StructLayout:
-    """A queue pair has more bytes to send."""
-    return _of_qp(qps, size=BACKLOG_BITS)
+def request_layout(qps: int, *, whole: bool = False) -> data.StructLayout:
+    """A queue pair has more bytes to send, or, `whole`, a packet."""
+    return _of_qp(qps, **(WHOLE_REQUEST.members if whole else {"size": BACKLOG_BITS}))
 
 
 def ack_layout(qps: int) -> data.StructLayout:
@@ -181,9 +213,12 @@ def boost_layout(qps: int) -> data.StructLayout:
     return _of_qp(qps, boost=PRIORITY_BITS)
 
 
-def grant_layout(qps: int) -> data.StructLayout:
-    """A queue pair may send a packet of `size` bytes; `t` is when that was decided."""
-    return _of_qp(qps, size=SIZE_BITS, t=Fmt.TIME.width)
+def grant_layout(qps: int, *, whole: bool = False) -> data.StructLayout:
+    """A queue pair may send a packet of `size` bytes; `t` is when that was decided.
+
+    `whole`: and of which queue it is, as `WHOLE_REQUEST`.
+    """
+    return _of_qp(qps, size=SIZE_BITS, t=Fmt.TIME.width, **({"answers": 1} if whole else {}))
 
 
 def file_layout(qps: int) -> data.StructLayout:
@@ -194,9 +229,9 @@ def file_layout(qps: int) -> data.StructLayout:
 def event_layout(qps: int) -> data.StructLayout:
     """Something that happens to a queue pair.
 
-    `argument` is, from bit 0: the bytes of a request, the PSN of an acknowledgement, the window,
-    `CONFIG`, `RECIPROCAL`, the priority of a grant, the new due time of a charge, and of a retiming
-    with "it is sooner" above.
+    `argument` is, from bit 0: the bytes of a request, or `WHOLE_REQUEST`, the PSN of an
+    acknowledgement, the window, `CONFIG`, `RECIPROCAL`, the priority of a grant, the new due time
+    of a charge, and of a retiming with "it is sooner" above.
     """
     return _of_qp(qps, kind=EventKind, argument=ARGUMENT_BITS)
 

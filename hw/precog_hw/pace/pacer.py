@@ -1,4 +1,4 @@
-"""The pacer in grant mode: who may send how much, and when."""
+"""The pacer: who may send how much, and when."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.stream.queue import Queue
 from precog_models.contract import PRIORITIES, Fmt
 
+from .expiry import PERIOD_BITS, WindowExpiry
 from .gap import GapUnit, due_layout
 from .layouts import (
     SIZE_BITS,
@@ -87,8 +88,8 @@ class Pacer(wiring.Component):
     dsp : str
         `NicConfig.dsp`.
     whole : bool, optional
-        A grant is of all that is asked for, up to 8191 bytes, not of at most an MTU: for whoever
-        asks for one packet at a time.
+        A request is of one packet, which is granted whole: the first one of either of two queues
+        that a queue pair has, one at a time. PSNs come with requests; `precog_hw.pace.whole`.
 
     Members
     -------
@@ -113,6 +114,13 @@ class Pacer(wiring.Component):
         An event took effect.
     size : Out(13)
         With `commit` of a GRANT that leaves the row SENDING: the bytes granted.
+    expiry : In(32)
+        If `whole`: ticks after which, at the latest after twice as many, a window that is shut
+        opens without an acknowledgement.
+    shuts, expires : Out(1)
+        Likewise, strobes: a packet that was asked for finds its window shut; it opened so.
+    waits : Out(1)
+        Likewise: a packet waits for its window.
 
     Raises
     ------
@@ -136,20 +144,22 @@ class Pacer(wiring.Component):
         self._qps, self._dsp, self._whole = qps, dsp, whole
         self._slots = max(64, 4 * qps) if slots is None else slots
         check_slots(self._slots)
+        windows = {"expiry": In(PERIOD_BITS), **{n: Out(1) for n in ("shuts", "expires", "waits")}}
         super().__init__(
             {
-                "i_request": In(stream.Signature(request_layout(qps))),
+                "i_request": In(stream.Signature(request_layout(qps, whole=whole))),
                 "i_ack": In(stream.Signature(ack_layout(qps))),
                 "i_window": In(stream.Signature(window_layout(qps))),
                 "i_rate": In(stream.Signature(rate_layout(qps))),
                 "i_config": In(stream.Signature(config_layout(qps))),
-                "o_grant": Out(stream.Signature(grant_layout(qps))),
+                "o_grant": Out(stream.Signature(grant_layout(qps, whole=whole))),
                 "pause": In(PRIORITIES),
                 "overhead": In(OVERHEAD_BITS),
                 "now": In(Fmt.TIME.width),
                 "ready": Out(1),
                 "commit": Out(stream.Signature(commit_layout(qps), always_ready=True)),
                 "size": Out(SIZE_BITS),
+                **(windows if whole else {}),
             }
         )
 
@@ -162,7 +172,7 @@ class Pacer(wiring.Component):
         m.submodules.wheel = wheel = TimingWheel(qps, self._slots)
         m.submodules.ready = ready = ReadyLists(qps)
         m.submodules.rate_update = rate = RateUpdate(qps)
-        m.submodules.grants = grants = Queue(grant_layout(qps), GRANTS_AHEAD)
+        m.submodules.grants = grants = Queue(grant_layout(qps, whole=self._whole), GRANTS_AHEAD)
 
         wiring.connect(m, wiring.flipped(self.i_rate), rate.i)
         wiring.connect(m, pipeline.o_gap, gap.i)
@@ -236,16 +246,21 @@ class Pacer(wiring.Component):
         charge, grant, fire = charges.o, ready.o, wheel.o
         asks = (self.i_request, self.i_ack, self.i_window, self.i_config)
         request, ack, window, config = (port.payload for port in asks)
+        # All that is behind the queue pair.
+        asked = request.as_value()[len(request.qp) :]
         others = [
             (port.valid, port, event(kind, payload.qp, argument))
             for port, kind, payload, argument in (
-                (asks[0], EventKind.REQUEST, request, request.size),
+                (asks[0], EventKind.REQUEST, request, asked),
                 (asks[1], EventKind.ACK, ack, ack.psn),
                 (asks[2], EventKind.WINDOW, window, window.window),
                 (asks[3], EventKind.CONFIG, config, config.config),
             )
         ]
         others.append((rate.o.valid & room, rate.o, rate.o.payload))
+        if self._whole:
+            expired = self._expiry(m, pipeline)
+            others.append((expired.valid, expired, event(EventKind.EXPIRE, expired.payload, 0)))
         # They take turns for a register, whose event takes turns with the wheel.
         turn = Signal(len(others))  # one bit: who was served last
         chosen = _after(turn, Cat(valid for valid, _, _ in others))
@@ -289,6 +304,17 @@ class Pacer(wiring.Component):
             m.d.sync += wheel_turn.eq(0)
         with m.Elif(takes & serves_other):
             m.d.sync += [wheel_turn.eq(1), waits.eq(0)]
+
+    def _expiry(self, m: Module, pipeline: StatePipeline) -> stream.Interface:
+        """Windows that may have been shut for too long."""
+        m.submodules.expiry = expiry = WindowExpiry(self._qps)
+        m.d.comb += [
+            *(expiry.now.eq(self.now), expiry.period.eq(self.expiry)),
+            *(expiry.shuts.eq(pipeline.shuts), expiry.opens.eq(pipeline.opens)),
+            *(self.shuts.eq(pipeline.shuts), self.expires.eq(pipeline.expires)),
+            self.waits.eq(expiry.waits),
+        ]
+        return expiry.o
 
 
 def _after(turn: Signal, offered: Value) -> Value:

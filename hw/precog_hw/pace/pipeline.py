@@ -1,6 +1,6 @@
 """The rows of all queue pairs, and what every event does to one of them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,10 +14,8 @@ from .layouts import (
     CONFIG,
     DIFFERENCES,
     DUE_BITS,
-    GRANT_MAX,
     RECIPROCAL,
     ROW,
-    SIZE_BITS,
     EventKind,
     State,
     commit_layout,
@@ -26,6 +24,7 @@ from .layouts import (
     grant_layout,
 )
 from .ready import ready_layout
+from .whole import compare, decide, differences, waits_of
 
 __all__ = ["OVERHEAD_BITS", "StatePipeline"]
 
@@ -58,7 +57,7 @@ class StatePipeline(wiring.Component):
     qps : int
         Power of two.
     whole : bool, optional
-        A grant is of all that is asked for, up to `GRANT_MAX` bytes, not of at most an MTU.
+        A grant is of a packet that was asked for, not of at most an MTU; `precog_hw.pace.whole`.
 
     Members
     -------
@@ -85,6 +84,9 @@ class StatePipeline(wiring.Component):
         With `commit` of a rate: the pending gap has to be made anew.
     ahead : Out(56)
         With `changed`: what is pending.
+    shuts, opens, expires : Out(1)
+        With `commit`, if `whole`: a packet has begun to wait for its window, or waits no more; the
+        latter because nothing was acknowledged for too long.
     """
 
     LATENCY = 7
@@ -113,11 +115,12 @@ class StatePipeline(wiring.Component):
                 "o_gap": Out(always(gap_layout(qps))),
                 "o_push": Out(always(ready_layout(qps))),
                 "o_file": Out(always(file_layout(qps))),
-                "o_grant": Out(always(grant_layout(qps))),
+                "o_grant": Out(always(grant_layout(qps, whole=whole))),
                 "commit": Out(always(commit_layout(qps))),
                 "refused": Out(1),
                 "changed": Out(1),
                 "ahead": Out(DUE_BITS),
+                **({n: Out(1) for n in ("shuts", "opens", "expires")} if whole else {}),
             }
         )
 
@@ -192,8 +195,7 @@ class StatePipeline(wiring.Component):
             d.window.eq(Mux(e.kind == EventKind.WINDOW, rounded, row.window)),
         ]
         if self._whole:
-            fits = ~row.backlog[SIZE_BITS:].any()
-            m.d.sync += d.size.eq(Mux(fits, row.backlog, GRANT_MAX))
+            differences(m, e, row, d)
             return d
         with m.Switch(row.mtu):
             for n in range(_MTUS):
@@ -216,17 +218,20 @@ class StatePipeline(wiring.Component):
                         m.d.comb += wide.eq(flight << n)
             return wide < d.window
 
-        takes = (e.kind == EventKind.ACK) & (d.acked <= d.flight)
+        takes: Value = (e.kind == EventKind.ACK) & (d.acked <= d.flight)
+        passes: Value = Const(0)
+        m.d.sync += c.wire.eq(d.size + self.overhead)
+        if self._whole:
+            takes, passes = compare(m, e, row, d, c, self.overhead)
         m.d.sync += [
             *(c.t.eq(d.t), c.ahead.eq(d.ahead), c.window.eq(d.window)),
             *(c.some.eq(d.some), c.size.eq(d.size)),
             c.due.eq(d.ahead[-1] | (d.ahead == 0)),
             c.faster.eq(e.argument[: RECIPROCAL.size] < row.reciprocal.as_value()),
             c.acknowledges.eq(takes),
-            c.open.eq((d.window == 0) | Mux(takes, below(d.rest), below(d.flight))),
+            c.open.eq((d.window == 0) | passes | Mux(takes, below(d.rest), below(d.flight))),
             c.backlog.eq(Mux(d.backlog[-1], (1 << BACKLOG_BITS) - 1, d.backlog)),
             c.left.eq(row.backlog - d.size),
-            c.wire.eq(d.size + self.overhead),
         ]
         return c
 
@@ -234,7 +239,7 @@ class StatePipeline(wiring.Component):
         self, m: Module, valid: Signal, e: data.View, row: data.View, c: data.View, new: data.View
     ) -> None:
         """Cycle 4."""
-        sends = c.some & c.open
+        sends = (c.some & c.open) | c.answer
         wakes, grants, pushes, files, changes, refuses = (
             Signal(name=n) for n in ("wakes", "grants", "pushes", "files", "changes", "refuses")
         )
@@ -282,11 +287,22 @@ class StatePipeline(wiring.Component):
             with m.Case(EventKind.GRANT):
                 m.d.comb += [grants.eq(sends), refuses.eq(~sends)]
                 m.d.sync += new.state.eq(Mux(sends, State.SENDING, State.PARKED))
-                with m.If(sends):
-                    m.d.sync += [new.backlog.eq(c.left), new.next.eq(row.next + 1)]
+                if not self._whole:
+                    with m.If(sends):
+                        m.d.sync += [new.backlog.eq(c.left), new.next.eq(row.next + 1)]
+            if self._whole:
+                with m.Case(EventKind.EXPIRE):
+                    m.d.comb += wakes.eq(1)
             with m.Case(EventKind.CHARGE):
                 m.d.comb += [pushes.eq(c.due & sends), files.eq(~(c.due & sends))]
                 m.d.sync += [new.due.eq(due), new.state.eq(State.WAITING)]
+        answers: Value = Const(0)
+        size: Value = c.size
+        if self._whole:
+            answers = decide(m, e, row, c, new)
+            size = Mux(answers, waits_of(row).answer, waits_of(row).request)
+            m.d.sync += self.o_grant.payload.answers.eq(answers)
+            self._tell_of_windows(m, waits_of(row), waits_of(new))
         wake = Signal()
         m.d.comb += wake.eq(wakes & (row.state == State.PARKED) & sends)
         with m.If(wake):
@@ -306,7 +322,7 @@ class StatePipeline(wiring.Component):
             self.o_file.payload.due.eq(Mux(replaces, due, row.due)),
             self.o_grant.valid.eq(valid & grants),
             self.o_grant.payload.qp.eq(e.qp),
-            self.o_grant.payload.size.eq(c.size),
+            self.o_grant.payload.size.eq(size),
             self.o_grant.payload.t.eq(c.t),
             self.commit.payload.t.eq(c.t),
             self.refused.eq(refuses),
@@ -317,8 +333,19 @@ class StatePipeline(wiring.Component):
         m.d.comb += [
             self.o_gap.valid.eq(valid & grants),
             gap.qp.eq(e.qp),
-            gap.size.eq(c.wire),
+            gap.size.eq(Mux(answers, c.answer_wire, c.wire)),
             gap.reciprocal.eq(row.reciprocal),
             gap.ahead.eq(c.ahead),
             gap.t.eq(c.t),
+        ]
+
+    def _tell_of_windows(self, m: Module, before: data.View, after: data.View) -> None:
+        """From cycle 4 to `commit`."""
+        was = Signal.like(before, name="was")
+        m.d.sync += was.eq(before)
+        did = self.commit
+        m.d.comb += [
+            self.shuts.eq(did.valid & after.shut & ~was.shut),
+            self.opens.eq(did.valid & ~after.shut & was.shut),
+            self.expires.eq(did.valid & was.stale & (did.payload.kind == EventKind.EXPIRE)),
         ]

@@ -12,13 +12,14 @@ from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
 from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.opcodes import ACKNOWLEDGES, CNP
+from precog_models.packet.wire.headers import PSN_BITS
+from precog_models.packet.wire.opcodes import ACKNOWLEDGES, CNP, RELIABLE_REQUESTS
 
 from .wire_path import route_layout
 
 __all__ = ["PacketRouter"]
 
-_ASKED = data.StructLayout({"asked": 1, "paced": 1})
+_ASKED = data.StructLayout({"asked": 1, "paced": 1, "request": 1, "answer": 1, "psn": PSN_BITS})
 
 
 class PacketRouter(wiring.Component):
@@ -31,7 +32,8 @@ class PacketRouter(wiring.Component):
 
     A CNP slows somebody else down and must not wait. An acknowledgement may not overtake a READ
     response of its queue pair, so it waits in the same queue, unless the host says that there are
-    none (`acks_pass`).
+    none (`acks_pass`): the requests' one, or, of a queue pair with windows, that of answers. A
+    window counts what will be acknowledged: requests of reliable services.
 
     Latency: of the first beat, `Parser.LATENCY` + `QpLookup.LATENCY` + 2 cycles after the beat that
     completes its headers. Throughput: a beat per cycle. Cost: a parser, a second copy of the QP
@@ -52,6 +54,10 @@ class PacketRouter(wiring.Component):
     shim_port : In(16)
         As `Parser`.
     acks_pass : In(1)
+    slot : Out(range(slots))
+        Whose packet it is.
+    windows : In(1)
+        In the same cycle: it has windows.
     i_table : In(stream.Signature(table_access_layout(slots)))
         Cells of the QP table; reads give nothing.
     """
@@ -72,6 +78,8 @@ class PacketRouter(wiring.Component):
                 "o_route": Out(stream.Signature(route_layout(slots))),
                 "shim_port": In(16),
                 "acks_pass": In(1),
+                "slot": Out(range(slots)),
+                "windows": In(1),
                 "i_table": In(stream.Signature(table_access_layout(slots))),
             }
         )
@@ -106,9 +114,8 @@ class PacketRouter(wiring.Component):
             m.d.sync += first.eq(self.i.payload.last)
 
         descriptor = parser.o.descriptor
-        passes = (descriptor.opcode == CNP) | (
-            self.acks_pass & descriptor.opcode.matches(*ACKNOWLEDGES)
-        )
+        answers = descriptor.opcode.matches(*ACKNOWLEDGES)
+        passes = (descriptor.opcode == CNP) | (self.acks_pass & answers)
         m.d.comb += [
             lookup.tx_stb.eq(parser.o_valid),
             lookup.tx_key.direction.eq(Direction.TX),
@@ -116,8 +123,14 @@ class PacketRouter(wiring.Component):
             lookup.tx_key.qpn.eq(descriptor.dest_qp),
             asked.i.asked.eq(parser.o_valid),
             asked.i.paced.eq((descriptor.reason == Reason.NONE) & ~descriptor.shim & ~passes),
+            asked.i.request.eq(descriptor.opcode.matches(*RELIABLE_REQUESTS)),
+            *(asked.i.answer.eq(answers), asked.i.psn.eq(descriptor.psn)),
+            self.slot.eq(lookup.tx_slot),
             routes.i.valid.eq(asked.o.asked),
             routes.i.payload.paced.eq(asked.o.paced & lookup.tx_found),
             routes.i.payload.qp.eq(lookup.tx_slot),
+            routes.i.payload.psn.eq(asked.o.psn),
+            routes.i.payload.counts.eq(asked.o.request & self.windows),
+            routes.i.payload.answers.eq(asked.o.answer & self.windows),
         ]
         return m

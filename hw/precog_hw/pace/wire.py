@@ -1,6 +1,6 @@
 """Wire mode in one block: packets and whose they are in, paced packets out."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,6 +8,7 @@ from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.packet import packet_signature
 from precog_models.contract import PRIORITIES, Fmt
 
+from .expiry import PERIOD_BITS
 from .layouts import (
     EventKind,
     ack_layout,
@@ -18,7 +19,7 @@ from .layouts import (
 )
 from .pacer import Pacer
 from .pipeline import OVERHEAD_BITS
-from .wire_path import WirePath, route_layout, store_members
+from .wire_path import WirePath, route_layout, store_members, tell
 
 __all__ = ["Wire"]
 
@@ -26,8 +27,8 @@ __all__ = ["Wire"]
 class Wire(wiring.Component):
     """`WirePath` and a pacer: packets and their queue pairs in, paced packets out.
 
-    A packet is charged for its bytes and `overhead`; at the pacer's rate, one at a time. What the
-    pacer knows of windows counts packets, not PSNs: with retransmissions leave them at 0, no limit.
+    A packet is charged for its bytes and `overhead`; at the pacer's rate, one at a time. What
+    `i_route` says `counts` waits for its queue pair's window, too.
 
     Latency: 41 cycles from a packet's last beat to its first at the output if its queue pair is
     idle. Throughput: a beat per cycle; a packet in 4 cycles, of one queue pair in 48. Cost:
@@ -46,7 +47,7 @@ class Wire(wiring.Component):
     i, o, i_route, hold, i_look, look_stb, look, i_quota, quota, limit, free, shared, log_stb, log,
     events
         Of `WirePath`.
-    i_rate, i_window, i_ack, i_config, pause, overhead, now
+    i_rate, i_window, i_ack, i_config, pause, overhead, now, expiry
         Of `Pacer`.
     pace_log_stb, pace_log : Out
         Each event of the pacer as it takes effect.
@@ -76,6 +77,7 @@ class Wire(wiring.Component):
                 "pause": In(PRIORITIES),
                 "overhead": In(OVERHEAD_BITS),
                 "now": In(Fmt.TIME.width),
+                "expiry": In(PERIOD_BITS),
                 "ready": Out(1),
                 "pace_log_stb": Out(1),
                 "pace_log": Out(commit_layout(qps)),
@@ -94,17 +96,20 @@ class Wire(wiring.Component):
         for name in ("i_rate", "i_window", "i_ack"):
             wiring.connect(m, getattr(flipped, name), getattr(pacer, name))
         wiring.connect(m, path.o_request, pacer.i_request)
-        grant, did = pacer.o_grant, pacer.commit.payload
+        wiring.connect(m, pacer.o_grant, path.i_grant)
+        did = pacer.commit.payload
         outward = ("look_stb", "look", "free", "shared", "log_stb", "log", "events")
         m.d.comb += [
             *(getattr(self, name).eq(getattr(path, name)) for name in outward),
             *(getattr(path, name).eq(getattr(self, name)) for name in ("quota", "limit", "hold")),
-            *(getattr(pacer, n).eq(getattr(self, n)) for n in ("pause", "overhead", "now")),
+            *(
+                getattr(pacer, n).eq(getattr(self, n))
+                for n in ("pause", "overhead", "now", "expiry")
+            ),
             self.ready.eq(path.ready & pacer.ready),
-            *(path.i_grant.valid.eq(grant.valid), path.i_grant.payload.eq(grant.payload.qp)),
-            *(grant.ready.eq(path.i_grant.ready), path.commit_stb.eq(pacer.commit.valid)),
-            *(path.commit[name].eq(did[name]) for name in ("qp", "kind")),
-            path.commit.state.eq(did.row.state),
+            path.window_events.eq(Cat(pacer.shuts, pacer.waits, pacer.expires)),
+            path.commit_stb.eq(pacer.commit.valid),
+            *tell(path.commit, did),
             self.pace_log_stb.eq(pacer.commit.valid),
             self.pace_log.eq(pacer.commit.payload),
         ]

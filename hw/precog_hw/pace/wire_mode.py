@@ -1,29 +1,40 @@
 """Wire mode in the NIC: the transport's packets wait here for the grants of their queue pairs."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, unsigned
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.latest import Latest
 from precog_hw.packet.qp_lookup import table_access_layout
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.packet import packet_signature
 
-from .layouts import CONFIG, EventKind, log_layout, request_layout
+from .layouts import CONFIG, EventKind, ack_layout, grant_layout, log_layout, request_layout
 from .router import PacketRouter
-from .wire_path import WirePath, store_members
+from .wire_path import WINDOW_EVENTS, WirePath, store_members, tell
 
 __all__ = ["WireMode"]
 
 
 class WireMode(wiring.Component):
-    """`PacketRouter`, then `WirePath`.
+    """`PacketRouter`, then `WirePath`; acknowledgements of queue pairs with windows.
 
     ::
 
         i ─► router ─► path ─► o
-                      │ ▲ o_request, i_grant, pace_log: `Grants`
+               ▲      │ ▲ o_request, i_grant, pace_log: `Grants`
+               └ with windows? ◄─ pace_log
+                      └► acked ─► [last of every queue pair] ─► o_ack
 
-    Latency: the sum of both. Throughput: a beat per cycle. Cost: the sum of both.
+    A queue pair has windows if the connection that began last says so: its requests of reliable
+    services keep to them, its answers have a queue of their own, and what its peer acknowledges is
+    told to the pacer: of what waits there the last word of each queue pair. One that arrived
+    earlier, overtaken and replaced while it waited, costs nothing; one that arrived later and says
+    less may cost a window's wait, until the next one or `Pacer.expiry`.
+
+    Latency: the sum of both; of an acknowledgement 7 cycles. Throughput: a beat per cycle; an
+    acknowledgement per cycle in. Cost: the sum of both, `Latest`, 1 bit of LUT RAM per queue pair.
 
     Parameters
     ----------
@@ -34,7 +45,11 @@ class WireMode(wiring.Component):
     i, o : packet streams
     shim_port, acks_pass, i_table
         Of `PacketRouter`.
-    o_request, refused, i_grant, calm, ready
+    acked_stb, acked : In(1), In(ack_layout(qps))
+        A peer has acknowledged.
+    o_ack : Out(stream.Signature(ack_layout(qps)))
+        For the pacer.
+    o_request, refused, i_grant, window_events, calm, ready
         Of `WirePath`.
     pace_log_stb, pace_log : In(1), In(log_layout(qps))
         Of the pacer.
@@ -45,6 +60,7 @@ class WireMode(wiring.Component):
     i: stream.Interface
     o: stream.Interface
     i_table: stream.Interface
+    o_ack: stream.Interface
     o_request: stream.Interface
     i_grant: stream.Interface
     i_look: stream.Interface
@@ -60,9 +76,13 @@ class WireMode(wiring.Component):
                 "shim_port": In(16),
                 "acks_pass": In(1),
                 "i_table": In(stream.Signature(table_access_layout(qps))),
-                "o_request": Out(stream.Signature(request_layout(qps))),
+                "acked_stb": In(1),
+                "acked": In(ack_layout(qps)),
+                "o_ack": Out(stream.Signature(ack_layout(qps))),
+                "o_request": Out(stream.Signature(request_layout(qps, whole=True))),
                 "refused": In(1),
-                "i_grant": In(stream.Signature(range(qps))),
+                "i_grant": In(stream.Signature(grant_layout(qps, whole=True))),
+                "window_events": In(len(WINDOW_EVENTS)),
                 "calm": Out(1),
                 "ready": Out(1),
                 "pace_log_stb": In(1),
@@ -73,8 +93,13 @@ class WireMode(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.router = router = PacketRouter(self._config.width, self._config.qps)
-        m.submodules.path = path = WirePath(self._config)
+        config = self._config
+        m.submodules.router = router = PacketRouter(config.width, config.qps)
+        m.submodules.path = path = WirePath(config)
+        m.submodules.acks = acks = Latest(ack_layout(config.qps))
+        m.submodules.windows = windows = Memory(
+            shape=unsigned(1), depth=config.qps, init=[], attrs={"ram_style": "distributed"}
+        )
         flipped = wiring.flipped(self)
         wiring.connect(m, flipped.i, router.i)
         wiring.connect(m, flipped.i_table, router.i_table)
@@ -82,21 +107,31 @@ class WireMode(wiring.Component):
         wiring.connect(m, router.o_route, path.i_route)
         wiring.connect(m, path.o, flipped.o)
         wiring.connect(m, path.o_request, flipped.o_request)
+        wiring.connect(m, acks.o, flipped.o_ack)
         for name in ("i_grant", "i_look", "i_quota"):
             wiring.connect(m, getattr(flipped, name), getattr(path, name))
         did = self.pace_log.commit
         # The receiver's word on a priority begins no connection: nothing is forgotten.
-        raises = (did.kind == EventKind.CONFIG) & (
-            data.View(CONFIG, did.argument[: CONFIG.size]).raises
-        )
-        inward = ("refused", "quota", "limit", "hold")
+        connection = data.View(CONFIG, did.argument[: CONFIG.size])
+        begins = did.kind == EventKind.CONFIG
+        inward = ("refused", "window_events", "quota", "limit", "hold")
         outward = ("calm", "ready", "look_stb", "look", "free", "shared", "log_stb", "log")
         m.d.comb += [
             *(getattr(router, name).eq(getattr(self, name)) for name in ("shim_port", "acks_pass")),
             *(getattr(path, name).eq(getattr(self, name)) for name in inward),
             *(getattr(self, name).eq(getattr(path, name)) for name in (*outward, "events")),
-            path.commit_stb.eq(self.pace_log_stb & ~raises),
-            *(path.commit[name].eq(did[name]) for name in ("qp", "kind")),
-            path.commit.state.eq(did.row.state),
+            path.commit_stb.eq(self.pace_log_stb & ~(begins & connection.raises)),
+            *tell(path.commit, did),
+        ]
+        # No packet comes before each queue pair's connection has begun since reset.
+        write = windows.write_port()
+        of_route, of_acked = (windows.read_port(domain="comb") for _ in range(2))
+        m.d.comb += [
+            *(write.addr.eq(did.qp), write.data.eq(connection.windows)),
+            write.en.eq(self.pace_log_stb & begins & ~connection.raises),
+            *(of_route.addr.eq(router.slot), router.windows.eq(of_route.data)),
+            of_acked.addr.eq(self.acked.qp),
+            acks.i_stb.eq(self.acked_stb & of_acked.data),
+            *(acks.tells.eq(1), acks.i.eq(self.acked)),
         ]
         return m

@@ -1,6 +1,9 @@
 """Bump in the wire: what the pacer delays waits in a packet memory of ours."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from dataclasses import replace
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -13,35 +16,78 @@ from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
 
-from .layouts import EventKind, State, request_layout
+from .layouts import WHOLE_REQUEST, EventKind, grant_layout, request_layout
+from .whole import waits_of
 
-__all__ = ["BURST", "WIRE_EVENTS", "WirePath", "route_layout", "store_members", "taken_layout"]
+__all__ = [
+    "BURST",
+    "WINDOW_EVENTS",
+    "WIRE_EVENTS",
+    "WirePath",
+    "queues",
+    "route_layout",
+    "store_members",
+    "taken_layout",
+    "tell",
+]
 
 #: Packets that pass by the pacer in a row while paced ones wait.
 BURST = 8
 _BYPASS = 32  # beats
 _AGAIN = 4
-#: What is counted: the store's events, packets that pass by, grants without the pacer.
-WIRE_EVENTS = (*EVENTS, "bypassed", "unpaced")
+#: Of the pacer: a packet found its window shut, cycles in which one did, windows that opened
+#: without an acknowledgement.
+WINDOW_EVENTS = ("shut", "waits", "expired")
+#: What is counted: the store's events, packets that pass by, grants without the pacer, the pacer's.
+WIRE_EVENTS = (*EVENTS, "bypassed", "unpaced", *WINDOW_EVENTS)
+_LABEL = ("psn", "counts")  # of a packet, for the pacer
 
 
 def route_layout(qps: int) -> data.StructLayout:
-    """Whether a packet is paced, and as whose."""
-    return data.StructLayout({"paced": 1, "qp": exact_log2(qps)})
+    """Whether a packet is paced, as whose, in which of its two queues; what the window must know.
+
+    `counts` and `answers` as `precog_hw.pace.layouts.WHOLE_REQUEST`.
+    """
+    return data.StructLayout(
+        {
+            "paced": 1,
+            "qp": exact_log2(qps),
+            **{name: WHOLE_REQUEST[name].shape for name in ("answers", *_LABEL)},
+        }
+    )
+
+
+def queues(config: StoreConfig) -> StoreConfig:
+    """The packet memory of so many queue pairs: first the queues of all, then those of answers."""
+    label = sum(WHOLE_REQUEST[name].width for name in _LABEL)
+    return replace(config, qps=2 * config.qps, label=label)
 
 
 def taken_layout(qps: int) -> data.StructLayout:
-    """An event of the pacer, and the state in which it left the queue pair."""
-    return data.StructLayout({"qp": exact_log2(qps), "kind": EventKind, "state": State})
+    """An event of the pacer, and of which queues it left a packet asked for; bit 1: of answers."""
+    return data.StructLayout({"qp": exact_log2(qps), "kind": EventKind, "asked": 2})
+
+
+def tell(commit: data.View, did: data.View) -> list[Any]:
+    """An event of the pacer's log into one of `taken_layout`."""
+    waits = waits_of(did.row)
+    return [
+        *(commit[name].eq(did[name]) for name in ("qp", "kind")),
+        commit.asked.eq(Cat(waits.request != 0, waits.answer != 0)),
+    ]
+
+
+def _again_layout(qps: int) -> data.StructLayout:
+    return data.StructLayout({"qp": exact_log2(qps), "asked": 2})
 
 
 def store_members(config: StoreConfig) -> dict[str, wiring.Member]:
-    """What the store has in common with whatever is around it."""
-    count = config.count_bits
+    """What the store has in common with whatever is around it; looks are at `queues`."""
+    count, inside = config.count_bits, queues(config)
     return {
-        "i_look": In(stream.Signature(range(config.qps))),
+        "i_look": In(stream.Signature(range(inside.qps))),
         "look_stb": Out(1),
-        "look": Out(row_layout(config)),
+        "look": Out(row_layout(inside)),
         "i_quota": In(stream.Signature(quota_layout(config))),
         "quota": In(count),
         "limit": In(count),
@@ -49,7 +95,7 @@ def store_members(config: StoreConfig) -> dict[str, wiring.Member]:
         "free": Out(count),
         "shared": Out(count),
         "log_stb": Out(1),
-        "log": Out(commit_layout(config)),
+        "log": Out(commit_layout(inside)),
         "events": Out(len(WIRE_EVENTS)),
     }
 
@@ -63,9 +109,10 @@ class WirePath(wiring.Component):
                     │        o_request ▼ ▲ i_grant           ▲
                     └─ others ─► [FIFO] ─────────────────────┘ first, up to `BURST` in a row
 
-    Packets of one kind keep their order. A queue pair has at most one packet asked for; `commit`
-    says when the pacer has forgotten it, because a connection began: then it is asked for again. A
-    request that is `refused` lets its packet go without a grant, so that what a queue pair had
+    A queue pair has two queues in the store, one of answers that wait for no window; each keeps its
+    order, has at most one packet asked for, and the queue pair's quota. `commit` says when the
+    pacer has forgotten what was asked for, because a connection began: then it is asked for again.
+    A request that is `refused` lets its packet go without a grant, so that what a queue pair had
     stored when its pacing ended does not stay.
 
     Latency: of what passes by 4 cycles; else `PacketStore`. Throughput: a beat per cycle. Cost:
@@ -80,13 +127,15 @@ class WirePath(wiring.Component):
     i, o : packet streams
     i_route : In(stream.Signature(route_layout(qps)))
         One for each packet, in order; no beat is taken before.
-    o_request : Out(stream.Signature(request_layout(qps)))
-        A queue pair's next packet.
+    o_request : Out(stream.Signature(request_layout(qps, whole=True)))
+        The next packet of a queue.
     refused : In(1)
         With a transfer of `o_request`: there will be no grant.
-    i_grant : In(stream.Signature(range(qps)))
+    i_grant : In(stream.Signature(grant_layout(qps, whole=True)))
     commit_stb, commit : In(1), In(taken_layout(qps))
-        Events of the pacer, `Pacer.commit`.
+        Events of the pacer, `tell`.
+    window_events : In(len(WINDOW_EVENTS))
+        Of the pacer, to be counted with the others.
     calm : Out(1)
         A connection may begin.
     hold : In(1)
@@ -116,11 +165,12 @@ class WirePath(wiring.Component):
                 "i": In(packet_signature(config.width)),
                 "o": Out(packet_signature(config.width)),
                 "i_route": In(stream.Signature(route_layout(qps))),
-                "o_request": Out(stream.Signature(request_layout(qps))),
+                "o_request": Out(stream.Signature(request_layout(qps, whole=True))),
                 "refused": In(1),
-                "i_grant": In(stream.Signature(range(qps))),
+                "i_grant": In(stream.Signature(grant_layout(qps, whole=True))),
                 "commit_stb": In(1),
                 "commit": In(taken_layout(qps)),
+                "window_events": In(len(WINDOW_EVENTS)),
                 "calm": Out(1),
                 "ready": Out(1),
                 **store_members(config),
@@ -130,14 +180,14 @@ class WirePath(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.store = store = PacketStore(config)
+        m.submodules.store = store = PacketStore(queues(config))
         m.submodules.bypass = bypass = PacketFifo(config.width, _BYPASS)
         m.submodules.arbiter = arbiter = PacketArbiter(config.width, 2, burst=BURST)
         wiring.connect(m, bypass.o, arbiter.i[0])
         wiring.connect(m, store.o, arbiter.i[1])
         wiring.connect(m, arbiter.o, wiring.flipped(self.o))
         wiring.connect(m, wiring.flipped(self.i_look), store.i_look)
-        wiring.connect(m, wiring.flipped(self.i_quota), store.i_quota)
+        self._quotas(m, store)
         wiped = self._forgotten(m, store)
         unpaced = self._grants(m, store)
 
@@ -153,7 +203,8 @@ class WirePath(wiring.Component):
                 self.i_route.valid & self.ready & Mux(route.paced, store.i.ready, bypass.i.ready)
             ),
             self.i_route.ready.eq(taken & self.i.payload.last),
-            store.qp.eq(route.qp),
+            store.qp.eq(Cat(route.qp, route.answers)),
+            store.label.eq(Cat(route[name] for name in _LABEL)),
             *(store.quota.eq(self.quota), store.limit.eq(self.limit), store.pause.eq(self.hold)),
             *(self.log_stb.eq(store.log.valid), self.log.eq(store.log.payload)),
             *(
@@ -163,23 +214,38 @@ class WirePath(wiring.Component):
         ]
         passes = Signal()
         m.d.sync += passes.eq(bypass.i.valid & bypass.i.ready & self.i.payload.last)
-        m.d.comb += self.events.eq(Cat(store.events, passes, unpaced))
+        m.d.comb += self.events.eq(Cat(store.events, passes, unpaced, self.window_events))
         return m
+
+    def _quotas(self, m: Module, store: PacketStore) -> None:
+        """A queue pair's quota is that of each of its queues."""
+        second = Signal()
+        told, given = self.i_quota, store.i_quota
+        m.d.comb += [
+            *(given.valid.eq(told.valid), told.ready.eq(given.ready & second)),
+            given.payload.qp.eq(Cat(told.payload.qp, second)),
+            given.payload.quota.eq(told.payload.quota),
+        ]
+        with m.If(given.valid & given.ready):
+            m.d.sync += second.eq(~second)
 
     def _grants(self, m: Module, store: PacketStore) -> Signal:
         """Grants of the pacer, and of refused requests, in turn; a strobe for the latter."""
-        m.submodules.unpaced = unpaced = Queue(range(self._config.qps), 2)
+        m.submodules.unpaced = unpaced = Queue(range(2 * self._config.qps), 2)
         turn, own, strobe = Signal(), Signal(), Signal()
-        request = store.o_request
+        request, given = store.o_request, self.i_grant.payload
+        asked, queue = self.o_request.payload, request.payload.qp
         m.d.comb += [
             self.o_request.valid.eq(request.valid & unpaced.i.ready),
-            *(self.o_request.payload[n].eq(request.payload[n]) for n in ("qp", "size")),
+            *(asked.qp.eq(queue[:-1]), asked.answers.eq(queue[-1])),
+            Cat(asked[name] for name in _LABEL).eq(request.payload.label),
+            asked.size.eq(request.payload.size),
             request.ready.eq(self.o_request.ready & unpaced.i.ready),
             unpaced.i.valid.eq(request.valid & request.ready & self.refused),
-            unpaced.i.payload.eq(request.payload.qp),
+            unpaced.i.payload.eq(queue),
             own.eq(unpaced.o.valid & (turn | ~self.i_grant.valid)),
             store.i_grant.valid.eq(unpaced.o.valid | self.i_grant.valid),
-            store.i_grant.payload.eq(Mux(own, unpaced.o.payload, self.i_grant.payload)),
+            store.i_grant.payload.eq(Mux(own, unpaced.o.payload, Cat(given.qp, given.answers))),
             unpaced.o.ready.eq(own & store.i_grant.ready),
             self.i_grant.ready.eq(~own & store.i_grant.ready),
         ]
@@ -189,28 +255,34 @@ class WirePath(wiring.Component):
         return strobe
 
     def _forgotten(self, m: Module, store: PacketStore) -> Signal:
-        """A connection that begins while a packet is asked for; gives whether that is known."""
+        """A connection that begins while packets are asked for; gives whether that is known."""
         qps = self._config.qps
-        asked = Memory(shape=1, depth=qps, init=[], attrs={"ram_style": "distributed"})
+        asked = Memory(shape=unsigned(2), depth=qps, init=[], attrs={"ram_style": "distributed"})
         m.submodules.asked = asked
-        m.submodules.again = again = Queue(range(qps), _AGAIN)
+        m.submodules.again = again = Queue(_again_layout(qps), _AGAIN)
         write, read = asked.write_port(), asked.read_port(domain="comb")
         wiped, wipes = Signal(range(qps)), Signal(init=1)
         did = self.commit
-        asks = did.kind == EventKind.REQUEST
-        granted = (did.kind == EventKind.GRANT) & (did.state == State.SENDING)
-        forgets = did.kind == EventKind.CONFIG
         m.d.sync += wiped.eq(wiped + wipes)
         with m.If(wiped == qps - 1):
             m.d.sync += wipes.eq(0)
         m.d.comb += [
             read.addr.eq(did.qp),
             write.addr.eq(Mux(wipes, wiped, did.qp)),
-            write.data.eq(asks & ~wipes),
-            write.en.eq(wipes | (self.commit_stb & (asks | granted | forgets))),
-            again.i.valid.eq(self.commit_stb & forgets & read.data),
-            again.i.payload.eq(did.qp),
+            write.data.eq(Mux(wipes, 0, did.asked)),
+            write.en.eq(wipes | self.commit_stb),
+            again.i.valid.eq(self.commit_stb & (did.kind == EventKind.CONFIG) & read.data.any()),
+            *(again.i.payload.qp.eq(did.qp), again.i.payload.asked.eq(read.data)),
             self.calm.eq(again.level == 0),
         ]
-        wiring.connect(m, again.o, store.i_again)
+        # One queue after the other.
+        waits, second = again.o.payload, Signal()
+        both, given = waits.asked.all(), store.i_again
+        answers = Mux(both, second, waits.asked[1])
+        m.d.comb += [
+            *(given.valid.eq(again.o.valid), given.payload.eq(Cat(waits.qp, answers))),
+            again.o.ready.eq(given.ready & (second | ~both)),
+        ]
+        with m.If(given.valid & given.ready):
+            m.d.sync += second.eq(both & ~second)
         return ~wipes

@@ -26,7 +26,7 @@ from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_models.contract import Fmt, Outcome
 from precog_models.packet.wire.cps import NS_BITS, SCORE_NONE, TICKS_FACTOR_BITS, ticks_factor
-from precog_models.packet.wire.headers import Ecn
+from precog_models.packet.wire.headers import PSN_BITS, Ecn
 from precog_models.packet.wire.opcodes import CNP, RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
 from .cnp_limiter import remote_qp_layout
@@ -41,6 +41,7 @@ from .tx_path import TxPath
 
 __all__ = ["MIN_TICK_PS", "Card"]
 
+_ACKED = ("acked_stb", "acked_slot", "acked_psn")
 MIN_TICK_PS = 4  # 24 bits of ns in 32 bits of ticks
 
 
@@ -109,6 +110,8 @@ class Card(wiring.Component):
         A whole packet of a known queue pair has left.
     cnp_heard, cnp_slot : Out
         A CNP of a known queue pair has come.
+    acked_stb, acked_slot, acked_psn : Out
+        Of `RttCollector`.
     score_heard, score_slot, score : Out
         A packet of a known queue pair has brought its sender's score.
 
@@ -180,6 +183,9 @@ class Card(wiring.Component):
                 "frame_bytes": Out(LENGTH_BITS),
                 "cnp_heard": Out(1),
                 "cnp_slot": Out(range(slots)),
+                "acked_stb": Out(1),
+                "acked_slot": Out(range(slots)),
+                "acked_psn": Out(PSN_BITS),
                 "score_heard": Out(1),
                 "score_slot": Out(range(slots)),
                 "score": Out(8),
@@ -229,6 +235,7 @@ class Card(wiring.Component):
                 getattr(self, f"cnp_{n}").eq(getattr(point, n))
                 for n in ("sent", "limited", "unknown", "busy")
             ),
+            *(getattr(self, n).eq(getattr(collector, n)) for n in _ACKED),
             self.commit_stb.eq(collector.commit_stb),
             self.commit.eq(collector.commit),
         ]

@@ -47,6 +47,14 @@ PACER_CONFIG: tuple[Register, ...] = (
         (
             Field("priority", 3, _RW, "7 goes first."),
             Field("mtu_log2", 4, _RW, "Path MTU: 8..12 for 256..4096 bytes.", lsb=8, reset=10),
+            Field(
+                "windows",
+                1,
+                _RW,
+                "Wire mode: its requests keep to its law's window, and its answers have a queue "
+                "of their own. Without wire mode windows always count.",
+                lsb=16,
+            ),
         ),
         loadable=True,
     ),
@@ -67,7 +75,7 @@ def pacer_block() -> Block:
         "decision, before the first at its initial rate. Apply begins a connection, as disabling "
         "the queue pair does: nothing is asked for and nothing in flight.",
         id=0x15,
-        version=(1, 0),
+        version=(1, 1),
         registers=(
             *window_registers(
                 "QP slot",

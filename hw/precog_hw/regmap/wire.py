@@ -24,6 +24,9 @@ WIRE_EVENTS: tuple[tuple[str, str], ...] = (
     ("held", "cycles in which the input waited for room"),
     ("bypassed", "packets that are not paced"),
     ("unpaced", "stored packets that left without a grant, because their QP was not enabled"),
+    ("shut", "packets that found their QP's window shut"),
+    ("waits", "cycles in which a packet waited for its QP's window"),
+    ("expired", "windows that opened because nothing was acknowledged for EXPIRY"),
 )
 
 #: What a queue pair has in the memory.
@@ -51,9 +54,13 @@ def wire_block(cells: int) -> Block:
         "WIRE",
         "Packets of enabled QPs wait here for their grants, in one memory of linked cells.",
         id=0x42,
-        version=(1, 0),
+        version=(1, 1),
         registers=(
-            *window_registers("QP slot", (("fetch", "Copy its row here."),), "a QP"),
+            *window_registers(
+                "QP slot; with the number of slots added, its answers if it has windows",
+                (("fetch", "Copy its row here."),),
+                "a QP",
+            ),
             *WIRE_ROW,
             Register(
                 "MEMORY",
@@ -96,6 +103,12 @@ def wire_block(cells: int) -> Block:
                     Field("free", 16, _RO, "Free.", reset=cells, unit="cells"),
                     Field("shared", 16, _RO, "Beyond quotas.", lsb=16, unit="cells"),
                 ),
+            ),
+            Register(
+                "EXPIRY",
+                "When a window that is shut opens without an acknowledgement: what is in flight "
+                "counts as gone after this time, at the latest after twice as much.",
+                (Field("expiry", 32, _RW, "Time.", reset=1_000_000, unit="ticks"),),
             ),
         ),
         tables=(

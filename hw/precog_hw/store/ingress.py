@@ -49,6 +49,8 @@ class Ingress(wiring.Component):
     i : In(packet_signature(width))
     qp : In(range(qps))
         The queue; with each beat.
+    label : In(config.label)
+        Likewise.
     i_free : In(stream.Signature(range(cells)))
         Free cells.
     may_wait : In(1)
@@ -73,6 +75,7 @@ class Ingress(wiring.Component):
             {
                 "i": In(packet_signature(config.width)),
                 "qp": In(range(config.qps)),
+                "label": In(config.label),
                 "i_free": In(stream.Signature(range(config.cells))),
                 "may_wait": In(1),
                 "write_stb": Out(1),
@@ -144,7 +147,7 @@ class Ingress(wiring.Component):
             m.d.sync += ended.eq(taken & beat.last)
             m.d.sync += [
                 record.kind.eq(EventKind.APPEND),
-                record.qp.eq(self.qp),
+                *(record.qp.eq(self.qp), record.label.eq(self.label)),
                 record.cell.eq(self.user_cell),
                 record.cells.eq(cells + self.i_free.ready),
                 record.bytes.eq(size + rest),

@@ -43,6 +43,8 @@ class StoreConfig:
         Bytes of a cell, a power of two, two beats or more.
     longest : int
         Bytes of the longest packet that is stored, a multiple of `cell_bytes`, up to 8191.
+    label : int
+        Bits that come with a packet and are told with its request.
 
     Raises
     ------
@@ -55,6 +57,7 @@ class StoreConfig:
     cells: int = 1024
     cell_bytes: int = 128
     longest: int = 4608
+    label: int = 0
 
     def __post_init__(self) -> None:
         beat_layout(self.width)  # refuses a width that there is not
@@ -133,6 +136,7 @@ def row_layout(config: StoreConfig) -> data.StructLayout:
             "head": unsigned(cell),  # first cell of the first packet
             "bytes": unsigned(SIZE_BITS),
             "cells": unsigned(count),
+            "label": unsigned(config.label),
         }
     )
 
@@ -148,6 +152,7 @@ def event_layout(config: StoreConfig) -> data.StructLayout:
             "bytes": unsigned(SIZE_BITS),
             "outcome": Outcome,
             "may_wait": unsigned(1),
+            "label": unsigned(config.label),
         }
     )
 
@@ -166,8 +171,14 @@ def commit_layout(config: StoreConfig) -> data.StructLayout:
 
 
 def size_layout(config: StoreConfig) -> data.StructLayout:
-    """A queue and the bytes of its first packet."""
-    return data.StructLayout({"qp": exact_log2(config.qps), "size": unsigned(SIZE_BITS)})
+    """A queue, and bytes and label of its first packet."""
+    return data.StructLayout(
+        {
+            "qp": exact_log2(config.qps),
+            "size": unsigned(SIZE_BITS),
+            "label": unsigned(config.label),
+        }
+    )
 
 
 def quota_layout(config: StoreConfig) -> data.StructLayout:
@@ -182,6 +193,7 @@ def following_layout(config: StoreConfig) -> data.StructLayout:
             "qp": exact_log2(config.qps),
             "cell": unsigned(config.cell_bits),
             "bytes": unsigned(SIZE_BITS),
+            "label": unsigned(config.label),
         }
     )
 

@@ -199,7 +199,7 @@ class Ledger(wiring.Component):
         with m.If(first | (event.kind == EventKind.HEAD)):
             m.d.sync += [
                 *(new.head.eq(event.cell), new.bytes.eq(event.bytes)),
-                new.cells.eq(cells4),
+                *(new.cells.eq(cells4), new.label.eq(event.label)),
             ]
         with m.If(valid & stored):
             m.d.sync += shared.eq(shared + need)

@@ -77,10 +77,12 @@ class PacketStore(wiring.Component):
     i : In(packet_signature(width))
     qp : In(range(qps))
         The queue of the packet; with each beat.
+    label : In(config.label)
+        Likewise.
     o : Out(packet_signature(width))
         The user bits of a packet are those of its last beat.
     o_request : Out(stream.Signature(size_layout(config)))
-        Bytes of a queue's first packet.
+        Bytes and label of a queue's first packet.
     i_grant : In(stream.Signature(range(qps)))
         One for each request: the packet may leave.
     i_again : In(stream.Signature(range(qps)))
@@ -121,6 +123,7 @@ class PacketStore(wiring.Component):
             {
                 "i": In(packet_signature(config.width)),
                 "qp": In(range(config.qps)),
+                "label": In(config.label),
                 "o": Out(packet_signature(config.width)),
                 "o_request": Out(stream.Signature(size_layout(config))),
                 "i_grant": In(queue),
@@ -159,6 +162,7 @@ class PacketStore(wiring.Component):
         m.d.comb += [
             self.ready.eq(ledger.ready & free.ready),
             *(ingress.i.payload.eq(self.i.payload), ingress.qp.eq(self.qp)),
+            ingress.label.eq(self.label),
             ingress.i.valid.eq(self.i.valid & self.ready),
             self.i.ready.eq(ingress.i.ready & self.ready),
             ingress.may_wait.eq(self.pause),
@@ -188,6 +192,7 @@ class PacketStore(wiring.Component):
                 | (happens[EventKind.ASK] & ledger.joins)
             ),
             *(requests.i.payload.qp.eq(did.qp), requests.i.payload.size.eq(row.bytes)),
+            requests.i.payload.label.eq(row.label),
             dropped.i.valid.eq(drops),
             *(dropped.i.payload.cell.eq(did.cell), dropped.i.payload.cells.eq(did.cells)),
             *(self.log.valid.eq(ledger.commit.valid), self.log.payload.eq(ledger.commit.payload)),
@@ -198,7 +203,7 @@ class PacketStore(wiring.Component):
             *(getattr(release, n).eq(getattr(ingress, n)) for n in ("user_stb", "user_cell")),
             release.user.eq(ingress.user),
             *(release.joins_stb.eq(stored & ledger.joins), release.joins_behind.eq(ledger.behind)),
-            *(release.joins[name].eq(did[name]) for name in ("qp", "cell", "bytes")),
+            *(release.joins[name].eq(did[name]) for name in ("qp", "cell", "bytes", "label")),
             *(release.popped_stb.eq(popped), release.popped_more.eq(row.packets != 0)),
             *(release.popped.qp.eq(did.qp), release.popped.cell.eq(row.head)),
             release.popped.bytes.eq(row.bytes),
@@ -284,7 +289,7 @@ class PacketStore(wiring.Component):
         head, pop, append, again, look = events
         m.d.comb += [
             head.kind.eq(EventKind.HEAD),
-            *(head[name].eq(followers.payload[name]) for name in ("qp", "cell", "bytes")),
+            *(head[name].eq(followers.payload[name]) for name in followers.payload.shape().members),
             *(pop.kind.eq(EventKind.POP), pop.qp.eq(self.i_grant.payload)),
             append.eq(records.payload),
             *(again.kind.eq(EventKind.ASK), again.qp.eq(self.i_again.payload)),

@@ -12,6 +12,8 @@ from .layouts import StoreConfig, following_layout, job_layout
 
 __all__ = ["Release"]
 
+_LINK = ("cell", "bytes", "label")
+
 
 class Release(wiring.Component):
     """What is kept of a packet beside its cells: its user bits, and the packet behind it.
@@ -79,7 +81,7 @@ class Release(wiring.Component):
         wiring.connect(m, followers.o, wiring.flipped(self.o_following))
 
         # A word is read after its packet has joined: never where it is written.
-        link = data.StructLayout({name: following[name].shape for name in ("cell", "bytes")})
+        link = data.StructLayout({name: following[name].shape for name in _LINK})
         m.submodules.users = users = plain_memory(USER, config.cells)
         m.submodules.behind = behind = plain_memory(link, config.cells)
         user_write, user_read = users.write_port(), users.read_port()
@@ -88,7 +90,7 @@ class Release(wiring.Component):
             *(user_write.addr.eq(self.user_cell), user_write.data.eq(self.user)),
             *(user_write.en.eq(self.user_stb), user_read.addr.eq(self.popped.cell)),
             *(write.addr.eq(self.joins_behind), write.en.eq(self.joins_stb)),
-            *(write.data[name].eq(self.joins[name]) for name in ("cell", "bytes")),
+            *(write.data[name].eq(self.joins[name]) for name in _LINK),
             read.addr.eq(self.popped.cell),
         ]
 
@@ -99,7 +101,7 @@ class Release(wiring.Component):
             goes.eq(Cat(self.popped_stb, goes)),
             more.eq(Cat(self.popped_stb & self.popped_more, more)),
             *(job.cell.eq(left.cell), job.bytes.eq(left.bytes), job.user.eq(user_read.data)),
-            *(found[name].eq(read.data[name]) for name in ("cell", "bytes")),
+            *(found[name].eq(read.data[name]) for name in _LINK),
             found.qp.eq(left.qp),
         ]
         m.d.comb += [

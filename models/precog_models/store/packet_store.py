@@ -27,10 +27,11 @@ class Outcome(IntEnum):
 
 
 class Packet(NamedTuple):
-    """A packet in its queue: its first cell, and its bytes."""
+    """A packet in its queue: its first cell, its bytes, and what its request says of it."""
 
     cell: int
     size: int
+    label: int = 0
 
 
 @dataclass

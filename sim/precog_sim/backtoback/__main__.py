@@ -14,6 +14,7 @@ from typing import Any
 from .account import check
 from .node import SLOTS
 from .run import BackToBack
+from .waiting import WaitingSettings
 
 __all__ = ["main", "report"]
 
@@ -55,6 +56,8 @@ def report(run: BackToBack) -> dict[str, Any]:
                 },
             }
         )
+    for shown, stage in zip(sides, run.waiting, strict=False):
+        shown["waiting"] = {n: getattr(stage, n) for n in ("shut", "expired", "dropped")}
     return {
         "requests": sum(side["endpoint"]["sent"] for side in sides),
         "frames": sum(side["frames"] for side in sides),
@@ -71,11 +74,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--packets", type=int, default=100_000, help="requests of both ends")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("build/soak/backtoback.json"))
+    parser.add_argument(
+        "--windows",
+        type=int,
+        nargs=len(SLOTS),
+        metavar="BYTES",
+        help="packets wait in wire mode, each queue pair with such a window; 0: no limit",
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.windows is not None and min(chosen.windows) < 0:
+        parser.error(f"--windows must not be negative, not {min(chosen.windows)}")
     if chosen.packets < 1:
         parser.error(f"--packets must be positive, not {chosen.packets}")
     began = time.process_time()
-    run = BackToBack(chosen.packets, chosen.seed)
+    waiting = None if chosen.windows is None else WaitingSettings(chosen.windows)
+    run = BackToBack(chosen.packets, chosen.seed, waiting=waiting)
     run.run()
     check(run)
     found = {"seed": chosen.seed, "cpu_s": time.process_time() - began, **report(run)}
@@ -87,6 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{side['overtaken']} overtaken; {side['rtt_samples']} RTTs, {side['cnps']} CNPs sent, "
             f"{side['rates_cut_by_cnps']} rates cut by CNPs, {side['scores_heard']} scores heard"
         )
+        if "waiting" in side:
+            print("  waited: " + ", ".join(f"{n} {name}" for name, n in side["waiting"].items()))
     print(f"{found['requests']} requests, {len(run.differences)} differences; {chosen.out}")
     for line in run.differences[:_SHOWN]:
         print(line)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from precog_models.pace.pacer import WINDOW_UNIT
 from precog_models.packet.card import ticks_from_ns
 from precog_models.packet.shim import Shim, decode
 from precog_models.packet.wire.cps import SHIM, ShimType
@@ -15,6 +16,7 @@ from precog_models.packet.wire.opcodes import CNP
 from .endpoint import Endpoint, EndpointSettings
 from .frames import ACK, ACKNOWLEDGE, BTH_AT, Host, Packet, build, read, with_ce
 from .node import HOST_SCORE, SLOTS, Ends, Node, Out
+from .waiting import Waiting, WaitingSettings
 from .wire import Flight, Wire, WireSettings
 
 __all__ = ["BackToBack", "Seen"]
@@ -22,6 +24,7 @@ __all__ = ["BackToBack", "Seen"]
 _HOSTS = (Host(0x020000000001, 0x0A000001), Host(0x020000000002, 0x0A000002))
 _QPS = (tuple(0x110 + n for n in range(len(SLOTS))), tuple(0x770 + n for n in range(len(SLOTS))))
 _UDP_SOURCE = 0xC000
+_PSN_MASK, _HALF = (1 << 24) - 1, 1 << 23
 _RESEND_GAP = 64  # ticks at least between two packets of a queue pair
 
 
@@ -76,9 +79,13 @@ class BackToBack:
     endpoint : EndpointSettings
     node : callable
         Makes an end.
+    waiting : WaitingSettings, optional
+        Packets wait before the cards for rate and window, as in wire mode.
 
     Attributes
     ----------
+    waiting : tuple of Waiting
+        By side, as far as there are some.
     nodes, seen : tuple
         By side, 0 and 1; likewise `wires`, from that side.
     differences : list of str
@@ -92,6 +99,7 @@ class BackToBack:
         wire: WireSettings | None = None,
         endpoint: EndpointSettings | None = None,
         node: Callable[[Ends], Node] = Node,
+        waiting: WaitingSettings | None = None,
     ) -> None:
         rng = random.Random(seed)
         settings = endpoint or EndpointSettings()
@@ -125,13 +133,34 @@ class BackToBack:
         self._order = 0
         self._sending = {(side, slot): False for side in range(2) for slot in range(len(SLOTS))}
         self._free = dict.fromkeys(self._sending, 0)
+        self.waiting = tuple(
+            Waiting(
+                waiting,
+                self._at,
+                partial(self._leave, side),
+                self.nodes[side].emulator.rate,
+                partial(self._moved, side),
+            )
+            for side in range(2)
+            if waiting is not None
+        )
+        self._windows = waiting.windows if waiting is not None else ()
+        self._oldest: dict[tuple[int, int], int] = {}
 
-    def run(self) -> None:
-        """Until all has been said and heard."""
+    def run(self, *, until: int | None = None) -> None:
+        """Until all has been said and heard.
+
+        Raises
+        ------
+        TimeoutError
+            It is not at `until` ticks.
+        """
         for side, slot in self._sending:
             self._at(1 + 7 * slot + side, partial(self._think, side, slot))
         while self._events:
             event = heapq.heappop(self._events)
+            if until is not None and event.t > until:
+                raise TimeoutError(f"all must have been said and heard within {until} ticks")
             self.now = event.t
             event.act(event.t)
 
@@ -182,8 +211,17 @@ class BackToBack:
     # --- frames ----------------------------------------------------------------------------------
 
     def _say(self, side: int, slot: int, packet: Packet, t: int) -> int:
-        """A packet of the endpoint goes through the card to the wire; its bytes there."""
+        """A packet of the endpoint goes to the wire; the bytes that pace the endpoint."""
         frame = build(packet, _HOSTS[side], _HOSTS[1 - side], _UDP_SOURCE + slot)
+        if self.waiting:
+            self.waiting[side].put(slot, packet, frame, t)
+            return 0
+        return self._leave(side, slot, packet, frame, t)
+
+    def _leave(self, side: int, slot: int, packet: Packet, frame: bytes, t: int) -> int:
+        """A packet goes through the card; its bytes on the wire."""
+        if self.waiting and packet.opcode != ACKNOWLEDGE:
+            self._within(side, slot, packet.psn)
         self.seen[side].sent[slot] += 1
         out = self.nodes[side].transmit(frame, t)
         if packet.ack_req:
@@ -247,6 +285,10 @@ class BackToBack:
         for made, out in through.cnps:
             seen.cnps[slot] += 1
             self._carry(side, slot, None, made, out, node.score(slot))
+        if packet.opcode == ACKNOWLEDGE and self.waiting:
+            psn = (packet.psn + (packet.syndrome == ACK)) & _PSN_MASK
+            self._moved(side, slot, psn)
+            self.waiting[side].acknowledged(slot, psn, t)
         due = end.ack_due
         answer = end.receive(packet, t)
         if answer is not None:
@@ -282,6 +324,22 @@ class BackToBack:
         if rtt not in may:
             self.differ(f"side {side}, slot {slot}: RTT {rtt} is none of {sorted(may)}")
         seen.rtt_min, seen.rtt_max = min(seen.rtt_min, rtt), max(seen.rtt_max, rtt)
+
+    # --- windows ---------------------------------------------------------------------------------
+
+    def _moved(self, side: int, slot: int, psn: int) -> None:
+        """All before `psn` has arrived, or counts as gone."""
+        who = side, slot
+        if who in self._oldest and (psn - self._oldest[who]) & _PSN_MASK < _HALF:
+            self._oldest[who] = psn
+
+    def _within(self, side: int, slot: int, psn: int) -> None:
+        """With this packet no more is in flight than a window and a packet."""
+        oldest = self._oldest.setdefault((side, slot), psn)
+        window, mtu = self._windows[slot], self.ends[side][slot].settings.mtu
+        ahead = (psn - oldest) & _PSN_MASK
+        if window and ahead < _HALF and ahead * mtu >= -(-window // WINDOW_UNIT) * WINDOW_UNIT:
+            self.differ(f"side {side}, slot {slot}: {ahead} packets in flight, window {window}")
 
     # --- verdicts --------------------------------------------------------------------------------
 

@@ -63,7 +63,7 @@ class RowsHarness(wiring.Component):
             return made[-1]
 
         with (
-            short_fields("gap", "ready", "pipeline") as (layouts, *_, module),
+            short_fields("gap", "ready", "whole", "pipeline") as (layouts, *_, module),
             patch.object(module, "plain_memory", seen),
         ):
             self._dut = module.StatePipeline(QPS)

@@ -36,22 +36,30 @@ def queue_pairs(
     priority: Annotated[int | None, typer.Option(help="0..7; 7 goes first.")] = None,
     mtu: Annotated[int | None, typer.Option(help="Path MTU, bytes.")] = None,
     psn: Annotated[int | None, typer.Option(help="PSN of the first packet.")] = None,
+    windows: Annotated[
+        bool | None,
+        typer.Option(
+            help="Wire mode: requests keep to their law's window, answers have their own queue."
+        ),
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
     """Show how queue pairs' packets are granted, after beginning connections with what is given."""
-    changes = {"priority": priority, "mtu": mtu, "psn": psn}
-    begins = any(value is not None for value in changes.values())
+    begins = any(value is not None for value in (priority, mtu, psn, windows))
     if begins and not numbers:
-        raise ValueError("QP slots must be named with --priority, --mtu or --psn")
+        raise ValueError("QP slots must be named with --priority, --mtu, --psn or --windows")
     with _pacing(device) as pacing:
         wanted = list(dict.fromkeys(numbers or range(pacing.registers.sizes.qps)))
         if begins:
-            planned = [(qp, pacing.planned(qp, **changes)) for qp in wanted]
+            planned = [
+                (qp, pacing.planned(qp, priority=priority, mtu=mtu, psn=psn, windows=windows))
+                for qp in wanted
+            ]
             for qp, row in planned:  # all are right before one is written
                 pacing.apply(qp, row)
         rows = [dataclasses.asdict(pacing.connection(qp)) for qp in wanted]
-    titles = ("qp", "priority", "mtu", "psn")
+    titles = ("qp", "priority", "mtu", "psn", "windows")
     emit(rows, lambda: table(titles, [tuple(row[name] for name in titles) for row in rows]), json_)
 
 

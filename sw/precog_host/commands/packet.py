@@ -174,6 +174,10 @@ def wire(
     limit: Annotated[
         int | None, typer.Option(help="Cells that all may hold beyond their quotas.")
     ] = None,
+    expiry: Annotated[
+        int | None,
+        typer.Option(help="Ticks after which a shut window opens without an acknowledgement."),
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -186,7 +190,9 @@ def wire(
                 f"packets do not wait in device {device}: it was built without; "
                 "try emu:width=64,grants=1,wire=256"
             )
-        waiting.set_parameters(hold=hold, acks_pass=acks_pass, quota=quota, limit=limit)
+        waiting.set_parameters(
+            hold=hold, acks_pass=acks_pass, quota=quota, limit=limit, expiry=expiry
+        )
         shown = {
             "queue_pairs": [{"qp": qp, **waiting.row(qp)} for qp in dict.fromkeys(slots or ())],
             **{name: getattr(waiting, name)() for name in ("memory", "parameters", "counters")},

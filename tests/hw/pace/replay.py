@@ -3,7 +3,15 @@
 from collections import Counter, deque
 from typing import Any
 
-from precog_hw.pace.layouts import CONFIG, DUE_BITS, RECIPROCAL, ROW, EventKind
+from precog_hw.pace.layouts import (
+    CONFIG,
+    DUE_BITS,
+    RECIPROCAL,
+    ROW,
+    WAITS,
+    WHOLE_REQUEST,
+    EventKind,
+)
 from precog_models.contract import TICK_FRAC_BITS, Fmt
 from precog_models.pace.pacer import Grant, Pacer, Row, State
 from precog_models.pace.reciprocal import GAP_MAX, gap
@@ -18,10 +26,13 @@ _OFFSETS = {name: field.offset for name, field in ROW}
 _FINE = 1 << DUE_BITS
 
 
-def packed(row: Row) -> int:
+def packed(row: Row, *, whole: bool = False) -> int:
     """A golden row as the bits of `ROW`."""
     reciprocal = row.mantissa | row.exponent << RECIPROCAL["exponent"].offset
     values = {**vars(row), "reciprocal": reciprocal}
+    if whole:
+        waits = {**vars(row), "request": row.backlog}
+        values["backlog"] = sum(int(waits[name]) << field.offset for name, field in WAITS)
     return sum(int(values[name]) << offset for name, offset in _OFFSETS.items())
 
 
@@ -40,6 +51,7 @@ class Replay:
 
     def __init__(self, qps: int, *, overhead: int = 0, whole: bool = False) -> None:
         self.golden = Pacer(qps, overhead=overhead, whole=whole)
+        self._whole = whole
         self.asked: dict[EventKind, deque[tuple[int, int]]] = {kind: deque() for kind in HOST}
         self.rates: deque[tuple[int, int]] = deque()
         self.grants: deque[Grant] = deque()
@@ -57,7 +69,13 @@ class Replay:
         now = self.now << TICK_FRAC_BITS
         if event in self.asked:
             assert self.asked[event].popleft() == (qp, argument), event.name
-        if event is EventKind.REQUEST:
+        if event is EventKind.REQUEST and self._whole:
+            asked = WHOLE_REQUEST.from_bits(argument)
+            golden.packet(
+                qp, asked.size, t, psn=asked.psn, counts=bool(asked.counts),
+                answers=bool(asked.answers),
+            )  # fmt: skip
+        elif event is EventKind.REQUEST:
             golden.request(qp, argument, t)
         elif event is EventKind.ACK:
             golden.acknowledge(qp, argument, t)
@@ -88,6 +106,9 @@ class Replay:
                 credit.settle(now - late)
             golden.fire(qp, t)
             self.seen["again" if mine.state is State.WAITING else "due"] += 1
+        elif event is EventKind.EXPIRE:
+            self.seen["expired"] += mine.stale
+            golden.expire(qp, t)
         elif event is EventKind.GRANT:
             grant = golden.grant(qp, argument, t)
             if grant is None:
@@ -99,11 +120,12 @@ class Replay:
                 credit.saturated |= gap(size, mine.mantissa, mine.exponent) == GAP_MAX
         else:
             assert golden.charge(qp, t) == argument
+        self.seen["shut"] += mine.shut
         if before is State.PARKED and mine.state is State.READY:
             credit.wake(now)
         self.seen[event.name] += 1
         self.seen[f"{before.name}-{mine.state.name}"] += 1
-        assert packed(mine) == row, (event.name, qp, mine, ROW.from_bits(row))
+        assert packed(mine, whole=self._whole) == row, (event.name, qp, mine, ROW.from_bits(row))
 
     def _rate(self, qp: int, argument: int, t: int) -> None:
         asked, rate = self.rates[0]

@@ -1,142 +1,21 @@
 # amaranth: UnusedElaboratable=no
 """Wire mode: packets leave at their queue pairs' rates, and nobody waits for somebody else."""
 
-import random
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from precog_hw.pace.layouts import EventKind, commit_layout
 from precog_hw.pace.wire_path import BURST
-from precog_hw.store.layouts import EventKind as StoreEvent
-from precog_hw.store.layouts import StoreConfig
-from precog_hw.store.layouts import commit_layout as store_layout
-from precog_models.contract import Fmt
 from precog_models.store.packet_store import Outcome
-from precog_sim.rtl.packet_block import PacketBlock, Run, Wire, packet_library
+from precog_sim.rtl.packet_block import Run
 
-from ..store.bench import Replay as StoreReplay
-from .replay import Replay, config_bits
-from .traffic import Words
-from .wire_bench import PACED, WireBench
+from ..store.bench import QUEUES
+from .wire_bench import PACED
+from .wire_driver import NARROW, OVERHEAD, WIDE, Bench
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("wire")]
-
-OVERHEAD = 24
-WIDE = StoreConfig(qps=64, width=512, cells=1024, cell_bytes=128, longest=4608)
-NARROW = StoreConfig(qps=64, width=64, cells=1024, cell_bytes=128, longest=4608)
-READY = 1100  # cycles after reset in which cells and rows become free
-QUIET = 20_000  # cycles without a beat after which nothing more comes at the rates of the tests
-
-
-@cache
-def library(config: StoreConfig) -> Path:
-    return packet_library(WireBench(config), label=f"wire mode, {config.width} bits")
-
-
-class Bench:
-    """Wire mode and both golden models behind its logs."""
-
-    def __init__(self, config: StoreConfig, seed: int) -> None:
-        self.config, self.rng = config, random.Random(seed)
-        self.block = PacketBlock(library(config))
-        self.store = StoreReplay(config)
-        self.pacer = Replay(config.qps, overhead=OVERHEAD, whole=True)
-        self.step = config.width // 8
-        self.bypassed: deque[Wire] = deque()
-        self.paced_out = 0
-        self._commit, self._store = Words(commit_layout(config.qps)), store_layout(config)
-        self.block.poke(quota=config.cells // 2, limit=0, overhead=OVERHEAD)
-        self.block.tick(READY)
-
-    def rate(self, qp: int, rate: float) -> None:
-        """Bytes on the wire per tick."""
-        value = Fmt.RATE.from_float(rate)
-        self.pacer.rates.append((qp, value))
-        self._tell("i_rate", qp, value)
-
-    def configure(self, qp: int, **fields: int) -> None:
-        """A connection begins."""
-        bits = config_bits(**fields)
-        self.pacer.asked[EventKind.CONFIG].append((qp, bits))
-        self._tell("i_config", qp, bits)
-
-    def _tell(self, port: str, qp: int, value: int) -> None:
-        block, taken = self.block, False
-        bits = (self.config.qps - 1).bit_length()
-        block.poke(**{f"{port}_payload": qp | value << bits, f"{port}_valid": 1})
-        for _ in range(1000):
-            taken = bool(block.peek(f"{port}_ready"))
-            for kind in ("log", "pace_log"):
-                if block.peek(f"{kind}_stb"):
-                    self._follow(kind, block.peek(kind))
-            block.poke(now=block.peek("now") + 1)
-            block.tick()
-            if taken:
-                block.poke(**{f"{port}_valid": 0})
-                return
-        raise TimeoutError(f"{port} must be taken within 1000 cycles")
-
-    def _follow(self, kind: str, word: int) -> None:
-        """An event of the store, or of the pacer."""
-        if kind == "pace_log":
-            self.pacer.commit(*self._commit(word, "kind", "qp", "argument", "t", "row"))
-            return
-        before = len(self.store.left)
-        self.store(word)
-        did = self._store.from_bits(word)
-        event, qp = did.event, did.event.qp
-        asked = self.pacer.asked[EventKind.REQUEST]
-        stored = event.kind == StoreEvent.APPEND and event.outcome.value == Outcome.STORED
-        if event.kind in (StoreEvent.HEAD, StoreEvent.ASK) or (stored and did.row.packets == 1):
-            asked.append((qp, did.row.bytes))
-        if event.kind == StoreEvent.POP:
-            # Each grant is one packet's.
-            grant = self.pacer.grants.popleft()
-            assert (grant.qp, grant.size) == (qp, len(self.store.left[before].data))
-
-    def paced(self, qp: int, size: int) -> Wire:
-        """A frame."""
-        error = self.rng.random() < 0.1
-        tag = PACED | self.rng.getrandbits(7)
-        return Wire(self.rng.randbytes(size), error, qp, tag)
-
-    def other(self, size: int) -> Wire:
-        """A frame that is not paced."""
-        data = self.rng.randbytes(size)
-        return Wire(data, False, self.rng.getrandbits(40), self.rng.getrandbits(7))
-
-    def run(self, sent: list[Wire], **how: Any) -> Run:
-        """All in, and out what comes: the right bytes, in order, each packet once."""
-        how.setdefault("settle", QUIET)
-        how["held"] = self.config.cells  # a packet in each
-        self.store.came.extend(wire for wire in sent if wire.tag & PACED)
-        self.bypassed.extend(wire for wire in sent if not wire.tag & PACED)
-        monitors = {f"{kind}_stb": [kind] for kind in ("log", "pace_log")}
-        run = self.block.run(
-            {"s_axis": sent}, ["m_axis"], monitors=monitors, clocks={"now": 1}, **how
-        )
-        events = [
-            (at, kind, word)
-            for kind in ("log", "pace_log")
-            for at, (word,) in run.events[f"{kind}_stb"]
-        ]
-        for _, kind, word in sorted(events):
-            self._follow(kind, word)
-        out = run.sinks["m_axis"].frames
-        paced = [wire for wire in out if wire.tag & PACED]
-        # One that was granted at the end of a run leaves in the next.
-        assert paced == self.store.left[self.paced_out : self.paced_out + len(paced)]
-        self.paced_out += len(paced)
-        for wire in out:
-            if not wire.tag & PACED:
-                assert wire == self.bypassed.popleft()
-        return run
 
 
 @pytest.fixture(params=(WIDE, NARROW), ids=lambda c: f"{c.width}-bits")
@@ -154,7 +33,7 @@ def first_beats(run: Run) -> dict[int, np.ndarray]:
     sink = run.sinks["m_axis"]
     for at, wire in zip(sink.first, sink.frames, strict=True):
         if wire.tag & PACED:
-            found[wire.time].append(at)
+            found[wire.time % QUEUES].append(at)
     return {qp: np.array(times) for qp, times in found.items()}
 
 

@@ -1,16 +1,19 @@
 """Wire mode between a host and a link: frames' own user bits say whose they are."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from precog_hw.pace.wire import Wire
 from precog_hw.pace.wire_path import WIRE_EVENTS
 from precog_hw.store.layouts import StoreConfig
 
+from ..store.bench import QUEUES
+
 __all__ = ["PACED", "WireBench"]
 
-PACED = 1 << 7  # of the tag; the queue pair stands in the time
+PACED = 1 << 7  # of the tag; queue and label stand in the time
 
 
 class WireBench(wiring.Component):
@@ -37,6 +40,10 @@ class WireBench(wiring.Component):
             wire.i_route.valid.eq(self.i.valid),
             wire.i_route.payload.paced.eq(user.tag[7]),
             wire.i_route.payload.qp.eq(user.time),
+            wire.i_route.payload.answers.eq(user.time[len(wire.i_route.payload.qp)]),
+            Cat(wire.i_route.payload[name] for name in ("psn", "counts")).eq(
+                user.time[exact_log2(QUEUES) :]
+            ),
             *(getattr(self, name).eq(self.events[n]) for n, name in enumerate(WIRE_EVENTS)),
         ]
         return m

@@ -22,7 +22,10 @@ from precog_models.store.packet_store import Outcome, Packet
 from precog_models.store.packet_store import PacketStore as Golden
 from precog_sim.rtl.packet_block import Wire
 
-__all__ = ["OPEN", "Replay", "StoreBench", "frames", "packed"]
+__all__ = ["OPEN", "QUEUES", "Replay", "StoreBench", "frames", "packed"]
+
+#: A packet's queue is its time's remainder by this, its label the quotient.
+QUEUES = 1 << 12
 
 #: Ports of a bench that grants at once and drops what has no room.
 OPEN = {"limit": 0, "pause": 0, "chance": 256}
@@ -142,6 +145,7 @@ def packed(config: StoreConfig, row: Any) -> int:
     values = {"packets": len(row.packets), "queued": row.queued, "tail": row.tail}
     values |= {name: golden[name] for name in ("own", "borrowed", "drops")}
     values |= {"head": row.head.cell, "bytes": row.head.size, "cells": cells}
+    values |= {"label": row.head.label}
     return sum(values[name] << field.offset for name, field in layout)
 
 
@@ -178,10 +182,10 @@ class Replay:
         kind = EventKind(event.kind)
         if kind is EventKind.APPEND:
             wire = self.came[0]
-            assert wire.time == qp
+            assert wire.time & QUEUES - 1 == qp
             outcome = golden.append(
                 qp,
-                Packet(event.cell, len(wire.data)),
+                Packet(event.cell, len(wire.data), wire.time // QUEUES),
                 quota=did.quota,
                 limit=did.limit,
                 may_wait=bool(event.may_wait),
@@ -201,7 +205,7 @@ class Replay:
             assert packet.size == len(wire.data)
             self.left.append(wire)
         elif kind is EventKind.HEAD:
-            assert golden.advance(qp) == (event.cell, event.bytes)
+            assert golden.advance(qp) == (event.cell, event.bytes, event.label)
         self.seen[kind.name] += 1
         field = self._fields["row"]
         bits = word >> field.offset & (1 << field.width) - 1
