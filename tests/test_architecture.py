@@ -140,9 +140,10 @@ def test_the_rule_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_packages_do_not_import_eagerly() -> None:
-    """No package's `__init__` imports anything but itself."""
+    """No package's `__init__` imports anything but the standard library."""
     for name, folder in PACKAGES.items():
-        assert not imports(folder / "__init__.py"), name
+        modules = {module.split(".")[0] for _, module in imports(folder / "__init__.py")}
+        assert modules <= sys.stdlib_module_names, name
 
 
 def test_the_host_package_needs_no_gateware_and_no_simulator() -> None:
