@@ -7,17 +7,26 @@ bits are functions of registers and of the NIC's inputs in the same cycle.
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data
 
-__all__ = ["ACTIVITY", "OPTIONAL", "UNITS", "hold"]
+__all__ = ["ACTIVITY", "ALWAYS", "OPTIONAL", "UNITS", "hold"]
 
 _ENGINE = "core.predictor.engine"
 
-#: Unit: the components of the NIC that it is made of. What is not listed is never at rest.
+#: Unit: the components of the NIC that it is made of, `*` for all whose names begin so, a dot for
+#: the registers of a component itself but those of `hold`. What is not listed is never at rest.
 UNITS: dict[str, tuple[str, ...]] = {
-    "csr": ("front", "bank", "window", "counters"),
+    "nic": (".",),
+    "csr": ("front", "bank"),
+    "results": ("window", "counters", "ecc_counters"),
+    "core": ("core.",),
     "store": ("core.predictor.store",),
+    "scrubber": ("core.predictor.scrubber", "core.predictor.check_bits"),
+    "queues": ("core.samples", "core.srtts", "core.measured", "core.raws"),
     "feature": ("core.feature",),
     "sequencer": (f"{_ENGINE}.sequencer",),
     "cell": (f"{_ENGINE}.cell",),
+    "inputs": (f"{_ENGINE}.cell.mult_x_*",),
+    "gates": (f"{_ENGINE}.cell.gate_*", f"{_ENGINE}.cell.mult_fc_*", f"{_ENGINE}.cell.mult_ig_*"),
+    "tanh": (f"{_ENGINE}.cell.tanh_*", f"{_ENGINE}.cell.mult_oh_*"),
     "mac": (f"{_ENGINE}.mac",),
     "lanes": (f"{_ENGINE}.mac.lanes",),
     "drain": (f"{_ENGINE}.mac.drain",),
@@ -31,8 +40,19 @@ UNITS: dict[str, tuple[str, ...]] = {
     "psched": ("core.psched",),
 }
 
-#: Units that a NIC may do without.
-OPTIONAL = ("laws", "psched")
+#: Parts of units that always have a clock: what counts time.
+ALWAYS = ("core.predictor.scrubber.pause",)
+
+#: Parts that a NIC may do without.
+OPTIONAL = (
+    "core.laws",
+    "core.psched",
+    "core.raws",
+    "core.predictor.scrubber",
+    "core.predictor.check_bits",
+    "core.predictor.scrubber.pause",
+    "ecc_counters",
+)
 
 ACTIVITY = data.StructLayout({name: 1 for name in UNITS})
 

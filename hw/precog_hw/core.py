@@ -251,8 +251,18 @@ class Core(wiring.Component):
         if config.activity:
             measuring = ~feature.idle | feature.i.valid | feature.clear.valid
             answering = ~head.i.ready | head.i.valid
+            queues = [samples, srtts, measured]
+            if config.laws:
+                queues.append(self._raws)
+            moving = Cat(_moves(queue) for queue in queues).any()
+            deciding = rate.o.valid | self.command.valid
+            asked = Const(self._forecaster is not None)  # by profiles at any time
             m.d.comb += [
                 self.activity.eq(predictor.activity.as_value() | rate.activity.as_value()),
+                self.activity.queues.eq(moving),
+                self.activity.core.eq(
+                    hold(m, "core", moving | measuring | answering | deciding | asked, 2)
+                ),
                 self.activity.feature.eq(hold(m, "feature", measuring, 1)),
                 self.activity.rtt_head.eq(hold(m, "rtt_head", answering, 2)),
             ]
@@ -505,6 +515,11 @@ class Core(wiring.Component):
             self.event_stb.eq(laws.i_event.valid & laws.i_event.ready),
             self.event.eq(laws.i_event.payload),
         ]
+
+
+def _moves(queue: Queue) -> Value:
+    """Something enters or leaves a queue, or could."""
+    return queue.i.valid | (queue.o.valid & queue.o.ready)
 
 
 def _forecasts(config: NicConfig, forecaster: Forecaster) -> dict[str, wiring.Member]:

@@ -24,7 +24,7 @@
     core's scrubber ◄─► bank (`precog_hw.csr.ecc_host`)
 """
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -286,10 +286,19 @@ class PrecogNic(wiring.Component):
             axil = self.s_axil
             host = axil.awvalid | axil.wvalid | axil.arvalid | axil.bvalid | axil.rvalid
             awake = Signal()
+            counted, caused = counters.events.any(), Cat(*causes.values()).any()
+            if self._config.ecc:
+                found = core.ecc_events
+                counted |= found.as_value().any()
+                caused |= found.corrected | found.uncorrectable | found.injected | found.refused
+            # Whose registers beside the parts move at any time.
+            others = Const(bool(timed or self._config.forecast))
             m.d.comb += [
                 awake.eq(hold(m, "host", host | window.busy | core.activity.store, 16)),
                 self.active.eq(core.activity.as_value() | awake.replicate(len(UNITS))),
-                self.active.csr.eq(hold(m, "csr", awake | counters.events.any(), 4)),
+                self.active.nic.eq(hold(m, "nic", awake | caused | others, 4)),
+                self.active.csr.eq(hold(m, "csr", awake | caused, 4)),
+                self.active.results.eq(hold(m, "results", awake | counted, 4)),
             ]
         return m
 

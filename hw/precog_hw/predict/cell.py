@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_models.contract import Fmt
 
+from ..activity import ACTIVITY
 from ..config import NicConfig
 from ..dsp import Multiplier
 from .activation import Tanh
@@ -89,6 +90,8 @@ class CellPipe(wiring.Component):
         Hidden values to put on `row` one cycle later, for the head's further outputs.
     row : Out(slot_layout), h : Out(ArrayLayout(signed(16), columns))
         A group's new hidden values, in H's format.
+    activity : Out(ACTIVITY)
+        The bits of this unit's parts (`precog_hw.activity`).
     """
 
     latency: int
@@ -114,6 +117,7 @@ class CellPipe(wiring.Component):
                 "inject": In(hidden),
                 "row": Out(slot),
                 "h": Out(hidden),
+                "activity": Out(ACTIVITY),
             }
             | scrub_ports(config)
         )
@@ -132,6 +136,14 @@ class CellPipe(wiring.Component):
                 m.d.sync += stage.valid.eq(stages[-1].valid & ~self.flush)
             stages.append(stage)
         m.d.comb += [self.early.eq(stages[-3]), self.row.eq(stages[-1])]
+        # A part takes a slot from its first stage to its last one.
+        for part, first, last in (
+            ("inputs", 2, 3),
+            ("gates", 5, self._gates_at),
+            ("tanh", self._gates_at + 2, self._tanh_at),
+        ):
+            busy = Cat(stage.valid for stage in stages[first : last + 1]).any()
+            m.d.comb += self.activity[part].eq(busy)
 
         def state_addr(stage: data.View) -> Cat:
             return Cat(stage.group, stage.step, stage.qp)

@@ -23,7 +23,7 @@ from .sequencer import Sequencer, request_layout
 
 __all__ = ["SCRUB_CYCLES", "LstmEngine", "prediction_layout"]
 
-SCRUB_CYCLES = 24  # from the end of a request of the scrubber until nothing of it is on its way
+SCRUB_CYCLES = 12  # from the end of a request of the scrubber until nothing of it is on its way
 _SCRUBBED = ("cell", "mac", "lanes", "drain", "head")  # units with words that it reads
 
 
@@ -172,7 +172,7 @@ class LstmEngine(wiring.Component):
             "cell": (sequencer.o_slot.valid, cell.latency + 1),
             "head": (final | head.busy, head.latency + 6),
         }
-        m.d.comb += self.activity.eq(mac.activity)
+        m.d.comb += self.activity.eq(mac.activity.as_value() | cell.activity.as_value())
         for unit in starts:
             m.d.comb += self.activity[unit].eq(hold(m, unit, *starts[unit]) | loading)
         with m.If(scrubbing):

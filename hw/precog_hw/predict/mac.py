@@ -194,9 +194,13 @@ class MacArray(wiring.Component):
             self.done_pass.eq(drain.done_pass),
         ]
         loading = hold(m, "load", self.load.en, 2)
+        multiplying = hold(m, "lanes", active, 3 + lanes.latency + groups)
+        draining = hold(m, "drain", drain.begin, drain.latency)
+        queued = hold(m, "mac", self.row.valid | active | (waiting != 0), 8)
         m.d.comb += [
-            self.activity.mac.eq(hold(m, "mac", self.row.valid | active | (waiting != 0), 8)),
-            self.activity.lanes.eq(hold(m, "lanes", active, 3 + lanes.latency + groups) | loading),
-            self.activity.drain.eq(hold(m, "drain", drain.begin, drain.latency) | loading),
+            # The times of its parts are counted here.
+            self.activity.mac.eq(queued | multiplying | draining),
+            self.activity.lanes.eq(multiplying | loading),
+            self.activity.drain.eq(draining | loading),
         ]
         return m

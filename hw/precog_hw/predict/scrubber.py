@@ -84,6 +84,8 @@ class Scrubber(wiring.Component):
         set that is not valid, a word that is not stored, and while `busy`.
     busy : Out(1)
         A command is being executed.
+    working : Out(1)
+        Something changes in this cycle, apart from what `valid` says and the pause.
     valid, in_use : In(sets)
         Sets that hold a model; those of inferences in flight.
     request, answer : Out(scrub_layout), In(answer_layout)
@@ -113,6 +115,7 @@ class Scrubber(wiring.Component):
                 "inject_place": In(place_layout(config)),
                 "inject_flips": In(FLIPS),
                 "busy": Out(1),
+                "working": Out(1),
                 "valid": In(config.sets),
                 "in_use": In(config.sets),
                 "request": Out(scrub_layout(config)),
@@ -141,7 +144,8 @@ class Scrubber(wiring.Component):
         odd = Signal()
         number, bit = Signal(range(len(_COLUMNS))), Signal(6)
         syndrome = Signal(_CHECK)
-        timer, wait = Signal(16), Signal(4)
+        wait = Signal(4)
+        m.submodules.pause = pause = _Pause()
         events, last = self.events, self.last
 
         # A set that is taken from under the walk: what was read of it means nothing.
@@ -167,8 +171,6 @@ class Scrubber(wiring.Component):
             self.put.copies.eq(Mux(_of_tree(at), 0b100, Mux(at.second, 0b10, 0b01))),
             self.set.eq(at.set),
         ]
-        with m.If(timer != 0):
-            m.d.sync += timer.eq(timer - 1)
         with m.If(self.inject_stb):
             with m.If(self.busy):
                 m.d.comb += events.refused.eq(1)
@@ -185,13 +187,16 @@ class Scrubber(wiring.Component):
 
         step, skip = Signal(), Signal()  # the cursor goes to the next pair, to the next set
         self._walk(m, cursor, step, skip)
-        with m.If(step | events.passes):
-            m.d.sync += timer.eq(self.period)
+        begins = Signal()
+        m.d.comb += [
+            *(pause.begin_stb.eq(step | events.passes), pause.cycles.eq(self.period)),
+            begins.eq(hurry | (self.enable & any_valid & pause.over)),
+        ]
         with m.If(events.passes):
             m.d.sync += hurry.eq(0)
 
         m.d.sync += wait.eq(wait - 1)
-        with m.FSM(name="scrub"):
+        with m.FSM(name="scrub") as fsm:
             with m.State("IDLE"):
                 m.d.sync += [at.eq(cursor), odd.eq(0), self.hold.eq(0), wait.eq(2)]
                 with m.If(asked):
@@ -199,7 +204,7 @@ class Scrubber(wiring.Component):
                     m.next = "SEEK"
                 with m.Elif(wanted):
                     m.d.sync += [wanted.eq(0), hurry.eq(1), cursor.eq(0)]
-                with m.Elif(hurry | (self.enable & any_valid & (timer == 0))):
+                with m.Elif(begins):
                     m.next = "SEEK"
             with m.State("SEEK"), m.If(wait == 0):
                 m.d.sync += [gone.eq(0), wait.eq(_QUIET)]
@@ -289,6 +294,8 @@ class Scrubber(wiring.Component):
                 m.d.comb += [step.eq(~injecting & ~gone), events.scrubbed.eq(~injecting)]
                 m.d.sync += injecting.eq(0)
                 m.next = "IDLE"
+        strobes = self.inject_stb | self.scrub_stb
+        m.d.comb += self.working.eq(~fsm.ongoing("IDLE") | begins | self.busy | strobes)
         with m.If(events.corrected | events.uncorrectable):
             m.d.sync += [
                 last.place.eq(at),
@@ -326,6 +333,34 @@ class Scrubber(wiring.Component):
                 m.d.sync += [cursor[name].eq(value) for name, value in place.items()]
         with m.Elif(step):
             m.d.sync += [cursor.word.eq(cursor.word + 2), cursor.row.eq(cursor.row + row_ends)]
+
+
+class _Pause(wiring.Component):
+    """Time between two pairs.
+
+    Latency: 1 cycle. Throughput: not a stream. Cost: 16 flip-flops and a decrementer.
+
+    Members
+    -------
+    begin_stb, cycles : In(1), In(16)
+        A pause of so many cycles begins.
+    over : Out(1)
+        There is none.
+    """
+
+    begin_stb: In(1)
+    cycles: In(16)
+    over: Out(1)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        left = Signal(16)
+        m.d.comb += self.over.eq(left == 0)
+        with m.If(self.begin_stb):
+            m.d.sync += left.eq(self.cycles)
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        return m
 
 
 def _stored(place: data.View) -> Value:

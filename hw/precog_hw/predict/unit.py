@@ -171,7 +171,8 @@ class Predictor(wiring.Component):
         request, sample = engine.i_req, self.i_req
         model = request.payload.model
         live = store.model.live & sample.payload.enable
-        held, guarding = self._guard(m, store, engine, in_use)
+        scrubber = Scrubber(self._config) if self._config.ecc else None
+        held, guarding = self._guard(m, store, engine, scrubber, in_use)
         m.d.comb += [
             store.slot.eq(sample.payload.slot),
             store.in_use.eq(in_use),
@@ -191,24 +192,33 @@ class Predictor(wiring.Component):
             connect(m, flipped(self.i_reset), engine.i_reset)
             m.d.comb += [request.payload.qp.eq(sample.payload.qp), model.live.eq(live)]
         strobes = self.begin_stb | self.word_stb | self.commit_stb | self.map_stb
+        loads = hold(m, "store", strobes | self.busy | guarding, 40)
         m.d.comb += [
             self.activity.eq(engine.activity),
-            self.activity.store.eq(hold(m, "store", strobes | self.busy | guarding, 40)),
+            self.activity.store.eq(loads),
         ]
+        if scrubber is not None:
+            checks = scrubber.working | loads
+            m.d.comb += self.activity.scrubber.eq(hold(m, "scrubber", checks, 8))
         return m
 
     def _guard(
-        self, m: Module, store: ModelStore, engine: LstmEngine, in_use: Value
+        self,
+        m: Module,
+        store: ModelStore,
+        engine: LstmEngine,
+        scrubber: Scrubber | None,
+        in_use: Value,
     ) -> tuple[Value, Value]:
         """Check bits and the scrubber; says when no request may start, and when sets may change."""
         tree = self._tree
-        if not self._config.ecc:
+        if scrubber is None:
             loads = [engine.load] if tree is None else [engine.load, tree.load]
             for load in loads:
                 m.d.comb += [load[name].eq(value) for name, value in _fields(store.load)]
             return Const(0), Const(0)
         m.submodules.check_bits = check_bits = CheckBits(self._config)
-        m.submodules.scrubber = scrubber = Scrubber(self._config)
+        m.submodules.scrubber = scrubber
         for name in self.ecc_ports(self._config):
             mine = getattr(self, name)
             if name.startswith("ecc_loaded"):

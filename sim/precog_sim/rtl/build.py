@@ -15,7 +15,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from precog_hw.activity import OPTIONAL, UNITS
+from precog_hw.activity import ALWAYS, OPTIONAL, UNITS
 from precog_hw.config import NicConfig
 
 from .fields import fields_header, queue_fields_header
@@ -24,11 +24,14 @@ from .verilate import BUILD_ROOT, VerilateError, shared_library
 __all__ = ["TOP", "nic_library", "prepared", "verilog_library"]
 
 TOP = "precog_nic"
+_INNER = f"{TOP}_without_reset"
 
 #: A weight memory's write port and the register before it, as `predict.weights` names them.
 _LOADED = re.compile(
     r"always @\(posedge clk\)(\n +\w+_(?:hit|where|what) <= | begin\n +if \(\w+_hit\)\n)"
 )
+#: Registers but those in which `activity.hold` counts.
+_OWN = re.compile(r"always @\(posedge clk\)(?!\n +\w+_left <=)")
 _REPEATED = re.compile(r"((?:\\\S+ |[A-Za-z_$][\w$]*)\s?\[\d+\])((?:,\s+\1)+)")
 
 
@@ -106,7 +109,6 @@ def prepared(verilog: str) -> str:
     VerilateError
         There is no module `TOP`, or a unit is not found in it.
     """
-    inner = f"{TOP}_without_reset"
     head = re.search(rf"^module {TOP}\((.*?)\);(.*?)^endmodule", verilog, re.M | re.S)
     if head is None:
         raise VerilateError(f"the Verilog must have a module {TOP}")
@@ -119,7 +121,7 @@ def prepared(verilog: str) -> str:
         declarations.append(f"  {kind.group(1)} {kind.group(2) or ''} {port}")
         value = "1'b0" if port == "rst" else port
         connections.append(f"    .{port}({value})")
-    text = verilog.replace(f"module {TOP}(", f"module {inner}(", 1)
+    text = verilog.replace(f"module {TOP}(", f"module {_INNER}(", 1)
     text = _REPEATED.sub(
         lambda found: f"{{{1 + found.group(2).count(found.group(1))}{{{found.group(1)}}}}}", text
     )
@@ -127,22 +129,35 @@ def prepared(verilog: str) -> str:
         text = _gated(text)
         declarations.append(f"  input [{len(UNITS) - 1}:0] unit_clk")
     outer = ",\n".join(declarations), ",\n".join(connections)
-    return f"{text}\nmodule {TOP}(\n{outer[0]}\n);\n  {inner} nic (\n{outer[1]}\n  );\nendmodule\n"
+    return f"{text}\nmodule {TOP}(\n{outer[0]}\n);\n  {_INNER} nic (\n{outer[1]}\n  );\nendmodule\n"
 
 
 def _gated(text: str) -> str:
     """The text with every unit of `UNITS` on its own bit of the top's input ``unit_clk``."""
-    for number, (unit, parts) in enumerate(UNITS.items()):
-        for part in parts:
-            module = re.escape(f"\\{TOP}.{part}")
+    clocks = {part: "clk" for part in ALWAYS}
+    for number, parts in enumerate(UNITS.values()):
+        clocks |= {part: f"unit_clk[{number}]" for part in parts}
+    for part, clock in clocks.items():
+        clock = f"{TOP}.{clock}"
+        if part.endswith("."):
+            text, found = _own_gated(text, part[:-1], clock)
+        else:
+            module = re.escape(f"\\{TOP}.{part}").replace(r"\*", r"\w+")
             instance = re.compile(
                 rf"^(  {module}(?:\$\d+)? +\S+ +\(\n(?:    \..*\n)*?    \.clk\()clk\)", re.M
             )
-            text, found = instance.subn(rf"\g<1>{TOP}.unit_clk[{number}])", text)
-            if found != 1 and not (unit in OPTIONAL and not found):
-                raise VerilateError(f"unit {unit} must have one instance of {part}, it has {found}")
+            text, found = instance.subn(rf"\g<1>{clock})", text)
+        if found != 1 and not (found and "*" in part) and not (not found and part in OPTIONAL):
+            raise VerilateError(f"the NIC must have one instance of {part}, it has {found}")
     store = list(UNITS).index("store")
     text, found = _LOADED.subn(rf"always @(posedge {TOP}.unit_clk[{store}])\g<1>", text)
     if not found:
         raise VerilateError("the weight memories' write ports must be found, none is")
     return text
+
+
+def _own_gated(text: str, part: str, clock: str) -> tuple[str, int]:
+    """The text with the registers of component `part` itself on `clock`; how many there are."""
+    name = re.escape(f"\\{TOP}.{part} " if part else _INNER)
+    module = re.compile(rf"^module {name}\s*\(.*?^endmodule", re.M | re.S)
+    return module.subn(lambda found: _OWN.sub(f"always @(posedge {clock})", found[0]), text)
