@@ -239,7 +239,9 @@ class StatePipeline(wiring.Component):
         self, m: Module, valid: Signal, e: data.View, row: data.View, c: data.View, new: data.View
     ) -> None:
         """Cycle 4."""
-        sends = (c.some & c.open) | c.answer
+        sends: Value = c.some & c.open
+        if self._whole:
+            sends |= c.answer
         wakes, grants, pushes, files, changes, refuses = (
             Signal(name=n) for n in ("wakes", "grants", "pushes", "files", "changes", "refuses")
         )
