@@ -7,7 +7,7 @@ bits are functions of registers and of the NIC's inputs in the same cycle.
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data
 
-__all__ = ["ACTIVITY", "ALWAYS", "OPTIONAL", "UNITS", "hold"]
+__all__ = ["ACTIVITY", "ALWAYS", "ENGINE_UNITS", "OPTIONAL", "UNITS", "hold"]
 
 _ENGINE = "core.predictor.engine"
 
@@ -52,6 +52,11 @@ OPTIONAL = (
     "core.predictor.check_bits",
     "core.predictor.scrubber.pause",
     "ecc_counters",
+)
+
+#: The engine's.
+ENGINE_UNITS = tuple(
+    unit for unit, parts in UNITS.items() if all(part.startswith(f"{_ENGINE}.") for part in parts)
 )
 
 ACTIVITY = data.StructLayout({name: 1 for name in UNITS})

@@ -51,6 +51,8 @@ class NicConfig:
         power of two in 128..32768; 0: none wait. With packets and grants, without `profile`.
     ecc : int
         1 with SECDED and scrubbing of the weights (`precog_hw.predict.scrubber`), 0 without.
+    macs : int
+        Gigabit ports whose events are counted (`precog_hw.mac`), 1 or 2; 0: none. With packets.
     activity : bool
         Without packets and trace: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
@@ -76,6 +78,7 @@ class NicConfig:
     receiver: int = 0
     wire: int = 0
     ecc: int = 1
+    macs: int = 0
     dsp: str = "generic"
     activity: bool = False
 

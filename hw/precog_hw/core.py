@@ -37,13 +37,14 @@ from precog_hw.rate.psched import Psched
 from precog_hw.rate.score_events import ScoreEvents
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Fmt
+from precog_models.contract import Flag, Fmt
 
 __all__ = ["Core"]
 
 _SAMPLES = 16  # samples that wait for the feature unit
 _FLYING = 8  # samples between the feature unit and the decision that the queues hold
 _BEGUN = 16  # and with those in the feature unit
+_PATIENCE = 16384  # cycles that a restart waits for the predictor; what works ends in fewer
 
 _FORECAST_PORTS = (
     *("config_stb", "config_qp", "config", "threshold", "budget"),
@@ -98,12 +99,15 @@ class Core(wiring.Component):
         `put`, `query_table`, `query_knot`, `query`, `events`, and those of `carry` and `made`
     command : In(stream.Signature(config_layout(config)))
         Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
-        unit has begun, before those that still wait for it.
+        unit has begun, before those that still wait for it. A restart of the predictor (`forget`)
+        waits likewise; for a predictor that is stuck, no longer than 16384 cycles: what it has
+        taken is then decided on without a model, or too late. When it is done, the decisions on
+        all samples of before have left.
     hold : In(1)
         Advice of every kind is held: the base laws decide alone.
     command_stb : Out(1)
         The last unit executes `command` in this cycle: all decisions that it does not concern are
-        out.
+        out. Not for a restart.
     made_of : Out(MADE_OF)
         With `config.trace`: what the decision at `o_decision` was made of.
     parameters : In(PARAMETERS)
@@ -300,16 +304,31 @@ class Core(wiring.Component):
             flies = flies | ~self._forecaster.quiet
         m.d.sync += quiet.eq(halt & feature.idle & ~flies & ~self.command.ready)
 
+        # What works becomes quiet, and a restart is nothing but a reset; what does not, must be
+        # restarted first.
+        stuck = Signal(range(_PATIENCE + 1))
+        overdue = stuck == _PATIENCE
+        with m.If(~(halt & payload.forget) | self.command.ready):
+            m.d.sync += stuck.eq(0)
+        with m.Elif(~quiet & ~overdue):
+            m.d.sync += stuck.eq(stuck + 1)
+
         targets = {
             "feature": (feature.clear, payload.clear),
             "predictor": (predictor.i_reset, payload.clear),
-            "rate": (rate.command, 1),
+            "restart": (predictor.i_restart, payload.forget),
+            "rate": (rate.command, ~payload.forget),
         }
-        laws_given = Signal()
+        laws_given, decided = Signal(), Signal(init=1)
         if laws is not None and psched is not None:
-            targets["laws"] = (laws.command, 1)
+            targets["laws"] = (laws.command, ~payload.forget)
             # Not before all events that the laws took before it have left them.
             targets["psched"] = (psched.command, laws_given)
+            deciding = Signal(range(_BEGUN + 1))  # samples between the rate unit and the output
+            leaves = self.o_decision.valid & self.o_decision.ready
+            of_sample = leaves & ~self.o_decision.payload.flags[Flag.EVENT]
+            m.d.sync += deciding.eq(deciding + ended - of_sample)
+            m.d.comb += decided.eq(deciding == 0)
             m.d.comb += [laws.command.payload.eq(payload), psched.command.payload.eq(payload)]
         last = self.command if psched is None else psched.command
         m.d.comb += self.command_stb.eq(last.valid & last.ready)
@@ -318,7 +337,8 @@ class Core(wiring.Component):
             offered = Signal(name=f"{name}_offered")
             given = laws_given if name == "laws" else Signal(name=f"{name}_given")
             taken = offered & target.ready
-            m.d.sync += offered.eq(quiet & wanted & ~given & ~taken)
+            may = quiet | overdue if name == "restart" else quiet
+            m.d.sync += offered.eq(may & wanted & ~given & ~taken)
             m.d.comb += target.valid.eq(offered)
             with m.If(taken):
                 m.d.sync += given.eq(1)
@@ -329,7 +349,7 @@ class Core(wiring.Component):
             feature.clear.payload.eq(payload.qp),
             predictor.i_reset.payload.eq(payload.qp),
             rate.command.payload.eq(payload),
-            self.command.ready.eq(quiet & Cat(done).all()),
+            self.command.ready.eq(quiet & Cat(done).all() & (decided | ~payload.forget)),
         ]
         return halt
 

@@ -22,10 +22,11 @@
     scores ─► receiver ─► commands to the laws, priorities of grants, o_quota
     decisions, receiver ─► [trace FIFO] ─► bank (`precog_hw.csr.trace_host`)
     core's scrubber ◄─► bank (`precog_hw.csr.ecc_host`)
+    resets of parts ◄── bank, in each part's host; the core's in `precog_hw.csr.reset_host`
 """
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.activity import ACTIVITY, UNITS, hold
@@ -35,9 +36,11 @@ from precog_hw.csr import (
     ecc_host,
     forecast_host,
     interrupt_host,
+    mac_host,
     pacer_host,
     profiler_host,
     receiver_host,
+    reset_host,
     trace_host,
     wire_host,
 )
@@ -63,6 +66,7 @@ from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.receiver import Receiver
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
 from precog_hw.rate.score_events import ScoreEvents
+from precog_hw.regmap.mac import MAC_EVENTS
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import (
     COUNTERS,
@@ -84,7 +88,10 @@ from precog_models.contract import (
     Fmt,
 )
 
-__all__ = ["PrecogNic", "nic_map", "wire_store"]
+__all__ = ["COMMAND_LOG", "PrecogNic", "nic_map", "wire_store"]
+
+#: A command of the core: which queue pair, and what it does.
+COMMAND_LOG = data.StructLayout({"qp": 16, "apply": 1, "clear": 1, "forget": 1})
 
 
 def nic_map(config: NicConfig, *, tick_ps: int = 1000) -> RegisterMap:
@@ -129,6 +136,8 @@ class PrecogNic(wiring.Component):
         With packets: `precog_hw.packet.card.Card`.
     sample_stb, sample, law_event_stb, law_event : Out
         With packets: each sample and each event as the core takes it.
+    command_log_stb, command_log : Out(1), Out(COMMAND_LOG)
+        With packets: each command of the core as it takes effect, for its golden model.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order; those of events between.
     i_profile : In(stream.Signature(PROFILE)), o_forecast : Out(stream.Signature(FORECAST))
@@ -156,6 +165,8 @@ class PrecogNic(wiring.Component):
         on; of each the last one.
     receive_log_stb, receive_log : Out
         Likewise: each event of the receiver as it takes effect, for its golden model.
+    mac_events : In(macs * len(MAC_EVENTS))
+        With `config.macs`: `MacPort.events` of each port.
     irq : Out(1)
         The interrupt, a level: `precog_hw.regmap.interrupt` has its causes.
     active : Out(ACTIVITY)
@@ -182,6 +193,7 @@ class PrecogNic(wiring.Component):
             | (_forecasts(config) if config.forecast else {})
             | (_receiver(config) if config.receiver else {})
             | (_wire(config) if config.wire else {})
+            | ({"mac_events": In(config.macs * len(MAC_EVENTS))} if config.macs else {})
             | ({"active": Out(ACTIVITY)} if config.activity else {})
         )
 
@@ -247,6 +259,10 @@ class PrecogNic(wiring.Component):
 
         flags = self.o_decision.payload.flags
         load_error = core.load_error | core.map_error
+        if card is not None:
+            self._log_commands(m, core)
+        if self._config.macs:
+            mac_host.attach(m, bank, self.mac_events)
         events = {
             "samples": core.i_sample.valid & core.i_sample.ready,
             "decisions": decided,
@@ -278,9 +294,11 @@ class PrecogNic(wiring.Component):
             counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),
             counters.index.eq(bank.counters_counters_index),
             counters.read.eq(bank.counters_counters_low_read),
+            counters.clear.eq(bank.reset_command_counters),
             bank.counters_counters_low_low.eq(counters.low),
             bank.counters_counters_high_high.eq(counters.high),
         ]
+        resetting = reset_host.attach(m, bank, window)
         if self._config.activity:
             # What the host does reaches every unit: parameters, commands, models.
             axil = self.s_axil
@@ -294,13 +312,21 @@ class PrecogNic(wiring.Component):
             # Whose registers beside the parts move at any time.
             others = Const(bool(timed or self._config.forecast))
             m.d.comb += [
-                awake.eq(hold(m, "host", host | window.busy | core.activity.store, 16)),
+                awake.eq(hold(m, "host", host | window.busy | resetting | core.activity.store, 16)),
                 self.active.eq(core.activity.as_value() | awake.replicate(len(UNITS))),
                 self.active.nic.eq(hold(m, "nic", awake | caused | others, 4)),
                 self.active.csr.eq(hold(m, "csr", awake | caused, 4)),
                 self.active.results.eq(hold(m, "results", awake | counted, 4)),
             ]
         return m
+
+    def _log_commands(self, m: Module, core: Core) -> None:
+        command = core.command.payload
+        done = core.command.valid & core.command.ready
+        m.d.comb += [
+            self.command_log_stb.eq(core.command_stb | (done & command.forget)),
+            *(self.command_log[name].eq(command[name]) for name in COMMAND_LOG.members),
+        ]
 
     def _expires(self, m: Module, watchdog: Watchdog) -> Value:
         """Once for each period that ends without a kick."""
@@ -616,5 +642,7 @@ def _packets(config: NicConfig) -> dict[str, wiring.Member]:
         "o_rx": Out(packets),
         "sample_stb": Out(1),
         "sample": Out(SAMPLE),
+        "command_log_stb": Out(1),
+        "command_log": Out(COMMAND_LOG),
         **events,
     }

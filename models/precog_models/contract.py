@@ -195,6 +195,7 @@ class Outcome(IntFlag):
     DROPPED_NAK = 32
     DROPPED_TIMEOUT = 64
     SWEPT = 128  # the time-out was found without a packet of the queue pair
+    FORGOTTEN = 256  # a reset of the queue pair found a timed packet
 
 
 class HeadKind(IntEnum):

@@ -694,6 +694,13 @@ class GoldenNic:
         _law(self.block, q, int(EventKind.RESET), qp, 0, 0)
         psched_reset(q[_Q_PSCHED:_Q_PROFILES], int(q[_Q_INIT_RATE]))
 
+    def restart_predictor(self) -> None:
+        """Forget the inputs of both models of every queue pair."""
+        for qp in range(self.qps):
+            q = self._qp(qp)
+            q[_Q_HISTORY:_Q_PSCHED] = 0
+            q[_Q_PROFILES:_Q_SCORES] = 0
+
     def set_forecast(self, values: Mapping[str, int]) -> None:
         """Set some of `FORECAST_PARAMETERS`.
 

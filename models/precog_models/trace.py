@@ -131,3 +131,8 @@ class TraceFifo:
         """Forget all; the next record that passes the filter is kept."""
         self.records.clear()
         self._passed = 0
+
+    def reset(self) -> None:
+        """As `clear`; the next record's serial is 0."""
+        self.clear()
+        self._serial = 0

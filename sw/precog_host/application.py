@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from .commands import cc, device, interrupt, model, monitor, packet, qp, serve, trace
+from .commands import cc, device, interrupt, model, monitor, packet, qp, reset, serve, trace
 from .output import printable
 from .transport import DeviceError
 
@@ -59,6 +59,7 @@ def application() -> typer.Typer:
     device.add_to(app)
     app.command("trace")(trace.trace)
     app.command("interrupt")(interrupt.interrupt)
+    app.command("reset")(reset.reset)
     app.command("serve")(serve.serve)
     app.command("monitor")(monitor.monitor)
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):

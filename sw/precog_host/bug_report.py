@@ -80,6 +80,8 @@ def _sections(device: Device) -> dict[str, Callable[[], Any]]:
             "packet_bindings": packets.bindings,
             "packet_counters": packets.counters,
         }
+    if device.ports is not None:
+        sections["port_counters"] = device.ports.counters
     if pacing is not None:
         sections |= {
             "pacing": lambda: [pacing.connection(n) for n in everyone],

@@ -30,10 +30,12 @@ from .guarding import Guarding
 from .interrupts import Interrupts
 from .pacing import Pacing
 from .packets import PacketPath
+from .ports import Ports
 from .queue_pair import Qp
 from .queues import Queues
 from .receiving import Receiving
 from .registers import Registers
+from .resets import Resets
 from .tracing import Tracing
 from .transport import (
     DeviceError,
@@ -102,6 +104,8 @@ class Device:
             )
         #: The packet path, where the device has one.
         self.packets = PacketPath(self.registers) if self.sizes.width else None
+        #: Gigabit ports, likewise.
+        self.ports = Ports(self.registers) if self.sizes.macs else None
         #: The pacer, likewise.
         self.pacing = Pacing(self.registers) if self.sizes.grants else None
         #: The queue profiler, likewise.
@@ -118,6 +122,8 @@ class Device:
         self.guarding = Guarding(self.registers) if self.sizes.ecc else None
         #: What the device interrupts its host for.
         self.interrupts = Interrupts(self.registers)
+        #: Parts that can be reset while the device works.
+        self.resets = Resets(self.registers)
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod
@@ -442,7 +448,7 @@ class Device:
         self.set_parameters(name)
 
     def counters(self) -> dict[str, int]:
-        """Events since power-up, by name."""
+        """Events since power-up or the last reset of `counters`, by name."""
         result = {}
         for index, (name, _) in enumerate(COUNTERS):
             low = self.registers.entry("COUNTERS", "COUNTERS", index, "LOW")["low"]

@@ -54,18 +54,24 @@ class EmulatedCounters:
         self._names = list(names)
         self._counts = dict.fromkeys(names, 0)
         self._values = values or (lambda: self._counts)
+        self._before = dict.fromkeys(names, 0)  # the last `clear`
         self._high = 0
 
     def add(self, name: str, count: int) -> None:
         """Count up."""
         self._counts[name] += count
 
+    def clear(self) -> None:
+        """Count from 0."""
+        self._before = dict(self._values())
+
     def read(self, word: Word) -> int:
         """A half of a counter; the low one keeps the high one."""
         assert word.register is not None
         if word.register.name == "HIGH":
             return self._high
-        value = self._values()[self._names[word.index]]
+        name = self._names[word.index]
+        value = self._values()[name] - self._before[name]
         self._high = value >> 32 & _WORD
         return value & _WORD
 
@@ -183,6 +189,16 @@ class EmulatedPackets:
         stamp, _ = self._stamps(t)
         for slot in range(len(self._rows)):
             self.card.sweep(slot, stamp)
+
+    def forget(self) -> None:
+        """No queue pair has a timed packet, an echo or an arrival any more."""
+        for slot in range(len(self._rows)):
+            self.card.reset(slot)
+
+    def clear_statistics(self) -> None:
+        """All destinations count from nothing."""
+        for number in range(len(self.card.cps.destination_enable)):
+            self.card.destinations.read(number, clear=True)
 
     def _stamps(self, t: int) -> tuple[int, int]:
         """Ticks and nanoseconds as the card has them."""

@@ -59,6 +59,11 @@ class EmulatedProfiler:
             for qp in range(self._qps):
                 self._sampled(self.profiler.visit(qp, t))
 
+    def clear(self) -> None:
+        """Counts and peaks of all queue pairs start again."""
+        for qp in range(self._qps):
+            self.profiler.read(qp, clear=True)
+
     def _sampled(self, sample: ProfileSample | None) -> None:
         if sample is not None:
             self._counters.add("samples", 1)

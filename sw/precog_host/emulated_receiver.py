@@ -40,6 +40,8 @@ class EmulatedReceiver:
     receiver : Receiver
     quotas : list of int
         Cells of each queue pair.
+    now : int
+        Ticks of what happened last.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class EmulatedReceiver:
         self._counters = EmulatedCounters([name for name, _ in RECEIVER_EVENTS])
         self._rows = [resets(RECEIVER_QP_CONFIG) for _ in range(qps)]
         self.quotas = [row["base_quota"] for row in self._rows]
-        self._now = 0
+        self.now = 0
         self._windows, self._sent, self._available = 0, 0, False
         self._configure()
         for qp, row in enumerate(self._rows):
@@ -84,9 +86,14 @@ class EmulatedReceiver:
         for qp in range(len(self._rows)):
             yield from self._happen(ReceiverKind.VISIT, qp)
 
+    def reset(self) -> Iterator[tuple[int, int]]:
+        """No queue pair has a band any more; as `score`."""
+        for qp in range(len(self._rows)):
+            yield from self._happen(ReceiverKind.CONFIGURE, qp)
+
     def _pass(self, t: int) -> None:
         """Windows of the meter end."""
-        self._now = t
+        self.now = t
         window = self._file.get("RECEIVER.WINDOW")["window_ticks"]
         passed = t // window if window else 0
         if window == 0:
@@ -99,9 +106,9 @@ class EmulatedReceiver:
 
     def _happen(self, kind: ReceiverKind, qp: int, **what: int) -> Iterator[tuple[int, int]]:
         if kind == ReceiverKind.CONFIGURE:
-            done = self.receiver.configure(qp, self._rows[qp], self._now)
+            done = self.receiver.configure(qp, self._rows[qp], self.now)
         else:
-            done = self.receiver.happen(kind, qp, self._now, **what)
+            done = self.receiver.happen(kind, qp, self.now, **what)
         acts = Act(done["acts"])
         self._count(kind, done, acts)
         if Act.BOOST in acts and self._pacer is not None:
@@ -110,7 +117,7 @@ class EmulatedReceiver:
         if acts and self._trace is not None:
             shown = ("score", "band", "was", "command", "boost", "quota")
             record = {name: done[name] for name in shown}
-            head = {"kind": int(TraceKind.RECEIVER), "qp": qp, "t": self._now}
+            head = {"kind": int(TraceKind.RECEIVER), "qp": qp, "t": self.now}
             self._trace.offer({**head, **record, "flags": int(acts)})
         if Act.COMMAND in acts:
             yield qp, done["score"] | done["command"] << SCORE_BITS

@@ -91,6 +91,11 @@ class EmulatedTrace:
             }
         )
 
+    def reset(self) -> None:
+        """The FIFO is empty; its next record is number 0."""
+        self.fifo.reset()
+        self._show()
+
     # --- registers -------------------------------------------------------------------------------
 
     def _filter(self, _: int = 0) -> None:

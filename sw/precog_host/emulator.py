@@ -6,7 +6,7 @@ those of `EmulatedPackets`.
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
 
@@ -45,10 +45,12 @@ from .emulated_carried import EmulatedCarried
 from .emulated_ecc import EmulatedEcc
 from .emulated_forecast import EmulatedForecasts
 from .emulated_interrupts import EmulatedInterrupts
+from .emulated_macs import EmulatedMacs
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedCounters, EmulatedPackets
 from .emulated_profiler import EmulatedProfiler
 from .emulated_receiver import EmulatedReceiver
+from .emulated_reset import EmulatedResets
 from .emulated_trace import EmulatedTrace
 from .emulated_wire import EmulatedWire
 from .register_file import RegisterFile, ignored
@@ -112,6 +114,8 @@ class Emulator:
         Wire mode, likewise.
     ecc : EmulatedEcc or None
         Check bits of the models, likewise.
+    macs : EmulatedMacs or None
+        Gigabit ports, likewise.
     """
 
     def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
@@ -181,6 +185,8 @@ class Emulator:
         if self.packets is not None and self.forecasts is not None:
             card, counters = self.packets.card, self.forecasts.counters
             self.carried = EmulatedCarried(file, self.nic, card, counters)
+        self.macs = EmulatedMacs(file, self.sizes.macs) if self.sizes.macs else None
+        EmulatedResets(file, self._resets())
 
     # --- transport -------------------------------------------------------------------------------
 
@@ -469,9 +475,7 @@ class Emulator:
             self.nic.configure(qp, config)
             self._models_changed()
         if "clear" in asked:
-            self.nic.reset_qp(qp)
-            if self.carried is not None:
-                self.carried.forget(qp)
+            self._clear(qp)
         if self.pacer is not None and asked & {"apply", "clear"}:
             self.pacer.command(qp, self.nic.configuration(qp), asked)
         if "fetch" in asked:
@@ -481,6 +485,45 @@ class Emulator:
                 for register in registers:
                     word = f"QP.{register.name}"
                     self._file.put(word, **{f.name: shown[f.name] for f in register.fields})
+
+    def _clear(self, qp: int) -> None:
+        self.nic.reset_qp(qp)
+        if self.carried is not None:
+            self.carried.forget(qp)
+
+    # --- resets ----------------------------------------------------------------------------------
+
+    def _resets(self) -> dict[str, Callable[[], None]]:
+        parts: dict[str, Callable[[], None]] = {
+            "laws": self._clear_all,
+            "predictor": self.nic.restart_predictor,
+            "counters": self._clear_counters,
+        }
+        if self.packets is not None:
+            parts |= {"rtt": self.packets.forget, "statistics": self.packets.clear_statistics}
+        if self.profiler is not None:
+            parts["profiler"] = self.profiler.clear
+        if self.receiver is not None:
+            parts["receiver"] = partial(self._reset_receiver, self.receiver)
+        if self.trace is not None:
+            parts["trace"] = self.trace.reset
+        return parts
+
+    def _clear_all(self) -> None:
+        for qp in range(self.sizes.qps):
+            self._clear(qp)
+            if self.pacer is not None:
+                self.pacer.command(qp, self.nic.configuration(qp), {"clear"})
+
+    def _clear_counters(self) -> None:
+        for name, (read, _) in self._file.tables.items():
+            counters = getattr(read, "__self__", None)
+            if isinstance(counters, EmulatedCounters) and name != "PACKET.CLOCK":
+                counters.clear()
+
+    def _reset_receiver(self, receiver: EmulatedReceiver) -> None:
+        for qp, score in receiver.reset():
+            self._law_event(EventKind.SCORE, qp, receiver.now, score)
 
 
 def open_emulator(argument: str) -> Emulator:

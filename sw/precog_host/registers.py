@@ -61,6 +61,7 @@ class Registers:
             receiver=self.fields("ID", "RECEIVES")["receiver"],
             wire=self.fields("ID", "CELLS")["wire"],
             ecc=self.fields("ID", "GUARDS")["ecc"],
+            macs=self.fields("ID", "PACKETS")["macs"],
         )
         try:
             self.identity = Identity(

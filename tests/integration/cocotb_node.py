@@ -4,6 +4,7 @@ import logging
 import os
 import random
 import struct
+from dataclasses import replace
 from ipaddress import IPv6Address
 
 import cocotb
@@ -89,7 +90,7 @@ class Serial:
 
 def bound(b: bool) -> tuple[Emulator, Recorder, Device]:
     """A golden device, of host A or B, with its connections, and what the driver did for them."""
-    emulator = Emulator(CONFIG.map_sizes, tick_ps=TICK_PS)
+    emulator = Emulator(replace(CONFIG.map_sizes, macs=PORTS), tick_ps=TICK_PS)
     recorder = Recorder(emulator)
     device = Device(recorder)
     assert device.packets is not None
@@ -221,9 +222,21 @@ async def frames_pass_as_the_golden_card_has_them(dut):
     assert got == [line_bytes(frame) for frame in frames]
     assert any(len(a) > len(b) for a, b in zip(sent, frames, strict=True))
 
+    # The host reads what the golden device has: of the ports, what the lines had on them.
+    assert emulator.macs is not None
+    emulator.macs.happened(0, "received", len(lines) - len(bad))
+    emulator.macs.happened(0, "damaged", len(bad))
+    emulator.macs.happened(1, "received", len(sent))
     recorder.log.clear()
     assert device.packets is not None
+    assert device.ports is not None
     device.packets.counters()
+    counted = device.ports.counters()
+    assert counted["host"]["damaged"] == len(bad) > 0
+    await bench.serial.replay(recorder.log)
+    recorder.log.clear()
+    device.resets.reset(["counters"])
+    assert not any(n for counts in device.ports.counters().values() for n in counts.values())
     await bench.serial.replay(recorder.log)
 
 
@@ -233,7 +246,7 @@ async def frames_come_back_with_a_shim(dut):
     rng = random.Random(cocotb.RANDOM_SEED)
     bench = Bench(dut)
     await bench.start()
-    emulator, recorder, _ = bound(b=False)
+    emulator, recorder, device = bound(b=False)
     await bench.serial.replay(recorder.log)
     assert emulator.packets is not None
     # Frames as the endpoint would send them, so that their queue pairs are known on the way out.
@@ -250,4 +263,10 @@ async def frames_come_back_with_a_shim(dut):
         assert line == line_bytes(sent)
     assert shims
     assert min(len(line) for line in got) == len(PREAMBLE) + MIN_FRAME + 4
+    assert emulator.macs is not None
+    assert device.ports is not None
+    emulator.macs.happened(0, "received", len(frames))
+    recorder.log.clear()
+    assert list(device.ports.counters()) == ["network"]
+    await bench.serial.replay(recorder.log)
     await RisingEdge(dut.clk)

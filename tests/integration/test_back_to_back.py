@@ -20,14 +20,16 @@ WIRE = WireSettings(
     rate=2.0, delay=2000, jitter=300, late=2500, loss=0.02, reorder=0.02, mark_bytes=0
 )
 ENDPOINT = EndpointSettings(think=9000, timeout=60_000)
+DISTURB_TICKS = 20_000
 
 
 def test_everything_is_accounted_for(seed: int, volume: int) -> None:
-    """RTL = golden in every frame, sample, decision and counter, and each is as the wire says."""
+    """RTL = golden in every frame, sample, decision and counter, and each is as the wire says;
+    parts are reset and models swapped on the way."""
     if volume < 2:
         pytest.skip("with --volume: 25 CPU seconds")
     node = partial(RtlNode, config=CONFIG, tick_ps=TICK_PS)
-    run = BackToBack(96 * volume, seed, WIRE, ENDPOINT, node)
+    run = BackToBack(96 * volume, seed, WIRE, ENDPOINT, node, disturb_ticks=DISTURB_TICKS)
     run.run()
     check(run)
     assert run.differences == []
@@ -35,6 +37,8 @@ def test_everything_is_accounted_for(seed: int, volume: int) -> None:
     for side in range(2):
         seen = run.seen[side]
         assert sum(seen.cnps) > 0
+        assert seen.swaps > 0
+        assert len(seen.resets) > 3
         host = [source for _, source, _ in SLOTS].index("host")
         assert seen.scores_sent[host] == {33}
         assert seen.score[host] == 33

@@ -10,7 +10,9 @@ With one port, the network's, what arrives for the host goes back to the network
 NIC sees both directions.
 """
 
-from amaranth.hdl import Module
+from dataclasses import replace
+
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -42,7 +44,7 @@ class Node(wiring.Component):
     Parameters
     ----------
     config : NicConfig
-        With packets.
+        With packets; the NIC gets `macs` as many as there are `ports`.
     ports : int
         1 or 2.
     core_hz : int
@@ -72,6 +74,7 @@ class Node(wiring.Component):
             )
         if config.width < 64:
             raise ValueError(f"width must be 64 or more on a board, not {config.width!r}")
+        config = replace(config, macs=ports)
         self._config, self._ports = config, ports
         self._divisor = round(core_hz / baud)
         self.nic = PrecogNic(config, tick_ps=10**12 // core_hz)
@@ -99,10 +102,12 @@ class Node(wiring.Component):
             host = self._mac(m, 0)
             wiring.connect(m, host.o, nic.i_tx)
             wiring.connect(m, nic.o_rx, host.i)
+            m.d.comb += nic.mac_events.eq(Cat(host.events, network.events))
         else:
             m.submodules.loop = loop = PacketFifo(self._config.width, _LOOP_BEATS)
             wiring.connect(m, nic.o_rx, loop.i)
             wiring.connect(m, loop.o, nic.i_tx)
+            m.d.comb += nic.mac_events.eq(network.events)
         return m
 
     def _mac(self, m: Module, n: int) -> MacPort:

@@ -36,6 +36,8 @@ class Counters(wiring.Component):
         Counter to be read.
     read : In(1)
         `low` is being read: keep the high half of the same instant.
+    clear : In(1)
+        Strobe: all counters are 0, with what has happened until now.
     low, high : Out(32)
         Halves of counter `index`; `high` is the one that was kept.
 
@@ -58,6 +60,7 @@ class Counters(wiring.Component):
                 **({"amount": In(amount_bits)} if amount_bits else {}),
                 "index": In(range(max(count, 2))),
                 "read": In(1),
+                "clear": In(1),
                 "low": Out(32),
                 "high": Out(32),
             }
@@ -84,6 +87,8 @@ class Counters(wiring.Component):
                 late.eq(low),
                 high.eq(high + carry),
             ]
+            with m.If(self.clear):
+                m.d.sync += [low.eq(0), carry.eq(0), late.eq(0), high.eq(0)]
             shown.append((late, high))
         with m.Switch(self.index):
             for n, (late, high) in enumerate(shown):

@@ -70,6 +70,7 @@ def attach(m: Module, bank: RegisterBank, grants: Grants, *, slots: int, pause: 
         *(counters.events.eq(grants.events), counters.amount.eq(grants.granted)),
         counters.index.eq(getattr(bank, f"{table}_index")),
         counters.read.eq(getattr(bank, f"{table}_low_read")),
+        counters.clear.eq(bank.reset_command_counters),
         getattr(bank, f"{table}_low_low").eq(counters.low),
         getattr(bank, f"{table}_high_high").eq(counters.high),
     ]

@@ -176,6 +176,8 @@ def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value
     command, apply = window.o.payload, Signal()
     row = command.config
     m.d.comb += [
+        window.sweep.eq(bank.reset_command_rtt),
+        bank.reset_state_rtt.eq(window.sweeping),
         card.i_reset.valid.eq(window.o.valid & command.clear),
         card.i_reset.payload.eq(command.row),
         window.o.ready.eq(card.i_reset.ready | ~command.clear),
@@ -211,10 +213,13 @@ def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
     connect_window(m, bank, "destination", DESTINATION_CONFIG, window)
     command, asks, asked = window.o.payload, Signal(), Signal()
     m.d.comb += [
+        window.sweep.eq(bank.reset_command_statistics),
+        bank.reset_state_statistics.eq(window.sweeping),
         asks.eq(window.o.valid & (command.fetch | command.clear)),
         card.i_destination.valid.eq(asks & ~asked),
         card.i_destination.payload.destination.eq(command.row),
         card.i_destination.payload.clear.eq(command.clear),
+        card.i_destination.payload.silent.eq(window.of_sweep),
         window.o.ready.eq(card.destination_done | ~asks),
         card.enable_stb.eq(window.o.valid & command.apply),
         card.enable_destination.eq(command.row),
@@ -256,12 +261,13 @@ def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
             ),
         ),
     }
-    ready = []
+    ready, busy = [], []
     for name, (names, stb, of) in classes.items():
         m.submodules[f"{name}_counters"] = counters = ClassCounters(len(names))
         m.d.comb += [counters.stb.eq(stb), counters.of.eq(of)]
         _table(m, bank, name, counters)
         ready.append(counters.ready)
+        busy.append(counters.busy)
 
     got = card.received_stb
     twice = Signal()  # a packet with two clamped values has two beats or more
@@ -286,6 +292,7 @@ def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
     m.submodules.packet_events = counters = Counters(len(PACKET_EVENTS))
     m.d.comb += counters.events.eq(Cat(events[name] for name, _ in PACKET_EVENTS))
     _table(m, bank, "events", counters)
+    m.d.comb += bank.reset_state_counters.eq(Cat(busy).any())
     return Cat(ready).all()
 
 
@@ -295,6 +302,7 @@ def _table(m: Module, bank: RegisterBank, name: str, counters: ClassCounters | C
     m.d.comb += [
         counters.index.eq(getattr(bank, f"{table}_index")),
         counters.read.eq(getattr(bank, f"{table}_low_read")),
+        counters.clear.eq(bank.reset_command_counters),
         getattr(bank, f"{table}_low_low").eq(counters.low),
         getattr(bank, f"{table}_high_high").eq(counters.high),
     ]

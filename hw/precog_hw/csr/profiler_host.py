@@ -42,6 +42,8 @@ def attach(m: Module, bank: RegisterBank, profiler: Profiler, *, slots: int) -> 
     wiring.connect(m, window.o, profiler.i_read)
     m.d.comb += [
         window.done.eq(profiler.read_done),
+        window.sweep.eq(bank.reset_command_profiler),
+        bank.reset_state_profiler.eq(window.sweeping),
         profiler.period.eq(bank.profiler_period_period),
         profiler.every.eq(bank.profiler_every_every),
     ]
@@ -73,6 +75,7 @@ def attach(m: Module, bank: RegisterBank, profiler: Profiler, *, slots: int) -> 
         counters.events.eq(Cat(events[name] for name, _ in PROFILER_EVENTS)),
         counters.index.eq(getattr(bank, f"{table}_index")),
         counters.read.eq(getattr(bank, f"{table}_low_read")),
+        counters.clear.eq(bank.reset_command_counters),
         getattr(bank, f"{table}_low_low").eq(counters.low),
         getattr(bank, f"{table}_high_high").eq(counters.high),
     ]

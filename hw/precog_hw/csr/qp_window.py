@@ -26,13 +26,17 @@ _OUTPUTS = ("busy", "ready", "range_error", "overrun", "load", "loaded")
 
 
 def config_layout(config: NicConfig) -> data.StructLayout:
-    """What the core takes: write the configuration (`apply`), empty the QP's state (`clear`)."""
+    """What the core takes: write the configuration (`apply`), empty the QP's state (`clear`).
+
+    `forget` restarts the predictor and concerns no single QP; nothing else is asked then.
+    """
     return data.StructLayout(
         {
             "qp": unsigned(config.qp_bits),
             "apply": unsigned(1),
             "clear": unsigned(1),
             "config": QP_CONFIG_LAYOUT,
+            "forget": unsigned(1),
         }
     )
 
@@ -71,6 +75,10 @@ class QpWindow(wiring.Component):
     decision_stb : In(1)
     decision : In(DECISION)
         Each decision as it leaves the core.
+    sweep, sweeping : In(1), Out(1)
+        `RowWindow`'s: clear every QP.
+    forget, forgetting : In(1), Out(1)
+        Strobe: have the predictor restarted; that is not done.
     o_config : Out(stream.Signature(config_layout(config)))
     """
 
@@ -92,6 +100,10 @@ class QpWindow(wiring.Component):
                 "status": Out(QP_STATUS_LAYOUT),
                 "decision_stb": In(1),
                 "decision": In(DECISION),
+                "sweep": In(1),
+                "sweeping": Out(1),
+                "forget": In(1),
+                "forgetting": Out(1),
                 "o_config": Out(stream.Signature(config_layout(config))),
             }
         )
@@ -100,15 +112,30 @@ class QpWindow(wiring.Component):
         m = Module()
         m.submodules.rows = rows = RowWindow(QP_CONFIG_LAYOUT, self._config.qps)
         command, out = rows.o.payload, self.o_config
+        asks, forgets, again = Signal(), Signal(), Signal()
         m.d.comb += [
             *(getattr(rows, n).eq(getattr(self, n)) for n in _INPUTS),
             *(getattr(self, n).eq(getattr(rows, n)) for n in _OUTPUTS),
-            *(out.payload[n].eq(command[n]) for n in ("apply", "clear", "config")),
+            *(out.payload[n].eq(command[n] & ~forgets) for n in ("apply", "clear")),
+            out.payload.config.eq(command.config),
             out.payload.qp.eq(command.row),
-            # A fetch alone is no command for the core.
-            out.valid.eq(rows.o.valid & (command.apply | command.clear)),
-            rows.o.ready.eq(out.ready | ~out.valid),
+            *(rows.sweep.eq(self.sweep), self.sweeping.eq(rows.sweeping)),
         ]
+        # A fetch alone is no command for the core. A restart goes between two that are; of it only
+        # `forget` means anything.
+        m.d.comb += [
+            asks.eq(rows.o.valid & (command.apply | command.clear)),
+            out.valid.eq(asks | forgets),
+            rows.o.ready.eq((out.ready & ~forgets) | ~asks),
+            self.forgetting.eq(forgets | again),
+            out.payload.forget.eq(forgets),
+        ]
+        with m.If(forgets & out.ready):
+            m.d.sync += forgets.eq(0)
+        with m.Elif(~forgets & again & ~(asks & ~out.ready)):
+            m.d.sync += [forgets.eq(1), again.eq(0)]
+        with m.If(self.forget):
+            m.d.sync += again.eq(1)
         self._keep_decisions(m, rows)
         return m
 

@@ -12,8 +12,9 @@ __all__ = ["ReadWindow"]
 class ReadWindow(wiring.Component):
     """Carries commands on queue pairs out; unlike `RowWindow` it keeps nothing of these.
 
-    Latency: a command reaches `o` 1 cycle after its strobe; `busy` falls a cycle after `done`.
-    Throughput: one command at a time. Cost: 20 flip-flops.
+    Latency: a command reaches `o` 1 cycle after its strobe, during a sweep once the queue pair at
+    work is done; `busy` falls a cycle after `done`. Throughput: one command at a time. Cost: 45
+    flip-flops.
 
     Parameters
     ----------
@@ -33,6 +34,10 @@ class ReadWindow(wiring.Component):
     o : Out(stream.Signature(queue_read_layout(rows)))
     done : In(1)
         The command was executed.
+    sweep : In(1)
+        Strobe: clear every queue pair, from the first one, also while that is being done.
+    sweeping : Out(1)
+        A sweep is not over.
     """
 
     o: stream.Interface
@@ -49,32 +54,54 @@ class ReadWindow(wiring.Component):
                 "overrun": Out(1),
                 "o": Out(stream.Signature(queue_read_layout(rows))),
                 "done": In(1),
+                "sweep": In(1),
+                "sweeping": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        strobe = Signal()
+        strobe, exists = Signal(), Signal()
+        # The host's command, when it comes during a step of the sweep; the queue pair that is next.
+        waits, of_sweep, last = Signal(), Signal(), Signal()
+        ask, swept = Signal.like(self.o.payload), Signal.like(self.o.payload.qp)
         m.d.comb += [
-            *(strobe.eq(self.fetch | self.clear), self.busy.eq(1)),
+            strobe.eq(self.fetch | self.clear),
+            exists.eq(self.index < self._rows),
+            self.busy.eq(waits | ~of_sweep),
             self.overrun.eq(strobe & self.busy),
+            self.range_error.eq(strobe & ~self.busy & ~exists),
         ]
+        with m.If(strobe & ~self.busy & exists):
+            m.d.sync += [waits.eq(1), ask.qp.eq(self.index), ask.clear.eq(self.clear)]  # not silent
         with m.FSM(name="command"):
             with m.State("IDLE"):
-                m.d.comb += self.busy.eq(0)
-                m.d.sync += [
-                    self.o.payload.qp.eq(self.index),
-                    self.o.payload.clear.eq(self.clear),
-                ]
-                with m.If(strobe):
-                    with m.If(self.index >= self._rows):
-                        m.d.comb += self.range_error.eq(1)
-                    with m.Else():
+                m.d.comb += self.busy.eq(waits)
+                with m.If(waits):
+                    m.d.sync += [self.o.payload.eq(ask), waits.eq(0), of_sweep.eq(0)]
+                    m.next = "ISSUE"
+                with m.Elif(strobe):
+                    m.d.sync += [
+                        *(self.o.payload.qp.eq(self.index), self.o.payload.clear.eq(self.clear)),
+                        *(self.o.payload.silent.eq(0), waits.eq(0), of_sweep.eq(0)),
+                    ]
+                    with m.If(exists):
                         m.next = "ISSUE"
+                with m.Elif(self.sweeping):
+                    m.d.sync += [
+                        *(self.o.payload.qp.eq(swept), self.o.payload.clear.eq(1)),
+                        self.o.payload.silent.eq(1),
+                        *(swept.eq(swept + 1), last.eq(swept == self._rows - 1), of_sweep.eq(1)),
+                    ]
+                    m.next = "ISSUE"
             with m.State("ISSUE"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.next = "WAIT"
             with m.State("WAIT"), m.If(self.done):
                 m.next = "IDLE"
+                with m.If(of_sweep & last):
+                    m.d.sync += self.sweeping.eq(0)
+        with m.If(self.sweep):
+            m.d.sync += [swept.eq(0), last.eq(0), self.sweeping.eq(1)]
         return m

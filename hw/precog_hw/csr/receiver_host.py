@@ -50,13 +50,18 @@ def attach(m: Module, bank: RegisterBank, card: Card, receiver: Receiver, *, slo
     Value
         Every row is as reset has it: scores may come.
     """
-    m.submodules.receiver_window = window = RowWindow(_CONFIG, slots, resets(RECEIVER_QP_CONFIG))
+    # A row that is applied anew has no band: the receiver takes back what that had led to.
+    m.submodules.receiver_window = window = RowWindow(
+        _CONFIG, slots, resets(RECEIVER_QP_CONFIG), sweep_applies=True
+    )
     connect_window(m, bank, "receiver", RECEIVER_QP_CONFIG, window, ("fetch", "apply"))
     command, config = window.o.payload, receiver.i_config
     m.d.comb += [
         config.valid.eq(window.o.valid & command.apply),
         config.payload.qp.eq(command.row),
-        config.payload.clear.eq(command.clear),
+        config.payload.clear.eq(~window.ready),
+        window.sweep.eq(bank.reset_command_receiver),
+        bank.reset_state_receiver.eq(window.sweeping),
         *(config.payload.config[name].eq(command.config[name]) for name in _CONFIG.members),
         window.o.ready.eq(config.ready | ~command.apply),
     ]
@@ -79,6 +84,7 @@ def attach(m: Module, bank: RegisterBank, card: Card, receiver: Receiver, *, slo
     m.d.comb += [
         counters.index.eq(getattr(bank, f"{table}_index")),
         counters.read.eq(getattr(bank, f"{table}_low_read")),
+        counters.clear.eq(bank.reset_command_counters),
         getattr(bank, f"{table}_low_low").eq(counters.low),
         getattr(bank, f"{table}_high_high").eq(counters.high),
     ]

@@ -7,6 +7,7 @@
         └── load ◄───────┘
 
 After reset every row gets its initial configuration and is cleared: the sequencer walks over them.
+A sweep clears every row and leaves its configuration; commands of the host go between its steps.
 """
 
 from typing import Any
@@ -35,9 +36,10 @@ def row_command_layout(layout: data.StructLayout, rows: int) -> data.StructLayou
 class RowWindow(wiring.Component):
     """Carries commands on rows out and keeps the rows' configuration.
 
-    Latency: a command reaches `o` 3 cycles after its strobe; `busy` falls once it was taken. After
-    reset it is busy for `rows` commands. Throughput: one command at a time.
-    Cost: a memory of `rows` configurations, and 40 flip-flops.
+    Latency: a command reaches `o` 3 cycles after its strobe, during a sweep once the row at work
+    is done; `busy` falls once it was taken. After reset it is busy for `rows` commands. Throughput:
+    one command at a time.
+    Cost: a memory of `rows` configurations, and 70 flip-flops.
 
     Parameters
     ----------
@@ -47,6 +49,8 @@ class RowWindow(wiring.Component):
         Rows, 1 or more.
     init : dict, optional
         Configuration after reset; zeros without it.
+    sweep_applies : bool
+        A sweep's commands are `apply`, too, of the configuration that is there.
 
     Members
     -------
@@ -71,14 +75,26 @@ class RowWindow(wiring.Component):
         The cycle in which the configuration is read for `o`: it offers it in the next one.
     wiped : Out(1)
         The walk writes row `o.payload.row`.
+    sweep : In(1)
+        Strobe: clear every row, from the first one, also while that is being done.
+    sweeping : Out(1)
+        A sweep is not over.
+    of_sweep : Out(1)
+        What `o` offers is the sweep's.
     """
 
     o: stream.Interface
 
     def __init__(
-        self, layout: data.StructLayout, rows: int, init: dict[str, Any] | None = None
+        self,
+        layout: data.StructLayout,
+        rows: int,
+        init: dict[str, Any] | None = None,
+        *,
+        sweep_applies: bool = False,
     ) -> None:
         self._layout, self._rows, self._init = layout, rows, init or {}
+        self._sweep_applies = sweep_applies
         super().__init__(
             {
                 "index": In(16),
@@ -95,6 +111,9 @@ class RowWindow(wiring.Component):
                 "o": Out(stream.Signature(row_command_layout(layout, rows))),
                 "captured": Out(1),
                 "wiped": Out(1),
+                "sweep": In(1),
+                "sweeping": Out(1),
+                "of_sweep": Out(1),
             }
         )
 
@@ -107,6 +126,11 @@ class RowWindow(wiring.Component):
         command = self.o.payload
         row, walking, strobe = Signal.like(command.row), Signal(init=1), Signal()
         apply, clear, fetch = Signal(), Signal(), Signal()
+        # The host's command, when it comes during a step of the sweep; the row that is next.
+        waits, last, of_sweep = Signal(), Signal(), self.of_sweep
+        swept = Signal.like(command.row)
+        ask = Signal(data.StructLayout({"apply": 1, "clear": 1, "fetch": 1, "row": len(row)}))
+        exists = Signal()
         m.d.comb += [
             strobe.eq(self.fetch | self.apply | self.clear),
             write.addr.eq(row),
@@ -119,28 +143,44 @@ class RowWindow(wiring.Component):
             command.clear.eq(clear),
             command.fetch.eq(fetch),
             command.config.eq(read.data),
-            self.busy.eq(1),
+            exists.eq(self.index < rows),
+            self.busy.eq(waits | ~of_sweep),
             self.ready.eq(~walking),
             self.wiped.eq(walking & write.en),
             self.overrun.eq(strobe & self.busy),
+            self.range_error.eq(strobe & ~self.busy & ~exists),
         ]
+        with m.If(strobe & ~self.busy & exists):
+            m.d.sync += [
+                *(waits.eq(1), ask.apply.eq(self.apply), ask.clear.eq(self.clear)),
+                *(ask.fetch.eq(self.fetch), ask.row.eq(self.index)),
+            ]
         with m.FSM(name="command"):
             with m.State("WALK"):  # the first state after reset
                 m.d.sync += [apply.eq(1), clear.eq(1)]
                 m.next = "WRITE"
             with m.State("IDLE"):
-                m.d.comb += self.busy.eq(0)
-                m.d.sync += [
-                    row.eq(self.index),
-                    apply.eq(self.apply),
-                    clear.eq(self.clear),
-                    fetch.eq(self.fetch),
-                ]
-                with m.If(strobe):
-                    with m.If(self.index >= rows):
-                        m.d.comb += self.range_error.eq(1)
-                    with m.Else():
+                m.d.comb += self.busy.eq(waits)
+                with m.If(waits):
+                    m.d.sync += [
+                        *(row.eq(ask.row), apply.eq(ask.apply), clear.eq(ask.clear)),
+                        *(fetch.eq(ask.fetch), waits.eq(0), of_sweep.eq(0)),
+                    ]
+                    m.next = "WRITE"
+                with m.Elif(strobe):
+                    m.d.sync += [
+                        *(row.eq(self.index), apply.eq(self.apply), clear.eq(self.clear)),
+                        *(fetch.eq(self.fetch), waits.eq(0), of_sweep.eq(0)),
+                    ]
+                    with m.If(exists):
                         m.next = "WRITE"
+                with m.Elif(self.sweeping):
+                    m.d.sync += [
+                        *(row.eq(swept), apply.eq(self._sweep_applies), clear.eq(1)),
+                        *(fetch.eq(0), of_sweep.eq(1)),
+                        *(swept.eq(swept + 1), last.eq(swept == rows - 1)),
+                    ]
+                    m.next = "READ"
             with m.State("WRITE"):
                 m.d.comb += write.en.eq(apply)
                 m.next = "READ"
@@ -152,10 +192,14 @@ class RowWindow(wiring.Component):
                 with m.If(self.o.ready):
                     m.d.comb += self.load.eq(fetch)
                     m.next = "IDLE"
+                    with m.If(of_sweep & last):
+                        m.d.sync += self.sweeping.eq(0)
                     with m.If(walking):
                         m.d.sync += row.eq(row + 1)
                         m.next = "WALK"
                         with m.If(row == rows - 1):
                             m.d.sync += walking.eq(0)
                             m.next = "IDLE"
+        with m.If(self.sweep):
+            m.d.sync += [swept.eq(0), last.eq(0), self.sweeping.eq(1)]
         return m

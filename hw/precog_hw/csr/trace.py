@@ -85,6 +85,8 @@ class TraceFifo(wiring.Component):
     threshold : In(16)
     pop, clear : In(16), In(1)
         Strobes: forget so many of the oldest; forget all.
+    reset : In(1)
+        Strobe: forget all; the next record is number 0.
     level : Out(16)
         Records that wait.
     reached : Out(1)
@@ -120,6 +122,7 @@ class TraceFifo(wiring.Component):
                 "threshold": In(_LEVEL_BITS),
                 "pop": In(16),
                 "clear": In(1),
+                "reset": In(1),
                 "level": Out(_LEVEL_BITS),
                 "reached": Out(1),
                 "index": In(range(TRACE_BATCH)),
@@ -176,6 +179,11 @@ class TraceFifo(wiring.Component):
         ]
         with m.If(self.clear):
             m.d.sync += passed.eq(0)
+        with m.If(self.reset):
+            m.d.sync += [
+                *(newest.eq(0), oldest.eq(0), level.eq(0), shown.eq(0)),
+                *(passed.eq(0), serial.eq(0), self.reached.eq(0)),
+            ]
         return m
 
     def _merge(self, m: Module) -> tuple[data.View, Signal, Signal]:

@@ -70,6 +70,7 @@ def attach(m: Module, bank: RegisterBank, sources: Sequence[tuple[Value, Value]]
         *(fifo.every.eq(bank.trace_every_every), fifo.pop.eq(bank.trace_command_pop)),
         fifo.threshold.eq(bank.trace_threshold_threshold),
         fifo.clear.eq(bank.trace_command_clear),
+        *(fifo.reset.eq(bank.reset_command_trace), bank.reset_state_trace.eq(0)),
         bank.trace_state_level.eq(fifo.level),
         bank.trace_state_reached.eq(fifo.reached),
         fifo.index.eq(bank.trace_records_index),
@@ -83,6 +84,7 @@ def attach(m: Module, bank: RegisterBank, sources: Sequence[tuple[Value, Value]]
     m.d.comb += [
         counters.index.eq(getattr(bank, f"{table}_index")),
         counters.read.eq(getattr(bank, f"{table}_low_read")),
+        counters.clear.eq(bank.reset_command_counters),
         getattr(bank, f"{table}_low_low").eq(counters.low),
         getattr(bank, f"{table}_high_high").eq(counters.high),
     ]

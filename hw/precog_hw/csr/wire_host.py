@@ -59,6 +59,7 @@ def attach(m: Module, bank: RegisterBank, mode: WireMode, *, slots: int) -> None
         counters.events.eq(mode.events),
         counters.index.eq(getattr(bank, f"{table}_index")),
         counters.read.eq(getattr(bank, f"{table}_low_read")),
+        counters.clear.eq(bank.reset_command_counters),
         getattr(bank, f"{table}_low_low").eq(counters.low),
         getattr(bank, f"{table}_high_high").eq(counters.high),
     ]

@@ -6,6 +6,7 @@ from amaranth.lib.cdc import PulseSynchronizer
 from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.regmap.mac import MAC_EVENTS
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.skid import SkidBuffer
 from precog_models.packet.wire.line import MOST_BYTES
@@ -17,17 +18,8 @@ from .receive import Receiver
 from .transmit import Transmitter
 from .width import Narrower, Widener
 
-__all__ = ["EVENTS", "MacPort"]
+__all__ = ["MacPort"]
 
-#: What is counted, in this order: name, meaning.
-EVENTS: tuple[tuple[str, str], ...] = (
-    ("received", "frames that came undamaged"),
-    ("runt", "frames shorter than 64 bytes with their FCS"),
-    ("oversize", "frames longer than the longest, cut off there"),
-    ("damaged", "frames with a wrong FCS or a PHY's error"),
-    ("dropped", "frames that found no room, or not for all of them"),
-    ("underrun", "frames whose next byte was not there in time"),
-)
 _TX_WORDS = 16  # LUT RAM: block RAM's data would come late for 125 MHz
 _BEGIN_WORDS = 16  # of a packet, before it begins to leave
 
@@ -71,7 +63,7 @@ class MacPort(wiring.Component):
         Of `rx_domain`.
     gmii_tx : Out(GMII_TX)
         Of `tx_domain`.
-    events : Out(len(EVENTS))
+    events : Out(len(MAC_EVENTS))
         Strobes in ``sync``. Of the same kind, some are lost if frames follow each other within 6
         cycles of it, which whole ones do not.
 
@@ -103,14 +95,14 @@ class MacPort(wiring.Component):
                 "o": Out(packets),
                 "gmii_rx": In(GMII_RX),
                 "gmii_tx": Out(GMII_TX),
-                "events": Out(len(EVENTS)),
+                "events": Out(len(MAC_EVENTS)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         strobes = {**self._transmit(m), **self._receive(m)}
-        for n, (name, _) in enumerate(EVENTS):
+        for n, (name, _) in enumerate(MAC_EVENTS):
             domain, strobe = strobes[name]
             m.submodules[f"{name}_event"] = event = PulseSynchronizer(domain, "sync")
             m.d.comb += [event.i.eq(strobe), self.events[n].eq(event.o)]

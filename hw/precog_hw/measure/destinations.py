@@ -54,8 +54,11 @@ def heard_layout(count: int) -> data.StructLayout:
 
 
 def destination_read_layout(count: int) -> data.StructLayout:
-    """What the host asks: the numbers, and to start again from nothing behind them."""
-    return data.StructLayout({"destination": unsigned(_number(count)), "clear": 1})
+    """What the host asks: the numbers, and to start again from nothing behind them.
+
+    With `silent` the numbers that were asked for before go on being shown.
+    """
+    return data.StructLayout({"destination": unsigned(_number(count)), "clear": 1, "silent": 1})
 
 
 class Destinations(wiring.Component):
@@ -90,7 +93,7 @@ class Destinations(wiring.Component):
     read_done : Out(1)
         4 cycles after the transfer.
     values : Out(DESTINATION)
-        Numbers of one instant, from `read_done` to the next one.
+        Numbers of one instant, from `read_done` to the next one that is not silent.
 
     Raises
     ------
@@ -125,14 +128,14 @@ class Destinations(wiring.Component):
         m = Module()
         m.submodules.timed = timed = RowUpdate(_part(False), self._count)
         m.submodules.heard = heard = RowUpdate(_part(True), self._count)
-        asked = data.StructLayout({"read": 1, "clear": 1})
+        asked = data.StructLayout({"read": 1, "clear": 1, "silent": 1})
         m.submodules.asked = delay = DelayLine(asked, RowUpdate.CYCLES)
         read = Signal()
         m.d.comb += [
             self.i_read.ready.eq(~self.timed_stb & ~self.heard_stb),
             read.eq(self.i_read.valid & self.i_read.ready),
             delay.i.read.eq(read),
-            delay.i.clear.eq(self.i_read.payload.clear),
+            *(delay.i[name].eq(self.i_read.payload[name]) for name in ("clear", "silent")),
         ]
         for name, rows in (("timed", timed), ("heard", heard)):
             event, stb = getattr(self, name), getattr(self, f"{name}_stb")
@@ -149,7 +152,7 @@ class Destinations(wiring.Component):
                 m.d.comb += rows.new.eq(rows.old)
 
         m.d.sync += self.read_done.eq(delay.o.read)
-        with m.If(delay.o.read):
+        with m.If(delay.o.read & ~delay.o.silent):
             for rows in (timed, heard):
                 m.d.sync += [
                     self.values[name].eq(rows.old[name]) for name in rows.old.shape().members

@@ -71,7 +71,7 @@ class Profiler(wiring.Component):
     read_done : Out(1)
         7 cycles after the transfer.
     values : Out(QUEUE_VALUES)
-        Numbers of one instant, from `read_done` to the next read.
+        Numbers of one instant, from `read_done` to the next read that is not silent.
     o : Out(stream.Signature(profile_layout(qps)))
         Samples; of each queue pair in order.
     commit_stb : Out(1)
@@ -164,7 +164,7 @@ class Profiler(wiring.Component):
             kind = Mux(asked.clear, QueueEvent.CLEAR, QueueEvent.READ)
             m.d.sync += [
                 *(stb.eq(1), event.qp.eq(asked.qp), event.kind.eq(kind)),
-                *(event.size.eq(0), event.t.eq(self.now)),
+                *(event.size.eq(asked.silent), event.t.eq(self.now)),
             ]
         with m.Elif(visits):
             m.d.sync += [

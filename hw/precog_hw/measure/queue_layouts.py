@@ -45,8 +45,11 @@ def queue_event_layout(qps: int) -> data.StructLayout:
 
 
 def queue_read_layout(qps: int) -> data.StructLayout:
-    """What the host asks: the numbers, and that counts and peak start again behind them."""
-    return data.StructLayout({"qp": exact_log2(qps), "clear": 1})
+    """What the host asks: the numbers, and that counts and peak start again behind them.
+
+    With `silent` the numbers that were asked for before go on being shown.
+    """
+    return data.StructLayout({"qp": exact_log2(qps), "clear": 1, "silent": 1})
 
 
 def raw_sample_layout(qps: int) -> data.StructLayout:

@@ -76,7 +76,7 @@ class QueueRows(wiring.Component):
     -------
     i_stb : In(1)
     i : In(queue_event_layout(qps))
-        Of any kind; READ and CLEAR show the row that they find.
+        Of any kind; READ shows the row that it finds, and CLEAR without a size.
     wipes : In(1)
         With `i_stb`: all of the row becomes zero instead.
     period : In(32)
@@ -89,7 +89,7 @@ class QueueRows(wiring.Component):
     read_done : Out(1)
         `values` is new.
     values : Out(QUEUE_VALUES)
-        Numbers of one instant; valid from `read_done` to the next READ or CLEAR.
+        Numbers of one instant; valid from `read_done` to the next event that shows a row.
     """
 
     LATENCY = 6
@@ -174,14 +174,15 @@ class QueueRows(wiring.Component):
         inters, serves, watched4, periodic = Signal(), Signal(), Signal(), Signal()
         occupancy4, occupancy = Signal(_WORD_BITS), Signal(_WORD_BITS)
         # Strobes of 200 registers each, so they are registers themselves.
-        shows4, shows5 = Signal(), Signal()
+        shows4, shows5, done4, done5 = Signal(), Signal(), Signal(), Signal()
         reads3 = known(3, QueueEvent.READ, QueueEvent.CLEAR)
         m.d.sync += [
             *(inter.eq(e[3].t - old.last_arrival), service.eq(e[3].t - old.start)),
             *(inters.eq(arrival & old.seen), serves.eq(departure & some)),
             *(watched4.eq(old.seen & periodic), periodic.eq(self.period != 0)),
             *(occupancy4.eq(new.occupancy), occupancy.eq(occupancy4)),
-            *(shows4.eq(valid[3] & reads3), shows5.eq(shows4)),
+            *(shows4.eq(valid[3] & reads3 & ~e[3].size[0]), shows5.eq(shows4)),
+            *(done4.eq(valid[3] & reads3), done5.eq(done4)),
         ]
         read = Signal(_SUMS)
         m.d.sync += read.eq(old)
@@ -225,7 +226,7 @@ class QueueRows(wiring.Component):
             *(self.o.qp.eq(e[5].qp), self.o.t.eq(e[5].t)),
             self.o.numbers.occupancy.eq(occupancy),
             *(self.o.numbers[name].eq(new[name]) for name in PROFILE_INPUTS[1:]),
-            self.read_done.eq(shows5),
+            self.read_done.eq(done5),
         ]
         with m.If(shows5):
             m.d.sync += [self.values[name].eq(old[name]) for name in _shared(_MEASURES)]

@@ -258,7 +258,10 @@ class RttPipeline(wiring.Component):
                     did[Outcome.SWEPT].eq(gives_up),
                 ]
             with m.Case(EventKind.RESET):
-                m.d.comb += [new.seen.eq(0), new.timed.eq(0)]
+                m.d.comb += [
+                    *(new.seen.eq(0), new.timed.eq(0)),
+                    did[Outcome.FORGOTTEN].eq(row.timed),
+                ]
 
     def _finish(
         self, m: Module, e: list[data.View], valid: list[Signal], outcome: Signal, row: data.View

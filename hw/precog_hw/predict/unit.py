@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Member, Out, connect, flipped
 
 from precog_models.contract import HeadKind
 
-from ..activity import ACTIVITY, hold
+from ..activity import ACTIVITY, ENGINE_UNITS, hold
 from ..config import NicConfig
 from .check_bits import CheckBits
 from .engine import LstmEngine
 from .layouts import X_VECTOR, place_layout
 from .model_store import ModelStore
+from .restart import Restart
 from .scrubber import EVENTS, FLIPS, Scrubber, last_layout
 from .tree import ANSWER, TreePredictor
 
@@ -54,6 +55,9 @@ class Predictor(wiring.Component):
     i_x, i_reset, o_rsp
         As `LstmEngine`; `LstmEngine.X_LEAD` holds. A reset is of all contexts of a queue pair; of
         a response's `qp` the highest bit is its kind, where there is one.
+    i_restart : In(stream.Signature(0))
+        Empty all contexts and reset the engine, whatever it does; taken when that is done
+        (`Restart`). Models stay, and so does a load that is under way.
     version : Out(32)
         Of the model of the response at `o_rsp`.
     wrong_head : Out(1)
@@ -112,6 +116,7 @@ class Predictor(wiring.Component):
             "i_req": In(stream.Signature(sample_layout(config))),
             "i_x": In(stream.Signature(X_VECTOR)),
             "i_reset": In(stream.Signature(config.qp_bits)),
+            "i_restart": In(stream.Signature(unsigned(0))),
             "o_rsp": self._engine.signature.members["o_rsp"],
             "version": Out(32),
             "activity": Out(ACTIVITY),
@@ -156,14 +161,15 @@ class Predictor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.store = store = self._store
-        m.submodules.engine = engine = self._engine
+        m.submodules.restart = restart = Restart(self._config)
+        engine = self._engine
+        m.submodules.engine = ResetInserter(restart.reset)(engine)
         for name in self.STORE_PORTS:
             mine, its = getattr(self, name), getattr(store, name)
             inward = store.signature.members[name].flow is In
             m.d.comb += its.eq(mine) if inward else mine.eq(its)
 
-        connect(m, flipped(self.i_x), engine.i_x)
-        connect(m, engine.o_rsp, flipped(self.o_rsp))
+        connect(m, flipped(self.i_restart), restart.i_restart)
         in_use: Value = engine.in_use
         if self._tree is not None:
             m.submodules.tree = self._tree
@@ -172,27 +178,29 @@ class Predictor(wiring.Component):
         model = request.payload.model
         live = store.model.live & sample.payload.enable
         scrubber = Scrubber(self._config) if self._config.ecc else None
-        held, guarding = self._guard(m, store, engine, scrubber, in_use)
+        held, guarding = self._guard(m, store, engine, scrubber, restart, in_use)
         m.d.comb += [
             store.slot.eq(sample.payload.slot),
             store.in_use.eq(in_use),
             *(store.answer_set.eq(engine.o_rsp.payload.set), self.version.eq(store.answer_version)),
-            request.valid.eq(sample.valid & ~held),
+            request.valid.eq(sample.valid & ~held & ~restart.hold),
             *(field.eq(store.model[name]) for name, field in _fields(model)),
-            sample.ready.eq(request.ready & ~held),
+            sample.ready.eq(request.ready & ~held & ~restart.hold),
         ]
+        self._restarted(m, restart, engine)
         if self._config.forecast:
             fits = store.model.kind == sample.payload.kind
             self._watch(m, store, live, fits)
             if self._tree is not None:
-                self._ask_tree(m, store, engine, self._tree, live & fits)
+                self._ask_tree(m, store, engine, self._tree, live & fits, restart)
             else:
                 self._two_contexts(m, engine, live & fits)
         else:
             connect(m, flipped(self.i_reset), engine.i_reset)
             m.d.comb += [request.payload.qp.eq(sample.payload.qp), model.live.eq(live)]
         strobes = self.begin_stb | self.word_stb | self.commit_stb | self.map_stb
-        loads = hold(m, "store", strobes | self.busy | guarding, 40)
+        works = strobes | self.busy | guarding | self.i_restart.valid
+        loads = hold(m, "store", works, 40)
         m.d.comb += [
             self.activity.eq(engine.activity),
             self.activity.store.eq(loads),
@@ -200,6 +208,8 @@ class Predictor(wiring.Component):
         if scrubber is not None:
             checks = scrubber.working | loads
             m.d.comb += self.activity.scrubber.eq(hold(m, "scrubber", checks, 8))
+        with m.If(restart.reset):
+            m.d.comb += [self.activity[unit].eq(1) for unit in ENGINE_UNITS]
         return m
 
     def _guard(
@@ -208,6 +218,7 @@ class Predictor(wiring.Component):
         store: ModelStore,
         engine: LstmEngine,
         scrubber: Scrubber | None,
+        restart: Restart,
         in_use: Value,
     ) -> tuple[Value, Value]:
         """Check bits and the scrubber; says when no request may start, and when sets may change."""
@@ -216,6 +227,7 @@ class Predictor(wiring.Component):
             loads = [engine.load] if tree is None else [engine.load, tree.load]
             for load in loads:
                 m.d.comb += [load[name].eq(value) for name, value in _fields(store.load)]
+            m.d.comb += restart.loads.eq(store.load.en)
             return Const(0), Const(0)
         m.submodules.check_bits = check_bits = CheckBits(self._config)
         m.submodules.scrubber = scrubber
@@ -252,7 +264,29 @@ class Predictor(wiring.Component):
                 engine.scrub.valid.eq(scrubber.request.valid & ~of_tree),
                 scrubber.answer.eq(engine.scrubbed.as_value() | tree.scrubbed.as_value()),
             ]
+        m.d.comb += restart.loads.eq(store.load.en | scrubber.put.en)
         return scrubber.hold, scrubber.hold | scrubber.fail_stb
+
+    def _restarted(self, m: Module, restart: Restart, engine: LstmEngine) -> None:
+        """Inputs and answers pass by the restart, which takes the engine's place while it pays."""
+        x, rsp, request = engine.i_x, engine.o_rsp, engine.i_req
+        kinds = len(rsp.payload.qp) > self._config.qp_bits
+        m.d.comb += [
+            x.payload.eq(self.i_x.payload),
+            x.valid.eq(self.i_x.valid & ~restart.feeds),
+            self.i_x.ready.eq(x.ready | restart.feeds),
+            self.o_rsp.payload.eq(rsp.payload),
+            self.o_rsp.valid.eq(rsp.valid | restart.pays),
+            rsp.ready.eq(self.o_rsp.ready),
+            restart.asked.eq(request.valid & request.ready),
+            restart.kind.eq(request.payload.qp[-1] if kinds else 0),
+            restart.fed.eq(self.i_x.valid & self.i_x.ready),
+            restart.answered.eq(self.o_rsp.valid & self.o_rsp.ready),
+        ]
+        with m.If(restart.pays):
+            m.d.comb += self.o_rsp.payload.eq(0)
+            if kinds:
+                m.d.comb += self.o_rsp.payload.qp[-1].eq(restart.owed_kind)
 
     def _watch(self, m: Module, store: ModelStore, live: Value, fits: Value) -> None:
         """What a request of kind QUEUE asked, and heads of the wrong kind."""
@@ -275,6 +309,7 @@ class Predictor(wiring.Component):
         engine: LstmEngine,
         tree: TreePredictor,
         live: Value,
+        restart: Restart,
     ) -> None:
         """Requests of kind QUEUE go another way; whoever makes them knows that it is free."""
         request, sample = engine.i_req, self.i_req
@@ -290,8 +325,8 @@ class Predictor(wiring.Component):
             *(tree.i.payload[name].eq(store.model[name]) for name in ("set", "depth")),
             tree.i.payload.x.eq(self.tree_x),
             tree.threshold.eq(self.tree_threshold),
-            tree.clear_stb.eq(self.i_reset.valid & self.i_reset.ready),
-            tree.clear_qp.eq(self.i_reset.payload),
+            tree.clear_stb.eq((self.i_reset.valid & self.i_reset.ready) | restart.wipe_stb),
+            tree.clear_qp.eq(Mux(restart.wipe_stb, restart.wipe_qp, self.i_reset.payload)),
         ]
         with m.If(to_tree):
             m.d.comb += request.valid.eq(0)

@@ -78,6 +78,7 @@ PACKET_EVENTS: tuple[tuple[str, str], ...] = (
     ("rtt_nak", "timed packets given up: refused"),
     ("rtt_timeout", "timed packets given up: no answer in time"),
     ("rtt_swept", "time-outs found without a packet of the queue pair"),
+    ("rtt_forgotten", "timed packets that a reset of the queue pair ended"),
 )
 
 #: Of these, one for each outcome of the RTT collector's events, in the order of its bits.

@@ -4,9 +4,9 @@ Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`prec
 where there are any, WATCHDOG, QP, then PACER, PROFILER and FORECAST where there are such
 (`precog_hw.regmap.pacer`, `profiler`, `forecast`), COUNTERS, those of the packet path
 (`precog_hw.regmap.packet`) where there is one, RECEIVER, TRACE, WIRE and ECC likewise
-(`precog_hw.regmap.receiver`, `trace`, `wire`, `ecc`), and INTERRUPT (`interrupt`). Values that
-are real quantities keep the formats of `precog_models.contract` (a test compares them); times are
-in ticks of TICK_PS.
+(`precog_hw.regmap.receiver`, `trace`, `wire`, `ecc`), then INTERRUPT, RESET and, where there
+are ports, MAC (`interrupt`, `reset`, `mac`). Values that are real quantities keep the formats of
+`precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,13 @@ from precog_hw.regmap.ecc import ecc_block
 from precog_hw.regmap.forecast import forecast_block
 from precog_hw.regmap.interrupt import interrupt_block
 from precog_hw.regmap.laws import law_blocks
+from precog_hw.regmap.mac import MACS_MOST, mac_block
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
 from precog_hw.regmap.pacer import pacer_block
 from precog_hw.regmap.packet import packet_blocks
 from precog_hw.regmap.profiler import profiler_block
 from precog_hw.regmap.receiver import receiver_block
+from precog_hw.regmap.reset import reset_block
 from precog_hw.regmap.trace import trace_block
 from precog_hw.regmap.watchdog import watchdog_block
 from precog_hw.regmap.wire import CELLS_LEAST, CELLS_MOST, wire_block
@@ -79,6 +81,7 @@ class Sizes:
     receiver: int = 0
     wire: int = 0
     ecc: int = 1
+    macs: int = 0
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -125,6 +128,10 @@ class Sizes:
                 raise ValueError(f"{name} must not be 0 with wire: what it holds waits for grants")
         if self.wire and self.profile:
             raise ValueError("profile must be 0 with wire: the pacer knows of each queue's head")
+        if not 0 <= self.macs <= MACS_MOST:
+            raise ValueError(f"macs must be in 0..{MACS_MOST}, not {self.macs!r}")
+        if self.macs and not self.width:
+            raise ValueError("width must not be 0 with macs: their frames are its packets")
         if self.laws and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}: add laws=0")
         if self.width and self.qps < 2:
@@ -311,6 +318,8 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((wire_block(sizes.wire),) if sizes.wire else ()),
             *((ecc_block(sizes.sets, tree=bool(sizes.tree)),) if sizes.ecc else ()),
             interrupt_block(sizes),
+            reset_block(sizes),
+            *((mac_block(sizes.macs),) if sizes.macs else ()),
         )
     )
 
@@ -365,7 +374,10 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
             Register(
                 "PACKETS",
                 "Whether packets flow through the device.",
-                (constant("width", 10, sizes.width, "Bits in a beat; 0: none do.", unit="bits"),),
+                (
+                    constant("width", 10, sizes.width, "Bits in a beat; 0: none do.", unit="bits"),
+                    constant("macs", 2, sizes.macs, "Gigabit ports that count frames.", lsb=16),
+                ),
                 constant=True,
             ),
             *(

@@ -263,9 +263,11 @@ class RttCollector:
         """Look at a queue pair that may have no packets any more."""
         return self._count(swept(self._state[slot], t, self.timeout))
 
-    def reset(self, slot: int) -> None:
+    def reset(self, slot: int) -> Outcome:
         """Forget a queue pair, as when it connects anew with another PSN."""
+        timed = self._state[slot, COLLECTOR_STATE.index("timed")]
         self._state[slot] = 0
+        return self._count(Outcome.FORGOTTEN if timed else 0)
 
     def _count(self, outcome: int) -> Outcome:
         self.outcome = made = Outcome(outcome)

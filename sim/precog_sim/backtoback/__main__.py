@@ -41,6 +41,8 @@ def report(run: BackToBack) -> dict[str, Any]:
                 "cnps": sum(seen.cnps),
                 "rates_cut_by_cnps": seen.cuts,
                 "cnps_at_lowest_rate": seen.at_floor,
+                "resets": seen.resets,
+                "models_swapped": seen.swaps,
                 "rtt_samples": sum(seen.samples),
                 "rtt_us": [seen.rtt_min / 1e3, seen.rtt_max / 1e3],
                 "scores_sent": {
@@ -49,10 +51,8 @@ def report(run: BackToBack) -> dict[str, Any]:
                 },
                 "scores_heard": sum(seen.scores_came),
                 "counters": {
-                    "packets": node.path.counters(),
-                    "core": node.device.counters(),
-                    "receiver": node.receiving.counters(),
-                    "forecasts": node.forecasting.counters(),
+                    "packets": {name: node.counts(name) for name in ("tx", "rx", "events")},
+                    **{name: node.counts(name) for name in ("core", "receiver", "forecasts")},
                 },
             }
         )
@@ -73,6 +73,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m precog_sim.backtoback", description=__doc__)
     parser.add_argument("--packets", type=int, default=100_000, help="requests of both ends")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--disturb-ticks",
+        type=int,
+        default=100_000,
+        help="mean time between resets or model swaps of an end; 0, or with --windows: none",
+    )
     parser.add_argument("--out", type=Path, default=Path("build/soak/backtoback.json"))
     parser.add_argument(
         "--windows",
@@ -88,7 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--packets must be positive, not {chosen.packets}")
     began = time.process_time()
     waiting = None if chosen.windows is None else WaitingSettings(chosen.windows)
-    run = BackToBack(chosen.packets, chosen.seed, waiting=waiting)
+    if chosen.disturb_ticks < 0:
+        parser.error(f"--disturb-ticks must not be negative, not {chosen.disturb_ticks}")
+    disturb = 0 if waiting is not None else chosen.disturb_ticks
+    run = BackToBack(chosen.packets, chosen.seed, waiting=waiting, disturb_ticks=disturb)
     run.run()
     check(run)
     found = {"seed": chosen.seed, "cpu_s": time.process_time() - began, **report(run)}
@@ -98,7 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"{side['frames']} frames: {side['lost']} lost, {side['marked']} marked, "
             f"{side['overtaken']} overtaken; {side['rtt_samples']} RTTs, {side['cnps']} CNPs sent, "
-            f"{side['rates_cut_by_cnps']} rates cut by CNPs, {side['scores_heard']} scores heard"
+            f"{side['rates_cut_by_cnps']} rates cut by CNPs, {side['scores_heard']} scores heard, "
+            f"{sum(side['resets'].values())} parts reset, {side['models_swapped']} models swapped"
         )
         if "waiting" in side:
             print("  waited: " + ", ".join(f"{n} {name}" for name, n in side["waiting"].items()))

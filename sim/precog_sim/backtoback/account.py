@@ -42,7 +42,7 @@ def _endpoints(run: BackToBack, side: int) -> Iterator[_Fact]:
 def _packets(run: BackToBack, side: int) -> Iterator[_Fact]:
     """The packet path's counters and destinations."""
     seen, node = run.seen[side], run.nodes[side]
-    counters = node.path.counters()
+    counters = {table: node.counts(table) for table in ("tx", "rx", "events")}
     came = sum(seen.came)
     tx = {"inserted": sum(seen.sent) + sum(seen.cnps)}
     rx = {"of_qp": came}
@@ -51,7 +51,7 @@ def _packets(run: BackToBack, side: int) -> Iterator[_Fact]:
             yield f"{table} {name}", known.get(name, 0), count
     events = counters["events"]
     cnps, marks = sum(seen.cnps), sum(seen.marks_came) - seen.cnps_marked
-    timed = ("samples", "retransmission", "nak", "timeout")
+    timed = ("samples", "retransmission", "nak", "timeout", "forgotten")
     known = {
         "extracted": came,
         "icrc_ok": came,
@@ -68,18 +68,19 @@ def _packets(run: BackToBack, side: int) -> Iterator[_Fact]:
             yield f"event {name}", known.get(name, 0), count
     for slot in range(len(SLOTS)):
         status = node.path.destination(slot)
-        yield f"samples of destination {slot}", seen.samples[slot], status.samples
-        yield f"marks of destination {slot}", seen.marks_came[slot], status.marks
-        yield f"score of destination {slot}", seen.score[slot], status.score
+        samples, marks = (numbers[slot] for numbers in seen.cleared)
+        yield f"samples of destination {slot}", seen.samples[slot] - samples, status.samples
+        yield f"marks of destination {slot}", seen.marks_came[slot] - marks, status.marks
+        yield f"score of destination {slot}", seen.shown[slot], status.score
 
 
 def _nic(run: BackToBack, side: int) -> Iterator[_Fact]:
     """The core's counters, the receiver's, and those of forecasts."""
     seen, node = run.seen[side], run.nodes[side]
-    core, receiver = _steady(node.device.counters), node.receiving.counters()
-    forecasts = node.forecasting.counters()
+    core, receiver = _steady(lambda: node.counts("core")), node.counts("receiver")
+    forecasts = node.counts("forecasts")
     samples = sum(seen.samples)
-    events = 0
+    events = seen.told
     for slot, (law, _, hears) in enumerate(SLOTS):
         if law == "dcqcn":  # notifications, and each packet's bytes
             events += seen.cnps_came[slot] + seen.sent[slot] + seen.cnps[slot]

@@ -1,12 +1,14 @@
 """A card and NIC, set up by the driver as a host would, with frames going through it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import IPv4Address
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.regmap.precog import Sizes
+from precog_hw.regmap.reset import resets_of
 from precog_models.contract import Fmt, QueueEvent
 from precog_models.image import pretrained
 
@@ -26,6 +28,8 @@ SLOTS: tuple[tuple[str, str, bool], ...] = (
 )
 HOST_SCORE = 33
 _INIT_GBPS = 8.0
+_RTT_MODEL = "rtt-incast"
+_COUNTERS = ("core", "receiver", "forecasts", "profiles", "tx", "rx", "events")
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,12 @@ class Node:
         Events of a law may be told together, so that there are fewer.
     differences : list of str
         Facts in which two devices with the same frames differ; of one device there are none.
+    parts : tuple of str
+        What may be reset while packets flow.
     """
 
     merges = False
+    parts: tuple[str, ...] = resets_of(SIZES)
 
     def __init__(self, ends: Ends, *, sizes: Sizes = SIZES, tick_ps: int = 1000) -> None:
         self.tick_ps = tick_ps
@@ -87,6 +94,8 @@ class Node:
         assert self.emulator.packets is not None
         assert self.emulator.profiler is not None
         self._packets, self._profiler = self.emulator.packets, self.emulator.profiler
+        self._before: dict[str, dict[str, int]] = {}  # counts until the last reset of counters
+        self._version = 1
         self._set_up(self.device, ends)
 
     def _set_up(self, device: Device, ends: Ends) -> None:
@@ -96,7 +105,8 @@ class Node:
         assert receiving is not None
         assert device.queues is not None
         self.path, self.forecasting, self.receiving = path, forecasting, receiving
-        device.load_model(pretrained("rtt-incast"), slot=0)
+        self.queues = device.queues
+        device.load_model(pretrained(_RTT_MODEL), slot=0)
         queue = pretrained("queue-1rtt")
         steps = min(queue.weights.steps, device.sizes.steps)
         queue = replace(queue, weights=replace(queue.weights, steps=steps))
@@ -138,6 +148,47 @@ class Node:
         cnps = [(cnp, self.transmit(cnp, t)) for cnp in made]
         return Through(arrived.received.frame, t, cnps, arrived.rtt)
 
+    def reset(self, parts: Sequence[str], t: int) -> int:
+        """Reset parts at `t`; scores that the laws are told thereby."""
+        told = self._bands() if "receiver" in parts else 0
+        if "counters" in parts:
+            for name in _COUNTERS:
+                self._before[name] = self.counts(name)
+        self.device.resets.reset(parts)
+        return told
+
+    def swap(self, t: int) -> None:
+        """Queue pairs get another model of RTTs at `t`."""
+        self._version += 1
+        self._load(self.device)
+
+    def _load(self, device: Device) -> None:
+        image = pretrained(_RTT_MODEL)
+        weights = replace(image.weights, version=self._version)
+        device.load_model(replace(image, weights=weights), slot=0)
+
+    def _bands(self) -> int:
+        """Queue pairs with a band whose laws hear of its end."""
+        receiver = self.emulator.receiver
+        assert receiver is not None
+        bands = receiver.receiver.states[:, 0]
+        return sum(bool(band) and hears for band, (_, _, hears) in zip(bands, SLOTS, strict=True))
+
+    def counts(self, name: str) -> dict[str, int]:
+        """Counters of one block, resets of counters left out; of packets one of their tables."""
+        read: dict[str, Callable[[], dict[str, int]]] = {
+            "core": self.device.counters,
+            "receiver": self.receiving.counters,
+            "forecasts": self.forecasting.counters,
+            "profiles": self.queues.counters,
+            **{table: partial(self._packet_counts, table) for table in ("tx", "rx", "events")},
+        }
+        before = self._before.get(name, {})
+        return {key: n + before.get(key, 0) for key, n in read[name]().items()}
+
+    def _packet_counts(self, table: str) -> dict[str, int]:
+        return self.path.counters()[table]
+
     def finish(self) -> None:
         """All has been said."""
 
@@ -148,8 +199,7 @@ class Node:
 
     def profiles(self) -> int:
         """Samples that the profiler took."""
-        assert self.device.queues is not None
-        return self.device.queues.counters()["samples"]
+        return self.counts("profiles")["samples"]
 
     def rate(self, slot: int) -> float:
         """Bytes per tick that the law allows now."""

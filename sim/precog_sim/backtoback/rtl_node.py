@@ -38,6 +38,8 @@ class RtlNode(Node):
     """
 
     merges = True
+    # Counters that are read and reset while laws have events would not be of one instant.
+    parts = tuple(part for part in Node.parts if part != "counters")
 
     def __init__(
         self, ends: Ends, config: NicConfig, tick_ps: int, nic: PacketNic | None = None
@@ -58,6 +60,8 @@ class RtlNode(Node):
         self._rates: dict[int, int] = {}
         self._profiles = 0
         self._begin()
+        self.nic.missed()
+        self.nic.watches = True  # from here on nothing that the laws do may be overlooked
         self._start = self.nic.block.cycles
 
     def transmit(self, frame: bytes, t: int) -> Out:
@@ -99,6 +103,23 @@ class RtlNode(Node):
             self._run(1)
         self._profiler.observe(slot, kind, size, when)
         self._run(_FORECAST if self._sampled() else _LEAVE)
+
+    def reset(self, parts: Sequence[str], t: int) -> int:
+        """In both, between two frames; in RTL samples and events may be under way."""
+        self._until(t)
+        told = self._bands() if "receiver" in parts else 0
+        self.device.resets.reset(parts)
+        self.golden.resets.reset(parts)
+        self._run(_DECIDE)
+        return told
+
+    def swap(self, t: int) -> None:
+        """In both; what the RTL had begun was decided on before."""
+        self._until(t)
+        self._run(_DECIDE)
+        self._version += 1
+        for device in (self.device, self.golden, Device(self._laws)):
+            self._load(device)
 
     def rate(self, slot: int) -> float:
         """Bytes per tick of the RTL's last decision."""
@@ -143,11 +164,27 @@ class RtlNode(Node):
 
     def _run(self, settle: int, tx: Sequence[Wire] = (), rx: Sequence[Wire] = ()) -> Run:
         """The laws' decisions are those of the golden NIC in the RTL's order."""
+        missed = self.nic.missed()
         run = self.nic.run(tx, rx, settle=settle)
+        for part in (missed, run):
+            self._replay(part)
+        return run
+
+    def _replay(self, run: Run) -> None:
         self._samples.extend(self.nic.samples(run))
         self._events.extend(self.nic.events(run))
-        for row in self.nic.decisions(run):
-            got = Decision(*row)
+        rows = [(cycle, 1) for cycle, _ in run.events["m_decision_tvalid"]]
+        rows += [(cycle, 0) for cycle, _ in run.events["command_log_stb"]]
+        decisions, commands = iter(self.nic.decisions(run)), iter(self.nic.commands(run))
+        for _, decides in sorted(rows):
+            if not decides:
+                qp, _, clear, forget = next(commands)
+                if clear:
+                    self._laws.nic.reset_qp(qp)
+                if forget:
+                    self._laws.nic.restart_predictor()
+                continue
+            got = Decision(*next(decisions))
             wanted = None
             if got.flags >> Flag.EVENT & 1:
                 while wanted is None and self._events:
@@ -156,7 +193,6 @@ class RtlNode(Node):
                 wanted = self._laws.nic.decide(*self._samples.popleft())
             self._same("decision", wanted, got)
             self._rates[got.qp] = got.rate
-        return run
 
     def _same(self, what: str, golden: object, rtl: object) -> None:
         if golden != rtl:

@@ -26,6 +26,7 @@ _QPS = (tuple(0x110 + n for n in range(len(SLOTS))), tuple(0x770 + n for n in ra
 _UDP_SOURCE = 0xC000
 _PSN_MASK, _HALF = (1 << 24) - 1, 1 << 23
 _RESEND_GAP = 64  # ticks at least between two packets of a queue pair
+_SWAPS = 0.25  # of all disturbances
 
 
 class _About(NamedTuple):
@@ -50,6 +51,12 @@ class Seen:
     scores_came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     scores_sent: list[set[int]] = field(default_factory=lambda: [set() for _ in SLOTS])
     score: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # last that came
+    echo: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # since `rtt`
+    shown: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # `statistics`
+    cleared: list[list[int]] = field(default_factory=lambda: [[0] * len(SLOTS)] * 2)  # likewise
+    resets: dict[str, int] = field(default_factory=dict)  # by part
+    swaps: int = 0
+    told: int = 0  # scores that resets of the receiver told the laws
     samples: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     corrected: int = 0
     cuts: int = 0  # CNPs after which the rate was lower
@@ -81,6 +88,9 @@ class BackToBack:
         Makes an end.
     waiting : WaitingSettings, optional
         Packets wait before the cards for rate and window, as in wire mode.
+    disturb_ticks : int
+        Mean time between two disturbances of an end, which go on while packets flow: parts are
+        reset, or queue pairs get another model; 0: there are none.
 
     Attributes
     ----------
@@ -100,6 +110,7 @@ class BackToBack:
         endpoint: EndpointSettings | None = None,
         node: Callable[[Ends], Node] = Node,
         waiting: WaitingSettings | None = None,
+        disturb_ticks: int = 0,
     ) -> None:
         rng = random.Random(seed)
         settings = endpoint or EndpointSettings()
@@ -146,6 +157,8 @@ class BackToBack:
         )
         self._windows = waiting.windows if waiting is not None else ()
         self._oldest: dict[tuple[int, int], int] = {}
+        self._disturb_ticks = disturb_ticks
+        self._rng = random.Random(rng.getrandbits(64))
 
     def run(self, *, until: int | None = None) -> None:
         """Until all has been said and heard.
@@ -157,6 +170,9 @@ class BackToBack:
         """
         for side, slot in self._sending:
             self._at(1 + 7 * slot + side, partial(self._think, side, slot))
+        if self._disturb_ticks:
+            for side in range(2):
+                self._at(self._disturb_ticks, partial(self._disturb, side))
         while self._events:
             event = heapq.heappop(self._events)
             if until is not None and event.t > until:
@@ -167,6 +183,29 @@ class BackToBack:
     def _at(self, t: int, act: Callable[[int], None]) -> None:
         self._order += 1
         heapq.heappush(self._events, _Event(t, self._order, act))
+
+    # --- resets and models -----------------------------------------------------------------------
+
+    def _disturb(self, side: int, t: int) -> None:
+        """While there is something to say: some parts are reset, or another model goes live."""
+        if all(end.idle() for ends in self.ends for end in ends):
+            return
+        node, seen, rng = self.nodes[side], self.seen[side], self._rng
+        self._at(t + rng.randrange(2 * self._disturb_ticks), partial(self._disturb, side))
+        if rng.random() < _SWAPS:
+            node.swap(t)
+            seen.swaps += 1
+            return
+        parts = rng.sample(node.parts, rng.randrange(1, 4))
+        seen.told += node.reset(parts, t)
+        for part in parts:
+            seen.resets[part] = seen.resets.get(part, 0) + 1
+        if "rtt" in parts:
+            seen.echo = [None] * len(SLOTS)
+            seen.arrived = [{} for _ in SLOTS]
+        if "statistics" in parts:
+            seen.cleared = [list(seen.samples), list(seen.marks_came)]
+            seen.shown = [None] * len(SLOTS)
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -246,7 +285,7 @@ class BackToBack:
         self._same("score that is sent", score, shim.score)
         if SLOTS[slot][1] == "host":
             self._same("host's score", HOST_SCORE, shim.score)
-        self._same("echo of the score that came last", seen.score[slot], shim.echo)
+        self._same("echo of the score that came last", seen.echo[slot], shim.echo)
         if shim.score is not None:
             seen.scores_sent[slot].add(shim.score)
         answers = packet is not None and packet.opcode == ACKNOWLEDGE
@@ -271,7 +310,7 @@ class BackToBack:
         seen.marks_came[slot] += flight.marked
         if about.shim.score is not None:
             seen.scores_came[slot] += 1
-            seen.score[slot] = about.shim.score
+            seen.score[slot] = seen.echo[slot] = seen.shown[slot] = about.shim.score
         if packet.opcode == CNP:
             seen.cnps_came[slot] += 1
             seen.cnps_marked += flight.marked

@@ -10,7 +10,7 @@ from amaranth.lib import data
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.measure.queue_layouts import queue_event_layout
-from precog_hw.nic import PrecogNic, nic_map
+from precog_hw.nic import COMMAND_LOG, PrecogNic, nic_map
 from precog_hw.predict.carried import CARRIED_COMMIT
 from precog_hw.predict.forecast import FORECAST
 from precog_hw.rate.law_layouts import LAW_EVENT
@@ -26,6 +26,7 @@ _MONITORS = {
     "sample_stb": ["sample"],
     "law_event_stb": ["law_event"],
     "m_decision_tvalid": ["m_decision_tdata"],
+    "command_log_stb": ["command_log"],
 }
 _FORECAST = {"m_forecast_tvalid": ["m_forecast_tdata"], "carried_log_stb": ["carried_log"]}
 _RECEIVER = {"receive_log_stb": ["receive_log"]}
@@ -68,6 +69,8 @@ class PacketNic(PinTransport):
     ----------
     last : Run
         The last run.
+    watches : bool
+        Monitors are read in the cycles of register accesses, too, for `missed`.
     """
 
     def __init__(
@@ -75,6 +78,8 @@ class PacketNic(PinTransport):
     ) -> None:
         self.block = PacketBlock(_library(config, tick_ps)) if block is None else block
         super().__init__(self.block, nic_map(config, tick_ps=tick_ps).address_bits)
+        self.watches = False
+        self._missed: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
         self.block.poke(m_decision_tready=1)
         self.last = Run(0)
         self._monitors = monitors(config)
@@ -113,6 +118,20 @@ class PacketNic(PinTransport):
         )
         return self.last
 
+    def missed(self) -> Run:
+        """What the monitors have said during register accesses, since this was asked last."""
+        none: dict[str, list[tuple[int, tuple[int, ...]]]] = {name: [] for name in self._monitors}
+        missed, self._missed = none | self._missed, {}
+        return Run(0, events=missed)
+
+    def _tick(self) -> None:
+        if self.watches:
+            for strobe, ports in self._monitors.items():
+                if self.block.peek(strobe):
+                    values = tuple(self.block.peek(port) for port in ports)
+                    self._missed.setdefault(strobe, []).append((self.block.cycles, values))
+        super()._tick()
+
     def samples(self, run: Run) -> list[tuple[int, ...]]:
         """RTT samples as the core took them, in the contract's field order."""
         return _rows(SAMPLE, run, "sample_stb")
@@ -120,6 +139,10 @@ class PacketNic(PinTransport):
     def events(self, run: Run) -> list[tuple[int, ...]]:
         """Events as the laws took them, `law_fields.LAW_EVENT_FIELDS`."""
         return _rows(LAW_EVENT, run, "law_event_stb")
+
+    def commands(self, run: Run) -> list[tuple[int, ...]]:
+        """Commands of the core, in `COMMAND_LOG`'s field order."""
+        return _rows(COMMAND_LOG, run, "command_log_stb")
 
     @contextmanager
     def happening(self, kind: QueueEvent, qp: int, size: int, t: int) -> Iterator[None]:

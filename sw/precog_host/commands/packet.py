@@ -162,6 +162,22 @@ def counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
 
 
 @app.command()
+def port(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show what became of frames at a board's Gigabit ports."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if (ports := opened.ports) is None:
+            raise DeviceError(
+                f"device {device} has no Gigabit ports: it was built without; "
+                "try emu:width=64,macs=2"
+            )
+        counters = ports.counters()
+    rows = [(name, what, n) for name, counts in counters.items() for what, n in counts.items()]
+    emit(counters, lambda: table(("port", "frames", "count"), rows), json_)
+
+
+@app.command()
 def wire(
     slots: Annotated[list[int] | None, typer.Argument(help="QP slots to be shown.")] = None,
     hold: Annotated[

@@ -11,7 +11,7 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from cocotbext.eth import GmiiFrame, RgmiiSink, RgmiiSource
 from tests.hw.mac.port_loop import MOST_BYTES
 
-from precog_hw.mac.port import EVENTS
+from precog_hw.regmap.mac import MAC_EVENTS
 from precog_models.mac import Fault, Symbol, arrivals, line_bytes
 from precog_models.packet.wire.line import PREAMBLE
 
@@ -24,7 +24,7 @@ class Bench:
 
     def __init__(self, dut, rx_ps: int) -> None:
         self.dut = dut
-        self.counted = dict.fromkeys((name for name, _ in EVENTS), 0)
+        self.counted = dict.fromkeys((name for name, _ in MAC_EVENTS), 0)
         for name in ("rx_ctl", "rx_data"):
             getattr(dut, name).value = 0
         for clock, period in ((dut.clk, 16000), (dut.tx_clk, BYTE_PS), (dut.rx_clk, rx_ps)):

@@ -5,7 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.boards.ecp5_rgmii import RgmiiReceiver, RgmiiTransmitter
-from precog_hw.mac.port import EVENTS, MacPort
+from precog_hw.mac.port import MacPort
+from precog_hw.regmap.mac import MAC_EVENTS
 
 __all__ = ["CELLS", "MOST_BYTES", "PortLoop"]
 
@@ -42,7 +43,7 @@ class PortLoop(wiring.Component):
     tx_clock: Out(1)
     tx_ctl: Out(1)
     tx_data: Out(4)
-    events: Out(len(EVENTS))
+    events: Out(len(MAC_EVENTS))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -40,6 +40,21 @@ def test_scores_travel_over_a_bad_wire(seed: int) -> None:
         assert run.nodes[side].device.counters()["scored"] > 0
 
 
+def test_resets_and_new_models_under_load(seed: int) -> None:
+    """Every part of both ends is reset while packets flow, and every counter is explained."""
+    wire = WireSettings(loss=0.02, reorder=0.02, mark_bytes=0)
+    run = BackToBack(900, seed, wire, disturb_ticks=10_000)
+    run.run()
+    check(run)
+    assert run.differences == []
+    for side in range(2):
+        seen, node = run.seen[side], run.nodes[side]
+        assert set(seen.resets) == set(node.parts)
+        assert seen.swaps > 0
+        assert node.counts("events")["rtt_forgotten"] > 0
+        assert node.counts("core") != node.device.counters()
+
+
 def test_the_books_find_what_is_wrong(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run = BackToBack(40, seed, WireSettings(loss=0.0, reorder=0.0))
     broken = [False]

@@ -1,0 +1,42 @@
+"""Gigabit ports of a board: what they count."""
+
+from precog_hw.regmap.mac import MAC_EVENTS
+
+from .registers import Registers
+from .transport import DeviceError
+from .windows import Windows
+
+__all__ = ["Ports"]
+
+
+class Ports(Windows):
+    """MAC's side of a device.
+
+    Parameters
+    ----------
+    registers : Registers
+        Of a device with MACs.
+
+    Raises
+    ------
+    DeviceError
+        The device has none.
+    """
+
+    def __init__(self, registers: Registers) -> None:
+        if not registers.sizes.macs:
+            raise DeviceError("device has no Gigabit ports: it was built without (macs=0)")
+        super().__init__(registers)
+        macs = registers.sizes.macs
+        #: Names of the ports, in their order.
+        self.names = ("host", "network")[-macs:]
+
+    def counters(self) -> dict[str, dict[str, int]]:
+        """Frames of each port by what became of them, since power-up or the last reset."""
+        return {
+            port: {
+                name: self._counter("MAC", "COUNTERS", n * len(MAC_EVENTS) + event)
+                for event, (name, _) in enumerate(MAC_EVENTS)
+            }
+            for n, port in enumerate(self.names)
+        }

@@ -1,0 +1,133 @@
+"""A restart of the predictor in the core: exact where it works, no loss where it is stuck."""
+
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Signal
+
+from precog_hw import core
+from precog_hw.predict import unit
+from precog_hw.predict.engine import LstmEngine
+from precog_models.contract import Flag
+from precog_models.nic import Decision
+
+from .test_core import CONFIG, PARAMETERS, CoreBench
+
+_BEFORE = 2  # requests that the stuck engine answers
+_PATIENCE = 700
+
+
+async def restart(ctx: Any, bench: CoreBench) -> None:
+    dut = bench.dut
+    ctx.set(dut.command.payload, {"forget": 1})
+    ctx.set(dut.command.valid, 1)
+    await ctx.tick().until(dut.command.ready)
+    ctx.set(dut.command.valid, 0)
+
+
+def test_it_acts_after_what_has_begun_and_all_of_it_has_left(seed: int) -> None:
+    """Contexts are empty then, for models that look back."""
+    bench = CoreBench(seed)
+    dut, rng = bench.dut, bench.rng
+    count = 24
+    samples = [
+        (rng.randrange(CONFIG.qps), rng.randrange(4000, 6500), 100 * n) for n in range(count)
+    ]
+    decisions: list[Decision] = []
+    restarts: list[int] = []  # decisions before each
+
+    async def main(ctx: Any) -> None:
+        await bench.start(ctx)
+        for sample in samples:
+            await bench.give(ctx, *sample)
+            if rng.random() < 0.4:
+                for _ in range(rng.choice([3, 10, 14, 20, 40, 60])):
+                    await ctx.tick()
+                await restart(ctx, bench)
+                restarts.append(len(decisions))
+
+    async def sink(ctx: Any) -> None:
+        ctx.set(dut.o_decision.ready, 1)
+        while len(decisions) < count:
+            if ctx.get(dut.o_decision.valid):
+                decisions.append(bench.offered(ctx))
+            await ctx.tick()
+
+    bench.run(main, sink)
+    assert len(set(restarts)) > 2
+    for n, (sample, got) in enumerate(zip(samples, decisions, strict=True)):
+        if n in restarts:
+            bench.golden.restart_predictor()
+        assert got == bench.golden.decide(*sample)
+
+
+class _Sticks(LstmEngine):
+    """Answers some requests, takes two more, and does nothing until it is reset."""
+
+    def elaborate(self, platform: object) -> Module:
+        m = super().elaborate(platform)
+        answered, dead = Signal(range(_BEFORE + 1)), Signal()
+        once = Signal(init=1, reset_less=True)
+        sequencer = m.submodules.sequencer
+        m.d.comb += dead.eq(once & (answered == _BEFORE))
+        with m.If(self.o_rsp.valid & self.o_rsp.ready & ~dead):
+            m.d.sync += answered.eq(answered + 1)
+        with m.If(dead):
+            m.d.comb += [self.o_rsp.valid.eq(0), sequencer.o_rsp.ready.eq(0)]
+        was_dead = Signal(reset_less=True)
+        m.d.sync += was_dead.eq(dead)
+        with m.If(was_dead & ~dead):
+            m.d.sync += once.eq(0)
+        return m
+
+
+@pytest.mark.parametrize("deadline", [0, 400])
+def test_what_a_stuck_engine_owes_is_decided_without_it(
+    deadline: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every sample gets its decision; those that found the engine stuck follow the base law."""
+    monkeypatch.setattr(unit, "LstmEngine", _Sticks)
+    monkeypatch.setattr(core, "_PATIENCE", _PATIENCE)
+    bench = CoreBench(seed)
+    dut, rng = bench.dut, bench.rng
+    count = 9
+    samples = [(n % CONFIG.qps, rng.randrange(4000, 6500), 100 * n) for n in range(count)]
+    decisions: list[Decision] = []
+
+    async def main(ctx: Any) -> None:
+        await bench.start(ctx)
+        ctx.set(dut.parameters, PARAMETERS | {"advice_deadline": deadline})
+        for sample in samples:
+            await bench.give(ctx, *sample)
+        for _ in range(1500):
+            await ctx.tick()
+        assert len(decisions) < count - 1
+        await restart(ctx, bench)
+        while len(decisions) < count:
+            await ctx.tick()
+        # It works again: all contexts are empty, as the golden ones are.
+        bench.golden.restart_predictor()
+        before = len(decisions)
+        more = [(n % CONFIG.qps, 5000 + 10 * n, 100_000 + 100 * n) for n in range(4)]
+        for sample in more:
+            await bench.give(ctx, *sample)
+        while len(decisions) < before + len(more):
+            await ctx.tick()
+
+    async def sink(ctx: Any) -> None:
+        ctx.set(dut.o_decision.ready, 1)
+        for _ in range(9000):
+            if ctx.get(dut.o_decision.valid):
+                decisions.append(bench.offered(ctx))
+            if len(decisions) == count + 4:
+                return
+            await ctx.tick()
+        raise TimeoutError(f"{len(decisions)} decisions")
+
+    bench.run(main, sink)
+    assert [row.qp for row in decisions[:count]] == [qp for qp, _, _ in samples]
+    without = [row.flags >> Flag.NO_MODEL & 1 | row.flags >> Flag.LATE & 1 for row in decisions]
+    assert without[:_BEFORE] == [0] * _BEFORE
+    assert any(without)
+    assert without[count:] == [0] * 4
+    assert any(row.flags >> Flag.LATE & 1 for row in decisions) == bool(deadline)

@@ -1,0 +1,176 @@
+"""Resets of parts through the driver and the command line: the same on golden NIC and RTL."""
+
+import json
+import zlib
+
+import numpy as np
+import pytest
+from tests.sw.support import random_image, random_samples
+
+from precog_host import cli
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.ports import Ports
+from precog_host.transport import DeviceError
+from precog_hw.regmap.precog import Sizes
+from precog_hw.regmap.reset import RESET_BLOCKS, resets_of
+
+PARTS = ("laws", "predictor", "counters")
+
+
+def equipped(device: Device, seed: int) -> None:
+    """Two models, and a queue pair for each."""
+    for slot in (0, 1):
+        device.load_model(random_image(seed + slot), slot=slot, set=slot)
+        device.qp(slot).configure(
+            preset="thesis", enable=True, algorithm="predpid", model_slot=slot, init_gbps=10.0
+        )
+
+
+def test_decisions_after_each_reset_are_the_golden_ones(device: Device, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    samples = random_samples(seed, 120, [0, 1])
+    with Device.open("emu:qps=8,sets=4") as twin:
+        for one in (device, twin):
+            equipped(one, seed)
+        for part in np.split(samples, 12):
+            assert (device.decide(part) == twin.decide(part)).all()
+            asked = rng.permutation(PARTS)[: rng.integers(1, 4)].tolist()
+            for one in (device, twin):
+                assert one.resets.reset(asked) == tuple(asked)
+                assert one.resets.under_way() == ()
+            assert device.counters() == twin.counters()
+            if "counters" in asked:
+                assert not any(device.counters().values())
+
+
+def test_a_reset_brings_back_what_it_says_and_nothing_else(device: Device, seed: int) -> None:
+    samples = random_samples(seed, 40, [0])
+    equipped(device, seed)
+    device.set_parameters(skill_monitor=0)
+    first = device.decide(samples)
+    shown, models = device.qp(0).status(), device.models()
+    device.resets.reset(["predictor"])
+    assert device.qp(0).status() == shown
+    assert device.models() == models
+    assert device.counters()["decisions"] == 40
+    device.resets.reset(["laws"])
+    samples[:, 2] += samples[-1, 2] - samples[0, 2] + 1
+    assert device.qp(0).status() == shown  # the last decision is still the last
+    again = device.decide(samples)
+    rates = [column.tolist() for column in (first[:, 1], again[:, 1])]
+    assert rates[0] == rates[1]  # from the initial rate, with an empty history
+
+
+def test_a_load_goes_on_over_a_reset(device: Device, seed: int) -> None:
+    """Nothing of it is lost, and nothing half-loaded becomes valid; live models stay."""
+    rng = np.random.default_rng(seed)
+    image, registers = random_image(seed + 9), device.registers
+
+    def valid() -> list[bool]:
+        return [one.valid for one in device.models()][:2]
+
+    def live(one: Device) -> None:
+        one.load_model(random_image(seed), slot=0, set=0)
+        one.qp(0).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=0)
+
+    live(device)
+    registers.write_fields("MODEL", "SET", set=1)
+    registers.write_fields("MODEL", "COMMAND", begin=1)
+    breaks = set(rng.choice(512, 4, replace=False).tolist())
+    for n, word in enumerate(np.frombuffer(image.payload, dtype="<u4").tolist()):
+        registers.write_fields("MODEL", "DATA", data=word)
+        if n in breaks:
+            device.resets.reset(["predictor"])
+            assert valid() == [True, False]
+    registers.write_fields("MODEL", "CRC", crc=zlib.crc32(image.payload))
+    registers.write_fields("MODEL", "COMMAND", commit=1)
+    device.resets.reset(["predictor"])
+    assert valid() == [True, True]
+    with Device.open("emu:qps=8,sets=4") as twin:
+        live(twin)
+        twin.load_model(image, slot=1, set=1)
+        device.map_slot(1, 1)
+        for one in (device, twin):
+            one.qp(1).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=1)
+        samples = random_samples(seed, 30, [0, 1])
+        assert (device.decide(samples) == twin.decide(samples)).all()
+    assert device.guarding is not None
+    device.guarding.scrub()
+    counters = device.guarding.state().counters
+    assert (counters["corrected"], counters["uncorrectable"]) == (0, 0)
+
+
+def test_a_reset_that_there_is_not_is_refused(emulated: Device) -> None:
+    for asked, message in (
+        (["law"], "part must be one of laws, predictor, counters on this device, not 'law'"),
+        (["laws", "trace"], r"not 'trace': it was built without \(trace=0\)"),
+        ([], "parts to be reset must be some of laws, predictor, counters, not none"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            emulated.resets.reset(asked)
+    emulated.registers.fields = lambda *_: {"laws": 1}  # type: ignore[method-assign]
+    with pytest.raises(DeviceError, match="reset of laws does not end"):
+        emulated.resets.reset(["laws"])
+
+
+def test_parts_have_their_places_on_every_device() -> None:
+    large = Sizes(width=64, profile=1, trace=1, receiver=1)
+    assert resets_of(Sizes()) == PARTS
+    assert resets_of(large) == tuple(name for name, _, _ in RESET_BLOCKS)
+    with Device.open("emu:width=64,profile=1,trace=1,receiver=1") as device:
+        for register in ("COMMAND", "STATE"):
+            fields = {f.name: f.lsb for f in device.registers.register("RESET", register).fields}
+            assert fields == {name: bit for bit, (name, _, _) in enumerate(RESET_BLOCKS)}
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as done:
+            cli.main(["reset", *arguments])
+        captured = capsys.readouterr()
+        return int(done.value.code or 0), captured.out, captured.err
+
+    assert run("laws", "counters") == (0, "reset: laws, counters\n", "")
+    status, out, _ = run("trace", "-j", "-d", "emu:trace=1")
+    told = json.loads(out)
+    assert (status, told["reset"]) == (0, ["trace"])
+    assert set(told["parts"]) == {*PARTS, "trace"}
+    status, out, _ = run()
+    assert status == 0
+    assert "LSTM engine" in out
+    status, out, err = run("rtt")
+    assert (status, out) == (2, "")
+    assert "part must be one of laws, predictor, counters on this device, not 'rtt'" in err
+    assert "built without (width=0)" in err
+
+
+def test_ports_of_a_board(capsys: pytest.CaptureFixture[str]) -> None:
+    """Counters of the ports that there are, 64 bits, and nothing for a device without."""
+    with Device.open("emu:width=64,macs=2") as device:
+        emulator = device.transport
+        assert isinstance(emulator, Emulator)
+        assert emulator.macs is not None
+        assert device.ports is not None
+        emulator.macs.happened(0, "damaged", 3)
+        emulator.macs.happened(1, "received", (1 << 40) + 5)
+        counted = device.ports.counters()
+        assert counted["host"] == {**dict.fromkeys(counted["host"], 0), "damaged": 3}
+        assert counted["network"]["received"] == (1 << 40) + 5
+        device.resets.reset(["counters"])
+        assert not any(n for counts in device.ports.counters().values() for n in counts.values())
+    with Device.open("emu:width=64") as device:
+        assert device.ports is None
+        with pytest.raises(DeviceError, match="no Gigabit ports: it was built without"):
+            Ports(device.registers)
+    for arguments, status, text in (
+        (["-d", "emu:width=64,macs=1"], 0, "network"),
+        (["-d", "emu:width=64"], 2, "device emu:width=64 has no Gigabit ports"),
+        (["-d", "emu:macs=1"], 2, "width must not be 0 with macs"),
+        (["-d", "emu:width=64,macs=3"], 2, "macs must be in 0..2, not 3"),
+    ):
+        with pytest.raises(SystemExit) as done:
+            cli.main(["packet", "port", *arguments])
+        assert done.value.code == status
+        captured = capsys.readouterr()
+        assert text in captured.out + captured.err
