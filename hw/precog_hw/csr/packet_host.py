@@ -180,6 +180,7 @@ def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value
         bank.reset_state_rtt.eq(window.sweeping),
         card.i_reset.valid.eq(window.o.valid & command.clear),
         card.i_reset.payload.eq(command.row),
+        card.first_reset.eq(~window.ready),
         window.o.ready.eq(card.i_reset.ready | ~command.clear),
         apply.eq(window.o.valid & window.o.ready & command.apply),
         card.row_stb.eq(apply),

@@ -70,6 +70,8 @@ class RttCollector(wiring.Component):
         Packets that arrived without error.
     i_reset : In(stream.Signature(range(slots)))
         Host: forget the slot's state, as when it connects anew with another PSN.
+    first : In(1)
+        With a reset: it is the slot's first since power-up, and what it finds is of before that.
     o : Out(stream.Signature(SAMPLE))
         Samples.
     now : In(40)
@@ -117,6 +119,7 @@ class RttCollector(wiring.Component):
                 "i_tx": In(stream.Signature(request_layout(slots))),
                 "i_rx": In(stream.Signature(answer_layout(slots))),
                 "i_reset": In(stream.Signature(range(slots))),
+                "first": In(1),
                 "o": Out(stream.Signature(SAMPLE)),
                 "now": In(Fmt.TIME.width),
                 "timeout": In(32),
@@ -230,7 +233,7 @@ class RttCollector(wiring.Component):
                 m.d.sync += [
                     event.kind.eq(Mux(self.i_reset.valid, EventKind.RESET, EventKind.SWEEP)),
                     event.slot.eq(Mux(self.i_reset.valid, self.i_reset.payload, swept)),
-                    event.t.eq(self.now),
+                    *(event.t.eq(self.now), event.flag.eq(self.first)),
                 ]
             with m.Else():
                 chosen = Mux(rx.valid & (rx_turn | ~tx.valid), rx.payload, tx.payload)

@@ -30,7 +30,7 @@ def event_layout(slots: int) -> data.StructLayout:
             "slot": unsigned((slots - 1).bit_length()),
             "psn": unsigned(PSN_BITS),
             "t": unsigned(Fmt.TIME.width),  # ticks
-            "flag": 1,  # TX: may be timed. RX: a NAK
+            "flag": 1,  # TX: may be timed. RX: a NAK. RESET: the first one, of what memory kept
             "number": unsigned(NUMBER_BITS),  # TX: bytes that a READ asks for. RX: T2 - T1, ticks
             "counts": 1,  # TX: a READ. RX: T2 - T1 is known
         }

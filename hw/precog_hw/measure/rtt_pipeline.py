@@ -260,7 +260,7 @@ class RttPipeline(wiring.Component):
             with m.Case(EventKind.RESET):
                 m.d.comb += [
                     *(new.seen.eq(0), new.timed.eq(0)),
-                    did[Outcome.FORGOTTEN].eq(row.timed),
+                    did[Outcome.FORGOTTEN].eq(row.timed & ~event.flag),
                 ]
 
     def _finish(

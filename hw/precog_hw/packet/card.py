@@ -93,6 +93,8 @@ class Card(wiring.Component):
         Host: a slot's path MTU.
     i_reset : In(stream.Signature(range(slots)))
         Host: forget a slot's echo, arrivals and timed packet.
+    first_reset : In(1)
+        With it: of before power-up, so that nothing of it is counted.
     i_destination : In(stream.Signature(destination_read_layout(DESTINATIONS)))
         Host: read a destination's numbers.
     destination_done, destination_values : Out(1), Out(DESTINATION)
@@ -160,6 +162,7 @@ class Card(wiring.Component):
                 "mtu_slot": In(range(slots)),
                 "mtu_log2": In(4),
                 "i_reset": In(stream.Signature(range(slots))),
+                "first_reset": In(1),
                 "table_stb": Out(1),
                 "table_cell": Out(cell_layout(slots)),
                 "i_destination": In(stream.Signature(destination_read_layout(DESTINATIONS))),
@@ -272,6 +275,7 @@ class Card(wiring.Component):
             collector.now.eq(self.now),
             collector.timeout.eq(self.registers.timeout),
             collector.any_packet.eq(self.registers.any_packet),
+            collector.first.eq(self.first_reset),
             collector.mtu_stb.eq(self.mtu_stb),
             collector.mtu_slot.eq(self.mtu_slot),
             collector.mtu_log2.eq(self.mtu_log2),
