@@ -165,6 +165,8 @@ class Node:
     def _load(self, device: Device) -> None:
         image = pretrained(_RTT_MODEL)
         weights = replace(image.weights, version=self._version)
+        if all(one.slots for one in device.models()):  # no set is free
+            device.map_slot(0, 0, enable=False)
         device.load_model(replace(image, weights=weights), slot=0)
 
     def _bands(self) -> int:
