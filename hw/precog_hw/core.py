@@ -259,7 +259,7 @@ class Core(wiring.Component):
             if config.laws:
                 queues.append(self._raws)
             moving = Cat(_moves(queue) for queue in queues).any()
-            deciding = rate.o.valid | self.command.valid
+            deciding = rate.o.valid | self.command.valid | ~self._decided
             asked = Const(self._forecaster is not None)  # by profiles at any time
             m.d.comb += [
                 self.activity.eq(predictor.activity.as_value() | rate.activity.as_value()),
@@ -320,6 +320,7 @@ class Core(wiring.Component):
             "rate": (rate.command, ~payload.forget),
         }
         laws_given, decided = Signal(), Signal(init=1)
+        self._decided = decided  # all samples that the rate unit has decided on have left
         if laws is not None and psched is not None:
             targets["laws"] = (laws.command, ~payload.forget)
             # Not before all events that the laws took before it have left them.
