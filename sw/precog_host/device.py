@@ -467,12 +467,10 @@ class Device:
         Raises
         ------
         ValueError
-            The period is negative, or longer than the device can count.
+            The period is negative, shorter than a tick, or longer than the device can count.
         """
         field = self.registers.registers("WATCHDOG")[0].fields[0]
         period = from_real(field, period_us, self.tick_ps)
-        if period_us and not period:
-            raise ValueError(f"period_us must be 0 or at least one tick, not {period_us!r}")
         self.kick()
         self.registers.write_fields("WATCHDOG", "PERIOD", period=period)
         self.kick()

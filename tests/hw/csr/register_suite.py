@@ -13,6 +13,8 @@ from precog_hw.regmap.model import Access, Register, RegisterMap, Word
 
 OKAY, SLVERR = 0, 2
 _ALL = 0xFFFF_FFFF
+#: Reads until a command is over: the slowest one sweeps some queue pairs.
+_COMMAND_READS = 1000
 
 Read = Callable[[int], Awaitable[tuple[int, int]]]
 Write = Callable[..., Awaitable[int]]
@@ -159,6 +161,7 @@ class Suite:
                 continue
             value = self.rng.choice((_ALL, self.rng.getrandbits(32), 1 << self.rng.randrange(32)))
             assert await self.write(word.address, value) == OKAY, word.name
+            await self.command_is_over(word)
             near, far = [], []
             for other in still:
                 close = other.block is word.block or _may_change(word, register, other)
@@ -169,6 +172,16 @@ class Suite:
                     f"{word.name} = {value:#x} changes {other.name}: {seen[other.name]} to {got}"
                 )
                 seen[other.name] = got
+
+    async def command_is_over(self, word: Word) -> None:
+        """Waits until the block of a word that was written says that it is not busy."""
+        for state in self.regmap.words():
+            if state.block is word.block and state.register and state.register.name == "STATE":
+                busy = sum(1 << f.lsb for f in state.register.fields if f.name == "busy")
+                for _ in range(_COMMAND_READS):
+                    if not (await self.read(state.address))[1] & busy:
+                        return
+                raise AssertionError(f"{state.name} is busy for ever after {word.name}")
 
     async def unmapped(self) -> None:
         mapped = {word.address for word in self.regmap.words()}
