@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -57,7 +58,11 @@ VERILATOR_FLAGS = (
 #: Counting keeps Verilator from splitting vectors, and some look like one then.
 ONCE_FLAGS = ("-Werror-UNOPTFLAT",)
 COVERAGE_FLAGS = ("--coverage-line",)
+#: g++ keeps integers in MMX registers where it runs out of others, and gives none of them back:
+#: x87 arithmetic in the same process, such as libm's fmod, finds its stack full and returns NaN.
+_X86_FLAGS = ("-mno-mmx",) if platform.machine() in ("x86_64", "AMD64", "i686") else ()
 CXX_FLAGS = (
+    *_X86_FLAGS,
     "-std=gnu++20",
     "-march=native",
     "-fPIC",
