@@ -20,7 +20,7 @@ from precog_hw.export import (
     packet_verilog,
     port_map,
 )
-from precog_hw.nic import PrecogNic
+from precog_hw.nic import COMMAND_LOG, PrecogNic
 from precog_hw.pace.layouts import log_layout
 from precog_hw.stream.axis import AxisPorts
 from precog_hw.stream.packet import USER, WIDTHS
@@ -122,6 +122,7 @@ def test_ports_of_the_nic_with_packets(tmp_path: Path) -> None:
     for name, fields in (("sample", SAMPLE_FIELDS), ("law_event", LAW_EVENT_FIELDS)):
         expected[name] = ("output", sum(bits for _, bits in fields))
         expected[f"{name}_stb"] = ("output", 1)
+    expected |= {"command_log": ("output", COMMAND_LOG.size), "command_log_stb": ("output", 1)}
     assert found == expected
     _lint(text, "precog_nic", tmp_path)
 
