@@ -19,6 +19,19 @@ RESET_BLOCKS: tuple[tuple[str, str, str], ...] = (
     ("trace", "trace", "The FIFO is empty, and its next record is number 0."),
 )
 
+#: Field of `Sizes`, and what the resets change where it is set.
+_AFFECTED: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ("COUNTERS.COUNTERS",)),
+    ("grants", ("PACER.COUNTERS",)),
+    ("forecast", ("FORECAST.COUNTERS",)),
+    ("width", ("PACKET_COUNTERS.TX", "PACKET_COUNTERS.RX", "PACKET_COUNTERS.EVENTS")),
+    ("receiver", ("RECEIVER.COUNTERS",)),
+    ("trace", ("TRACE.COUNTERS", "TRACE.STATE", "TRACE.RECORDS")),
+    ("wire", ("WIRE.COUNTERS",)),
+    ("ecc", ("ECC.COUNTERS",)),
+    ("macs", ("MAC.COUNTERS",)),
+)
+
 
 def resets_of(sizes: object) -> tuple[str, ...]:
     """Parts with a reset that a device of these `Sizes`, or of this `NicConfig`, has."""
@@ -52,6 +65,12 @@ def reset_block(sizes: object) -> Block:
                 "COMMAND",
                 "Begins resets; one that is under way begins anew. Wait until STATE is 0.",
                 fields(_PULSE),
+                affects=tuple(
+                    name
+                    for part, names in _AFFECTED
+                    if not part or getattr(sizes, part)
+                    for name in names
+                ),
             ),
             Register(
                 "STATE", "Resets under way.", fields(_RO, "Not done yet."), volatile=True

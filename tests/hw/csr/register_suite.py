@@ -177,7 +177,9 @@ class Suite:
         """Waits until the block of a word that was written says that it is not busy."""
         for state in self.regmap.words():
             if state.block is word.block and state.register and state.register.name == "STATE":
-                busy = sum(1 << f.lsb for f in state.register.fields if f.name == "busy")
+                resets = word.block.name == "RESET"  # each of its bits says that one goes on
+                bits = [f.lsb for f in state.register.fields if resets or f.name == "busy"]
+                busy = sum(1 << bit for bit in bits)
                 for _ in range(_COMMAND_READS):
                     if not (await self.read(state.address))[1] & busy:
                         return

@@ -16,14 +16,14 @@ def store(qps: int = 4) -> PacketStore:
 def test_a_queue_is_first_in_first_out_and_knows_its_head() -> None:
     made = store()
     for n, size in enumerate((1, 64, 65)):
-        assert made.append(1, Packet(n, size), quota=8, limit=0) is Outcome.STORED
+        assert made.append(1, Packet(n, size, 7 - n), quota=8, limit=0) is Outcome.STORED
     row = made.rows[1]
     assert (len(row.packets), row.queued, row.own, row.tail) == (3, 130, 4, 2)
-    assert row.head == (0, 1)
-    assert made.pop(1) == (0, 1)
-    assert row.head == (0, 1)  # until the one behind it is found
-    assert made.advance(1) == row.head == (1, 64)
-    assert (made.pop(1), made.pop(1), made.pop(1)) == ((1, 64), (2, 65), None)
+    assert row.head == (0, 1, 7)
+    assert made.pop(1) == (0, 1, 7)
+    assert row.head == (0, 1, 7)  # until the one behind it is found
+    assert made.advance(1) == row.head == (1, 64, 6)
+    assert (made.pop(1), made.pop(1), made.pop(1)) == ((1, 64, 6), (2, 65, 5), None)
     assert (row.own, row.queued, made.shared) == (0, 0, 0)
 
 
