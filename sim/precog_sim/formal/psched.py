@@ -162,7 +162,7 @@ class PschedHarness(wiring.Component):
             value = getattr(self, name)
             m.d.comb += Assume(~past.known | (value == past(value, name)))
         ghost = self._inputs(m, dut, past)
-        self._rows(m, ghost, configs.rows, states.rows)
+        self._rows(m, ghost, configs, states)
         if self._near:
             over = Signal(name="command_is_over")
             with m.If(dut.command.ready):
@@ -231,16 +231,12 @@ class PschedHarness(wiring.Component):
                 m.d.sync += ghost["base"].eq(init)
         return ghost
 
-    def _rows(self, m: Module, ghost: dict[str, Any], configs: Any, states: Any) -> None:
+    def _rows(self, m: Module, ghost: dict[str, Any], configs: Rows, states: Rows) -> None:
         """What is kept of the watched queue pair is what it has been told, nothing else's."""
-        config, state = (
-            [Mux(self.who, rows[1][name], rows[0][name]) for name in rows[0].shape().members]
-            for rows in (configs, states)
-        )
+        config, kept = self._watched(configs), self._watched(states)
         told = ghost["config"]
-        for name, value in zip(configs[0].shape().members, config, strict=True):
-            m.d.comb += Assert(value == told[name], f"configured {name}")
-        kept = dict(zip(states[0].shape().members, state, strict=True))
+        for name in config.shape().members:
+            m.d.comb += Assert(config[name] == told[name], f"configured {name}")
         pairs = {
             "base": "base",
             "based": "based",
