@@ -8,6 +8,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 JOBS ?= 2
+SOAK := $(PY) -m pytest -q --seed new
 COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.py wire_nic.py grant_nic.py)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -31,21 +32,21 @@ demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a netwo
 test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q
 
-# CAPTURES=folder: also replay the captures that are there.
+# Seeds are new each time. CAPTURES=folder: also replay the captures that are there.
 soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer, two NICs
 	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
-	$(PY) -m pytest -q tests/models/packet/test_fuzz.py tests/integration/test_card.py \
+	$(SOAK) tests/models/packet/test_fuzz.py tests/integration/test_card.py \
 	    tests/integration/test_packet_nic.py tests/integration/test_predicted_scores.py tests/sim/replay tests/hw/test_export.py --volume 170 \
 	    $(if $(CAPTURES),--captures $(CAPTURES)) --junit-xml build/soak/packets.xml
-	$(PY) -m pytest -q tests/hw/rate/test_law_unit.py --volume 50 --junit-xml build/soak/laws.xml
-	$(PY) -m pytest -q tests/hw/bridge --volume 30 --junit-xml build/soak/bridges.xml
-	$(PY) -m pytest -q tests/hw/mac tests/hw/boards tests/integration/test_node.py --volume 10 --junit-xml build/soak/mac.xml
-	$(PY) -m pytest -q tests/hw/pace --volume 10 --junit-xml build/soak/pacer.xml
-	$(PY) -m pytest -q tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
-	$(PY) -m pytest -q tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
-	$(PY) -m pytest -q tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
+	$(SOAK) tests/hw/rate/test_law_unit.py --volume 50 --junit-xml build/soak/laws.xml
+	$(SOAK) tests/hw/bridge --volume 30 --junit-xml build/soak/bridges.xml
+	$(SOAK) tests/hw/mac tests/hw/boards tests/integration/test_node.py --volume 10 --junit-xml build/soak/mac.xml
+	$(SOAK) tests/hw/pace --volume 10 --junit-xml build/soak/pacer.xml
+	$(SOAK) tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
+	$(SOAK) tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
+	$(SOAK) tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
-	$(PY) -m pytest -q tests/integration/test_back_to_back.py \
+	$(SOAK) tests/integration/test_back_to_back.py \
 	    tests/integration/test_back_to_back_cocotb.py --volume 20 --junit-xml build/soak/two.xml
 
 # Of the NIC with all of its options: three configurations, because some exclude each other.

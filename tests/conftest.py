@@ -1,9 +1,14 @@
-"""Shared fixtures: every random test takes its seed from here and prints it."""
+"""Shared fixtures: every random test takes its seed from here and prints it.
+
+`make test` is the gate, so it draws the same every time: each test has a seed of its own, made from
+its name. `make soak` draws anew (`--seed new`), many times as much (`--volume`).
+"""
 
 import functools
 import gc
 import random
 import warnings
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,16 +17,26 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 
 # A first call compiles for seconds: how long an example takes says nothing.
-hypothesis.settings.register_profile("precog", deadline=None)
-hypothesis.settings.load_profile("precog")
+hypothesis.settings.register_profile("precog", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("new", deadline=None)
+_NEW = "new"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--seed", type=int, default=None, help="seed of every random test")
+    parser.addoption(
+        "--seed", default=None, help=f'seed of every random test, or "{_NEW}": another each time'
+    )
     parser.addoption("--captures", type=Path, default=None, help="folder of RoCEv2 captures")
     parser.addoption(
         "--volume", type=int, default=1, help="times the packets or events of a volume test"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given = config.getoption("--seed")
+    if given is not None and given != _NEW and not given.isdecimal():
+        raise pytest.UsageError(f'--seed must be a number or "{_NEW}", not {given!r}')
+    hypothesis.settings.load_profile(_NEW if given == _NEW else "precog")
 
 
 @functools.cache
@@ -51,14 +66,22 @@ def _collected(request: pytest.FixtureRequest) -> Iterator[None]:
         gc.enable()
 
 
+def draw(request: pytest.FixtureRequest, name: str) -> int:
+    """The seed of what has this name: --seed, or what the name makes; printed."""
+    given = request.config.getoption("--seed")
+    if given == _NEW:
+        value = random.SystemRandom().randrange(2**32)
+    else:
+        value = zlib.crc32(name.encode()) if given is None else int(given)
+    print(f"seed: {value} (repeat with --seed {value})")
+    return value
+
+
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """The run's random seed: --seed, or a fresh one; shown when a test fails."""
-    value = request.config.getoption("--seed")
-    if value is None:
-        value = random.SystemRandom().randrange(2**32)
-    print(f"seed: {value} (repeat with --seed {value})")
-    return int(value)
+    """The test's random seed, shown when it fails."""
+    path = request.path.relative_to(request.config.rootpath).as_posix()
+    return draw(request, f"{path}::{request.node.name}")
 
 
 @pytest.fixture

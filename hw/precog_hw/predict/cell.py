@@ -130,10 +130,13 @@ class CellPipe(wiring.Component):
 
         stages = [self.slot]
         for n in range(1, self.latency + 1):
-            stage = Signal(slot_layout(config), name=f"slot_{n}", reset_less=True)
-            m.d.sync += stage.eq(stages[-1])
+            stage = Signal(slot_layout(config), name=f"slot_{n}")
+            of = Signal(stage.shape(), name=f"slot_{n}_of", reset_less=True)
+            valid = Signal(name=f"slot_{n}_valid")  # reset: nothing outlives a restart
+            m.d.sync += [of.eq(stages[-1]), valid.eq(stages[-1].valid)]
             if n <= 2:
-                m.d.sync += stage.valid.eq(stages[-1].valid & ~self.flush)
+                m.d.sync += valid.eq(stages[-1].valid & ~self.flush)
+            m.d.comb += [stage.eq(of), stage.valid.eq(valid)]
             stages.append(stage)
         m.d.comb += [self.early.eq(stages[-3]), self.row.eq(stages[-1])]
         # A part takes a slot from its first stage to its last one.

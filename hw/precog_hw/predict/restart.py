@@ -6,25 +6,24 @@ from amaranth.lib.wiring import In, Out
 
 from ..config import NicConfig
 
-__all__ = ["LOAD_CALM", "Restart"]
+__all__ = ["Restart"]
 
-LOAD_CALM = 15  # cycles after the loader's last word or the scrubber's until the engine has it
 _OWED = 8  # requests without an answer: a request that waits and the engine's jobs are fewer
 
 
 class Restart(wiring.Component):
-    """Resets the engine between two words that are written into it, and pays what it owed.
+    """Resets the engine and pays what it owed.
 
     Whoever asks sees to it that nothing is in flight, if that can be: then the restart is the reset
     alone. What is in flight all the same, for the engine does not end it, is answered in the
     engine's place, in order, without a model; inputs that are still to come for it are taken.
 
     The engine's reset empties its contexts, `qps` cycles in which a request waits. Its memories of
-    weights keep their words, and sets and the map are not the engine's.
+    weights keep their words and take those that come meanwhile; sets and the map are not the
+    engine's.
 
-    Latency: from `i_restart.valid` to its transfer 3 cycles, 2 more for each answer that is owed;
-    later if words are being loaded without a gap of `LOAD_CALM` cycles, or with trees, `qps`
-    cycles. Cost: 40 flip-flops.
+    Latency: from `i_restart.valid` to its transfer 3 cycles, 2 more for each answer that is owed,
+    with trees `qps` more. Cost: 32 flip-flops.
 
     Parameters
     ----------
@@ -40,8 +39,6 @@ class Restart(wiring.Component):
         Inputs are taken.
     answered : In(1)
         An answer is taken.
-    loads : In(1)
-        A word begins its way to the engine's memories.
     hold : Out(1)
         No request may be made.
     reset : Out(1)
@@ -65,7 +62,6 @@ class Restart(wiring.Component):
                 "kind": In(1),
                 "fed": In(1),
                 "answered": In(1),
-                "loads": In(1),
                 "hold": Out(1),
                 "reset": Out(1),
                 "feeds": Out(1),
@@ -80,24 +76,21 @@ class Restart(wiring.Component):
         m = Module()
         # Kinds of the requests without an answer, the oldest at bit 0.
         owed, kinds = Signal(range(_OWED + 1)), Signal(_OWED)
-        unfed, calm = Signal(range(_OWED + 1)), Signal(range(LOAD_CALM + 1))
+        unfed = Signal(range(_OWED + 1))
         left = Signal.like(owed)
         m.d.comb += left.eq(owed - self.answered)
         m.d.sync += [
             owed.eq(left + self.asked),
             unfed.eq(unfed + self.asked - self.fed),
-            calm.eq(calm - (calm != 0)),
         ]
         with m.If(self.answered):
             m.d.sync += kinds.eq(kinds >> 1)
         with m.If(self.asked):
             m.d.sync += kinds.bit_select(left, 1).eq(self.kind)
-        with m.If(self.loads):
-            m.d.sync += calm.eq(LOAD_CALM)
         m.d.comb += [self.owed_kind.eq(kinds[0]), self.hold.eq(self.i_restart.valid)]
 
         with m.FSM(name="restart"):
-            with m.State("WORK"), m.If(self.i_restart.valid & (calm == 0) & ~self.loads):
+            with m.State("WORK"), m.If(self.i_restart.valid):
                 m.d.sync += self.reset.eq(1)
                 m.next = "RESET"
             with m.State("RESET"):

@@ -208,7 +208,7 @@ class Predictor(wiring.Component):
         if scrubber is not None:
             checks = scrubber.working | loads
             m.d.comb += self.activity.scrubber.eq(hold(m, "scrubber", checks, 8))
-        with m.If(restart.reset):
+        with m.If(self.i_restart.valid):  # of what was held, the engine knows nothing any more
             m.d.comb += [self.activity[unit].eq(1) for unit in ENGINE_UNITS]
         return m
 
@@ -227,7 +227,6 @@ class Predictor(wiring.Component):
             loads = [engine.load] if tree is None else [engine.load, tree.load]
             for load in loads:
                 m.d.comb += [load[name].eq(value) for name, value in _fields(store.load)]
-            m.d.comb += restart.loads.eq(store.load.en)
             return Const(0), Const(0)
         m.submodules.check_bits = check_bits = CheckBits(self._config)
         m.submodules.scrubber = scrubber
@@ -264,7 +263,6 @@ class Predictor(wiring.Component):
                 engine.scrub.valid.eq(scrubber.request.valid & ~of_tree),
                 scrubber.answer.eq(engine.scrubbed.as_value() | tree.scrubbed.as_value()),
             ]
-        m.d.comb += restart.loads.eq(store.load.en | scrubber.put.en)
         return scrubber.hold, scrubber.hold | scrubber.fail_stb
 
     def _restarted(self, m: Module, restart: Restart, engine: LstmEngine) -> None:

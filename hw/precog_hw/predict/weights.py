@@ -95,8 +95,9 @@ class Words:
         write, read = memory.write_port(), memory.read_port(domain=domain)
         en, addr = where(load.row, load.word, load.set)
         content = load.data.as_value()
-        # A register before each memory: an image word goes to all corners of the engine.
-        hit = Signal(name=f"{name}_hit")
+        # A register before each memory: an image word goes to all corners of the engine. A restart
+        # of the engine must not lose one.
+        hit = Signal(name=f"{name}_hit", reset_less=True)
         what = Signal(width, name=f"{name}_what", reset_less=True)
         target = Signal.like(write.addr, name=f"{name}_where", reset_less=True)
         self.addr = Signal.like(read.addr, name=f"{name}_addr")

@@ -50,8 +50,8 @@ struct Monitor {
     int64_t seen;         // out
 };
 
-// Runs until every source is empty and no beat moved for `settle` cycles, or none moves for
-// `watchdog` cycles. `clocks` are ports that grow by `steps` every cycle. Returns cycles.
+// Runs until every source is empty, no frame stands half taken and no beat moved for `settle` cycles,
+// or none moves for `watchdog` cycles. `clocks` are ports that grow by `steps` every cycle. Returns cycles.
 API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t n_sinks, Sink* sinks,
                        int64_t n_monitors, Monitor* monitors, int64_t n_clocks, const int64_t* clocks,
                        const uint64_t* steps, uint64_t seed, int64_t settle, int64_t watchdog) {
@@ -174,6 +174,7 @@ API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t
         }
         ++block->cycles;
         quiet = moved ? 0 : quiet + 1;
+        for (int64_t n = 0; n < n_sinks; ++n) waiting |= open[n];
         if (!waiting && quiet >= settle) return leave(block->cycles - start);
         if (waiting && quiet >= watchdog) return leave(WATCHDOG);
     }

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import draw
 
 from precog_sim.report import ns3, thesis
 from precog_sim.report.data import (
@@ -273,9 +274,7 @@ def synthetic_series(seed: int) -> Series:
 @pytest.fixture(scope="session")
 def report_seed(request: pytest.FixtureRequest) -> int:
     """One seed for the module's made-up result, so that its figures are drawn once."""
-    value = request.config.getoption("--seed")
-    print(f"seed: {value or 1}")
-    return int(value or 1)
+    return draw(request, "report")
 
 
 @pytest.fixture(scope="session")
