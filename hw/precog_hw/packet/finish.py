@@ -7,11 +7,8 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.stream.queue import Queue
 
 from .layouts import TAIL
-from .stage import Stage
 
 __all__ = ["Finish", "finished_layout"]
-
-_ROWS = 2 * Stage.PACKETS  # those that had begun before `hold`, and as many before them
 
 
 def finished_layout(decided: data.StructLayout) -> data.StructLayout:
@@ -23,11 +20,13 @@ class Finish(wiring.Component):
     """Joins decisions and ends of frames, both in the packets' order.
 
     Latency: 1 cycle after the later of both. Throughput: one packet per cycle. Cost: two queues of
-    64 rows in LUT RAM.
+    2 `packets` rows in LUT RAM: those that had begun before `hold`, and as many before them.
 
     Parameters
     ----------
     decided : StructLayout
+    packets : int
+        `Stage.packets` of the stage before it, a power of two.
 
     Members
     -------
@@ -40,8 +39,8 @@ class Finish(wiring.Component):
 
     o: stream.Interface
 
-    def __init__(self, decided: data.StructLayout) -> None:
-        self._decided = decided
+    def __init__(self, decided: data.StructLayout, packets: int) -> None:
+        self._decided, self._packets = decided, packets
         super().__init__(
             {
                 "decided": In(decided),
@@ -55,8 +54,8 @@ class Finish(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.decisions = decisions = Queue(self._decided, _ROWS)
-        m.submodules.tails = tails = Queue(TAIL, _ROWS)
+        m.submodules.decisions = decisions = Queue(self._decided, 2 * self._packets)
+        m.submodules.tails = tails = Queue(TAIL, 2 * self._packets)
         both = decisions.o.valid & tails.o.valid
         taken = both & self.o.ready
         m.d.comb += [
@@ -71,6 +70,6 @@ class Finish(wiring.Component):
             tails.o.ready.eq(taken),
         ]
         m.d.sync += self.hold.eq(
-            (decisions.level >= Stage.PACKETS) | (tails.level >= Stage.PACKETS)
+            (decisions.level >= self._packets) | (tails.level >= self._packets)
         )
         return m

@@ -10,6 +10,7 @@ from precog_hw.stream.queue import Queue
 from precog_models.contract import Fmt
 from precog_models.packet.wire.cps import NS_BITS
 from precog_models.packet.wire.descriptor import Direction
+from precog_models.packet.wire.headers import MIN_FRAME
 
 from .editor import Editor
 from .headers import WINDOW_BYTES
@@ -17,6 +18,9 @@ from .layouts import EDIT, PARSED, TAIL
 from .parser import Parser
 
 __all__ = ["Stage"]
+
+_TO_EDITOR = 4  # cycles of a command until the editor takes it
+_LEAST = 4
 
 
 class Stage(wiring.Component):
@@ -32,7 +36,7 @@ class Stage(wiring.Component):
     packets of any size passes without a stall but for the bytes that the editor puts in.
 
     Latency: of the first beat, the parser's, the decision's, and the editor's; from the first beat
-    on one beat per cycle. Cost: those of its parts and 33 edits in LUT RAM.
+    on one beat per cycle. Cost: those of its parts and `packets` + 1 edits in LUT RAM.
 
     Parameters
     ----------
@@ -48,7 +52,7 @@ class Stage(wiring.Component):
     i : In(packet_signature(width))
     o : Out(packet_signature(width))
     hold : In(1)
-        Let no packet begin; up to `PACKETS` may have begun before.
+        Let no packet begin; up to `packets` may have begun before.
     now, now_ns : In(40)
         Ticks and nanoseconds; latched with a packet's first beat.
     shim_port : In(16)
@@ -65,12 +69,13 @@ class Stage(wiring.Component):
         `width` is not one of `WIDTHS`.
     """
 
-    PACKETS = 32  # begun and not yet edited: more than can begin during a decision
+    PACKETS = 32  # `packets` at most
 
     def __init__(self, width: int, direction: Direction, decision: int) -> None:
         self._width = width
         self._direction = direction
         self._decision = decision
+        self.packets = self.packets_of(width, decision)
         super().__init__(
             {
                 "i": In(packet_signature(width)),
@@ -88,18 +93,32 @@ class Stage(wiring.Component):
             }
         )
 
+    @classmethod
+    def packets_of(cls, width: int, decision: int) -> int:
+        """Packets begun and not yet edited, at most; a power of two.
+
+        As many frames of the shortest length as begin from the first one's first beat until the
+        editor has its command. Shorter ones wait.
+        """
+        beats = -(-MIN_FRAME * 8 // width)
+        begun = -(-(cls._held(width, decision) + _TO_EDITOR) // beats) + 1
+        return min(cls.PACKETS, max(_LEAST, 1 << (begun - 1).bit_length()))
+
+    @staticmethod
+    def _held(width: int, decision: int) -> int:
+        """Cycles from a packet's first beat until its command is there."""
+        return -(-WINDOW_BYTES * 8 // width) + Parser.LATENCY + decision
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        beats = -(-WINDOW_BYTES * 8 // self._width)
-        # From a packet's first beat until its command is there; some of it in registers.
-        held = beats + Parser.LATENCY + self._decision
+        packets, held = self.packets, self._held(self._width, self._decision)
         m.submodules.parser = parser = Parser(self._width, self._direction)
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
-        m.submodules.edits = edits = Queue(EDIT, self.PACKETS)
+        m.submodules.edits = edits = Queue(EDIT, packets)
         m.submodules.editor = editor = Editor(self._width, self._direction)
 
         first = Signal(init=1)  # the next beat begins a packet
-        waiting = Signal(range(self.PACKETS + 1))  # packets begun and not yet edited
+        waiting = Signal(range(packets + 1))  # packets begun and not yet edited
         taken, begins, edited = Signal(), Signal(), Signal()
         room = Signal(init=1)
         m.d.comb += [
@@ -123,7 +142,7 @@ class Stage(wiring.Component):
         ]
         following = Signal.like(waiting)
         m.d.comb += following.eq(waiting + begins - edited)
-        m.d.sync += [waiting.eq(following), room.eq((following != self.PACKETS) & ~self.hold)]
+        m.d.sync += [waiting.eq(following), room.eq((following != packets) & ~self.hold)]
         with m.If(taken):
             m.d.sync += first.eq(self.i.payload.last)
         wiring.connect(m, fifo.o, editor.i)

@@ -83,7 +83,7 @@ class TxPath(wiring.Component):
         m = Module()
         m.submodules.stage = stage = Stage(self._width, Direction.TX, CpsTransmit.LATENCY)
         m.submodules.decide = decide = CpsTransmit(self._slots)
-        m.submodules.finish = finish = Finish(sent_layout(self._slots))
+        m.submodules.finish = finish = Finish(sent_layout(self._slots), stage.packets)
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
         connect(m, finish.o, flipped(self.o_sent))

@@ -96,7 +96,7 @@ MUTANTS = (
     Mutant(
         "path.tx.near",
         _STAGE,
-        "room.eq((following != self.PACKETS) & ~self.hold)",
+        "room.eq((following != packets) & ~self.hold)",
         "room.eq(~self.hold)",
         "more packets begin than their commands have room",
     ),

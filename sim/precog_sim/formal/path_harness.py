@@ -115,7 +115,7 @@ class PathHarness(wiring.Component):
             latency = stage.Parser.LATENCY
             decision = getattr(module, name).LATENCY
             window = -(-stage.WINDOW_BYTES * 8 // self._width)
-            packets = stage.Stage.PACKETS
+            packets = stage.Stage.packets_of(self._width, decision)
             depth = stage.PacketFifo.rows
         m.submodules.dut = inner.fragment
         past = Past(m)
