@@ -53,6 +53,10 @@ class NicConfig:
         1 with SECDED and scrubbing of the weights (`precog_hw.predict.scrubber`), 0 without.
     macs : int
         Gigabit ports whose events are counted (`precog_hw.mac`), 1 or 2; 0: none. With packets.
+    ipv6 : int
+        1 with IPv6 packets; 0: they pass unchanged, like any that is not RoCEv2. With packets.
+    relaxed : bool
+        Fewer registers in the packet path, for clocks up to some 70 MHz on ECP5.
     activity : bool
         Without packets and trace: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).
@@ -79,7 +83,9 @@ class NicConfig:
     wire: int = 0
     ecc: int = 1
     macs: int = 0
+    ipv6: int = 1
     dsp: str = "generic"
+    relaxed: bool = False
     activity: bool = False
 
     def __post_init__(self) -> None:
@@ -115,8 +121,18 @@ PRESETS: dict[str, NicConfig] = {
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
     # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
     "ecp5-45": NicConfig(
-        qps=4, sets=2, lanes=16, columns=1, steps=3, width=64, laws=0, ecc=0, dsp="ecp5"
+        qps=4,
+        sets=2,
+        lanes=16,
+        columns=1,
+        steps=3,
+        width=64,
+        laws=0,
+        ecc=0,
+        ipv6=0,
+        dsp="ecp5",
+        relaxed=True,
     ),
-    "ecp5-85": NicConfig(qps=16, sets=4, lanes=16, columns=1, width=64, ecc=0, dsp="ecp5"),
+    "ecp5-85": NicConfig(qps=16, sets=4, lanes=16, columns=1, width=64, laws=0, ecc=0, dsp="ecp5"),
     "corundum-100g": NicConfig(qps=256, lanes=64, columns=4, width=512),
 }

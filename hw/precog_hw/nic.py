@@ -213,7 +213,12 @@ class PrecogNic(wiring.Component):
         if self._config.width:
             predicted = bool(self._config.forecast)
             m.submodules.card = card = Card(
-                self._config.width, self._config.qps, tick_ps=self._tick_ps, predicted=predicted
+                self._config.width,
+                self._config.qps,
+                tick_ps=self._tick_ps,
+                predicted=predicted,
+                relaxed=self._config.relaxed,
+                ipv6=bool(self._config.ipv6),
             )
         timed = self._config.grants or self._config.profile
         now = card.now if card is not None else self.now if timed else None
@@ -341,7 +346,8 @@ class PrecogNic(wiring.Component):
         config = self._config
         ready = Signal()
         copy = self._wire.i_table if config.wire else None
-        emptied = attach(m, bank, card, slots=config.qps, tick_ps=self._tick_ps, copy=copy)
+        sizes = {"slots": config.qps, "tick_ps": self._tick_ps}
+        emptied = attach(m, bank, card, **sizes, copy=copy, ipv6=bool(config.ipv6))
         if config.receiver:
             emptied &= self._receives(m, bank, card)
         tx = card.i_tx

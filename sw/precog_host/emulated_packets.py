@@ -28,6 +28,7 @@ from precog_models.packet.wire.cps import SCORE_MAX, Mode, ShimFault
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.headers import Ecn
 from precog_models.packet.wire.opcodes import CNP
+from precog_models.packet.wire.qp_key import IPV4_MAPPED
 from precog_models.rate.law_fields import EventKind
 
 from .register_file import RegisterFile, ignored
@@ -98,6 +99,8 @@ class EmulatedPackets:
         Hears of each frame to the wire.
     damaged : callable
         Hears of each packet from the wire with a wrong ICRC.
+    ipv6 : bool
+        Whether IPv6 packets are understood.
 
     Attributes
     ----------
@@ -117,6 +120,8 @@ class EmulatedPackets:
         sourced: Callable[[int, int], None],
         left: Callable[[Sent], None],
         damaged: Callable[[], None],
+        *,
+        ipv6: bool = True,
     ) -> None:
         self._file = file
         self._decide = decide
@@ -127,7 +132,7 @@ class EmulatedPackets:
         self._damaged = damaged
         self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
         self._tick_ps = tick_ps
-        self.card = Card(slots, CardConfig(tick_ps=tick_ps))
+        self.card = Card(slots, CardConfig(tick_ps=tick_ps, ipv6=ipv6))
         self._rows = [resets(PACKET_QP_CONFIG) for _ in range(slots)]
         self._time = 0
         self._bad_shim = False
@@ -263,6 +268,8 @@ class EmulatedPackets:
         cell = self._fields("LOOKUP", LOOKUP_CELL)
         if "apply" in asked:
             remote = sum(cell[f"remote_{n}"] << 32 * n for n in range(4))
+            if not self.card.config.ipv6:
+                remote = IPV4_MAPPED | (remote & _WORD)
             key = Key(Direction(cell["direction"]), remote, cell["qpn"]) if cell["valid"] else None
             table.write(Write(place["way"], place["row"], key, cell["slot"] % table.slots))
             return

@@ -178,6 +178,7 @@ class Emulator:
                 self._sourced,
                 self._left,
                 partial(self.interrupts.happened, "icrc"),
+                ipv6=bool(self.sizes.ipv6),
             )
             if self.sizes.width
             else None

@@ -21,6 +21,7 @@ from precog_models.packet.qp_table import WAYS, Key, QpTable, Write
 from precog_models.packet.wire.cps import SCORE_MAX, Mode
 from precog_models.packet.wire.descriptor import Direction
 from precog_models.packet.wire.headers import PATH_MTUS
+from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
 from .registers import Registers
 from .transport import DeviceError
@@ -30,7 +31,6 @@ __all__ = ["Binding", "DestinationStatus", "PacketPath"]
 
 _WORD = 0xFFFF_FFFF
 _SOURCES = {source.name.lower(): source for source in CarriedScore}
-_IPV4_MAPPED = 0xFFFF << 32
 
 
 @dataclass(frozen=True)
@@ -168,14 +168,20 @@ class PacketPath(Windows):
         ValueError
             A number does not fit, the slot is in use, or a key belongs to another slot.
         DeviceError
-            The device refused, or has no forecasts for such a source.
+            The device refused, has no forecasts for such a source, or knows no IPv6.
         """
         self._check(destination, score, mtu)
         self._check_slot(slot)
         if mode not in set(Mode):
             raise ValueError(f"mode must be off, s or r, not {mode!r}")
         source = self._source(score_source)
-        writes = self.table().add(slot, _packed(remote), remote_qp, local_qp)
+        address = _packed(remote)
+        if not self.registers.sizes.ipv6 and address >> 32 != IPV4_MAPPED >> 32:
+            raise DeviceError(
+                f"remote must be an IPv4 address, not {remote}: the device was built without IPv6 "
+                "(ipv6=0)"
+            )
+        writes = self.table().add(slot, address, remote_qp, local_qp)
         row = {
             "mode": int(mode),
             "destination": destination,
@@ -366,7 +372,7 @@ def _packed(remote: str | IPv4Address | IPv6Address) -> int:
         address = ip_address(remote)
     except ValueError:
         raise ValueError(f"remote must be an IPv4 or IPv6 address, not {remote!r}") from None
-    return int(address) | (_IPV4_MAPPED if isinstance(address, IPv4Address) else 0)
+    return int(address) | (IPV4_MAPPED if isinstance(address, IPv4Address) else 0)
 
 
 def _address(packed: int) -> IPv4Address | IPv6Address:

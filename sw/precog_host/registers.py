@@ -62,6 +62,7 @@ class Registers:
             wire=self.fields("ID", "CELLS")["wire"],
             ecc=self.fields("ID", "GUARDS")["ecc"],
             macs=self.fields("ID", "PACKETS")["macs"],
+            ipv6=self.fields("ID", "PACKETS")["ipv6"],
         )
         try:
             self.identity = Identity(

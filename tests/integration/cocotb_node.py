@@ -98,7 +98,8 @@ def bound(b: bool) -> tuple[Emulator, Recorder, Device]:
     remote, local = (A_QP, B_QP) if b else (B_QP, A_QP)
     mapped = IPv6Address(four).ipv4_mapped
     device.packets.bind(1, str(mapped), remote_qp=remote, local_qp=local, score=37, destination=3)
-    device.packets.bind(2, IPv6Address(six), remote_qp=remote, local_qp=local, score=80)
+    if CONFIG.ipv6:
+        device.packets.bind(2, IPv6Address(six), remote_qp=remote, local_qp=local, score=80)
     device.packets.set_parameters(enabled=1)
     return emulator, recorder, device
 

@@ -1,6 +1,6 @@
 """LOOKUP's other side: the host reads and writes cells of the QP table; reset empties it."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,6 +8,7 @@ from precog_hw.csr.layouts import registers_layout
 from precog_hw.packet.qp_lookup import WAYS, cell_layout, table_access_layout
 from precog_hw.regmap.model import Access
 from precog_hw.regmap.packet import LOOKUP_CELL
+from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
 __all__ = ["CELL_WINDOW", "LookupWindow"]
 
@@ -26,6 +27,8 @@ class LookupWindow(wiring.Component):
     ----------
     slots : int
         Rows of a way, a power of two, 2 or more.
+    ipv6 : bool
+        Otherwise a cell's address is the IPv4 address of its last 32 bits, whatever the others say.
 
     Members
     -------
@@ -51,8 +54,8 @@ class LookupWindow(wiring.Component):
     o: stream.Interface
     cell: data.View
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    def __init__(self, slots: int, *, ipv6: bool = True) -> None:
+        self._slots, self._ipv6 = slots, ipv6
         super().__init__(
             {
                 "row": In(16),
@@ -76,6 +79,9 @@ class LookupWindow(wiring.Component):
         m = Module()
         access, walking, strobe = self.o.payload, Signal(init=1), Signal()
         window, cell = self.window, self.cell
+        address = Cat(*(window[f"remote_{n}"] for n in range(4)))
+        if not self._ipv6:
+            address = window["remote_0"] | Const(IPV4_MAPPED, len(address))
         row, way, read = Signal.like(access.row), Signal.like(access.way), Signal()
         m.d.comb += [
             strobe.eq(self.fetch | self.apply),
@@ -86,7 +92,7 @@ class LookupWindow(wiring.Component):
             access.cell.valid.eq(window.valid & ~walking),
             access.cell.key.qpn.eq(window.qpn),
             access.cell.key.direction.eq(window.direction),
-            access.cell.key.remote.eq(Cat(*(window[f"remote_{n}"] for n in range(4)))),
+            access.cell.key.remote.eq(address),
             self.loaded.slot.eq(cell.slot),
             self.loaded.valid.eq(cell.valid),
             self.loaded.qpn.eq(cell.key.qpn),

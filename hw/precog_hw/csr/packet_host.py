@@ -58,6 +58,7 @@ def attach(
     slots: int,
     tick_ps: int,
     copy: stream.Interface | None = None,
+    ipv6: bool = True,
 ) -> Value:
     """Put the windows, the counters and the clock between a bank and a card.
 
@@ -74,6 +75,8 @@ def attach(
         Length of a cycle, picoseconds.
     copy : stream, optional
         `QpLookup.i_access` of another copy of the table, to be written alike.
+    ipv6 : bool
+        Whether the card understands IPv6.
 
     Returns
     -------
@@ -83,7 +86,7 @@ def attach(
     _parameters(m, bank, card)
     _clock(m, bank, card, tick_ps)
     ready = [
-        _lookup(m, bank, card, slots, copy),
+        _lookup(m, bank, card, slots, copy, ipv6),
         _queue_pairs(m, bank, card, slots),
         _destinations(m, bank, card),
         _counters(m, bank, card),
@@ -137,9 +140,14 @@ def _clock(m: Module, bank: RegisterBank, card: Card, tick_ps: int) -> None:
 
 
 def _lookup(
-    m: Module, bank: RegisterBank, card: Card, slots: int, copy: stream.Interface | None
+    m: Module,
+    bank: RegisterBank,
+    card: Card,
+    slots: int,
+    copy: stream.Interface | None,
+    ipv6: bool,
 ) -> Value:
-    m.submodules.lookup_window = window = LookupWindow(slots)
+    m.submodules.lookup_window = window = LookupWindow(slots, ipv6=ipv6)
     if copy is None:
         connect(m, window.o, card.i_table)
     else:
@@ -244,7 +252,7 @@ def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
 
 def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
     sent, received = card.sent, card.received
-    reason, fault = received.parsed.descriptor.reason, received.fault
+    reason, fault = received.reason, received.fault
     unknown = (reason == Reason.NONE) & ~received.known
     classes = {
         "tx": (

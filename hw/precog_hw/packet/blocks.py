@@ -15,7 +15,7 @@ from .cps_rx import received_layout
 from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
 from .finish import finished_layout
-from .layouts import CPS_CONFIG
+from .layouts import CPS_CONFIG, PARSED
 from .qp_lookup import QpLookup, cell_layout, table_access_layout
 from .rx_path import RxPath
 from .tx_path import TxPath
@@ -156,7 +156,7 @@ class CpsRx(wiring.Component):
         What an access to the table reads.
     row_stb, row_slot, row_config : In
         Host: a slot's configuration.
-    o_received : Out(stream.Signature(finished_layout(received_layout(slots))))
+    o_received : Out(stream.Signature(finished_layout(received_layout(slots), PARSED)))
         What was found in each packet, at its end; not taken, it holds the packets.
     icrc_done, icrc_checked, icrc_ok : Out(1)
         One strobe for each packet that went on, see `IcrcCheck`.
@@ -172,7 +172,9 @@ class CpsRx(wiring.Component):
         super().__init__(
             {
                 **_members(width, slots),
-                "o_received": Out(stream.Signature(finished_layout(received_layout(slots)))),
+                "o_received": Out(
+                    stream.Signature(finished_layout(received_layout(slots), PARSED))
+                ),
                 "icrc_done": Out(1),
                 "icrc_checked": Out(1),
                 "icrc_ok": Out(1),

@@ -65,6 +65,8 @@ class Card(wiring.Component):
         Length of a tick, picoseconds, 4 or more.
     predicted : bool
         Whether queue pairs may carry predicted scores.
+    relaxed, ipv6 : bool
+        As `Parser`.
 
     Members
     -------
@@ -124,7 +126,14 @@ class Card(wiring.Component):
     """
 
     def __init__(
-        self, width: int, slots: int, *, tick_ps: int = 1000, predicted: bool = False
+        self,
+        width: int,
+        slots: int,
+        *,
+        tick_ps: int = 1000,
+        predicted: bool = False,
+        relaxed: bool = False,
+        ipv6: bool = True,
     ) -> None:
         if tick_ps < MIN_TICK_PS:
             raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
@@ -132,6 +141,7 @@ class Card(wiring.Component):
         self._slots = slots
         self._tick_ps = tick_ps
         self._predicted = predicted
+        self._relaxed, self._ipv6 = relaxed, ipv6
         packets = packet_signature(width)
         scores = {
             "predicted_stb": In(1),
@@ -199,8 +209,12 @@ class Card(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.tx = tx = TxPath(self._width, self._slots)
-        m.submodules.rx = rx = RxPath(self._width, self._slots)
+        m.submodules.tx = tx = TxPath(
+            self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
+        )
+        m.submodules.rx = rx = RxPath(
+            self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
+        )
         m.submodules.lookup = lookup = QpLookup(self._slots)
         m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, predicted=self._predicted)
         m.submodules.collector = collector = RttCollector(self._slots)
@@ -325,8 +339,9 @@ class Card(wiring.Component):
         point: NotificationPoint,
     ) -> None:
         """A packet arrived: echo, T1, T3 and the mark. T2 - T1 becomes ticks in one more cycle."""
-        got, error = rx.o_received.payload.decided, rx.o_received.payload.error
-        descriptor = got.parsed.descriptor
+        received = rx.o_received.payload
+        got, error, parsed = received.decided, received.error, received.parsed
+        descriptor = parsed.descriptor
         answer = Signal(answer_layout(self._slots))
         answered = Signal()
         taken, counts = Signal(), Signal()
@@ -352,9 +367,9 @@ class Card(wiring.Component):
             slots.arrival_stb.eq(counts & asks),
             slots.arrival_slot.eq(got.slot),
             slots.arrival_psn.eq(descriptor.psn),
-            slots.arrival_ns.eq(got.parsed.ns),
+            slots.arrival_ns.eq(parsed.ns),
             point.i_request.valid.eq(taken & ~got.dropped),
-            point.i_request.payload.parsed.eq(got.parsed),
+            point.i_request.payload.parsed.eq(parsed),
             point.i_request.payload.error.eq(error),
             point.i_request.payload.found.eq(got.known),
             point.i_request.payload.slot.eq(got.slot),
@@ -367,7 +382,7 @@ class Card(wiring.Component):
                 answered.eq(counts),
                 answer.slot.eq(got.slot),
                 *(answer[name].eq(descriptor[name]) for name in ("opcode", "psn", "syndrome")),
-                answer.t.eq(got.parsed.time),
+                answer.t.eq(parsed.time),
                 answer.turnaround.eq((got.turnaround * factor) >> TICKS_FACTOR_BITS),
                 answer.turnaround_valid.eq(got.turnaround_valid & self.registers.corrected),
             ]
@@ -401,7 +416,7 @@ class Card(wiring.Component):
             destinations.timed.rtt.eq(collector.rtt),
             destinations.timed.rtt_valid.eq(late.o.rtt),
             destinations.timed.loss.eq(late.o.loss),
-            mark.eq(found.parsed.descriptor.ecn == Ecn.CE),
+            mark.eq(got.parsed.descriptor.ecn == Ecn.CE),
             destinations.heard_stb.eq(
                 rx.o_received.valid
                 & rx.o_received.ready

@@ -27,20 +27,24 @@ from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate
 from .cps_slots import DESTINATIONS, SCORE, CpsSlots, rx_row_layout
 from .cps_tx import reserved_bits
-from .layouts import CPS_CONFIG, EDIT, PARSED, Edit
+from .layouts import CPS_CONFIG, DESCRIPTOR, EDIT, HEADERS, PARSED, Edit
 from .qp_lookup import KEY, QpLookup
 from .shim import ShimDecode
 
 __all__ = ["CpsReceive", "received_layout"]
 
 _FAULT_BITS = max(ShimFault).bit_length()
+#: Headers of the packet that are looked at or changed after the QP lookup.
+_LATE = ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "shim", "resv", "cnp")
 
 
 def received_layout(slots: int) -> data.StructLayout:
     """What was found in one packet."""
     return data.StructLayout(
         {
-            "parsed": PARSED,  # as the packet goes on: without the shim that was taken out
+            "reason": DESCRIPTOR["reason"].shape,  # why the packet is not RoCE, or none
+            "shim": unsigned(1),  # it goes on to the shim's port
+            "end": PARSED["end"].shape,  # as it goes on: without the shim that was taken out
             "known": unsigned(1),  # `slot` is the packet's
             "slot": unsigned((slots - 1).bit_length()),
             "fault": unsigned(_FAULT_BITS),  # `ShimFault`: to the shim's port, but not ours
@@ -58,6 +62,17 @@ def received_layout(slots: int) -> data.StructLayout:
     )
 
 
+def _waiting_layout(slots: int) -> data.StructLayout:
+    """What is found in a packet, and of the packet what decides or changes meanwhile."""
+    return data.StructLayout(
+        {
+            "received": received_layout(slots),
+            **{name: DESCRIPTOR[name].shape for name in ("ipv6", "tags", "opcode")},
+            "headers": data.StructLayout({name: HEADERS[name].shape for name in _LATE}),
+        }
+    )
+
+
 class CpsReceive(wiring.Component):
     """Decides on one packet per cycle, from its headers alone; touches no byte itself.
 
@@ -67,7 +82,7 @@ class CpsReceive(wiring.Component):
           └─────────────────── [delay lines] ──────────────────────┴──────────────────┘
 
     Latency: `LATENCY` cycles from `parsed_stb` to `edit_stb`. Throughput: one packet per cycle.
-    Cost: three delay lines of some 800 bits, the header update, one CRC-8.
+    Cost: three delay lines of some 260 bits, the header update, one CRC-8.
 
     Parameters
     ----------
@@ -110,20 +125,21 @@ class CpsReceive(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        shim_read, strobe = self._read_shim(m)
-        descriptor = shim_read.parsed.descriptor
-        m.submodules.asked = asked = DelayLine(shim_read.shape(), QpLookup.LATENCY)
-        m.submodules.answered = answered = DelayLine(shim_read.shape(), CpsSlots.RX_LATENCY)
+        read, strobe = self._read_shim(m)
+        m.submodules.asked = asked = DelayLine(read.shape(), QpLookup.LATENCY)
+        m.submodules.answered = answered = DelayLine(read.shape(), CpsSlots.RX_LATENCY)
+        m.d.sync += [
+            self.key.remote.eq(self.parsed.descriptor.remote),
+            self.key.qpn.eq(self.parsed.descriptor.dest_qp),
+        ]
         m.d.comb += [
-            asked.i.eq(shim_read),
+            asked.i.eq(read),
             self.key_stb.eq(strobe),
             self.key.direction.eq(Direction.RX),
-            self.key.remote.eq(descriptor.remote),
-            self.key.qpn.eq(descriptor.dest_qp),
             self.row_slot.eq(self.slot),
             answered.i.eq(asked.o),
-            answered.i.known.eq(asked.o.known & self.found),
-            answered.i.slot.eq(self.slot),
+            answered.i.received.known.eq(asked.o.received.known & self.found),
+            answered.i.received.slot.eq(self.slot),
         ]
         found, writes = self._score(m, answered.o)
         self._edit(m, found, writes)
@@ -133,7 +149,8 @@ class CpsReceive(wiring.Component):
         """Cycle 1: what the shim says; `known` means here that the table is to be asked."""
         m.submodules.decode = decode = ShimDecode()
         parsed, descriptor = self.parsed, self.parsed.descriptor
-        read, strobe = Signal(received_layout(self._slots)), Signal()
+        waiting, strobe = Signal(_waiting_layout(self._slots)), Signal()
+        read = waiting.received
         roce, ours = descriptor.reason == Reason.NONE, Signal()
         fault = Mux(roce, decode.fault, ShimFault.LENGTH)
         answer = decode.o.type == ShimType.ACKNOWLEDGE
@@ -143,9 +160,11 @@ class CpsReceive(wiring.Component):
         ]
         m.d.sync += [
             strobe.eq(self.parsed_stb),
-            read.parsed.eq(parsed),
-            read.parsed.descriptor.shim.eq(descriptor.shim & ~ours),
-            read.parsed.end.eq(Mux(ours, parsed.end - SHIM.size, parsed.end)),
+            *(waiting[name].eq(descriptor[name]) for name in ("ipv6", "tags", "opcode")),
+            *(waiting.headers[name].eq(parsed.headers[name]) for name in _LATE),
+            read.reason.eq(descriptor.reason),
+            read.shim.eq(descriptor.shim & ~ours),
+            read.end.eq(Mux(ours, parsed.end - SHIM.size, parsed.end)),
             read.known.eq(roce & (ours | ~descriptor.shim)),
             read.fault.eq(Mux(descriptor.shim, fault, ShimFault.NONE)),
             read.extracted.eq(ours),
@@ -156,23 +175,23 @@ class CpsReceive(wiring.Component):
             read.turnaround_valid.eq(ours & answer & decode.o.time_valid),
             read.clamped.eq(Mux(ours, decode.clamped, 0)),
         ]
-        return read, strobe
+        return waiting, strobe
 
-    def _score(self, m: Module, before: data.View) -> tuple[data.View, Signal]:
+    def _score(self, m: Module, waiting: data.View) -> tuple[data.View, Signal]:
         """Registered: the score of modes R and C, where no shim brought one."""
-        found, writes = Signal(received_layout(self._slots)), Signal()
-        headers = before.parsed.headers
-        bits = reserved_bits(headers.resv)
+        scored, writes = Signal(_waiting_layout(self._slots)), Signal()
+        before, found = waiting.received, scored.received
+        bits = reserved_bits(waiting.headers.resv)
         mode_r = before.known & ~before.extracted & (self.row.mode == Mode.R)
         in_range = (bits != 0) & (bits <= RESV6_MAX)
         reads = mode_r & in_range
         brought = before.score.valid | reads
-        mark, byte = headers.cnp[8:], headers.cnp[:8]
-        is_cnp = before.parsed.descriptor.opcode == CNP
+        mark, byte = waiting.headers.cnp[8:], waiting.headers.cnp[:8]
+        is_cnp = waiting.opcode == CNP
         marked = before.known & is_cnp & ~brought & (mark == CNP_MARK) & (byte != SCORE_NONE)
         wild = byte > SCORE_MAX
         m.d.sync += [
-            found.eq(before),
+            scored.eq(waiting),
             found.own_score.eq(self.row.score),
             found.destination.eq(self.row.destination),
             writes.eq(reads),
@@ -187,7 +206,7 @@ class CpsReceive(wiring.Component):
                 found.score.value.eq(Mux(wild, SCORE_MAX, byte)),
                 found.clamped.eq(before.clamped + wild),
             ]
-        return found, writes
+        return scored, writes
 
     def _edit(self, m: Module, found: data.View, writes: Value) -> None:
         """From the decision to the edit."""
@@ -195,12 +214,12 @@ class CpsReceive(wiring.Component):
         m.submodules.late = late = DelayLine(found.shape(), UPDATE_LATENCY)
         m.submodules.wrote = wrote = DelayLine(1, UPDATE_LATENCY)
         m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
-        headers, was = found.parsed.headers, late.o
+        headers, was = found.headers, late.o.received
         cleared = Signal(16)
         m.d.comb += [
             cleared.eq(headers.resv),
             reserved_bits(cleared).eq(0),
-            update.i.edit.eq(Mux(found.extracted, Edit.REMOVE, Edit.KEEP)),
+            update.i.edit.eq(Mux(found.received.extracted, Edit.REMOVE, Edit.KEEP)),
             *(
                 update.i[name].eq(headers[name])
                 for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "shim")
@@ -215,12 +234,12 @@ class CpsReceive(wiring.Component):
             self.edit_stb.eq(strobe.o),
             self.received.eq(was),
         ]
-        edit, resv = self.edit, was.parsed.headers.resv
+        edit, resv = self.edit, late.o.headers.resv
         kept = Mux(was.dropped, Edit.DROP, Edit.KEEP)
         m.d.comb += [
             edit.edit.eq(Mux(was.extracted, Edit.REMOVE, kept)),
-            edit.ipv6.eq(was.parsed.descriptor.ipv6),
-            edit.tags.eq(was.parsed.descriptor.tags),
+            edit.ipv6.eq(late.o.ipv6),
+            edit.tags.eq(late.o.tags),
             edit.lengths.eq(was.extracted),
             edit.checksum.eq(was.extracted | wrote.o),
             edit.reserved.eq(wrote.o),

@@ -1,4 +1,4 @@
-"""What was decided of a packet meets the end of its frame."""
+"""What was decided of a packet, and what was read in it, meet the end of its frame."""
 
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
@@ -6,20 +6,23 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.stream.queue import Queue
 
-from .layouts import TAIL
+from .layouts import PARSED, TAIL
 
 __all__ = ["Finish", "finished_layout"]
 
 
-def finished_layout(decided: data.StructLayout) -> data.StructLayout:
-    """A decision and whether the frame was right to its end."""
-    return data.StructLayout({"decided": decided, "error": 1})
+def finished_layout(
+    decided: data.StructLayout, parsed: data.StructLayout | None = None
+) -> data.StructLayout:
+    """A decision, whether the frame was right to its end, and what the parser said."""
+    more = {"parsed": parsed} if parsed else {}
+    return data.StructLayout({"decided": decided, "error": 1, **more})
 
 
 class Finish(wiring.Component):
-    """Joins decisions and ends of frames, both in the packets' order.
+    """Joins decisions, what was parsed, and ends of frames, all in the packets' order.
 
-    Latency: 1 cycle after the later of both. Throughput: one packet per cycle. Cost: two queues of
+    Latency: 1 cycle after the latest of them. Throughput: one packet per cycle. Cost: queues of
     2 `packets` rows in LUT RAM: those that had begun before `hold`, and as many before them.
 
     Parameters
@@ -27,20 +30,26 @@ class Finish(wiring.Component):
     decided : StructLayout
     packets : int
         `Stage.packets` of the stage before it, a power of two.
+    parses : bool
+        Whether `o` has what was parsed.
 
     Members
     -------
     decided, decided_stb : In
+    parsed, parsed_stb : In
+        With `parses`; of a packet not after its decision.
     tail, tail_stb : In
     hold : Out(1)
         For `Stage`: what has finished is not taken, and no more should begin.
-    o : Out(stream.Signature(finished_layout(decided)))
+    o : Out(stream.Signature(finished_layout(decided, PARSED)))
+        Without `parses` ``finished_layout(decided)``.
     """
 
     o: stream.Interface
 
-    def __init__(self, decided: data.StructLayout, packets: int) -> None:
-        self._decided, self._packets = decided, packets
+    def __init__(self, decided: data.StructLayout, packets: int, *, parses: bool = False) -> None:
+        self._decided, self._packets, self._parses = decided, packets, parses
+        finished = finished_layout(decided, PARSED if parses else None)
         super().__init__(
             {
                 "decided": In(decided),
@@ -48,7 +57,8 @@ class Finish(wiring.Component):
                 "tail": In(TAIL),
                 "tail_stb": In(1),
                 "hold": Out(1),
-                "o": Out(stream.Signature(finished_layout(decided))),
+                **({"parsed": In(PARSED), "parsed_stb": In(1)} if parses else {}),
+                "o": Out(stream.Signature(finished)),
             }
         )
 
@@ -69,6 +79,16 @@ class Finish(wiring.Component):
             decisions.o.ready.eq(taken),
             tails.o.ready.eq(taken),
         ]
+        if self._parses:
+            # As full as there are packets that have been parsed and not taken: no more than have
+            # begun, for which `hold` sees to it that there is room.
+            m.submodules.seen = seen = Queue(PARSED, 2 * self._packets)
+            m.d.comb += [
+                seen.i.payload.eq(self.parsed),
+                seen.i.valid.eq(self.parsed_stb),
+                self.o.payload.parsed.eq(seen.o.payload),
+                seen.o.ready.eq(taken),
+            ]
         m.d.sync += self.hold.eq(
             (decisions.level >= self._packets) | (tails.level >= self._packets)
         )

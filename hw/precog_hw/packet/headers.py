@@ -159,7 +159,9 @@ def _counts(tagged: Sequence[Value]) -> Iterator[Value]:
     yield all_before
 
 
-def types(window: Value, last_byte: Value, shim_port: Value) -> dict[str, Value]:
+def types(
+    window: Value, last_byte: Value, shim_port: Value, *, knows_ipv6: bool
+) -> dict[str, Value]:
     """`TYPES` of a window.
 
     Parameters
@@ -170,11 +172,13 @@ def types(window: Value, last_byte: Value, shim_port: Value) -> dict[str, Value]
         Position of the packet's last byte in it.
     shim_port : Value
         UDP destination port of packets with a shim.
+    knows_ipv6 : bool
+        Otherwise IPv6 is an EtherType like any other.
     """
     found = [field(window, ETHERNET, "type")]
     found += [field(window, VLAN, "type", at) for at in L3[:-1]]
     tagged = [type_.matches(*TPIDS) for type_ in found]
-    is_ipv6 = [type_ == ETHERTYPE_IPV6 for type_ in found]
+    is_ipv6 = [(type_ == ETHERTYPE_IPV6) & knows_ipv6 for type_ in found]
     is_ipv4 = [type_ == ETHERTYPE_IPV4 for type_ in found]
 
     def ports(ip: Header) -> Value:

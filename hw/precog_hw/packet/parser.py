@@ -138,7 +138,7 @@ class Parser(wiring.Component):
                 │                                                 │ end
                 └► length ────────────────────────────────────────┴─────────────► tail
 
-    Latency: `LATENCY` = 7 cycles. `o` from the beat that completes the header window (the packet's
+    Latency: `LATENCY` = 7 cycles, `relaxed` 5. `o` from the beat that ends the window (the packet's
     last, or the one that brings byte `WINDOW_BYTES` - 1 = 109), `tail` from the packet's last beat:
     a packet's tail comes together with its `o` or later. `o` does not wait for the packet's end.
     Throughput: one beat per cycle, and one packet per cycle where packets are single beats.
@@ -151,6 +151,16 @@ class Parser(wiring.Component):
         Bits of a beat: 8, 64, 128, 256 or 512.
     direction : Direction
         Says which of the addresses is the peer's.
+    relaxed : bool
+        Leave out the second and the fourth registers, some 1700 flip-flops, for slow clocks.
+    ipv6 : bool
+        Whether IPv6 packets are understood. Otherwise all but 32 bits of the addresses are
+        constants, which synthesis removes here and wherever they go.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles.
 
     Members
     -------
@@ -192,9 +202,14 @@ class Parser(wiring.Component):
     tail: data.View
     tail_valid: Signal
 
-    def __init__(self, width: int, direction: Direction) -> None:
+    def __init__(
+        self, width: int, direction: Direction, *, relaxed: bool = False, ipv6: bool = True
+    ) -> None:
         self._width = width
         self._direction = direction
+        self._relaxed = relaxed
+        self._ipv6 = ipv6
+        self.latency = self.latency_of(relaxed=relaxed)
         super().__init__(
             {
                 "beat": In(beat_layout(width)),
@@ -209,8 +224,14 @@ class Parser(wiring.Component):
             }
         )
 
+    @classmethod
+    def latency_of(cls, *, relaxed: bool) -> int:
+        """Cycles, with all registers or without some."""
+        return cls.LATENCY - 2 * relaxed
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        passing = m.d.comb if self._relaxed else m.d.sync
         m.submodules.window = window = HeaderWindow(self._width, WINDOW_BYTES)
         m.d.comb += [
             window.beat.eq(self.beat),
@@ -230,7 +251,15 @@ class Parser(wiring.Component):
             found_stb.eq(window.o_stb),
             whole.eq(window.o),
             place.eq(window.last_byte),
-            *_assign(found, types(window.o, window.last_byte[: len(place)], self.shim_port)),
+            *_assign(
+                found,
+                types(
+                    window.o,
+                    window.last_byte[: len(place)],
+                    self.shim_port,
+                    knows_ipv6=self._ipv6,
+                ),
+            ),
             beside.time.eq(window.time),
             beside.ns.eq(window.ns),
         ]
@@ -238,7 +267,7 @@ class Parser(wiring.Component):
         # Second registers: the tags are out.
         link, link_beside = Signal(LINK, reset_less=True), Signal(_BESIDE, reset_less=True)
         link_stb = Signal()
-        m.d.sync += [
+        passing += [
             link_stb.eq(found_stb),
             *_assign(link, link_layer(whole, place, found)),
             link_beside.eq(beside),
@@ -262,11 +291,17 @@ class Parser(wiring.Component):
         middle_stb = Signal()
         m.d.comb += _assign(extended, extension(chosen.network))
         middle_of = _middle(chosen, extended)
-        m.d.sync += [middle_stb.eq(chosen_stb), *_assign(middle, middle_of)]
-        # For the packet's end, which may come much later.
+        passing += [middle_stb.eq(chosen_stb), *_assign(middle, middle_of)]
+        # For the packet's end, which comes together with `middle` or much later.
         understood, end = Signal(), Signal(LENGTH_BITS)
+        kept_understood, kept_end = Signal(), Signal(LENGTH_BITS)
         with m.If(chosen_stb):
-            m.d.sync += [understood.eq(middle_of["understood"]), end.eq(middle_of["end"])]
+            m.d.sync += [kept_understood.eq(middle_of["understood"]), kept_end.eq(middle_of["end"])]
+        now = chosen_stb & self._relaxed  # what is kept follows only in the next cycle
+        m.d.comb += [
+            understood.eq(Mux(now, middle.understood, kept_understood)),
+            end.eq(Mux(now, middle.end, kept_end)),
+        ]
 
         # The last registers, the outputs.
         o = Signal(PARSED, reset_less=True)
@@ -282,7 +317,7 @@ class Parser(wiring.Component):
 
         # The packet's end keeps step with the stages above.
         ends = [
-            Signal(_END, name=f"end{n}") for n in range(self.LATENCY - HeaderWindow.LATENCY - 1)
+            Signal(_END, name=f"end{n}") for n in range(self.latency - HeaderWindow.LATENCY - 1)
         ]
         m.d.sync += [
             ends[0].stb.eq(window.last_stb),

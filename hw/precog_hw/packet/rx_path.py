@@ -14,7 +14,7 @@ from .cps_rx import CpsReceive, received_layout
 from .cps_slots import DESTINATIONS, CpsSlots, rx_row_layout
 from .finish import Finish, finished_layout
 from .icrc_check import ICRC_PACKET, IcrcCheck
-from .layouts import CPS_CONFIG
+from .layouts import CPS_CONFIG, PARSED
 from .qp_lookup import KEY, QpLookup
 from .stage import Stage
 
@@ -34,6 +34,8 @@ class RxPath(wiring.Component):
         Bits in a beat.
     slots : int
         QP slots.
+    relaxed, ipv6 : bool
+        As `Parser`.
 
     Members
     -------
@@ -46,8 +48,8 @@ class RxPath(wiring.Component):
         The slots' RX side, see `CpsReceive`.
     decided, decided_stb : Out
         One for each packet as soon as it is decided: counters.
-    o_received : Out(stream.Signature(finished_layout(received_layout(slots))))
-        One for each packet at its end.
+    o_received : Out(stream.Signature(finished_layout(received_layout(slots), PARSED)))
+        One for each packet at its end; `parsed` is as the packet came.
     icrc_done, icrc_checked, icrc_ok : Out(1)
         One strobe for each packet that went on, see `IcrcCheck`.
     """
@@ -56,7 +58,8 @@ class RxPath(wiring.Component):
     o: stream.Interface
     o_received: stream.Interface
 
-    def __init__(self, width: int, slots: int) -> None:
+    def __init__(self, width: int, slots: int, *, relaxed: bool = False, ipv6: bool = True) -> None:
+        self._relaxed, self._ipv6 = relaxed, ipv6
         self._width = width
         self._slots = slots
         received = received_layout(slots)
@@ -75,7 +78,7 @@ class RxPath(wiring.Component):
                 "row": In(rx_row_layout(DESTINATIONS)),
                 "decided": Out(received),
                 "decided_stb": Out(1),
-                "o_received": Out(stream.Signature(finished_layout(received))),
+                "o_received": Out(stream.Signature(finished_layout(received, PARSED))),
                 "icrc_done": Out(1),
                 "icrc_checked": Out(1),
                 "icrc_ok": Out(1),
@@ -84,9 +87,13 @@ class RxPath(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.stage = stage = Stage(self._width, Direction.RX, CpsReceive.LATENCY)
+        m.submodules.stage = stage = Stage(
+            self._width, Direction.RX, CpsReceive.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
+        )
         m.submodules.decide = decide = CpsReceive(self._slots)
-        m.submodules.finish = finish = Finish(received_layout(self._slots), stage.packets)
+        m.submodules.finish = finish = Finish(
+            received_layout(self._slots), stage.packets, parses=True
+        )
         m.submodules.checks = checks = Queue(ICRC_PACKET, 2 * stage.packets)
         m.submodules.icrc = icrc = IcrcCheck(self._width)
         connect(m, flipped(self.i), stage.i)
@@ -94,7 +101,6 @@ class RxPath(wiring.Component):
         connect(m, finish.o, flipped(self.o_received))
         connect(m, checks.o, icrc.i_packet)
         got = decide.received
-        descriptor = got.parsed.descriptor
         m.d.comb += [
             stage.now.eq(self.now),
             stage.now_ns.eq(self.now_ns),
@@ -111,13 +117,15 @@ class RxPath(wiring.Component):
             self.decided_stb.eq(decide.edit_stb),
             finish.decided.eq(got),
             finish.decided_stb.eq(decide.edit_stb),
+            finish.parsed.eq(stage.parsed),
+            finish.parsed_stb.eq(stage.parsed_stb),
             finish.tail.eq(stage.tail),
             finish.tail_stb.eq(stage.tail_stb),
             checks.i.valid.eq(decide.edit_stb & ~got.dropped),
-            checks.i.payload.check.eq((descriptor.reason == Reason.NONE) & ~descriptor.shim),
-            checks.i.payload.ipv6.eq(descriptor.ipv6),
-            checks.i.payload.tags.eq(descriptor.tags),
-            checks.i.payload.end.eq(got.parsed.end),
+            checks.i.payload.check.eq((got.reason == Reason.NONE) & ~got.shim),
+            checks.i.payload.ipv6.eq(decide.edit.ipv6),
+            checks.i.payload.tags.eq(decide.edit.tags),
+            checks.i.payload.end.eq(got.end),
             icrc.beat.eq(stage.o.payload),
             icrc.taken.eq(stage.o.valid & stage.o.ready),
             self.icrc_done.eq(icrc.done),

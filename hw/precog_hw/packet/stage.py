@@ -46,6 +46,8 @@ class Stage(wiring.Component):
         Says which address is the peer's.
     decision : int
         Cycles from `parsed_stb` to `edit_stb`, a constant.
+    relaxed, ipv6 : bool
+        As `Parser`.
 
     Members
     -------
@@ -71,10 +73,19 @@ class Stage(wiring.Component):
 
     PACKETS = 32  # `packets` at most
 
-    def __init__(self, width: int, direction: Direction, decision: int) -> None:
+    def __init__(
+        self,
+        width: int,
+        direction: Direction,
+        decision: int,
+        *,
+        relaxed: bool = False,
+        ipv6: bool = True,
+    ) -> None:
         self._width = width
         self._direction = direction
         self._decision = decision
+        self._relaxed, self._ipv6 = relaxed, ipv6
         self.packets = self.packets_of(width, decision)
         super().__init__(
             {
@@ -112,7 +123,9 @@ class Stage(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         packets, held = self.packets, self._held(self._width, self._decision)
-        m.submodules.parser = parser = Parser(self._width, self._direction)
+        m.submodules.parser = parser = Parser(
+            self._width, self._direction, relaxed=self._relaxed, ipv6=self._ipv6
+        )
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
         m.submodules.edits = edits = Queue(EDIT, packets)
         m.submodules.editor = editor = Editor(self._width, self._direction)

@@ -33,6 +33,8 @@ class TxPath(wiring.Component):
         Bits in a beat.
     slots : int
         QP slots.
+    relaxed, ipv6 : bool
+        As `Parser`.
 
     Members
     -------
@@ -53,7 +55,8 @@ class TxPath(wiring.Component):
     o: stream.Interface
     o_sent: stream.Interface
 
-    def __init__(self, width: int, slots: int) -> None:
+    def __init__(self, width: int, slots: int, *, relaxed: bool = False, ipv6: bool = True) -> None:
+        self._relaxed, self._ipv6 = relaxed, ipv6
         self._width = width
         self._slots = slots
         sent = sent_layout(slots)
@@ -81,7 +84,9 @@ class TxPath(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.stage = stage = Stage(self._width, Direction.TX, CpsTransmit.LATENCY)
+        m.submodules.stage = stage = Stage(
+            self._width, Direction.TX, CpsTransmit.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
+        )
         m.submodules.decide = decide = CpsTransmit(self._slots)
         m.submodules.finish = finish = Finish(sent_layout(self._slots), stage.packets)
         connect(m, flipped(self.i), stage.i)

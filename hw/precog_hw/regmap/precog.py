@@ -82,6 +82,7 @@ class Sizes:
     wire: int = 0
     ecc: int = 1
     macs: int = 0
+    ipv6: int = 1
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -109,7 +110,17 @@ class Sizes:
         if self.width not in (0, *_WIDTHS):
             known = ", ".join(str(width) for width in _WIDTHS)
             raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
-        for name in ("laws", "grants", "profile", "forecast", "tree", "trace", "receiver", "ecc"):
+        for name in (
+            "laws",
+            "grants",
+            "profile",
+            "forecast",
+            "tree",
+            "trace",
+            "receiver",
+            "ecc",
+            "ipv6",
+        ):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
         for name in ("trace", "receiver"):
@@ -132,6 +143,8 @@ class Sizes:
             raise ValueError(f"macs must be in 0..{MACS_MOST}, not {self.macs!r}")
         if self.macs and not self.width:
             raise ValueError("width must not be 0 with macs: their frames are its packets")
+        if not self.ipv6 and (self.wire or not self.width):
+            raise ValueError("ipv6 must be 1 without packets, and with wire")
         if self.laws and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}: add laws=0")
         if self.width and self.qps < 2:
@@ -377,6 +390,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 (
                     constant("width", 10, sizes.width, "Bits in a beat; 0: none do.", unit="bits"),
                     constant("macs", 2, sizes.macs, "Gigabit ports that count frames.", lsb=16),
+                    constant("ipv6", 1, sizes.ipv6, "IPv6 packets are understood.", lsb=18),
                 ),
                 constant=True,
             ),

@@ -56,6 +56,7 @@ class CardConfig:
     timeout: int = 0  # ticks after which the RTT collector gives a packet up; 0: never
     any_packet: bool = False  # time packets that do not ask for an answer
     corrected: bool = True  # take T2 - T1 off, where the peer tells it
+    ipv6: bool = True  # IPv6 packets are understood
 
     def __post_init__(self) -> None:
         if self.tick_ps <= 0:
@@ -88,7 +89,7 @@ class Card:
 
     def __init__(self, slots: int, config: CardConfig, *, mtu: Sequence[int] | None = None) -> None:
         self.config = config
-        self.cps = CpsState(QpTable(slots), config.cps)
+        self.cps = CpsState(QpTable(slots), config.cps, ipv6=config.ipv6)
         self.collector = RttCollector(slots, config.timeout, any_packet=config.any_packet, mtu=mtu)
         self.notification = NotificationPoint(self.cps.table, config.cnp)
         self.destinations = Destinations(len(self.cps.destination_enable))

@@ -56,7 +56,7 @@ def receive(
         The stream's error flag.
     """
     counters, port = state.counters, state.config.shim_port
-    parsed = parse(frame, Direction.RX, shim_port=port, error=error)
+    parsed = parse(frame, Direction.RX, shim_port=port, error=error, knows_ipv6=state.ipv6)
     out, shim, score = bytes(frame), None, None
     if parsed.descriptor.shim:
         fault, shim, clamped = _read(frame, parsed)
@@ -69,7 +69,7 @@ def receive(
         counters.extracted += 1
         score = shim.score
         out = remove(frame, parsed)
-        parsed = parse(out, Direction.RX, shim_port=port, error=error)
+        parsed = parse(out, Direction.RX, shim_port=port, error=error, knows_ipv6=state.ipv6)
 
     found = parsed.descriptor
     slot = None

@@ -82,10 +82,15 @@ class CpsState:
         Registers.
     destinations : int
         How many destination enables there are; all are on at first.
+    ipv6 : bool
+        Whether IPv6 packets are understood.
     """
 
-    def __init__(self, table: QpTable, config: CpsConfig, destinations: int = 256) -> None:
+    def __init__(
+        self, table: QpTable, config: CpsConfig, destinations: int = 256, *, ipv6: bool = True
+    ) -> None:
         self.table = table
+        self.ipv6 = ipv6
         self.config = config
         self.slots = [CpsSlot() for _ in range(table.slots)]
         self.destination_enable = [True] * destinations

@@ -49,7 +49,8 @@ def transmit(
     error : bool
         The stream's error flag. It is carried through and changes nothing else.
     """
-    parsed = parse(frame, Direction.TX, shim_port=state.config.shim_port, error=error)
+    port = state.config.shim_port
+    parsed = parse(frame, Direction.TX, shim_port=port, error=error, knows_ipv6=state.ipv6)
     found = parsed.descriptor
     slot = None
     if found.reason is Reason.NONE and not found.shim:

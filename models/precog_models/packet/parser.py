@@ -88,6 +88,7 @@ def parse(
     *,
     shim_port: int = SHIM_PORT,
     error: bool = False,
+    knows_ipv6: bool = True,
 ) -> Parsed:
     """Parse a frame without FCS.
 
@@ -101,12 +102,14 @@ def parse(
         UDP destination port of packets with a shim; on TX the parser says so too.
     error : bool
         The stream's error flag: FCS or length, found by the MAC.
+    knows_ipv6 : bool
+        Otherwise IPv6 is an EtherType like any other.
     """
     l3, tags, ethertype = 0, 0, 0
     l4 = bth = end = 0
     shim = False
     try:
-        l3, tags, ethertype = _ethernet(frame)
+        l3, tags, ethertype = _ethernet(frame, knows_ipv6)
         ipv6 = ethertype == ETHERTYPE_IPV6
         l4, end = _ipv6(frame, l3) if ipv6 else _ipv4(frame, l3)
         _whole(frame, UDP, l4)
@@ -156,7 +159,7 @@ def _whole(frame: bytes | bytearray, header: Header, at: int) -> None:
         raise _Stop(Reason.TRUNCATED)
 
 
-def _ethernet(frame: bytes | bytearray) -> tuple[int, int, int]:
+def _ethernet(frame: bytes | bytearray, knows_ipv6: bool) -> tuple[int, int, int]:
     """Byte after the tags, number of tags, EtherType."""
     _whole(frame, ETHERNET, 0)
     ethertype = ETHERNET.get(frame, 0, "type")
@@ -167,7 +170,7 @@ def _ethernet(frame: bytes | bytearray) -> tuple[int, int, int]:
         _whole(frame, VLAN, at)
         ethertype = VLAN.get(frame, at, "type")
         at, tags = at + VLAN.size, tags + 1
-    if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
+    if ethertype != ETHERTYPE_IPV4 and not (knows_ipv6 and ethertype == ETHERTYPE_IPV6):
         raise _Stop(Reason.ETHERTYPE)
     return at, tags, ethertype
 

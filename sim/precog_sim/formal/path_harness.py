@@ -205,6 +205,14 @@ class PathHarness(wiring.Component):
             known(~unread | (ends != 0) | s("fifo.i__ready"), "alone, a header is not refused"),
             known(~inner["decide.edit_stb"] | s("edits.i__ready"), "no command is lost"),
             known(~inner["decide.edit_stb"] | inner["finish.decisions.i__ready"], "no decision"),
+            *(
+                []
+                if tx
+                else [
+                    known(inner["finish.seen.count"] == deciding.count + decided),
+                    known(~s("parser.o_valid") | inner["finish.seen.i__ready"], "nothing parsed"),
+                ]
+            ),
             known(~s("parser.tail_valid") | inner["finish.tails.i__ready"], "no end"),
         ]
 

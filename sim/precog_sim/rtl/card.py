@@ -43,9 +43,9 @@ class Taken(NamedTuple):
 
 
 @cache
-def _library(width: int, slots: int, tick_ps: int) -> Path:
+def _library(width: int, slots: int, tick_ps: int, ipv6: bool, relaxed: bool) -> Path:
     """Elaborating takes seconds, so a process does it once."""
-    card = Card(width, slots, tick_ps=tick_ps)
+    card = Card(width, slots, tick_ps=tick_ps, ipv6=ipv6, relaxed=relaxed)
     return packet_library(card, label=f"card, {width} bits, {slots} slots")
 
 
@@ -59,13 +59,17 @@ class RtlCard:
     slots : int
         Queue pairs, a power of two, 2 or more.
     config : CardConfig
+    relaxed : bool
+        As `Parser`.
     """
 
-    def __init__(self, width: int, slots: int, config: CardConfig) -> None:
+    def __init__(
+        self, width: int, slots: int, config: CardConfig, *, relaxed: bool = False
+    ) -> None:
         self.width = width
         self.slots = slots
         self.table = QpTable(slots)
-        self.block = PacketBlock(_library(width, slots, config.tick_ps))
+        self.block = PacketBlock(_library(width, slots, config.tick_ps, config.ipv6, relaxed))
         cps, cnp = config.cps, config.cnp
         values = {
             "cps": {

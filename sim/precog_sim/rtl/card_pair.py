@@ -43,9 +43,12 @@ class CardPair:
     _t: int = 0
 
     @classmethod
-    def build(cls, width: int, slots: int, config: CardConfig, seed: int) -> "CardPair":
+    def build(
+        cls, width: int, slots: int, config: CardConfig, seed: int, *, relaxed: bool = False
+    ) -> "CardPair":
         """Two cards that know no queue pair."""
-        return cls(Card(slots, config), RtlCard(width, slots, config), random.Random(seed))
+        rtl = RtlCard(width, slots, config, relaxed=relaxed)
+        return cls(Card(slots, config), rtl, random.Random(seed))
 
     def add(
         self,

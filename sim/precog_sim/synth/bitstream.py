@@ -25,6 +25,11 @@ __all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
 #: Names of every net made readable would take as long as all of the rest; the clocks' periods are
 #: long enough for the mapper that is the faster one.
 _SYNTH = "-noabc9 -run begin:check"
+#: A memory's constant bits make bits of the memory behind it constant, and so on: received
+#: headers go through five.
+_NARROW = "\n".join(
+    ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
+)
 _TOP = "top"
 _RESOURCES = ("TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "DP16KD", "MULT18X18D")
 
@@ -142,6 +147,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         Top(target),
         _TOP,
         emit_src=False,  # where the sources lie decides nothing
+        script_after_read=_NARROW,
         synth_opts=_SYNTH,
         script_after_synth="hierarchy -check\nblackbox =A:whitebox",
     )

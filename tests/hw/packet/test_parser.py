@@ -83,7 +83,7 @@ def watch(dut: Parser, plan: Sequence[Cycle], port: int, start: int) -> Seen:
 
     async def bench(ctx: Any) -> None:
         ctx.set(dut.shim_port, port)
-        for cycle in range(len(plan) + 3 * LATENCY):
+        for cycle in range(len(plan) + 3 * dut.latency):
             now = ctx.get(strobes)
             if now & 1:
                 seen.parsed.append((cycle, PARSED.from_bits(ctx.get(parsed))))
@@ -135,6 +135,8 @@ def compare(
     direction: Direction,
     port: int,
     start: int,
+    latency: int = LATENCY,
+    ipv6: bool = True,
 ) -> list[Parsed]:
     """Check all that came out, and when; returns what the golden parser says."""
     taken = [cycle for cycle, beat in enumerate(plan) if beat.taken]
@@ -146,11 +148,11 @@ def compare(
     ):
         count = -(-len(frame.data) // step)
         complete = min(count, -(-WINDOW_BYTES // step))
-        golden = parse(frame.data, direction, shim_port=port, error=frame.error)
+        golden = parse(frame.data, direction, shim_port=port, error=frame.error, knows_ipv6=ipv6)
         found = golden.descriptor
         where = f"frame {n}: {frame.data.hex()}, {golden}"
-        assert cycle == taken[at + complete - 1] + LATENCY, where
-        assert end == taken[at + count - 1] + LATENCY, where
+        assert cycle == taken[at + complete - 1] + latency, where
+        assert end == taken[at + count - 1] + latency, where
         assert cut == found.error, where
         assert o.time == clock(start, taken[at]), where
         assert o.ns == clock(start, taken[at], STEP_NS), where
@@ -175,6 +177,8 @@ def check(
     *,
     port: int = SHIM_PORT,
     idle: Sequence[float] = (0,),
+    relaxed: bool = False,
+    ipv6: bool = True,
 ) -> list[Parsed]:
     """Send frames, an equal share with each of `idle`, and compare."""
     start = (1 << 40) - 100  # wraps
@@ -182,8 +186,9 @@ def check(
     plan = []
     for n, probability in enumerate(idle):
         plan += schedule(frames[n * share : (n + 1) * share], width, rng, probability)
-    seen = watch(Parser(width, direction), plan, port, start)
-    return compare(frames, plan, seen, width, direction, port, start)
+    dut = Parser(width, direction, relaxed=relaxed, ipv6=ipv6)
+    seen = watch(dut, plan, port, start)
+    return compare(frames, plan, seen, width, direction, port, start, dut.latency, ipv6)
 
 
 def every_opcode(rng: random.Random) -> list[bytes]:
@@ -240,21 +245,31 @@ def test_equals_the_golden_parser(
     assert len(seen) >= 2
 
 
-@pytest.mark.parametrize("width", [8, 64, 512])
-def test_every_reason_and_every_length(width: int, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("width", "relaxed", "ipv6"),
+    [
+        *((8, False, True), (64, False, True), (64, True, True), (64, True, False)),
+        *((512, False, False), (512, True, True)),
+    ],
+)
+def test_every_reason_and_every_length(width: int, relaxed: bool, ipv6: bool, seed: int) -> None:
     rng = random.Random(seed)
     whole = widest(rng, SHIM_PORT)
     lengths = list(range(1, WINDOW_BYTES + 2)) if width > 8 else rng.sample(range(1, 100), 12)
     frames = [frame for frame, _ in REASONS.values() if frame]
     frames += [whole, *(whole[:length] for length in lengths)]
+    frames += [packet(rng.randbytes(40), opcode=0xAA)]
     for name, l2 in (("ARP", 14), ("three tags", 22)):  # the reason needs no more than this
         frame, _ = REASONS[name]
         frames += [frame[: l2 - 1], frame[:l2]]
     rng.shuffle(frames)
-    goldens = check([Sent(frame) for frame in frames], width, Direction.TX, rng)
+    sent = [Sent(frame) for frame in frames]
+    goldens = check(sent, width, Direction.TX, rng, relaxed=relaxed, ipv6=ipv6)
     reasons = {golden.descriptor.reason for golden in goldens}
-    assert reasons == set(Reason) - set(range(Reason.SHIM_PORT, Reason.NO_SCORE + 1))
+    known = set(Reason) - set(range(Reason.SHIM_PORT, Reason.NO_SCORE + 1))
+    assert reasons == (known if ipv6 else known - {Reason.IPV6_EXTENSION})
     assert any(golden.descriptor.dma_length for golden in goldens)
+    assert any(golden.descriptor.ipv6 for golden in goldens) == ipv6
 
 
 def test_a_packet_every_cycle(seed: int) -> None:
@@ -288,6 +303,7 @@ def test_the_longest_packets(seed: int) -> None:
 
 def test_constructor() -> None:
     assert Parser.LATENCY == LATENCY
+    assert Parser.latency_of(relaxed=True) == LATENCY - 2
     with pytest.raises(ValueError, match=r"width must be one of .*, not 32"):
         Parser(32, Direction.RX)
 

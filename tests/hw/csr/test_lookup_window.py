@@ -1,0 +1,61 @@
+"""The host's side of the QP table, of a NIC with and without IPv6."""
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from precog_hw.csr.lookup_window import LookupWindow
+from precog_hw.packet.qp_lookup import WAYS
+from precog_models.packet.wire.qp_key import IPV4_MAPPED
+
+SLOTS = 4
+
+
+@pytest.mark.parametrize("ipv6", [True, False])
+def test_addresses_that_reach_the_table(ipv6: bool, seed: int) -> None:
+    """After reset every cell is freed; then cells are as the host wrote them."""
+    rng = random.Random(seed)
+    dut = LookupWindow(SLOTS, ipv6=ipv6)
+    written: list[dict[str, int]] = []
+    seen: list[tuple[int, int, int, int]] = []
+
+    async def table(ctx: Any) -> None:
+        ctx.set(dut.o.ready, 1)
+        async for _, _, valid, access in ctx.tick().sample(dut.o.valid, dut.o.payload):
+            if valid:
+                key = access.cell.key
+                assert not access.read
+                if access.cell.valid:
+                    seen.append((access.row, access.way, key.remote, key.qpn))
+                else:
+                    seen.append((access.row, access.way, -1, -1))
+
+    async def host(ctx: Any) -> None:
+        await ctx.tick().until(dut.ready)
+        for _ in range(20):
+            cell = {f"remote_{n}": rng.getrandbits(32) for n in range(4)}
+            cell |= {"qpn": rng.getrandbits(24), "slot": rng.randrange(SLOTS), "valid": 1}
+            written.append(cell | {"row": rng.randrange(SLOTS), "way": rng.randrange(WAYS)})
+            ctx.set(dut.row, written[-1]["row"])
+            ctx.set(dut.way, written[-1]["way"])
+            ctx.set(dut.window, cell)
+            ctx.set(dut.apply, 1)
+            await ctx.tick()
+            ctx.set(dut.apply, 0)
+            await ctx.tick().until(~dut.busy)
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_process(table)
+    sim.add_testbench(host)
+    sim.run()
+    freed = [(row, way, -1, -1) for row in range(SLOTS) for way in range(WAYS)]
+    expected = []
+    for cell in written:
+        address = sum(cell[f"remote_{n}"] << 32 * n for n in range(4))
+        if not ipv6:
+            address = IPV4_MAPPED | cell["remote_0"]
+        expected.append((cell["row"], cell["way"], address, cell["qpn"]))
+    assert seen == freed + expected
