@@ -1,6 +1,5 @@
 """The whole NIC with packets in RTL and the golden device, with the same host software on both."""
 
-import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import IPv6Address
@@ -9,9 +8,10 @@ from typing import NamedTuple
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.packets import PacketPath
-from precog_hw.config import PRESETS, NicConfig
+from precog_hw.config import NicConfig
 from precog_hw.nic import nic_map
 from precog_models.packet.wire.cps import Mode
+from precog_sim.backtoback.rtl_node import CONFIG, TICK_PS
 from precog_sim.rtl.packet_block import Wire
 from precog_sim.rtl.packet_nic import PacketNic
 
@@ -29,11 +29,6 @@ __all__ = [
     "same_numbers",
 ]
 
-TICK_PS = 1600
-#: The one NIC with packets that the tests build.
-CONFIG = dataclasses.replace(
-    PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1, ecc=0
-)
 SHIM_AT = 14 + 20 + 8
 _TX_CYCLES = 1  # the arbiter before the transmit path
 _CNP_CYCLES = 2  # from the stamp of a CNP to that

@@ -1,26 +1,13 @@
 """Two NICs in RTL back to back, each beside its golden twin; the golden pair is `tests/sim`'s."""
 
-from functools import partial
-
 import pytest
 
 from precog_sim.backtoback.account import check
-from precog_sim.backtoback.endpoint import EndpointSettings
 from precog_sim.backtoback.node import SLOTS
-from precog_sim.backtoback.rtl_node import RtlNode
+from precog_sim.backtoback.rtl_node import DISTURB_TICKS, ENDPOINT, WIRE, RtlNode
 from precog_sim.backtoback.run import BackToBack
-from precog_sim.backtoback.wire import WireSettings
-
-from .packet_bench import CONFIG, TICK_PS
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
-
-#: Loss, overtaking and marks are frequent, and waits short: cycles of RTL are few.
-WIRE = WireSettings(
-    rate=2.0, delay=2000, jitter=300, late=2500, loss=0.02, reorder=0.02, mark_bytes=0
-)
-ENDPOINT = EndpointSettings(think=9000, timeout=60_000)
-DISTURB_TICKS = 20_000
 
 
 def test_everything_is_accounted_for(seed: int, volume: int) -> None:
@@ -28,8 +15,7 @@ def test_everything_is_accounted_for(seed: int, volume: int) -> None:
     parts are reset and models swapped on the way."""
     if volume < 2:
         pytest.skip("with --volume: 25 CPU seconds")
-    node = partial(RtlNode, config=CONFIG, tick_ps=TICK_PS)
-    run = BackToBack(96 * volume, seed, WIRE, ENDPOINT, node, disturb_ticks=DISTURB_TICKS)
+    run = BackToBack(96 * volume, seed, WIRE, ENDPOINT, RtlNode, disturb_ticks=DISTURB_TICKS)
     run.run()
     check(run)
     assert run.differences == []

@@ -9,10 +9,8 @@ import pytest
 from tests.cocotb_bench import LARGE, run_cocotb
 
 from precog_hw.export import nic_verilog
+from precog_sim.backtoback.rtl_node import CONFIG, ENDPOINT, TICK_PS, WIRE
 from precog_sim.rtl.packet_nic import monitors
-
-from .packet_bench import CONFIG, TICK_PS
-from .test_back_to_back import ENDPOINT, WIRE
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
 

@@ -1,5 +1,7 @@
-"""``python -m precog_sim.backtoback``: two golden NICs back to back over a wire that loses, delays,
-reorders and marks, RC endpoints behind them. Writes JSON; fails if anything is not accounted for.
+"""``python -m precog_sim.backtoback``: two NICs back to back, RC endpoints behind them.
+
+The wire between them loses, delays, reorders and marks; the NICs are golden ones, or each in RTL
+beside its golden twin. Writes JSON; fails if anything is not accounted for.
 """
 
 import argparse
@@ -11,6 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rich.progress import Progress
+
 from .account import check
 from .node import SLOTS
 from .run import BackToBack
@@ -19,6 +23,7 @@ from .waiting import WaitingSettings
 __all__ = ["main", "report"]
 
 _SHOWN = 20  # differences
+_DISTURB_TICKS = 100_000
 
 
 def report(run: BackToBack) -> dict[str, Any]:
@@ -68,6 +73,26 @@ def report(run: BackToBack) -> dict[str, Any]:
     }
 
 
+def _made(chosen: argparse.Namespace) -> BackToBack:
+    disturb = chosen.disturb_ticks
+    if chosen.windows is not None:
+        return BackToBack(chosen.packets, chosen.seed, waiting=WaitingSettings(chosen.windows))
+    if not chosen.rtl:
+        disturb = _DISTURB_TICKS if disturb is None else disturb
+        return BackToBack(chosen.packets, chosen.seed, disturb_ticks=disturb)
+    from . import rtl_node  # builds simulations: golden NICs need no tool for that
+
+    disturb = rtl_node.DISTURB_TICKS if disturb is None else disturb
+    return BackToBack(
+        chosen.packets,
+        chosen.seed,
+        rtl_node.WIRE,
+        rtl_node.ENDPOINT,
+        rtl_node.RtlNode,
+        disturb_ticks=disturb,
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; its exit status."""
     parser = argparse.ArgumentParser(prog="python -m precog_sim.backtoback", description=__doc__)
@@ -76,8 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--disturb-ticks",
         type=int,
-        default=100_000,
-        help="mean time between resets or model swaps of an end; 0, or with --windows: none",
+        help="mean time between resets or model swaps of an end: 100000, with --rtl 20000; 0: none",
     )
     parser.add_argument("--out", type=Path, default=Path("build/soak/backtoback.json"))
     parser.add_argument(
@@ -87,18 +111,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="BYTES",
         help="packets wait in wire mode, each queue pair with such a window; 0: no limit",
     )
+    parser.add_argument(
+        "--rtl", action="store_true", help="NICs in RTL, each beside its golden twin"
+    )
     chosen = parser.parse_args(arguments)
     if chosen.windows is not None and min(chosen.windows) < 0:
         parser.error(f"--windows must not be negative, not {min(chosen.windows)}")
     if chosen.packets < 1:
         parser.error(f"--packets must be positive, not {chosen.packets}")
-    began = time.process_time()
-    waiting = None if chosen.windows is None else WaitingSettings(chosen.windows)
-    if chosen.disturb_ticks < 0:
+    if chosen.disturb_ticks is not None and chosen.disturb_ticks < 0:
         parser.error(f"--disturb-ticks must not be negative, not {chosen.disturb_ticks}")
-    disturb = 0 if waiting is not None else chosen.disturb_ticks
-    run = BackToBack(chosen.packets, chosen.seed, waiting=waiting, disturb_ticks=disturb)
-    run.run()
+    if chosen.windows is not None and (chosen.rtl or chosen.disturb_ticks):
+        parser.error("--windows goes neither with --rtl nor with --disturb-ticks: leave those out")
+    began = time.process_time()
+    run = _made(chosen)
+    with Progress() as progress:
+        task = progress.add_task("requests", total=chosen.packets)
+        run.run(progress=lambda sent: progress.update(task, completed=sent))
     check(run)
     found = {"seed": chosen.seed, "cpu_s": time.process_time() - began, **report(run)}
     chosen.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,32 +1,55 @@
 """The NIC in RTL beside the golden one: the same frames at the same ticks, and what differs."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_hw.config import NicConfig
+from precog_hw.config import PRESETS, NicConfig
 from precog_models.contract import Flag, Fmt, QueueEvent
 from precog_models.nic import Decision
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
 
+from .endpoint import EndpointSettings
 from .node import Ends, Node, Out, Through
+from .wire import WireSettings
 
-__all__ = ["RtlNode"]
+__all__ = ["CONFIG", "DISTURB_TICKS", "ENDPOINT", "TICK_PS", "WIRE", "RtlNode"]
+
+#: The smallest NIC that has all that scores take part in.
+CONFIG = replace(PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1, ecc=0)
+TICK_PS = 1600
+#: Loss, overtaking and marks are frequent, and waits short: cycles of RTL are few.
+WIRE = WireSettings(
+    rate=2.0, delay=2000, jitter=300, late=2500, loss=0.02, reorder=0.02, mark_bytes=0
+)
+ENDPOINT = EndpointSettings(think=4000, timeout=60_000)
+DISTURB_TICKS = 20_000  # mean time between resets or model swaps of an end
 
 _TX_CYCLES = 1  # the arbiter before the transmit path
 _CNP_CYCLES = 2  # from the stamp of a CNP to that
-_PATIENCE = 20
-_LEAVE = 150  # cycles without movement after which a frame has left
-_DECIDE = 600  # a sample's decision has been made, and its score
-_FORECAST = 1200  # a profile's forecast
+_STEP = 32  # cycles between two looks; what a decision changes is changed after them
+_PATIENCE = 80  # looks: the slowest forecast is there after half of them
+_DECIDE = 600  # all laws have decided
+
+
+@dataclass
+class _Heard:
+    """What a frame has led to up to now: frames that came out, and samples."""
+
+    began: int
+    tx: list[Wire] = field(default_factory=list)
+    rx: list[Wire] = field(default_factory=list)
+    samples: list[tuple[int, ...]] = field(default_factory=list)
 
 
 class RtlNode(Node):
     """One end in RTL; its golden twin gets every frame when the RTL had it.
 
-    A frame has left before the next one comes: time goes on by some hundred ticks with each.
+    A frame has left, and led to what it leads to, before the next one comes: time goes on by some
+    hundred ticks with each.
 
     Parameters
     ----------
@@ -42,7 +65,11 @@ class RtlNode(Node):
     parts = tuple(part for part in Node.parts if part != "counters")
 
     def __init__(
-        self, ends: Ends, config: NicConfig, tick_ps: int, nic: PacketNic | None = None
+        self,
+        ends: Ends,
+        config: NicConfig = CONFIG,
+        tick_ps: int = TICK_PS,
+        nic: PacketNic | None = None,
     ) -> None:
         super().__init__(ends, sizes=config.map_sizes, tick_ps=tick_ps)
         self.golden = self.device
@@ -58,7 +85,7 @@ class RtlNode(Node):
         self._samples: deque[tuple[int, ...]] = deque()
         self._events: deque[tuple[int, ...]] = deque()
         self._rates: dict[int, int] = {}
-        self._profiles = 0
+        self._profiles = self._forecasts = 0
         self._begin()
         self.nic.missed()
         self.nic.watches = True  # from here on nothing that the laws do may be overlooked
@@ -67,42 +94,45 @@ class RtlNode(Node):
     def transmit(self, frame: bytes, t: int) -> Out:
         """A frame of the endpoint through both."""
         self._until(t)
-        run = self._run(_LEAVE, tx=[Wire(frame)])
-        when = run.sources["s_axis_tx"].first[0] + _TX_CYCLES
+        heard = self._put("s_axis_tx", frame)
+        when = heard.began + _TX_CYCLES
         golden = self._packets.transmit(frame, when).frame
-        self._same("sent", [golden], [wire.data for wire in run.sinks["m_axis_tx"].frames])
+        self._hear(heard, lambda: len(heard.tx) > 0)
+        self._same("sent", [golden], [wire.data for wire in heard.tx])
         return Out(golden, when - self._start)
 
     def receive(self, frame: bytes, t: int) -> Through:
         """A frame from the wire through both, with the CNP that it may cause."""
         self._until(t)
-        run = self._run(_DECIDE, rx=[Wire(frame)])
-        when = run.sources["s_axis_rx"].first[0]
+        heard = self._put("s_axis_rx", frame)
+        when = heard.began
         arrived = self._packets.receive(frame, when)
-        got = arrived.received.frame
-        frames = [wire.data for wire in run.sinks["m_axis_rx"].frames]
-        self._same("received", [] if got is None else [got], frames)
+        got = [] if arrived.received.frame is None else [arrived.received.frame]
         samples = [] if arrived.rtt is None else [(arrived.received.slot, arrived.rtt, when)]
-        self._same("samples", samples, self.nic.samples(run))
         made = [] if arrived.cnp is None else [arrived.cnp]
-        sent = run.sinks["m_axis_tx"].frames
-        self._same("CNPs", len(made), len(sent))
+        wanted = len(got), len(samples), len(made)
+        self._hear(heard, lambda: (len(heard.rx), len(heard.samples), len(heard.tx)) == wanted)
+        self._same("received", got, [wire.data for wire in heard.rx])
+        self._same("samples", samples, heard.samples)
+        self._same("CNPs", len(made), len(heard.tx))
         cnps = []
-        for cnp, wire in zip(made, sent, strict=False):
+        for cnp, wire in zip(made, heard.tx, strict=False):
             out = self._packets.transmit(cnp, wire.time + _CNP_CYCLES).frame
             self._same("CNP", out, wire.data)
             cnps.append((cnp, Out(out, wire.time + _CNP_CYCLES - self._start)))
-        return Through(got, when - self._start, cnps, arrived.rtt)
+        return Through(arrived.received.frame, when - self._start, cnps, arrived.rtt)
 
     def queued(self, slot: int, size: int, t: int, *, leaves: bool = False) -> None:
         """Bytes come into a send queue, or leave it, in both."""
         self._until(t)
         kind = QueueEvent.DEPARTURE if leaves else QueueEvent.ARRIVAL
         when = self.nic.block.cycles
+        due = self._forecasts + 1
         with self.nic.happening(kind, slot, size, when):
             self._run(1)
         self._profiler.observe(slot, kind, size, when)
-        self._run(_FORECAST if self._sampled() else _LEAVE)
+        samples = self._sampled()
+        self._wait(lambda: not samples or self._forecasts >= due)
 
     def reset(self, parts: Sequence[str], t: int) -> int:
         """In both, between two frames; in RTL samples and events may be under way."""
@@ -128,11 +158,8 @@ class RtlNode(Node):
 
     def finish(self) -> None:
         """Both have counted alike, and every event of the laws was decided on."""
-        self._run(_FORECAST)
-        for _ in range(_PATIENCE):
-            if not self._samples and not self._events:
-                break
-            self._run(_DECIDE)
+        self._run(_DECIDE)
+        self._wait(lambda: not self._samples and not self._events)
         assert self.golden.packets is not None
         self._same("counters", self.golden.packets.counters(), self.path.counters())
         self._same("samples without a decision", 0, len(self._samples))
@@ -162,6 +189,35 @@ class RtlNode(Node):
         if ahead > 0:
             self._run(ahead)
 
+    def _put(self, stream: str, frame: bytes) -> _Heard:
+        """A frame goes in."""
+        wires = [Wire(frame)]
+        run = self._run(1, wires) if stream == "s_axis_tx" else self._run(1, rx=wires)
+        heard = _Heard(run.sources[stream].first[0])
+        self._add(heard, run)
+        return heard
+
+    def _add(self, heard: _Heard, run: Run) -> None:
+        heard.tx += run.sinks["m_axis_tx"].frames
+        heard.rx += run.sinks["m_axis_rx"].frames
+        heard.samples += self.nic.samples(run)
+
+    def _hear(self, heard: _Heard, enough: Callable[[], bool]) -> None:
+        """Until there is enough, every sample has its decision, and what that changes is changed.
+
+        Anything more would come with the next frame, where nobody waits for it.
+        """
+        self._wait(lambda: enough() and not self._samples, heard)
+
+    def _wait(self, over: Callable[[], bool], heard: _Heard | None = None) -> None:
+        for _ in range(_PATIENCE):
+            ends = over()
+            run = self._run(_STEP)
+            if heard is not None:
+                self._add(heard, run)
+            if ends:
+                return
+
     def _run(self, settle: int, tx: Sequence[Wire] = (), rx: Sequence[Wire] = ()) -> Run:
         """The laws' decisions are those of the golden NIC in the RTL's order."""
         missed = self.nic.missed()
@@ -171,6 +227,7 @@ class RtlNode(Node):
         return run
 
     def _replay(self, run: Run) -> None:
+        self._forecasts += len(self.nic.forecasts(run))
         self._samples.extend(self.nic.samples(run))
         self._events.extend(self.nic.events(run))
         rows = [(cycle, 1) for cycle, _ in run.events["m_decision_tvalid"]]

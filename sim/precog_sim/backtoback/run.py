@@ -65,6 +65,12 @@ class Seen:
     rtt_max: int = 0
     asked: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T0
     arrived: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T1
+    newest: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # since `rtt`
+
+
+def _before(psn: int, other: int) -> bool:
+    """The one PSN comes before the other."""
+    return (psn - other) & _PSN_MASK >= _HALF
 
 
 @dataclass(order=True)
@@ -160,8 +166,17 @@ class BackToBack:
         self._disturb_ticks = disturb_ticks
         self._rng = random.Random(rng.getrandbits(64))
 
-    def run(self, *, until: int | None = None) -> None:
+    def run(
+        self, *, until: int | None = None, progress: Callable[[int], object] | None = None
+    ) -> None:
         """Until all has been said and heard.
+
+        Parameters
+        ----------
+        until : int, optional
+            Ticks.
+        progress : callable, optional
+            Told after each event how many requests have been sent.
 
         Raises
         ------
@@ -179,6 +194,8 @@ class BackToBack:
                 raise TimeoutError(f"all must have been said and heard within {until} ticks")
             self.now = event.t
             event.act(event.t)
+            if progress is not None:
+                progress(sum(end.counts.get("sent", 0) for ends in self.ends for end in ends))
 
     def _at(self, t: int, act: Callable[[int], None]) -> None:
         self._order += 1
@@ -202,6 +219,7 @@ class BackToBack:
             seen.resets[part] = seen.resets.get(part, 0) + 1
         if "rtt" in parts:
             seen.echo = [None] * len(SLOTS)
+            seen.newest = [None] * len(SLOTS)
             seen.arrived = [{} for _ in SLOTS]
         if "statistics" in parts:
             seen.cleared = [list(seen.samples), list(seen.marks_came)]
@@ -261,10 +279,14 @@ class BackToBack:
         """A packet goes through the card; its bytes on the wire."""
         if self.waiting and packet.opcode != ACKNOWLEDGE:
             self._within(side, slot, packet.psn)
-        self.seen[side].sent[slot] += 1
+        seen = self.seen[side]
+        seen.sent[slot] += 1
         out = self.nodes[side].transmit(frame, t)
+        newest = seen.newest[slot]
+        if packet.opcode != ACKNOWLEDGE and (newest is None or not _before(packet.psn, newest)):
+            seen.newest[slot] = packet.psn
         if packet.ack_req:
-            self.seen[side].asked[slot][packet.psn] = out.t
+            seen.asked[slot][packet.psn] = out.t
         self._carry(side, slot, packet, frame, out, self.nodes[side].score(slot))
         return len(out.frame)
 
@@ -347,10 +369,11 @@ class BackToBack:
         if packet.opcode != ACKNOWLEDGE:
             self._same("RTT of no answer", None, rtt)
             return
-        asked = seen.asked[slot]
-        answered = [psn for psn in asked if (packet.psn - psn) & 0xFFFFFF < 1 << 23]
+        asked, newest = seen.asked[slot], seen.newest[slot]
+        answered = [psn for psn in asked if not _before(packet.psn, psn)]
         sent = {asked[psn] for psn in answered}
-        if packet.syndrome == ACK:
+        # After a reset the card has not heard of what was sent before, and takes no answer to it.
+        if packet.syndrome == ACK and newest is not None and not _before(newest, packet.psn):
             for psn in answered:
                 del asked[psn]
         if rtt is None:
@@ -370,7 +393,7 @@ class BackToBack:
     def _moved(self, side: int, slot: int, psn: int) -> None:
         """All before `psn` has arrived, or counts as gone."""
         who = side, slot
-        if who in self._oldest and (psn - self._oldest[who]) & _PSN_MASK < _HALF:
+        if who in self._oldest and not _before(psn, self._oldest[who]):
             self._oldest[who] = psn
 
     def _within(self, side: int, slot: int, psn: int) -> None:
