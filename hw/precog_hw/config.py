@@ -33,8 +33,9 @@ class NicConfig:
     grants : int
         1 with the pacer in grant mode (`precog_hw.pace.grants`), 0 without.
     profile : int
-        1 with the queue profiler (`precog_hw.measure.profiler`), 0 without. With `grants` it
-        follows the pacer, else events of the queues come from outside.
+        1 with the queue profiler (`precog_hw.measure.profiler`), 0 without. With `wire` it follows
+        the packets that wait, with `grants` alone the pacer, else events of the queues come from
+        outside.
     forecast : int
         1 with a second model for each queue pair, which forecasts its queue
         (`precog_hw.predict.forecast`), 0 without.
@@ -48,7 +49,7 @@ class NicConfig:
         packets and laws.
     wire : int
         Cells of 128 bytes in which packets wait for their grants (`precog_hw.pace.wire_mode`), a
-        power of two in 128..32768; 0: none wait. With packets and grants, without `profile`.
+        power of two in 128..32768; 0: none wait. With packets and grants.
     ecc : int
         1 with SECDED and scrubbing of the weights (`precog_hw.predict.scrubber`), 0 without.
     macs : int

@@ -17,7 +17,7 @@
     i_request, i_ack ──────────► grants ◄── decisions, commands
     o_grant ◄──────────────────────┘ ▲
           bank ──────────────────────┴ window, counters (`precog_hw.csr.pacer_host`)
-    i_queue, or the log of grants ─► profiler ─► samples of the queues
+    i_queue, or the log of grants or packets ─► profiler ─► samples of the queues
           bank ─────────────────────────┴ window, counters (`precog_hw.csr.profiler_host`)
     scores ─► receiver ─► commands to the laws, priorities of grants, o_quota
     decisions, receiver ─► [trace FIFO] ─► bank (`precog_hw.csr.trace_host`)
@@ -155,6 +155,9 @@ class PrecogNic(wiring.Component):
         Likewise: each event of the pacer as it takes effect, for its golden model.
     wire_log_stb, wire_log : Out
         With `config.wire`: each event of the packets that wait, for their golden model.
+    queue_log_stb, queue_log : Out
+        With `config.wire` and `config.profile`: each event of the profiler as it takes effect, for
+        its golden model.
     now : In(40)
         With `config.grants` or `config.profile`, but not with packets: ticks, of which the samples'
         stamps are taken; grows by at most 1 per cycle.
@@ -532,7 +535,13 @@ class PrecogNic(wiring.Component):
         m.submodules.profiler = profiler = Profiler(self._config.qps, dsp=self._config.dsp)
         profiler_host.attach(m, bank, profiler, slots=self._config.qps)
         m.d.comb += profiler.now.eq(now)
-        if self._config.grants:
+        if self._config.wire:
+            profiler_host.follow_packets(m, profiler, self._wire, now)
+            m.d.comb += [
+                self.queue_log_stb.eq(profiler.commit_stb),
+                self.queue_log.eq(profiler.commit),
+            ]
+        elif self._config.grants:
             profiler_host.follow(m, profiler, self.pace_log, self.pace_log_stb)
         else:
             m.d.comb += [
@@ -600,7 +609,10 @@ def wire_store(config: NicConfig) -> StoreConfig:
 
 
 def _wire(config: NicConfig) -> dict[str, wiring.Member]:
-    return {"wire_log_stb": Out(1), "wire_log": Out(store_log_layout(queues(wire_store(config))))}
+    event = queue_event_layout(config.qps)
+    told = {"queue_log_stb": Out(1), "queue_log": Out(event)} if config.profile else {}
+    log = store_log_layout(queues(wire_store(config)))
+    return {"wire_log_stb": Out(1), "wire_log": Out(log), **told}
 
 
 def _grants(config: NicConfig) -> dict[str, wiring.Member]:

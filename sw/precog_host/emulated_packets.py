@@ -96,7 +96,7 @@ class EmulatedPackets:
     sourced : callable
         Hears of each row that is written: its slot and its `CarriedScore`.
     left : callable
-        Hears of each frame to the wire.
+        Hears of each frame to the wire: what became of it, its bytes as it came, and when in ticks.
     damaged : callable
         Hears of each packet from the wire with a wrong ICRC.
     ipv6 : bool
@@ -118,7 +118,7 @@ class EmulatedPackets:
         happen: Callable[[EventKind, int, int, int], None],
         passed: Callable[[int], None],
         sourced: Callable[[int, int], None],
-        left: Callable[[Sent], None],
+        left: Callable[[Sent, int, int], None],
         damaged: Callable[[], None],
         *,
         ipv6: bool = True,
@@ -161,7 +161,7 @@ class EmulatedPackets:
         self._passed(self._stamps(t)[0])
         sent = self.card.transmit(frame, *self._stamps(t), error=error)
         self._errors["tx_errors"] += sent.descriptor.error
-        self._left(sent)
+        self._left(sent, len(frame), self._stamps(t)[0])
         if sent.slot is not None and not sent.descriptor.error:
             self._happen(EventKind.BYTES, sent.slot, self._stamps(t)[0], sent.end)
         return sent

@@ -1,11 +1,13 @@
 """Wire mode of an emulated device: no time passes, so no packet waits."""
 
 from precog_hw.regmap.wire import WIRE_EVENTS, WIRE_ROW
+from precog_models.contract import QueueEvent
 from precog_models.packet.cps_tx import Sent
 from precog_models.packet.wire.descriptor import Reason
 from precog_models.packet.wire.opcodes import ACKNOWLEDGES, CNP
 
 from .emulated_packets import EmulatedCounters
+from .emulated_profiler import EmulatedProfiler
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedWire"]
@@ -18,17 +20,23 @@ class EmulatedWire:
     ----------
     file : RegisterFile
     qps, cells : int
+    profiler : EmulatedProfiler, optional
+        Hears of packets that come and leave, and of time.
     """
 
-    def __init__(self, file: RegisterFile, qps: int, cells: int) -> None:
-        self._file, self._qps = file, qps
+    def __init__(
+        self, file: RegisterFile, qps: int, cells: int, profiler: EmulatedProfiler | None = None
+    ) -> None:
+        self._file, self._qps, self._profiler = file, qps, profiler
         self._counters = EmulatedCounters([name for name, _ in WIRE_EVENTS])
         file.put("WIRE.USE", free=cells, shared=0)
         file.written["WIRE.COMMAND"] = self._command
         file.tables["WIRE.COUNTERS"] = self._counters.read, ignored
 
-    def sent(self, packet: Sent, *, enabled: bool) -> None:
-        """A packet of the transport passes; `enabled` says whether its queue pair is."""
+    def sent(self, packet: Sent, size: int, t: int, *, enabled: bool) -> None:
+        """A packet of `size` bytes passes at `t` ticks; `enabled`: whether its queue pair is."""
+        if self._profiler is not None:
+            self._profiler.pass_time(t)
         opcode = packet.descriptor.opcode
         passes = opcode == CNP or (
             opcode in ACKNOWLEDGES and self._file.get("WIRE.CONTROL")["acks_pass"]
@@ -39,6 +47,9 @@ class EmulatedWire:
             return
         for name in ("stored", "sent", *(() if enabled else ("unpaced",))):
             self._counters.add(name, 1)
+        if self._profiler is not None:
+            for kind in (QueueEvent.ARRIVAL, QueueEvent.DEPARTURE):
+                self._profiler.observe(packet.slot, kind, size, t)
 
     def _command(self, value: int) -> None:
         asked = self._file.asked("WIRE.COMMAND", value)

@@ -101,7 +101,8 @@ class Emulator:
     pacer : EmulatedPacer or None
         The pacer, likewise.
     profiler : EmulatedProfiler or None
-        The queue profiler, likewise; it follows the pacer, or is told by whoever has queues.
+        The queue profiler, likewise; it follows wire mode, or the pacer, or is told by whoever has
+        queues.
     forecasts : EmulatedForecasts or None
         Queue models and scores, likewise; the profiler's samples lead to forecasts at once.
     carried : EmulatedCarried or None
@@ -152,7 +153,8 @@ class Emulator:
                 self._set_parameters(word)
         qps = self.sizes.qps
         self.profiler = EmulatedProfiler(file, qps) if self.sizes.profile else None
-        self.pacer = EmulatedPacer(file, qps, self.profiler) if self.sizes.grants else None
+        paced = None if self.sizes.wire else self.profiler  # packets tell it where they wait
+        self.pacer = EmulatedPacer(file, qps, paced) if self.sizes.grants else None
         self.carried: EmulatedCarried | None = None
         self.forecasts = (
             EmulatedForecasts(file, self.nic, self._models_changed) if self.sizes.forecast else None
@@ -166,7 +168,9 @@ class Emulator:
             if self.sizes.receiver
             else None
         )
-        self.wire = EmulatedWire(file, qps, self.sizes.wire) if self.sizes.wire else None
+        self.wire = (
+            EmulatedWire(file, qps, self.sizes.wire, self.profiler) if self.sizes.wire else None
+        )
         self.packets = (
             EmulatedPackets(
                 file,
@@ -344,11 +348,11 @@ class Emulator:
         else:
             self._law_event(kind, qp, t, value)
 
-    def _left(self, sent: Sent) -> None:
+    def _left(self, sent: Sent, size: int, t: int) -> None:
         """A frame to the wire: wire mode counts it."""
         if self.wire is not None:
             enable = sent.slot is not None and self.nic.configuration(sent.slot)["enable"]
-            self.wire.sent(sent, enabled=bool(enable))
+            self.wire.sent(sent, size, t, enabled=bool(enable))
 
     def _law_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
         config = self.nic.configuration(qp)

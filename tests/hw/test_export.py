@@ -182,7 +182,7 @@ def test_ports_of_the_nic_in_wire_mode() -> None:
     """Requests, grants and quotas stay inside."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnusedElaboratable)
-        base = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1)
+        base = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1, profile=1)
         paced, wired = (
             port_map(PrecogNic(dataclasses.replace(base, wire=cells))) for cells in (0, 256)
         )
@@ -190,7 +190,9 @@ def test_ports_of_the_nic_in_wire_mode() -> None:
     streams = ("s_request", "s_ack", "m_grant", "m_quota")
     inside = {f"{stream}_t{name}" for stream in streams for name in ("data", "valid", "ready")}
     assert paced.keys() - wired.keys() == inside
-    assert wired.keys() - paced.keys() == {"wire_log", "wire_log_stb"}
+    assert wired.keys() - paced.keys() == {
+        *("wire_log", "wire_log_stb", "queue_log", "queue_log_stb")
+    }
 
 
 def test_a_bad_tick_is_refused() -> None:

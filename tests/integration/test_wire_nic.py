@@ -195,7 +195,35 @@ def test_exact_whatever_happens(bench: Bench, seed: int, volume: int) -> None:
     assert going_in == coming_out + dropped
     assert counters["stored"] == counters["sent"]
     assert bench.waiting.memory()["free"] == STORE.cells
+    assert {queue.occupancy for queue in bench.check_queues()} == {0}
     bench.device.counters()
+
+
+def test_the_profiler_follows_the_packets(bench: Bench, seed: int) -> None:
+    """Requests and answers of a queue pair alike; samples by events and by time; RTL = golden."""
+    rng = random.Random(seed)
+    assert bench.device.queues is not None
+    assert bench.device.pacing is not None
+    bench.bind(1, 0.3 * LINK)
+    bench.device.pacing.begin(1, windows=True, mtu=1024)
+    bench.windows.add(1)
+    bench.bind(2, 0.001)  # one packet, and then none for 400,000 cycles
+    bench.bind(3, 0.3 * LINK)
+    tick_us = TICK_PS / 1e6
+    bench.device.queues.set_parameters(every=3, period_us=700 * tick_us)
+    bench.queues.golden.every, bench.queues.golden.period = 3, 700
+    sent = [of(1 + n % 3, rng.randrange(1200), rng, psn=n) for n in range(60)]
+    acks = [of(1, 0, rng, opcode=0x11, aeth={"syndrome": 0x1F, "msn": 1}) for _ in range(9)]
+    bench.run(sent + acks, settle=5000)
+    queues = bench.check_queues()
+    assert [queue.arrivals for queue in queues] == [0, 29, 20, 20]
+    assert [queue.departures for queue in queues] == [0, 29, 1, 20]
+    sizes = [len(sent[n]) for n in range(1, 60, 3)]
+    assert queues[2].occupancy == sum(sizes[1:])
+    assert all(bench.queues.seen[f"{n} sampled"] for n in ("ARRIVAL", "DEPARTURE", "VISIT"))
+    bench.device.qp(2).configure(enable=False)
+    bench.run([], settle=5000)
+    assert [queue.occupancy for queue in bench.check_queues()] == [0] * 4
 
 
 def test_register_suite(seed: int) -> None:

@@ -6,13 +6,16 @@ from collections import defaultdict, deque
 from typing import Any
 
 from precog_host.device import Device
+from precog_host.queues import QueueStatus
 from precog_host.waiting import Waiting
 from precog_hw.config import PRESETS
+from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.nic import wire_store
 from precog_hw.pace.layouts import WHOLE_REQUEST, EventKind, log_layout
 from precog_hw.pace.wire_path import queues
 from precog_hw.store.layouts import EventKind as StoreEvent
 from precog_hw.store.layouts import commit_layout
+from precog_models.contract import Fmt, QueueEvent
 from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.opcodes import (
     ACKNOWLEDGES,
@@ -25,6 +28,7 @@ from precog_models.store.packet_store import Outcome
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
 
+from ..hw.measure.queue_bench import Replay as QueueReplay
 from ..hw.pace.replay import Replay as PaceReplay
 from ..hw.pace.traffic import Words
 from ..hw.store.bench import QUEUES, Replay
@@ -32,11 +36,14 @@ from ..models.packet.frames import A_QP, B4, B_QP, packet
 
 __all__ = ["CONFIG", "IDLE", "LINK", "OVERHEAD", "STORE", "TICK_PS", "Bench", "of", "paced"]
 
-CONFIG = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1, wire=256, ecc=0)
+CONFIG = dataclasses.replace(
+    PRESETS["tiny"], width=64, receiver=1, grants=1, wire=256, profile=1, ecc=0
+)
 TICK_PS = 1600
 STORE = queues(wire_store(CONFIG))
 LINK = 64 / (TICK_PS * 1e-3)  # Gb/s
 OVERHEAD = 24  # bytes
+QUEUE_DELAY = 2  # cycles from an event of the store to the profiler's
 IDLE = 30_000  # cycles without a beat after which nothing more comes at the rates of the tests
 
 
@@ -44,15 +51,18 @@ _ROCE_AT, _OPCODE_AT, _QP_AT, _PSN_AT, _SYNDROME_AT = 36, 42, 47, 51, 54
 
 
 class Noting(PacketNic):
-    """The pacer's log, of cycles in which the host talks, too."""
+    """The pacer's log and the profiler's, of cycles in which the host talks, too."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[int, int]] = []
+        self.noted_queues: list[int] = []
         super().__init__(CONFIG, tick_ps=TICK_PS)
 
     def _tick(self) -> None:
         if self.block.peek("pace_log_stb"):
             self.noted.append((0, self.block.peek("pace_log")))
+        if self.block.peek("queue_log_stb"):
+            self.noted_queues.append(self.block.peek("queue_log"))
         super()._tick()
 
 
@@ -74,6 +84,9 @@ class Bench:
         self._layout = log_layout(CONFIG.qps)
         self._commit = Words(self._layout["commit"].shape)
         self._store = commit_layout(STORE)
+        self._queue_event = queue_event_layout(CONFIG.qps)
+        self._queue_events: deque[tuple[int, tuple[int, int, int]]] = deque()
+        self.queues = QueueReplay(CONFIG.qps)
         self.device = Device(self.nic)
         self.store = Replay(STORE)
         self.left = 0
@@ -103,7 +116,7 @@ class Bench:
         )
 
     def run(self, sent: list[bytes], *, back: list[bytes] = (), **how: Any) -> Run:  # type: ignore[assignment]
-        """Frames in; both logs must be the golden models'."""
+        """Frames in; all logs must be the golden models'."""
         how.setdefault("settle", IDLE)
         how["held"] = 16 * STORE.cells  # a packet that waits for room tries again and again
         self.store.came.extend(
@@ -115,15 +128,74 @@ class Bench:
         for _, word in self.nic.noted:
             self._paced(word)
         self.nic.noted.clear()
+        self.hear_queues()
         run = self.nic.run(tx=[Wire(f) for f in sent], rx=[Wire(f) for f in back], **how)
         events = [
             (at, first, word)
             for first, name in enumerate(("wire_log_stb", "pace_log_stb"))
             for at, (word,) in run.events[name]
         ]
-        for _, second, word in sorted(events):
-            (self._paced if second else self._stored)(word)
+        for at, second, word in sorted(events):
+            if second:
+                self._paced(word)
+            else:
+                self._stored(at, word)
+        self._queued(run)
         return run
+
+    def hear_queues(self) -> None:
+        """What happened to the queues while the host talked; no packet came or left."""
+        for word in self.nic.noted_queues:
+            event = self._queue_event.from_bits(word)
+            assert event.kind not in (QueueEvent.ARRIVAL, QueueEvent.DEPARTURE)
+            self.queues.commit(event.qp, event.kind, event.size, event.t)
+        self.nic.noted_queues.clear()
+
+    def _queued(self, run: Run) -> None:
+        """Each packet that was stored or left is an event of the profiler, at its cycle's time."""
+        clock = set()
+        for at, (word,) in run.events["queue_log_stb"]:
+            event = self._queue_event.from_bits(word)
+            if event.kind in (QueueEvent.ARRIVAL, QueueEvent.DEPARTURE):
+                happened = self._queue_events.popleft()
+                assert happened == (at - QUEUE_DELAY, (event.qp, event.kind, event.size))
+                clock.add((event.t - at) % (1 << Fmt.TIME.width))
+            self.queues.commit(event.qp, event.kind, event.size, event.t)
+        assert len(clock) <= 1
+        assert not self._queue_events
+
+    def check_queues(self) -> list[QueueStatus]:
+        """The NIC's numbers of every queue are golden, and what the store has queued."""
+        assert self.device.queues is not None
+        us, shown = self.device.identity.tick_ps / 1e6, []
+        for qp in range(CONFIG.qps):
+            status = self.device.queues.queue(qp)
+            self.hear_queues()
+            values = self.queues.values
+            assert values is not None
+            waits = (self.store.golden.rows[qp + CONFIG.qps * n].queued for n in range(2))
+            assert values["occupancy"] == sum(waits)
+            for name in ("inter_arrival", "service"):
+                values[f"{name}_us"] = values.pop(name) * us  # type: ignore[assignment]
+            assert dataclasses.asdict(status) == {"qp": qp, **values}
+            shown.append(status)
+        self._check_queue_counters()
+        return shown
+
+    def _check_queue_counters(self) -> None:
+        """Of a time in which no sample is taken: those by time go on while the host reads."""
+        assert self.device.queues is not None
+        for _ in range(100):
+            sampled = self.queues.sampled
+            self.device.queues.parameters()  # until what was sampled has been counted
+            counters = self.device.queues.counters()
+            self.hear_queues()
+            if self.queues.sampled == sampled:
+                break
+        seen = self.queues.seen
+        assert (counters["events"], counters["samples"], self.queues.sampled) == (
+            seen["ARRIVAL"] + seen["DEPARTURE"], sampled, sampled,
+        )  # fmt: skip
 
     def _place(self, frame: bytes) -> int:
         """Queue and label of a frame that waits."""
@@ -144,12 +216,19 @@ class Bench:
         took = syndrome_kind(frame[_SYNDROME_AT]) == SYNDROME_ACK
         return qp, (psn + took) % (1 << 24)
 
-    def _stored(self, word: int) -> None:
-        """An event of the store; what it asks the pacer for."""
+    def _stored(self, at: int, word: int) -> None:
+        """An event of the store; what it asks the pacer for, and tells the profiler."""
+        left = len(self.store.left)
         self.store(word)
         did = self._store.from_bits(word)
         kind, queue = did.event.kind, did.event.qp
         stored = kind == StoreEvent.APPEND and did.event.outcome.value == Outcome.STORED
+        if stored:
+            came = queue % CONFIG.qps, QueueEvent.ARRIVAL, did.event.bytes
+            self._queue_events.append((at, came))
+        elif kind == StoreEvent.POP:
+            gone = queue % CONFIG.qps, QueueEvent.DEPARTURE, len(self.store.left[left].data)
+            self._queue_events.append((at, gone))
         if kind in (StoreEvent.HEAD, StoreEvent.ASK) or (stored and did.row.packets == 1):
             psn, counts = did.row.label % (1 << 24), did.row.label >> 24
             asked = {"psn": psn, "counts": counts, "size": did.row.bytes}

@@ -74,12 +74,38 @@ def test_the_emulated_device_counts_who_would_wait(seed: int) -> None:
     assert waiting.counters() == counters | {"stored": 3, "sent": 3, "bypassed": 3}
 
 
+def test_the_emulated_profiler_hears_of_packets(seed: int) -> None:
+    """Whoever passes by is in no queue; the beginning of a connection is no event of one."""
+    rng = random.Random(seed)
+    emulator = Emulator(Sizes(qps=4, sets=2, width=64, grants=1, wire=256, profile=1))
+    device = Device(emulator)
+    assert device.packets is not None
+    assert device.queues is not None
+    assert device.pacing is not None
+    assert emulator.packets is not None
+    device.queues.set_parameters(every=2)
+    device.packets.bind(1, B4, remote_qp=B_QP + 1, local_qp=A_QP + 1)
+    device.qp(1).configure(preset="precog", enable=True, algorithm="fixed", init_gbps=8.0)
+    frames = [packet(rng.randbytes(rng.randrange(400)), bth={"dqpn": B_QP + 1}) for _ in range(3)]
+    for n, frame in enumerate(frames):
+        emulator.packets.transmit(frame, 100 * n)
+        emulator.packets.transmit(packet(bth={"dqpn": B_QP + 3}), 100 * n + 7)
+        device.pacing.begin(1, psn=n)
+    status = device.queues.queue(1)
+    sizes = [len(frame) for frame in frames]
+    assert (status.arrivals, status.departures, status.occupancy) == (3, 3, 0)
+    assert (status.bytes_in, status.bytes_out) == (sum(sizes), sum(sizes))
+    assert (status.size, status.peak) == (sizes[-1], max(sizes))
+    tick_us = device.identity.tick_ps / 1e6
+    assert (status.inter_arrival_us, status.service_us) == (100 * tick_us, 0)
+    assert device.queues.counters() == {"events": 6, "samples": 3, "samples_merged": 0}
+
+
 def test_sizes_that_cannot_be_built() -> None:
     for sizes, why in (
         ({"width": 64, "grants": 1, "wire": 100}, r"power of two in 128\.\.32768"),
         ({"width": 64, "wire": 128}, "grants must not be 0 with wire"),
         ({"grants": 1, "wire": 128}, "width must not be 0 with wire"),
-        ({"width": 64, "grants": 1, "profile": 1, "wire": 128}, "profile must be 0 with wire"),
     ):
         with pytest.raises(ValueError, match=why):
             Sizes(**sizes).check_buildable()

@@ -7,7 +7,7 @@
           └─ COUNTERS ◄─ [counters] ◄─ events ───────────┘
 """
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
 from precog_hw.csr.bank import RegisterBank, port
@@ -16,10 +16,12 @@ from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.layouts import CONFIG, EventKind, State
+from precog_hw.pace.wire_mode import WireMode
+from precog_hw.pace.wire_path import WIRE_EVENTS
 from precog_hw.regmap.profiler import PROFILER_EVENTS, PROFILER_INPUTS, PROFILER_VALUES
 from precog_models.contract import QueueEvent
 
-__all__ = ["attach", "follow"]
+__all__ = ["attach", "follow", "follow_packets"]
 
 _WORD_BITS = 32
 
@@ -112,3 +114,30 @@ def follow(m: Module, profiler: Profiler, log: Signal, valid: Value) -> None:
             event.payload.kind.eq(QueueEvent.DEPARTURE),
             event.payload.size.eq(log.size),
         ]
+
+
+def follow_packets(m: Module, profiler: Profiler, mode: WireMode, now: Value) -> None:
+    """Events of the queues out of wire mode's log: packets that come in, and that leave.
+
+    Both queues of a queue pair count as one; a connection's beginning takes no packet out. The
+    profiler hears of an event a cycle after the log says it, and that is its time.
+
+    Parameters
+    ----------
+    m : Module
+    profiler : Profiler
+        It takes events when packets may come: it is ready before every queue pair is disabled.
+    mode : WireMode
+    now : Value
+        Ticks.
+    """
+    did, event = mode.log, profiler.i
+    arrives, departs = (mode.events[WIRE_EVENTS.index(name)] for name in ("stored", "sent"))
+    qp, came, left = (Signal.like(v) for v in (event.payload.qp, did.event.bytes, did.row.bytes))
+    m.d.sync += [qp.eq(did.event.qp), came.eq(did.event.bytes), left.eq(did.row.bytes)]
+    m.d.comb += [
+        event.valid.eq(arrives | departs),
+        *(event.payload.qp.eq(qp), event.payload.t.eq(now)),
+        event.payload.kind.eq(Mux(arrives, QueueEvent.ARRIVAL, QueueEvent.DEPARTURE)),
+        event.payload.size.eq(Mux(arrives, came, left)),
+    ]

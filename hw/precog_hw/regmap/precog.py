@@ -137,8 +137,6 @@ class Sizes:
         for name in ("width", "grants"):
             if self.wire and not getattr(self, name):
                 raise ValueError(f"{name} must not be 0 with wire: what it holds waits for grants")
-        if self.wire and self.profile:
-            raise ValueError("profile must be 0 with wire: the pacer knows of each queue's head")
         if not 0 <= self.macs <= MACS_MOST:
             raise ValueError(f"macs must be in 0..{MACS_MOST}, not {self.macs!r}")
         if self.macs and not self.width:

@@ -100,7 +100,9 @@ def profiler_block() -> Block:
     return Block(
         "PROFILER",
         "Send queues. With grants a request is an arrival, a grant a departure, and a connection's "
-        "beginning empties its queue. PEAK and the counts start again only with COMMAND.clear.",
+        "beginning empties its queue. In wire mode a packet that is stored is an arrival, one that "
+        "leaves a departure, requests and answers alike, and a connection empties nothing. PEAK "
+        "and the counts start again only with COMMAND.clear.",
         id=0x17,
         version=(1, 0),
         registers=(

@@ -32,6 +32,7 @@ _FORECAST = {"m_forecast_tvalid": ["m_forecast_tdata"], "carried_log_stb": ["car
 _RECEIVER = {"receive_log_stb": ["receive_log"]}
 _QUOTA = {"m_quota_tvalid": ["m_quota_tdata"]}
 _WIRE = {"wire_log_stb": ["wire_log"], "pace_log_stb": ["pace_log"]}
+_QUEUES = {"queue_log_stb": ["queue_log"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
 
 
@@ -42,6 +43,7 @@ def monitors(config: NicConfig) -> dict[str, list[str]]:
         **(_RECEIVER if config.receiver else {}),
         **(_QUOTA if config.receiver and not config.wire else {}),
         **(_WIRE if config.wire else {}),
+        **(_QUEUES if config.wire and config.profile else {}),
         **(_FORECAST if config.forecast else {}),
     }
 
