@@ -83,6 +83,7 @@ class PacketStore:
         self.rows = [Row() for _ in range(qps)]
         self.shared = 0
         self._cell_bytes, self._longest = cell_bytes, longest
+        self._first: set[int] = set()  # cells in which a packet begins
 
     def cells(self, size: int) -> int:
         """Cells of a packet."""
@@ -127,8 +128,9 @@ class PacketStore:
                 return Outcome.WAITS
             row.drops = (row.drops + 1) % (1 << 32)
             return Outcome.QUOTA
-        if any(packet.cell == other.cell for one in self.rows for other in one.packets):
+        if packet.cell in self._first:
             raise ValueError(f"cell {packet.cell} must be in one packet only")
+        self._first.add(packet.cell)
         if not row.packets:
             row.head = packet
         row.packets.append(packet)
@@ -144,6 +146,7 @@ class PacketStore:
         if not row.packets:
             return None
         packet = row.packets.popleft()
+        self._first.remove(packet.cell)
         back = min(row.borrowed, self.cells(packet.size))
         row.borrowed -= back
         row.own -= self.cells(packet.size) - back

@@ -5,27 +5,23 @@ A tick is a cycle. All rates are of bytes on the wire, in bytes per tick; at 8 n
 2**-10 bytes per tick and 10 Gb/s are 10.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from precog_hw.pace.layouts import CONFIG, EventKind, grant_layout
+from precog_hw.pace.layouts import CONFIG, EventKind
 from precog_hw.pace.pacer import Pacer
-from precog_hw.pace.wheel import BUCKET_LOG2
 from precog_models.contract import Fmt
-from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
+from precog_sim.rtl.stream_block import StreamBlock, stream_library
 
-from .traffic import OVERHEAD, Bench
+from .backlog import PLENTY, backlogged, departures, full_link, wire
+from .traffic import OVERHEAD
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("pacer")]
 
 QPS = 1024
-PLENTY = (1 << 32) - 1  # bytes
-WIPED = 2 * 4 * QPS  # cycles after reset in which the slots of the wheel are emptied
-SIZE = grant_layout(QPS)["size"]
 LATEST = 24  # ticks from due to fired, of few queue pairs
 
 
@@ -41,47 +37,13 @@ def block(library: Path) -> Iterator[StreamBlock]:
     made.close()
 
 
-def wire(bytes_per_tick: float = 0.0) -> Link:
-    """A link of so many bytes per tick, or one that takes everything."""
-    if not bytes_per_tick:
-        return Link()
-    return Link((SIZE.offset, SIZE.width), OVERHEAD, round((1 << 20) / bytes_per_tick), 1 << 20)
-
-
-def backlogged(
-    block: StreamBlock, seed: int, rates: dict[int, float], *, mtu: int, over: float = 0.0
-) -> Bench:
-    """Queue pairs with their rates (bytes per tick) and more to send than they can.
-
-    They begin at random times within `over` cycles.
-    """
-    bench = Bench(block, QPS, seed)
-    config = int(CONFIG.const({"mtu": mtu}).as_bits())
-    for qp, rate in rates.items():
-        bench.offer(EventKind.CONFIG, 0, qp, config)
-        bench.set_rate(0, qp, Fmt.RATE.from_float(rate))
-    bench.run(40 * len(rates) + 100 + WIPED)
-    starts = sorted(block.cycles + bench.rng.random() * over for _ in rates)
-    for start, qp in zip(starts, bench.rng.sample([*rates], len(rates)), strict=True):
-        bench.offer(EventKind.REQUEST, int(start), qp, PLENTY)
-    return bench
-
-
-def departures(bench: Bench, cycles: int, link: Link) -> dict[int, np.ndarray]:
-    """Cycles in which the grants of each queue pair were taken."""
-    found: dict[int, list[int]] = defaultdict(list)
-    for at, qp, _, _ in bench.grants(bench.run(cycles, link)):
-        found[qp].append(at)
-    return {qp: np.array(times) for qp, times in found.items()}
-
-
 def test_rates_from_1_mbps_to_the_line(block: StreamBlock, seed: int, volume: int) -> None:
     """Each queue pair alone has its rate, whatever the others have: 2**-10..10 bytes per tick."""
     mtu, size = 0, 256 + OVERHEAD
     # Sixteen rates side by side; the slowest sends a packet in 281,000 ticks.
     rates = {17 * n + 3: 2.0 ** (-10 + 0.65 * n) for n in range(16)}
-    bench = backlogged(block, seed, rates, mtu=mtu)
-    found = departures(bench, 900_000 * volume, wire())
+    bench = backlogged(block, QPS, seed, rates, mtu=mtu)
+    found = departures(bench, 900_000 * volume, wire(QPS))
     for qp, rate in rates.items():
         times = found[qp]
         got = (len(times) - 1) * size / (times[-1] - times[0])
@@ -96,23 +58,9 @@ def test_rates_from_1_mbps_to_the_line(block: StreamBlock, seed: int, volume: in
 @pytest.mark.parametrize("count", [1, 64, 1024])
 def test_a_full_link(block: StreamBlock, seed: int, count: int, volume: int) -> None:
     """Equal shares of 10 bytes per tick: the link never idles, and everybody gets its share."""
-    mtu, line = 2, 10.0
-    size = 1024 + OVERHEAD
-    packet = size / line
-    rounds = 4 * volume + 2 if count == 1024 else 100 * volume
     chosen = np.random.default_rng(seed).choice(QPS, count, replace=False).tolist()
-    rates = dict.fromkeys(chosen, line / count)
-    bench = backlogged(block, seed, rates, mtu=mtu, over=packet * count)
-    departures(bench, round(packet * count * 2), wire(line))
-    found = departures(bench, round(packet * count * rounds), wire(line))
-    assert {*found} == {*chosen}
-    sent = sum(len(times) for times in found.values())
-    assert sent * size >= 0.999 * line * packet * count * rounds - 2 * size, "the link idles"
-    for times in found.values():
-        # Two that are due within the same bucket may change places.
-        assert np.abs(np.diff(times) - packet * count).max() <= packet + (1 << BUCKET_LOG2)
-        got = (len(times) - 1) / (times[-1] - times[0])
-        assert abs(got * packet * count - 1) < 1e-3 + packet / (times[-1] - times[0])
+    rounds = 4 * volume + 2 if count == 1024 else 100 * volume
+    full_link(block, QPS, seed, chosen, mtu=2, rounds=rounds)
 
 
 @pytest.mark.parametrize("paced", [False, True])
@@ -120,11 +68,11 @@ def test_a_grant_in_4_cycles(block: StreamBlock, seed: int, paced: bool) -> None
     """Sustained by all together, out of lists that are never empty and through the wheel."""
     rounds, size = 6, 256 + OVERHEAD
     gap = 3.6 * QPS if paced else size / 255
-    bench = backlogged(block, seed, dict.fromkeys(range(QPS), size / gap), mtu=0)
+    bench = backlogged(block, QPS, seed, dict.fromkeys(range(QPS), size / gap), mtu=0)
     bench.run(4 * QPS * 2)
     before = bench.replay.seen["FIRE"]
     cycles = round(rounds * gap) if paced else 4 * QPS * rounds
-    found = departures(bench, cycles, wire())
+    found = departures(bench, cycles, wire(QPS))
     counts = [len(found[qp]) for qp in range(QPS)]
     assert min(counts) >= rounds - 1  # nobody starves
     print("cycles per grant:", cycles / sum(counts))
@@ -135,38 +83,38 @@ def test_a_grant_in_4_cycles(block: StreamBlock, seed: int, paced: bool) -> None
 def test_strict_priority_and_pause(block: StreamBlock, seed: int) -> None:
     """The higher priority takes the link while it has something; a paused one gets nothing."""
     line, size = 10.0, 1024 + OVERHEAD
-    bench = backlogged(block, seed, dict.fromkeys(range(8), line), mtu=2)
+    bench = backlogged(block, QPS, seed, dict.fromkeys(range(8), line), mtu=2)
     high = int(CONFIG.const({"mtu": 2, "priority": 5}).as_bits())
     for qp in (100, 101):
         bench.offer(EventKind.CONFIG, block.cycles, qp, high)
         bench.set_rate(block.cycles, qp, Fmt.RATE.from_float(line))
         bench.offer(EventKind.REQUEST, block.cycles + 20_000, qp, PLENTY)
-    first = departures(bench, 20_000, wire(line))
+    first = departures(bench, 20_000, wire(QPS, line))
     assert {*first} == {*range(8)}
-    departures(bench, 5 * round(size / line), wire(line))
-    assert {*departures(bench, 20_000, wire(line))} == {100, 101}
+    departures(bench, 5 * round(size / line), wire(QPS, line))
+    assert {*departures(bench, 20_000, wire(QPS, line))} == {100, 101}
     block.poke(pause=1 << 5)
-    departures(bench, 5 * round(size / line), wire(line))
-    assert {*departures(bench, 20_000, wire(line))} == {*range(8)}
+    departures(bench, 5 * round(size / line), wire(QPS, line))
+    assert {*departures(bench, 20_000, wire(QPS, line))} == {*range(8)}
     block.poke(pause=(1 << 5) | 1)
-    departures(bench, 5 * round(size / line), wire(line))
-    assert not departures(bench, 20_000, wire(line))
+    departures(bench, 5 * round(size / line), wire(QPS, line))
+    assert not departures(bench, 20_000, wire(QPS, line))
     block.poke(pause=0)
-    departures(bench, 5 * round(size / line), wire(line))
-    assert {*departures(bench, 20_000, wire(line))} == {100, 101}
+    departures(bench, 5 * round(size / line), wire(QPS, line))
+    assert {*departures(bench, 20_000, wire(QPS, line))} == {100, 101}
 
 
 def test_a_window_holds_and_opens(block: StreamBlock, seed: int) -> None:
     """(next - unacknowledged PSN) * MTU below the window: 5000 bytes are five packets of 1024."""
-    bench = backlogged(block, seed, {7: 10.0}, mtu=2)
+    bench = backlogged(block, QPS, seed, {7: 10.0}, mtu=2)
     del bench.pending["i_request"][:]
     bench.offer(EventKind.WINDOW, 0, 7, 5000)
     bench.run(100)
     bench.offer(EventKind.REQUEST, 0, 7, PLENTY)
-    assert len(departures(bench, 5000, wire())[7]) == 5
+    assert len(departures(bench, 5000, wire(QPS))[7]) == 5
     bench.offer(EventKind.ACK, 0, 7, 3)
-    assert len(departures(bench, 5000, wire())[7]) == 3
-    assert not departures(bench, 5000, wire())
+    assert len(departures(bench, 5000, wire(QPS))[7]) == 3
+    assert not departures(bench, 5000, wire(QPS))
 
 
 @pytest.mark.parametrize("factor", [10, 1 / 10])
@@ -175,7 +123,7 @@ def test_a_new_rate_takes_effect_on_the_pending_gap(
 ) -> None:
     """Half a gap at the old rate and half of it at the new one."""
     size, gap = 1024 + OVERHEAD, 100_000
-    bench = backlogged(block, seed, {9: size / gap}, mtu=2)
+    bench = backlogged(block, QPS, seed, {9: size / gap}, mtu=2)
     bench.set_rate(block.cycles + gap // 2, 9, Fmt.RATE.from_float(factor * size / gap))
-    first, second = departures(bench, 8 * gap, wire())[9][:2]
+    first, second = departures(bench, 8 * gap, wire(QPS))[9][:2]
     assert second - first == pytest.approx(gap / 2 + gap / 2 / factor, abs=200)

@@ -1,7 +1,6 @@
 # amaranth: UnusedElaboratable=no
 """Wire mode: packets leave at their queue pairs' rates, and nobody waits for somebody else."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,11 +8,9 @@ import pytest
 
 from precog_hw.pace.wire_path import BURST
 from precog_models.store.packet_store import Outcome
-from precog_sim.rtl.packet_block import Run
 
-from ..store.bench import QUEUES
 from .wire_bench import PACED
-from .wire_driver import NARROW, OVERHEAD, WIDE, Bench
+from .wire_driver import NARROW, OVERHEAD, WIDE, Bench, first_beats
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("wire")]
 
@@ -25,16 +22,6 @@ def bench(request: pytest.FixtureRequest, volume: int, seed: int) -> Iterator[Be
     made = Bench(request.param, seed)
     yield made
     made.block.close()
-
-
-def first_beats(run: Run) -> dict[int, np.ndarray]:
-    """Cycles in which the paced packets of each queue pair began to leave."""
-    found: dict[int, list[int]] = defaultdict(list)
-    sink = run.sinks["m_axis"]
-    for at, wire in zip(sink.first, sink.frames, strict=True):
-        if wire.tag & PACED:
-            found[wire.time % QUEUES].append(at)
-    return {qp: np.array(times) for qp, times in found.items()}
 
 
 def test_two_queue_pairs_at_their_rates(bench: Bench) -> None:

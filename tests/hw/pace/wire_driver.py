@@ -1,10 +1,12 @@
 """Wire mode in RTL, fed by frames, and both golden models behind its logs."""
 
 import random
-from collections import deque
+from collections import defaultdict, deque
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from precog_hw.pace.layouts import WHOLE_REQUEST, EventKind, commit_layout
 from precog_hw.pace.wire_path import queues
@@ -21,18 +23,27 @@ from .replay import Replay, config_bits
 from .traffic import Words
 from .wire_bench import PACED, WireBench
 
-__all__ = ["NARROW", "OVERHEAD", "WIDE", "Bench"]
+__all__ = ["NARROW", "OVERHEAD", "WIDE", "Bench", "first_beats"]
 
 OVERHEAD = 24
 WIDE = StoreConfig(qps=64, width=512, cells=1024, cell_bytes=128, longest=4608)
 NARROW = StoreConfig(qps=64, width=64, cells=1024, cell_bytes=128, longest=4608)
-READY = 1100  # cycles after reset in which cells and rows become free
 QUIET = 20_000  # cycles without a beat after which nothing more comes at the rates of the tests
 
 
 @cache
 def library(config: StoreConfig) -> Path:
     return packet_library(WireBench(config), label=f"wire mode, {config.width} bits")
+
+
+def first_beats(run: Run) -> dict[int, np.ndarray]:
+    """Cycles in which the paced packets of each queue pair began to leave."""
+    found: dict[int, list[int]] = defaultdict(list)
+    sink = run.sinks["m_axis"]
+    for at, wire in zip(sink.first, sink.frames, strict=True):
+        if wire.tag & PACED:
+            found[wire.time % QUEUES].append(at)
+    return {qp: np.array(times) for qp, times in found.items()}
 
 
 class Bench:
@@ -48,7 +59,8 @@ class Bench:
         self.paced_out = 0
         self._commit, self._store = Words(commit_layout(config.qps)), store_layout(queues(config))
         self.block.poke(quota=config.cells // 2, limit=0, overhead=OVERHEAD)
-        self.block.tick(READY)
+        # After reset cells become free and slots of the wheel empty.
+        self.block.tick(100 + max(config.cells, 2 * 4 * config.qps))
 
     def rate(self, qp: int, rate: float) -> None:
         """Bytes on the wire per tick."""

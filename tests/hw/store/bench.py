@@ -25,7 +25,7 @@ from precog_sim.rtl.packet_block import Wire
 __all__ = ["OPEN", "QUEUES", "Replay", "StoreBench", "frames", "packed"]
 
 #: A packet's queue is its time's remainder by this, its label the quotient.
-QUEUES = 1 << 12
+QUEUES = 1 << 15
 
 #: Ports of a bench that grants at once and drops what has no room.
 OPEN = {"limit": 0, "pause": 0, "chance": 256}
@@ -170,7 +170,7 @@ class Replay:
         self.left: list[Wire] = []
         self.seen: Counter[str] = Counter()
         self.quotas: dict[int, int] = {}
-        self.most_used = 0
+        self.used = self.most_used = 0  # cells
         self._layout = commit_layout(config)
         self._fields = {name: field for name, field in self._layout}
 
@@ -179,6 +179,7 @@ class Replay:
         did = self._layout.from_bits(word)
         event, qp = did.event, did.event.qp
         golden, row = self.golden, self.golden.rows[did.event.qp]
+        held = row.own + row.borrowed
         kind = EventKind(event.kind)
         if kind is EventKind.APPEND:
             wire = self.came[0]
@@ -211,4 +212,5 @@ class Replay:
         bits = word >> field.offset & (1 << field.width) - 1
         assert bits == packed(self.config, row), (kind.name, qp, row, did.row)
         assert golden.shared == did.shared
-        self.most_used = max(self.most_used, sum(r.own + r.borrowed for r in golden.rows))
+        self.used += row.own + row.borrowed - held
+        self.most_used = max(self.most_used, self.used)
