@@ -6,8 +6,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import plain_memory
-from precog_hw.stream.packet import packet_signature
+from precog_hw.stream.packet import beat_layout, packet_signature
 from precog_hw.stream.queue import Queue
+from precog_hw.stream.skid import SkidBuffer
 
 from .egress import Egress
 from .free_list import FreeList
@@ -63,7 +64,7 @@ class PacketStore(wiring.Component):
     Other queues lose nothing by one that is over its quota as long as all quotas, `limit`, and 8 of
     the longest packets fit into the memory.
 
-    Latency: 9 cycles from a packet's last beat to its request, 12 from a grant to the first beat.
+    Latency: 9 cycles from a packet's last beat to its request, 13 from a grant to the first beat.
     Throughput: a beat per cycle in and out; a packet in 4 cycles, with `pause` in 8. Ready after
     `qps` or `cells` cycles, whichever are more. Cost: the memory, and some 240 bits of block RAM
     for a queue and a cell together.
@@ -156,7 +157,10 @@ class PacketStore(wiring.Component):
         m.submodules.requests = requests = Queue(size_layout(config), _REQUESTS)
         wiring.connect(m, requests.o, wiring.flipped(self.o_request))
         wiring.connect(m, dropped.o, reclaim.i)
-        wiring.connect(m, egress.o, wiring.flipped(self.o))
+        # Whether all blocks of the memory are read shall not hang on whoever takes the beats.
+        m.submodules.out = out = SkidBuffer(beat_layout(config.width))
+        wiring.connect(m, egress.o, out.i)
+        wiring.connect(m, out.o, wiring.flipped(self.o))
         self._memory(m, ingress, egress, reclaim)
 
         m.d.comb += [
@@ -234,9 +238,12 @@ class PacketStore(wiring.Component):
         write, read = beats.write_port(), beats.read_port()
         m.submodules.links = links = plain_memory(config.cell_bits, config.cells)
         link, egress_link, reclaim_link = links.write_port(), links.read_port(), links.read_port()
-        m.d.comb += [
+        # Registers: the blocks of a large memory are far from each other.
+        m.d.sync += [
             write.addr.eq(ingress.place.as_value()),
             *(write.data.eq(ingress.write), write.en.eq(ingress.write_stb)),
+        ]
+        m.d.comb += [
             *(read.addr.eq(egress.place.as_value()), read.en.eq(egress.read_en)),
             egress.read.eq(read.data),
             *(link.addr.eq(ingress.link.cell), link.data.eq(ingress.link.next)),

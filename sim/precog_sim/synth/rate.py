@@ -13,15 +13,14 @@ from precog_hw.csr.trace import TraceFifo
 from precog_hw.export import port_map
 from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.pacer import Pacer
-from precog_hw.pace.wire_mode import WireMode
 from precog_hw.predict.carried import CarriedScores
 from precog_hw.predict.tree import TreePredictor
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.receiver import Receiver
-from precog_hw.store.layouts import StoreConfig
 
 from .blocks import TOP
+from .paced_wire import PacedWire
 from .place import Netlist
 from .target import ECP5_85, Target
 from .wrap import WrapCost, Wrapped
@@ -55,8 +54,8 @@ def _carried(qps: int) -> CarriedScores:
     return CarriedScores(NicConfig(qps=qps, width=64, forecast=1, dsp="ecp5"))
 
 
-def _wire(qps: int) -> WireMode:
-    return WireMode(StoreConfig(qps=qps, width=64))
+def _wire(qps: int) -> PacedWire:
+    return PacedWire(NicConfig(qps=qps, width=64, grants=1, wire=1024, dsp="ecp5"))
 
 
 def _core_forecast(qps: int) -> Core:
