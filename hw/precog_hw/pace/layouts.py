@@ -171,7 +171,7 @@ COMPARED = data.StructLayout(
     }
 )
 
-ARGUMENT_BITS = max(DUE_BITS + 1, CONFIG.size)
+ARGUMENT_BITS = max(DUE_BITS + 1, CONFIG.size, WHOLE_REQUEST.size)
 
 
 def _of_qp(qps: int, **fields: object) -> data.StructLayout:

@@ -79,8 +79,8 @@ class ReadyLists(wiring.Component):
 
         put, to = self.i.payload, self.i.payload.priority
         m.d.comb += [write.addr.eq(tails[to]), write.data.eq(put.qp)]
-        level, first = Signal(PRIORITY_BITS), Signal(qp_shape)
-        takes, last, renew = Signal(), Signal(), Signal()
+        level, first = Signal(PRIORITY_BITS, name="level"), Signal(qp_shape)
+        takes, last, renew = (Signal(name=n) for n in ("takes", "last", "renew"))
         after = Signal(qp_shape)
         may = some & ~self.pause
         highest = Signal(PRIORITY_BITS)

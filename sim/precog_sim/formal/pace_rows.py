@@ -36,7 +36,16 @@ from .pace_small import MTUS, AnyRows, short_fields
 from .past import Past
 from .peek import Opened
 
-__all__ = ["MUTANTS", "PROOFS"]
+__all__ = [
+    "FLUSHED",
+    "MUTANTS",
+    "PROOFS",
+    "QPS",
+    "REACHED",
+    "RowsHarness",
+    "ahead_of",
+    "units",
+]
 
 _PIPELINE = "precog_hw.pace.pipeline"
 QPS = 2
@@ -51,10 +60,12 @@ class RowsHarness(wiring.Component):
     Parameters
     ----------
     any_rows : bool
-        The rows hold anything at first that `_states` allows, not zeros.
+        The rows hold anything at first that `allowed` allows, not zeros.
+    whole : bool, optional
+        Of `StatePipeline`.
     """
 
-    def __init__(self, *, any_rows: bool) -> None:
+    def __init__(self, *, any_rows: bool, whole: bool = False) -> None:
         self._any = any_rows
         made: list[AnyRows] = []
 
@@ -63,12 +74,12 @@ class RowsHarness(wiring.Component):
             return made[-1]
 
         with (
-            short_fields("gap", "ready", "whole", "pipeline") as (layouts, *_, module),
+            short_fields("gap", "ready", "whole", "pipeline") as (layouts, _, _, waits, module),
             patch.object(module, "plain_memory", seen),
         ):
-            self._dut = module.StatePipeline(QPS)
+            self._dut = module.StatePipeline(QPS, whole=whole)
             self._fragment = Opened(self._dut).fragment
-        self._layouts = layouts
+        self.layouts, self.waits_of = layouts, waits.waits_of
         (self._rows,) = made
         super().__init__(
             {
@@ -99,21 +110,38 @@ class RowsHarness(wiring.Component):
         ]
 
         m.d.comb += rows.garbage.eq(self.garbage)
-        before, did = Signal(self._layouts.ROW), Signal()
+        before, did = Signal(self.layouts.ROW), Signal()
         self._last(m, rows, past, before, did)
         commit = dut.commit.payload
         m.d.comb += did.eq(dut.commit.valid & (commit.qp == self.qp))
+        self.watch(m, dut, did, commit, before)
+        return m
+
+    def watch(self, m: Module, dut: Any, did: Signal, commit: Any, before: Any) -> None:
+        """What is promised of the watched queue pair's events, and what is asserted.
+
+        Parameters
+        ----------
+        m : Module
+        dut : StatePipeline
+        did : Signal
+            One of its events takes effect.
+        commit : data.View
+            Which, and the row that it leaves.
+        before : data.View
+            The row that it found.
+        """
+        rows = self._rows
         m.d.comb += [
             Assert(
                 Value.cast(rows[self.qp]) == Value.cast(before),
                 "only its own events change a row, and `commit` says how",
             ),
         ]
-        self._promised(m, did, commit, before)
-        self._granted(m, dut, did, before)
+        self.promised(m, did, commit, before)
+        self.granted(m, dut, did, before)
         self._states(m, dut, did, before)
         self._due(m, did, commit, before)
-        return m
 
     def _last(self, m: Module, rows: AnyRows, past: Past, before: Any, did: Signal) -> None:
         """`before` is what `commit` said last of the queue pair, or what its row held at first."""
@@ -122,7 +150,7 @@ class RowsHarness(wiring.Component):
             with m.If(did):
                 m.d.sync += before.eq(row)
             return
-        last, some = Signal(self._layouts.ROW), Signal()
+        last, some = Signal(self.layouts.ROW), Signal()
         with m.If(did):
             m.d.sync += [last.eq(row), some.eq(1)]
         firsts = Array(getattr(self, f"first{n}") for n in range(QPS))
@@ -130,20 +158,24 @@ class RowsHarness(wiring.Component):
         for first, free in zip(firsts, rows.first, strict=True):
             same = Value.cast(first) == past(Value.cast(first), "first")
             m.d.comb += [free.eq(first), Assume(~past.known | same)]
-            m.d.comb += [Assume(allowed) for allowed in self._allowed(first)]
+            m.d.comb += [Assume(allowed) for allowed in self.allowed(first)]
 
-    def _allowed(self, row: Any) -> list[Value]:
+    def sends(self, row: Any) -> Value:
+        """It has something that may go."""
+        return (row.backlog != 0) & _open(row)
+
+    def allowed(self, row: Any) -> list[Value]:
         """What is true of every row at all times."""
-        State = self._layouts.State
+        State = self.layouts.State
         return [
             # Nobody is parked who could send.
-            (row.state != State.PARKED) | (row.backlog == 0) | ~_open(row),
+            (row.state != State.PARKED) | ~self.sends(row),
             ~row.changed | (row.state == State.WAITING),
         ]
 
-    def _promised(self, m: Module, did: Signal, commit: Any, before: Any) -> None:
+    def promised(self, m: Module, did: Signal, commit: Any, before: Any) -> None:
         """Who schedules knows the states; kinds beyond the last do not come."""
-        EventKind, State = self._layouts.EventKind, self._layouts.State
+        EventKind, State = self.layouts.EventKind, self.layouts.State
         for kind, state in (
             (EventKind.GRANT, State.READY),
             (EventKind.FIRE, State.WAITING),
@@ -152,16 +184,30 @@ class RowsHarness(wiring.Component):
             m.d.comb += Assume(~did | (commit.kind != kind) | (before.state == state))
         m.d.comb += Assume(~self.offers | (self.event.kind <= max(EventKind)))
 
-    def _granted(self, m: Module, dut: Any, did: Signal, before: Any) -> None:
+    def granted(self, m: Module, dut: Any, did: Signal, before: Any) -> None:
         """A grant is of somebody with a backlog and an open window, and is booked."""
-        EventKind, State = self._layouts.EventKind, self._layouts.State
-        commit, row = dut.commit.payload, dut.commit.payload.row
-        grant = dut.o_grant.payload
-        mine = dut.o_grant.valid & (grant.qp == self.qp)
+        commit, row, grant = dut.commit.payload, dut.commit.payload.row, dut.o_grant.payload
         most = Signal(range(MTUS[-1] + 1))
-        m.d.comb += most.eq(MTUS[0] << _units(before))
+        m.d.comb += most.eq(MTUS[0] << units(before))
         size = Mux(before.backlog < most, before.backlog, most)
-        granted = did & (commit.kind == EventKind.GRANT) & ~dut.refused
+        granted = self.charged(m, dut, did, before, size)
+        m.d.comb += [
+            Assert(~granted | (before.backlog != 0), "never of an empty backlog"),
+            Assert(~granted | _open(before), "never of a closed window"),
+            Assert(~granted | (grant.size == size), "the MTU, or what is left"),
+            Assert(~granted | (row.backlog == (before.backlog - size)[: len(row.backlog)])),
+            Assert(~granted | (row.next == (before.next + 1)[: len(row.next)])),
+            Assert(~granted | (grant.t == commit.t)),
+            Cover(granted & (before.window != 0) & (before.next != before.una)),
+        ]
+
+    def charged(self, m: Module, dut: Any, did: Signal, before: Any, size: Value) -> Signal:
+        """Whether there is a grant: of `size` bytes, it is charged for, before the next one."""
+        EventKind, State = self.layouts.EventKind, self.layouts.State
+        commit, row = dut.commit.payload, dut.commit.payload.row
+        grant, granted = dut.o_grant.payload, Signal(name="is_granted")
+        mine = dut.o_grant.valid & (grant.qp == self.qp)
+        m.d.comb += granted.eq(did & (commit.kind == EventKind.GRANT) & ~dut.refused)
         gap = dut.o_gap.payload
         asked = Signal()  # for the gap of the packet, a cycle ahead of the grant
         m.d.sync += asked.eq(dut.o_gap.valid & (gap.qp == self.qp))
@@ -169,22 +215,16 @@ class RowsHarness(wiring.Component):
         m.d.sync += [wire.eq(gap.size), ahead.eq(gap.ahead), t.eq(gap.t)]
         m.d.comb += [
             Assert(mine == granted, "a grant for each GRANT that is not refused, and no other"),
-            Assert(~granted | (before.backlog != 0), "never of an empty backlog"),
-            Assert(~granted | _open(before), "never of a closed window"),
-            Assert(~granted | (grant.size == size), "the MTU, or what is left"),
-            Assert(~granted | (row.backlog == (before.backlog - size)[: len(row.backlog)])),
-            Assert(~granted | (row.next == (before.next + 1)[: len(row.next)])),
             Assert(~granted | (row.state == State.SENDING), "no second one without a charge"),
-            Assert(~granted | (grant.t == commit.t)),
             Assert(asked == granted, "each is charged for"),
             Assert(~granted | ((wire == size + self.overhead) & (t == commit.t))),
-            Assert(~granted | (ahead == _ahead(before.due, commit.t)), "from when it was due"),
-            Cover(granted & (before.window != 0) & (before.next != before.una)),
+            Assert(~granted | (ahead == ahead_of(before.due, commit.t)), "from when it was due"),
         ]
+        return granted
 
     def _states(self, m: Module, dut: Any, did: Signal, before: Any) -> None:
         """Who waits is in the wheel, who is ready in a list; nobody is parked who could send."""
-        EventKind, State = self._layouts.EventKind, self._layouts.State
+        EventKind, State = self.layouts.EventKind, self.layouts.State
         commit, row = dut.commit.payload, dut.commit.payload.row
         push, file = dut.o_push.payload, dut.o_file.payload
         pushed = dut.o_push.valid & (push.qp == self.qp)
@@ -203,13 +243,13 @@ class RowsHarness(wiring.Component):
                 "taken out of the wheel only where it is",
             ),
             Assert(~filed | (file.due == row.due), "at its due time"),
-            *(Assert(allowed) for allowed in self._allowed(before)),
+            *(Assert(allowed) for allowed in self.allowed(before)),
             Cover(pushed & (commit.kind == EventKind.ACK)),
         ]
 
     def _due(self, m: Module, did: Signal, commit: Any, before: Any) -> None:
         """What the conservation of credit rests on."""
-        EventKind, State = self._layouts.EventKind, self._layouts.State
+        EventKind, State = self.layouts.EventKind, self.layouts.State
         row, kind, t = commit.row, commit.kind, commit.t
         now = Signal(len(row.due))
         m.d.comb += now.eq(t << (len(now) - len(t)))
@@ -220,8 +260,7 @@ class RowsHarness(wiring.Component):
         retimes = (kind == EventKind.RETIME) & before.changed
         m.d.comb += [
             Assert(~(leaves & (row.state == State.READY)) | _is_due(row.due, t), "who is, is due"),
-            Assert(~(leaves & (row.state == State.READY)) | (row.backlog != 0)),
-            Assert(~(leaves & (row.state == State.READY)) | _open(row)),
+            Assert(~(leaves & (row.state == State.READY)) | self.sends(row)),
             Assert(
                 ~(leaves & (row.state == State.PARKED) & (before.state == State.WAITING))
                 | _is_due(row.due, t),
@@ -240,23 +279,23 @@ class RowsHarness(wiring.Component):
         ]  # fmt: skip
 
 
-def _units(row: Any) -> Value:
+def units(row: Any) -> Value:
     return Mux(row.mtu > _LARGEST, _LARGEST, row.mtu)
 
 
 def _open(row: Any) -> Value:
     """(next - una) MTUs are below the window, or there is none."""
     flight = (row.next - row.una)[: len(row.next)]
-    return (row.window == 0) | ((flight << _units(row)) < row.window)
+    return (row.window == 0) | ((flight << units(row)) < row.window)
 
 
-def _ahead(due: Value, t: Value) -> Value:
+def ahead_of(due: Value, t: Value) -> Value:
     """From `t` to `due`."""
     return (due - (t << (len(due) - len(t))))[: len(due)]
 
 
 def _is_due(due: Value, t: Value) -> Value:
-    ahead = _ahead(due, t)
+    ahead = ahead_of(due, t)
     return ahead[-1] | (ahead == 0)
 
 
