@@ -26,8 +26,10 @@ _COLUMNS = (
     ("last_fct_ms", "last FCT ms"),
     ("jain", "Jain"),
 )
-_DECIDED = ("pid", "predpid")  # by the device, unless --in-the-loop says otherwise
+_DECIDED = ("pid", "predpid", "fixed")  # by the device, unless --in-the-loop says otherwise
 _FLOAT_ONLY = ("dctcp", "hpcc")
+#: Decided by a device only, and why.
+_DEVICE_ONLY = {"predpid": "models are integer", "fixed": "nothing is worked out"}
 LAWS = (*_DECIDED, "timely", "dctcp", "dcqcn", "hpcc")
 _TRANSPORTS = {"golden": "emu:", "rtl": "sim:"}
 _IN_THE_LOOP = ("float", *_TRANSPORTS)
@@ -43,7 +45,7 @@ class _Choice:
     device : str
         URI of the device that decides.
     place : str or None
-        ``--in-the-loop``; None: pid and predpid by the device, all others in float.
+        ``--in-the-loop``; None: pid, predpid and fixed by the device, all others in float.
     preset, target_us, start_gbps, rttch, win
         As the options of the same names.
     timely, dcqcn : str
@@ -102,7 +104,7 @@ def incast(
         str | None,
         typer.Option(
             help="Who decides: float (reference laws), golden (--device emu:) or rtl (sim:). "
-            "Without it pid and predpid are decided by the device, other laws in float.",
+            "Without it pid, predpid and fixed are decided by the device, other laws in float.",
             metavar="WHO",
         ),
     ] = None,
@@ -260,8 +262,11 @@ def _device(
     if place not in _IN_THE_LOOP:
         raise ValueError(f"in-the-loop must be one of {', '.join(_IN_THE_LOOP)}, not {place!r}")
     if place == "float":
-        if "predpid" in laws:
-            raise ValueError("law predpid must be in the loop as golden or rtl: models are integer")
+        for law in laws:
+            if law in _DEVICE_ONLY:
+                raise ValueError(
+                    f"law {law} must be in the loop as golden or rtl: {_DEVICE_ONLY[law]}"
+                )
         return device
     for law in laws:
         if law in _FLOAT_ONLY:

@@ -283,6 +283,10 @@ def test_training_has_the_demos_seed() -> None:
         (["sim", "incast", "--law", "hpcc", *LOOP, "rtl"], "law hpcc must be in the loop as float"),
         (["sim", "incast", *LOOP, "float"], "law predpid must be in the loop as golden or rtl"),
         (
+            ["sim", "incast", "--law", "fixed", *LOOP, "float"],
+            "law fixed must be in the loop as golden or rtl: nothing is worked out",
+        ),
+        (
             ["sim", "incast", "--law", "dctcp", "--law", "pid", *LOOP, "golden"],
             "law dctcp must be in the loop as float: the NIC does not have it",
         ),
