@@ -26,7 +26,7 @@ __all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
 #: long enough for the mapper that is the faster one.
 _SYNTH = "-noabc9 -run begin:check"
 #: A memory's constant bits make bits of the memory behind it constant, and so on: received
-#: headers go through five.
+#: headers of a NIC go through five.
 _NARROW = "\n".join(
     ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
 )
@@ -147,7 +147,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         Top(target),
         _TOP,
         emit_src=False,  # where the sources lie decides nothing
-        script_after_read=_NARROW,
+        **({} if target.config is None else {"script_after_read": _NARROW}),
         synth_opts=_SYNTH,
         script_after_synth="hierarchy -check\nblackbox =A:whitebox",
     )
