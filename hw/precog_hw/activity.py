@@ -12,13 +12,15 @@ __all__ = ["ACTIVITY", "ALWAYS", "ENGINE_UNITS", "OPTIONAL", "UNITS", "hold"]
 _ENGINE = "core.predictor.engine"
 
 #: Unit: the components of the NIC that it is made of, `*` for all whose names begin so, a dot for
-#: the registers of a component itself but those of `hold`. What is not listed is never at rest.
+#: the registers of a component itself but those of `hold`; of `taps`, the registers in all of the
+#: engine's components that take a word to the scrubber. What is not listed is never at rest.
 UNITS: dict[str, tuple[str, ...]] = {
     "nic": (".",),
     "csr": ("front", "bank"),
     "results": ("window", "counters", "ecc_counters"),
     "core": ("core.",),
     "store": ("core.predictor.store",),
+    "restart": ("core.predictor.restart",),
     "scrubber": ("core.predictor.scrubber", "core.predictor.check_bits"),
     "queues": ("core.samples", "core.srtts", "core.measured", "core.raws"),
     "feature": ("core.feature",),
@@ -31,6 +33,7 @@ UNITS: dict[str, tuple[str, ...]] = {
     "lanes": (f"{_ENGINE}.mac.lanes",),
     "drain": (f"{_ENGINE}.mac.drain",),
     "head": (f"{_ENGINE}.head",),
+    "taps": (),
     "rtt_head": ("core.head",),
     "rate": ("core.rate",),
     "adjuster": ("core.rate.adjuster",),

@@ -24,7 +24,7 @@ from .sequencer import Sequencer, request_layout
 __all__ = ["SCRUB_CYCLES", "LstmEngine", "prediction_layout"]
 
 SCRUB_CYCLES = 12  # from the end of a request of the scrubber until nothing of it is on its way
-_SCRUBBED = ("cell", "mac", "lanes", "drain", "head")  # units with words that it reads
+_SCRUBBED = ("cell", "mac", "lanes", "drain", "head", "taps")  # units with words that it reads
 
 
 def prediction_layout(config: NicConfig) -> data.StructLayout:

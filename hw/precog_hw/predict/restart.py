@@ -47,6 +47,8 @@ class Restart(wiring.Component):
         Take inputs in the engine's place.
     pays, owed_kind : Out(1)
         Offer an answer without a model in the engine's place, of this kind.
+    working : Out(1)
+        A register changes in this cycle, or may.
     wipe_stb, wipe_qp : Out
         Forget a queue pair's profiles, with `config.tree`.
     """
@@ -67,6 +69,7 @@ class Restart(wiring.Component):
                 "feeds": Out(1),
                 "pays": Out(1),
                 "owed_kind": Out(1),
+                "working": Out(1),
                 "wipe_stb": Out(1),
                 "wipe_qp": Out(config.qp_bits),
             }
@@ -89,7 +92,7 @@ class Restart(wiring.Component):
             m.d.sync += kinds.bit_select(left, 1).eq(self.kind)
         m.d.comb += [self.owed_kind.eq(kinds[0]), self.hold.eq(self.i_restart.valid)]
 
-        with m.FSM(name="restart"):
+        with m.FSM(name="restart") as fsm:
             with m.State("WORK"), m.If(self.i_restart.valid):
                 m.d.sync += self.reset.eq(1)
                 m.next = "RESET"
@@ -108,4 +111,6 @@ class Restart(wiring.Component):
                 with m.If((owed == 0) & (unfed == 0)):
                     m.d.comb += self.i_restart.ready.eq(1)
                     m.next = "WORK"
+        moves = self.asked | self.fed | self.answered | self.i_restart.valid
+        m.d.comb += self.working.eq(moves | ~fsm.ongoing("WORK"))
         return m

@@ -204,6 +204,7 @@ class Predictor(wiring.Component):
         m.d.comb += [
             self.activity.eq(engine.activity),
             self.activity.store.eq(loads),
+            self.activity.restart.eq(restart.working),
         ]
         if scrubber is not None:
             checks = scrubber.working | loads

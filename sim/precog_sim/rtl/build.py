@@ -30,6 +30,10 @@ _INNER = f"{TOP}_without_reset"
 _LOADED = re.compile(
     r"always @\(posedge clk\)(\n +\w+_(?:hit|where|what) <= | begin\n +if \(\w+_hit\)\n)"
 )
+#: A word on its way to the scrubber, and which one it is, as `predict.taps` names them.
+_TAPPED = re.compile(
+    r"always @\(posedge clk\)(\n +(?:\w+_(?:kept|chosen)|answer_\d+_\d+|scrubbed) <=)"
+)
 #: Registers but those in which `activity.hold` counts.
 _OWN = re.compile(r"always @\(posedge clk\)(?!\n +\w+_left <=)")
 _REPEATED = re.compile(r"((?:\\\S+ |[A-Za-z_$][\w$]*)\s?\[\d+\])((?:,\s+\1)+)")
@@ -149,7 +153,10 @@ def _gated(text: str) -> str:
             text, found = instance.subn(rf"\g<1>{clock})", text)
         if found != 1 and not (found and "*" in part) and not (not found and part in OPTIONAL):
             raise VerilateError(f"the NIC must have one instance of {part}, it has {found}")
-    store = list(UNITS).index("store")
+    store, taps = list(UNITS).index("store"), list(UNITS).index("taps")
+    engine = re.compile(rf"^module \\{TOP}\.core\.predictor\.engine[ .].*?^endmodule", re.M | re.S)
+    tapped = rf"always @(posedge {TOP}.unit_clk[{taps}])\g<1>"
+    text = engine.sub(lambda found: _TAPPED.sub(tapped, found[0]), text)
     text, found = _LOADED.subn(rf"always @(posedge {TOP}.unit_clk[{store}])\g<1>", text)
     if not found:
         raise VerilateError("the weight memories' write ports must be found, none is")
