@@ -20,14 +20,17 @@ from pathlib import Path
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .clocking import model_header
+from .reroll import reroll
 
 __all__ = ["BUILD_ROOT", "COVERAGE", "VerilateError", "shared_library", "verilator_environment"]
 
 BUILD_ROOT = Path("build") / "rtl"
 
 #: A model's code is streamed through the instruction cache every cycle, so small beats unrolled;
-#: what runs once, at the start, is not worth a compiler's time.
+#: what runs once, at the start, is not worth a compiler's time. With `FAST`, what differs in names
+#: only is put into loops first.
 FAST, ONCE = "-O2", "-O0"
+VECTORS = ("-ftree-vectorize", "-fvect-cost-model=dynamic")
 
 #: Bytes of C++ that are compiled at once. A compiler reads headers for more than a second before it
 #: comes to a model's own code, and Verilator writes many small files; larger lumps leave a compiler
@@ -209,8 +212,9 @@ def _digest(
         [compiler, "-march=native", "-Q", "--help=target"], capture_output=True, text=True
     ).stdout
     texts = [f"{name}={text}" for name, text in sorted(headers.items())]
-    here = Path(__file__)  # flags, and the header that is written after Verilation
-    recipe = here.read_text() + here.with_name("clocking.py").read_text()
+    here = Path(__file__)  # flags, and what is written after Verilation
+    names = ("clocking.py", "reroll.py")
+    recipe = "".join(path.read_text() for path in (here, *map(here.with_name, names)))
     how = f"{options.effort} {options.coverage}"
     return _hash(verilog, harness, *texts, top, recipe, version, cpu, how)
 
@@ -249,6 +253,8 @@ def _build(
         shutil.rmtree(model, ignore_errors=True)  # an interrupted build's lumps are sources too
         _run([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
         try:
+            if options.effort == FAST and not options.coverage:
+                reroll(model, name)
             header = model_header(model, name, once=not options.coverage)
             (model / "model.h").write_text(header)
         except ValueError as error:
@@ -257,7 +263,7 @@ def _build(
         for file, text in headers.items():
             (model / file).write_text(text)
         compiler = options.compiler
-        recipe = _hash(compiler, FAST, *options.cxx_flags, str(include), prefix)
+        recipe = _hash(compiler, *_effort(FAST), *options.cxx_flags, str(include), prefix)
         runtime = directory.parent / f"runtime-{recipe}"
         runtime.mkdir(exist_ok=True)
         units = [
@@ -270,7 +276,10 @@ def _build(
         found = [f"-I{include}", f"-I{include / 'vltstd'}"]
         flags = [*options.cxx_flags, f"-I{model}", *found]
         before = {
-            level: ["-include", str(_precompiled(prefix, runtime, options, [level, *found]))]
+            level: [
+                "-include",
+                str(_precompiled(prefix, runtime, options, [*_effort(level), *found])),
+            ]
             for level in {effort for source, _, effort in units if source.parent == model}
         }
 
@@ -279,7 +288,8 @@ def _build(
             if not target.exists():
                 part = target.with_suffix(f".{os.getpid()}.o")
                 special = before[effort] if source.parent == model else []
-                command = [compiler, effort, *flags, *special, "-c", str(source), "-o", str(part)]
+                command = [compiler, *_effort(effort), *flags, *special, "-c", str(source)]
+                command += ["-o", str(part)]
                 _run(command, model, None, "g++")
                 os.replace(part, target)
             progress.advance(task)
@@ -298,6 +308,11 @@ def _build(
     os.replace(model / "lib.so", directory / "lib.so")
     for path in model.glob("*.o"):
         path.unlink()
+
+
+def _effort(level: str) -> tuple[str, ...]:
+    """The compiler's options for a level of optimisation."""
+    return (level, *VECTORS) if level == FAST else (level,)
 
 
 def _precompiled(text: str, runtime: Path, options: _Options, flags: list[str]) -> Path:
