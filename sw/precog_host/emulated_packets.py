@@ -262,7 +262,7 @@ class EmulatedPackets:
         table = self.card.cps.table
         if not asked:
             return
-        if place["row"] >= table.slots or place["way"] >= WAYS:
+        if place["row"] >= table.row_count or place["way"] >= WAYS:
             self._file.put("LOOKUP.ERROR", range=1)
             return
         cell = self._fields("LOOKUP", LOOKUP_CELL)

@@ -259,7 +259,7 @@ class PacketPath(Windows):
         if self._table is None:
             table = QpTable(self.slots)
             for way in range(WAYS):
-                for row in range(self.slots):
+                for row in range(table.row_count):
                     cell = self._fetch_cell(way, row)
                     if cell is not None:
                         table.write(Write(way, row, *cell))

@@ -8,7 +8,7 @@ from precog_hw.csr.layouts import registers_layout
 from precog_hw.packet.qp_lookup import WAYS, cell_layout, table_access_layout
 from precog_hw.regmap.model import Access
 from precog_hw.regmap.packet import LOOKUP_CELL
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
+from precog_models.packet.wire.qp_key import IPV4_MAPPED, table_rows
 
 __all__ = ["CELL_WINDOW", "LookupWindow"]
 
@@ -20,13 +20,13 @@ class LookupWindow(wiring.Component):
     """Carries the host's accesses out, and frees every cell after reset.
 
     Latency: an access is offered in the cycle after its strobe; `busy` falls when it was taken, for
-    a fetch when the cell has come. After reset it is busy for some 6 x `slots` cycles.
+    a fetch when the cell has come. After reset it is busy for some 6 x `table_rows(slots)` cycles.
     Throughput: one access at a time. Cost: 200 flip-flops.
 
     Parameters
     ----------
     slots : int
-        Rows of a way, a power of two, 2 or more.
+        Of the table, a power of two, 2 or more.
     ipv6 : bool
         Otherwise a cell's address is the IPv4 address of its last 32 bits, whatever the others say.
 
@@ -55,7 +55,7 @@ class LookupWindow(wiring.Component):
     cell: data.View
 
     def __init__(self, slots: int, *, ipv6: bool = True) -> None:
-        self._slots, self._ipv6 = slots, ipv6
+        self._rows, self._ipv6 = table_rows(slots), ipv6
         super().__init__(
             {
                 "row": In(16),
@@ -105,7 +105,7 @@ class LookupWindow(wiring.Component):
             self.ready.eq(~walking),
             self.overrun.eq(strobe & self.busy),
         ]
-        exists = (self.row < self._slots) & (self.way < WAYS)
+        exists = (self.row < self._rows) & (self.way < WAYS)
         with m.FSM(name="access"):
             with m.State("ISSUE"):  # the first state after reset: free the first cell
                 m.d.comb += self.o.valid.eq(1)
@@ -114,7 +114,7 @@ class LookupWindow(wiring.Component):
                         m.d.sync += way.eq(Mux(way == WAYS - 1, 0, way + 1))
                         with m.If(way == WAYS - 1):
                             m.d.sync += row.eq(row + 1)
-                            with m.If(row == self._slots - 1):
+                            with m.If(row == self._rows - 1):
                                 m.d.sync += walking.eq(0)
                                 m.next = "IDLE"
                     with m.Elif(read):

@@ -12,22 +12,23 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.crc import crc32_reflected
+from precog_models.packet.crc import remainder
 from precog_models.packet.wire.qp_key import (
     ADDRESS_BITS,
     DIRECTION_BITS,
     KEY_BYTES,
     QPN_BITS,
-    WAY_POLYNOMIALS,
+    WAYS,
+    table_rows,
+    way_polynomials,
 )
 
 from .linear import xor_network
 
 __all__ = ["KEY", "WAYS", "QpLookup", "cell_layout", "table_access_layout"]
 
-WAYS = len(WAY_POLYNOMIALS)
 _PIECE_BITS = 10  # of a key, compared in one cycle: three levels of LUT4
-_PARTS = 5  # of a key, hashed in one cycle; odd, so that the CRC of zero counts once in their sum
+_PARTS = 5  # of a key, hashed in one cycle
 
 #: A packed key, as a number: the golden's bytes but for the seven zeros above the direction.
 KEY = data.StructLayout(
@@ -51,7 +52,7 @@ def table_access_layout(slots: int) -> data.StructLayout:
     return data.StructLayout(
         {
             "way": unsigned((WAYS - 1).bit_length()),
-            "row": unsigned((slots - 1).bit_length()),
+            "row": unsigned((table_rows(slots) - 1).bit_length()),
             "cell": cell_layout(slots),
             "read": unsigned(1),
         }
@@ -59,22 +60,22 @@ def table_access_layout(slots: int) -> data.StructLayout:
 
 
 @cache
-def _row_of(poly: int, rows: int) -> Callable[[int], int]:
-    """The golden's row of a packed key; one function object for each hash."""
+def _rest_of(poly: int) -> Callable[[int], int]:
+    """The golden's remainder of a packed key; one function object for each."""
 
-    def row(packed: int) -> int:
-        return crc32_reflected(packed.to_bytes(KEY_BYTES, "big"), poly) & (rows - 1)
+    def rest(packed: int) -> int:
+        return remainder(packed.to_bytes(KEY_BYTES, "big"), poly)
 
-    return row
+    return rest
 
 
 class QpLookup(wiring.Component):
-    """Three ways of `slots` rows; whole keys are compared, so a slot is never wrong.
+    """Three ways of `table_rows(slots)` rows; whole keys are compared, so a slot is never wrong.
 
     ::
 
-        key ─► parts of 3 CRCs ─► CRCs ─► (a write?) ─► RAM ─► registers ─► pieces compared ─►
-         0           1             2          3          4         5               6
+        key ─► parts of 3 CRCs ─► CRCs, rows ─► (a write?) ─► RAM ─► registers ─► pieces compared ─►
+         0           1               2              3          4         5               6
                                                                               hits ─► slot
                                                                                7       8
 
@@ -94,7 +95,7 @@ class QpLookup(wiring.Component):
     Parameters
     ----------
     slots : int
-        Queue pairs, a power of two, 2 or more.
+        Queue pairs, a power of two, 2 or more, `qp_key.MAX_SLOTS` at most.
 
     Members
     -------
@@ -172,7 +173,7 @@ class QpLookup(wiring.Component):
             # Never read where it is written: synthesis need not keep the old word.
             ram = Memory(
                 shape=cell_layout(self._slots),
-                depth=self._slots,
+                depth=table_rows(self._slots),
                 init=[],
                 attrs={"no_rw_check": 1},
             )
@@ -218,7 +219,12 @@ class _Request:
     def __init__(self, m: Module, name: str, slots: int) -> None:
         self._m, self._name, self._slots = m, name, slots
         self.valid = Signal(name=f"{name}_valid")  # in cycle 2, with `rows`
-        self.rows = [Signal(range(slots), name=f"{name}_row{way}") for way in range(WAYS)]
+        rows = range(table_rows(slots))
+        self._sums = [Signal(rows, name=f"{name}_sum{way}") for way in range(WAYS)]
+        self.rows = [Signal(rows, name=f"{name}_row{way}") for way in range(WAYS)]
+        for way, row in enumerate(self.rows):  # `qp_key.mixed`
+            a, b, c = (self._sums[(way + n) % WAYS] for n in range(WAYS))
+            m.d.comb += row.eq(a ^ (b.rotate_left(1) & c.rotate_left(2)))
         self.late_rows = [Signal.like(row, name=f"{row.name}_late") for row in self.rows]
         m.d.sync += [late.eq(row) for late, row in zip(self.late_rows, self.rows, strict=True)]
         self._key = Signal(KEY, name=f"{name}_key2", reset_less=True)
@@ -231,15 +237,17 @@ class _Request:
         key1 = Signal(KEY, name=f"{name}_key1", reset_less=True)
         m.d.sync += [valid.eq(stb), self.valid.eq(valid), key1.eq(key), self._key.eq(key1)]
         size = -(-len(packed) // _PARTS)
-        for way, (poly, row) in enumerate(zip(WAY_POLYNOMIALS, self.rows, strict=True)):
-            total: Value = Const(0, len(row))
+        for way, (poly, result) in enumerate(
+            zip(way_polynomials(self._slots), self._sums, strict=True)
+        ):
+            total: Value = Const(0, len(result))
             for low in range(0, len(packed), size):
-                part = Signal.like(row, name=f"{name}_part{way}_{low}", reset_less=True)
+                part = Signal.like(result, name=f"{name}_part{way}_{low}", reset_less=True)
                 alone = Cat(Const(0, low), packed[low : low + size])
-                hashed = xor_network(_row_of(poly, self._slots), alone, len(row))
+                hashed = xor_network(_rest_of(poly), alone, len(result))
                 m.d.sync += part.eq(hashed)
                 total ^= part
-            m.d.sync += row.eq(total)
+            m.d.sync += result.eq(total)
 
     def read(self, word: data.View) -> None:
         """Cycle 4: a block RAM's output is late; it gets a register of its own."""

@@ -1,4 +1,4 @@
-"""Cyclic redundancy checks of the packet path by table, any width up to 32 bits.
+"""Cyclic redundancy checks of the packet path by table.
 
 The ICRC is the CRC of Ethernet, for which zlib is faster; `icrc` uses that.
 """
@@ -7,7 +7,7 @@ from functools import cache
 
 from .wire.cps import CRC8_INIT, CRC8_POLY, CRC8_XOR
 
-__all__ = ["crc8", "crc32_reflected"]
+__all__ = ["crc8", "remainder"]
 
 
 @cache
@@ -21,13 +21,19 @@ def _table8(poly: int) -> tuple[int, ...]:
 
 
 @cache
-def _table32(poly: int) -> tuple[int, ...]:
-    mirrored = int(f"{poly:032b}"[::-1], 2)
+def _tables(poly: int, size: int) -> tuple[tuple[int, ...], ...]:
+    """For each byte of a message of `size` bytes what each of its values adds to the remainder."""
+    degree = poly.bit_length() - 1
+    powers = [1]
+    while len(powers) < 8 * size:
+        power = powers[-1] << 1
+        powers.append(power ^ poly if power >> degree else power)
     rows = []
-    for word in range(256):
-        for _ in range(8):
-            word = (word >> 1) ^ (mirrored if word & 1 else 0)
-        rows.append(word)
+    for at in reversed(range(0, 8 * size, 8)):
+        row = [0]
+        for power in powers[at : at + 8]:
+            row += [value ^ power for value in row]
+        rows.append(tuple(row))
     return tuple(rows)
 
 
@@ -40,10 +46,16 @@ def crc8(data: bytes | bytearray) -> int:
     return value ^ CRC8_XOR
 
 
-def crc32_reflected(data: bytes | bytearray, poly: int) -> int:
-    """CRC-32 with polynomial `poly` (bit 31 is x**31), reflected, start and end inverted."""
-    table = _table32(poly)
-    value = 0xFFFFFFFF
-    for byte in data:
-        value = (value >> 8) ^ table[(value ^ byte) & 0xFF]
-    return value ^ 0xFFFFFFFF
+def remainder(data: bytes, poly: int) -> int:
+    """Remainder of `data`, its first bit the highest power, by a polynomial over GF(2).
+
+    Parameters
+    ----------
+    data : bytes
+    poly : int
+        Of degree 1 or more; bit n is x**n.
+    """
+    value = 0
+    for byte, row in zip(data, _tables(poly, len(data)), strict=True):
+        value ^= row[byte]
+    return value

@@ -3,23 +3,22 @@
 Every slot has two keys: TX = (peer, remote QPN), RX = (peer, local QPN). DestQP alone is ambiguous:
 in real captures both directions differ, and one number serves two hosts.
 
-Cuckoo hashing with three ways of as many rows as there are slots, so at most 2/3 of the cells are
-taken (the limit for three ways is 0.91). A row is the low bits of a CRC-32 of the key, with another
-polynomial for each way: XOR trees in the gateware. The lookup compares whole keys, so a collision
-never gives a wrong slot. The host places keys and moves others away; writes come in an order in
-which no key is ever missing, so that traffic may run on.
+Cuckoo hashing with three ways, of whose cells at most 2/3 are taken (`table_rows`; the limit for
+three ways and random keys is 0.91). A row comes of three CRCs of the key (XOR trees in gateware)
+and a product of their bits (`mixed`): keys are seldom random, QPNs are given in order and addresses
+are of a subnet, and a linear function alone sends some of such sets into half of the rows. The
+lookup compares whole keys, so a collision never gives a wrong slot. The host places keys and moves
+others away; writes come in an order in which no key is ever missing, so that traffic may run on.
 """
 
 from collections import deque
 from typing import NamedTuple
 
-from .crc import crc32_reflected
+from .crc import remainder
 from .wire.descriptor import Direction
-from .wire.qp_key import ADDRESS_BITS, QPN_BITS, WAY_POLYNOMIALS
+from .wire.qp_key import ADDRESS_BITS, QPN_BITS, WAYS, mixed, table_rows, way_polynomials
 
 __all__ = ["WAYS", "Key", "QpTable", "Write"]
-
-WAYS = len(WAY_POLYNOMIALS)
 
 
 class Key(NamedTuple):
@@ -53,25 +52,30 @@ class QpTable:
     Parameters
     ----------
     slots : int
-        Queue pairs, a power of two. Each way has as many rows.
+        Queue pairs, a power of two.
+
+    Attributes
+    ----------
+    row_count : int
+        Rows of each way.
 
     Raises
     ------
     ValueError
-        `slots` is not a power of two.
+        `slots` is not a power of two, or too large.
     """
 
     def __init__(self, slots: int) -> None:
-        if slots < 1 or slots & (slots - 1):
-            raise ValueError(f"slots must be a power of two, not {slots!r}")
-        self.slots = slots
+        self.slots, self.row_count = slots, table_rows(slots)
+        self._polynomials = way_polynomials(slots)
+        self._row_bits = self.row_count.bit_length() - 1
         self.remote_qp: list[int | None] = [None] * slots  # of the slot's TX key: where CNPs go
         self._cells: dict[tuple[int, int], tuple[Key, int]] = {}
 
     def rows(self, key: Key) -> tuple[int, ...]:
         """The key's row in each way."""
         packed = key.pack()
-        return tuple(crc32_reflected(packed, poly) & (self.slots - 1) for poly in WAY_POLYNOMIALS)
+        return mixed([remainder(packed, poly) for poly in self._polynomials], self._row_bits)
 
     def lookup(self, direction: Direction, remote: int, qpn: int) -> int | None:
         """Slot of a packet, None if no slot has the key."""

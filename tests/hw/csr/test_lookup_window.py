@@ -8,7 +8,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.csr.lookup_window import LookupWindow
 from precog_hw.packet.qp_lookup import WAYS
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
+from precog_models.packet.wire.qp_key import IPV4_MAPPED, table_rows
 
 SLOTS = 4
 
@@ -51,7 +51,7 @@ def test_addresses_that_reach_the_table(ipv6: bool, seed: int) -> None:
     sim.add_process(table)
     sim.add_testbench(host)
     sim.run()
-    freed = [(row, way, -1, -1) for row in range(SLOTS) for way in range(WAYS)]
+    freed = [(row, way, -1, -1) for row in range(table_rows(SLOTS)) for way in range(WAYS)]
     expected = []
     for cell in written:
         address = sum(cell[f"remote_{n}"] << 32 * n for n in range(4))

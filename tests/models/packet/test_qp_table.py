@@ -4,8 +4,10 @@ import random
 
 import pytest
 
+from precog_models.packet.crc import remainder
 from precog_models.packet.qp_table import Key, QpTable
 from precog_models.packet.wire.descriptor import Direction
+from precog_models.packet.wire.qp_key import IPV4_MAPPED, table_rows, way_polynomials
 
 TX, RX = Direction.TX, Direction.RX
 
@@ -24,6 +26,54 @@ def filled(rng: random.Random, slots: int) -> tuple[QpTable, dict[Key, int]]:
     return table, truth
 
 
+def orders(rng: random.Random, slots: int) -> dict[str, list[tuple[int, int, int]]]:
+    """Connections as hosts number them: (address, remote QPN, local QPN) of each slot."""
+    peer = IPV4_MAPPED | rng.getrandbits(32)
+    network = 0xFD00 << 112 | rng.getrandbits(48) << 64 | rng.getrandbits(64) & ~0xFF
+    a, b, step = rng.getrandbits(20), rng.getrandbits(20), rng.randrange(3, 300)
+    c, d = a & ~0xFFF, b & ~0xFFF
+    every = range(slots)
+    return {
+        "in order": [(peer, a + n, b + n) for n in every],
+        "in order from round numbers": [(peer, c + n, d + n) for n in every],
+        "same number at both ends": [(peer, a + n, a + n) for n in every],
+        "every second": [(peer, a + 2 * n, b + 2 * n) for n in every],
+        "in steps": [(peer, a + step * n, b + step * n) for n in every],
+        "4 peers": [(peer + n % 4, a + n // 4, b + n) for n in every],
+        "32 peers": [(peer + n % 32, a + n // 32, b + n) for n in every],
+        "16 IPv6 peers": [(network + n % 16, a + n // 16, b + n) for n in every],
+        "random": [(rng.getrandbits(128), rng.getrandbits(24), rng.getrandbits(24)) for _ in every],
+    }
+
+
+@pytest.mark.parametrize(
+    ("slots", "times"),
+    [(2, 20), (4, 20), (8, 20), (16, 20), (64, 8), (128, 4), (256, 2), (1024, 1)],
+)
+def test_every_slot_finds_a_place(slots: int, times: int, seed: int, volume: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(times * volume):
+        for order, connections in orders(rng, slots).items():
+            table = QpTable(slots)
+            for slot, connection in enumerate(connections):
+                try:
+                    table.add(slot, *connection)
+                except ValueError as error:
+                    pytest.fail(f"{order}, slot {slot} of {slots}: {error}")
+
+
+@pytest.mark.parametrize("slots", [1 << n for n in range(15)])
+def test_remainders_spread_keys_in_order(slots: int, seed: int) -> None:
+    """As many QPNs as rows, beginning on a round number: all values, by each polynomial."""
+    rng = random.Random(seed)
+    rows = table_rows(slots)
+    first = rng.getrandbits(24) & ~(rows - 1)
+    remote, direction = rng.getrandbits(128), rng.choice([TX, RX])
+    keys = [Key(direction, remote, first + n).pack() for n in range(rows)]
+    for polynomial in way_polynomials(slots):
+        assert {remainder(key, polynomial) for key in keys} == set(range(rows))
+
+
 @pytest.mark.parametrize("slots", [64, 1024])
 def test_full_table_finds_all_and_nothing_else(slots: int, seed: int) -> None:
     rng = random.Random(seed)
@@ -39,7 +89,7 @@ def test_full_table_finds_all_and_nothing_else(slots: int, seed: int) -> None:
 def test_no_key_is_missing_between_two_writes(seed: int) -> None:
     """The host's writes, one by one into a second table, while every key is looked up."""
     rng = random.Random(seed)
-    slots = 64
+    slots = 256
     host, card = QpTable(slots), QpTable(slots)
     present: dict[Key, int] = {}
     moves = 0
@@ -81,7 +131,7 @@ def test_remove_and_add_again(seed: int) -> None:
 
 
 def test_errors_change_nothing() -> None:
-    with pytest.raises(ValueError, match="slots must be a power of two, not 48"):
+    with pytest.raises(ValueError, match="slots must be a power of two up to 16384, not 48"):
         QpTable(48)
     table = QpTable(4)
     table.add(1, 100, 7, 9)
@@ -101,7 +151,7 @@ def test_no_place_left() -> None:
     table = QpTable(2)
 
     def at_row_0(direction: Direction) -> list[int]:
-        return [qpn for qpn in range(2000) if not any(table.rows(Key(direction, 1, qpn)))]
+        return [qpn for qpn in range(60_000) if not any(table.rows(Key(direction, 1, qpn)))]
 
     remote, local = at_row_0(TX), at_row_0(RX)
     table.add(0, 1, remote[0], local[0])
