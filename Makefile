@@ -8,6 +8,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 JOBS ?= 2
+CAPTURES ?= $(wildcard ../shared/captures)
 SOAK := $(PY) -m pytest -q --seed new
 COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.py wire_nic.py grant_nic.py)
 
@@ -30,7 +31,7 @@ demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a netwo
 	$(PY) -m precog_sim.demo --plan $(PLAN) --out build/demo
 
 test: $(STAMP) lint ## lint, types and every test
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures $(CAPTURES))
 
 # Seeds are new each time. CAPTURES=folder: also replay the captures that are there.
 soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer, two NICs

@@ -31,6 +31,9 @@ attrmap -modattr {_HIDDEN} -remove amaranth.decoding
 write_verilog -norename
 """
 
+#: The one warning that is switched off, and why.
+_HEAD = "// All modules of a design stand in one file.\n/* verilator lint_off DECLFILENAME */\n"
+
 _PARAMETERS = r"""
     \ *parameter\ \\A_SIGNED\ (?P<signed>[01])\n
     \ *parameter\ \\B_SIGNED\ (?P<b_signed>[01])\n
@@ -86,7 +89,7 @@ def verilog_text(component: Any, *, name: str, ports: dict[str, Any]) -> str:
     text = _SHIFT.sub(_equal_shift, _BOTH.sub(_equal_operands, text))
     script = f"read_rtlil <<rtlil\n{text}\nrtlil\n{_SCRIPT.format(name=name)}"
     # Its warning that not every process can be written does not concern those that Amaranth makes.
-    return tidy(str(yosys.run(["-q", "-"], script, ignore_warnings=True)))
+    return _HEAD + tidy(str(yosys.run(["-q", "-"], script, ignore_warnings=True)))
 
 
 def _equal_operands(cell: re.Match[str]) -> str:

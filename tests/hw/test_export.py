@@ -260,7 +260,7 @@ def test_yosys_reads_the_text(block: str, volume: int, tmp_path: Path) -> None:
 def _lint(text: str, name: str, tmp_path: Path) -> None:
     (tmp_path / f"{name}.v").write_text(text)
     done = subprocess.run(
-        ["verilator", "--lint-only", "-Wall", "-Wno-DECLFILENAME", f"{name}.v"],
+        ["verilator", "--lint-only", "-Wall", f"{name}.v"],
         cwd=tmp_path,
         env=verilator_environment(),
         capture_output=True,

@@ -23,6 +23,7 @@ from ..models.packet.frames import (
     SLOT6,
     mutate,
     packet,
+    passing,
     synthetic,
 )
 
@@ -80,6 +81,10 @@ def test_every_kind_of_packet(width: int, seed: int, volume: int) -> None:
         sent = a.transmit(frame, t, t)
         arrived = b.receive(sent.frame, t + 500, t + 500)
         assert arrived.received.frame == frame, name
+    for name, frame in passing(rng).items():
+        t += 3000
+        assert a.transmit(frame, t, t).frame == frame, name
+        assert b.receive(frame, t, t).received.frame == frame, name
     assert b.golden.notification.sent > 1
     check(a, b)
 
@@ -97,7 +102,7 @@ def test_mutated_packets(width: int, mode: Mode, seed: int, volume: int) -> None
         any_packet=True,
     )
     a, b = cards(width, config, seed, mode=mode)
-    pool = list(synthetic(rng).values())
+    pool = list((synthetic(rng) | passing(rng)).values())
     t = 1000
     for _ in range(COUNTS[width] * volume):
         t += rng.randrange(100, 3000)
@@ -188,11 +193,11 @@ def test_line_rate(width: int, size: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("speed", [0.0, 0.3])
 def test_streams_of_packets(width: int, speed: float, seed: int, volume: int) -> None:
-    built(width, volume)
     """Many packets under way at once, times from the card's running clock; out, and back in."""
+    built(width, volume)
     rng = random.Random(seed)
     config = CardConfig()
-    pool = list(synthetic(rng).values())
+    pool = list((synthetic(rng) | passing(rng)).values())
     pool = [frame for frame in pool if len(frame) < (400 if width == 8 else 10_000)]
     frames = [rng.choice(pool) for _ in range(60 if width == 8 else 400)]
     frames += [mutate(rng, rng.choice(pool)) or b"\0" for _ in frames]

@@ -39,7 +39,7 @@ def lint(
 
 
 def _clean(folder: Path, **parameters: int) -> None:
-    done = lint(folder, "mqnic_app_block", "-Wall", "-Wno-DECLFILENAME", **parameters)
+    done = lint(folder, "mqnic_app_block", "-Wall", **parameters)
     assert (done.returncode, done.stderr) == (0, "")
 
 

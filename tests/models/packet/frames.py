@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from scapy.all import IP, UDP, Dot1AD, Dot1Q, Ether, IPv6, Raw, raw
+from scapy.all import ARP, IP, UDP, Dot1AD, Dot1Q, Ether, IPOption_NOP, IPv6, Raw, raw
 from scapy.contrib.roce import AETH, BTH, cnp
 
 from precog_models.packet.cps_state import CpsConfig, CpsState
@@ -85,6 +85,27 @@ def synthetic(rng: random.Random) -> dict[str, bytes]:
         "unknown opcode": packet(big(100), opcode=0xE7),
         "bits that a NIC sets in byte 4": packet(big(68), bth={"resv6": 0x10}),
         "bits that a NIC sets in byte 8": packet(big(68), bth={"resv7": 0x40}),
+    }
+
+
+def passing(rng: random.Random) -> dict[str, bytes]:
+    """Packets that go to the wire as they are, by why."""
+    big = rng.randbytes
+    options = {"options": [IPOption_NOP()] * 4}
+    return {
+        "IP options": packet(big(64), ip=options),
+        "first fragment": packet(big(64), ip={"flags": "MF"}),
+        "last fragment": packet(big(64), ip={"frag": 3}),
+        "IPv6 fragment": packet(big(64), ipv6=True, ip={"nh": 44}),
+        "IPv6 hop-by-hop options": packet(big(64), ipv6=True, ip={"nh": 0}),
+        "three tags": packet(big(64), tags=3),
+        "TCP": packet(big(64), ip={"proto": 6}),
+        "another port": packet(big(64), udp={"dport": 4792}),
+        "UDP length": packet(big(64), udp={"len": 40}),
+        "unknown QP": packet(big(64), bth={"dqpn": 0x777}),
+        "ARP": raw(Ether(src=A_MAC, dst=B_MAC) / ARP(psrc=A4, pdst=B4)).ljust(MIN_FRAME, b"\0"),
+        "cut in the BTH": packet(big(64))[:50],
+        "a byte": b"\x02",
     }
 
 
