@@ -52,8 +52,8 @@ class Card(wiring.Component):
     one leaves for the other (an echo, an arrival, a CNP) is seen by packets whose row is read a few
     cycles after the end of the packet that brought it.
 
-    Latency: see `TxPath` and `RxPath`. Throughput: a beat per cycle in each direction. Cost: the
-    sum of its parts.
+    Latency: that of `TxPath` and a cycle for the arbiter; that of `RxPath`. Throughput: a beat per
+    cycle in each direction. Cost: the sum of its parts.
 
     Parameters
     ----------

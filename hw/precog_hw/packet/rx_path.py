@@ -24,8 +24,9 @@ __all__ = ["RxPath"]
 class RxPath(wiring.Component):
     """Stage, decision, the end of the frame, and the ICRC of what goes on.
 
-    Latency: 43 cycles from a packet's first beat in to its first beat out at 64 bits, 31 at 512:
-    its headers, `Parser`, `CpsReceive`, two registers for the command, and four of `Editor`.
+    Latency: 139, 43, 36, 33 and 31 cycles at 8, 64, 128, 256 and 512 bits from a packet's first
+    beat in to its first beat out: its headers, `Parser`, `CpsReceive`, two registers for the
+    command, and four of `Editor`. Less for a packet that ends before its headers could.
     Throughput: one beat per cycle.
 
     Parameters
