@@ -275,10 +275,12 @@ class EmulatedPackets:
             return
         held = table.cell(place["way"], place["row"])
         shown = dict.fromkeys(cell, 0)
+        remote = 0 if self.card.config.ipv6 else IPV4_MAPPED  # of a free cell
         if held is not None:
             key, slot = held
             shown |= {"qpn": key.qpn, "direction": key.direction, "slot": slot, "valid": 1}
-            shown |= {f"remote_{n}": key.remote >> 32 * n & _WORD for n in range(4)}
+            remote = key.remote
+        shown |= {f"remote_{n}": remote >> 32 * n & _WORD for n in range(4)}
         self._show("LOOKUP", LOOKUP_CELL, shown)
 
     def _selected(self, block: str, rows: int) -> int | None:

@@ -41,7 +41,7 @@ def test_ipv6_packets_pass() -> None:
 
 
 def test_a_cell_keeps_an_ipv4_address() -> None:
-    """Whatever the words above it say."""
+    """Whatever the words above it say; those of a free cell stand, too."""
     device = Device(Emulator(SIZES, tick_ps=16000))
     registers = device.registers
     for n, word in enumerate((0x0A000007, 0x12345678, 0x9ABCDEF0, 0xFE800000)):
@@ -52,6 +52,9 @@ def test_a_cell_keeps_an_ipv4_address() -> None:
     registers.write_fields("LOOKUP", "COMMAND", fetch=1)
     words = [registers.read("LOOKUP", f"REMOTE_{n}") for n in range(4)]
     assert words == [0x0A000007, 0xFFFF, 0, 0]
+    registers.write_fields("LOOKUP", "PLACE", way=0, row=1)
+    registers.write_fields("LOOKUP", "COMMAND", fetch=1)
+    assert [registers.read("LOOKUP", f"REMOTE_{n}") for n in range(4)] == [0, 0xFFFF, 0, 0]
 
 
 @pytest.mark.parametrize("more", [{}, {"width": 64, "grants": 1, "wire": 128}])
