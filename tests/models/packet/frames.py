@@ -125,9 +125,9 @@ def card(
 
 
 def mutate(rng: random.Random, frame: bytes) -> bytes:
-    """Up to eight bytes behind the addresses changed, and one frame of ten cut."""
+    """Up to eight bytes behind the addresses, if there are some, changed; one frame of ten cut."""
     out = bytearray(frame)
-    for _ in range(rng.choice((0, 1, 1, 2, 3, 8))):
+    for _ in range(rng.choice((0, 1, 1, 2, 3, 8)) if len(out) > 12 else 0):
         at = rng.randrange(12, min(len(out), 90))
         out[at] = rng.choice((0, 255, rng.randrange(256)))
     return bytes(out[: rng.randrange(len(out) + 1)] if rng.random() < 0.1 else out)
