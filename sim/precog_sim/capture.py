@@ -11,9 +11,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from dpkt import pcap, pcapng
 
-__all__ = ["Frame", "read", "suffix_of", "write"]
+__all__ = ["CutOff", "Frame", "read", "suffix_of", "write"]
 
 _ETHERNET = 1  # LINKTYPE of both formats
+_LINKTYPE_MASK = 0xFFFF  # of pcap's word, which may say above it that frames end with their FCS
 _NS = 10**9
 _SNAPLEN = 0x40000
 _MIN_BLOCK = 12
@@ -29,9 +30,14 @@ class Frame(NamedTuple):
     wire_length: int  # more than len(data) if the capture cut the frame
 
 
+class CutOff(ValueError):
+    """The file ends inside a packet or a block, as when the program that wrote it was killed."""
+
+
 class _Interface(NamedTuple):
     """A pcapng interface: its unit of time as ticks a second, and an offset in seconds."""
 
+    linktype: int
     rate: int
     offset: int
 
@@ -41,9 +47,11 @@ def read(path: Path | str) -> Iterator[Frame]:
 
     Raises
     ------
+    CutOff
+        The file ends inside a packet; the frames in front of that place were given.
     ValueError
-        The file is neither pcap nor pcapng, its link layer is not Ethernet, a packet has no time,
-        or the file ends inside a packet; frames in front of that place were given.
+        The file is neither pcap nor pcapng, a packet's link layer is not Ethernet, it has no time,
+        or a length is damaged; frames in front of that place were given.
     """
     with Path(path).open("rb") as file:
         magic = file.read(4)
@@ -92,8 +100,16 @@ def suffix_of(path: Path | str) -> str:
 def _take(file: BinaryIO, size: int, path: Path | str, what: str) -> bytes:
     data = file.read(size)
     if len(data) < size:
-        raise ValueError(f"capture must be whole, not end inside {what} like {path}; cut it there")
+        raise CutOff(f"capture must be whole, not end inside {what} like {path}")
     return data
+
+
+def _sane(captured: int, wire: int, what: str, path: Path | str) -> None:
+    if max(captured, wire) > _SNAPLEN:
+        raise ValueError(
+            f"{what} of {path} must have {_SNAPLEN} bytes or less, not {max(captured, wire)}; "
+            "the file is damaged there"
+        )
 
 
 def _link(path: Path | str, linktype: int) -> None:
@@ -105,7 +121,7 @@ def _read_pcap(file: BinaryIO, path: Path | str, magic: int) -> Iterator[Frame]:
     swapped = magic in (pcap.PMUDPCT_MAGIC, pcap.PMUDPCT_MAGIC_NANO, pcap.PACPDOM_MAGIC)
     kind = pcap.LEFileHdr if swapped else pcap.FileHdr
     head = kind(_take(file, kind.__hdr_len__, path, "the file header"))
-    _link(path, head.linktype)
+    _link(path, head.linktype & _LINKTYPE_MASK)
     nano = magic in (pcap.TCPDUMP_MAGIC_NANO, pcap.PMUDPCT_MAGIC_NANO)
     packet = pcap.MAGIC_TO_PKT_HDR[magic]
     number = 0
@@ -113,6 +129,7 @@ def _read_pcap(file: BinaryIO, path: Path | str, magic: int) -> Iterator[Frame]:
         number += 1
         what = f"packet {number}"
         header = packet(first + _take(file, packet.__hdr_len__ - 1, path, what))
+        _sane(header.caplen, header.len, what, path)
         time = header.tv_sec * _NS + header.tv_usec * (1 if nano else 1000)
         yield Frame(time, _take(file, header.caplen, path, what), header.len)
 
@@ -135,7 +152,7 @@ def _read_pcapng(file: BinaryIO, path: Path | str) -> Iterator[Frame]:
         if kind == pcapng.PCAPNG_BT_IDB:
             interfaces.append(_interface(block, little, path))
         elif kind in (pcapng.PCAPNG_BT_EPB, pcapng.PCAPNG_BT_PB):
-            yield _enhanced(block, kind, little, interfaces, f"{what} of {path}")
+            yield _enhanced(block, kind, little, interfaces, what, path)
         elif kind == _BLOCK_SIMPLE:
             raise ValueError(f"packets of {path} must have times, not be in simple blocks ({what})")
 
@@ -150,7 +167,6 @@ def _parsed(kind: Any, block: bytes, what: str) -> Any:
 def _interface(block: bytes, little: bool, path: Path | str) -> _Interface:
     kind = pcapng.InterfaceDescriptionBlockLE if little else pcapng.InterfaceDescriptionBlock
     found = _parsed(kind, block, f"interface of {path}")
-    _link(path, found.linktype)
     rate, offset = 10**6, 0
     for option in found.opts:
         if option.code == pcapng.PCAPNG_OPT_IF_TSRESOL:
@@ -160,23 +176,30 @@ def _interface(block: bytes, little: bool, path: Path | str) -> _Interface:
             rate = 2**exponent if option.data[0] & 0x80 else 10**exponent
         elif option.code == pcapng.PCAPNG_OPT_IF_TSOFFSET:
             offset = int.from_bytes(option.data, "little" if little else "big", signed=True)
-    return _Interface(rate, offset)
+    return _Interface(found.linktype, rate, offset)
 
 
 def _enhanced(
-    block: bytes, kind: int, little: bool, interfaces: list[_Interface], what: str
+    block: bytes,
+    kind: int,
+    little: bool,
+    interfaces: list[_Interface],
+    what: str,
+    path: Path | str,
 ) -> Frame:
     if kind == pcapng.PCAPNG_BT_EPB:
         made = pcapng.EnhancedPacketBlockLE if little else pcapng.EnhancedPacketBlock
     else:
         made = pcapng.PacketBlockLE if little else pcapng.PacketBlock
-    found = _parsed(made, block, what)
+    found = _parsed(made, block, f"{what} of {path}")
     if found.iface_id >= len(interfaces):
         raise ValueError(
-            f"interface of {what} must be described before, not be number {found.iface_id} of "
-            f"{len(interfaces)}"
+            f"interface of {what} of {path} must be described before, not be number "
+            f"{found.iface_id} of {len(interfaces)}"
         )
     interface = interfaces[found.iface_id]
+    _link(path, interface.linktype)
+    _sane(len(found.pkt_data), found.pkt_len, what, path)
     ticks = found.ts_high << 32 | found.ts_low
     time = ticks * _NS // interface.rate + interface.offset * _NS
     return Frame(time, bytes(found.pkt_data), found.pkt_len)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scapy.all import Ether, PcapNgReader, PcapReader, PcapWriter, raw
 
-from precog_sim.capture import Frame, read, write
+from precog_sim.capture import CutOff, Frame, read, write
 
 FRAMES = [
     Frame(1_781_664_750_036_910_123, bytes(range(60)), 60),
@@ -90,9 +90,19 @@ def test_units_offsets_interfaces_and_sections(tmp_path: Path, order: str) -> No
     ]
 
 
+def pcap_head(link: int) -> bytes:
+    return struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
+
+
 BAD = {
     "must be pcap or pcapng": b"GIF89a",
-    r"link type of .* must be 1 \(Ethernet\), not 113": section("<") + interface("<", link=113),
+    r"link type of .* must be 1 \(Ethernet\), not 113": (
+        section("<") + interface("<", link=113) + enhanced("<", 0, 0, bytes(4))
+    ),
+    r"link type of .* must be 1 \(Ethernet\), not 101": pcap_head(101),
+    "packet 1 of .* must have 262144 bytes or less, not 262145": (
+        pcap_head(1) + struct.pack("<IIII", 0, 0, 60, 262145) + bytes(60)
+    ),
     "must be described before": section("<") + enhanced("<", 0, 0, bytes(4)),
     "must have times": section("<") + interface("<") + block(3, bytes(8), "<"),
     "not end inside block 2": section("<") + interface("<")[:-2],
@@ -117,8 +127,39 @@ def test_cut_pcap_gives_the_whole_packets_first(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     frames = read(path)
     assert [next(frames), next(frames)] == FRAMES[:2]
-    with pytest.raises(ValueError, match="not end inside packet 3"):
+    with pytest.raises(CutOff, match="not end inside packet 3"):
         next(frames)
+
+
+def test_cut_pcapng_gives_the_whole_packets_first(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcapng"
+    write(path, FRAMES)
+    path.write_bytes(path.read_bytes()[:-1])
+    frames = read(path)
+    assert [next(frames), next(frames)] == FRAMES[:2]
+    with pytest.raises(CutOff, match="not end inside block 5"):
+        next(frames)
+
+
+def test_an_interface_matters_if_a_packet_uses_it(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcapng"
+    path.write_bytes(
+        section("<")
+        + interface("<", link=113)
+        + interface("<")
+        + enhanced("<", 1, 7, bytes(60))
+        + enhanced("<", 0, 8, bytes(60))
+    )
+    frames = read(path)
+    assert next(frames) == Frame(7_000, bytes(60), 60)
+    with pytest.raises(ValueError, match=r"must be 1 \(Ethernet\), not 113"):
+        next(frames)
+
+
+def test_pcap_that_says_how_long_its_fcs_is(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(pcap_head(0x24000001) + struct.pack("<IIII", 1, 2, 60, 60) + bytes(60))
+    assert list(read(path)) == [Frame(1_000_002_000, bytes(60), 60)]
 
 
 def test_name_to_write(tmp_path: Path) -> None:

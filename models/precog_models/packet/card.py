@@ -26,9 +26,9 @@ from .wire.cps import TICKS_FACTOR_BITS, Mode, ShimType, ticks_factor
 from .wire.descriptor import Reason
 from .wire.headers import Ecn
 
-__all__ = ["Arrived", "Card", "CardConfig", "ticks_from_ns"]
+__all__ = ["TIMEOUT_MAX", "Arrived", "Card", "CardConfig", "ticks_from_ns"]
 
-_TIMEOUT_MAX = 0xFFFFFFFF
+TIMEOUT_MAX = 0xFFFFFFFF  # ticks
 _LOSSES = Outcome.DROPPED_RETRANSMISSION | Outcome.DROPPED_NAK | Outcome.DROPPED_TIMEOUT
 
 
@@ -61,8 +61,8 @@ class CardConfig:
     def __post_init__(self) -> None:
         if self.tick_ps <= 0:
             raise ValueError(f"tick_ps must be positive, not {self.tick_ps!r}")
-        if not 0 <= self.timeout <= _TIMEOUT_MAX:
-            raise ValueError(f"timeout must be 0..{_TIMEOUT_MAX} ticks, not {self.timeout!r}")
+        if not 0 <= self.timeout <= TIMEOUT_MAX:
+            raise ValueError(f"timeout must be 0..{TIMEOUT_MAX} ticks, not {self.timeout!r}")
 
 
 class Arrived(NamedTuple):
@@ -104,11 +104,14 @@ class Card:
         mode: Mode = Mode.S,
         score: int | None = None,
         destination: int = 0,
+        mtu: int | None = None,
     ) -> None:
-        """Give a slot its two keys (`QpTable.add`) and its configuration."""
+        """Give a slot its two keys (`QpTable.add`) and its configuration; `mtu` in bytes."""
         self.cps.table.add(slot, remote, remote_qp, local_qp)
         row = self.cps.slots[slot]
         row.mode, row.score, row.destination = mode, score, destination
+        if mtu is not None:
+            self.collector.mtu[slot] = mtu
 
     def transmit(
         self, frame: bytes | bytearray, t: int, now_ns: int, *, error: bool = False

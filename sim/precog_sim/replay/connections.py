@@ -4,16 +4,21 @@ A packet names only the QP that it goes to. An answer carries the PSN of its req
 requests from A to B and a flow of answers from B to A belong together if the answers' PSNs were
 sent by the requests before. Pairs are made from the most matches down; where two have as many (QPs
 that start at the same PSN), from the shortest time between request and answer.
+
+A connection's path MTU is what its First and Middle packets carry: all of them are filled to it.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from precog_models.packet.parser import Descriptor
-from precog_models.packet.wire.opcodes import ACKNOWLEDGES, is_reliable, solicits
+from precog_models.packet.wire.headers import PATH_MTUS
+from precog_models.packet.wire.opcodes import ACKNOWLEDGES, FULL, is_reliable, solicits
 
-__all__ = ["Connection", "Flow", "Seen", "connections"]
+__all__ = ["Connection", "Flow", "Seen", "connections", "path_mtus"]
+
+_DEFAULT_MTU = 1024
 
 
 class Flow(NamedTuple):
@@ -81,3 +86,33 @@ def connections(seen: Iterable[Seen]) -> list[Connection]:
             made.append(Connection(flow, back))
             done |= {flow} if back is None else {flow, back}
     return made
+
+
+def path_mtus(seen: Iterable[Seen], pairs: Sequence[Connection]) -> list[int]:
+    """Path MTU of each connection, bytes.
+
+    It is the payload that most First and Middle packets carry, of either direction. Without such a
+    packet it is 1024, or the smallest that the largest payload fits in.
+
+    Parameters
+    ----------
+    seen : iterable of Seen
+    pairs : sequence of Connection
+        `connections` of it.
+    """
+    filled: dict[Flow, Counter[int]] = defaultdict(Counter)
+    largest: Counter[Flow] = Counter()
+    for flow, packet, _ in seen:
+        if is_reliable(packet.opcode):
+            largest[flow] = max(largest[flow], packet.payload)
+            if packet.opcode in FULL and packet.payload in PATH_MTUS:
+                filled[flow][packet.payload] += 1
+    found = []
+    for pair in pairs:
+        flows = [flow for flow in pair if flow is not None]
+        counts = sum((filled[flow] for flow in flows), Counter[int]())
+        most = max(largest[flow] for flow in flows)
+        enough = [mtu for mtu in PATH_MTUS if mtu >= max(_DEFAULT_MTU, most)]
+        default = min(enough, default=PATH_MTUS[-1])
+        found.append(max(counts, key=lambda mtu: (counts[mtu], mtu), default=default))
+    return found

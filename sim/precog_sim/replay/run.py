@@ -5,16 +5,20 @@
 
 Every host of the capture gets a card, since one QPN may serve two hosts. A capture sees both ends
 of the path at one point, so T2 - T1 would be the whole round trip there: RTTs are T3 - T0.
+
+A frame that the capture cut is driven at its length on the wire, zeros in the place of what is
+missing, so that it counts as whole; as many bytes as were captured are compared and given out.
 """
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from precog_models.contract import Fmt
-from precog_models.packet.card import Card, CardConfig
+from precog_models.packet.card import TIMEOUT_MAX, Card, CardConfig
 from precog_models.packet.cps_rx import Received
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import Sent
@@ -22,18 +26,21 @@ from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import Parsed, parse
 from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.opcodes import NAMES
-from precog_models.packet.wire.qp_key import QPN_BITS
+from precog_models.packet.wire.headers import BTH, PATH_MTUS
+from precog_models.packet.wire.opcodes import NAMES, extension_bytes
+from precog_models.packet.wire.qp_key import IPV4_MAPPED, MAX_SLOTS, QPN_BITS
 
 from ..capture import Frame
 from ..rtl.card_pair import CardPair
-from .connections import Connection, Flow, Seen, connections
+from .connections import Connection, Flow, Seen, connections, path_mtus
 
 __all__ = ["Replay", "replay"]
 
 
 _TIME_MASK = Fmt.TIME.max
-_MIN_SLOTS = 15  # of a card, less one
+_MIN_SLOTS = 16  # of a card
+_SWEEP_TICKS = 1 << (Fmt.TIME.width - 3)  # a time-out is found within half of the clock's circle
+_PROGRESS_PACKETS = 16  # between two reports
 
 
 @dataclass
@@ -44,7 +51,8 @@ class Replay:
     rocev2: int = 0
     inserted: int = 0
     identical_after_extract: int = 0
-    icrc_ok_in: int = 0
+    cut: int = 0  # by the capture: fewer bytes than on the wire
+    icrc_ok_in: int = 0  # of packets that were captured to their ends, as below
     icrc_ok_out: int = 0
     bypassed: Counter[str] = field(default_factory=Counter)
     opcodes: Counter[str] = field(default_factory=Counter)
@@ -54,15 +62,21 @@ class Replay:
     out: list[Frame] = field(default_factory=list)
     rtl_packets: int = 0  # passages through an RTL card
     differences: list[str] = field(default_factory=list)  # between RTL and golden
+    stripped: int = 0  # came with a shim, which extraction removed
 
-    def count(self, frame: Frame, before: Parsed, sent: Sent, got: Received) -> None:
-        """Take one frame and what both cards made of it."""
-        grown = len(sent.frame) - len(frame.data)
+    def count(self, frame: Frame, driven: bytes, before: Parsed, sent: Sent, got: Received) -> None:
+        """Take one frame, the bytes that were driven for it, and what both cards made of them."""
+
+        def shown(data: bytes) -> Frame:
+            grown = len(data) - len(driven)
+            return Frame(frame.time_ns, data[: len(frame.data) + grown], frame.wire_length + grown)
+
         self.packets += 1
-        self.wire.append(Frame(frame.time_ns, sent.frame, frame.wire_length + grown))
-        if got.frame is not None:
-            grown = len(got.frame) - len(frame.data)
-            self.out.append(Frame(frame.time_ns, got.frame, frame.wire_length + grown))
+        self.cut += frame.wire_length > len(frame.data)
+        self.wire.append(shown(sent.frame))
+        out = None if got.frame is None else shown(got.frame)
+        if out is not None:
+            self.out.append(out)
         if before.descriptor.reason is Reason.NONE:
             self.rocev2 += 1
             opcode = before.descriptor.opcode
@@ -71,9 +85,10 @@ class Replay:
             self.inserted += 1
         else:
             self.bypassed[sent.reason.name.lower()] += 1
-        self.identical_after_extract += got.frame == frame.data
+            self.stripped += got.shim is not None
+        self.identical_after_extract += out == frame
         self.icrc_ok_in += icrc_ok(frame.data, before)
-        self.icrc_ok_out += got.frame is not None and icrc_ok(got.frame, got.parsed)
+        self.icrc_ok_out += out is not None and icrc_ok(out.data, got.parsed)
 
     def as_dict(self) -> dict[str, Any]:
         """For machines: counts, and RTTs in microseconds."""
@@ -82,6 +97,7 @@ class Replay:
             "rocev2": self.rocev2,
             "inserted": self.inserted,
             "identical_after_extract": self.identical_after_extract,
+            "cut": self.cut,
             "icrc_ok_in": self.icrc_ok_in,
             "icrc_ok_out": self.icrc_ok_out,
             "bypassed": dict(self.bypassed),
@@ -95,16 +111,18 @@ class Replay:
         return found
 
 
-def _connect(card: Card | CardPair, score: int, both: Sequence[Connection], own: int) -> None:
-    """Fill one host's card with the host's connections."""
+def _connect(
+    card: Card | CardPair, score: int, pairs: Sequence[tuple[Connection, int]], own: int
+) -> None:
+    """Fill one host's card with the host's connections and their path MTUs."""
     # Where a capture shows one direction only, a number that it does not use stands in.
-    used = {flow.qpn for pair in both for flow in pair if flow is not None}
+    used = {flow.qpn for pair, _ in pairs for flow in pair if flow is not None}
     spare = iter(n for n in range((1 << QPN_BITS) - 2, 0, -1) if n not in used)
-    for slot, (there, back) in enumerate(both):
+    for slot, ((there, back), mtu) in enumerate(pairs):
         sends, gets = (there, back) if there.source == own else (back, there)
         remote = there.destination if there.source == own else there.source
         numbers = [next(spare) if flow is None else flow.qpn for flow in (sends, gets)]
-        card.add(slot, remote, *numbers, mode=Mode.S, score=score)
+        card.add(slot, remote, *numbers, mode=Mode.S, score=score, mtu=mtu)
 
 
 def replay(
@@ -115,6 +133,8 @@ def replay(
     timeout_ns: int = 10**9,
     config: CpsConfig | None = None,
     width: int | None = None,
+    mtu: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Replay:
     """Run a capture through.
 
@@ -128,53 +148,77 @@ def replay(
     score : int
         What all cards insert.
     timeout_ns : int
-        RTT collector's time-out.
+        RTT collector's time-out, 32 bits; 0: the longest, since the clock's 40 bits come around.
     config : CpsConfig, optional
         Of all cards.
     width : int, optional
         Bits of the Verilated packet path that the packets go through, checked against the golden
         model packet by packet; without it the golden model alone.
+    mtu : int, optional
+        Path MTU of all connections in bytes; without it each one's is learnt (`path_mtus`).
+    progress : function of (int, int), optional
+        Told now and then how many packets are done, and of how many.
 
     Raises
     ------
     ValueError
-        The capture has RoCEv2, but none from or to `local`.
+        The capture has RoCEv2, but none from or to `local`; it has more connections than a card's
+        table has slots; or `mtu` is no path MTU of InfiniBand.
     """
+    if mtu is not None and mtu not in PATH_MTUS:
+        raise ValueError(f"mtu must be one of {', '.join(map(str, PATH_MTUS))} bytes, not {mtu}")
     cps = config or CpsConfig()
-    parsed = [parse(f.data, Direction.TX, shim_port=cps.shim_port) for f in frames]
+    driven = [_extended(frame) for frame in frames]
+    parsed = [parse(data, Direction.TX, shim_port=cps.shim_port) for data in driven]
     seen = [
         Seen(flow, p.descriptor, f.time_ns)
-        for f, p in zip(frames, parsed, strict=True)
-        if (flow := _flow(f, p)) is not None
+        for f, data, p in zip(frames, driven, parsed, strict=True)
+        if (flow := _flow(data, p)) is not None
     ]
     pairs = connections(seen)
+    mtus = path_mtus(seen, pairs) if mtu is None else [mtu] * len(pairs)
     hosts = {host: None for s in seen for host in (s.flow.source, s.flow.destination)}
     if local is None:
         local = next(iter(hosts), 0)
     elif hosts and local not in hosts:
-        known = ", ".join(f"{host:#x}" for host in hosts)
-        raise ValueError(f"local address must be one of the capture's, {known}, not {local:#x}")
+        known = ", ".join(_address(host) for host in hosts)
+        raise ValueError(
+            f"local address must be one of the capture's, {known}, not {_address(local)}"
+        )
     hosts.setdefault(local)  # takes what is not RoCEv2
     # A capture shows both ends of the path at one point: T2 - T1 would be all of the RTT.
-    card_config = CardConfig(cps, timeout=timeout_ns, corrected=False)
-    most = 1 << max(_MIN_SLOTS, len(pairs) - 1).bit_length()  # one size: one library
+    card_config = CardConfig(cps, timeout=timeout_ns or TIMEOUT_MAX, corrected=False)
+    slots = _slots(len(pairs))  # one size: one library
     cards: dict[int, Card | CardPair] = {}
     for number, host in enumerate(hosts):
         if width is None:
-            cards[host] = Card(most, card_config)
+            cards[host] = Card(slots, card_config)
         else:
-            cards[host] = CardPair.build(width, most, card_config, seed=number)
-        own = [p for p in pairs if host in (p.there.source, p.there.destination)]
+            cards[host] = CardPair.build(width, slots, card_config, seed=number)
+        own = [
+            (pair, size)
+            for pair, size in zip(pairs, mtus, strict=True)
+            if host in (pair.there.source, pair.there.destination)
+        ]
         _connect(cards[host], score, own, host)
     result = Replay(connections=sum(pair.back is not None for pair in pairs))
-    for frame, before in zip(frames, parsed, strict=True):
-        flow = _flow(frame, before)
+    swept = before_ns = frames[0].time_ns if frames else 0
+    for number, (frame, data, before) in enumerate(zip(frames, driven, parsed, strict=True)):
+        if progress is not None and number % _PROGRESS_PACKETS == 0:
+            progress(number, len(frames))
+        if abs(frame.time_ns - swept) > _SWEEP_TICKS:
+            swept = min(frame.time_ns, before_ns + _SWEEP_TICKS)
+            for card in cards.values():
+                _sweep(card, slots, swept & _TIME_MASK)
+            swept = frame.time_ns
+        before_ns = frame.time_ns
+        flow = _flow(data, before)
         source = local if flow is None else flow.source
         destination = local if flow is None else flow.destination
         now = frame.time_ns & _TIME_MASK
-        sent = cards[source].transmit(frame.data, now, now)
+        sent = cards[source].transmit(data, now, now)
         got = cards[destination].receive(sent.frame, now, now)
-        result.count(frame, before, sent, got.received)
+        result.count(frame, data, before, sent, got.received)
         if destination == local and got.rtt is not None:
             result.rtt_ns.append(got.rtt)
     for card in cards.values():
@@ -185,19 +229,53 @@ def replay(
     return result
 
 
-def _flow(frame: Frame, parsed: Parsed) -> Flow | None:
+def _slots(connections: int) -> int:
+    """Slots of a table that is at most half full."""
+    if connections > MAX_SLOTS:
+        raise ValueError(f"capture must have up to {MAX_SLOTS} connections, not {connections}")
+    return min(MAX_SLOTS, max(_MIN_SLOTS, 1 << (2 * connections - 1).bit_length()))
+
+
+def _sweep(card: Card | CardPair, slots: int, t: int) -> None:
+    """What the hardware does all the time: give up what has been timed for too long."""
+    if isinstance(card, CardPair):
+        card.sweep(t)
+    else:
+        for slot in range(slots):
+            card.sweep(slot, t)
+
+
+def _extended(frame: Frame) -> bytes:
+    """A cut frame at its length on the wire; as it is if headers are missing, too."""
+    missing = frame.wire_length - len(frame.data)
+    if missing <= 0:
+        return frame.data
+    found = parse(frame.data, Direction.TX)
+    opcode = found.descriptor.opcode
+    headers = found.bth + BTH.size + extension_bytes(opcode)
+    whole = found.descriptor.reason is Reason.NONE and len(frame.data) >= headers
+    return frame.data + bytes(missing) if whole else frame.data
+
+
+def _address(value: int) -> str:
+    """An address as it is written."""
+    mapped = value >> 32 == IPV4_MAPPED >> 32
+    return str(IPv4Address(value & 0xFFFFFFFF) if mapped else IPv6Address(value))
+
+
+def _flow(data: bytes, parsed: Parsed) -> Flow | None:
     """Flow of a RoCEv2 packet, None of any other."""
     found = parsed.descriptor
     if found.reason is not Reason.NONE or found.shim:
         return None
-    source = parse(frame.data, Direction.RX).descriptor.remote
+    source = parse(data, Direction.RX).descriptor.remote
     return Flow(source, found.remote, found.dest_qp)
 
 
-def _summary(rtt_ns: list[int]) -> dict[str, float]:
-    """Count and quantiles in microseconds; only the count if there are none."""
+def _summary(rtt_ns: list[int]) -> dict[str, float | None]:
+    """Count and quantiles in microseconds, None if there are none."""
     if not rtt_ns:
-        return {"n": 0}
+        return {"n": 0} | dict.fromkeys(("min", "median", "p99", "max"))
     ordered = sorted(rtt_ns)
     return {
         "n": len(ordered),

@@ -124,6 +124,15 @@ class RtlCard:
         )
         self.block.pulse("row_stb", row_slot=slot, row_config=made.as_bits())
 
+    def mtu(self, slot: int, size: int) -> None:
+        """A slot's path MTU, bytes."""
+        self.block.pulse("mtu_stb", mtu_slot=slot, mtu_log2=size.bit_length() - 1)
+
+    def sweep(self, t: int) -> None:
+        """Wait at `t` until the collector has looked at every slot."""
+        self.block.poke(now=t)
+        self.block.tick(_SWEEP_CYCLES * self.slots + _SETTLE)
+
     def transmit(self, frames: Sequence[Wire], t: int, now_ns: int, **speed: Any) -> Taken:
         """Frames to the wire; time stands still, or runs with ``clock=1``."""
         return self._run("tx", frames, t, now_ns, **speed)
@@ -134,8 +143,7 @@ class RtlCard:
 
     def destination(self, number: int, t: int) -> dict[str, int]:
         """A destination's numbers at `t`, when every slot has been swept."""
-        self.block.poke(now=t)
-        self.block.tick(_SWEEP_CYCLES * self.slots + _SETTLE)
+        self.sweep(t)
         asked = destination_read_layout(DESTINATIONS).const({"destination": number})
         self._send("i_destination", asked.as_bits())
         for _ in range(_SETTLE):

@@ -60,18 +60,33 @@ class CardPair:
         mode: Mode = Mode.S,
         score: int | None = None,
         destination: int = 0,
+        mtu: int | None = None,
     ) -> None:
-        """Give a slot its keys and its configuration."""
+        """Give a slot its keys and its configuration; `mtu` in bytes."""
         self.golden.add(
-            slot, remote, remote_qp, local_qp, mode=mode, score=score, destination=destination
+            slot,
+            remote,
+            remote_qp,
+            local_qp,
+            mode=mode,
+            score=score,
+            destination=destination,
+            mtu=mtu,
         )
         self.rtl.add(slot, remote, remote_qp, local_qp)
         self.rtl.row(slot, mode, score, destination)
+        if mtu is not None:
+            self.rtl.mtu(slot, mtu)
+
+    def sweep(self, t: int) -> None:
+        """Let the collectors look at every slot at `t`."""
+        self._t = t
+        self._sweep_golden()
+        self.rtl.sweep(t)
 
     def close(self) -> None:
         """Compare the statistics of all destinations that were named, then free the RTL."""
-        for slot in range(self.rtl.slots):
-            self.golden.sweep(slot, self._t)
+        self._sweep_golden()
         for number in sorted({row.destination for row in self.golden.cps.slots}):
             wanted = self.golden.destinations.read(number)
             got = self.rtl.destination(number, self._t)
@@ -113,6 +128,10 @@ class CardPair:
         self._same("CNP", frame, wanted, made)
         out = taken.frames[0].data if taken.frames else None
         return arrived._replace(received=got._replace(frame=out), rtt=rtts[0] if rtts else None)
+
+    def _sweep_golden(self) -> None:
+        for slot in range(self.rtl.slots):
+            self.golden.sweep(slot, self._t)
 
     def _through(
         self, path: Callable[..., Taken], frame: bytes, t: int, now_ns: int, error: bool

@@ -14,6 +14,9 @@ _ROCE = 4791
 _READ, _ANSWERS = 0x0C, range(0x0D, 0x13)
 _ACK = 0x11
 _ATOMICS = {0x13, 0x14}
+# Bytes between BTH and payload of what is not the last packet of a message, and of READ responses.
+_UNFINISHED = {0x00: 0, 0x01: 0, 0x06: 16, 0x07: 0, 0x0D: 4, 0x0E: 0}
+_HEADERS = _UNFINISHED | {0x0F: 4, 0x10: 4, 0x02: 0, 0x04: 0, 0x08: 0, 0x0A: 16}
 
 
 class Packet(NamedTuple):
@@ -28,6 +31,7 @@ class Packet(NamedTuple):
     asks: bool
     syndrome: int
     length: int  # that a READ asks for
+    payload: int  # bytes and padding, 0 where it does not matter
 
 
 def dissect(time: int, frame: bytes) -> Packet | None:
@@ -50,8 +54,20 @@ def dissect(time: int, frame: bytes) -> Packet | None:
     syndrome = behind[0] if low == _ACK and behind else 0
     length = struct.unpack_from(">I", behind, 12)[0] if low == _READ and len(behind) > 15 else 0
     asks = bool(last >> 31) or low == _READ or low in _ATOMICS
+    (datagram,) = struct.unpack_from(">H", frame, at + 4)
+    headers = _HEADERS.get(low)
+    payload = 0 if headers is None else datagram - 8 - 12 - 4 - headers
     return Packet(
-        time, source, destination, qpn & 0xFFFFFF, opcode, last & 0xFFFFFF, asks, syndrome, length
+        time,
+        source,
+        destination,
+        qpn & 0xFFFFFF,
+        opcode,
+        last & 0xFFFFFF,
+        asks,
+        syndrome,
+        length,
+        payload,
     )
 
 
@@ -85,7 +101,20 @@ def _pairs(packets: list[Packet]) -> dict[tuple[bytes, bytes, int], int]:
     return best
 
 
-def match(capture: Iterable[tuple[int, bytes]], local: bytes, *, mtu: int = 1024) -> list[int]:
+def _mtu(payloads: dict[bool, set[int]]) -> int:
+    """What messages are cut into: the payload of packets that more follow (key True).
+
+    Without one, a connection may have any MTU that what it carries fits in.
+    """
+    if payloads[True]:
+        return max(payloads[True])
+    mtu = 1024
+    while mtu < max(payloads[False], default=0):
+        mtu *= 2
+    return mtu
+
+
+def match(capture: Iterable[tuple[int, bytes]], local: bytes) -> list[int]:
     """RTTs that `local` measures, nanoseconds, in the order of the answers.
 
     Parameters
@@ -94,8 +123,6 @@ def match(capture: Iterable[tuple[int, bytes]], local: bytes, *, mtu: int = 1024
         Time in ns and frame.
     local : bytes
         Address, 4 or 16 bytes.
-    mtu : int
-        Bytes of a READ response packet.
     """
     packets = [p for time, frame in capture if (p := dissect(time, frame)) is not None]
     packets = [p for p in packets if p.opcode >> 5 in {0, 5}]  # RC and XRC acknowledge
@@ -111,7 +138,12 @@ def match(capture: Iterable[tuple[int, bytes]], local: bytes, *, mtu: int = 1024
             )
             or (_is_answer(p) and (p.source, p.destination, p.qpn) == (destination, source, back))
         ]
-        found += _measure(story, mtu)
+        payloads: dict[bool, set[int]] = defaultdict(set)
+        for p in packets:
+            ways = {(source, destination, qpn), (destination, source, back)}
+            if (p.source, p.destination, p.qpn) in ways:
+                payloads[p.opcode & 0x1F in _UNFINISHED].add(p.payload)
+        found += _measure(story, _mtu(payloads))
     return [rtt for _, rtt in sorted(found)]
 
 

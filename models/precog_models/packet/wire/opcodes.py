@@ -14,6 +14,7 @@ __all__ = [
     "ATOMIC_ACKNOWLEDGE",
     "CNP",
     "EXTENSIONS",
+    "FULL",
     "NAMES",
     "PLAIN_ACKNOWLEDGES",
     "READ_REQUEST",
@@ -92,6 +93,8 @@ ACKNOWLEDGE = _reliable(0x11)
 ATOMIC_ACKNOWLEDGE = _reliable(0x12)
 READ_REQUEST = _reliable(0x0C)
 READ_RESPONSES = _reliable(0x0D, 0x0E, 0x0F, 0x10)
+#: First and Middle: more follows, so their payload is as long as the path MTU.
+FULL = _reliable(0x00, 0x01, 0x06, 0x07, 0x0D, 0x0E)
 ATOMICS = _reliable(0x13, 0x14)
 #: Answers without payload: nothing that a sender could slow down.
 PLAIN_ACKNOWLEDGES = ACKNOWLEDGE | ATOMIC_ACKNOWLEDGE
