@@ -25,7 +25,7 @@ TICK_PS = 1600
 WIRE = WireSettings(
     rate=2.0, delay=2000, jitter=300, late=2500, loss=0.02, reorder=0.02, mark_bytes=0
 )
-ENDPOINT = EndpointSettings(think=4000, timeout=60_000)
+ENDPOINT = EndpointSettings(think=9000, timeout=60_000)
 DISTURB_TICKS = 20_000  # mean time between resets or model swaps of an end
 
 _TX_CYCLES = 1  # the arbiter before the transmit path
