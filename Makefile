@@ -31,14 +31,14 @@ demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a netwo
 	$(PY) -m precog_sim.demo --plan $(PLAN) --out build/demo
 
 test: $(STAMP) lint ## lint, types and every test
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures $(CAPTURES))
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))
 
 # Seeds are new each time. CAPTURES=folder: also replay the captures that are there.
 soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer, two NICs
 	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
 	$(SOAK) tests/models/packet/test_fuzz.py tests/integration/test_card.py \
 	    tests/integration/test_packet_nic.py tests/integration/test_predicted_scores.py tests/sim/replay tests/hw/test_export.py --volume 170 \
-	    $(if $(CAPTURES),--captures $(CAPTURES)) --junit-xml build/soak/packets.xml
+	    $(if $(CAPTURES),--captures=$(CAPTURES)) --junit-xml build/soak/packets.xml
 	$(SOAK) tests/hw/rate/test_law_unit.py --volume 50 --junit-xml build/soak/laws.xml
 	$(SOAK) tests/hw/bridge --volume 30 --junit-xml build/soak/bridges.xml
 	$(SOAK) tests/hw/mac tests/hw/boards tests/integration/test_node.py --volume 10 --junit-xml build/soak/mac.xml
