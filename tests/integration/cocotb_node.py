@@ -118,7 +118,8 @@ def traffic(rng: random.Random, *, back: bool) -> list[bytes]:
         frames.append(
             packet(payload, psn=psn, back=back, ipv6=bool(rng.getrandbits(1)), tags=tags, bth=other)
         )
-    return frames
+    shortest = rng.randbytes(12) + b"\x88\xb5" + rng.randbytes(MIN_FRAME - 14)
+    return [*frames, shortest]
 
 
 def told_tick(frame: bytes) -> int | None:
