@@ -4,8 +4,6 @@ They stand in the map of a NIC whose `Sizes.width` is not 0. Numbers and names t
 path's golden models own (reasons, faults, resets) are compared with them by a test.
 """
 
-from precog_models.packet.wire.qp_key import table_rows
-
 from .common import command_registers, counter_registers, window_registers
 from .model import Access, Block, Field, Register, Table
 
@@ -256,14 +254,8 @@ DESTINATION_VALUES: tuple[Register, ...] = tuple(
 )
 
 
-def packet_blocks(slots: int) -> tuple[Block, ...]:
-    """The blocks of a packet path.
-
-    Parameters
-    ----------
-    slots : int
-        QP slots.
-    """
+def packet_blocks() -> tuple[Block, ...]:
+    """The blocks of a packet path."""
     return (
         _packet(),
         Block(
@@ -277,7 +269,7 @@ def packet_blocks(slots: int) -> tuple[Block, ...]:
                     "PLACE",
                     "The cell.",
                     (
-                        Field("row", 16, RW, f"Row, 0..{table_rows(slots) - 1}."),
+                        Field("row", 16, RW, "Row."),
                         Field("way", 2, RW, "Way, 0..2.", lsb=16),
                     ),
                 ),

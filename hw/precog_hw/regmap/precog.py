@@ -323,7 +323,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((profiler_block(),) if sizes.profile else ()),
             *((forecast_block(identity.tick_ps),) if sizes.forecast else ()),
             _counter_block(),
-            *(packet_blocks(sizes.qps) if sizes.width else ()),
+            *(packet_blocks() if sizes.width else ()),
             *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),

@@ -21,6 +21,7 @@ from precog_models.contract import Outcome
 from precog_models.packet.card import CardConfig
 from precog_models.packet.wire.cps import Mode, ShimFault
 from precog_models.packet.wire.descriptor import Reason
+from precog_models.packet.wire.qp_key import MAX_SLOTS, table_rows
 
 
 def test_classes_are_the_reasons_and_the_faults() -> None:
@@ -55,8 +56,9 @@ def test_modes_and_destinations() -> None:
     mode = PACKET_QP_CONFIG[0].field("mode")
     assert mode.values == tuple((mode.name.lower(), int(mode)) for mode in Mode)
     assert 1 << PACKET_QP_CONFIG[0].field("destination").bits == DESTINATIONS
-    place = next(b for b in packet_blocks(64) if b.name == "LOOKUP").register("PLACE")
+    place = next(b for b in packet_blocks() if b.name == "LOOKUP").register("PLACE")
     assert place.field("way").max >= WAYS - 1
+    assert place.field("row").max >= table_rows(MAX_SLOTS) - 1
 
 
 def test_a_destinations_numbers_are_all_shown() -> None:
