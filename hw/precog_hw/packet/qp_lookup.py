@@ -18,6 +18,7 @@ from precog_models.packet.wire.qp_key import (
     DIRECTION_BITS,
     KEY_BYTES,
     QPN_BITS,
+    TURNS,
     WAYS,
     table_rows,
     way_polynomials,
@@ -224,7 +225,7 @@ class _Request:
         self.rows = [Signal(rows, name=f"{name}_row{way}") for way in range(WAYS)]
         for way, row in enumerate(self.rows):  # `qp_key.mixed`
             a, b, c = (self._sums[(way + n) % WAYS] for n in range(WAYS))
-            m.d.comb += row.eq(a ^ (b.rotate_left(1) & c.rotate_left(2)))
+            m.d.comb += row.eq(a ^ (b.rotate_left(TURNS[0]) & c.rotate_left(TURNS[1])))
         self.late_rows = [Signal.like(row, name=f"{row.name}_late") for row in self.rows]
         m.d.sync += [late.eq(row) for late, row in zip(self.late_rows, self.rows, strict=True)]
         self._key = Signal(KEY, name=f"{name}_key2", reset_less=True)

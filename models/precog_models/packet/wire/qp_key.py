@@ -9,6 +9,7 @@ __all__ = [
     "KEY_BYTES",
     "MAX_SLOTS",
     "QPN_BITS",
+    "TURNS",
     "WAYS",
     "mixed",
     "table_rows",
@@ -39,6 +40,8 @@ _POLYNOMIALS = {
     14: (0x492D, 0x600B, 0x76EB),
 }
 WAYS = 3
+#: Places by which `mixed` turns the two remainders of its product to the left.
+TURNS = (1, 2)
 MAX_SLOTS = 1 << max(_POLYNOMIALS)
 _SMALL = 256  # slots from which on two thirds of the cells are few enough
 
@@ -62,12 +65,9 @@ def mixed(remainders: Sequence[int], bits: int) -> tuple[int, ...]:
     def turned(value: int, by: int) -> int:
         return (value << by | value >> (bits - by)) & ((1 << bits) - 1)
 
-    a, b, c = remainders
-    return (
-        a ^ (turned(b, 1) & turned(c, 2)),
-        b ^ (turned(c, 1) & turned(a, 2)),
-        c ^ (turned(a, 1) & turned(b, 2)),
-    )
+    ways = range(WAYS)
+    others = ([remainders[(way + n) % WAYS] for n in ways] for way in ways)
+    return tuple(a ^ (turned(b, TURNS[0]) & turned(c, TURNS[1])) for a, b, c in others)
 
 
 def way_polynomials(slots: int) -> tuple[int, ...]:
