@@ -3,7 +3,6 @@
 Only with --volume: the block takes a minute to build.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,13 +24,6 @@ def library(request: pytest.FixtureRequest) -> Path:
     if request.config.getoption("--volume") == 1:
         pytest.skip("only with --volume")
     return stream_library(Pacer(QPS), label=f"pacer, {QPS} QPs")
-
-
-@pytest.fixture
-def block(library: Path) -> Iterator[StreamBlock]:
-    made = StreamBlock(library)
-    yield made
-    made.close()
 
 
 def test_a_full_link_of_all(block: StreamBlock, seed: int) -> None:

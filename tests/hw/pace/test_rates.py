@@ -5,7 +5,6 @@ A tick is a cycle. All rates are of bytes on the wire, in bytes per tick; at 8 n
 2**-10 bytes per tick and 10 Gb/s are 10.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +27,6 @@ LATEST = 24  # ticks from due to fired, of few queue pairs
 @pytest.fixture(scope="module")
 def library() -> Path:
     return stream_library(Pacer(QPS), label=f"pacer, {QPS} QPs")
-
-
-@pytest.fixture
-def block(library: Path) -> Iterator[StreamBlock]:
-    made = StreamBlock(library)
-    yield made
-    made.close()
 
 
 def test_rates_from_1_mbps_to_the_line(block: StreamBlock, seed: int, volume: int) -> None:
