@@ -76,7 +76,8 @@ class PacketArbiter(wiring.Component):
 
         # The first offer behind the input that had its turn last; a preferred input has no turns.
         group = range(0 if self._burst is None else 1, count)
-        turn, choice = Signal(range(count), init=count - 1), Signal(range(count))
+        turn = Signal(range(count), init=count - 1)
+        choice = Signal(range(count))
         with m.Switch(turn):
             for n in group:
                 order = [*range(n + 1, count), *range(group.start, n + 1)]
@@ -86,7 +87,9 @@ class PacketArbiter(wiring.Component):
                             m.d.comb += choice.eq(port)
 
         # Who had the first beat keeps the output to the last.
-        inside, owner, chosen = Signal(), Signal(range(count)), Signal(range(count))
+        inside = Signal()
+        owner = Signal(range(count))
+        chosen = Signal(range(count))
         m.d.comb += chosen.eq(Mux(inside, owner, choice))
         beat = Signal(self._layout)
         load, moves = Signal(), Signal()

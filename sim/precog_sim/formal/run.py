@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from . import (
     advice,
+    arbiter,
     axil,
     beats,
     checksum,
@@ -42,6 +43,7 @@ _BLOCKS = (
     axil,
     loader,
     beats,
+    arbiter,
     editor,
     editor_chain,
     decide,
