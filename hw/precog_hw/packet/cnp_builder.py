@@ -109,7 +109,8 @@ class CnpBuilder(wiring.Component):
             headers.config.eq(self.config),
         ]
 
-        crc, fed = Signal(_STATE_BITS), Signal(_STATE_BITS + 16)
+        crc = Signal(_STATE_BITS)
+        fed = Signal(_STATE_BITS + 16)
         m.d.comb += fed.eq(Cat(crc, headers.word | headers.mask))
         with m.If(starts):
             m.d.sync += crc.eq(ICRC_START)

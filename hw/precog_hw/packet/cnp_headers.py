@@ -106,14 +106,15 @@ class CnpHeaders(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         words, masks, (tags, ethertype, ipv4, ipv6, udp) = self._program()
-        step, running = Signal(range(len(words))), Signal()
-        last = Signal()
-        m.d.comb += last.eq(step == len(words) - 1)
+        step = Signal(range(len(words)))
+        running = Signal()
+        final = Signal()
+        m.d.comb += final.eq(step == len(words) - 1)
         with m.If(self.start):
             m.d.sync += [step.eq(0), running.eq(1)]
         with m.Elif(running):
             # On to the next header that the CNP has.
-            m.d.sync += [step.eq(step + 1), running.eq(~last)]
+            m.d.sync += [step.eq(step + 1), running.eq(~final)]
             for count in range(MAX_TAGS):
                 with m.If((step == tags - 1 + count * VLAN.size // 2) & (self.job.tags == count)):
                     m.d.sync += step.eq(ethertype)
@@ -123,7 +124,7 @@ class CnpHeaders(wiring.Component):
                 m.d.sync += step.eq(udp)
         m.d.sync += [
             self.valid.eq(running),
-            self.last.eq(last),
+            self.last.eq(final),
             self.word.eq(Array(words)[step]),
             self.mask.eq(Array(masks)[step]),
             self.covered.eq(step >= ipv4),

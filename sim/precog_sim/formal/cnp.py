@@ -9,6 +9,7 @@ the real difference, too, of which that is the rest.
 By induction, hence for ever. The claim is made of one slot that is free, but constant.
 """
 
+from itertools import count
 from typing import Any
 from unittest.mock import patch
 
@@ -19,6 +20,7 @@ from amaranth.lib.wiring import In
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported
+from .packets import assert_stream
 from .past import Past
 from .peek import Opened
 
@@ -78,6 +80,17 @@ class LimiterHarness(wiring.Component):
             Assume(~past.known | (self.slot == past(self.slot, "slot"))),
         ]
 
+        assert_stream(m, past, dut.o_job, "job")
+        # For the induction: the columns of the jobs' queue do the same.
+        for n in count(1):
+            if not inner.every(f"jobs.valid_{n}"):
+                break
+            m.d.comb += [
+                Assert(inner[f"jobs.valid_{n}"] == dut.o_job.valid),
+                Assert(inner[f"jobs.waiting_{n}"] == inner["jobs.waiting"]),
+                Assert(inner[f"jobs.full_{n}"] == inner["jobs.full"]),
+            ]
+
         # The slot and the time of each request, when its CNP is counted.
         slot, time = self.request.slot, self.request.parsed.time
         for n in range(DECIDED):
@@ -127,7 +140,8 @@ PROOFS = (
         LimiterHarness,
         Mode.INDUCTION,
         DEPTH,
-        "for ever, any requests at any times: at most one CNP per interval and slot",
+        "for ever, any requests at any times: at most one CNP per interval and slot, a job for "
+        "each that holds until it is taken",
         quick=False,
     ),
     Proof(
