@@ -31,6 +31,8 @@ from . import (
     pace_whole,
     path,
     psched,
+    samples,
+    samples_pipeline,
     store,
     streams,
 )
@@ -52,6 +54,8 @@ _BLOCKS = (
     checksum,
     cnp,
     cnp_frame,
+    samples,
+    samples_pipeline,
     laws,
     pace_rows,
     pace_whole,
