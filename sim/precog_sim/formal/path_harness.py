@@ -259,10 +259,13 @@ class PathHarness(wiring.Component):
         else:
             # While it is refused nothing comes in, so all that is inside goes on and out.
             flying = Mux(at.parsing.last != 0, at.parsing.last + at.decision, at.deciding.last)
-            left = flying + at.ending.last + at.begun + at.hold + ~at.room + asked
+            # What comes in time may shut the stage again, for up to three cycles.
+            many = (at.decided >= at.packets) | (at.ended >= at.packets)
+            shut = Mux(many, 3, Mux(at.hold, 2, ~at.room))
+            left = 4 * (flying + at.ending.last) + shut + at.begun + asked
             left += offer + beat * at.beats
             whole = waits = at.refuses
-            bound = 2 * at.latency + at.decision + 2 * at.packets + 4 + most + beat * rows
+            bound = 4 * (2 * at.latency + at.decision) + 2 * at.packets + 5 + most + beat * rows
         age = steadily(m, waits, at.steady, bound, "it waits")
         m.d.comb += [
             Assert((at.refused == 0) | (at.ahead.valid & at.commands.valid)),
