@@ -119,6 +119,8 @@ PRESETS: dict[str, NicConfig] = {
     "lanes16": NicConfig(lanes=16, columns=1),
     "lanes64": NicConfig(lanes=64, columns=4),
     "lanes128": NicConfig(lanes=128, columns=2),
+    # What an incast under LSTM + PID needs, and no more.
+    "predict64": NicConfig(lanes=64, columns=4, laws=0, ecc=0),
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
     # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
     "ecp5-45": NicConfig(

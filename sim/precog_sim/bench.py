@@ -91,13 +91,17 @@ def _predictions_per_cpu_s(result: Result) -> float:
 
 
 def bench_loop(repetitions: int, preset: str = "thesis", rtl: str = "sim:") -> dict[str, Any]:
-    """Predictions per CPU second in the loop: golden (the baseline) and RTL."""
+    """Predictions per CPU second in the loop: golden (the baseline), and two NICs in RTL.
+
+    That of `rtl`, and one without TIMELY, DCQCN, PSCHED and SECDED.
+    """
+    devices = {"golden": "emu:", "rtl": rtl, "rtl, predict64": "sim:predict64"}
     scenario = incast(preset)
     setup = LoopSetup(image=pretrained())
     record = Record(log=True, packets=False, probe_us=0.0)
     speeds = {}
     with Progress(transient=True) as progress:
-        for name, uri in progress.track({"golden": "emu:", "rtl": rtl}.items(), description="loop"):
+        for name, uri in progress.track(devices.items(), description="loop"):
 
             def speed(seed: int, uri: str = uri) -> float:
                 with Device.open(uri) as device:

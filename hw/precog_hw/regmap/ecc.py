@@ -56,7 +56,7 @@ def ecc_block(sets: int, *, tree: bool = False) -> Block:
                 "The walk.",
                 (
                     Field("enable", 1, _RW, "Walk all the time.", reset=1),
-                    Field("period", 16, _RW, "Pause between pairs.", lsb=16, reset=256,
+                    Field("period", 16, _RW, "Pause between pairs.", lsb=16, reset=1024,
                           unit="cycles"),
                 ),
             ),

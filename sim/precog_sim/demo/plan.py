@@ -32,7 +32,7 @@ class Plan:
     incast: str = "thesis"
     seeds: int = 20
     vectors: int = 100_000
-    config: str = "lanes64"
+    config: str = "predict64"
     loop_seed: int = 0
     train_seed: int = 1
 

@@ -12,11 +12,12 @@ done to its text, for speed and with no change of meaning (a test compares both 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from precog_hw.activity import ALWAYS, OPTIONAL, UNITS
-from precog_hw.config import NicConfig
+from precog_hw.config import PRESETS, NicConfig
 
 from .fields import fields_header, queue_fields_header
 from .verilate import BUILD_ROOT, VerilateError, shared_library
@@ -25,6 +26,10 @@ __all__ = ["TOP", "nic_library", "prepared", "verilog_library"]
 
 TOP = "precog_nic"
 _INNER = f"{TOP}_without_reset"
+
+#: What is run for long enough to be laid out by a practice run; and that.
+PRACTISED = [PRESETS[name] for name in ("lanes16", "lanes64", "lanes128", "predict64")]
+PRACTICE = ("-m", "precog_sim.rtl.practice")
 
 #: A weight memory's write port and the register before it, as `predict.weights` names them.
 _LOADED = re.compile(
@@ -53,7 +58,14 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
     verilog = nic_verilog(replace(config, activity=True), name=TOP)
     watches = config.profile and config.forecast and not (config.grants or config.width)
     bits = config.qp_bits if watches else 0
-    return verilog_library(verilog, label=label, queue_bits=bits, root=root, quiet=quiet)
+    return verilog_library(
+        verilog,
+        label=label,
+        queue_bits=bits,
+        practice=PRACTICE if config in PRACTISED else (),
+        root=root,
+        quiet=quiet,
+    )
 
 
 def verilog_library(
@@ -62,6 +74,7 @@ def verilog_library(
     label: str,
     plain: bool = False,
     queue_bits: int = 0,
+    practice: Sequence[str] = (),
     root: Path = BUILD_ROOT,
     quiet: bool = False,
 ) -> Path:
@@ -76,6 +89,8 @@ def verilog_library(
         Take the text as it is.
     queue_bits : int
         Width of a slot number, where the NIC watches send queues and forecasts them; else 0.
+    practice : sequence of str
+        As `shared_library` has it.
     root : Path
         Where build directories go.
     quiet : bool
@@ -97,6 +112,7 @@ def verilog_library(
         headers,
         top=TOP,
         label=label,
+        practice=practice,
         root=root,
         quiet=quiet,
     )

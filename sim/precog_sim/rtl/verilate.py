@@ -6,36 +6,23 @@ went into it, so that a library is never stale and every parameter set is compil
 """
 
 import fcntl
-import hashlib
 import importlib.util
 import os
-import platform
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .clocking import model_header
+from .compiling import FAST, PREFIX, Plan, VerilateError, compiled, digest, run_tool
 from .reroll import reroll
 
 __all__ = ["BUILD_ROOT", "COVERAGE", "VerilateError", "shared_library", "verilator_environment"]
 
 BUILD_ROOT = Path("build") / "rtl"
-
-#: A model's code is streamed through the instruction cache every cycle, so small beats unrolled;
-#: what runs once, at the start, is not worth a compiler's time. With `FAST`, what differs in names
-#: only is put into loops first.
-FAST, ONCE = "-O2", "-O0"
-VECTORS = ("-ftree-vectorize", "-fvect-cost-model=dynamic")
-
-#: Bytes of C++ that are compiled at once. A compiler reads headers for more than a second before it
-#: comes to a model's own code, and Verilator writes many small files; larger lumps leave a compiler
-#: alone at the end.
-LUMP = 1_500_000
 
 #: Flags that change the meaning of nothing but the speed: no assertions, no X randomisation.
 VERILATOR_FLAGS = (
@@ -61,56 +48,13 @@ VERILATOR_FLAGS = (
 #: Counting keeps Verilator from splitting vectors, and some look like one then.
 ONCE_FLAGS = ("-Werror-UNOPTFLAT",)
 COVERAGE_FLAGS = ("--coverage-line",)
-#: g++ keeps integers in MMX registers where it runs out of others, and gives none of them back:
-#: x87 arithmetic in the same process, such as libm's fmod, finds its stack full and returns NaN.
-_X86_FLAGS = ("-mno-mmx",) if platform.machine() in ("x86_64", "AMD64", "i686") else ()
-CXX_FLAGS = (
-    *_X86_FLAGS,
-    "-std=gnu++20",
-    "-march=native",
-    "-fPIC",
-    "-fno-plt",
-    "-fno-semantic-interposition",
-    "-fvisibility=hidden",
-    "-DVM_SC=0",
-    "-DVM_TIMING=0",
-    "-DVM_TRACE=0",
-    "-DVM_TRACE_FST=0",
-    "-DVM_TRACE_VCD=0",
-    "-DVM_TRACE_SAIF=0",
-    "-w",
-)
 
-#: Package data: what comes before all else, precompiled, and what a harness includes.
-PREFIX = "arithmetic.h"
+#: Package data that a harness includes.
 HEADERS = ("block.h", "clocks.h", "random.h")
-
-#: Verilator's run-time library: compiled once, whatever the model.
-RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
-COVERAGE_RUNTIME = ("verilated_cov.cpp",)
 
 #: In the environment, a folder: what is built counts which lines of its Verilog run, and an
 #: instance that is freed leaves its counts there (`precog_sim.coverage`).
 COVERAGE = "PRECOG_COVERAGE"
-
-
-class VerilateError(RuntimeError):
-    """A tool of the build failed; the message carries its last lines."""
-
-
-@dataclass(frozen=True)
-class _Options:
-    """How a library is built: as `shared_library` says, and whether it counts lines."""
-
-    compiler: str
-    effort: str
-    coverage: bool
-    jobs: int
-    quiet: bool
-
-    @property
-    def cxx_flags(self) -> list[str]:
-        return [*CXX_FLAGS, f"-DVM_COVERAGE={int(self.coverage)}"]
 
 
 def verilator_environment() -> dict[str, str]:
@@ -144,6 +88,7 @@ def shared_library(
     root: Path = BUILD_ROOT,
     jobs: int = 2,
     effort: str = FAST,
+    practice: Sequence[str] = (),
     quiet: bool = False,
 ) -> Path:
     """Compile `verilog` and `harness` into a shared library, or find the one made before.
@@ -167,6 +112,9 @@ def shared_library(
         Compilers at a time.
     effort : str
         The compiler's option for what runs in every cycle.
+    practice : sequence of str
+        Arguments of this Python, to which a library's path is added, for a run of what will be done
+        most: the compiler lays the code out by it.
     quiet : bool
         No progress bar.
 
@@ -178,7 +126,7 @@ def shared_library(
     Raises
     ------
     VerilateError
-        Verilator or the C++ compiler failed or is missing.
+        Verilator, the C++ compiler or the practice failed or is missing.
     """
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
@@ -186,25 +134,24 @@ def shared_library(
     package = resources.files(__package__)
     headers = {name: package.joinpath(name).read_text() for name in HEADERS} | headers
     prefix = package.joinpath(PREFIX).read_text()
-    options = _Options(compiler, effort, bool(os.environ.get(COVERAGE)), jobs, quiet)
-    digest = _digest(verilog, harness, {**headers, PREFIX: prefix}, top, options)
-    directory = (root / digest).resolve()
+    coverage = bool(os.environ.get(COVERAGE))
+    plan = Plan(compiler, effort, coverage, () if coverage else tuple(practice), jobs, quiet)
+    name = _digest(verilog, harness, {**headers, PREFIX: prefix}, top, plan)
+    directory = (root / name).resolve()
     library = directory / "lib.so"
     if library.exists():
         return library
     directory.mkdir(parents=True, exist_ok=True)
-    with (root / f"{digest}.lock").open("w") as lock:
+    with (root / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test workers want the same library
         if not library.exists():
-            _build(verilog, harness, headers, prefix, top, label, directory, options)
+            _build(verilog, harness, headers, prefix, top, label, directory, plan)
     return library
 
 
-def _digest(
-    verilog: str, harness: str, headers: dict[str, str], top: str, options: _Options
-) -> str:
+def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, plan: Plan) -> str:
     """A name for everything that decides the result, the machine's compiler included."""
-    compiler = options.compiler
+    compiler = plan.compiler
     version = subprocess.run(
         [compiler, "-dumpfullversion"], capture_output=True, text=True, check=True
     ).stdout
@@ -213,15 +160,10 @@ def _digest(
     ).stdout
     texts = [f"{name}={text}" for name, text in sorted(headers.items())]
     here = Path(__file__)  # flags, and what is written after Verilation
-    names = ("clocking.py", "reroll.py")
+    names = ("clocking.py", "compiling.py", "reroll.py")
     recipe = "".join(path.read_text() for path in (here, *map(here.with_name, names)))
-    how = f"{options.effort} {options.coverage}"
-    return _hash(verilog, harness, *texts, top, recipe, version, cpu, how)
-
-
-def _hash(*parts: str) -> str:
-    """A short digest of several texts."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    how = f"{plan.effort} {plan.coverage} {plan.practice}"
+    return digest(verilog, harness, *texts, top, recipe, version, cpu, how)
 
 
 def _build(
@@ -232,7 +174,7 @@ def _build(
     top: str,
     label: str,
     directory: Path,
-    options: _Options,
+    plan: Plan,
 ) -> None:
     """Verilate and compile in `directory`; the library appears there only when it is complete."""
     environment = verilator_environment()
@@ -244,128 +186,28 @@ def _build(
         TextColumn("{task.completed}/{task.total} files"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, disable=options.quiet, transient=True) as progress:
+    with Progress(*columns, disable=plan.quiet, transient=True) as progress:
         task = progress.add_task(f"Verilating {label}", total=None)
         name = f"V{top}"
-        extra = COVERAGE_FLAGS if options.coverage else ONCE_FLAGS
+        extra = COVERAGE_FLAGS if plan.coverage else ONCE_FLAGS
         command = ["verilator", *VERILATOR_FLAGS, *extra, "--top-module", top, "--prefix", name]
         model = directory / "model"
         shutil.rmtree(model, ignore_errors=True)  # an interrupted build's lumps are sources too
-        _run([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
+        run_tool([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
         try:
-            if options.effort == FAST and not options.coverage:
+            if plan.effort == FAST and not plan.coverage:
                 reroll(model, name)
-            header = model_header(model, name, once=not options.coverage)
+            header = model_header(model, name, once=not plan.coverage)
             (model / "model.h").write_text(header)
         except ValueError as error:
             raise VerilateError(str(error)) from error
         (model / "harness.cpp").write_text(harness)
         for file, text in headers.items():
             (model / file).write_text(text)
-        compiler = options.compiler
-        recipe = _hash(compiler, *_effort(FAST), *options.cxx_flags, str(include), prefix)
-        runtime = directory.parent / f"runtime-{recipe}"
-        runtime.mkdir(exist_ok=True)
-        units = [
-            (source, source.with_suffix(".o"), effort)
-            for source, effort in _lumps(model, options.effort)
-        ]
-        shared = (*RUNTIME, *(COVERAGE_RUNTIME if options.coverage else ()))
-        units += [(include / name, runtime / f"{name}.o", FAST) for name in shared]
-        progress.update(task, description=f"Compiling {label}", total=len(units))
-        found = [f"-I{include}", f"-I{include / 'vltstd'}"]
-        flags = [*options.cxx_flags, f"-I{model}", *found]
-        before = {
-            level: [
-                "-include",
-                str(_precompiled(prefix, runtime, options, [*_effort(level), *found])),
-            ]
-            for level in {effort for source, _, effort in units if source.parent == model}
-        }
-
-        def compile_one(unit: tuple[Path, Path, str]) -> None:
-            source, target, effort = unit
-            if not target.exists():
-                part = target.with_suffix(f".{os.getpid()}.o")
-                special = before[effort] if source.parent == model else []
-                command = [compiler, *_effort(effort), *flags, *special, "-c", str(source)]
-                command += ["-o", str(part)]
-                _run(command, model, None, "g++")
-                os.replace(part, target)
-            progress.advance(task)
-
-        with ThreadPoolExecutor(options.jobs) as pool:
-            waiting = [pool.submit(compile_one, unit) for unit in units]
-            try:
-                for future in waiting:
-                    future.result()
-            except VerilateError:
-                pool.shutdown(cancel_futures=True)
-                raise
-        objects = [str(target) for _, target, _ in units]
-        link = [compiler, *options.cxx_flags, "-shared", *objects, "-lpthread", "-latomic"]
-        _run([*link, "-o", str(model / "lib.so")], model, None, "g++")
-    os.replace(model / "lib.so", directory / "lib.so")
-    for path in model.glob("*.o"):
+        progress.update(task, description=f"Compiling {label}")
+        library = compiled(
+            model, include, prefix, plan, lambda n, of: progress.update(task, completed=n, total=of)
+        )
+    os.replace(library, directory / "lib.so")
+    for path in (path for kind in ("*.o", "*.so", "*.gcda") for path in model.glob(kind)):
         path.unlink()
-
-
-def _effort(level: str) -> tuple[str, ...]:
-    """The compiler's options for a level of optimisation."""
-    return (level, *VECTORS) if level == FAST else (level,)
-
-
-def _precompiled(text: str, runtime: Path, options: _Options, flags: list[str]) -> Path:
-    """What every file of a model reads first, compiled once for each level of optimisation.
-
-    It includes Verilator's own header, which takes a compiler as long as 500 kB of a model's code.
-    """
-    folder = runtime / flags[0].lstrip("-")
-    folder.mkdir(exist_ok=True)
-    header = folder / PREFIX
-    compiled = folder / f"{PREFIX}.gch"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not compiled.exists():
-            header.write_text(text)
-            part = folder / f"{os.getpid()}.gch"
-            command = [options.compiler, *flags, *options.cxx_flags, "-x", "c++-header"]
-            command.append(str(header))
-            _run([*command, "-o", str(part)], folder, None, "g++")
-            os.replace(part, compiled)
-    return header
-
-
-def _lumps(model: Path, fast: str) -> list[tuple[Path, str]]:
-    """Files that include all of a model's, the largest first, and how each is to be compiled."""
-    lumps: list[tuple[int, list[Path], str]] = []
-    for source in sorted(model.glob("*.cpp"), key=lambda path: -path.stat().st_size):
-        effort = ONCE if "__Slow" in source.name else fast
-        size = source.stat().st_size
-        for n, (whole, sources, of) in enumerate(lumps):
-            if of == effort and whole + size <= LUMP:
-                lumps[n] = whole + size, [*sources, source], effort
-                break
-        else:
-            lumps.append((size, [source], effort))
-    made = []
-    # The longest first, so that the last one does not run alone.
-    for n, (_, sources, effort) in enumerate(sorted(lumps, key=lambda lump: -lump[0])):
-        path = model / f"lump{n}.cpp"
-        path.write_text("".join(f'#include "{source.name}"\n' for source in sources))
-        made.append((path, effort))
-    return made
-
-
-def _run(command: list[str], cwd: Path, env: dict[str, str] | None, tool: str) -> None:
-    """Run one tool; its output is shown only if it fails."""
-    try:
-        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
-    except FileNotFoundError as error:
-        raise VerilateError(f"{tool} must be installed, {command[0]!r} was not found") from error
-    if done.returncode:
-        lines = (done.stdout + done.stderr).strip().splitlines()
-        errors = [n for n, line in enumerate(lines) if "rror" in line]
-        first = errors[0] if errors else max(0, len(lines) - 25)
-        tail = "\n".join(lines[first : first + 25])
-        raise VerilateError(f"{tool} failed in {cwd}:\n{tail}")
