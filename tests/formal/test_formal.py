@@ -7,6 +7,7 @@ from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from precog_sim.formal.__main__ import main
 from precog_sim.formal.engine import Mode, Proof, check
 from precog_sim.formal.mutate import Mutant, mutated
 from precog_sim.formal.run import MUTANTS, PROOFS, run
@@ -85,3 +86,14 @@ def test_the_summary_says_what_was_claimed(tmp_path: Path) -> None:
     (row,) = json.loads((tmp_path / "summary.json").read_text())
     assert row["name"] == PROOFS[0].name
     assert row["ok"] is True
+
+
+def test_proofs_are_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list", "arbiter.turns.*"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    chosen = [proof.name for proof in PROOFS if proof.name.startswith("arbiter.turns.")]
+    assert names == chosen
+    assert len(names) > 1
+    with pytest.raises(SystemExit):
+        main(["arbiter.turns.65"])
+    assert "not 'arbiter.turns.65'" in capsys.readouterr().err
