@@ -59,8 +59,8 @@ class EmulatedReceiver:
         self.now = 0
         self._windows, self._sent, self._available = 0, 0, False
         self._configure()
-        for qp, row in enumerate(self._rows):
-            self.receiver.configure(qp, row, 0)
+        for _ in self.reset():  # as at power-up: the laws have nothing to hear of it
+            pass
         file.written |= {
             "RECEIVER.COMMAND": self._command,
             **{f"RECEIVER.{register.name}": self._configure for register in RECEIVER_PARAMETERS},

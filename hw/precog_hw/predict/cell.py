@@ -74,6 +74,8 @@ class CellPipe(wiring.Component):
     -------
     slot : In(slot_layout)
         What to do, one slot a cycle.
+    soon : In(1)
+        There may be a slot in the next cycle.
     flush : In(1)
         Kills `slot` and the slot before it.
     x : In(signed(16))
@@ -108,6 +110,7 @@ class CellPipe(wiring.Component):
         super().__init__(
             {
                 "slot": In(slot),
+                "soon": In(1),
                 "flush": In(1),
                 "x": In(signed(Fmt.X.width)),
                 "load": In(load_layout(config)),
@@ -153,7 +156,7 @@ class CellPipe(wiring.Component):
 
         # Stages 0..3: weights, shifted to 19 fraction bits of the product. What a memory gives and
         # what the shift gives are registered: both end far away.
-        taps = tap(m, config, self, ~self.slot.valid)
+        taps = tap(m, config, self, ~self.soon, ahead=True)
         wx = add_input_weights(m, config, self.load, taps)
         shifts = add_shifts(m, config, self.load, taps, domain="comb")
         quad = self.slot.group[sub:]

@@ -117,6 +117,7 @@ class LstmEngine(wiring.Component):
         m.d.comb += [
             self.in_use.eq(sequencer.in_use),
             cell.slot.eq(sequencer.o_slot),
+            cell.soon.eq(sequencer.soon),
             cell.flush.eq(sequencer.o_flush),
             cell.x.eq(sequencer.o_x),
             cell.state.eq(mac.state),

@@ -65,6 +65,8 @@ class Sequencer(wiring.Component):
         Forget a QP's inputs, before the next request that is not yet started.
     o_slot : Out(slot_layout), o_flush : Out(1), o_x : Out(signed(16))
         To the element-wise pipe.
+    soon : Out(1)
+        A slot may be given in the next cycle.
     o_rsp : Out(stream of response_layout)
         In the order of the requests.
     mac_done, mac_pass : In(1), In(pass_layout)
@@ -87,6 +89,7 @@ class Sequencer(wiring.Component):
                 "o_slot": Out(slot_layout(config)),
                 "o_flush": Out(1),
                 "o_x": Out(X_VECTOR.elem_shape),
+                "soon": Out(1),
                 "o_rsp": Out(stream.Signature(response_layout(config))),
                 "mac_done": In(1),
                 "mac_pass": In(pass_layout(config)),
@@ -302,7 +305,8 @@ class Sequencer(wiring.Component):
 
         ok = Signal()
         m.d.comb += ok.eq(req_valid & ~hazard & ~head_held & free & room)
-        with m.FSM(name="sequence"):
+        with m.FSM(name="sequence") as sequence:
+            m.d.comb += self.soon.eq(started | running | sequence.ongoing("FETCH"))
             with m.State("CLEAR"), m.If(~sweeping):
                 m.next = "IDLE"
             with m.State("IDLE"):

@@ -36,6 +36,9 @@ class Thief:
         `valid` must be 0 for 3 cycles between two of them, and the place held until it is answered.
     free : Value
         The block's first cycle does not read.
+    ahead : bool
+        `free` is said of the next cycle, and `stolen` is a register: for blocks whose memories are
+        read in the cycle of their address.
 
     Attributes
     ----------
@@ -46,15 +49,22 @@ class Thief:
         It waits for one that is free.
     """
 
-    def __init__(self, m: Module, request: data.View, free: Value) -> None:
+    def __init__(
+        self, m: Module, request: data.View, free: Value, *, ahead: bool = False
+    ) -> None:
         self.place = Signal(request.place.shape(), name="scrub_place", reset_less=True)
         self.stolen, self.wants = Signal(name="scrub_stolen"), Signal(name="scrub_wants")
         asked, taken = Signal(name="scrub_asked"), Signal(name="scrub_taken")
         m.d.sync += [asked.eq(request.valid), self.place.eq(request.place)]
-        m.d.comb += [self.wants.eq(asked & ~taken), self.stolen.eq(self.wants & free)]
+        takes = Signal(name="scrub_takes")
+        m.d.comb += [self.wants.eq(asked & ~taken), takes.eq(self.wants & free)]
+        if ahead:
+            m.d.sync += self.stolen.eq(takes)
+        else:
+            m.d.comb += self.stolen.eq(takes)
         with m.If(~asked):
             m.d.sync += taken.eq(0)
-        with m.Elif(self.stolen):
+        with m.Elif(takes):
             m.d.sync += taken.eq(1)
 
 
@@ -118,10 +128,16 @@ class Taps:
 
 
 def tap(
-    m: Module, config: NicConfig, block: wiring.Component, free: Value, *, copy: int = 0
+    m: Module,
+    config: NicConfig,
+    block: wiring.Component,
+    free: Value,
+    *,
+    copy: int = 0,
+    ahead: bool = False,
 ) -> Taps | None:
     """Taps of a block with a member `scrub`; None without `config.ecc`."""
     if not config.ecc:
         return None
-    thief = Thief(m, block.scrub, free)
+    thief = Thief(m, block.scrub, free, ahead=ahead)
     return Taps(m, thief.place, thief.stolen, copy=copy)
