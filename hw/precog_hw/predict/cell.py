@@ -88,6 +88,8 @@ class CellPipe(wiring.Component):
         Partial sums for later steps.
     early : Out(slot_layout)
         The slot that will be on `row` two cycles later.
+    early_soon : Out(1)
+        `early` will be valid in the next cycle.
     inject_en, inject : In(1), In(ArrayLayout(signed(16), columns))
         Hidden values to put on `row` one cycle later, for the head's further outputs.
     row : Out(slot_layout), h : Out(ArrayLayout(signed(16), columns))
@@ -116,6 +118,7 @@ class CellPipe(wiring.Component):
                 "load": In(load_layout(config)),
                 "state": In(state_write_layout(config)),
                 "early": Out(slot),
+                "early_soon": Out(1),
                 "inject_en": In(1),
                 "inject": In(hidden),
                 "row": Out(slot),
@@ -142,6 +145,7 @@ class CellPipe(wiring.Component):
             m.d.comb += [stage.eq(of), stage.valid.eq(valid)]
             stages.append(stage)
         m.d.comb += [self.early.eq(stages[-3]), self.row.eq(stages[-1])]
+        m.d.comb += self.early_soon.eq(stages[-4].valid)
         # A part takes a slot from its first stage to its last one.
         for part, first, last in (
             ("inputs", 2, 3),
@@ -158,7 +162,7 @@ class CellPipe(wiring.Component):
         # what the shift gives are registered: both end far away.
         taps = tap(m, config, self, ~self.soon, ahead=True)
         wx = add_input_weights(m, config, self.load, taps)
-        shifts = add_shifts(m, config, self.load, taps, domain="comb")
+        shifts = add_shifts(m, config, self.load, taps)
         quad = self.slot.group[sub:]
         x = [near(m, f"x_{column}", self.x, dsp=dsp) for column in range(columns)]
         products = []
@@ -167,15 +171,13 @@ class CellPipe(wiring.Component):
                 wx[gate].addr.eq(Cat(quad, self.slot.input, self.slot.set)),
                 shifts[gate].addr.eq(Cat(quad, self.slot.set)),
             ]
-            quad_shifts = Signal(32, name=f"shifts_{gate}", reset_less=True)
-            m.d.sync += quad_shifts.eq(shifts[gate].data)
             for column in range(columns):
                 which = stages[1].group[:sub]
                 weight = Signal(8, name=f"wx_{gate}_{column}", reset_less=True)
                 shift = Signal(3, name=f"shift_{gate}_{column}", reset_less=True)
                 m.d.sync += [
                     weight.eq(pick_unit(wx[gate].data, 8, config, which, column)),
-                    shift.eq(pick_unit(quad_shifts, 8, config, which, column)[4:7]),
+                    shift.eq(pick_unit(shifts[gate].data, 8, config, which, column)[4:7]),
                 ]
                 mult = Multiplier(15, Fmt.X.width, dsp=dsp, input_register=True)
                 m.submodules[f"mult_x_{gate}_{column}"] = mult

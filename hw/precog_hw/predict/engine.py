@@ -126,6 +126,7 @@ class LstmEngine(wiring.Component):
             mac.row.eq(cell.row),
             mac.h.eq(cell.h),
             head.early.eq(cell.early),
+            head.soon.eq(cell.early_soon),
             head.row.eq(cell.row),
             head.h.eq(cell.h),
             sequencer.mac_done.eq(mac.done),

@@ -39,6 +39,8 @@ class LinearHead(wiring.Component):
     -------
     early : In(slot_layout)
         The slot that will be on `row` two cycles later.
+    soon : In(1)
+        `early` will be valid in the next cycle.
     row : In(slot_layout), h : In(ArrayLayout(signed(16), columns))
         Hidden values from the element-wise pipe.
     inject_en, inject : Out(1), Out(ArrayLayout(signed(16), columns))
@@ -67,6 +69,7 @@ class LinearHead(wiring.Component):
         super().__init__(
             {
                 "early": In(slot),
+                "soon": In(1),
                 "row": In(slot),
                 "h": In(hidden),
                 "inject_en": Out(1),
@@ -147,8 +150,8 @@ class LinearHead(wiring.Component):
             ),
         ]
         en = beat.en
-        # Idle from registers alone: `en` would be a long way to the memories.
-        taps = tap(m, config, self, ~(again | self.early.valid))
+        # Said a cycle ahead: some of these memories are LUT RAM.
+        taps = tap(m, config, self, ~(again | begin | self.soon), ahead=True)
         weights = add_head_weights(m, config, self.load, taps)
         biases = add_head_biases(m, config, self.load, taps)
         shifts = add_head_shifts(m, config, self.load, taps)

@@ -150,6 +150,8 @@ class Scrubber(wiring.Component):
 
         # A set that is taken from under the walk: what was read of it means nothing.
         alive, gone = Signal(), Signal()
+        used = Signal()
+        m.d.sync += used.eq(self.in_use.any())
         any_valid = Signal()
         m.d.sync += [alive.eq(self.valid.bit_select(at.set, 1)), any_valid.eq(self.valid.any())]
         with m.If(~alive):
@@ -159,8 +161,12 @@ class Scrubber(wiring.Component):
         m.d.sync += syndrome.eq(check ^ Cat(words[0][32:], words[1][32:]))
         column = Array(_COLUMNS)[number]
         which = Mux(number < PAIR_BITS, number[5], number[2])
-        m.d.comb += [
+        one = Signal(STORED_BITS, reset_less=True)  # of CORRECT, from what SEARCH has found
+        m.d.sync += [
             mask.eq((1 << flips.first) | Mux(flips.double, 1 << flips.second, 0)),
+            one.eq(1 << bit),
+        ]
+        m.d.comb += [
             bit.eq(Mux(number < PAIR_BITS, number[:5], 32 | number[:2])),
             self.busy.eq(asked | injecting | wanted | hurry),
             *(self.request.place.eq(at), self.request.place.word.eq(Cat(odd, at.word[1:]))),
@@ -221,7 +227,7 @@ class Scrubber(wiring.Component):
                     m.d.sync += injecting.eq(0)
                     m.next = "IDLE"
             with m.State("QUIET"):
-                with m.If(self.in_use.any()):
+                with m.If(used):
                     m.d.sync += wait.eq(_QUIET)
                 with m.Elif(wait == 0):
                     m.next = "PUT"
@@ -263,7 +269,7 @@ class Scrubber(wiring.Component):
                 with m.Elif(number == len(_COLUMNS) - 1):
                     m.next = "FAIL"
             with m.State("CORRECT"):
-                m.d.sync += [odd.eq(which), words[which].eq(words[which] ^ (1 << bit))]
+                m.d.sync += [odd.eq(which), words[which].eq(words[which] ^ one)]
                 m.next = "QUIET"
             with m.State("PUT"):
                 m.d.comb += self.put.en.eq(~gone)

@@ -12,6 +12,8 @@ from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_models.contract import MAX_STEPS
+
 from ..config import NicConfig
 from .layouts import (
     EPOCH_BITS,
@@ -149,12 +151,15 @@ class Sequencer(wiring.Component):
         in_use = Signal(config.sets)
         m.d.comb += [
             hazard.eq(Cat(jobs[n].mac & same_qp[n] for n in range(JOBS)).any()),
-            self.o_rsp.valid.eq(jobs[oldest].ready),
-            self.o_rsp.payload.qp.eq(jobs[oldest].qp),
-            self.o_rsp.payload.live.eq(jobs[oldest].live),
-            self.o_rsp.payload.set.eq(jobs[oldest].set),
-            self.o_rsp.payload.outputs.eq(jobs[oldest].outputs),
             self.o_rsp.payload.job.eq(oldest),
+        ]
+        # Whoever waits for a response is told by registers; the next one follows two cycles later.
+        m.d.sync += [
+            self.o_rsp.valid.eq(jobs[oldest].ready | (self.head_done & (self.head_job == oldest))),
+            *(
+                self.o_rsp.payload[name].eq(jobs[oldest][name])
+                for name in ("qp", "live", "set", "outputs")
+            ),
         ]
         # No job starts between a request's transfer and its own start, so it is compared once.
         with m.If(taken):
@@ -166,6 +171,7 @@ class Sequencer(wiring.Component):
         m.d.comb += self.in_use.eq(in_use)
         with m.If(self.o_rsp.valid & self.o_rsp.ready):
             m.d.sync += [jobs[oldest].rsp.eq(0), jobs[oldest].ready.eq(0), oldest.eq(oldest + 1)]
+            m.d.sync += self.o_rsp.valid.eq(0)
         with m.If(self.head_done):
             m.d.sync += jobs[self.head_job].ready.eq(1)
         with m.If(self.mac_done & self.mac_pass.last):
@@ -179,7 +185,8 @@ class Sequencer(wiring.Component):
         m.d.sync += [
             claim.eq(0),
             level.eq(level + claim - self.mac_done),
-            room.eq(level + wanted <= PASSES),
+            # What is wanted is known late in the cycle.
+            room.eq(Cat(level + n <= PASSES for n in range(MAX_STEPS)).bit_select(wanted, 1)),
         ]
         head_held = Signal()
         held = Signal(2)

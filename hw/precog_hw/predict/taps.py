@@ -37,8 +37,8 @@ class Thief:
     free : Value
         The block's first cycle does not read.
     ahead : bool
-        `free` is said of the next cycle, and `stolen` is a register: for blocks whose memories are
-        read in the cycle of their address.
+        `free` is said of the next cycle, and `stolen` is a register: nothing that comes late stands
+        on the way to the addresses.
 
     Attributes
     ----------
@@ -49,9 +49,7 @@ class Thief:
         It waits for one that is free.
     """
 
-    def __init__(
-        self, m: Module, request: data.View, free: Value, *, ahead: bool = False
-    ) -> None:
+    def __init__(self, m: Module, request: data.View, free: Value, *, ahead: bool = False) -> None:
         self.place = Signal(request.place.shape(), name="scrub_place", reset_less=True)
         self.stolen, self.wants = Signal(name="scrub_stolen"), Signal(name="scrub_wants")
         asked, taken = Signal(name="scrub_asked"), Signal(name="scrub_taken")

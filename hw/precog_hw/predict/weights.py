@@ -62,8 +62,6 @@ class Words:
         In which `addr` is given, the block's first being 0.
     early : bool
         `addr` passes a register before the memory.
-    domain : str
-        ``"comb"``: `data` follows in the same cycle, else in the next one.
     stolen : bool
         `addr` names the scrubber's place in stolen cycles.
 
@@ -72,7 +70,7 @@ class Words:
     addr : Signal
         To be driven.
     data : Value
-        32 bits.
+        32 bits, a cycle later.
     """
 
     def __init__(
@@ -87,12 +85,11 @@ class Words:
         *,
         cycle: int,
         early: bool = False,
-        domain: str = "sync",
         stolen: bool = False,
     ) -> None:
         width = STORED_BITS if config.ecc else 32
         m.submodules[name] = memory = block_memory(width, depth)
-        write, read = memory.write_port(), memory.read_port(domain=domain)
+        write, read = memory.write_port(), memory.read_port()
         en, addr = where(load.row, load.word, load.set)
         content = load.data.as_value()
         # A register before each memory: an image word goes to all corners of the engine. A restart
@@ -109,7 +106,7 @@ class Words:
             held, there = where(place.row, place.word, place.set)
             if not stolen:
                 address = Mux(taps.stolen(cycle), there, address)
-            taps.add(name, read.data, held, cycle + early + (domain != "comb"))
+            taps.add(name, read.data, held, cycle + early + 1)
         if early:
             late = Signal.like(read.addr, name=f"{name}_late", reset_less=True)
             m.d.sync += late.eq(address)
@@ -200,9 +197,7 @@ def add_biases(
     return [[of(gate, half) for half in range(2)] for gate in range(GATES)]
 
 
-def add_shifts(
-    m: Module, config: NicConfig, load: Value, taps: Taps | None, *, domain: str = "sync"
-) -> list[Words]:
+def add_shifts(m: Module, config: NicConfig, load: Value, taps: Taps | None) -> list[Words]:
     """Shifts of both weight matrices, a memory for each gate; address {set, quad}.
 
     It is given in the first cycle.
@@ -213,7 +208,7 @@ def add_shifts(
             return (row == SHIFT_ROW) & (word[2:] == gate), Cat(word[:2], number)
 
         name, depth = f"shift_{gate}", config.sets * QUADS
-        return Words(m, config, name, depth, where, load, taps, cycle=0, domain=domain)
+        return Words(m, config, name, depth, where, load, taps, cycle=0)
 
     return [of(gate) for gate in range(GATES)]
 

@@ -113,6 +113,10 @@ class SkillMonitor(wiring.Component):
                     missed.eq((sample.rtt << Fmt.SRTT.frac_bits) - old.pred),
                     moved.eq((sample.rtt - old.rtt) << Fmt.SRTT.frac_bits),
                 ]
+                m.d.sync += [
+                    new.error.eq(old.error - (old.error >> SKILL_SHIFT)),
+                    new.persistence.eq(old.persistence - (old.persistence >> SKILL_SHIFT)),
+                ]
                 m.next = "SIZE"
             with m.State("SIZE"):
                 m.d.sync += [
@@ -121,15 +125,13 @@ class SkillMonitor(wiring.Component):
                 ]
                 m.next = "SUM"
             with m.State("SUM"):
-                m.d.sync += [new.rtt.eq(sample.rtt), new.error.eq(old.error)]
-                m.d.sync += new.persistence.eq(old.persistence)
-                with m.If(old.valid):
-                    m.d.sync += [
-                        new.error.eq(old.error - (old.error >> SKILL_SHIFT) + error),
-                        new.persistence.eq(
-                            old.persistence - (old.persistence >> SKILL_SHIFT) + persistence
-                        ),
-                    ]
+                m.d.sync += [
+                    new.rtt.eq(sample.rtt),
+                    new.error.eq(Mux(old.valid, new.error + error, old.error)),
+                    new.persistence.eq(
+                        Mux(old.valid, new.persistence + persistence, old.persistence)
+                    ),
+                ]
                 m.next = "COMPARE"
             with m.State("COMPARE"):
                 m.d.sync += trusted.eq(

@@ -177,7 +177,8 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         return folder / result
 
     step("yosys", f"{_TOP}.json", [yosys[0], "-q", "-l", "yosys.log", f"{_TOP}.ys"])
-    placed = digest(key, str(seed), nextpnr[1], pack[1])
+    routed_with = () if target.config is None else ("--router", "router2")  # wires are many there
+    placed = digest(key, *routed_with, str(seed), nextpnr[1], pack[1])
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     options = [
         platform._nextpnr_device_options[platform.device],
@@ -185,6 +186,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         *("--speed", platform.speed),
         *("--json", f"{_TOP}.json", "--lpf", f"{_TOP}.lpf"),
         *("--textcfg", config, "--report", report.name, "--log", f"{placed}.log"),
+        *routed_with,
         *("--seed", str(seed), "--timing-allow-fail", "-q"),
     ]
     step("nextpnr", config, [nextpnr[0], *options])
