@@ -185,8 +185,8 @@ class ModelStore(wiring.Component):
 
         # The map.
         mapped = Signal(config.sets)
-        named = [Mux(slots[n].enable, 1 << slots[n].set, 0) for n in range(config.sets)]
-        m.d.comb += mapped.eq(reduce(or_, named))
+        sets = [Mux(slots[n].enable, 1 << slots[n].set, 0) for n in range(config.sets)]
+        m.d.comb += mapped.eq(reduce(or_, sets))
         wish, granted = Signal(entry), Signal(entry)
         wish_stb, granted_stb = Signal(), Signal()
         wish_slot, granted_slot = Signal(config.set_bits), Signal(config.set_bits)
@@ -251,13 +251,14 @@ class ModelStore(wiring.Component):
         ]
         begun = delay(begin, _BEGIN_CYCLES - 1, reset=True)
         checked = delay(commit, _COMMIT_CYCLES - 1, reset=True)
-        in_use, blocked = Signal(config.sets), Signal(config.sets)
+        named, in_use, blocked = (Signal(config.sets) for _ in range(3))
         stopped = Signal()
         was_valid = Signal()
         now_valid = Signal()
         m.d.sync += [
             in_use.eq(self.in_use),
-            blocked.eq(mapped | in_use),
+            named.eq(mapped),
+            blocked.eq(named | in_use),
             stopped.eq(blocked.bit_select(number, 1)),
             now_valid.eq(0),
             taken.en.eq(word_stb & loading & (count < _WORDS)),
@@ -329,18 +330,25 @@ class ModelStore(wiring.Component):
             m.d.sync += outcome.eq(LoadStatus.OK)
 
         m.d.sync += self.load_error.eq(0)
+        # A register before the sets' memory: what is renewed has just been read from it.
+        put = Signal(data.StructLayout({"en": 1, "set": config.set_bits, "model": model}))
+        m.d.sync += [
+            put_model.en.eq(put.en),
+            put_model.addr.eq(put.set),
+            put_model.data.eq(put.model),
+        ]
         m.d.comb += [
-            put_model.addr.eq(number),
-            put_model.data.epoch.eq(epoch),
+            put.set.eq(number),
+            put.model.epoch.eq(epoch),
             put_version.addr.eq(number),
             put_version.data.eq(header[1]),
         ]
         for name, value, _ in limits:
-            m.d.comb += put_model.data[name].eq(value - 1)
+            m.d.comb += put.model[name].eq(value - 1)
         if config.forecast:
-            m.d.comb += put_model.data.kind.eq(header[0][24:])
+            m.d.comb += put.model.kind.eq(header[0][24:])
         if config.tree:
-            m.d.comb += put_model.data.depth.eq(header[3][8:])
+            m.d.comb += put.model.depth.eq(header[3][8:])
         with m.If(begin):
             # Not valid from now on, so that nobody maps it while that is looked up.
             m.d.sync += [
@@ -374,7 +382,7 @@ class ModelStore(wiring.Component):
                 now_valid.eq(good),
             ]
             with m.If(good):
-                m.d.comb += [put_model.en.eq(1), put_version.en.eq(1)]
+                m.d.comb += [put.en.eq(1), put_version.en.eq(1)]
                 m.d.sync += epoch.eq(epoch + 1)
         with m.If(now_valid):
             m.d.sync += valid.bit_select(number, 1).eq(1)
@@ -396,23 +404,24 @@ class ModelStore(wiring.Component):
         # A new epoch for a set, in its entry and in those of the slots that stand for it, between
         # the loader's and the host's writes.
         entered, at = Signal(), Signal(config.set_bits)
-        with m.If(self.renew_stb):
-            m.d.sync += [self.renewing.eq(1), entered.eq(0), at.eq(0)]
-        with m.Elif(self.renewing & ~granted_stb):
+        renewed = Signal(EPOCH_BITS)
+        with m.If(self.renewing & ~granted_stb):
             m.d.comb += get_model.addr.eq(self.guarded_set)
             with m.If(entered):
                 mine = slots[at].enable & (slots[at].set == self.guarded_set)
                 m.d.comb += [
                     *(put_slot.en.eq(mine), put_slot.addr.eq(at)),
-                    put_slot.data.set.eq(self.guarded_set),
+                    *(put_slot.data.set.eq(self.guarded_set), put_slot.data.epoch.eq(renewed)),
                 ]
                 m.d.sync += [at.eq(at + 1), self.renewing.eq(at != config.sets - 1)]
             with m.Elif(~(checked & good)):
                 m.d.comb += [
-                    *(put_model.en.eq(1), put_model.addr.eq(self.guarded_set)),
-                    *(put_model.data.eq(get_model.data), put_model.data.epoch.eq(epoch)),
+                    *(put.en.eq(1), put.set.eq(self.guarded_set)),
+                    *(put.model.eq(get_model.data), put.model.epoch.eq(epoch)),
                 ]
-                m.d.sync += [entered.eq(1), epoch.eq(epoch + 1)]
+                m.d.sync += [entered.eq(1), epoch.eq(epoch + 1), renewed.eq(epoch)]
+        with m.If(self.renew_stb):  # only while nothing is being renewed
+            m.d.sync += [self.renewing.eq(1), entered.eq(0), at.eq(0)]
         return m
 
 

@@ -22,7 +22,7 @@ class Restart(wiring.Component):
     weights keep their words and take those that come meanwhile; sets and the map are not the
     engine's.
 
-    Latency: from `i_restart.valid` to its transfer 3 cycles, 2 more for each answer that is owed,
+    Latency: from `i_restart.valid` to its transfer 3 cycles, 1 and 2 for each answer if any is owed,
     with trees `qps` more. Cost: 32 flip-flops.
 
     Parameters
@@ -106,11 +106,15 @@ class Restart(wiring.Component):
                     with m.If(self.wipe_qp == self._config.qps - 1):
                         m.d.sync += self.wipe_qp.eq(0)
                         m.next = "PAY"
-            with m.State("PAY"):
-                m.d.comb += [self.pays.eq(owed != 0), self.feeds.eq(unfed != 0)]
-                with m.If((owed == 0) & (unfed == 0)):
-                    m.d.comb += self.i_restart.ready.eq(1)
-                    m.next = "WORK"
+            with m.State("PAY"), m.If((owed == 0) & (unfed == 0)):
+                m.d.comb += self.i_restart.ready.eq(1)
+                m.next = "WORK"
+        # Nobody asks now. Registers: both stand in the way of every input and answer.
+        pay = fsm.ongoing("PAY")
+        m.d.sync += [
+            self.pays.eq(pay & (owed > self.answered)),
+            self.feeds.eq(pay & (unfed > self.fed)),
+        ]
         moves = self.asked | self.fed | self.answered | self.i_restart.valid
         m.d.comb += self.working.eq(moves | ~fsm.ongoing("WORK"))
         return m

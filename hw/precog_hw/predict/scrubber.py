@@ -159,9 +159,10 @@ class Scrubber(wiring.Component):
 
         check = parity(m, "stored", Cat(words[0][:32], words[1][:32]))
         m.d.sync += syndrome.eq(check ^ Cat(words[0][32:], words[1][32:]))
-        column = Array(_COLUMNS)[number]
+        found, tried = Signal(), Signal.like(number)  # of the cycle before
+        m.d.sync += [found.eq(Array(_COLUMNS)[number] == syndrome), tried.eq(number)]
         which = Mux(number < PAIR_BITS, number[5], number[2])
-        one = Signal(STORED_BITS, reset_less=True)  # of CORRECT, from what SEARCH has found
+        one = Signal(STORED_BITS, reset_less=True)  # from LOCATE to CORRECT
         m.d.sync += [
             mask.eq((1 << flips.first) | Mux(flips.double, 1 << flips.second, 0)),
             one.eq(1 << bit),
@@ -241,7 +242,7 @@ class Scrubber(wiring.Component):
                     m.d.sync += words[odd].eq(self.answer.word)
                     m.next = "GAP"
             with m.State("GAP"), m.If(wait == 0):
-                m.d.sync += wait.eq(CHECK_LATENCY)
+                m.d.sync += [wait.eq(CHECK_LATENCY), number.eq(0)]
                 with m.If(flipping):
                     m.next = "FLIP"
                 with m.Elif(odd):
@@ -253,7 +254,7 @@ class Scrubber(wiring.Component):
                 m.d.sync += words[odd].eq(words[odd] ^ mask)
                 m.next = "PUT"
             with m.State("CHECK"), m.If(wait == 0):
-                m.d.sync += [number.eq(0), wait.eq(_FAIL)]
+                m.d.sync += wait.eq(_FAIL)
                 m.next = "SEARCH"
                 with m.If(gone | (syndrome == 0)):
                     m.next = "DONE"
@@ -263,11 +264,14 @@ class Scrubber(wiring.Component):
                 m.d.sync += [number.eq(number + 1), wait.eq(_FAIL)]
                 with m.If(gone):
                     m.next = "DONE"
-                with m.Elif(column == syndrome):
-                    m.d.sync += [number.eq(number), wait.eq(_QUIET), self.hold.eq(1)]
-                    m.next = "CORRECT"
-                with m.Elif(number == len(_COLUMNS) - 1):
+                with m.Elif(found):
+                    m.d.sync += number.eq(tried)
+                    m.next = "LOCATE"
+                with m.Elif(tried == len(_COLUMNS) - 1):
                     m.next = "FAIL"
+            with m.State("LOCATE"):
+                m.d.sync += [wait.eq(_QUIET), self.hold.eq(1)]
+                m.next = "CORRECT"
             with m.State("CORRECT"):
                 m.d.sync += [odd.eq(which), words[which].eq(words[which] ^ one)]
                 m.next = "QUIET"

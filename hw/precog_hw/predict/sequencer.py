@@ -110,8 +110,12 @@ class Sequencer(wiring.Component):
         keep = config.steps - 1
 
         # The request that waits for its start. One without a model runs one step and one output
-        # of whatever set: its place in the order costs no second path.
+        # of whatever set: its place in the order costs no second path. (It waits for as much room
+        # as that set's model would need.)
         req, req_valid = Signal(request), Signal()
+        asked = {
+            name: Mux(req.model.live, req.model[name], 0) for name in ("inputs", "steps", "outputs")
+        }
         started = Signal()
         fresh, check, store = Signal(), Signal(), Signal()  # a job's first three cycles
         taken = Signal()
@@ -121,12 +125,6 @@ class Sequencer(wiring.Component):
         ]
         with m.If(taken):
             m.d.sync += [req.eq(self.i_req.payload), req_valid.eq(1)]
-            with m.If(~self.i_req.payload.model.live):
-                m.d.sync += [
-                    req.model.inputs.eq(0),
-                    req.model.steps.eq(0),
-                    req.model.outputs.eq(0),
-                ]
         with m.Elif(started):
             m.d.sync += req_valid.eq(0)
 
@@ -319,13 +317,14 @@ class Sequencer(wiring.Component):
             with m.State("IDLE"):
                 m.d.sync += [
                     job.eq(req),
+                    *(job.model[name].eq(value) for name, value in asked.items()),
                     number.eq(alloc),
-                    step.eq(req.model.steps),
+                    step.eq(asked["steps"]),
                     group.eq(0),
                     place.eq(0),
-                    done.eq(req.model.inputs == 0),
+                    done.eq(asked["inputs"] == 0),
                     last_group.eq(0),
-                    last_step.eq(req.model.steps == 0),
+                    last_step.eq(asked["steps"] == 0),
                     newest.eq(1),
                 ]
                 with m.If(self.i_reset.valid):
