@@ -22,7 +22,7 @@ class Restart(wiring.Component):
     weights keep their words and take those that come meanwhile; sets and the map are not the
     engine's.
 
-    Latency: from `i_restart.valid` to its transfer 3 cycles, 1 and 2 for each answer if any is owed,
+    Latency: from `i_restart.valid` to its transfer 3 cycles, 1 and 2 for each answer if any is due,
     with trees `qps` more. Cost: 32 flip-flops.
 
     Parameters
