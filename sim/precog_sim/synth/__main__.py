@@ -31,6 +31,7 @@ from .subject import Subject, core_subject, packet_subject, rate_subject
 __all__ = ["main"]
 
 TRACKED = Path("docs") / "synth.json"
+CORES = ("core", "core-ecc")  # without and with SECDED of the models' words
 
 
 def main() -> int:
@@ -40,8 +41,8 @@ def main() -> int:
     parser.add_argument(
         "--block",
         nargs="+",
-        default=["core", "cps-tx", *RATE_BLOCKS],
-        choices=("core", *PACKET_BLOCKS, *RATE_BLOCKS),
+        default=[*CORES, "cps-tx", *RATE_BLOCKS],
+        choices=(*CORES, *PACKET_BLOCKS, *RATE_BLOCKS),
     )
     parser.add_argument(
         "--lanes", type=int, nargs="+", default=list(LANES), choices=LANES, help="of the core"
@@ -89,9 +90,11 @@ def _wanted(arguments: argparse.Namespace) -> dict[str, Callable[[], Subject]]:
     """What is to be placed, by the name that is shown."""
     wanted: dict[str, Callable[[], Subject]] = {}
     for block in arguments.block:
-        if block == "core":
+        if block in CORES:
             for lanes in arguments.lanes:
-                wanted[f"{lanes} lanes"] = partial(core_subject, lanes, arguments.out)
+                ecc = int(block == "core-ecc")
+                make = partial(core_subject, lanes, arguments.out, ecc=ecc)
+                wanted[f"{block} {lanes} lanes"] = make
         elif block in RATE_BLOCKS:
             for qps in arguments.qps or [QPS[block]]:
                 wanted[f"{block} {qps} QPs"] = partial(rate_subject, block, qps, arguments.out)
@@ -148,7 +151,7 @@ def _said(line: dict[str, Any]) -> str:
     area = f"{line['lut4']} LUT4, {line['ff']} FF, {line['dsp']} DSP, {line['bram']} BRAM"
     if "lanes" in line:
         return (
-            f"{line['lanes']:4} lanes: {clock}, {line['latency_cycles']} cycles = "
+            f"{line['block']}, {line['lanes']:4} lanes: {clock}, {line['latency_cycles']} cycles = "
             f"{line['latency_ns']} ns, one in {line['interval_cycles']} cycles = "
             f"{line['predictions_per_s'] / 1e6:.2f} M/s, {area}"
         )

@@ -41,19 +41,19 @@ class Timing:
     interval_cycles: int
 
 
-def core_config(lanes: int, *, dsp: str = "ecp5") -> NicConfig:
-    """The configuration that is reported for `lanes`."""
-    return replace(PRESETS[f"lanes{lanes}"], dsp=dsp, laws=0)
+def core_config(lanes: int, *, ecc: int, dsp: str = "ecp5") -> NicConfig:
+    """The configuration that is reported for `lanes`; with `ecc` its models are guarded."""
+    return replace(PRESETS[f"lanes{lanes}"], dsp=dsp, laws=0, ecc=ecc)
 
 
-def core_verilog(lanes: int) -> tuple[str, WrapCost]:
+def core_verilog(lanes: int, *, ecc: int) -> tuple[str, WrapCost]:
     """Verilog of the core (engine, features, PID) between shift chains, and what those cost."""
-    wrapped = Wrapped(Core(core_config(lanes)))
+    wrapped = Wrapped(Core(core_config(lanes, ecc=ecc)))
     text: str = verilog.convert(wrapped, name=TOP, emit_src=False, strip_internal_attrs=True)
     return text, wrapped.cost
 
 
-def measure(lanes: int) -> Timing:
+def measure(lanes: int, *, ecc: int) -> Timing:
     """Run the RTL.
 
     Latency to the prediction is watched inside the core (in Amaranth's simulator); the decision's
@@ -61,7 +61,7 @@ def measure(lanes: int) -> Timing:
     """
     from precog_host.device import Device
 
-    nic = RtlNic(core_config(lanes, dsp="generic"))
+    nic = RtlNic(core_config(lanes, ecc=ecc, dsp="generic"))
     with Device(RtlTransport(nic)) as device:
         device.write_set(0, _image())
         device.map_slot(0, 0)
@@ -76,7 +76,7 @@ def measure(lanes: int) -> Timing:
         run = nic.batch(samples)
         interval = round(run.cycles / n)
         alone = [int(nic.batch(samples[i : i + 1]).latency[0]) for i in range(_QPS)]
-    return Timing(_prediction_latency(lanes), min(alone), interval)
+    return Timing(_prediction_latency(lanes, ecc), min(alone), interval)
 
 
 def _image() -> bytes:
@@ -86,9 +86,9 @@ def _image() -> bytes:
     return pretrained().payload
 
 
-def _prediction_latency(lanes: int) -> int:
+def _prediction_latency(lanes: int, ecc: int) -> int:
     """Cycles from the sample's transfer to ``RTTpred valid``, seen inside the core."""
-    config = replace(core_config(lanes, dsp="generic"), qps=4, sets=2)
+    config = replace(core_config(lanes, ecc=ecc, dsp="generic"), qps=4, sets=2)
     core = Core(config)
     inner = Opened(core)
     offered = inner["head.o__valid"]

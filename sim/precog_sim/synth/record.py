@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["TABLES", "commit_name", "update"]
 
 #: Table: the fields that name one of its lines.
-TABLES = {"core": ("lanes",), "packet": ("block", "width"), "rate": ("block", "qps")}
+TABLES = {"core": ("block", "lanes"), "packet": ("block", "width"), "rate": ("block", "qps")}
 
 
 def update(path: Path, rows: dict[str, list[dict[str, Any]]]) -> None:

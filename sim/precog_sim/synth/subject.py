@@ -64,12 +64,15 @@ class Subject:
         }
 
 
-def core_subject(lanes: int, root: Path) -> Subject:
-    """The core with `lanes` lanes: synthesised, with a floorplan, its cycles measured."""
-    source, cost = core_verilog(lanes)
+def core_subject(lanes: int, root: Path, *, ecc: int) -> Subject:
+    """The core with `lanes` lanes: synthesised, with a floorplan, its cycles measured.
+
+    With `ecc` the words of its models are guarded by SECDED.
+    """
+    source, cost = core_verilog(lanes, ecc=ecc)
     netlist = synthesise(source, TOP, root)
-    plan = floorplan(cell_types(netlist, TOP), core_config(lanes))
-    timing = _kept_timing(lanes, source, root)
+    plan = floorplan(cell_types(netlist, TOP), core_config(lanes, ecc=ecc))
+    timing = _kept_timing(lanes, ecc, source, root)
 
     def timed(fmax_mhz: float) -> dict[str, Any]:
         return {
@@ -80,7 +83,7 @@ def core_subject(lanes: int, root: Path) -> Subject:
             "predictions_per_s": round(fmax_mhz * 1e6 / timing.interval_cycles),
         }
 
-    own = {"block": "core: engine, features, PID", "lanes": lanes}
+    own = {"block": f"core: engine, features, PID{ecc * ', SECDED'}", "lanes": lanes}
     return Subject("core", constrain(netlist, TOP, plan), ECP5_85, cost, own, timed)
 
 
@@ -109,9 +112,9 @@ def rate_subject(block: str, qps: int, root: Path) -> Subject:
     return Subject("rate", netlist, rate_target(block), cost, own, lambda _: {})
 
 
-def _kept_timing(lanes: int, source: str, root: Path) -> Timing:
+def _kept_timing(lanes: int, ecc: int, source: str, root: Path) -> Timing:
     """The measured cycles of this source, from the last run if it did not change."""
     kept = root / f"timing-{digest(source)}.json"
     if not kept.exists():
-        kept.write_text(json.dumps(asdict(measure(lanes))))
+        kept.write_text(json.dumps(asdict(measure(lanes, ecc=ecc))))
     return Timing(**json.loads(kept.read_text()))

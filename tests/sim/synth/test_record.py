@@ -12,13 +12,16 @@ from precog_sim.synth.wrap import WrapCost
 
 
 def test_lines_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:
+    def core(lanes: int, fmax_mhz: int) -> dict[str, Any]:
+        return {"block": "core", "lanes": lanes, "fmax_mhz": fmax_mhz}
+
     path = tmp_path / "sub" / "summary.json"
-    update(path, {"core": [{"lanes": 64, "fmax_mhz": 1}, {"lanes": 16, "fmax_mhz": 2}]})
+    update(path, {"core": [core(64, 1), core(16, 2)]})
     update(path, {"packet": [{"block": "cps-tx", "width": 512, "fmax_mhz": 3}]})
     update(path, {"packet": [{"block": "cps-tx", "width": 64, "fmax_mhz": 4}]})
-    update(path, {"core": [{"lanes": 64, "fmax_mhz": 5}]})
+    update(path, {"core": [core(64, 5)]})
     assert json.loads(path.read_text()) == {
-        "core": [{"lanes": 16, "fmax_mhz": 2}, {"lanes": 64, "fmax_mhz": 5}],
+        "core": [core(16, 2), core(64, 5)],
         "packet": [
             {"block": "cps-tx", "width": 64, "fmax_mhz": 4},
             {"block": "cps-tx", "width": 512, "fmax_mhz": 3},
