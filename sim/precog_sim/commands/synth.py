@@ -13,17 +13,19 @@ from precog_host.output import JsonOption, emit, refuse_ignored, table
 
 __all__ = ["synth"]
 
-_BLOCKS = ("core", "cps-tx", "cps-rx", "packet")
+_BLOCKS = ("core", "core-ecc", "cps-tx", "cps-rx", "packet")
 _LANES = (16, 64, 128)
 _WIDTHS = (8, 64, 128, 256, 512)
 _AREA = ("lut4", "ff", "dsp", "bram", "commit")
 _COLUMNS = {
-    "core": (
-        *("lanes", "fmax_mhz", "latency_cycles", "latency_ns", "interval_cycles"),
+    "lanes": (
+        *("block", "lanes", "fmax_mhz", "latency_cycles", "latency_ns", "interval_cycles"),
         *("predictions_per_s", *_AREA),
     ),
-    "packet": ("block", "width", "fmax_mhz", "gbps", "goal_gbps", *_AREA),
+    "width": ("block", "width", "fmax_mhz", "gbps", "goal_gbps", *_AREA),
+    "qps": ("block", "qps", "fmax_mhz", "goal_mhz", *_AREA),
 }
+_TITLES = {"lanes": "core", "width": "packet", "qps": "rate"}
 
 
 def synth(
@@ -34,10 +36,10 @@ def synth(
     ] = None,
     block: Annotated[
         list[str] | None,
-        typer.Option(help="core, cps-tx, cps-rx, packet; core and cps-tx by default."),
+        typer.Option(help=f"{', '.join(_BLOCKS)}; cores and cps-tx by default."),
     ] = None,
     lanes: Annotated[
-        list[int] | None, typer.Option(help="core: 16, 64 or 128; all by default.")
+        list[int] | None, typer.Option(help="cores: 16, 64 or 128; all by default.")
     ] = None,
     width: Annotated[
         list[int] | None,
@@ -101,23 +103,22 @@ def _boards(names: list[str], seeds: list[int] | None, output: Path, json_: bool
     emit(lines, lambda: table(COLUMNS, [tuple(shown(x).values()) for x in lines], "boards"), json_)
 
 
-def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """The tables of a run."""
+def _read(path: Path) -> list[dict[str, Any]]:
+    """The lines of a run."""
     if not path.exists():
         raise ValueError(f"file {path} must exist; run `precog synth` to make it")
     try:
         record = json.loads(path.read_text())
     except ValueError as error:
         raise ValueError(f"file {path} must be JSON: {error}") from error
-    tables = [record.get(name) for name in _COLUMNS] if isinstance(record, dict) else [None]
-    for rows in tables:
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise ValueError(f"file {path} must hold lists of runs; run `precog synth` to make it")
-    return {name: record[name] for name in _COLUMNS}
+    if not isinstance(record, list) or not all(isinstance(line, dict) for line in record):
+        raise ValueError(f"file {path} must hold a list of runs; run `precog synth` to make it")
+    return record
 
 
-def _tables(record: dict[str, list[dict[str, Any]]]) -> None:
-    """Print the tables that have a line."""
-    for name, columns in _COLUMNS.items():
-        if record[name]:
-            table(columns, [tuple(row.get(c) for c in columns) for row in record[name]], name)
+def _tables(record: list[dict[str, Any]]) -> None:
+    """Print the tables that have a line, one for each kind of size."""
+    for size, columns in _COLUMNS.items():
+        rows = [tuple(line.get(c) for c in columns) for line in record if size in line]
+        if rows:
+            table(columns, rows, _TITLES[size])

@@ -11,7 +11,7 @@ __all__ = ["read_hardware"]
 
 
 def read_hardware(path: Path) -> tuple[Hardware, ...]:
-    """Read the core's synthesis results; keys that `Hardware` does not have are left out.
+    """Read the core's lines, those with lanes; keys that `Hardware` does not have are left out.
 
     Parameters
     ----------
@@ -26,17 +26,17 @@ def read_hardware(path: Path) -> tuple[Hardware, ...]:
     Raises
     ------
     ValueError
-        The file has no such list; the message names it.
+        The file is no list of lines; the message names it.
     """
     if not path.is_file():
         return ()
     known = {field.name for field in fields(Hardware)}
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        data = record.get("core") if isinstance(record, dict) else None
-        if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-            raise ValueError('"core" must be a list of objects, not anything else')
-        kept = [{key: item[key] for key in item if key in known} for item in data]
+        lines = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines):
+            raise ValueError("it must be a list of objects, not anything else")
+        cores = [line for line in lines if "lanes" in line]
+        kept = [{key: line[key] for key in line if key in known} for line in cores]
         return tuple(decode(Hardware, item, f"[{i}]") for i, item in enumerate(kept))
     except ValueError as error:
         raise ValueError(

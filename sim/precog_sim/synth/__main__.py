@@ -140,7 +140,7 @@ def _place_all(
                 line = subject.row(placed[name], commit)
                 found[name] = line, max(placed[name], key=lambda p: p.fmax_mhz)
                 for path in (arguments.out / "summary.json", arguments.record):
-                    update(path, {subject.table: [line]})
+                    update(path, [line])
                 progress.advance(task)
     return {name: found[name] for name in wanted}
 

@@ -1,26 +1,28 @@
-"""The tables on disk: ``{"core": [...], "packet": [...], "rate": [...]}``, a line each."""
+"""What was synthesised, on disk: a list of lines, each named by its block and its size."""
 
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
-__all__ = ["TABLES", "commit_name", "update"]
+__all__ = ["SIZES", "commit_name", "name_of", "update"]
 
-#: Table: the fields that name one of its lines.
-TABLES = {"core": ("block", "lanes"), "packet": ("block", "width"), "rate": ("block", "qps")}
+#: What a line's size is: each line has one of these.
+SIZES = ("lanes", "width", "qps")
 
 
-def update(path: Path, rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Put `rows` into the tables at `path`; lines that are not among them stay as they were."""
+def name_of(line: dict[str, Any]) -> tuple[int, str, int]:
+    """Kind, block and size of a line: its name, by which lines are sorted, too."""
+    kind = next(i for i, size in enumerate(SIZES) if size in line)
+    return kind, str(line["block"]), int(line[SIZES[kind]])
+
+
+def update(path: Path, lines: list[dict[str, Any]]) -> None:
+    """Put `lines` into the list at `path`; those that are not among them stay as they were."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = json.loads(path.read_text()) if path.exists() else {}
-    tables = {}
-    for table, names in TABLES.items():
-        lines = [*kept.get(table, []), *rows.get(table, [])]
-        by_name = {tuple(line[name] for name in names): line for line in lines}
-        tables[table] = [by_name[key] for key in sorted(by_name)]
-    path.write_text(json.dumps(tables, indent=1) + "\n")
+    kept = json.loads(path.read_text()) if path.exists() else []
+    by_name = {name_of(line): line for line in [*kept, *lines]}
+    path.write_text(json.dumps([by_name[name] for name in sorted(by_name)], indent=1) + "\n")
 
 
 def commit_name() -> str:

@@ -23,8 +23,6 @@ class Subject:
 
     Attributes
     ----------
-    table : str
-        Part of the record that its line stands in: ``core``, ``packet`` or ``rate``.
     netlist : Netlist
         Between shift chains.
     target : Target
@@ -36,7 +34,6 @@ class Subject:
         The line's fields that follow from Fmax in MHz.
     """
 
-    table: str
     netlist: Netlist
     target: Target
     cost: WrapCost
@@ -84,7 +81,7 @@ def core_subject(lanes: int, root: Path, *, ecc: int) -> Subject:
         }
 
     own = {"block": f"core: engine, features, PID{ecc * ', SECDED'}", "lanes": lanes}
-    return Subject("core", constrain(netlist, TOP, plan), ECP5_85, cost, own, timed)
+    return Subject(constrain(netlist, TOP, plan), ECP5_85, cost, own, timed)
 
 
 def packet_subject(block: str, width: int, root: Path) -> Subject:
@@ -101,7 +98,7 @@ def packet_subject(block: str, width: int, root: Path) -> Subject:
         return {"gbps": round(fmax_mhz * width / 1000, 1), "goal_gbps": goal}
 
     own = {"block": block, "width": width, "slots": SLOTS, "xcup": asdict(xcup)}
-    return Subject("packet", netlist, target, cost, own, timed)
+    return Subject(netlist, target, cost, own, timed)
 
 
 def rate_subject(block: str, qps: int, root: Path) -> Subject:
@@ -109,7 +106,7 @@ def rate_subject(block: str, qps: int, root: Path) -> Subject:
     own = {"block": block, "qps": qps, "goal_mhz": GOAL_MHZ}
     netlist = synthesise(rate_verilog(block, qps), TOP, root)
     cost = chains_cost(netlist, synthesise(rate_verilog(block, qps, alone=True), TOP, root))
-    return Subject("rate", netlist, rate_target(block), cost, own, lambda _: {})
+    return Subject(netlist, rate_target(block), cost, own, lambda _: {})
 
 
 def _kept_timing(lanes: int, ecc: int, source: str, root: Path) -> Timing:

@@ -17,17 +17,16 @@ def test_no_record_is_no_hardware(tmp_path: Path) -> None:
 def test_other_keys_are_left_out(tmp_path: Path, result: DemoResult) -> None:
     path = tmp_path / "synth.json"
     lines = [encode(item) | {"ports": 3} for item in result.hardware]
-    path.write_text(json.dumps({"core": lines, "packet": []}))
+    path.write_text(json.dumps([*lines, {"block": "cps-tx", "width": 64}]))
     assert read_hardware(path) == result.hardware
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"core": [{}]}', r"\[0\]\.block must be present, not missing"),
+        ('[{"lanes": 16}]', r"\[0\]\.block must be present, not missing"),
         ('{"block": "nic"}', "must be a list of objects"),
-        ('{"core": [3]}', "must be a list of objects"),
-        ("[]", "must be a list of objects"),
+        ("[3]", "must be a list of objects"),
         ("[", "Expecting value"),
     ],
 )
