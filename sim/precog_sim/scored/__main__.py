@@ -1,13 +1,13 @@
 """``python -m precog_sim.scored``: laws with PSCHED and congestion scores against each law alone.
 
 Writes result.json. Fails where scores without sense (inverted, garbage) may make a law worse by
-more than 5 %: the upper end of the 95 % interval of the mean ratio counts.
+more than 5 %: the upper end of the 95 % interval of the ratio of means counts.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,16 @@ from precog_host.device import Device
 from precog_sim.agreement import tell_agreement
 from precog_sim.loop import Comparison, compare, run_in_loop
 from precog_sim.network import QUEUE_SOURCES, Record, Result
-from precog_sim.scored.measure import BOUNDED, LIMIT, Figures, Ratio, measure, ratios
+from precog_sim.scored.measure import (
+    BOUNDED,
+    LIMIT,
+    Figures,
+    Ratio,
+    by_chance,
+    measure,
+    of_means,
+    ratios,
+)
 from precog_sim.scored.networks import NETWORKS, scenario
 from precog_sim.scored.settings import ALONE, BUDGET_US, LAWS, SOURCES, Case, cases
 
@@ -71,24 +80,28 @@ def record(
             | {"seeds": seeds, "scale": scale}
             | {"figures": _mean(ours)}
             | {
-                "ratios": {
-                    name: asdict(ratio) for name, ratio in ratios(ours, alone, seed=seeds).items()
-                }
+                "ratios": _dicts(ratios(ours, alone, seed=seeds)),
+                "of_means": _dicts(of_means(ours, alone, seed=seeds)),
             }
+            | ({"by_chance": _dicts(by_chance(ours, seed=seeds))} if case.source == ALONE else {})
             for case, ours, alone in found
         ],
         "agreement": [asdict(case) | asdict(same) for case, same in agreed],
     }
 
 
+def _dicts(of: Mapping[str, Ratio]) -> dict[str, dict[str, float | None]]:
+    return {name: asdict(ratio) for name, ratio in of.items()}
+
+
 def _broken(written: dict[str, Any]) -> list[str]:
     """Which scores without sense make what worse."""
     return [
-        f"{row['network']}, {row['law']}, {_way(row)}: {name} {row['ratios'][name]['high']:.3f}"
+        f"{row['network']}, {row['law']}, {_way(row)}: {name} {_text(row['of_means'][name])}"
         for row in written["results"]
         if row["source"] in _NONSENSE and row["skill"]
         for name in BOUNDED
-        if row["ratios"][name]["high"] is None or row["ratios"][name]["high"] > LIMIT
+        if row["of_means"][name]["high"] is None or row["of_means"][name]["high"] > LIMIT
     ]
 
 

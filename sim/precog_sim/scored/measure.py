@@ -16,6 +16,14 @@ ratio
     Figure with scores / figure of the law alone with the same seed. Its mean over seeds with the
     95 % interval of a bootstrap that draws seeds with replacement (percentile method). A figure
     that is 0 in both counts as 1; where only the law alone has 0 there is no ratio.
+ratio of means
+    Mean over seeds of a figure with scores / mean of the law alone, the interval from a bootstrap
+    that draws seeds, both runs of a seed together. Where a figure varies from seed to seed and the
+    least difference leads a run elsewhere, the mean of ratios is above 1 though nothing changed:
+    the mean of 1 / x is above 1 / the mean of x. The ratio of means is not.
+by chance
+    The mean of ratios of the law alone with each seed to itself with the next one: what the mean of
+    ratios says where the distributions are the same, and runs have nothing else in common.
 """
 
 from collections import Counter
@@ -29,7 +37,7 @@ from precog_models.contract import DECISION_FIELDS, Flag
 from precog_sim.fairness.measure import jain
 from precog_sim.network import Result
 
-__all__ = ["BOUNDED", "LIMIT", "Figures", "Ratio", "measure", "ratios"]
+__all__ = ["BOUNDED", "LIMIT", "Figures", "Ratio", "by_chance", "measure", "of_means", "ratios"]
 
 #: Figures that scores without sense must not make worse, and by how much they may.
 BOUNDED = ("slowdown_p50", "slowdown_p99", "queue_p99_kb")
@@ -97,7 +105,7 @@ def _slowdown(result: Result, fct: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Mean of the ratios over seeds and its 95 % interval; all None where there is none."""
+    """Mean of ratios, or ratio of means, and its 95 % interval; all None where there is none."""
 
     mean: float | None
     low: float | None
@@ -114,6 +122,24 @@ def _ratio(ours: NDArray[np.float64], alone: NDArray[np.float64], seed: int) -> 
     return Ratio(float(each.mean()), float(low), float(high))
 
 
+def _of_means(ours: NDArray[np.float64], alone: NDArray[np.float64], seed: int) -> Ratio:
+    drawn = np.random.default_rng(seed).integers(0, ours.size, (_DRAWS, ours.size))
+    totals = alone[drawn].sum(axis=1)
+    if not totals.all():
+        return Ratio(None, None, None)
+    low, high = np.percentile(ours[drawn].sum(axis=1) / totals, [2.5, 97.5])
+    return Ratio(float(ours.sum() / alone.sum()), float(low), float(high))
+
+
+def _column(runs: Sequence[Figures], name: str) -> NDArray[np.float64]:
+    return np.array([float(getattr(figures, name)) for figures in runs])
+
+
+def _check(ours: Sequence[Figures], alone: Sequence[Figures]) -> None:
+    if len(ours) != len(alone) or not ours:
+        raise ValueError(f"runs must be as many as those alone, not {len(ours)}, {len(alone)}")
+
+
 def ratios(
     ours: Sequence[Figures], alone: Sequence[Figures], *, seed: int = 0
 ) -> Mapping[str, Ratio]:
@@ -124,13 +150,22 @@ def ratios(
     ValueError
         They are not equally many.
     """
-    if len(ours) != len(alone) or not ours:
-        raise ValueError(f"runs must be as many as those alone, not {len(ours)}, {len(alone)}")
-
-    def column(runs: Sequence[Figures], name: str) -> NDArray[np.float64]:
-        return np.array([float(getattr(figures, name)) for figures in runs])
-
+    _check(ours, alone)
     return {
-        name: _ratio(column(ours, name), column(alone, name), seed)
+        name: _ratio(_column(ours, name), _column(alone, name), seed)
         for name in (*BOUNDED, "pauses", "jain")
     }
+
+
+def of_means(
+    ours: Sequence[Figures], alone: Sequence[Figures], *, seed: int = 0
+) -> Mapping[str, Ratio]:
+    """Ratios of means of the figures that are bounded; otherwise like `ratios`."""
+    _check(ours, alone)
+    return {name: _of_means(_column(ours, name), _column(alone, name), seed) for name in BOUNDED}
+
+
+def by_chance(alone: Sequence[Figures], *, seed: int = 0) -> Mapping[str, Ratio]:
+    """Mean of ratios of the law alone to itself, of the figures that are bounded."""
+    others = [*alone[1:], *alone[:1]]
+    return {name: _ratio(_column(others, name), _column(alone, name), seed) for name in BOUNDED}

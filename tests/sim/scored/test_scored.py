@@ -13,7 +13,7 @@ from precog_sim.loop import LoopSetup, compare
 from precog_sim.network import Loop, Result, Scores, incast, ramp, run
 from precog_sim.scored import __main__ as command
 from precog_sim.scored import settings
-from precog_sim.scored.measure import Figures, measure, ratios
+from precog_sim.scored.measure import Figures, by_chance, measure, of_means, ratios
 from precog_sim.scored.networks import scenario
 from precog_sim.scored.settings import Case
 
@@ -105,6 +105,25 @@ def test_ratios_of_known_figures() -> None:
         ratios([one], [one, one])
 
 
+def test_ratios_of_means_are_not_above_one_by_chance() -> None:
+    base = Figures(2.0, 4.0, 100.0, 0, 1.0, 0, 0.0)
+    rng = np.random.default_rng(1)
+    ours, alone = (
+        [dataclasses.replace(base, queue_p99_kb=float(kb)) for kb in rng.lognormal(5, 0.6, 2000)]
+        for _ in range(2)
+    )
+    found = of_means(ours, alone)["queue_p99_kb"]
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 1.0 < found.high < 1.1
+    biased = ratios(ours, alone)["queue_p99_kb"].low
+    alike = by_chance(alone)["queue_p99_kb"].low
+    assert biased is not None
+    assert alike is not None
+    assert min(biased, alike) > 1.2  # exp(0.6^2) = 1.43 is what they estimate
+    assert of_means(ours, alone)["slowdown_p50"].mean == 1.0
+
+
 def test_an_unfinished_flow_counts_as_if_it_had_ended() -> None:
     result = _run(Case("incast", "timely"))
     cut = dataclasses.replace(result, fct_us=np.append(np.nan, result.fct_us[1:]))
@@ -132,8 +151,8 @@ def test_nonsense_that_harms_is_named() -> None:
     row = {"network": "incast", "law": "dcqcn", "echo": False, "skill": True}
     row |= {"receiver": False, "model": "lstm"}
     rows = {"slowdown_p50": good, "slowdown_p99": good, "queue_p99_kb": bad}
-    written = {"results": [row | {"source": s, "ratios": rows} for s in ("garbage", "oracle")]}
-    assert command._broken(written) == ["incast, dcqcn, garbage: queue_p99_kb 1.060"]
+    written = {"results": [row | {"source": s, "of_means": rows} for s in ("garbage", "oracle")]}
+    assert command._broken(written) == ["incast, dcqcn, garbage: queue_p99_kb 1.040 [1.000, 1.060]"]
 
 
 @pytest.mark.parametrize(
