@@ -327,7 +327,7 @@ def test_training_has_the_demos_seed() -> None:
         (["synth", "--lanes", "32"], "lanes must be one of 16, 64, 128, not 32"),
         (
             ["synth", "--block", "nic"],
-            "block must be one of core, cps-tx, cps-rx, packet, not 'nic'",
+            "block must be one of core, core-ecc, cps-tx, cps-rx, packet, not 'nic'",
         ),
         (["synth", "--show", "-o", "/no/folder"], "/no/folder/summary.json must exist"),
         (["report", "/no/folder"], "/no/folder/result.json must exist"),
