@@ -42,7 +42,7 @@ class Grants(wiring.Component):
 
     ::
 
-        i_request, i_ack ─► [enabled?] ─► queue ───────────────────┐
+        i_request, i_ack ─► [enabled?] ─► register ─► queue ───────┐
         decision ─► last of every queue pair ─┬─► WINDOW, RATE ─► pacer ─► o_grant
         command ─► initial rate ──────────────┤                    │
         i_connection ─► [connections] ────────┼─► CONFIG ──────────┤
@@ -54,7 +54,7 @@ class Grants(wiring.Component):
     their way; what it asked for is forgotten, and its connection will begin where it began. What is
     asked for, or acknowledged, by a queue pair that is not enabled is taken, refused and counted.
 
-    Latency: as `Pacer`, a cycle more for requests and acknowledgements, 9 for rates. Throughput:
+    Latency: as `Pacer`, two cycles more for requests and acknowledgements, 9 for rates. Throughput:
     a request and an acknowledgement per cycle up to what the pacer takes; a rate in 30 to 80
     cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
     queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, LUT RAM of 3 bits per queue pair.
@@ -86,7 +86,8 @@ class Grants(wiring.Component):
     i_ack : In(stream.Signature(ack_layout(qps)))
         Not before every queue pair was disabled by a command since reset.
     refused : Out(1)
-        With a transfer of `i_request`: its queue pair is not enabled, there will be no grant.
+        A cycle after a transfer of `i_request`: its queue pair was not enabled, there will be no
+        grant.
     calm : In(1)
         With `config.wire`: a connection may begin.
     o_grant : Out(stream.Signature(grant_layout(qps)))
@@ -195,18 +196,25 @@ class Grants(wiring.Component):
         closing: Signal,
         settled: Value,
     ) -> Value:
-        """Let pass what is of an enabled queue pair; a strobe for what is not."""
+        """Let pass what is of an enabled queue pair; a strobe for what is not, a cycle later.
+
+        What was looked up before a command closes goes on; nothing else is taken until it is done.
+        """
         source, known = getattr(self, f"i_{name}"), enabled.read_port(domain="comb")
+        asked, stb, may, moves = Signal.like(source.payload), Signal(), Signal(), Signal()
         m.submodules[name] = queue = Queue(source.payload.shape(), _AHEAD)
         wiring.connect(m, queue.o, getattr(self._pacer, f"i_{name}"))
         m.d.comb += [
             known.addr.eq(source.payload.qp),
-            queue.i.payload.eq(source.payload),
-            queue.i.valid.eq(source.valid & known.data & ~closing),
-            source.ready.eq((queue.i.ready | ~known.data) & ~closing),
-            settled.eq(queue.level == 0),
+            moves.eq(queue.i.ready | ~(stb & may)),
+            source.ready.eq(moves & ~closing),
+            *(queue.i.valid.eq(stb & may), queue.i.payload.eq(asked)),
+            settled.eq((queue.level == 0) & ~stb),
         ]
-        return source.valid & source.ready & ~known.data
+        with m.If(moves):
+            m.d.sync += [stb.eq(source.valid & ~closing), may.eq(known.data)]
+            m.d.sync += asked.eq(source.payload)
+        return stb & ~may
 
     def _tell(
         self, m: Module, latest: Latest, enabled: Memory, closing: Signal, settled: Value

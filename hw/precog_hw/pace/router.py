@@ -35,7 +35,7 @@ class PacketRouter(wiring.Component):
     none (`acks_pass`): the requests' one, or, of a queue pair with windows, that of answers. A
     window counts what will be acknowledged: requests of reliable services.
 
-    Latency: of the first beat, `Parser.LATENCY` + `QpLookup.LATENCY` + 2 cycles after the beat that
+    Latency: of the first beat, `Parser.LATENCY` + `QpLookup.LATENCY` + 3 cycles after the beat that
     completes its headers. Throughput: a beat per cycle. Cost: a parser, a second copy of the QP
     table, the FIFO.
 
@@ -57,7 +57,7 @@ class PacketRouter(wiring.Component):
     slot : Out(range(slots))
         Whose packet it is.
     windows : In(1)
-        In the same cycle: it has windows.
+        A cycle later: it has windows.
     i_table : In(stream.Signature(table_access_layout(slots)))
         Cells of the QP table; reads give nothing.
     """
@@ -87,12 +87,12 @@ class PacketRouter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         beats = -(-WINDOW_BYTES * 8 // self._width)
-        held = beats + Parser.LATENCY + QpLookup.LATENCY + 2
+        held = beats + Parser.LATENCY + QpLookup.LATENCY + 3
         m.submodules.parser = parser = Parser(self._width, Direction.TX)
         m.submodules.lookup = lookup = QpLookup(self._slots)
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
         m.submodules.routes = routes = Queue(route_layout(self._slots), self.PACKETS)
-        m.submodules.asked = asked = DelayLine(_ASKED, QpLookup.LATENCY)
+        m.submodules.asked = asked = DelayLine(_ASKED, QpLookup.LATENCY + 1)
         wiring.connect(m, fifo.o, wiring.flipped(self.o))
         wiring.connect(m, routes.o, wiring.flipped(self.o_route))
         wiring.connect(m, wiring.flipped(self.i_table), lookup.i_access)
@@ -113,6 +113,8 @@ class PacketRouter(wiring.Component):
         with m.If(taken):
             m.d.sync += first.eq(self.i.payload.last)
 
+        found = Signal()
+        m.d.sync += [found.eq(lookup.tx_found), routes.i.payload.qp.eq(lookup.tx_slot)]
         descriptor = parser.o.descriptor
         answers = descriptor.opcode.matches(*ACKNOWLEDGES)
         passes = (descriptor.opcode == CNP) | (self.acks_pass & answers)
@@ -127,8 +129,7 @@ class PacketRouter(wiring.Component):
             *(asked.i.answer.eq(answers), asked.i.psn.eq(descriptor.psn)),
             self.slot.eq(lookup.tx_slot),
             routes.i.valid.eq(asked.o.asked),
-            routes.i.payload.paced.eq(asked.o.paced & lookup.tx_found),
-            routes.i.payload.qp.eq(lookup.tx_slot),
+            routes.i.payload.paced.eq(asked.o.paced & found),
             routes.i.payload.psn.eq(asked.o.psn),
             routes.i.payload.counts.eq(asked.o.request & self.windows),
             routes.i.payload.answers.eq(asked.o.answer & self.windows),

@@ -126,10 +126,11 @@ class WireMode(wiring.Component):
         # No packet comes before each queue pair's connection has begun since reset.
         write = windows.write_port()
         of_route, of_acked = (windows.read_port(domain="comb") for _ in range(2))
+        m.d.sync += router.windows.eq(of_route.data)
         m.d.comb += [
             *(write.addr.eq(did.qp), write.data.eq(connection.windows)),
             write.en.eq(self.pace_log_stb & begins & ~connection.raises),
-            *(of_route.addr.eq(router.slot), router.windows.eq(of_route.data)),
+            of_route.addr.eq(router.slot),
             of_acked.addr.eq(self.acked.qp),
             acks.i_stb.eq(self.acked_stb & of_acked.data),
             *(acks.tells.eq(1), acks.i.eq(self.acked)),

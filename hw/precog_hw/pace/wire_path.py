@@ -130,7 +130,7 @@ class WirePath(wiring.Component):
     o_request : Out(stream.Signature(request_layout(qps, whole=True)))
         The next packet of a queue.
     refused : In(1)
-        With a transfer of `o_request`: there will be no grant.
+        A cycle after a transfer of `o_request`: there will be no grant.
     i_grant : In(stream.Signature(grant_layout(qps, whole=True)))
     commit_stb, commit : In(1), In(taken_layout(qps))
         Events of the pacer, `tell`.
@@ -235,14 +235,16 @@ class WirePath(wiring.Component):
         turn, own, strobe = Signal(), Signal(), Signal()
         request, given = store.o_request, self.i_grant.payload
         asked, queue = self.o_request.payload, request.payload.qp
+        before, room = Signal.like(queue), Signal()  # two of its three places, one may be coming
+        m.d.sync += before.eq(queue)
         m.d.comb += [
-            self.o_request.valid.eq(request.valid & unpaced.i.ready),
+            room.eq(unpaced.level <= 1),
+            self.o_request.valid.eq(request.valid & room),
             *(asked.qp.eq(queue[:-1]), asked.answers.eq(queue[-1])),
             Cat(asked[name] for name in _LABEL).eq(request.payload.label),
             asked.size.eq(request.payload.size),
-            request.ready.eq(self.o_request.ready & unpaced.i.ready),
-            unpaced.i.valid.eq(request.valid & request.ready & self.refused),
-            unpaced.i.payload.eq(queue),
+            request.ready.eq(self.o_request.ready & room),
+            *(unpaced.i.valid.eq(self.refused), unpaced.i.payload.eq(before)),
             own.eq(unpaced.o.valid & (turn | ~self.i_grant.valid)),
             store.i_grant.valid.eq(unpaced.o.valid | self.i_grant.valid),
             store.i_grant.payload.eq(Mux(own, unpaced.o.payload, Cat(given.qp, given.answers))),
@@ -266,14 +268,21 @@ class WirePath(wiring.Component):
         m.d.sync += wiped.eq(wiped + wipes)
         with m.If(wiped == qps - 1):
             m.d.sync += wipes.eq(0)
+        # Looked up in the cycle after the event, acted upon in the next one.
+        stb, begins, forgets, row = Signal(), Signal(), Signal(), Signal.like(did)
+        m.d.sync += [
+            *(stb.eq(self.commit_stb), row.eq(did)),
+            begins.eq(self.commit_stb & (did.kind == EventKind.CONFIG)),
+            forgets.eq(begins & read.data.any()),
+            *(again.i.payload.qp.eq(row.qp), again.i.payload.asked.eq(read.data)),
+        ]
         m.d.comb += [
-            read.addr.eq(did.qp),
-            write.addr.eq(Mux(wipes, wiped, did.qp)),
-            write.data.eq(Mux(wipes, 0, did.asked)),
-            write.en.eq(wipes | self.commit_stb),
-            again.i.valid.eq(self.commit_stb & (did.kind == EventKind.CONFIG) & read.data.any()),
-            *(again.i.payload.qp.eq(did.qp), again.i.payload.asked.eq(read.data)),
-            self.calm.eq(again.level == 0),
+            read.addr.eq(row.qp),
+            write.addr.eq(Mux(wipes, wiped, row.qp)),
+            write.data.eq(Mux(wipes, 0, row.asked)),
+            write.en.eq(wipes | stb),
+            again.i.valid.eq(forgets),
+            self.calm.eq((again.level == 0) & ~begins & ~forgets),
         ]
         # One queue after the other.
         waits, second = again.o.payload, Signal()

@@ -77,8 +77,9 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "core-forecast": _core_forecast,
 }
 
-#: Queue pairs of a block when nobody says how many: contexts of 1024 do not fit beside 64 sets.
-QPS = {name: 1024 for name in RATE_BLOCKS} | {"core-forecast": 64, "tree": 64}
+#: Queue pairs of a block when nobody says how many. 64 sets are a model of either kind for each of
+#: 32; contexts of 64 with both do not fit beside them (217 block RAMs of 208).
+QPS = {name: 1024 for name in RATE_BLOCKS} | {"core-forecast": 32, "tree": 64}
 
 
 def rate_target(block: str) -> Target:
