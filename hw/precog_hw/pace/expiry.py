@@ -55,7 +55,8 @@ class WindowExpiry(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         count = Signal(range(self._qps + 1))
-        began, passed = Signal(Fmt.TIME.width), Signal(Fmt.TIME.width)
+        began = Signal(Fmt.TIME.width)
+        passed = Signal(Fmt.TIME.width)
         m.d.sync += [
             count.eq(count + self.shuts - self.opens),
             self.waits.eq(count != 0),
