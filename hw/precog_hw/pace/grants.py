@@ -235,8 +235,10 @@ class Grants(wiring.Component):
                     command.clear & was.data,
                 )
             ),
-            permit.addr.eq(command.qp),
-            permit.data.eq(opens),
+        ]
+        # A register before the many rows of LUT RAM; `done` and `closing` outlast it.
+        m.d.sync += [
+            *(permit.addr.eq(command.qp), permit.data.eq(opens)),
             permit.en.eq(opens | (self.command_stb & closes)),
         ]
         # No decision leaves the core in the cycle of a command.
@@ -251,7 +253,7 @@ class Grants(wiring.Component):
                 latest.i.rate.eq(command.config.init_rate),
             ]
         todo = Signal()
-        m.d.comb += self.done.eq(~todo)
+        m.d.comb += self.done.eq(~todo & ~permit.en)
         with m.If(self.command_stb):
             m.d.sync += [todo.eq(closes | renews), closing.eq(closes)]
 
