@@ -70,6 +70,8 @@ def load_records(
     ValueError
         The file is not one of these, or a record is refused.
     """
+    if Path(path).is_file() and not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} must be a file of {what}: it is no NumPy archive (.npz)")
     try:
         # Opened here, not by numpy, which leaves a file that it cannot read open.
         with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:

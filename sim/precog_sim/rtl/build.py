@@ -86,7 +86,7 @@ def verilog_library(
     label : str
         What is shown while building.
     plain : bool
-        Take the text as it is.
+        Take the text as it is; its combinational logic may look like a loop.
     queue_bits : int
         Width of a slot number, where the NIC watches send queues and forecasts them; else 0.
     practice : sequence of str
@@ -112,6 +112,7 @@ def verilog_library(
         headers,
         top=TOP,
         label=label,
+        once=not plain,
         practice=practice,
         root=root,
         quiet=quiet,

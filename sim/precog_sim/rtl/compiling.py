@@ -75,6 +75,8 @@ class Plan:
         The compiler's option for what runs in every cycle.
     coverage : bool
         Lines are counted.
+    once : bool
+        Combinational logic is evaluated once for an edge; it must not look like a loop then.
     practice : tuple of str
         This Python's arguments, to which the library is added, for a run of what it will do most;
         empty: none.
@@ -87,6 +89,7 @@ class Plan:
     compiler: str
     effort: str
     coverage: bool
+    once: bool
     practice: tuple[str, ...]
     jobs: int
     quiet: bool

@@ -45,7 +45,8 @@ VERILATOR_FLAGS = (
     "-Wno-SPECIFYIGN",
 )
 #: One evaluation per edge (clocks.h) is right only if no combinational logic looks like a loop.
-#: Counting keeps Verilator from splitting vectors, and some look like one then.
+#: Counting keeps Verilator from splitting vectors, and some look like one then; so do a netlist's
+#: ports, of which a bit is made of others.
 ONCE_FLAGS = ("-Werror-UNOPTFLAT",)
 COVERAGE_FLAGS = ("--coverage-line",)
 
@@ -88,6 +89,7 @@ def shared_library(
     root: Path = BUILD_ROOT,
     jobs: int = 2,
     effort: str = FAST,
+    once: bool = True,
     practice: Sequence[str] = (),
     quiet: bool = False,
 ) -> Path:
@@ -112,6 +114,8 @@ def shared_library(
         Compilers at a time.
     effort : str
         The compiler's option for what runs in every cycle.
+    once : bool
+        No combinational logic looks like a loop; otherwise it is evaluated until nothing changes.
     practice : sequence of str
         Arguments of this Python, to which a library's path is added, for a run of what will be done
         most: the compiler lays the code out by it.
@@ -135,7 +139,8 @@ def shared_library(
     headers = {name: package.joinpath(name).read_text() for name in HEADERS} | headers
     prefix = package.joinpath(PREFIX).read_text()
     coverage = bool(os.environ.get(COVERAGE))
-    plan = Plan(compiler, effort, coverage, () if coverage else tuple(practice), jobs, quiet)
+    once = once and not coverage
+    plan = Plan(compiler, effort, coverage, once, () if coverage else tuple(practice), jobs, quiet)
     name = _digest(verilog, harness, {**headers, PREFIX: prefix}, top, plan)
     directory = (root / name).resolve()
     library = directory / "lib.so"
@@ -162,7 +167,7 @@ def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, plan:
     here = Path(__file__)  # flags, and what is written after Verilation
     names = ("clocking.py", "compiling.py", "reroll.py")
     recipe = "".join(path.read_text() for path in (here, *map(here.with_name, names)))
-    how = f"{plan.effort} {plan.coverage} {plan.practice}"
+    how = f"{plan.effort} {plan.coverage} {plan.once} {plan.practice}"
     return digest(verilog, harness, *texts, top, recipe, version, cpu, how)
 
 
@@ -189,15 +194,15 @@ def _build(
     with Progress(*columns, disable=plan.quiet, transient=True) as progress:
         task = progress.add_task(f"Verilating {label}", total=None)
         name = f"V{top}"
-        extra = COVERAGE_FLAGS if plan.coverage else ONCE_FLAGS
+        extra = (*(COVERAGE_FLAGS if plan.coverage else ()), *(ONCE_FLAGS if plan.once else ()))
         command = ["verilator", *VERILATOR_FLAGS, *extra, "--top-module", top, "--prefix", name]
         model = directory / "model"
         shutil.rmtree(model, ignore_errors=True)  # an interrupted build's lumps are sources too
         run_tool([*command, "-Mdir", "model", f"{top}.v"], directory, environment, "verilator")
         try:
-            if plan.effort == FAST and not plan.coverage:
+            if plan.effort == FAST and plan.once:
                 reroll(model, name)
-            header = model_header(model, name, once=not plan.coverage)
+            header = model_header(model, name, once=plan.once)
             (model / "model.h").write_text(header)
         except ValueError as error:
             raise VerilateError(str(error)) from error
