@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from precog_hw.config import PRESETS
+
 from .blocks import TOP, Timing, core_config, core_verilog, measure
 from .floorplan import floorplan
 from .packet import GOALS_GBPS, SLOTS, packet_area, packet_target, wrapped_verilog
@@ -102,10 +104,13 @@ def packet_subject(block: str, width: int, root: Path) -> Subject:
 
 
 def rate_subject(block: str, qps: int, root: Path) -> Subject:
-    """The unit of the laws, or the pacer, for `qps` queue pairs: synthesised."""
+    """A block for `qps` queue pairs: synthesised; what has the engine in it, with a floorplan."""
     own = {"block": block, "qps": qps, "goal_mhz": GOAL_MHZ}
     netlist = synthesise(rate_verilog(block, qps), TOP, root)
     cost = chains_cost(netlist, synthesise(rate_verilog(block, qps, alone=True), TOP, root))
+    if block == "core-forecast":
+        plan = floorplan(cell_types(netlist, TOP), PRESETS["lanes64"])
+        netlist = constrain(netlist, TOP, plan)
     return Subject(netlist, rate_target(block), cost, own, lambda _: {})
 
 

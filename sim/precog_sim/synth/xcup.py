@@ -1,0 +1,97 @@
+"""Area on UltraScale+, as yosys maps it; ``python -m precog_sim.synth.xcup``: of a whole NIC."""
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from precog_hw.config import PRESETS
+from precog_hw.export import nic_verilog
+
+from .place import xcup_cells
+from .record import commit_name
+
+__all__ = ["Xcup", "main", "xcup_area"]
+
+#: LUTs that a cell of LUT RAM or a shift register takes (UG574), by the cell's name.
+_LUT_RAM = {
+    **{"RAM32X1S": 1, "RAM64X1S": 1, "RAM32X1D": 2, "RAM64X1D": 2, "RAM32M": 4, "RAM64M": 4},
+    **{"RAM128X1S": 2, "RAM128X1D": 4, "RAM256X1S": 4, "RAM256X1D": 8},
+    **{"RAM32M16": 8, "RAM64M8": 8, "RAM512X1S": 8, "SRL16E": 1, "SRLC32E": 1},
+}
+
+
+@dataclass(frozen=True)
+class Xcup:
+    """Area on UltraScale+ as yosys maps it, without buffers at the pins.
+
+    Attributes
+    ----------
+    lut : int
+        LUT1 to LUT6.
+    lut_ram : int
+        LUTs that hold memory or shift.
+    mux : int
+        MUXF7, MUXF8 and MUXF9, which cost no LUT.
+    ff : int
+    carry4 : int
+        As yosys maps; two make a CARRY8.
+    bram36 : float
+        Block RAMs of 36 Kb; one of 18 Kb is half a one.
+    dsp : int
+    """
+
+    lut: int
+    lut_ram: int
+    mux: int
+    ff: int
+    carry4: int
+    bram36: float
+    dsp: int
+
+
+def xcup_area(verilog: str, top: str, root: Path) -> Xcup:
+    """Area of `verilog`'s module `top`; yosys works in a folder in `root`.
+
+    Raises
+    ------
+    SynthError
+        yosys is missing or failed.
+    """
+    cells = xcup_cells(verilog, top, root)
+
+    def count(*names: str) -> int:
+        return sum(cells.get(name, 0) for name in names)
+
+    return Xcup(
+        lut=count(*(f"LUT{inputs}" for inputs in range(1, 7))),
+        lut_ram=sum(luts * count(name) for name, luts in _LUT_RAM.items()),
+        mux=count("MUXF7", "MUXF8", "MUXF9"),
+        ff=count("FDRE", "FDSE", "FDCE", "FDPE"),
+        carry4=count("CARRY4"),
+        bram36=count("RAMB36E2") + count("RAMB18E2") / 2,
+        dsp=count("DSP48E2"),
+    )
+
+
+def main() -> int:
+    """Exit status: 0."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--preset", default="corundum-100g", choices=sorted(PRESETS))
+    parser.add_argument("--out", type=Path, default=Path("build/synth"))
+    arguments = parser.parse_args()
+    name = arguments.preset
+    columns = (SpinnerColumn(), TextColumn("[bold]{task.description}"), TimeElapsedColumn())
+    with Progress(*columns) as progress:
+        progress.add_task(f"Mapping {name} to UltraScale+: some ten minutes")
+        area = xcup_area(nic_verilog(PRESETS[name], name="precog_nic"), "precog_nic", arguments.out)
+    line = {"preset": name, "xcup": asdict(area), "commit": commit_name()}
+    (arguments.out / f"xcup-{name}.json").write_text(json.dumps(line, indent=1) + "\n")
+    print(f"{name}: {', '.join(f'{count} {kind}' for kind, count in asdict(area).items())}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
