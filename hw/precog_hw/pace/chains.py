@@ -99,8 +99,11 @@ class Chains(wiring.Component):
         next_in, next_out = following.write_port(), following.read_port()
         before_in, before_out = previous.write_port(), previous.read_port()
         where_in, where_out = where.write_port(), where.read_port()
-        near, far = Signal(chain), Signal(chain)
-        far_turn, taking, cutting = Signal(), Signal(), Signal()
+        near = Signal(chain)
+        far = Signal(chain)
+        taking = Signal()  # its first stands at `o`
+        far_turn = Signal()
+        cutting = Signal()
 
         # Where a chain goes on is read while it stands in its register.
         shown = Mux(Mux(taking, far_turn, ~near.valid), far.first, near.first)

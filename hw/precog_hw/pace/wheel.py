@@ -139,7 +139,9 @@ class TimingWheel(wiring.Component):
         far_under_way = op[1].far | op[2].far | op[3].far
         m.d.comb += slots.i_stb.eq(op[0].files | op[0].detaches | op[0].cuts | op[0].wipes)
 
-        slot, placed, whose = Signal(bits + 1), Signal(), Signal(exact_log2(self._qps))
+        placed = Signal()
+        slot = Signal(bits + 1)
+        whose = Signal(exact_log2(self._qps))
         cutting = Signal()
         with m.If(self.wipes):
             m.d.sync += [

@@ -87,7 +87,7 @@ def rate_target(block: str) -> Target:
 
     `router1` spends ten minutes and more on the last hundreds of wires of these two.
     """
-    router = "router2" if block in ("pacer", "profiler", "wire", "core-forecast") else "router1"
+    router = "router2" if block in ("pacer", "profiler", "wire") else "router1"
     return replace(ECP5_85, goal_mhz=round(1.1 * GOAL_MHZ), router=router)
 
 
