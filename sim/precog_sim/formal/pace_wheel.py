@@ -1,4 +1,4 @@
-"""The timing wheel: whoever goes in comes out, once, and nobody else.
+"""The timing wheel: whoever goes in comes out, once, by its bucket, and nobody else.
 
 `TimingWheel` and `Chains` as they are, with two queue pairs, four slots on each level and short
 times, for ever: someone files any that are not in it, for any due time, or has one taken out and
@@ -107,7 +107,8 @@ class WheelHarness(wiring.Component):
         in_time(m, past, self._inside, self.now, self.hold)
         m.d.comb += [
             Cover(dut.cut & inside.all()),
-            Cover(given & inside.all() & past(given, "given")),
+            Cover(given & inside.all() & ~self._inside["chains.far_turn"]),
+            Cover(given & inside.all() & self._inside["chains.far_turn"]),
         ]
         return m
 
@@ -239,7 +240,7 @@ PROOFS = (
         WheelHarness,
         Mode.INDUCTION,
         _DEPTH,
-        "2 queue pairs, for ever: who goes in comes out, once; of level 0 by its bucket",
+        "2 queue pairs, for ever: who goes in comes out, once, by its bucket",
         quick=False,
     ),
     Proof(
@@ -255,7 +256,7 @@ PROOFS = (
         WheelHarness,
         Mode.COVER,
         _COVERED,
-        "both come out back to back; one of two is taken out and filed anew",
+        "each level gives back; one of two is taken out and filed anew",
         quick=False,
     ),
 )
@@ -282,6 +283,13 @@ MUTANTS = (
         "up = due[:TICK_FRAC_BITS].any() | ticks[:BUCKET_LOG2].any()",
         "up = ticks[:BUCKET_LOG2].any()",
         "a part of a tick is forgotten: too early",
+    ),
+    Mutant(
+        "pace.wheel-reset",
+        _WHEEL,
+        "m.d.sync += slot.eq(Cat((far - 1)[:bits], Const(1, 1)))",
+        "m.d.sync += slot.eq(Cat(far[:bits], Const(1, 1)))",
+        "who is due beyond level 1 has its first slot",
     ),
     Mutant(
         "pace.wheel-reset",

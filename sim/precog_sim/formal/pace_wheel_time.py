@@ -11,12 +11,14 @@ from .past import Past
 
 __all__ = ["in_time"]
 
-_LAG = 8  # buckets
+_LAG, _FAR_LAG = 8, 4  # slots
 _IDLE, _SLOW = 3, 2  # cycles
 
 
 def in_time(m: Module, past: Past, wheel: Inside, now: Value, hold: Value) -> None:
-    """Of level 0: by the cursor that passes the bucket, or the next one if that has passed.
+    """By the cursor that passes its bucket, or the next one if that has passed.
+
+    Of level 1: by the cursor that is one slot ahead of level 0's, not later than that of its unit.
 
     Parameters
     ----------
@@ -27,7 +29,7 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value, hold: Value) -> No
     now, hold : Value
         Inputs of the wheel.
     """
-    slots, waiting, op, found = wheel.slots, wheel.waiting, wheel.op, wheel.found
+    waiting, op, found = wheel.waiting, wheel.op, wheel.found
     near = wheel["near"]
     head, ready = wheel.commands.places[0], wheel["ready"]
     away, step = Signal.like(near), Signal.like(now)  # the clock is ahead of the cursor
@@ -39,47 +41,27 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value, hold: Value) -> No
         Assert(~away[-1] | away.all(), "no bucket is emptied before its time"),
         Assert(~ready | (wheel["bucket"] == bucket_of(head.due))),
     ]
-    # The bucket that each one stands for, and those that are being emptied.
-    due, placed = Signal.like(near), Signal.like(near)
-    bucket = Array(Signal.like(near, name=f"bucket{q}") for q in range(QPS))
-    emptied = [Signal.like(near, name=f"emptied{n}") for n in range(4)]
+    # What is placed one cycle after it was found how far away it is.
+    due, far = Signal.like(near), wheel["far"]
+    unit, beyond, ahead, behind = (Signal.like(far, name=f"unit{n}") for n in range(4))
+    placed, placed_far = Signal.like(near), Signal.like(far)
     m.d.sync += [
-        *(due.eq(wheel["bucket"]), placed.eq(Mux(found.past, near + 1, due))),
-        *(later.eq(sooner) for sooner, later in pairwise(emptied)),
+        due.eq(wheel["bucket"]),
+        placed.eq(Mux(found.past, near + 1, due)),
+        placed_far.eq(beyond),
     ]
-    m.d.comb += emptied[0].eq(near)
-    with m.If(wheel["placed"]):
-        m.d.sync += bucket[wheel["whose"]].eq(placed)
-
-    def right(number: Any, row: Any, behind: int) -> Value:
-        """Ahead of the cursor and in its slot, or about to be given back."""
-        ahead = Signal.like(near, name=f"ahead_{len(checks)}")
-        checks.append(ahead)
-        m.d.comb += ahead.eq(number - near)
-        leaving = [op[n].detaches & ~op[n].far & (emptied[n] == number) for n in range(1, behind)]
-        return (row == number[: len(row)]) & ((ahead < SLOTS) | Cat(leaving).any())
-
-    checks: list[Signal] = []
-    slot, bits, to_come = wheel["slot"], len(wheel["slot"]) - 1, Signal.like(near)
+    to_come = Signal.like(near)
     m.d.comb += [
-        to_come.eq(due - near),
+        *(to_come.eq(due - near), unit.eq(due[1:])),
+        beyond.eq(Mux(found.far, unit, far - 1 + SLOTS)),
+        *(ahead.eq(unit - beyond), behind.eq(near[1:] + 1 - far)),
+        Assume(behind[-1] | (behind < _FAR_LAG)),
+        Assert(~behind[-1] | behind.all(), "level 1 is emptied one of its slots ahead, no more"),
         Assert(~(found.valid & found.near & ~found.past) | (to_come < SLOTS)),
-        Assert(~wheel["placed"] | slot[-1] | right(placed, slot[:bits], 1)),
+        Assert(~(found.valid & ~found.near & ~found.past) | ~ahead[-1], "not behind its unit"),
     ]
-    for n in range(1, 4):
-        row, mine = slots.stage[n - 1][1:], op[n]
-        m.d.comb += [
-            Assert(~mine.files | row[-1] | right(bucket[mine.qp], row[:bits], n)),
-            Assert(~(mine.detaches & ~mine.far) | (row == emptied[n][:bits])),
-            Assert(~mine.far | row[-1]),
-        ]
-    given = op[3].detaches & ~op[3].far
-    for q in range(QPS):
-        for n in range(SLOTS):
-            stands = wheel.stands(q, slots.rows[n])
-            m.d.comb += Assert(~stands | right(bucket[q], Const(n, bits), 4))
-        old = data.View(wheel.chain, slots.old)
-        m.d.comb += Assert(~(given & wheel.stands(q, old)) | (bucket[q] == emptied[3]), "its own")
+    _level(m, wheel, near, placed, far=False)
+    _level(m, wheel, far, placed_far, far=True)
 
     # The cursor goes on, and what it has taken off comes out.
     idle, slow = Signal(range(_IDLE + 2)), Signal(range(_SLOW + 2))
@@ -90,3 +72,53 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value, hold: Value) -> No
         slow.eq(Mux(some & ~wheel["chains.taking"] & (slow <= _SLOW), slow + 1, 0)),
     ]
     m.d.comb += [Assert(idle <= _IDLE, "nothing stops it"), Assert(slow <= _SLOW)]
+
+
+def _level(m: Module, wheel: Inside, cursor: Value, placed: Value, *, far: bool) -> None:
+    """Who stands in a slot of a level is ahead of its cursor, or about to be given back by it.
+
+    Parameters
+    ----------
+    m : Module
+    wheel : Inside
+    cursor : Value
+        The next slot to be emptied, counted on.
+    placed : Value
+        Likewise, with `placed`: that of whom is filed next, if it is filed on this level.
+    far : bool
+        Level 1.
+    """
+    slots, op, name = wheel.slots, wheel.op, "far" if far else "near"
+    number = Array(Signal.like(cursor, name=f"{name}_of{q}") for q in range(QPS))
+    emptied = [Signal.like(cursor, name=f"{name}_emptied{n}") for n in range(4)]
+    m.d.comb += emptied[0].eq(cursor)
+    m.d.sync += [later.eq(sooner) for sooner, later in pairwise(emptied)]
+    with m.If(wheel["placed"] & (wheel["slot"][-1] == far)):
+        m.d.sync += number[wheel["whose"]].eq(placed)
+    takes = [one.detaches & (one.far == far) for one in op]
+    distances: list[Signal] = []
+
+    def right(mine: Any, row: Any, older: int) -> Value:
+        distance = Signal.like(cursor, name=f"{name}_distance{len(distances)}")
+        distances.append(distance)
+        m.d.comb += distance.eq(mine - cursor)
+        leaving = Cat(takes[n] & (emptied[n] == mine) for n in range(1, older)).any()
+        return (row == mine[: len(row)]) & ((distance < SLOTS) | leaving)
+
+    slot, bits = wheel["slot"], len(wheel["slot"]) - 1
+    other = slot[-1] != far
+    m.d.comb += Assert(~wheel["placed"] | other | right(placed, slot[:bits], 1))
+    for n in range(1, 4):
+        row = slots.stage[n - 1][1:]
+        m.d.comb += [
+            Assert(~op[n].files | (row[-1] != far) | right(number[op[n].qp], row[:bits], n)),
+            Assert(~takes[n] | ((row[:bits] == emptied[n][:bits]) & (row[-1] == far))),
+        ]
+    old = data.View(wheel.chain, slots.old)
+    for q in range(QPS):
+        for n in range(SLOTS):
+            stands = wheel.stands(q, slots.rows[n + far * SLOTS])
+            m.d.comb += Assert(~stands | right(number[q], Const(n, bits), 4))
+        m.d.comb += Assert(
+            ~(takes[3] & wheel.stands(q, old)) | (number[q] == emptied[3]), "its own"
+        )
