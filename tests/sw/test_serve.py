@@ -15,7 +15,10 @@ from precog_host.transport import DeviceError
 def test_a_served_card_keeps_its_state_between_commands(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    start = "from precog_host.cli import main; main()"
+    start = (  # what a shell starts in the background ignores interrupts
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from precog_host.cli import main; main()"
+    )
     server = subprocess.Popen(
         [sys.executable, "-c", start, "serve", "--udp", "0", "-j", "-d", "emu:qps=8"],
         stdout=subprocess.PIPE,

@@ -109,7 +109,7 @@ def rate_subject(block: str, qps: int, root: Path) -> Subject:
     netlist = synthesise(rate_verilog(block, qps), TOP, root)
     cost = chains_cost(netlist, synthesise(rate_verilog(block, qps, alone=True), TOP, root))
     if block == "core-forecast":
-        plan = floorplan(cell_types(netlist, TOP), PRESETS["lanes64"])
+        plan = floorplan(cell_types(netlist, TOP), PRESETS["lanes16"])
         netlist = constrain(netlist, TOP, plan)
     return Subject(netlist, rate_target(block), cost, own, lambda _: {})
 
