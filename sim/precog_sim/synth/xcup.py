@@ -85,7 +85,7 @@ def main() -> int:
     name = arguments.preset
     columns = (SpinnerColumn(), TextColumn("[bold]{task.description}"), TimeElapsedColumn())
     with Progress(*columns) as progress:
-        progress.add_task(f"Mapping {name} to UltraScale+: some ten minutes")
+        progress.add_task(f"Mapping {name} to UltraScale+: some tens of minutes")
         area = xcup_area(nic_verilog(PRESETS[name], name="precog_nic"), "precog_nic", arguments.out)
     line = {"preset": name, "xcup": asdict(area), "commit": commit_name()}
     (arguments.out / f"xcup-{name}.json").write_text(json.dumps(line, indent=1) + "\n")
