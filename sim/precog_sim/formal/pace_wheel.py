@@ -204,34 +204,26 @@ class WheelHarness(wiring.Component):
             Assert((step == cut) == (inside_cut != 0)),
             Assert(inside_cut <= wait),
             Assert((step != cut) | ~Cat(filing).any()),
-            Assert((step == settle) | (step == idle) | (step == cut) | (step == file)),
-            Assert((step != settle) | (left <= 7)),
             *(Assert((step != settle) | (left > 7 - n) | ~it) for n, it in enumerate(filing)),
         ]
         # What was read of whom is taken out.
-        q, links = head.qp, Array
+        q, cut_slot = head.qp, inner["chains.cut_slot"]
+        for name, link in zip(("next", "before", "slot"), self._links, strict=True):
+            its = Array(link[n] for n in range(QPS))[q]
+            m.d.comb += [
+                Assert((inside_cut != fetch) | (link.read_port().data == its)),
+                Assert((inside_cut < ask) | (inner[f"chains.cut_{name}"] == its)),
+            ]
         m.d.comb += [
-            *(
-                Assert((inside_cut != fetch) | (one.read_port().data == links(rows)[q]))
-                for one, rows in self._each()
-            ),
-            *(
-                Assert((inside_cut < ask) | (inner[f"chains.cut_{name}"] == links(rows)[q]))
-                for name, (_, rows) in zip(("next", "before", "slot"), self._each(), strict=True)
-            ),
             Assert(sum((one.cuts for one in op), start=Value.cast(0)) == (inside_cut == wait)),
             *(
-                Assert(~one.cuts | ((one.qp == q) & (stage[1:] == where_it_is)))
+                Assert(~one.cuts | ((one.qp == q) & (stage[1:] == cut_slot)))
                 for one, stage in zip(op, slots.stage, strict=True)
-                for where_it_is in (inner["chains.cut_slot"],)
             ),
         ]
         for row, chain in enumerate(slots.rows):
             for qp in range(QPS):
                 m.d.comb += Assert(~inner.stands(qp, chain) | (where[qp] == row))
-
-    def _each(self) -> list[tuple[AnyRows, list[Any]]]:
-        return [(one, [one[n] for n in range(QPS)]) for one in self._links]
 
 
 PROOFS = (

@@ -25,7 +25,15 @@ from .place import Netlist
 from .target import ECP5_85, Target
 from .wrap import WrapCost, Wrapped
 
-__all__ = ["GOAL_MHZ", "QPS", "RATE_BLOCKS", "chains_cost", "rate_target", "rate_verilog"]
+__all__ = [
+    "ENGINES",
+    "GOAL_MHZ",
+    "QPS",
+    "RATE_BLOCKS",
+    "chains_cost",
+    "rate_target",
+    "rate_verilog",
+]
 
 GOAL_MHZ = 125
 
@@ -63,8 +71,11 @@ def _core_forecast(qps: int) -> Core:
 
     With 16 lanes: with 64 neither router came to an end (53,000 of 83,640 LUTs, 134 multipliers).
     """
-    return Core(replace(PRESETS["lanes16"], qps=qps, sets=64, forecast=1, dsp="ecp5"))
+    return Core(replace(ENGINES["core-forecast"], qps=qps))
 
+
+#: Of what has an engine in it, which one: that has a floorplan.
+ENGINES = {"core-forecast": replace(PRESETS["lanes16"], sets=64, forecast=1, dsp="ecp5")}
 
 #: What is built for so many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {

@@ -6,13 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from precog_hw.config import PRESETS
-
 from .blocks import TOP, Timing, core_config, core_verilog, measure
 from .floorplan import floorplan
 from .packet import GOALS_GBPS, SLOTS, packet_area, packet_target, wrapped_verilog
 from .place import Netlist, Placed, cell_types, constrain, synthesise
-from .rate import GOAL_MHZ, chains_cost, rate_target, rate_verilog
+from .rate import ENGINES, GOAL_MHZ, chains_cost, rate_target, rate_verilog
 from .target import ECP5_85, Target, digest, nextpnr, tool_version
 from .wrap import WrapCost
 
@@ -108,8 +106,8 @@ def rate_subject(block: str, qps: int, root: Path) -> Subject:
     own = {"block": block, "qps": qps, "goal_mhz": GOAL_MHZ}
     netlist = synthesise(rate_verilog(block, qps), TOP, root)
     cost = chains_cost(netlist, synthesise(rate_verilog(block, qps, alone=True), TOP, root))
-    if block == "core-forecast":
-        plan = floorplan(cell_types(netlist, TOP), PRESETS["lanes16"])
+    if block in ENGINES:
+        plan = floorplan(cell_types(netlist, TOP), ENGINES[block])
         netlist = constrain(netlist, TOP, plan)
     return Subject(netlist, rate_target(block), cost, own, lambda _: {})
 
