@@ -1,11 +1,12 @@
 """``python -m precog_sim.backtoback``: two NICs back to back, RC endpoints behind them.
 
 The wire between them loses, delays, reorders and marks; the NICs are golden ones, or each in RTL
-beside its golden twin. Writes JSON; fails if anything is not accounted for.
+beside its golden twin. Writes JSON, every minute what there is until then; fails if anything is not accounted for.
 """
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ __all__ = ["main", "report"]
 
 _SHOWN = 20  # differences
 _DISTURB_TICKS = 100_000
+_EVERY_S = 60.0  # between two reports of a run that goes on
 
 
 def report(run: BackToBack) -> dict[str, Any]:
@@ -74,20 +76,18 @@ def report(run: BackToBack) -> dict[str, Any]:
 
 
 def _made(chosen: argparse.Namespace) -> BackToBack:
-    disturb = chosen.disturb_ticks
     if chosen.windows is not None:
         return BackToBack(chosen.packets, chosen.seed, waiting=WaitingSettings(chosen.windows))
+    disturb = _DISTURB_TICKS if chosen.disturb_ticks is None else chosen.disturb_ticks
     if not chosen.rtl:
-        disturb = _DISTURB_TICKS if disturb is None else disturb
         return BackToBack(chosen.packets, chosen.seed, disturb_ticks=disturb)
     from . import rtl_node  # builds simulations: golden NICs need no tool for that
 
-    disturb = rtl_node.DISTURB_TICKS if disturb is None else disturb
     return BackToBack(
         chosen.packets,
         chosen.seed,
-        rtl_node.WIRE,
-        rtl_node.ENDPOINT,
+        rtl_node.LONG_WIRE,
+        rtl_node.LONG_ENDPOINT,
         rtl_node.RtlNode,
         disturb_ticks=disturb,
     )
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--disturb-ticks",
         type=int,
-        help="mean time between resets or model swaps of an end: 100000, with --rtl 20000; 0: none",
+        help="mean time between resets or model swaps of an end: 100000; 0: none",
     )
     parser.add_argument("--out", type=Path, default=Path("build/soak/backtoback.json"))
     parser.add_argument(
@@ -125,13 +125,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--windows goes neither with --rtl nor with --disturb-ticks: leave those out")
     began = time.process_time()
     run = _made(chosen)
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+
+    def written(*, finished: bool) -> dict[str, Any]:
+        spent = time.process_time() - began
+        found = {"finished": finished, "seed": chosen.seed, "cpu_s": spent, **report(run)}
+        part = chosen.out.with_suffix(".part")
+        part.write_text(json.dumps(found, indent=1) + "\n")
+        os.replace(part, chosen.out)
+        return found
+
     with Progress() as progress:
         task = progress.add_task("requests", total=chosen.packets)
-        run.run(progress=lambda sent: progress.update(task, completed=sent))
+        due = time.monotonic() + _EVERY_S
+
+        def show(sent: int) -> None:
+            nonlocal due
+            progress.update(task, completed=sent)
+            if time.monotonic() >= due:
+                written(finished=False)
+                due = time.monotonic() + _EVERY_S
+
+        run.run(progress=show)
     check(run)
-    found = {"seed": chosen.seed, "cpu_s": time.process_time() - began, **report(run)}
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(json.dumps(found, indent=1) + "\n")
+    found = written(finished=True)
     for side in found["sides"]:
         print(
             f"{side['frames']} frames: {side['lost']} lost, {side['marked']} marked, "

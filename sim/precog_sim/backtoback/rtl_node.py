@@ -16,7 +16,16 @@ from .endpoint import EndpointSettings
 from .node import Ends, Node, Out, Through
 from .wire import WireSettings
 
-__all__ = ["CONFIG", "DISTURB_TICKS", "ENDPOINT", "TICK_PS", "WIRE", "RtlNode"]
+__all__ = [
+    "CONFIG",
+    "DISTURB_TICKS",
+    "ENDPOINT",
+    "LONG_ENDPOINT",
+    "LONG_WIRE",
+    "TICK_PS",
+    "WIRE",
+    "RtlNode",
+]
 
 #: The smallest NIC that has all that scores take part in.
 CONFIG = replace(PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1, ecc=0)
@@ -27,6 +36,11 @@ WIRE = WireSettings(
 )
 ENDPOINT = EndpointSettings(think=9000, timeout=60_000)
 DISTURB_TICKS = 20_000  # mean time between resets or model swaps of an end
+
+#: For runs of minutes: windows that the wire can empty before an endpoint's time is over.
+#: With the short run's, whose windows it cannot, packets that are sent again take over.
+LONG_WIRE = replace(WIRE, loss=0.005, reorder=0.005, mark_bytes=6000, mark=0.01)
+LONG_ENDPOINT = replace(ENDPOINT, window=12, timeout=120_000)
 
 _TX_CYCLES = 1  # the arbiter before the transmit path
 _CNP_CYCLES = 2  # from the stamp of a CNP to that
