@@ -1,7 +1,8 @@
 """``python -m precog_sim.backtoback``: two NICs back to back, RC endpoints behind them.
 
 The wire between them loses, delays, reorders and marks; the NICs are golden ones, or each in RTL
-beside its golden twin. Writes JSON, every minute what there is until then; fails if anything is not accounted for.
+beside its golden twin. Writes JSON, once a minute what there is until then; fails if anything is
+not accounted for.
 """
 
 import argparse
