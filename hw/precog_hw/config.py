@@ -120,7 +120,7 @@ PRESETS: dict[str, NicConfig] = {
     "lanes64": NicConfig(lanes=64, columns=4),
     "lanes128": NicConfig(lanes=128, columns=2),
     # What an incast under LSTM + PID needs, and no more.
-    "predict64": NicConfig(lanes=64, columns=4, laws=0, ecc=0),
+    "predict64": NicConfig(qps=32, sets=2, lanes=64, columns=4, steps=3, laws=0, ecc=0),
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
     # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
     "ecp5-45": NicConfig(

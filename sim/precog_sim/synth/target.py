@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["ECP5_85", "SynthError", "Target", "nextpnr", "run_tool", "tool_version"]
+__all__ = ["ECP5_85", "SynthError", "Target", "ToolTimeout", "nextpnr", "run_tool", "tool_version"]
 
 
 @dataclass(frozen=True)
@@ -66,24 +66,36 @@ class SynthError(RuntimeError):
     """A tool failed; the message carries its last lines."""
 
 
-def run_tool(command: list[str], cwd: Path, log: Path | None = None) -> str:
+class ToolTimeout(SynthError):
+    """A tool was stopped because its time was over."""
+
+
+def run_tool(
+    command: list[str], cwd: Path, log: Path | None = None, *, limit_s: float | None = None
+) -> str:
     """Run a tool that pip installed beside this Python, or one given by its path.
 
     Raises
     ------
     SynthError
         It is missing or it failed.
+    ToolTimeout
+        It has not ended after `limit_s` seconds; it is stopped.
     """
     tool = Path(sys.executable).parent / command[0]  # an absolute path stays as it is
     if not tool.exists():
         raise SynthError(f"{command[0]} must be installed: pip install 'precog[synth]'")
-    done = subprocess.run(
-        [str(tool), *command[1:]],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ.get('PATH', '')}"},
-    )
+    try:
+        done = subprocess.run(
+            [str(tool), *command[1:]],
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ.get('PATH', '')}"},
+            timeout=limit_s,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolTimeout(f"{command[0]} had no end after {limit_s:g} s in {cwd}") from error
     text = done.stdout + done.stderr
     if log is not None:
         log.write_text(text)

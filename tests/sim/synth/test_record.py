@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from precog_sim.synth.place import Netlist, Placed
 from precog_sim.synth.record import SIZES, name_of, update
 from precog_sim.synth.subject import Subject
@@ -36,13 +38,15 @@ def test_a_line_is_the_best_seed_without_the_chains() -> None:
     cost = WrapCost(ff=30, lut4=10)
     subject = Subject(netlist, ECP5_85, cost, {"block": "cps-tx"}, timed)
     used = {"TRELLIS_COMB": 110, "TRELLIS_FF": 230, "DP16KD": 4}
-    seeds = [Placed(2, 150.04, used, []), Placed(1, 120.0, used, [])]
+    seeds = [Placed(2, 150.04, used, []), Placed(3, None, {}, []), Placed(1, 120.0, used, [])]
     line = subject.row(seeds, "commit")
     assert line["fmax_mhz"] == 150.0
     assert line["gbps"] == 15.004
-    assert list(line["fmax_seeds"].items()) == [("1", 120.0), ("2", 150.0)]
+    assert list(line["fmax_seeds"].items()) == [("1", 120.0), ("2", 150.0), ("3", None)]
     assert (line["lut4"], line["ff"], line["dsp"], line["bram"]) == (100, 200, 0, 4)
     assert line["chains"] == {"ff": 30, "lut4": 10}
+    with pytest.raises(ValueError, match=r"one seed of \[3\] must have been routed"):
+        subject.row(seeds[1:2], "commit")
 
 
 def test_the_recorded_rates_follow_from_the_clocks() -> None:
@@ -50,6 +54,6 @@ def test_the_recorded_rates_follow_from_the_clocks() -> None:
     assert record == sorted(record, key=name_of)
     assert {next(size for size in SIZES if size in line) for line in record} == set(SIZES)
     for line in record:
-        assert line["fmax_mhz"] == max(line["fmax_seeds"].values())
+        assert line["fmax_mhz"] == max(mhz or 0.0 for mhz in line["fmax_seeds"].values())
         if "width" in line:
             assert abs(line["gbps"] - line["fmax_mhz"] * line["width"] / 1000) < 0.1

@@ -1,0 +1,47 @@
+"""A seed: its time is limited, and its result is kept."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from precog_sim.synth import place as module
+from precog_sim.synth.place import Netlist, Placed, place
+from precog_sim.synth.target import ECP5_85
+
+_REPORT = """{"fmax": {"clk": {"achieved": 101.5}}, "utilization": {"DP16KD": {"used": 3}}}"""
+
+
+def router(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Path:
+    """A shell script in nextpnr's place, which counts its runs in a file; that file."""
+    script, runs = folder / "nextpnr", folder / "runs"
+    script.write_text(f"#!/bin/sh\necho run >> {runs}\n{body}\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(module, "nextpnr", lambda: (str(script), "1"))
+    return runs
+
+
+def test_a_routing_without_end_is_stopped_and_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = router(tmp_path, monkeypatch, "exec sleep 60")
+    netlist = Netlist(tmp_path, "abc", {})
+    endless = Placed(4, None, {}, [])
+    assert place(netlist, ECP5_85, 4, 0.2) == endless
+    assert place(netlist, ECP5_85, 4, 0.1) == endless
+    assert runs.read_text().count("run") == 1
+    assert place(netlist, ECP5_85, 4, 0.3) == endless
+    assert runs.read_text().count("run") == 2
+
+
+def test_with_more_time_it_may_have_an_end_which_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netlist = Netlist(tmp_path, "abc", {})
+    router(tmp_path, monkeypatch, "exec sleep 60")
+    assert place(netlist, ECP5_85, 4, 0.2).fmax_mhz is None
+    runs = router(tmp_path, monkeypatch, f"echo '{_REPORT}' > report-4.json")
+    placed = place(netlist, ECP5_85, 4, 60.0)
+    assert placed == Placed(4, 101.5, {"DP16KD": 3}, [])
+    assert place(netlist, ECP5_85, 4, 0.1) == placed
+    assert runs.read_text().count("run") == 2
