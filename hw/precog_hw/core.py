@@ -141,7 +141,12 @@ class Core(wiring.Component):
             raise ValueError(f"lead must be at least {Feature.LEAD} cycles, not {lead!r}")
         #: Cycles from a sample's transfer to its prediction's offer.
         self.prediction_latency = (
-            1 + self._feature.latency + self._predictor.latency - Feature.LEAD + RttHead.latency
+            1
+            + config.relaxed
+            + self._feature.latency
+            + self._predictor.latency
+            - Feature.LEAD
+            + RttHead.latency
         )
         #: Cycles from a sample's transfer to its decision's offer, without a window.
         self.latency = self.prediction_latency + RateUnit.LATENCY
@@ -169,12 +174,14 @@ class Core(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        m.submodules.samples = samples = Queue(SAMPLE, _SAMPLES)
+        m.submodules.samples = samples = Queue(SAMPLE, _SAMPLES, block=config.relaxed)
         m.submodules.feature = feature = self._feature
         m.submodules.predictor = predictor = self._predictor
         m.submodules.head = head = RttHead(dsp=config.dsp)
         m.submodules.srtts = srtts = Queue(unsigned(Fmt.SRTT.width), _FLYING)
-        m.submodules.measured = measured = Queue(rate_sample_layout(config), _FLYING)
+        m.submodules.measured = measured = Queue(
+            rate_sample_layout(config), _FLYING, block=config.relaxed
+        )
         m.submodules.rate = rate = RateUnit(config)
 
         for name in self._predictor_ports():

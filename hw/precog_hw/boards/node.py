@@ -111,7 +111,12 @@ class Node(wiring.Component):
         return m
 
     def _mac(self, m: Module, n: int) -> MacPort:
-        mac = MacPort(self._config.width, rx_domain=rx_domain(n), tx_domain=TX_DOMAIN)
+        mac = MacPort(
+            self._config.width,
+            rx_domain=rx_domain(n),
+            tx_domain=TX_DOMAIN,
+            relaxed=self._config.relaxed,
+        )
         m.submodules[f"mac_{n}"] = mac
         m.d.comb += [
             mac.gmii_rx.eq(getattr(self, f"gmii_rx_{n}")),

@@ -25,6 +25,8 @@ class Gate(wiring.Component):
         Bits in a word.
     least : int
         Words with which a packet begins, 1..32.
+    relaxed : bool
+        The rows in block RAM, a cycle longer.
 
     Members
     -------
@@ -40,17 +42,17 @@ class Gate(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, width: int, least: int) -> None:
+    def __init__(self, width: int, least: int, *, relaxed: bool = False) -> None:
         if not 1 <= least <= _ROWS:
             raise ValueError(f"least must be in 1..{_ROWS}, not {least!r}")
-        self._least = least
+        self._least, self._relaxed = least, relaxed
         self._word = word_layout(width)
         words = stream.Signature(self._word)
         super().__init__({"i": In(words), "o": Out(words)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.queue = queue = Queue(self._word, _ROWS)
+        m.submodules.queue = queue = Queue(self._word, _ROWS, block=self._relaxed)
         whole = Signal(range(_ROWS + 2))  # packets of which the last word is in the queue
         begun = Signal()
         enough, opened = Signal(), Signal()

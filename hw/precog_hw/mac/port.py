@@ -52,6 +52,8 @@ class MacPort(wiring.Component):
         Words that wait for the core (power of two).
     most_bytes : int
         Longest frame that is taken, without FCS.
+    relaxed : bool
+        As `Gate`.
 
     Members
     -------
@@ -81,10 +83,11 @@ class MacPort(wiring.Component):
         tx_domain: str,
         depth: int = 512,
         most_bytes: int = MOST_BYTES,
+        relaxed: bool = False,
     ) -> None:
         if depth < 32 or depth & (depth - 1):
             raise ValueError(f"depth must be a power of two from 32 on, not {depth!r}")
-        self._width, self._depth = width, depth
+        self._width, self._depth, self._relaxed = width, depth, relaxed
         self._rx, self._tx = rx_domain, tx_domain
         self._receiver = Receiver(most_bytes)
         self._widener, self._narrower = Widener(width), Narrower(width)
@@ -111,7 +114,7 @@ class MacPort(wiring.Component):
     def _transmit(self, m: Module) -> dict[str, tuple[str, object]]:
         word = word_layout(self._width)
         renamed = DomainRenamer(self._tx)
-        m.submodules.gate = gate = Gate(self._width, _BEGIN_WORDS)
+        m.submodules.gate = gate = Gate(self._width, _BEGIN_WORDS, relaxed=self._relaxed)
         m.submodules.tx_fifo = fifo = AsyncFIFO(
             width=word.size, depth=_TX_WORDS, r_domain=self._tx, w_domain="sync"
         )

@@ -61,6 +61,8 @@ class RttCollector(wiring.Component):
         Cycles between looks at two slots, 1 or more.
     queue_depth : int
         Events of a direction that may wait (power of two).
+    relaxed : bool
+        Wide queues in block RAM, a cycle longer each.
 
     Members
     -------
@@ -108,12 +110,20 @@ class RttCollector(wiring.Component):
     i_reset: stream.Interface
     o: stream.Interface
 
-    def __init__(self, slots: int, *, sweep_cycles: int = 64, queue_depth: int = 8) -> None:
+    def __init__(
+        self,
+        slots: int,
+        *,
+        sweep_cycles: int = 64,
+        queue_depth: int = 8,
+        relaxed: bool = False,
+    ) -> None:
         if slots < 2 or slots & (slots - 1):
             raise ValueError(f"slots must be a power of two, 2 or more, not {slots!r}")
         if sweep_cycles < 1:
             raise ValueError(f"sweep_cycles must be 1 or more, not {sweep_cycles!r}")
         self._slots, self._sweep_cycles, self._depth = slots, sweep_cycles, queue_depth
+        self._relaxed = relaxed
         super().__init__(
             {
                 "i_tx": In(stream.Signature(request_layout(slots))),
@@ -138,10 +148,11 @@ class RttCollector(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.tx = tx = Queue(event_layout(self._slots), self._depth)
-        m.submodules.rx = rx = Queue(event_layout(self._slots), self._depth)
+        event = event_layout(self._slots)
+        m.submodules.tx = tx = Queue(event, self._depth, block=self._relaxed)
+        m.submodules.rx = rx = Queue(event, self._depth, block=self._relaxed)
         m.submodules.pipeline = pipeline = RttPipeline(self._slots)
-        m.submodules.samples = samples = Queue(SAMPLE, _SAMPLE_ROWS)
+        m.submodules.samples = samples = Queue(SAMPLE, _SAMPLE_ROWS, block=self._relaxed)
         self._decode(m, tx.i, rx.i)
 
         # Its level lags behind what was granted; see `_IN_FLIGHT`.

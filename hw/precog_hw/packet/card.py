@@ -217,8 +217,10 @@ class Card(wiring.Component):
         )
         m.submodules.lookup = lookup = QpLookup(self._slots)
         m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, predicted=self._predicted)
-        m.submodules.collector = collector = RttCollector(self._slots)
-        m.submodules.notification = point = NotificationPoint(self._width, self._slots)
+        m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
+        m.submodules.notification = point = NotificationPoint(
+            self._width, self._slots, relaxed=self._relaxed
+        )
         m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
         m.submodules.destinations = destinations = Destinations(DESTINATIONS)
 

@@ -83,6 +83,8 @@ class CnpLimiter(wiring.Component):
     ----------
     slots : int
         Queue pairs, a power of two.
+    relaxed : bool
+        Wide queues in block RAM, a cycle longer each.
 
     Members
     -------
@@ -111,10 +113,10 @@ class CnpLimiter(wiring.Component):
     unknown: Signal
     busy: Signal
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
         if slots < 1 or slots & (slots - 1):
             raise ValueError(f"slots must be a power of two, not {slots!r}")
-        self._slots = slots
+        self._slots, self._relaxed = slots, relaxed
         super().__init__(
             {
                 "i_request": In(stream.Signature(request_layout(slots), always_ready=True)),
@@ -180,7 +182,7 @@ class CnpLimiter(wiring.Component):
             ahead.append((same[-1], due[-1]))
 
         # Cycle 4.
-        m.submodules.jobs = jobs = Queue(JOB, JOBS)
+        m.submodules.jobs = jobs = Queue(JOB, JOBS, block=self._relaxed)
         m.submodules.delay = delay = DelayLine(JOB, _DECIDED)
         wiring.connect(m, jobs.o, wiring.flipped(self.o_job))
         is_due, is_known, sends = Signal(), Signal(), Signal()

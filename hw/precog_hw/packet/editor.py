@@ -55,6 +55,9 @@ class Editor(wiring.Component):
         Bits in a beat.
     direction : Direction
         Says whether a shim goes in or out.
+    relaxed : bool
+        Wide queues in block RAM, a cycle longer each, and no slices before `Patch`: `i.ready` and
+        `i_edit.ready` are no registers.
 
     Members
     -------
@@ -76,8 +79,8 @@ class Editor(wiring.Component):
     i_edit: stream.Interface
     o: stream.Interface
 
-    def __init__(self, width: int, direction: Direction) -> None:
-        self._width = width
+    def __init__(self, width: int, direction: Direction, *, relaxed: bool = False) -> None:
+        self._width, self._relaxed = width, relaxed
         self._direction = direction
         super().__init__(
             {
@@ -90,19 +93,22 @@ class Editor(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         tx = self._direction == Direction.TX
-        m.submodules.slice = slice_ = SkidBuffer(beat_layout(self._width))
-        m.submodules.commands = commands = SkidBuffer(COMMAND)
         m.submodules.patch = patch = Patch(self._width)
         layout = (growing_layout if tx else patched_layout)(self._width)
-        m.submodules.patched = queue = Queue(layout, _rows(self._width))
-        _gated(m, "patch", slice_.o, patch.i, queue)
-        wiring.connect(m, wiring.flipped(self.i), slice_.i)
+        m.submodules.patched = queue = Queue(layout, _rows(self._width), block=self._relaxed)
+        beats, edits = self.i, patch.i_edit
+        if not self._relaxed:
+            m.submodules.slice = slice_ = SkidBuffer(beat_layout(self._width))
+            m.submodules.commands = commands = SkidBuffer(COMMAND)
+            wiring.connect(m, wiring.flipped(self.i), slice_.i)
+            wiring.connect(m, commands.o, patch.i_edit)
+            beats, edits = slice_.o, commands.i
+        _gated(m, "patch", beats, patch.i, queue)
         m.d.comb += [
-            *(commands.i.payload[name].eq(v) for name, v in command(self.i_edit.payload).items()),
-            commands.i.valid.eq(self.i_edit.valid),
-            self.i_edit.ready.eq(commands.i.ready),
+            *(edits.payload[name].eq(v) for name, v in command(self.i_edit.payload).items()),
+            edits.valid.eq(self.i_edit.valid),
+            self.i_edit.ready.eq(edits.ready),
         ]
-        wiring.connect(m, commands.o, patch.i_edit)
         values = patched(patch.o.payload)
         if tx:
             values = growing(values, patch.o.payload.beat)
@@ -117,7 +123,9 @@ class Editor(wiring.Component):
             wiring.connect(m, shrink.o, wiring.flipped(self.o))
             return m
         m.submodules.grow = grow = Grow(self._width)
-        m.submodules.grown = grown = Queue(beat_layout(self._width), _rows(self._width))
+        m.submodules.grown = grown = Queue(
+            beat_layout(self._width), _rows(self._width), block=self._relaxed
+        )
         _gated(m, "grow", queue.o, grow.i, grown)
         m.d.comb += [
             grown.i.payload.eq(grow.o.payload.beat),

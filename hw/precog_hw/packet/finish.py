@@ -32,6 +32,8 @@ class Finish(wiring.Component):
         `Stage.packets` of the stage before it, a power of two.
     parses : bool
         Whether `o` has what was parsed.
+    relaxed : bool
+        Wide queues in block RAM, a cycle longer each.
 
     Members
     -------
@@ -47,8 +49,16 @@ class Finish(wiring.Component):
 
     o: stream.Interface
 
-    def __init__(self, decided: data.StructLayout, packets: int, *, parses: bool = False) -> None:
+    def __init__(
+        self,
+        decided: data.StructLayout,
+        packets: int,
+        *,
+        parses: bool = False,
+        relaxed: bool = False,
+    ) -> None:
         self._decided, self._packets, self._parses = decided, packets, parses
+        self._relaxed = relaxed
         finished = finished_layout(decided, PARSED if parses else None)
         super().__init__(
             {
@@ -64,7 +74,9 @@ class Finish(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.decisions = decisions = Queue(self._decided, 2 * self._packets)
+        m.submodules.decisions = decisions = Queue(
+            self._decided, 2 * self._packets, block=self._relaxed
+        )
         m.submodules.tails = tails = Queue(TAIL, 2 * self._packets)
         both = decisions.o.valid & tails.o.valid
         taken = both & self.o.ready
@@ -82,7 +94,7 @@ class Finish(wiring.Component):
         if self._parses:
             # As full as there are packets that have been parsed and not taken: no more than have
             # begun, for which `hold` sees to it that there is room.
-            m.submodules.seen = seen = Queue(PARSED, 2 * self._packets)
+            m.submodules.seen = seen = Queue(PARSED, 2 * self._packets, block=self._relaxed)
             m.d.comb += [
                 seen.i.payload.eq(self.parsed),
                 seen.i.valid.eq(self.parsed_stb),

@@ -35,6 +35,8 @@ class NotificationPoint(wiring.Component):
         Bits of a beat.
     slots : int
         Queue pairs, a power of two.
+    relaxed : bool
+        Wide queues in block RAM, a cycle longer each.
 
     Members
     -------
@@ -67,8 +69,8 @@ class NotificationPoint(wiring.Component):
     unknown: Signal
     busy: Signal
 
-    def __init__(self, width: int, slots: int) -> None:
-        self._limiter = CnpLimiter(slots)
+    def __init__(self, width: int, slots: int, *, relaxed: bool = False) -> None:
+        self._limiter = CnpLimiter(slots, relaxed=relaxed)
         self._builder = CnpBuilder(width)
         super().__init__(
             {

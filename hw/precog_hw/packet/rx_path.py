@@ -93,7 +93,7 @@ class RxPath(wiring.Component):
         )
         m.submodules.decide = decide = CpsReceive(self._slots)
         m.submodules.finish = finish = Finish(
-            received_layout(self._slots), stage.packets, parses=True
+            received_layout(self._slots), stage.packets, parses=True, relaxed=self._relaxed
         )
         m.submodules.checks = checks = Queue(ICRC_PACKET, 2 * stage.packets)
         m.submodules.icrc = icrc = IcrcCheck(self._width)

@@ -127,8 +127,8 @@ class Stage(wiring.Component):
             self._width, self._direction, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
-        m.submodules.edits = edits = Queue(EDIT, packets)
-        m.submodules.editor = editor = Editor(self._width, self._direction)
+        m.submodules.edits = edits = Queue(EDIT, packets, block=self._relaxed)
+        m.submodules.editor = editor = Editor(self._width, self._direction, relaxed=self._relaxed)
 
         first = Signal(init=1)  # the next beat begins a packet
         waiting = Signal(range(packets + 1))  # packets begun and not yet edited

@@ -90,7 +90,9 @@ class TxPath(wiring.Component):
             self._width, Direction.TX, CpsTransmit.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.decide = decide = CpsTransmit(self._slots)
-        m.submodules.finish = finish = Finish(sent_layout(self._slots), stage.packets)
+        m.submodules.finish = finish = Finish(
+            sent_layout(self._slots), stage.packets, relaxed=self._relaxed
+        )
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
         connect(m, finish.o, flipped(self.o_sent))

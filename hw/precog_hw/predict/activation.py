@@ -41,6 +41,8 @@ class Tanh(wiring.Component):
         ``"generic"`` or ``"ecp5"``.
     fabric : bool
         Multiply with adders instead of a block.
+    block : bool
+        The table in block RAM, for clocks up to some 70 MHz on ECP5.
 
     Members
     -------
@@ -53,14 +55,21 @@ class Tanh(wiring.Component):
     latency: int
 
     def __init__(
-        self, width: int, frac_bits: int, *, sigmoid: bool, dsp: str, fabric: bool = False
+        self,
+        width: int,
+        frac_bits: int,
+        *,
+        sigmoid: bool,
+        dsp: str,
+        fabric: bool = False,
+        block: bool = False,
     ) -> None:
         self._position_bits = frac_bits - _SEGMENT_FRAC
         if width <= self._position_bits + _SEGMENT_BITS + 1:
             raise ValueError(f"the argument must be wider than the table's range, not {width!r}")
         self._sigmoid = sigmoid
         self._dsp = dsp
-        self._fabric = fabric
+        self._fabric, self._block = fabric, block
         self.latency = 4 if fabric else 3
         super().__init__(
             {"arg": In(signed(width)), "t": Out(unsigned(16) if sigmoid else signed(16))}
@@ -79,7 +88,18 @@ class Tanh(wiring.Component):
         ]
         table = [base | slope << _BASE_BITS for base, slope in tanh_table()]
         segment = size[bits : bits + _SEGMENT_BITS]
-        if self._dsp == "ecp5":
+        # In block RAM a word is that of the cycle before.
+        if self._block:
+            m.submodules.table = rom = Memory(
+                shape=_BASE_BITS + _SLOPE_BITS,
+                depth=TANH_SEGMENTS,
+                init=table,
+                attrs={"ram_style": "block"},
+            )
+            registered_read = rom.read_port()
+            m.d.comb += registered_read.addr.eq(segment)
+            word = registered_read.data
+        elif self._dsp == "ecp5":
             from ..boards.ecp5_rom import rom64
 
             word = rom64(m, "table", segment, table, _BASE_BITS + _SLOPE_BITS)
@@ -94,10 +114,11 @@ class Tanh(wiring.Component):
         over = Signal(reset_less=True)
         sign = Signal(reset_less=True)
         m.d.sync += [
-            base.eq(word[:_BASE_BITS]),
             over.eq(size[bits + _SEGMENT_BITS :].any()),
             sign.eq(negative),
         ]
+        fetch = m.d.comb if self._block else m.d.sync
+        fetch += base.eq(word[:_BASE_BITS])
         slope, position = word[_BASE_BITS:], size[:bits]
         if self._fabric:
             registered = Signal.like(slope, reset_less=True), Signal.like(position, reset_less=True)
@@ -105,6 +126,12 @@ class Tanh(wiring.Component):
             slope, position = registered
             m.submodules.mult = mult = FabricMultiplier(_SLOPE_BITS, bits)
             product_at: int = mult.latency
+        elif self._block:
+            at = Signal.like(position, reset_less=True)
+            m.d.sync += at.eq(position)
+            position = at
+            m.submodules.mult = mult = Multiplier(_SLOPE_BITS + 1, bits + 1, dsp=self._dsp)
+            product_at = mult.latency
         else:
             # The block's own registers: a path into the block without them takes 2 ns more.
             m.submodules.mult = mult = Multiplier(

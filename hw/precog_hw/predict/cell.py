@@ -103,6 +103,7 @@ class CellPipe(wiring.Component):
     def __init__(self, config: NicConfig, *, fabric_tables: bool) -> None:
         self._config = config
         self._fabric_tables = fabric_tables
+        self._block_tables = config.relaxed and not fabric_tables
         table_latency = 4 if fabric_tables else 3
         self._gates_at = 5 + table_latency
         self._tanh_at = self._gates_at + 2 + table_latency
@@ -235,6 +236,7 @@ class CellPipe(wiring.Component):
                     sigmoid=name != "g",
                     dsp=dsp,
                     fabric=self._fabric_tables,
+                    block=self._block_tables,
                 )
                 m.submodules[f"gate_{name}_{column}"] = table
                 m.d.comb += table.arg.eq(sums[gate * columns + column][8:].as_signed())
@@ -278,6 +280,7 @@ class CellPipe(wiring.Component):
                 sigmoid=False,
                 dsp=dsp,
                 fabric=self._fabric_tables,
+                block=self._block_tables,
             )
             m.submodules[f"tanh_{column}"] = table
             m.d.comb += [

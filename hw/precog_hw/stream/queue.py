@@ -21,12 +21,21 @@ class Queue(wiring.Component):
     Latency: 1 cycle when empty. Throughput: one payload per cycle. Cost: `depth` rows of LUT RAM,
     one payload of flip-flops, and addresses and counts for each of the `columns`.
 
+    With `block`, for clocks up to some 70 MHz on ECP5, every payload goes through a row of block
+    RAM, whose own register is `o`::
+
+        i ─► [depth rows] ─► o
+
+    Latency: 2 cycles when empty. Cost: a DP16KD for 36 bits, and no logic that grows with them.
+
     Parameters
     ----------
     shape : ShapeLike
         Shape of the payload.
     depth : int
         Rows behind the output register (power of two): `depth` + 1 payloads fit.
+    block : bool
+        The form in block RAM.
 
     Members
     -------
@@ -44,11 +53,12 @@ class Queue(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, shape: ShapeLike, depth: int) -> None:
+    def __init__(self, shape: ShapeLike, depth: int, *, block: bool = False) -> None:
         if depth < 1 or depth & (depth - 1):
             raise ValueError(f"depth must be a power of two, not {depth!r}")
         self._shape = shape
         self._depth = depth
+        self._block = block
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),
@@ -59,9 +69,48 @@ class Queue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._block:
+            self._in_block_ram(m)
+            return m
         for n, bits in enumerate(columns(Shape.cast(self._shape).width)):
             self._column(m, n, bits)
         return m
+
+    def _in_block_ram(self, m: Module) -> None:
+        """All bits of the payloads, whose control reaches the memory alone."""
+        # A row is read a cycle or more after it was written: the ports never meet at one.
+        m.submodules.rows = rows = Memory(
+            shape=Shape.cast(self._shape).width,
+            depth=self._depth,
+            init=[],
+            attrs={"ram_style": "block", "no_rw_check": 1},
+        )
+        write, read = rows.write_port(), rows.read_port()
+        waiting = Signal(range(self._depth + 1))  # rows in use
+        full, some = Signal(), Signal()  # `waiting` is `depth`; it is not 0
+        free, put, take = Signal(), Signal(), Signal()
+        m.d.comb += [
+            free.eq(self.o.ready | ~self.o.valid),
+            put.eq(self.i.valid & ~full),
+            take.eq(some & free),
+            *(write.data.eq(Value.cast(self.i.payload)), write.en.eq(put), read.en.eq(take)),
+            Value.cast(self.o.payload).eq(read.data),
+            *(self.i.ready.eq(~full), self.level.eq(waiting + self.o.valid)),
+        ]
+        with m.If(put):
+            m.d.sync += write.addr.eq(write.addr + 1)
+        with m.If(take):
+            m.d.sync += read.addr.eq(read.addr + 1)
+        with m.If(put & ~take):
+            m.d.sync += [
+                waiting.eq(waiting + 1),
+                some.eq(1),
+                full.eq(waiting == self._depth - 1),
+            ]
+        with m.Elif(take & ~put):
+            m.d.sync += [waiting.eq(waiting - 1), some.eq(waiting != 1), full.eq(0)]
+        with m.If(free):
+            m.d.sync += self.o.valid.eq(some)
 
     def _column(self, m: Module, n: int, bits: slice) -> None:
         """Some bits of the payloads; the first column speaks for all."""

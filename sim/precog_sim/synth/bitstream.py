@@ -27,9 +27,14 @@ __all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
 _SYNTH = "-noabc9 -run begin:check"
 #: A memory's constant bits make bits of the memory behind it constant, and so on: received
 #: headers of a NIC go through five.
-_NARROW = "\n".join(
-    ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
-)
+_NARROW = ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
+#: Of what is as small as can be, memories lose their registers first: those that come back later
+#: do so without logic for a row that is read while it is written, where the memory's attribute
+#: says that this does not matter.
+_NARROW_RELAXED = ("proc", "flatten", "memory_nordff", *_NARROW[2:])
+#: Functions of five and more inputs, and comparisons with constants, in LUTs alone: without
+#: multiplexers and carries there are fewer of them, one behind the other.
+_SYNTH_RELAXED = f"-nowidelut -cmp2softlogic {_SYNTH}"
 _TOP = "top"
 _RESOURCES = ("TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "DP16KD", "MULT18X18D")
 
@@ -142,13 +147,15 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
     """
     target = board(name)
     platform = target.platform()
+    relaxed = target.config is not None and target.config.relaxed
+    narrow = _NARROW_RELAXED if relaxed else _NARROW
     # What ends synthesis but for names: the vendor's cells have no insides that JSON could hold.
     plan = platform.prepare(
         Top(target),
         _TOP,
         emit_src=False,  # where the sources lie decides nothing
-        **({} if target.config is None else {"script_after_read": _NARROW}),
-        synth_opts=_SYNTH,
+        **({} if target.config is None else {"script_after_read": "\n".join(narrow)}),
+        synth_opts=_SYNTH_RELAXED if relaxed else _SYNTH,
         script_after_synth="hierarchy -check\nblackbox =A:whitebox",
     )
     files = {path: plan.files[path] for path in (f"{_TOP}.il", f"{_TOP}.ys", f"{_TOP}.lpf")}

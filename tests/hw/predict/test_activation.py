@@ -10,19 +10,22 @@ from precog_models.predict.activation import sigmoid_q, tanh_q
 
 
 @pytest.mark.parametrize(
-    ("width", "frac_bits", "sigmoid", "fabric", "latency"),
+    ("width", "frac_bits", "sigmoid", "form", "latency"),
     [
-        (26, 12, True, False, 3),
-        (26, 11, False, False, 3),
-        (21, 16, False, False, 3),
-        (26, 12, True, True, 4),
-        (26, 11, False, True, 4),
-        (21, 16, False, True, 4),
+        (26, 12, True, "", 3),
+        (26, 11, False, "", 3),
+        (21, 16, False, "", 3),
+        (26, 12, True, "fabric", 4),
+        (26, 11, False, "fabric", 4),
+        (21, 16, False, "fabric", 4),
+        (26, 12, True, "block", 3),
+        (26, 11, False, "block", 3),
+        (21, 16, False, "block", 3),
     ],
 )
-def test_equals_golden(width, frac_bits, sigmoid, fabric, latency, seed):
+def test_equals_golden(width, frac_bits, sigmoid, form, latency, seed):
     rng = random.Random(seed)
-    dut = Tanh(width, frac_bits, sigmoid=sigmoid, dsp="generic", fabric=fabric)
+    dut = Tanh(width, frac_bits, sigmoid=sigmoid, dsp="generic", **{form: True} if form else {})
     assert dut.latency == latency
     end = 4 << frac_bits
     edges = [end - 1, end, 0, 1, (1 << width - 1) - 1, end // 2, end // 64]

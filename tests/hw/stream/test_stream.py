@@ -18,6 +18,7 @@ DUTS: dict[str, Callable[[], wiring.Component]] = {
     "skid": lambda: SkidBuffer(13),
     "queue1": lambda: Queue(13, 1),
     "queue4": lambda: Queue(13, 4),
+    "block4": lambda: Queue(13, 4, block=True),
 }
 
 
@@ -61,15 +62,18 @@ def test_order_and_data(name: str, full: float, free: float, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", DUTS)
-def test_one_cycle_and_one_payload_a_cycle(name: str) -> None:
+def test_latency_and_one_payload_a_cycle(name: str) -> None:
+    latency = 2 if name == "block4" else 1
     values = list(range(40))
     taken = exchange(DUTS[name](), values, lambda: True, lambda: True)
-    assert [cycle for cycle, _ in taken] == list(range(1, 41))
+    assert [cycle for cycle, _ in taken] == list(range(latency, latency + 40))
 
 
-@pytest.mark.parametrize(("depth", "fits"), [(1, 2), (4, 5)])
-def test_queue_holds_its_depth_and_one(depth: int, fits: int) -> None:
-    dut = Queue(8, depth)
+@pytest.mark.parametrize(
+    ("depth", "fits", "block"), [(1, 2, False), (4, 5, False), (2, 3, True), (4, 5, True)]
+)
+def test_queue_holds_its_depth_and_one(depth: int, fits: int, block: bool) -> None:
+    dut = Queue(8, depth, block=block)
     levels = []
 
     async def bench(ctx: Any) -> None:
