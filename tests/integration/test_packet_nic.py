@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import IPv6Address
 from itertools import pairwise
 
@@ -53,7 +54,19 @@ def pair() -> Iterator[Pair]:
 
 def test_a_conversation_from_the_wire_to_decisions(pair: Pair, seed: int) -> None:
     """Requests leave, ACKs with a shim and CE marks come: samples, decisions, CNPs, counters."""
-    rng = random.Random(seed)
+    conversation(pair, random.Random(seed))
+
+
+@pytest.mark.xdist_group("packet_nic_relaxed")
+def test_a_conversation_of_the_relaxed_form(seed: int, volume: int) -> None:
+    """As a NIC with its queues in block RAM has it."""
+    if volume == 1:
+        pytest.skip("only with --volume: a library takes minutes to build")
+    with open_pair(replace(CONFIG, relaxed=True)) as pair:
+        conversation(pair, random.Random(seed))
+
+
+def conversation(pair: Pair, rng: random.Random) -> None:
     arm(pair)
     peer = Card(4, CardConfig(tick_ps=TICK_PS))
     peer.add(0, A_ADDRESS, A_QP, B_QP, score=64)

@@ -1,5 +1,7 @@
 """The exactness campaign finds one wrong bit, and only then; a slice of it runs on the real RTL."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,19 @@ def test_rtl_equals_golden(config: NicConfig, decisions: int, seed: int) -> None
     assert campaign.result.mismatches == 0, campaign.result.first
     assert campaign.result.predictions > 0
     assert campaign.result.events > 0
+
+
+@pytest.mark.cosim
+def test_the_relaxed_form_equals_golden(seed: int, volume: int) -> None:
+    """With its queues and tables in block RAM."""
+    if volume == 1:
+        pytest.skip("only with --volume: a library takes a minute to build")
+    campaign = Campaign(replace(TINY, relaxed=True), seed)
+    while campaign.result.decisions < 5_000 * volume:
+        campaign.batch(1_000)
+    campaign.close()
+    assert campaign.result.mismatches == 0, campaign.result.first
+    assert campaign.result.predictions > 0
 
 
 @pytest.mark.cosim
