@@ -3,18 +3,19 @@
 from dataclasses import replace
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from precog_hw.rows import RowMemory
 from precog_hw.store.layouts import StoreConfig, commit_layout, quota_layout, row_layout
 from precog_hw.store.packet_store import EVENTS, PacketStore
-from precog_hw.stream.packet import packet_signature
+from precog_hw.stream.packet import beat_layout, packet_signature
 from precog_hw.stream.packet_arbiter import PacketArbiter
 from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
+from precog_hw.stream.skid import SkidBuffer
 
 from .layouts import WHOLE_REQUEST, EventKind, grant_layout, request_layout
 from .whole import waits_of
@@ -105,9 +106,10 @@ class WirePath(wiring.Component):
 
     ::
 
-        i, i_route ─┬─ paced ─► [PacketStore] ─────────► arbiter ─► o
-                    │        o_request ▼ ▲ i_grant           ▲
-                    └─ others ─► [FIFO] ─────────────────────┘ first, up to `BURST` in a row
+        i, i_route ─► [skid] ─┬─ paced ─► [PacketStore] ─────────► arbiter ─► o
+                              │        o_request ▼ ▲ i_grant           ▲
+                              └─ others ─► [FIFO] ─────────────────────┘ first, up to `BURST` in a
+                                                                         row
 
     A queue pair has two queues in the store, one of answers that wait for no window; each keeps its
     order, has at most one packet asked for, and the queue pair's quota. `commit` says when the
@@ -115,8 +117,9 @@ class WirePath(wiring.Component):
     A request that is `refused` lets its packet go without a grant, so that what a queue pair had
     stored when its pacing ended does not stay.
 
-    Latency: of what passes by 4 cycles; else `PacketStore`. Throughput: a beat per cycle. Cost:
-    `PacketStore`, a FIFO of 32 beats, an arbiter.
+    Latency: of what passes by 5 cycles; else `PacketStore` and 2. Throughput: a beat per cycle.
+    Cost: `PacketStore`, a FIFO of 32 beats, an arbiter, a skid buffer; a block RAM of 2 bits per
+    queue pair.
 
     Parameters
     ----------
@@ -179,7 +182,7 @@ class WirePath(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self._config
+        config, qps = self._config, self._config.qps
         m.submodules.store = store = PacketStore(queues(config))
         m.submodules.bypass = bypass = PacketFifo(config.width, _BYPASS)
         m.submodules.arbiter = arbiter = PacketArbiter(config.width, 2, burst=BURST)
@@ -191,18 +194,23 @@ class WirePath(wiring.Component):
         wiped = self._forgotten(m, store)
         unpaced = self._grants(m, store)
 
-        route = self.i_route.payload
+        # Whose beat it is stands beside it from here on: neither FIFO that feeds this waits for the
+        # store.
+        came = data.StructLayout({"beat": beat_layout(config.width), "route": route_layout(qps)})
+        m.submodules.came = skid = SkidBuffer(came)
+        beat, route = skid.o.payload.beat, skid.o.payload.route
         goes = Signal()
-        taken = self.i.valid & self.i.ready
         m.d.comb += [
             self.ready.eq(store.ready & wiped),
-            goes.eq(self.i.valid & self.i_route.valid & self.ready),
-            *(store.i.payload.eq(self.i.payload), bypass.i.payload.eq(self.i.payload)),
-            *(store.i.valid.eq(goes & route.paced), bypass.i.valid.eq(goes & ~route.paced)),
-            self.i.ready.eq(
-                self.i_route.valid & self.ready & Mux(route.paced, store.i.ready, bypass.i.ready)
-            ),
-            self.i_route.ready.eq(taken & self.i.payload.last),
+            goes.eq(self.i_route.valid & self.ready),
+            *(skid.i.valid.eq(goes & self.i.valid), self.i.ready.eq(goes & skid.i.ready)),
+            skid.i.payload.beat.eq(self.i.payload),
+            skid.i.payload.route.eq(self.i_route.payload),
+            self.i_route.ready.eq(self.i.valid & self.i.ready & self.i.payload.last),
+            *(store.i.payload.eq(beat), bypass.i.payload.eq(beat)),
+            store.i.valid.eq(skid.o.valid & route.paced),
+            bypass.i.valid.eq(skid.o.valid & ~route.paced),
+            skid.o.ready.eq(Mux(route.paced, store.i.ready, bypass.i.ready)),
             store.qp.eq(Cat(route.qp, route.answers)),
             store.label.eq(Cat(route[name] for name in _LABEL)),
             *(store.quota.eq(self.quota), store.limit.eq(self.limit), store.pause.eq(self.hold)),
@@ -213,7 +221,7 @@ class WirePath(wiring.Component):
             ),
         ]
         passes = Signal()
-        m.d.sync += passes.eq(bypass.i.valid & bypass.i.ready & self.i.payload.last)
+        m.d.sync += passes.eq(bypass.i.valid & bypass.i.ready & beat.last)
         m.d.comb += self.events.eq(Cat(store.events, passes, unpaced, self.window_events))
         return m
 
@@ -259,30 +267,31 @@ class WirePath(wiring.Component):
     def _forgotten(self, m: Module, store: PacketStore) -> Signal:
         """A connection that begins while packets are asked for; gives whether that is known."""
         qps = self._config.qps
-        asked = Memory(shape=unsigned(2), depth=qps, init=[], attrs={"ram_style": "distributed"})
-        m.submodules.asked = asked
+        m.submodules.asked = asked = RowMemory(2, qps)
         m.submodules.again = again = Queue(_again_layout(qps), _AGAIN)
-        write, read = asked.write_port(), asked.read_port(domain="comb")
         wiped, wipes = Signal(range(qps)), Signal(init=1)
         did = self.commit
         m.d.sync += wiped.eq(wiped + wipes)
         with m.If(wiped == qps - 1):
             m.d.sync += wipes.eq(0)
-        # Looked up in the cycle after the event, acted upon in the next one.
-        stb, begins, forgets, row = Signal(), Signal(), Signal(), Signal.like(did)
+        # An event reads its row in the cycle before it writes it.
+        m.d.comb += asked.read_row.eq(did.qp)
         m.d.sync += [
-            *(stb.eq(self.commit_stb), row.eq(did)),
-            begins.eq(self.commit_stb & (did.kind == EventKind.CONFIG)),
-            forgets.eq(begins & read.data.any()),
-            *(again.i.payload.qp.eq(row.qp), again.i.payload.asked.eq(read.data)),
+            asked.write_stb.eq(self.commit_stb | wipes),
+            *(asked.write_row.eq(did.qp), asked.write_data.eq(did.asked)),
+        ]
+        with m.If(wipes):
+            m.d.sync += [asked.write_row.eq(wiped), asked.write_data.eq(0)]
+        begins, forgets, qp = Signal(RowMemory.CYCLES), Signal(), Signal.like(did.qp)
+        m.d.sync += [
+            begins.eq(Cat(self.commit_stb & (did.kind == EventKind.CONFIG), begins)),
+            qp.eq(asked.write_row),
+            forgets.eq(begins[-1] & asked.read_data.any()),
+            *(again.i.payload.qp.eq(qp), again.i.payload.asked.eq(asked.read_data)),
         ]
         m.d.comb += [
-            read.addr.eq(row.qp),
-            write.addr.eq(Mux(wipes, wiped, row.qp)),
-            write.data.eq(Mux(wipes, 0, row.asked)),
-            write.en.eq(wipes | stb),
             again.i.valid.eq(forgets),
-            self.calm.eq((again.level == 0) & ~begins & ~forgets),
+            self.calm.eq((again.level == 0) & ~begins.any() & ~forgets),
         ]
         # One queue after the other.
         waits, second = again.o.payload, Signal()

@@ -5,8 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import plain_memory
+from precog_hw.stream.queue import Queue
 
 __all__ = ["FreeList"]
+
+_AHEAD = 8  # cells that were read and not taken
 
 
 class FreeList(wiring.Component):
@@ -14,9 +17,11 @@ class FreeList(wiring.Component):
 
     ::
 
-        put ─► [a row for each cell] ─► [row read] ─► [output] ─► o
+        put ─► register ─► [a row for each cell] ─► [row read] ─► queue ─► o
 
-    Latency: 3 cycles from `put_stb` to `o` when empty; full after as many cycles as there are
+    Whether a row is read hangs on a count of those that were, not on whoever takes them.
+
+    Latency: 5 cycles from `put_stb` to `o` when empty; full after as many cycles as there are
     cells. Throughput: one in and one out per cycle. Cost at 1024 cells: 1 DP16KD.
 
     Parameters
@@ -54,30 +59,37 @@ class FreeList(wiring.Component):
         # Never read where it is written: that would be a cell that was taken before it was put.
         m.submodules.rows = rows = plain_memory(range(self._cells), self._cells)
         write, read = rows.write_port(), rows.read_port()
+        m.submodules.ahead = ahead = Queue(range(self._cells), _AHEAD)
+        wiring.connect(m, ahead.o, wiring.flipped(self.o))
         waiting, some = Signal(range(self._cells + 1)), Signal()
-        take, fetched, put = Signal(), Signal(), Signal()
-        free = self.o.ready | ~self.o.valid
-        m.d.comb += [
-            put.eq(self.put_stb | ~self.ready),
-            write.en.eq(put),
-            write.data.eq(self.put),
-            take.eq(some & (free | ~fetched)),
-            read.en.eq(take),
-            self.count.eq(waiting + fetched + self.o.valid),
+        take, fetched, came, given = Signal(), Signal(), Signal(), Signal()
+        read_ahead = Signal(range(_AHEAD + 1))
+        m.d.sync += [
+            *(write.en.eq(came), write.data.eq(self.put)),
+            write.addr.eq(write.addr + write.en),
         ]
+        m.d.comb += [
+            came.eq(self.put_stb | ~self.ready),
+            take.eq(some & (read_ahead != _AHEAD)),
+            given.eq(self.o.valid & self.o.ready),
+        ]
+        filled = Signal(range(self._cells))
         with m.If(~self.ready):
-            m.d.comb += write.data.eq(write.addr)
-        m.d.sync += [write.addr.eq(write.addr + put), read.addr.eq(read.addr + take)]
-        with m.If(write.addr == self._cells - 1):
+            m.d.sync += [write.data.eq(filled), filled.eq(filled + 1)]
+        with m.If(filled == self._cells - 1):
             m.d.sync += self.ready.eq(1)
-        with m.If(put & ~take):
+        m.d.sync += [
+            read.addr.eq(read.addr + take),
+            read_ahead.eq(read_ahead + take - given),
+            self.count.eq(self.count + came - given),
+        ]
+        with m.If(write.en & ~take):
             m.d.sync += [waiting.eq(waiting + 1), some.eq(1)]
-        with m.Elif(take & ~put):
+        with m.Elif(take & ~write.en):
             m.d.sync += [waiting.eq(waiting - 1), some.eq(waiting != 1)]
-        with m.If(take):
-            m.d.sync += fetched.eq(1)
-        with m.Elif(free):
-            m.d.sync += fetched.eq(0)
-        with m.If(free):
-            m.d.sync += [self.o.valid.eq(fetched), self.o.payload.eq(read.data)]
+        # A block RAM's output is late; it gets a register of its own.
+        m.d.sync += [
+            *(fetched.eq(take), ahead.i.valid.eq(fetched)),
+            ahead.i.payload.eq(read.data),
+        ]
         return m

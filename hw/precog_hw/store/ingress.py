@@ -103,14 +103,13 @@ class Ingress(wiring.Component):
         size = Signal(range(config.longest + 1))  # bytes of its beats so far
         outcome = Signal(Outcome)  # STORED as long as it can be
         inside = Signal()
-        opens, full, lost, taken, writes = (
-            Signal(name=n) for n in ("opens", "full", "lost", "taken", "writes")
-        )
+        # Known before the beat comes: it needs another cell; the packet has all that it may.
+        opens, most = Signal(init=1), Signal()
+        full, lost, taken, writes = (Signal(name=n) for n in ("full", "lost", "taken", "writes"))
         fate = Signal(Outcome)
         m.d.comb += [
-            opens.eq((index == 0) & (outcome == Outcome.STORED)),  # it needs another cell
-            full.eq(opens & (cells == config.most)),
-            lost.eq(opens & ~full & ~self.i_free.valid),
+            full.eq(opens & most),
+            lost.eq(opens & ~most & ~self.i_free.valid),
             fate.eq(Mux(full, Outcome.LONG, Mux(lost, Outcome.MEMORY, outcome))),
             # A record of the packet before may be on its way: room for one is kept.
             self.i.ready.eq(records.i.ready & ~(lost & self.may_wait)),
@@ -132,12 +131,15 @@ class Ingress(wiring.Component):
                 *(cell.eq(self.place.cell), index.eq(index + 1)),
                 *(size.eq(size + config.width // 8), cells.eq(cells + opens)),
             ]
+        m.d.sync += most.eq(cells == config.most)  # a cell has two beats, or more
         with m.If(taken):
             m.d.sync += [inside.eq(~beat.last), outcome.eq(fate)]
+            m.d.sync += opens.eq((fate == Outcome.STORED) & (index == config.beats - 1))
             with m.If(~inside):
                 m.d.sync += first.eq(self.i_free.payload)
             with m.If(beat.last):
                 m.d.sync += [index.eq(0), size.eq(0), cells.eq(0), outcome.eq(Outcome.STORED)]
+                m.d.sync += [opens.eq(1), most.eq(0)]
 
         record = records.i.payload
         rest = (last_byte(beat.keep) if config.width > 8 else 0) + 1

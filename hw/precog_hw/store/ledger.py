@@ -1,6 +1,6 @@
 """The rows of all queues: who has how many packets and cells, and who may have more."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -25,14 +25,16 @@ class Ledger(wiring.Component):
 
     ::
 
-        cycle  0          1       2          3              4                5
-        i ─► event ─► RAM ─► row ─► quota ─► share needed ─► decide ─► row to RAM, commit
+        cycle             0          1       2          3              4                5
+        i ─► [next] ─► event ─► RAM ─► row ─► quota ─► share needed ─► decide ─► row to RAM, commit
 
-    An event waits while one of the same queue is ahead and not written yet. A queue has `own` cells
-    up to its quota; what goes beyond is borrowed, up to `limit` cells by all queues together, and
-    given back first. The golden model is `precog_models.store.packet_store`.
+    An event waits while one of the same queue is ahead and not written yet; which ones those are is
+    found a cycle before, so that whoever offers an event hears at once whether it is taken. A queue
+    has `own` cells up to its quota; what goes beyond is borrowed, up to `limit` cells by all queues
+    together, and given back first. A new `limit` counts from a cycle 4 without an event on. The
+    golden model is `precog_models.store.packet_store`.
 
-    Latency: 6 cycles from the transfer to `commit`. Throughput: one event per cycle, one in 6
+    Latency: 7 cycles from the transfer to `commit`. Throughput: one event per cycle, one in 6
     cycles of the same queue. Takes events after `qps` cycles.
 
     Parameters
@@ -58,7 +60,7 @@ class Ledger(wiring.Component):
         With `joins`: first cell of the last of them.
     """
 
-    LATENCY = 6
+    LATENCY = 7
 
     i: stream.Interface
     i_quota: stream.Interface
@@ -82,38 +84,58 @@ class Ledger(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, last = self._config, self.LATENCY - 1
+        config, last = self._config, self.LATENCY - 2
         e = [Signal(event_layout(config), name=f"e{n}") for n in range(last + 1)]
         valid = [Signal(name=f"valid{n}") for n in range(last + 1)]
-        meets = Cat(valid[n] & (e[n].qp == self.i.payload.qp) for n in range(last))
-        m.d.comb += self.i.ready.eq(self.ready & ~meets.any())
-        m.d.sync += [valid[0].eq(self.i.valid & self.i.ready), e[0].eq(self.i.payload)]
+        following, follows = Signal(event_layout(config)), Signal()
+        meets = Signal(last)  # bit n: the event in cycle n + 1 is of the same queue
+        goes, free = Signal(), Signal()
+        m.d.comb += [
+            goes.eq(valid[0] & ~meets.any()),
+            free.eq(~valid[0] | goes),
+            self.i.ready.eq(~follows | free),
+        ]
+        with m.If(self.i.ready):
+            m.d.sync += [follows.eq(self.i.valid), following.eq(self.i.payload)]
+        m.d.sync += meets.eq(meets << 1)
+        with m.If(free):
+            same = Cat(valid[n] & (e[n].qp == following.qp) for n in range(last))
+            m.d.sync += [valid[0].eq(follows), e[0].eq(following), meets.eq(same)]
+        m.d.sync += valid[1].eq(goes)
         for n in range(1, last + 1):
-            m.d.sync += [e[n].eq(e[n - 1]), valid[n].eq(valid[n - 1])]
+            m.d.sync += e[n].eq(e[n - 1])
+            if n > 1:
+                m.d.sync += valid[n].eq(valid[n - 1])
 
         # Rows become zero after reset, and quotas the default.
-        wiped = Signal(range(config.qps))
-        m.d.sync += wiped.eq(wiped + ~self.ready)
+        wiped, wipes = Signal(range(config.qps)), Signal(init=1)
+        m.d.sync += [wiped.eq(wiped + wipes), self.ready.eq(~wipes)]
         with m.If(wiped == config.qps - 1):
-            m.d.sync += self.ready.eq(1)
+            m.d.sync += wipes.eq(0)
 
         m.submodules.rows = rows = plain_memory(row_layout(config), config.qps)
         write, read = rows.write_port(), rows.read_port()
         row = [Signal(row_layout(config), name=f"row{n}") for n in range(last + 1)]
-        m.submodules.quotas = quotas = RowMemory(config.count_bits, config.qps)
+        quota = data.StructLayout({"own": 1, "cells": config.count_bits})  # not the default
+        m.submodules.quotas = quotas = RowMemory(quota, config.qps)
         told = self.i_quota.payload
         m.d.comb += [
-            *(read.addr.eq(e[0].qp), write.addr.eq(Mux(self.ready, e[5].qp, wiped))),
-            write.data.eq(Mux(self.ready, row[5].as_value(), 0)),
-            write.en.eq(valid[5] | ~self.ready),
-            self.i_quota.ready.eq(self.ready),
-            quotas.read_row.eq(e[0].qp),
-            quotas.write_stb.eq(self.i_quota.valid | ~self.ready),
-            quotas.write_row.eq(Mux(self.ready, told.qp, wiped)),
-            quotas.write_data.eq(Mux(self.ready, told.quota, 0)),
+            *(read.addr.eq(e[0].qp), write.addr.eq(e[last].qp), write.data.eq(row[last])),
+            write.en.eq(valid[last] | ~self.ready),
+            *(self.i_quota.ready.eq(self.ready), quotas.read_row.eq(e[0].qp)),
         ]
-        m.d.sync += [row[2].eq(read.data), row[3].eq(row[2]), row[4].eq(row[3])]
+        m.d.sync += [
+            *(quotas.write_stb.eq(self.i_quota.valid | wipes), quotas.write_row.eq(told.qp)),
+            quotas.write_data.own.eq(told.quota != 0),
+            quotas.write_data.cells.eq(told.quota),
+            *(row[2].eq(read.data), row[3].eq(row[2]), row[4].eq(row[3])),
+        ]
         self._decide(m, e, row, valid[4], quotas.read_data)
+        with m.If(wipes):
+            m.d.sync += [
+                *(row[last].eq(0), e[last].qp.eq(wiped)),
+                *(quotas.write_row.eq(wiped), quotas.write_data.eq(0)),
+            ]
         m.d.comb += [
             self.commit.valid.eq(valid[5]),
             self.commit.payload.row.eq(row[5]),
@@ -126,14 +148,14 @@ class Ledger(wiring.Component):
         e: list[data.View],
         row: list[data.View],
         valid: Signal,
-        of_row: Signal,
+        of_row: data.View,
     ) -> None:
         """Cycles 2 to 4."""
         config, count = self._config, self._config.count_bits
         quota3, quota4, spare, back3, back4 = (
             Signal(count, name=n) for n in ("quota3", "quota4", "spare", "back3", "back4")
         )
-        quota = Mux(of_row.any(), of_row, self.quota)
+        quota = Mux(of_row.own, of_row.cells, self.quota)
         ceiling = e[2].bytes + (config.cell_bytes - 1)
         cells3, cells4 = Signal(count), Signal(count)
         m.d.sync += [
@@ -144,31 +166,39 @@ class Ledger(wiring.Component):
         ]
 
         need, taken, kept = (Signal(count, name=n) for n in ("need", "taken", "kept"))
-        fits = Signal()
+        limit, borrows = Signal(count), Signal()
+        following = Mux(valid, limit, self.limit)  # `limit` in the next cycle
+        # What it is, as far as nobody else's cells decide it: they are known late in the cycle.
+        some, wants, fails, holds, heads, popped = (
+            Signal(name=n) for n in ("some", "wants", "fails", "holds", "heads", "popped")
+        )
+        appends = e[3].kind == EventKind.APPEND
         over = e[3].cells > spare
         m.d.sync += [
             *(quota4.eq(quota3), back4.eq(back3), cells4.eq(cells3)),
             need.eq(Mux(over, e[3].cells - spare, 0)),
             taken.eq(Mux(over, spare, e[3].cells)),
             kept.eq(row[3].cells - back3),
-            fits.eq(e[3].cells <= quota3 + self.limit),
+            *(borrows.eq(over), limit.eq(following), some.eq(row[3].packets != 0)),
+            wants.eq(appends & (e[3].outcome == Outcome.STORED)),
+            fails.eq(appends & (e[3].outcome != Outcome.STORED)),
+            holds.eq(e[3].may_wait & (e[3].cells <= quota3 + following)),
+            heads.eq(e[3].kind == EventKind.HEAD),
+            popped.eq((e[3].kind == EventKind.POP) & (row[3].packets != 0)),
         ]
 
         old, new, event = row[4], row[5], e[4]
         shared = Signal(count)
-        some, room, stored, popped = (Signal(name=n) for n in ("some", "room", "stored", "popped"))
-        appends = event.kind == EventKind.APPEND
+        left = Signal(signed(count + 1))  # that may be borrowed; negative if `limit` was lowered
+        room, stored = Signal(name="room"), Signal(name="stored")
         outcome = Signal(Outcome)
         m.d.comb += [
-            some.eq(old.packets != 0),
-            room.eq((need == 0) | (need + shared <= self.limit)),
+            room.eq(~borrows | (need <= left)),
+            stored.eq(wants & room),
             outcome.eq(event.outcome),
-            stored.eq(appends & (outcome == Outcome.STORED)),
-            popped.eq((event.kind == EventKind.POP) & some),
         ]
-        with m.If(appends & (event.outcome == Outcome.STORED) & ~room):
-            m.d.comb += outcome.eq(Mux(event.may_wait & fits, Outcome.WAITS, Outcome.QUOTA))
-        first = stored & ~some
+        with m.If(wants & ~room):
+            m.d.comb += outcome.eq(Mux(holds, Outcome.WAITS, Outcome.QUOTA))
         m.d.sync += [
             new.eq(old),
             self.joins.eq(some),
@@ -176,7 +206,7 @@ class Ledger(wiring.Component):
             self.commit.payload.event.eq(event),
             self.commit.payload.event.outcome.eq(outcome),
             self.commit.payload.quota.eq(quota4),
-            self.commit.payload.limit.eq(self.limit),
+            self.commit.payload.limit.eq(limit),
         ]
         m.d.comb += self.commit.payload.shared.eq(shared)
         with m.If(stored):
@@ -187,7 +217,7 @@ class Ledger(wiring.Component):
                 new.queued.eq(old.queued + event.bytes),
                 new.tail.eq(event.cell),
             ]
-        with m.If(appends & (outcome != Outcome.STORED) & (outcome != Outcome.WAITS)):
+        with m.If(fails | (wants & ~room & ~holds)):
             m.d.sync += new.drops.eq(old.drops + 1)
         with m.If(popped):
             m.d.sync += [
@@ -196,12 +226,14 @@ class Ledger(wiring.Component):
                 new.borrowed.eq(old.borrowed - back4),
                 new.queued.eq(old.queued - old.bytes),
             ]
-        with m.If(first | (event.kind == EventKind.HEAD)):
+        with m.If(heads | (stored & ~some)):
             m.d.sync += [
                 *(new.head.eq(event.cell), new.bytes.eq(event.bytes)),
                 *(new.cells.eq(cells4), new.label.eq(event.label)),
             ]
-        with m.If(valid & stored):
-            m.d.sync += shared.eq(shared + need)
-        with m.Elif(valid & popped):
-            m.d.sync += shared.eq(shared - back4)
+        with m.If(~valid):
+            m.d.sync += left.eq(self.limit - shared)
+        with m.Elif(stored):
+            m.d.sync += [shared.eq(shared + need), left.eq(left - need)]
+        with m.Elif(popped):
+            m.d.sync += [shared.eq(shared - back4), left.eq(left + back4)]

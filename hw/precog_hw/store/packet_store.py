@@ -6,9 +6,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import plain_memory
-from precog_hw.stream.packet import beat_layout, packet_signature
+from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.queue import Queue
-from precog_hw.stream.skid import SkidBuffer
 
 from .egress import Egress
 from .free_list import FreeList
@@ -64,8 +63,8 @@ class PacketStore(wiring.Component):
     Other queues lose nothing by one that is over its quota as long as all quotas, `limit`, and 8 of
     the longest packets fit into the memory.
 
-    Latency: 9 cycles from a packet's last beat to its request, 13 from a grant to the first beat.
-    Throughput: a beat per cycle in and out; a packet in 4 cycles, with `pause` in 8. Ready after
+    Latency: 10 cycles from a packet's last beat to its request, 15 from a grant to the first beat.
+    Throughput: a beat per cycle in and out; a packet in 4 cycles, with `pause` in 9. Ready after
     `qps` or `cells` cycles, whichever are more. Cost: the memory, and some 240 bits of block RAM
     for a queue and a cell together.
 
@@ -157,10 +156,7 @@ class PacketStore(wiring.Component):
         m.submodules.requests = requests = Queue(size_layout(config), _REQUESTS)
         wiring.connect(m, requests.o, wiring.flipped(self.o_request))
         wiring.connect(m, dropped.o, reclaim.i)
-        # Whether all blocks of the memory are read shall not hang on whoever takes the beats.
-        m.submodules.out = out = SkidBuffer(beat_layout(config.width))
-        wiring.connect(m, egress.o, out.i)
-        wiring.connect(m, out.o, wiring.flipped(self.o))
+        wiring.connect(m, egress.o, wiring.flipped(self.o))
         self._memory(m, ingress, egress, reclaim)
 
         m.d.comb += [
@@ -242,14 +238,13 @@ class PacketStore(wiring.Component):
         m.d.sync += [
             write.addr.eq(ingress.place.as_value()),
             *(write.data.eq(ingress.write), write.en.eq(ingress.write_stb)),
+            *(link.addr.eq(ingress.link.cell), link.data.eq(ingress.link.next)),
+            *(link.en.eq(ingress.link_stb), reclaim.next.eq(reclaim_link.data)),
         ]
         m.d.comb += [
-            *(read.addr.eq(egress.place.as_value()), read.en.eq(egress.read_en)),
-            egress.read.eq(read.data),
-            *(link.addr.eq(ingress.link.cell), link.data.eq(ingress.link.next)),
-            link.en.eq(ingress.link_stb),
+            *(read.addr.eq(egress.place.as_value()), egress.read.eq(read.data)),
             *(egress_link.addr.eq(egress.link_cell), egress.link_next.eq(egress_link.data)),
-            *(reclaim_link.addr.eq(reclaim.cell), reclaim.next.eq(reclaim_link.data)),
+            reclaim_link.addr.eq(reclaim.cell),
         ]
 
     def _arbitrate(
@@ -285,7 +280,8 @@ class PacketStore(wiring.Component):
         tried, holds, patience = Signal(), Signal(), Signal(range(_PATIENCE))
         records = ingress.o
         retains = records.payload.may_wait
-        settles = ledger.commit.valid & (did.event.kind == EventKind.APPEND) & ~waits
+        appends = ledger.commit.valid & (did.event.kind == EventKind.APPEND) & did.event.may_wait
+        settles = appends & ~waits
 
         # The first of these that has something.
         rooms = (coming != Release.ROOM) & (ahead != Release.ROOM) & self.ready
@@ -315,7 +311,7 @@ class PacketStore(wiring.Component):
         ]
         with m.If(takes[2] & retains):
             m.d.sync += tried.eq(1)
-        with m.Elif(ledger.commit.valid & (did.event.kind == EventKind.APPEND)):
+        with m.Elif(appends):  # that one: no other is under way that may wait
             m.d.sync += [tried.eq(0), holds.eq(waits), patience.eq(0)]
         with m.If(holds):
             m.d.sync += patience.eq(patience + 1)

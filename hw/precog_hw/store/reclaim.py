@@ -25,7 +25,7 @@ class Reclaim(wiring.Component):
     cell : Out(cell_bits)
         Whose link is to be read.
     next : In(cell_bits)
-        In the next cycle: what stands there.
+        Two cycles later: what stands there.
     o : Out(stream.Signature(range(cells)))
         A cell is free from now on.
     """
@@ -59,9 +59,11 @@ class Reclaim(wiring.Component):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.d.sync += left.eq(left - 1)
-                    m.next = "FOLLOW"
+                    m.next = "READ"
                     with m.If(left == 1):
                         m.next = "IDLE"
+            with m.State("READ"):
+                m.next = "FOLLOW"
             with m.State("FOLLOW"):
                 m.d.sync += cell.eq(self.next)
                 m.next = "FREE"

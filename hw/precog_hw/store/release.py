@@ -86,13 +86,13 @@ class Release(wiring.Component):
         m.submodules.behind = behind = plain_memory(link, config.cells)
         user_write, user_read = users.write_port(), users.read_port()
         write, read = behind.write_port(), behind.read_port()
-        m.d.comb += [
+        m.d.sync += [
             *(user_write.addr.eq(self.user_cell), user_write.data.eq(self.user)),
-            *(user_write.en.eq(self.user_stb), user_read.addr.eq(self.popped.cell)),
-            *(write.addr.eq(self.joins_behind), write.en.eq(self.joins_stb)),
+            *(user_write.en.eq(self.user_stb), write.en.eq(self.joins_stb)),
+            write.addr.eq(self.joins_behind),
             *(write.data[name].eq(self.joins[name]) for name in _LINK),
-            read.addr.eq(self.popped.cell),
         ]
+        m.d.comb += [user_read.addr.eq(self.popped.cell), read.addr.eq(self.popped.cell)]
 
         left, job, found = Signal(following), Signal(job_layout(config)), Signal(following)
         goes, more = Signal(2), Signal(2)

@@ -4,6 +4,8 @@
 not, and gives back any that were taken, in any order. Which ones are out is kept beside it.
 """
 
+from unittest.mock import patch
+
 from amaranth.hdl import Assert, Assume, Cover, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
@@ -12,11 +14,13 @@ from amaranth.utils import exact_log2
 from .engine import Mode, Proof
 from .mutate import Mutant
 from .past import Past
+from .peek import Opened
 
 __all__ = ["MUTANTS", "PROOFS"]
 
 CELLS = 4
-LATEST = 3  # cycles from a cell's return until one is offered
+_AHEAD = 2  # cells that are read ahead: there are more
+LATEST = 5  # cycles from a cell's return until one is offered
 
 
 class FreeListHarness(wiring.Component):
@@ -27,10 +31,12 @@ class FreeListHarness(wiring.Component):
     takes: In(1)
 
     def elaborate(self, platform: object) -> Module:
-        from precog_hw.store.free_list import FreeList
+        from precog_hw.store import free_list
 
         m = Module()
-        m.submodules.dut = dut = FreeList(CELLS)
+        dut = free_list.FreeList(CELLS)
+        with patch.object(free_list, "_AHEAD", _AHEAD):
+            m.submodules.dut = Opened(dut).fragment
         past = Past(m)
         out = Signal(CELLS)  # cells that somebody has
         take, given = dut.o.valid & dut.o.ready, dut.o.payload
@@ -63,7 +69,7 @@ PROOFS = (
         "store.cells",
         FreeListHarness,
         Mode.BOUNDED,
-        13,
+        18,
         "4 cells from reset, any order: none is lost, none given twice, what is free is offered",
         quick=False,
     ),
@@ -75,17 +81,17 @@ MUTANTS = (
     Mutant(
         "store.cells",
         _FREE_LIST,
-        "with m.If(write.addr == self._cells - 1):",
-        "with m.If(write.addr == self._cells - 2):",
+        "with m.If(filled == self._cells - 1):",
+        "with m.If(filled == self._cells - 2):",
         "the list is ready before its last cell is in it",
         quick=True,
     ),
     Mutant(
         "store.cells",
         _FREE_LIST,
-        "take.eq(some & (free | ~fetched))",
+        "take.eq(some & (read_ahead != _AHEAD))",
         "take.eq(some)",
-        "a cell that is read while another one waits for the output is lost",
+        "a cell that is read while as many wait as there is room for is lost",
     ),
     Mutant(
         "store.cells",
@@ -97,8 +103,8 @@ MUTANTS = (
     Mutant(
         "store.cells",
         _FREE_LIST,
-        "with m.If(put & ~take):",
-        "with m.If(put):",
+        "with m.If(write.en & ~take):",
+        "with m.If(write.en):",
         "a cell that comes while one goes is counted twice",
     ),
 )

@@ -12,12 +12,15 @@ from precog_hw.core import Core
 from precog_hw.csr.trace import TraceFifo
 from precog_hw.export import port_map
 from precog_hw.measure.profiler import Profiler
+from precog_hw.nic import wire_store
 from precog_hw.pace.pacer import Pacer
+from precog_hw.pace.wire_path import queues
 from precog_hw.predict.carried import CarriedScores
 from precog_hw.predict.tree import TreePredictor
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.receiver import Receiver
+from precog_hw.store.packet_store import PacketStore
 
 from .blocks import TOP
 from .paced_wire import PacedWire
@@ -66,6 +69,11 @@ def _wire(qps: int) -> PacedWire:
     return PacedWire(NicConfig(qps=qps, width=64, grants=1, wire=1024, dsp="ecp5"))
 
 
+def _store(qps: int) -> PacketStore:
+    """The packet memory of wire mode: both queues of each queue pair."""
+    return PacketStore(queues(wire_store(NicConfig(qps=qps, width=64, grants=1, wire=1024))))
+
+
 def _core_forecast(qps: int) -> Core:
     """All that predicts: 64 model sets with check bits, a model of RTTs and one of queues each.
 
@@ -87,6 +95,7 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "receiver": _receiver,
     "trace": _trace,
     "carried": _carried,
+    "store": _store,
     "wire": _wire,
     "core-forecast": _core_forecast,
 }
@@ -101,7 +110,8 @@ def rate_target(block: str) -> Target:
 
     `router1` spends ten minutes and more on the last hundreds of wires of these.
     """
-    router = "router2" if block in ("pacer", "profiler", "wire", "core-forecast") else "router1"
+    many = block in ("pacer", "profiler", "store", "wire", "core-forecast")
+    router = "router2" if many else "router1"
     return replace(ECP5_85, goal_mhz=round(1.1 * GOAL_MHZ), router=router)
 
 
