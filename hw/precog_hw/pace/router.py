@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.packet.headers import WINDOW_BYTES
 from precog_hw.packet.parser import Parser
 from precog_hw.packet.qp_lookup import QpLookup, table_access_layout
+from precog_hw.rows import RowMemory
 from precog_hw.stream.delay import DelayLine
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_fifo import PacketFifo
@@ -35,7 +36,7 @@ class PacketRouter(wiring.Component):
     none (`acks_pass`): the requests' one, or, of a queue pair with windows, that of answers. A
     window counts what will be acknowledged: requests of reliable services.
 
-    Latency: of the first beat, `Parser.LATENCY` + `QpLookup.LATENCY` + 3 cycles after the beat that
+    Latency: of the first beat, `Parser.LATENCY` + `QpLookup.LATENCY` + 4 cycles after the beat that
     completes its headers. Throughput: a beat per cycle. Cost: a parser, a second copy of the QP
     table, the FIFO.
 
@@ -57,12 +58,13 @@ class PacketRouter(wiring.Component):
     slot : Out(range(slots))
         Whose packet it is.
     windows : In(1)
-        A cycle later: it has windows.
+        `WINDOWS` cycles later: it has windows.
     i_table : In(stream.Signature(table_access_layout(slots)))
         Cells of the QP table; reads give nothing.
     """
 
     PACKETS = 32  # begun and without a route that was taken
+    WINDOWS = RowMemory.CYCLES
 
     i: stream.Interface
     o: stream.Interface
@@ -87,12 +89,13 @@ class PacketRouter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         beats = -(-WINDOW_BYTES * 8 // self._width)
-        held = beats + Parser.LATENCY + QpLookup.LATENCY + 3
+        # A route is there two cycles later; two beats stand in the FIFO's registers.
+        held = beats + Parser.LATENCY + QpLookup.LATENCY + self.WINDOWS
         m.submodules.parser = parser = Parser(self._width, Direction.TX)
         m.submodules.lookup = lookup = QpLookup(self._slots)
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
         m.submodules.routes = routes = Queue(route_layout(self._slots), self.PACKETS)
-        m.submodules.asked = asked = DelayLine(_ASKED, QpLookup.LATENCY + 1)
+        m.submodules.asked = asked = DelayLine(_ASKED, QpLookup.LATENCY + self.WINDOWS)
         wiring.connect(m, fifo.o, wiring.flipped(self.o))
         wiring.connect(m, routes.o, wiring.flipped(self.o_route))
         wiring.connect(m, wiring.flipped(self.i_table), lookup.i_access)
@@ -113,8 +116,12 @@ class PacketRouter(wiring.Component):
         with m.If(taken):
             m.d.sync += first.eq(self.i.payload.last)
 
-        found = Signal()
-        m.d.sync += [found.eq(lookup.tx_found), routes.i.payload.qp.eq(lookup.tx_slot)]
+        # Beside the look at `windows`.
+        found, slot = lookup.tx_found, lookup.tx_slot
+        for n in range(self.WINDOWS):
+            late_found, late_slot = Signal(name=f"found{n}"), Signal.like(slot, name=f"slot{n}")
+            m.d.sync += [late_found.eq(found), late_slot.eq(slot)]
+            found, slot = late_found, late_slot
         descriptor = parser.o.descriptor
         answers = descriptor.opcode.matches(*ACKNOWLEDGES)
         passes = (descriptor.opcode == CNP) | (self.acks_pass & answers)
@@ -130,7 +137,7 @@ class PacketRouter(wiring.Component):
             self.slot.eq(lookup.tx_slot),
             routes.i.valid.eq(asked.o.asked),
             routes.i.payload.paced.eq(asked.o.paced & found),
-            routes.i.payload.psn.eq(asked.o.psn),
+            *(routes.i.payload.qp.eq(slot), routes.i.payload.psn.eq(asked.o.psn)),
             routes.i.payload.counts.eq(asked.o.request & self.windows),
             routes.i.payload.answers.eq(asked.o.answer & self.windows),
         ]

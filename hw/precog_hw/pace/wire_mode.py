@@ -1,12 +1,12 @@
 """Wire mode in the NIC: the transport's packets wait here for the grants of their queue pairs."""
 
-from amaranth.hdl import Module, unsigned
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.latest import Latest
 from precog_hw.packet.qp_lookup import table_access_layout
+from precog_hw.rows import RowMemory
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.packet import packet_signature
 
@@ -33,8 +33,9 @@ class WireMode(wiring.Component):
     earlier, overtaken and replaced while it waited, costs nothing; one that arrived later and says
     less may cost a window's wait, until the next one or `Pacer.expiry`.
 
-    Latency: the sum of both; of an acknowledgement 7 cycles. Throughput: a beat per cycle; an
-    acknowledgement per cycle in. Cost: the sum of both, `Latest`, 1 bit of LUT RAM per queue pair.
+    Latency: the sum of both; of an acknowledgement 9 cycles. Throughput: a beat per cycle; an
+    acknowledgement per cycle in. Cost: the sum of both, `Latest`, two block RAMs of 1 bit per queue
+    pair.
 
     Parameters
     ----------
@@ -97,9 +98,8 @@ class WireMode(wiring.Component):
         m.submodules.router = router = PacketRouter(config.width, config.qps)
         m.submodules.path = path = WirePath(config)
         m.submodules.acks = acks = Latest(ack_layout(config.qps))
-        m.submodules.windows = windows = Memory(
-            shape=unsigned(1), depth=config.qps, init=[], attrs={"ram_style": "distributed"}
-        )
+        m.submodules.of_route = of_route = RowMemory(1, config.qps)
+        m.submodules.of_acked = of_acked = RowMemory(1, config.qps)
         flipped = wiring.flipped(self)
         wiring.connect(m, flipped.i, router.i)
         wiring.connect(m, flipped.i_table, router.i_table)
@@ -124,15 +124,20 @@ class WireMode(wiring.Component):
             *tell(path.commit, did),
         ]
         # No packet comes before each queue pair's connection has begun since reset.
-        write = windows.write_port()
-        of_route, of_acked = (windows.read_port(domain="comb") for _ in range(2))
-        m.d.sync += router.windows.eq(of_route.data)
+        for rows in (of_route, of_acked):
+            m.d.comb += [
+                *(rows.write_row.eq(did.qp), rows.write_data.eq(connection.windows)),
+                rows.write_stb.eq(self.pace_log_stb & begins & ~connection.raises),
+            ]
+        told, acked = Signal(RowMemory.CYCLES), [self.acked]
+        m.d.sync += told.eq(Cat(self.acked_stb, told))
+        for n in range(RowMemory.CYCLES):
+            acked.append(Signal.like(self.acked, name=f"acked{n}"))
+            m.d.sync += acked[-1].eq(acked[-2])
         m.d.comb += [
-            *(write.addr.eq(did.qp), write.data.eq(connection.windows)),
-            write.en.eq(self.pace_log_stb & begins & ~connection.raises),
-            of_route.addr.eq(router.slot),
-            of_acked.addr.eq(self.acked.qp),
-            acks.i_stb.eq(self.acked_stb & of_acked.data),
-            *(acks.tells.eq(1), acks.i.eq(self.acked)),
+            *(of_route.read_row.eq(router.slot), router.windows.eq(of_route.read_data)),
+            of_acked.read_row.eq(self.acked.qp),
+            acks.i_stb.eq(told[-1] & of_acked.read_data),
+            *(acks.tells.eq(1), acks.i.eq(acked[-1])),
         ]
         return m
