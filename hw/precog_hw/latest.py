@@ -3,10 +3,9 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.rows import plain_memory
+from precog_hw.rows import RowMemory, plain_memory
 
 __all__ = ["Latest"]
 
@@ -24,9 +23,9 @@ class Latest(wiring.Component):
     the last one always wins.
 
     Latency: 7 cycles from `i_stb` to `o` when nothing else waits. Throughput: a word in every
-    cycle in, one in 4 cycles out. After a reset it forgets who waited, for `qps` cycles in which
-    none may come. Cost at 1024 queue pairs: 1 DP16KD for 18 bits of a word, 1 of the queue, LUT RAM
-    of 2 bits per queue pair, two registers of a word.
+    cycle in, one in 3 cycles out. After a reset it forgets who waited, for `qps` cycles in which
+    none may come. Cost at 1024 queue pairs: 1 DP16KD for 18 bits of a word, 1 of the queue, 2 of
+    who waits, three registers of a word.
 
     Parameters
     ----------
@@ -40,9 +39,9 @@ class Latest(wiring.Component):
     tells : In(1)
         With `i_stb`: the queue pair shall have its turn. Otherwise the word counts if it waits.
     merged : Out(1)
-        2 cycles later: that word replaces one that waits.
+        3 cycles later: that word replaces one that waits.
     o : Out(stream.Signature(layout))
-        While it is not taken, a word that comes replaces it 3 cycles later, with a gap of one.
+        While it is not taken, a word that comes replaces it 4 cycles later, with a gap of one.
     """
 
     o: stream.Interface
@@ -66,44 +65,53 @@ class Latest(wiring.Component):
         bits = self._bits
         # Of two places one is the output, and the other is full until its word has moved there.
         depth = max(self._qps, 3)
-        m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits, depth=depth)
+        m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits + 1, depth=depth)
         m.submodules.orders = orders = plain_memory(unsigned(self._rest), self._qps)
         # A queue pair waits while its bits differ; each has one writer.
-        told, taken = self._memory(m, "told"), self._memory(m, "taken")
-        put, take = told.write_port(), taken.write_port()
-        was_told, was_taken = (memory.read_port(domain="comb") for memory in (told, taken))
-        leaves = told.read_port(domain="comb")
+        m.submodules.told = told = RowMemory(1, self._qps)
+        m.submodules.taken = taken = RowMemory(1, self._qps)
 
         walking, row = Signal(init=1), Signal(bits)
         m.d.sync += row.eq(row + walking)
         with m.If(row == self._qps - 1):
             m.d.sync += walking.eq(0)
 
-        # Whether it waits is looked up in one cycle and acted upon in the next.
-        asked, word = Signal.like(self.i), Signal.like(self.i)
-        asked_stb, asked_tells, stb, tells = Signal(), Signal(), Signal(), Signal()
-        is_told, is_taken, joins = Signal(), Signal(), Signal()
+        # Whether it waits is looked up as a word is asked for, and known two cycles later, but for
+        # what was written in the cycle between.
+        asked, late, word = (Signal.like(self.i, name=n) for n in ("asked", "late", "word"))
+        strobes, tells = Signal(3), Signal(3)
+        stb = strobes[-1]
+        joins = Signal()
         replaces = Signal()  # what has its turn, but has not been taken
         m.d.sync += [
-            *(asked_stb.eq(self.i_stb), asked.eq(self.i), asked_tells.eq(self.tells)),
-            *(stb.eq(asked_stb), word.eq(asked), tells.eq(asked_tells)),
+            *(asked.eq(self.i), late.eq(asked), word.eq(late)),
+            *(strobes.eq(Cat(self.i_stb, strobes)), tells.eq(Cat(self.tells, tells))),
         ]
-        for port, write, bit in ((was_told, put, is_told), (was_taken, take, is_taken)):
-            m.d.comb += port.addr.eq(asked.qp)
-            changed = write.en & (write.addr == asked.qp)
-            m.d.sync += bit.eq(Mux(changed, write.data, port.data))
-        waits = is_told != is_taken
-        m.d.comb += [
-            joins.eq(stb & tells & ~waits & ~replaces),
-            self.merged.eq(stb & tells & (waits | replaces)),
-            *(waiting.w_en.eq(joins), waiting.w_data.eq(word.qp)),
-            *(put.en.eq(joins), put.addr.eq(word.qp), put.data.eq(~is_taken)),
-        ]
+        bits_of = []
+        for name, memory in (("told", told), ("taken", taken)):
+            changed, to = Signal(name=f"{name}_changed"), Signal(name=f"{name}_to")
+            m.d.comb += memory.read_row.eq(asked.qp)
+            m.d.sync += [
+                changed.eq(memory.write_stb & (memory.write_row == late.qp)),
+                to.eq(memory.write_data),
+            ]
+            bits_of.append(Mux(changed, to, memory.read_data))
+        is_told, is_taken = bits_of
+        waits = Signal()
         first, leaving = Signal(bits), Signal()
-        m.d.comb += [leaves.addr.eq(first), take.addr.eq(first), take.data.eq(leaving)]
+        m.d.comb += [
+            waits.eq(is_told != is_taken),
+            joins.eq(stb & tells[-1] & ~waits & ~replaces),
+            self.merged.eq(stb & tells[-1] & (waits | replaces)),
+            *(waiting.w_en.eq(joins), waiting.w_data.eq(Cat(word.qp, ~is_taken))),
+            *(told.write_stb.eq(joins), told.write_row.eq(word.qp), told.write_data.eq(~is_taken)),
+            *(taken.write_row.eq(first), taken.write_data.eq(leaving)),
+        ]
         with m.If(walking):
-            for port in (put, take):
-                m.d.comb += [port.en.eq(1), port.addr.eq(row), port.data.eq(0)]
+            for memory in (told, taken):
+                m.d.comb += [
+                    *(memory.write_stb.eq(1), memory.write_row.eq(row), memory.write_data.eq(0)),
+                ]
 
         write, read = orders.write_port(), orders.read_port()
         m.d.comb += [
@@ -116,12 +124,9 @@ class Latest(wiring.Component):
         with m.FSM(name="turn") as turn:
             with m.State("NEXT"):
                 m.d.comb += waiting.r_en.eq(1)
-                m.d.sync += first.eq(waiting.r_data)
+                m.d.sync += Cat(first, leaving).eq(waiting.r_data)
                 with m.If(waiting.r_rdy):
-                    m.next = "LEAVE"
-            with m.State("LEAVE"):
-                m.d.sync += leaving.eq(leaves.data)
-                m.next = "READ"
+                    m.next = "READ"
             # Block RAM does not give what is being written: then it is read again.
             with m.State("READ"), m.If(~changes):
                 m.next = "OFFER"
@@ -133,7 +138,7 @@ class Latest(wiring.Component):
                     m.next = "READ"
         # It waits no more; until it is taken, its next word replaces this one all the same.
         with m.If(turn.ongoing("READ")):
-            m.d.comb += take.en.eq(1)
+            m.d.comb += taken.write_stb.eq(1)
         taken_now = self.o.valid & self.o.ready
         m.d.comb += [
             read.en.eq(turn.ongoing("READ")),
@@ -142,10 +147,3 @@ class Latest(wiring.Component):
             ),
         ]
         return m
-
-    def _memory(self, m: Module, name: str) -> Memory:
-        memory = Memory(
-            shape=unsigned(1), depth=self._qps, init=[], attrs={"ram_style": "distributed"}
-        )
-        m.submodules[name] = memory
-        return memory

@@ -106,12 +106,12 @@ def test_exact_in_the_exported_order_whatever_is_decided(bench: GrantBench, volu
 
 
 def test_latency(bench: GrantBench) -> None:
-    """Two cycles more than the pacer alone."""
+    """Three cycles more than the pacer alone."""
     bench.configure(3, preset="precog", algorithm="fixed", init_gbps=100.0)
     bench.run(500)
     at = bench.now + 100
     bench.request(3, 1000, at)
-    assert [taken for taken, *_ in bench.run(300)] == [at + 21]
+    assert [taken for taken, *_ in bench.run(300)] == [at + 22]
 
 
 @pytest.mark.parametrize("algorithm", ["fixed", "pid", "timely"])

@@ -1,8 +1,7 @@
 """Grants in the NIC: the pacer, and what decisions and the host tell it."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
@@ -10,7 +9,7 @@ from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp_window import config_layout as command_layout
 from precog_hw.latest import Latest
 from precog_hw.regmap.pacer import PACER_EVENTS
-from precog_hw.rows import plain_memory
+from precog_hw.rows import RowMemory, plain_memory
 from precog_hw.stream.queue import Queue
 from precog_models.contract import PRIORITIES, Fmt
 
@@ -34,7 +33,7 @@ from .pipeline import OVERHEAD_BITS
 __all__ = ["Grants"]
 
 _WINDOWS = ("shuts", "expires", "waits")
-_AHEAD = 2  # requests, or acknowledgements, between their check and the pacer
+_AHEAD = 4  # requests, or acknowledgements, between their check and the pacer
 
 
 class Grants(wiring.Component):
@@ -54,10 +53,10 @@ class Grants(wiring.Component):
     their way; what it asked for is forgotten, and its connection will begin where it began. What is
     asked for, or acknowledged, by a queue pair that is not enabled is taken, refused and counted.
 
-    Latency: as `Pacer`, two cycles more for requests and acknowledgements, 9 for rates. Throughput:
+    Latency: as `Pacer`, 3 cycles more for requests and acknowledgements, 11 for rates. Throughput:
     a request and an acknowledgement per cycle up to what the pacer takes; a rate in 30 to 80
     cycles, and of each queue pair the last one, whatever the number of decisions. Cost at 1024
-    queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, LUT RAM of 3 bits per queue pair.
+    queue pairs: `Pacer`, `Latest`, 2 DP16KD of connections, 3 of who is enabled.
 
     In wire mode a request is one packet, granted whole; `Pacer` with `whole`.
 
@@ -86,8 +85,8 @@ class Grants(wiring.Component):
     i_ack : In(stream.Signature(ack_layout(qps)))
         Not before every queue pair was disabled by a command since reset.
     refused : Out(1)
-        A cycle after a transfer of `i_request`: its queue pair was not enabled, there will be no
-        grant.
+        `CHECK` cycles after a transfer of `i_request`: its queue pair was not enabled, there will
+        be no grant.
     calm : In(1)
         With `config.wire`: a connection may begin.
     o_grant : Out(stream.Signature(grant_layout(qps)))
@@ -100,6 +99,8 @@ class Grants(wiring.Component):
     granted : Out(13)
         With `events`: bytes of the grant.
     """
+
+    CHECK = RowMemory.CYCLES
 
     i_connection: stream.Interface
     i_boost: stream.Interface
@@ -155,14 +156,12 @@ class Grants(wiring.Component):
         if self._config.wire:
             m.d.comb += pacer.expiry.eq(self.expiry)
             m.d.comb += [getattr(self, n).eq(getattr(pacer, n)) for n in _WINDOWS]
-        enabled = Memory(
-            shape=unsigned(1), depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}
-        )
-        m.submodules.enabled = enabled
+        # Who is enabled: for requests, acknowledgements and commands.
+        enabled = [RowMemory(1, self._config.qps) for _ in range(3)]
         closing, settled = Signal(), Signal(2)
         self._tell(m, latest, enabled, closing, settled.all())
         refused = [
-            self._admit(m, enabled, name, closing, settled[n])
+            self._admit(m, enabled[n], name, closing, settled[n])
             for n, name in enumerate(("request", "ack"))
         ]
 
@@ -191,70 +190,94 @@ class Grants(wiring.Component):
     def _admit(
         self,
         m: Module,
-        enabled: Memory,
+        known: RowMemory,
         name: str,
         closing: Signal,
         settled: Value,
     ) -> Value:
-        """Let pass what is of an enabled queue pair; a strobe for what is not, a cycle later.
+        """Let pass what is of an enabled queue pair; a strobe, `CHECK` cycles later, for the rest.
 
         What was looked up before a command closes goes on; nothing else is taken until it is done.
         """
-        source, known = getattr(self, f"i_{name}"), enabled.read_port(domain="comb")
-        asked, stb, may, moves = Signal.like(source.payload), Signal(), Signal(), Signal()
+        source, asked = getattr(self, f"i_{name}"), []
+        stb, room = Signal(self.CHECK), Signal()
+        m.submodules[f"{name}_enabled"] = known
         m.submodules[name] = queue = Queue(source.payload.shape(), _AHEAD)
         wiring.connect(m, queue.o, getattr(self._pacer, f"i_{name}"))
-        m.d.comb += [
-            known.addr.eq(source.payload.qp),
-            moves.eq(queue.i.ready | ~(stb & may)),
-            source.ready.eq(moves & ~closing),
-            *(queue.i.valid.eq(stb & may), queue.i.payload.eq(asked)),
-            settled.eq((queue.level == 0) & ~stb),
+        for n in range(self.CHECK):
+            asked.append(Signal.like(source.payload, name=f"{name}_asked{n}"))
+            m.d.sync += asked[n].eq(asked[n - 1] if n else source.payload)
+        m.d.sync += [
+            stb.eq(Cat(source.valid & source.ready, stb)),
+            # For what is being checked and what is taken meanwhile.
+            room.eq(queue.level <= _AHEAD + 1 - (self.CHECK + 2)),
         ]
-        with m.If(moves):
-            m.d.sync += [stb.eq(source.valid & ~closing), may.eq(known.data)]
-            m.d.sync += asked.eq(source.payload)
-        return stb & ~may
+        m.d.comb += [
+            known.read_row.eq(source.payload.qp),
+            source.ready.eq(room & ~closing),
+            *(queue.i.valid.eq(stb[-1] & known.read_data), queue.i.payload.eq(asked[-1])),
+            settled.eq((queue.level == 0) & (stb == 0)),
+        ]
+        return stb[-1] & ~known.read_data
 
     def _tell(
-        self, m: Module, latest: Latest, enabled: Memory, closing: Signal, settled: Value
+        self,
+        m: Module,
+        latest: Latest,
+        enabled: list[RowMemory],
+        closing: Signal,
+        settled: Value,
     ) -> None:
-        """Commands, connections and decisions become the pacer's events, one after the other."""
+        """Commands, connections and decisions become the pacer's events, one after the other.
+
+        A command finds out whether its queue pair was enabled, and decisions come after it as late.
+        """
         pacer, command, decision = self._pacer, self.command, self.decision
+        m.submodules.command_enabled = was = enabled[-1]
+        commands, decisions = Signal(self.CHECK), Signal(self.CHECK)
+        for n in range(self.CHECK):
+            late = Signal.like(decision, name=f"decision{n}")
+            m.d.sync += late.eq(decision)
+            decision = late
+        m.d.sync += [
+            commands.eq(Cat(self.command_stb, commands)),
+            decisions.eq(Cat(self.decision_stb, decisions)),
+        ]
+        command_stb, decision_stb = commands[-1], decisions[-1]
         m.submodules.connections = connections = plain_memory(CONFIG, self._config.qps)
         write, read = connections.write_port(), connections.read_port()
-        permit, was = enabled.write_port(), enabled.read_port(domain="comb")
         closes, renews, opens = Signal(), Signal(), Signal()
         m.d.comb += [
-            was.addr.eq(command.qp),
+            was.read_row.eq(command.qp),
             closes.eq(command.apply & ~command.config.enable),
             renews.eq(
                 Mux(
                     command.apply,
-                    command.config.enable & (command.clear | ~was.data),
-                    command.clear & was.data,
+                    command.config.enable & (command.clear | ~was.read_data),
+                    command.clear & was.read_data,
                 )
             ),
         ]
-        # A register before the many rows of LUT RAM; `done` and `closing` outlast it.
-        m.d.sync += [
-            *(permit.addr.eq(command.qp), permit.data.eq(opens)),
-            permit.en.eq(opens | (self.command_stb & closes)),
-        ]
+        # `done` and `closing` outlast it.
+        permits = Signal()
+        m.d.sync += permits.eq(opens | (command_stb & closes))
+        for rows in enabled:
+            m.d.sync += [rows.write_row.eq(command.qp), rows.write_data.eq(opens)]
+            m.d.comb += rows.write_stb.eq(permits)
         # No decision leaves the core in the cycle of a command.
         m.d.comb += [
-            latest.i_stb.eq(self.decision_stb | (self.command_stb & renews)),
-            latest.tells.eq(self.decision_stb),
+            latest.i_stb.eq(decision_stb | (command_stb & renews)),
+            latest.tells.eq(decision_stb),
             *(latest.i[name].eq(decision[name]) for name in ("qp", "rate", "window")),
         ]
-        with m.If(self.command_stb):
+        with m.If(command_stb):
             m.d.comb += [
                 *(latest.i.qp.eq(command.qp), latest.i.window.eq(0)),
                 latest.i.rate.eq(command.config.init_rate),
             ]
         todo = Signal()
-        m.d.comb += self.done.eq(~todo & ~permit.en)
-        with m.If(self.command_stb):
+        m.d.comb += self.done.eq(~todo & ~permits & (commands == 0))
+        with m.If(command_stb):
             m.d.sync += [todo.eq(closes | renews), closing.eq(closes)]
 
         job, of_command = Signal(order_layout(self._config.qps)), Signal()

@@ -36,6 +36,7 @@ __all__ = [
 BURST = 8
 _BYPASS = 32  # beats
 _AGAIN = 4
+_UNPACED = 4
 #: Of the pacer: a packet found its window shut, cycles in which one did, windows that opened
 #: without an acknowledgement.
 WINDOW_EVENTS = ("shut", "waits", "expired")
@@ -133,7 +134,7 @@ class WirePath(wiring.Component):
     o_request : Out(stream.Signature(request_layout(qps, whole=True)))
         The next packet of a queue.
     refused : In(1)
-        A cycle after a transfer of `o_request`: there will be no grant.
+        `CHECK` cycles after a transfer of `o_request`: there will be no grant.
     i_grant : In(stream.Signature(grant_layout(qps, whole=True)))
     commit_stb, commit : In(1), In(taken_layout(qps))
         Events of the pacer, `tell`.
@@ -151,6 +152,8 @@ class WirePath(wiring.Component):
     events : Out(len(WIRE_EVENTS))
         Strobes, for counters.
     """
+
+    CHECK = RowMemory.CYCLES
 
     i: stream.Interface
     o: stream.Interface
@@ -239,14 +242,17 @@ class WirePath(wiring.Component):
 
     def _grants(self, m: Module, store: PacketStore) -> Signal:
         """Grants of the pacer, and of refused requests, in turn; a strobe for the latter."""
-        m.submodules.unpaced = unpaced = Queue(range(2 * self._config.qps), 2)
+        m.submodules.unpaced = unpaced = Queue(range(2 * self._config.qps), _UNPACED)
         turn, own, strobe = Signal(), Signal(), Signal()
         request, given = store.o_request, self.i_grant.payload
         asked, queue = self.o_request.payload, request.payload.qp
-        before, room = Signal.like(queue), Signal()  # two of its three places, one may be coming
-        m.d.sync += before.eq(queue)
+        before, room = queue, Signal()  # for this one, and those that are being checked
+        for n in range(self.CHECK):
+            late = Signal.like(queue, name=f"asked{n}")
+            m.d.sync += late.eq(before)
+            before = late
         m.d.comb += [
-            room.eq(unpaced.level <= 1),
+            room.eq(unpaced.level <= _UNPACED - self.CHECK),
             self.o_request.valid.eq(request.valid & room),
             *(asked.qp.eq(queue[:-1]), asked.answers.eq(queue[-1])),
             Cat(asked[name] for name in _LABEL).eq(request.payload.label),
