@@ -4,7 +4,7 @@ import pytest
 
 from precog_sim.backtoback.account import check
 from precog_sim.backtoback.node import SLOTS
-from precog_sim.backtoback.rtl_node import DISTURB_TICKS, ENDPOINT, WIRE, RtlNode
+from precog_sim.backtoback.rtl_node import DISTURB_TICKS, RtlNode, ways
 from precog_sim.backtoback.run import BackToBack
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
@@ -15,7 +15,8 @@ def test_everything_is_accounted_for(seed: int, volume: int) -> None:
     parts are reset and models swapped on the way."""
     if volume < 2:
         pytest.skip("with --volume: 25 CPU seconds")
-    run = BackToBack(96 * volume, seed, WIRE, ENDPOINT, RtlNode, disturb_ticks=DISTURB_TICKS)
+    packets = 96 * volume
+    run = BackToBack(packets, seed, *ways(packets), RtlNode, disturb_ticks=DISTURB_TICKS)
     run.run()
     check(run)
     assert run.differences == []

@@ -9,7 +9,7 @@ import pytest
 from tests.cocotb_bench import LARGE, run_cocotb
 
 from precog_hw.export import nic_verilog
-from precog_sim.backtoback.rtl_node import CONFIG, ENDPOINT, TICK_PS, WIRE
+from precog_sim.backtoback.rtl_node import CONFIG, TICK_PS, ways
 from precog_sim.rtl.packet_nic import monitors
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic")]
@@ -47,13 +47,15 @@ def test_everything_is_accounted_for(
     if volume < 2:
         pytest.skip("with --volume: two NICs take minutes to compile")
     nic = nic_verilog(CONFIG, name=_NIC, tick_ps=TICK_PS)
+    packets = 96 * volume
+    wire, endpoint = ways(packets)
     asked = {
         "config": asdict(CONFIG),
         "tick_ps": TICK_PS,
         "seed": seed,
-        "packets": 96 * volume,
-        "wire": asdict(WIRE),
-        "endpoint": asdict(ENDPOINT),
+        "packets": packets,
+        "wire": asdict(wire),
+        "endpoint": asdict(endpoint),
         "monitors": monitors(CONFIG),
     }
     run_cocotb(

@@ -87,8 +87,7 @@ def _made(chosen: argparse.Namespace) -> BackToBack:
     return BackToBack(
         chosen.packets,
         chosen.seed,
-        rtl_node.LONG_WIRE,
-        rtl_node.LONG_ENDPOINT,
+        *rtl_node.ways(chosen.packets),
         rtl_node.RtlNode,
         disturb_ticks=disturb,
     )

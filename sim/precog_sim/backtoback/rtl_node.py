@@ -16,37 +16,39 @@ from .endpoint import EndpointSettings
 from .node import Ends, Node, Out, Through
 from .wire import WireSettings
 
-__all__ = [
-    "CONFIG",
-    "DISTURB_TICKS",
-    "ENDPOINT",
-    "LONG_ENDPOINT",
-    "LONG_WIRE",
-    "TICK_PS",
-    "WIRE",
-    "RtlNode",
-]
+__all__ = ["CONFIG", "DISTURB_TICKS", "TICK_PS", "RtlNode", "ways"]
 
 #: The smallest NIC that has all that scores take part in.
 CONFIG = replace(PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1, ecc=0)
 TICK_PS = 1600
+DISTURB_TICKS = 20_000  # mean time between resets or model swaps of an end, in a short run
+
 #: Loss, overtaking and marks are frequent, and waits short: cycles of RTL are few.
-WIRE = WireSettings(
+_WIRE = WireSettings(
     rate=2.0, delay=2000, jitter=300, late=2500, loss=0.02, reorder=0.02, mark_bytes=0
 )
-ENDPOINT = EndpointSettings(think=9000, timeout=60_000)
-DISTURB_TICKS = 20_000  # mean time between resets or model swaps of an end
-
-#: For runs of minutes: windows that the wire can empty before an endpoint's time is over.
-#: With the short run's, whose windows it cannot, packets that are sent again take over.
-LONG_WIRE = replace(WIRE, loss=0.005, reorder=0.005, mark_bytes=6000, mark=0.01)
-LONG_ENDPOINT = replace(ENDPOINT, window=12, timeout=120_000)
+_ENDPOINT = EndpointSettings(think=9000, timeout=60_000)
+_SHORT = 500  # packets
 
 _TX_CYCLES = 1  # the arbiter before the transmit path
 _CNP_CYCLES = 2  # from the stamp of a CNP to that
 _STEP = 32  # cycles between two looks; what a decision changes is changed after them
 _PATIENCE = 80  # looks: the slowest forecast is there after half of them
 _DECIDE = 600  # all laws have decided
+
+
+def ways(packets: int) -> tuple[WireSettings, EndpointSettings]:
+    """How wire and endpoints are in a run of so many packets.
+
+    In a short one much goes wrong; in a long one packets that are sent again would take over, so
+    that windows are then such that the wire can empty them before an endpoint's time is over.
+    """
+    if packets < _SHORT:
+        return _WIRE, _ENDPOINT
+    return (
+        replace(_WIRE, loss=0.005, reorder=0.005, mark_bytes=6000, mark=0.01),
+        replace(_ENDPOINT, window=12, timeout=120_000),
+    )
 
 
 @dataclass

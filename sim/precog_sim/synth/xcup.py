@@ -1,19 +1,30 @@
-"""Area on UltraScale+, as yosys maps it; ``python -m precog_sim.synth.xcup``: of a whole NIC."""
+"""Area on UltraScale+, as yosys maps it: ``python -m precog_sim.synth.xcup``.
+
+Of a whole NIC, or with ``--block`` of one that is built for so many queue pairs.
+"""
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from precog_hw.config import PRESETS
 from precog_hw.export import nic_verilog
 
+from .blocks import TOP
 from .place import xcup_cells
+from .rate import rate_verilog
 from .record import commit_name
 
 __all__ = ["Xcup", "main", "xcup_area"]
+
+#: Blocks for so many queue pairs that have no vendor's multiplier in them.
+_PORTABLE = ("laws", "pacer", "trace", "tree")
 
 #: LUTs that a cell of LUT RAM or a shift register takes (UG574), by the cell's name.
 _LUT_RAM = {
@@ -76,20 +87,41 @@ def xcup_area(verilog: str, top: str, root: Path) -> Xcup:
     )
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--preset", default="corundum-100g", choices=sorted(PRESETS))
+    parser = argparse.ArgumentParser(
+        prog="python -m precog_sim.synth.xcup", description=(__doc__ or "").split("\n")[0]
+    )
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--preset", default="corundum-100g", choices=sorted(PRESETS))
+    chosen.add_argument("--block", choices=_PORTABLE, help="no NIC: this")
+    parser.add_argument(
+        "--qps", type=int, nargs="+", default=[1024], help="queue pairs of the block, once for each"
+    )
     parser.add_argument("--out", type=Path, default=Path("build/synth"))
-    arguments = parser.parse_args()
-    name = arguments.preset
+    given = parser.parse_args(arguments)
+    todo: list[tuple[dict[str, Any], Callable[[], str]]] = [
+        ({"preset": given.preset}, lambda: nic_verilog(PRESETS[given.preset], name=TOP))
+    ]
+    if given.block:
+        todo = [
+            (
+                {"block": given.block, "qps": qps},
+                partial(rate_verilog, given.block, qps, alone=True),
+            )
+            for qps in given.qps
+        ]
     columns = (SpinnerColumn(), TextColumn("[bold]{task.description}"), TimeElapsedColumn())
-    with Progress(*columns) as progress:
-        progress.add_task(f"Mapping {name} to UltraScale+: some tens of minutes")
-        area = xcup_area(nic_verilog(PRESETS[name], name="precog_nic"), "precog_nic", arguments.out)
-    line = {"preset": name, "xcup": asdict(area), "commit": commit_name()}
-    (arguments.out / f"xcup-{name}.json").write_text(json.dumps(line, indent=1) + "\n")
-    print(f"{name}: {', '.join(f'{count} {kind}' for kind, count in asdict(area).items())}")
+    for what, verilog in todo:
+        name = "-".join(map(str, what.values()))
+        with Progress(*columns, transient=True) as progress:
+            progress.add_task(
+                f"Mapping {name} to UltraScale+: some minutes, a NIC some tens of them"
+            )
+            area = xcup_area(verilog(), TOP, given.out)
+        line = {**what, "xcup": asdict(area), "commit": commit_name()}
+        (given.out / f"xcup-{name}.json").write_text(json.dumps(line, indent=1) + "\n")
+        print(f"{name}: {', '.join(f'{count} {kind}' for kind, count in asdict(area).items())}")
     return 0
 
 
