@@ -1,0 +1,93 @@
+"""The registers of a NIC that belong to its core: parameters, models, queue pairs, counters."""
+
+from amaranth.hdl import Cat, Value, ValueLike
+
+from precog_hw.csr.bank import port
+from precog_hw.csr.counters import Counters
+from precog_hw.csr.window_ports import connect_window
+from precog_hw.regmap.model import RegisterMap
+from precog_hw.regmap.precog import COUNTERS, QP_CONFIG, QP_STATUS
+from precog_models.contract import Flag
+
+from .parts import Parts
+
+__all__ = ["count", "models", "parameters", "queue_pairs"]
+
+
+def parameters(parts: Parts, regmap: RegisterMap) -> None:
+    """Every parameter of the core is a field of the map."""
+    for block in parts.config.map_sizes.parameter_blocks:
+        for register in regmap.block(block).registers:
+            for field in register.fields:
+                value = getattr(parts.bank, port(block, register.name, field.name))
+                parts.m.d.comb += parts.core.parameters[field.name].eq(value)
+
+
+def models(parts: Parts) -> None:
+    """Loading sets, and which slot has which."""
+    bank, core = parts.bank, parts.core
+    parts.m.d.comb += [
+        core.begin_stb.eq(bank.model_command_begin),
+        core.begin_set.eq(bank.model_set_set),
+        core.word_stb.eq(bank.model_data_stb),
+        core.word.eq(bank.model_data_data),
+        core.commit_stb.eq(bank.model_command_commit),
+        core.commit_crc.eq(bank.model_crc_crc),
+        bank.model_words_words.eq(core.words),
+        bank.model_status_code.eq(core.status),
+        bank.model_status_busy.eq(core.busy),
+        bank.model_error_load_set.eq(core.load_error),
+        bank.model_error_map_set.eq(core.map_error),
+        core.map_stb.eq(bank.model_slots_slot_stb),
+        core.map_slot.eq(bank.model_slots_index),
+        core.map_set.eq(bank.model_slots_slot_set_new),
+        core.map_enable.eq(bank.model_slots_slot_enable_new),
+        core.query_slot.eq(bank.model_slots_index),
+        bank.model_slots_slot_set.eq(core.query_slot_set),
+        bank.model_slots_slot_enable.eq(core.query_slot_enable),
+        core.query_set.eq(bank.model_sets_index),
+        bank.model_sets_set_state_valid.eq(core.query_valid),
+        bank.model_sets_set_version_version.eq(core.query_version),
+    ]
+
+
+def queue_pairs(parts: Parts) -> None:
+    """The window on queue pairs."""
+    connect_window(parts.m, parts.bank, "qp", QP_CONFIG, parts.window)
+    for register in QP_STATUS:
+        for field in register.fields:
+            name = port("qp", register.name, field.name)
+            parts.m.d.comb += getattr(parts.bank, name).eq(parts.window.status[field.name])
+
+
+def count(parts: Parts, counters: Counters, decided: Value, load_error: ValueLike) -> None:
+    """What is counted of the core, and how the counters are read."""
+    nic, core, bank = parts.nic, parts.core, parts.bank
+    flags = nic.o_decision.payload.flags
+    events = {
+        "samples": core.i_sample.valid & core.i_sample.ready,
+        "decisions": decided,
+        "predictions": decided & flags[Flag.PREDICTED],
+        "fallbacks": decided & flags[Flag.NO_MODEL],
+        "advice_clamped": decided & flags[Flag.ADVICE_CLAMPED],
+        "delta_clamped": decided & flags[Flag.DELTA_CLAMPED],
+        "rate_clamped": decided & flags[Flag.RATE_CLAMPED],
+        "target_moves": decided & flags[Flag.TARGET_MOVED],
+        "dropped": core.dropped,
+        "load_errors": load_error,
+        "events": core.i_event.valid & core.i_event.ready if parts.config.laws else 0,
+        "ignored": core.event_ignored if parts.config.laws else 0,
+        "unskilled": decided & flags[Flag.UNSKILLED],
+        "late": decided & flags[Flag.LATE],
+        "held": decided & flags[Flag.HELD],
+        "scored": decided & flags[Flag.SCORED],
+        "congested": decided & flags[Flag.CONGESTED],
+    }
+    parts.m.d.comb += [
+        counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),
+        counters.index.eq(bank.counters_counters_index),
+        counters.read.eq(bank.counters_counters_low_read),
+        counters.clear.eq(bank.reset_command_counters),
+        bank.counters_counters_low_low.eq(counters.low),
+        bank.counters_counters_high_high.eq(counters.high),
+    ]

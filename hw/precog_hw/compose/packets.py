@@ -1,0 +1,132 @@
+"""The packet path in a NIC: its streams, the events that laws hear from it, the receiver."""
+
+from amaranth.hdl import Signal, Value
+from amaranth.lib import stream, wiring
+
+from precog_hw.csr import receiver_host, wire_host
+from precog_hw.csr.packet_host import attach
+from precog_hw.rate.law_events import LawEvents
+from precog_hw.rate.score_events import ScoreEvents
+
+from .parts import Parts
+from .ports import COMMAND_LOG
+
+__all__ = ["law_events", "log_commands", "packets"]
+
+
+def packets(parts: Parts) -> stream.Interface:
+    """The packet path; gives the samples. No packet comes before every table is empty."""
+    m, nic, config, core = parts.m, parts.nic, parts.config, parts.core
+    card, wire = parts.card, parts.wire
+    assert card is not None
+    ready = Signal()
+    copy = wire.i_table if wire is not None else None
+    sizes = {"slots": config.qps, "tick_ps": parts.tick_ps}
+    emptied = attach(m, parts.bank, card, **sizes, copy=copy, ipv6=bool(config.ipv6))
+    if config.receiver:
+        emptied &= _receives(parts)
+    tx = card.i_tx
+    if wire is not None:
+        wiring.connect(m, wire.o, tx)
+        tx = wire.i
+        emptied &= wire.ready
+        m.d.comb += [
+            wire.shim_port.eq(card.registers.cps.shim_port),
+            wire.acked_stb.eq(card.acked_stb),
+            wire.acked.qp.eq(card.acked_slot),
+            wire.acked.psn.eq(card.acked_psn),
+        ]
+    m.d.sync += ready.eq(emptied & parts.window.ready)
+    for outside, inside in ((nic.i_tx, tx), (nic.i_rx, card.i_rx)):
+        m.d.comb += [
+            inside.payload.eq(outside.payload),
+            inside.valid.eq(outside.valid & ready),
+            outside.ready.eq(inside.ready & ready),
+        ]
+    for name in ("o_tx", "o_rx"):
+        wiring.connect(m, getattr(card, name), wiring.flipped(getattr(nic, name)))
+    m.d.comb += [
+        nic.sample_stb.eq(core.i_sample.valid & core.i_sample.ready),
+        nic.sample.eq(core.i_sample.payload),
+    ]
+    return card.o_sample
+
+
+def law_events(parts: Parts) -> None:
+    """As samples: not before all queue pairs are disabled."""
+    core, ready = parts.core, parts.window.ready
+    source = parts.nic.i_event if parts.card is None else _packet_events(parts)
+    parts.m.d.comb += [
+        core.i_event.payload.eq(source.payload),
+        core.i_event.valid.eq(source.valid & ready),
+        source.ready.eq(core.i_event.ready & ready),
+    ]
+
+
+def log_commands(parts: Parts) -> None:
+    """Each command of the core, for its golden model."""
+    nic, core = parts.nic, parts.core
+    command = core.command.payload
+    done = core.command.valid & core.command.ready
+    parts.m.d.comb += [
+        nic.command_log_stb.eq(core.command_stb | (done & command.forget)),
+        *(nic.command_log[name].eq(command[name]) for name in COMMAND_LOG.members),
+    ]
+
+
+def _packet_events(parts: Parts) -> stream.Interface:
+    m, nic, core, card = parts.m, parts.nic, parts.core, parts.card
+    assert card is not None
+    m.submodules.events = events = LawEvents(parts.config)
+    m.submodules.scores = scores = ScoreEvents(parts.config)
+    m.d.comb += [
+        *(events.heard.eq(card.cnp_heard), events.heard_slot.eq(card.cnp_slot)),
+        *(events.sent.eq(card.frame_sent), events.sent_slot.eq(card.frame_slot)),
+        events.sent_bytes.eq(card.frame_bytes),
+        events.now.eq(card.now),
+        events.byte_count.eq(core.parameters.dcqcn_byte_count),
+        events.rate_ticks.eq(core.parameters.dcqcn_rate_ticks),
+        events.command_stb.eq(core.command.valid & core.command.ready),
+        events.command.eq(parts.window.o_config.payload),
+        events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
+        events.score_ticks.eq(core.parameters.psched_score_ticks),
+        scores.now.eq(card.now),
+        *(scores.command_stb.eq(events.command_stb), scores.command.eq(events.command)),
+    ]
+    if not parts.config.forecast:
+        m.d.comb += [
+            nic.law_event_stb.eq(core.i_event.valid & core.i_event.ready),
+            nic.law_event.eq(core.i_event.payload),
+        ]
+    wiring.connect(m, events.o, scores.i)
+    heard = card.score_heard, card.score_slot, card.score
+    if parts.receiver is not None:  # the score leaves it with a command
+        told = parts.receiver
+        heard = told.score_stb, told.score.qp, told.score.value
+    names = ("heard", "heard_slot", "heard_score")
+    m.d.comb += [getattr(scores, n).eq(value) for n, value in zip(names, heard, strict=True)]
+    return scores.o
+
+
+def _receives(parts: Parts) -> Value:
+    """The receiver between card, bank and whoever holds the queues."""
+    m, nic, card, receiver = parts.m, parts.nic, parts.card, parts.receiver
+    assert card is not None
+    assert receiver is not None
+    m.submodules.receiver = receiver
+    if parts.wire is not None:
+        given, taken = receiver.o_quota, parts.wire.i_quota
+        quota = wire_host.cells_of(given.payload.quota, taken.payload.quota)
+        m.d.comb += [
+            *(taken.valid.eq(given.valid), given.ready.eq(taken.ready)),
+            *(taken.payload.qp.eq(given.payload.qp), taken.payload.quota.eq(quota)),
+        ]
+    else:
+        wiring.connect(m, receiver.o_quota, wiring.flipped(nic.o_quota))
+    m.d.comb += [
+        receiver.now.eq(card.now),
+        *(nic.receive_log_stb.eq(receiver.commit_stb), nic.receive_log.eq(receiver.commit)),
+    ]
+    if not parts.config.grants:  # nobody has priorities
+        m.d.comb += receiver.o_boost.ready.eq(1)
+    return receiver_host.attach(m, parts.bank, card, receiver, slots=parts.config.qps)
