@@ -295,10 +295,10 @@ class WirePath(wiring.Component):
             forgets.eq(begins[-1] & asked.read_data.any()),
             *(again.i.payload.qp.eq(qp), again.i.payload.asked.eq(asked.read_data)),
         ]
-        m.d.comb += [
-            again.i.valid.eq(forgets),
-            self.calm.eq((again.level == 0) & ~begins.any() & ~forgets),
-        ]
+        m.d.comb += again.i.valid.eq(forgets)
+        # A register: whether a connection may begin decides which event the pacer takes.
+        begun = self.commit_stb & (did.kind == EventKind.CONFIG)
+        m.d.sync += self.calm.eq((again.level == 0) & ~begun & ~begins.any() & ~forgets)
         # One queue after the other.
         waits, second = again.o.payload, Signal()
         both, given = waits.asked.all(), store.i_again

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from precog_hw.rows import RowMemory, plain_memory
+from precog_hw.stream.skid import SkidBuffer
 
 from .layouts import (
     EventKind,
@@ -25,8 +26,9 @@ class Ledger(wiring.Component):
 
     ::
 
-        cycle             0          1       2          3              4                5
-        i ─► [next] ─► event ─► RAM ─► row ─► quota ─► share needed ─► decide ─► row to RAM, commit
+        cycle            0          1       2          3            4          5             6
+        i ─► [skid] ─► event ─► RAM ─► row ─► quota ─► share ─► room? ─► change ─► row to RAM,
+                                                                                   commit
 
     An event waits while one of the same queue is ahead and not written yet; which ones those are is
     found a cycle before, so that whoever offers an event hears at once whether it is taken. A queue
@@ -34,7 +36,7 @@ class Ledger(wiring.Component):
     together, and given back first. A new `limit` counts from a cycle 4 without an event on. The
     golden model is `precog_models.store.packet_store`.
 
-    Latency: 7 cycles from the transfer to `commit`. Throughput: one event per cycle, one in 6
+    Latency: 8 cycles from the transfer to `commit`. Throughput: one event per cycle, one in 7
     cycles of the same queue. Takes events after `qps` cycles.
 
     Parameters
@@ -60,7 +62,7 @@ class Ledger(wiring.Component):
         With `joins`: first cell of the last of them.
     """
 
-    LATENCY = 7
+    LATENCY = 8
 
     i: stream.Interface
     i_quota: stream.Interface
@@ -87,20 +89,20 @@ class Ledger(wiring.Component):
         config, last = self._config, self.LATENCY - 2
         e = [Signal(event_layout(config), name=f"e{n}") for n in range(last + 1)]
         valid = [Signal(name=f"valid{n}") for n in range(last + 1)]
-        following, follows = Signal(event_layout(config)), Signal()
+        m.submodules.following = following = SkidBuffer(event_layout(config))
+        wiring.connect(m, wiring.flipped(self.i), following.i)
         meets = Signal(last)  # bit n: the event in cycle n + 1 is of the same queue
         goes, free = Signal(), Signal()
         m.d.comb += [
             goes.eq(valid[0] & ~meets.any()),
             free.eq(~valid[0] | goes),
-            self.i.ready.eq(~follows | free),
+            following.o.ready.eq(free),
         ]
-        with m.If(self.i.ready):
-            m.d.sync += [follows.eq(self.i.valid), following.eq(self.i.payload)]
         m.d.sync += meets.eq(meets << 1)
         with m.If(free):
-            same = Cat(valid[n] & (e[n].qp == following.qp) for n in range(last))
-            m.d.sync += [valid[0].eq(follows), e[0].eq(following), meets.eq(same)]
+            same = Cat(valid[n] & (e[n].qp == following.o.payload.qp) for n in range(last))
+            m.d.sync += [valid[0].eq(following.o.valid), e[0].eq(following.o.payload)]
+            m.d.sync += meets.eq(same)
         m.d.sync += valid[1].eq(goes)
         for n in range(1, last + 1):
             m.d.sync += e[n].eq(e[n - 1])
@@ -128,7 +130,7 @@ class Ledger(wiring.Component):
             *(quotas.write_stb.eq(self.i_quota.valid | wipes), quotas.write_row.eq(told.qp)),
             quotas.write_data.own.eq(told.quota != 0),
             quotas.write_data.cells.eq(told.quota),
-            *(row[2].eq(read.data), row[3].eq(row[2]), row[4].eq(row[3])),
+            *(row[2].eq(read.data), *(row[n].eq(row[n - 1]) for n in range(3, last))),
         ]
         self._decide(m, e, row, valid[4], quotas.read_data)
         with m.If(wipes):
@@ -137,8 +139,8 @@ class Ledger(wiring.Component):
                 *(quotas.write_row.eq(wiped), quotas.write_data.eq(0)),
             ]
         m.d.comb += [
-            self.commit.valid.eq(valid[5]),
-            self.commit.payload.row.eq(row[5]),
+            self.commit.valid.eq(valid[last]),
+            self.commit.payload.row.eq(row[last]),
         ]
         return m
 
@@ -150,7 +152,7 @@ class Ledger(wiring.Component):
         valid: Signal,
         of_row: data.View,
     ) -> None:
-        """Cycles 2 to 4."""
+        """Cycles 2 to 5."""
         config, count = self._config, self._config.count_bits
         quota3, quota4, spare, back3, back4 = (
             Signal(count, name=n) for n in ("quota3", "quota4", "spare", "back3", "back4")
@@ -187,7 +189,6 @@ class Ledger(wiring.Component):
             popped.eq((e[3].kind == EventKind.POP) & (row[3].packets != 0)),
         ]
 
-        old, new, event = row[4], row[5], e[4]
         shared = Signal(count)
         left = Signal(signed(count + 1))  # that may be borrowed; negative if `limit` was lowered
         room, stored = Signal(name="room"), Signal(name="stored")
@@ -195,41 +196,50 @@ class Ledger(wiring.Component):
         m.d.comb += [
             room.eq(~borrows | (need <= left)),
             stored.eq(wants & room),
-            outcome.eq(event.outcome),
+            outcome.eq(e[4].outcome),
         ]
         with m.If(wants & ~room):
             m.d.comb += outcome.eq(Mux(holds, Outcome.WAITS, Outcome.QUOTA))
+
+        adds, drops, pops, heads5 = (Signal(name=n) for n in ("adds", "drops", "pops", "heads5"))
+        need5, taken5, kept5, back5, cells5 = (
+            Signal(count, name=n) for n in ("need5", "taken5", "kept5", "back5", "cells5")
+        )
+        old, new, event, done, some5 = row[5], row[6], e[5], Signal(Outcome), Signal()
+        commit, quota5, limit5 = self.commit.payload, Signal(count), Signal(count)
+        m.d.sync += [
+            *(adds.eq(stored), drops.eq(fails | (wants & ~room & ~holds)), pops.eq(popped)),
+            *(heads5.eq(heads | (stored & ~some)), some5.eq(some), done.eq(outcome)),
+            *(need5.eq(need), taken5.eq(taken), kept5.eq(kept), back5.eq(back4)),
+            *(cells5.eq(cells4), quota5.eq(quota4), limit5.eq(limit)),
+        ]
         m.d.sync += [
             new.eq(old),
-            self.joins.eq(some),
-            self.behind.eq(old.tail),
-            self.commit.payload.event.eq(event),
-            self.commit.payload.event.outcome.eq(outcome),
-            self.commit.payload.quota.eq(quota4),
-            self.commit.payload.limit.eq(limit),
+            *(self.joins.eq(some5), self.behind.eq(old.tail)),
+            *(commit.event.eq(event), commit.event.outcome.eq(done)),
+            *(commit.quota.eq(quota5), commit.limit.eq(limit5), commit.shared.eq(shared)),
         ]
-        m.d.comb += self.commit.payload.shared.eq(shared)
-        with m.If(stored):
+        with m.If(adds):
             m.d.sync += [
                 new.packets.eq(old.packets + 1),
-                new.own.eq(old.own + taken),
-                new.borrowed.eq(old.borrowed + need),
+                new.own.eq(old.own + taken5),
+                new.borrowed.eq(old.borrowed + need5),
                 new.queued.eq(old.queued + event.bytes),
                 new.tail.eq(event.cell),
             ]
-        with m.If(fails | (wants & ~room & ~holds)):
+        with m.If(drops):
             m.d.sync += new.drops.eq(old.drops + 1)
-        with m.If(popped):
+        with m.If(pops):
             m.d.sync += [
                 new.packets.eq(old.packets - 1),
-                new.own.eq(old.own - kept),
-                new.borrowed.eq(old.borrowed - back4),
+                new.own.eq(old.own - kept5),
+                new.borrowed.eq(old.borrowed - back5),
                 new.queued.eq(old.queued - old.bytes),
             ]
-        with m.If(heads | (stored & ~some)):
+        with m.If(heads5):
             m.d.sync += [
                 *(new.head.eq(event.cell), new.bytes.eq(event.bytes)),
-                *(new.cells.eq(cells4), new.label.eq(event.label)),
+                *(new.cells.eq(cells5), new.label.eq(event.label)),
             ]
         with m.If(~valid):
             m.d.sync += left.eq(self.limit - shared)

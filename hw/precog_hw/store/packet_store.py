@@ -35,8 +35,9 @@ EVENTS = ("stored", "dropped_quota", "dropped_memory", "dropped_long", "sent", "
 _REQUESTS = 16
 _DROPPED = 16
 _PATIENCE = 64  # cycles
-#: Events between the look for room and their consequences.
-_COMING = Ledger.LATENCY + 2
+#: Events between the look for room and their consequences: one in each of the ledger's cycles, one
+#: that it holds, and two.
+_COMING = Ledger.LATENCY + 3
 
 
 class PacketStore(wiring.Component):
@@ -63,8 +64,8 @@ class PacketStore(wiring.Component):
     Other queues lose nothing by one that is over its quota as long as all quotas, `limit`, and 8 of
     the longest packets fit into the memory.
 
-    Latency: 10 cycles from a packet's last beat to its request, 15 from a grant to the first beat.
-    Throughput: a beat per cycle in and out; a packet in 4 cycles, with `pause` in 9. Ready after
+    Latency: 11 cycles from a packet's last beat to its request, 16 from a grant to the first beat.
+    Throughput: a beat per cycle in and out; a packet in 4 cycles, with `pause` in 10. Ready after
     `qps` or `cells` cycles, whichever are more. Cost: the memory, and some 240 bits of block RAM
     for a queue and a cell together.
 
@@ -234,10 +235,12 @@ class PacketStore(wiring.Component):
         write, read = beats.write_port(), beats.read_port()
         m.submodules.links = links = plain_memory(config.cell_bits, config.cells)
         link, egress_link, reclaim_link = links.write_port(), links.read_port(), links.read_port()
-        # Registers: the blocks of a large memory are far from each other.
+        # Registers, one more for beats: the blocks of a large memory are far from each other.
+        place, beat, stores = (Signal.like(v) for v in (write.addr, write.data, write.en))
         m.d.sync += [
-            write.addr.eq(ingress.place.as_value()),
-            *(write.data.eq(ingress.write), write.en.eq(ingress.write_stb)),
+            place.eq(ingress.place.as_value()),
+            *(beat.eq(ingress.write), stores.eq(ingress.write_stb)),
+            *(write.addr.eq(place), write.data.eq(beat), write.en.eq(stores)),
             *(link.addr.eq(ingress.link.cell), link.data.eq(ingress.link.next)),
             *(link.en.eq(ingress.link_stb), reclaim.next.eq(reclaim_link.data)),
         ]
