@@ -57,8 +57,9 @@ class NicConfig:
     ipv6 : int
         1 with IPv6 packets; 0: they pass unchanged, like any that is not RoCEv2. With packets.
     relaxed : bool
-        Fewer registers in the packet path, wide queues and the engine's tables in block RAM, for
-        clocks up to some 70 MHz on ECP5.
+        The packet path and the engine's tables with as few LUTs as can be: fewer registers between
+        steps, wide queues in block RAM, short delays in flip-flops. For clocks up to some 70 MHz on
+        ECP5.
     activity : bool
         Without packets and trace: outputs that say which units have work, for clock gates
         (`precog_hw.activity`).

@@ -183,7 +183,7 @@ class CnpLimiter(wiring.Component):
 
         # Cycle 4.
         m.submodules.jobs = jobs = Queue(JOB, JOBS, block=self._relaxed)
-        m.submodules.delay = delay = DelayLine(JOB, _DECIDED)
+        m.submodules.delay = delay = DelayLine(JOB, _DECIDED, registers=self._relaxed)
         wiring.connect(m, jobs.o, wiring.flipped(self.o_job))
         is_due, is_known, sends = Signal(), Signal(), Signal()
         sent = Signal(_DECIDED)  # bit n - 1: the request that is n cycles ahead got a CNP

@@ -88,6 +88,8 @@ class CpsReceive(wiring.Component):
     ----------
     slots : int
         QP slots.
+    relaxed : bool
+        The last delay line in registers.
 
     Members
     -------
@@ -104,8 +106,8 @@ class CpsReceive(wiring.Component):
 
     LATENCY = 1 + QpLookup.LATENCY + CpsSlots.RX_LATENCY + 1 + UPDATE_LATENCY
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
+        self._slots, self._relaxed = slots, relaxed
         super().__init__(
             {
                 "config": In(CPS_CONFIG),
@@ -211,7 +213,7 @@ class CpsReceive(wiring.Component):
     def _edit(self, m: Module, found: data.View, writes: Value) -> None:
         """From the decision to the edit."""
         m.submodules.update = update = HeaderUpdate()
-        m.submodules.late = late = DelayLine(found.shape(), UPDATE_LATENCY)
+        m.submodules.late = late = DelayLine(found.shape(), UPDATE_LATENCY, registers=self._relaxed)
         m.submodules.wrote = wrote = DelayLine(1, UPDATE_LATENCY)
         m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
         headers, was = found.headers, late.o.received

@@ -83,6 +83,8 @@ class CpsTransmit(wiring.Component):
     ----------
     slots : int
         QP slots.
+    relaxed : bool
+        The last delay line in registers.
 
     Members
     -------
@@ -99,8 +101,8 @@ class CpsTransmit(wiring.Component):
 
     LATENCY = QpLookup.LATENCY + CpsSlots.TX_LATENCY + 2 + UPDATE_LATENCY
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
+        self._slots, self._relaxed = slots, relaxed
         super().__init__(
             {
                 "config": In(CPS_CONFIG),
@@ -233,7 +235,7 @@ class CpsTransmit(wiring.Component):
                 "sent": sent_layout(self._slots),
             }
         )
-        m.submodules.stub = late = DelayLine(stub, UPDATE_LATENCY + 1)
+        m.submodules.stub = late = DelayLine(stub, UPDATE_LATENCY + 1, registers=self._relaxed)
         m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
         m.d.sync += [
             update.i.edit.eq(Mux(inserts, Edit.INSERT, Edit.KEEP)),

@@ -91,7 +91,7 @@ class RxPath(wiring.Component):
         m.submodules.stage = stage = Stage(
             self._width, Direction.RX, CpsReceive.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
         )
-        m.submodules.decide = decide = CpsReceive(self._slots)
+        m.submodules.decide = decide = CpsReceive(self._slots, relaxed=self._relaxed)
         m.submodules.finish = finish = Finish(
             received_layout(self._slots), stage.packets, parses=True, relaxed=self._relaxed
         )

@@ -89,7 +89,7 @@ class TxPath(wiring.Component):
         m.submodules.stage = stage = Stage(
             self._width, Direction.TX, CpsTransmit.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
         )
-        m.submodules.decide = decide = CpsTransmit(self._slots)
+        m.submodules.decide = decide = CpsTransmit(self._slots, relaxed=self._relaxed)
         m.submodules.finish = finish = Finish(
             sent_layout(self._slots), stage.packets, relaxed=self._relaxed
         )

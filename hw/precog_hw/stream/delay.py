@@ -18,13 +18,15 @@ class DelayLine(wiring.Component):
 
     Latency: `cycles`. Throughput: one value per cycle. Cost: from three cycles on a row of LUT RAM
     each (one TRELLIS_DPR16X4 for 4 bits and 16 cycles), a register, and an address for each of the
-    `columns`; below that, registers.
+    `columns`; below that, or with `registers`, registers.
 
     Parameters
     ----------
     shape : ShapeLike
     cycles : int
         1 or more.
+    registers : bool
+        However many cycles: where flip-flops are left and LUTs are not.
 
     Members
     -------
@@ -37,16 +39,17 @@ class DelayLine(wiring.Component):
         `cycles` is not positive.
     """
 
-    def __init__(self, shape: ShapeLike, cycles: int) -> None:
+    def __init__(self, shape: ShapeLike, cycles: int, *, registers: bool = False) -> None:
         if cycles < 1:
             raise ValueError(f"cycles must be 1 or more, not {cycles!r}")
         self._shape = shape
         self._cycles = cycles
+        self._registers = registers or cycles < _RING
         super().__init__({"i": In(shape), "o": Out(shape)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        if self._cycles < _RING:
+        if self._registers:
             last = self.i
             for n in range(self._cycles - 1):
                 stage = Signal(self._shape, name=f"stage{n}")

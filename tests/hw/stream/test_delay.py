@@ -10,10 +10,12 @@ from amaranth.sim import Simulator
 from precog_hw.stream.delay import DelayLine
 
 
-@pytest.mark.parametrize("cycles", [1, 2, 3, 4, 7, 16, 17])
-def test_delay(cycles: int, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("cycles", "registers"), [*((n, False) for n in (1, 2, 3, 4, 7, 16, 17)), (6, True)]
+)
+def test_delay(cycles: int, registers: bool, seed: int) -> None:
     rng = random.Random(seed)
-    dut = DelayLine(13, cycles)
+    dut = DelayLine(13, cycles, registers=registers)
     values = [rng.getrandbits(13) for _ in range(100)]
 
     async def bench(ctx: Any) -> None:
