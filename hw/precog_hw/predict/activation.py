@@ -113,12 +113,12 @@ class Tanh(wiring.Component):
         base = Signal(_BASE_BITS, reset_less=True)
         over = Signal(reset_less=True)
         sign = Signal(reset_less=True)
+        fetch = m.d.comb if self._block else m.d.sync
+        fetch += base.eq(word[:_BASE_BITS])
         m.d.sync += [
             over.eq(size[bits + _SEGMENT_BITS :].any()),
             sign.eq(negative),
         ]
-        fetch = m.d.comb if self._block else m.d.sync
-        fetch += base.eq(word[:_BASE_BITS])
         slope, position = word[_BASE_BITS:], size[:bits]
         if self._fabric:
             registered = Signal.like(slope, reset_less=True), Signal.like(position, reset_less=True)
