@@ -63,10 +63,10 @@ class Pacer(wiring.Component):
     that is late by more than a gap is due at once: at most one packet is caught up. A new rate
     takes effect on the pending gap.
 
-    Latency: 19 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
+    Latency: 20 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
     4 cycles (in 3 out of lists that are never empty), one in 25 of the same queue pair (the loop of
     GRANT, gap, CHARGE, list): a faster rate than that is not reached. A rate update counts after
-    30 cycles, on a pending gap at most 77 later, 20 more if the gap gets shorter; one at a time.
+    31 cycles, on a pending gap at most 77 later, 20 more if the gap gets shorter; one at a time.
     After a reset it takes events when all its memories are empty, after as many cycles as there are
     queue pairs or slots of both levels, whichever are more.
     Cost at 1024 queue pairs (ECP5): 28 DP16KD, 4000 LUT4, 530 CCU2C, 56 DPR16X4, 3900 flip-flops,
@@ -261,17 +261,21 @@ class Pacer(wiring.Component):
         if self._whole:
             expired = self._expiry(m, pipeline)
             others.append((expired.valid, expired, event(EventKind.EXPIRE, expired.payload, 0)))
-        # They take turns for a register, whose event takes turns with the wheel.
+        # They take turns for a register, whose event takes turns with the wheel. Who is next is
+        # known a cycle before.
         turn = Signal(len(others))  # one bit: who was served last
-        chosen = _after(turn, Cat(valid for valid, _, _ in others))
+        chosen = Signal(len(others))  # one bit or none: who is next
+        offered = Cat(valid for valid, _, _ in others)
         other, waits = Signal(layout), Signal()
         wheel_turn = Signal()
         m.d.comb += [port.ready.eq(chosen[n] & ~waits) for n, (_, port, _) in enumerate(others)]
-        with m.If(~waits):
-            m.d.sync += waits.eq(chosen.any())
+        with m.If(~chosen.any()):
+            m.d.sync += chosen.eq(_after(turn, offered))
+        with m.Elif(~waits):
+            m.d.sync += [waits.eq((chosen & offered).any()), turn.eq(chosen), chosen.eq(0)]
             for n, (_, _, made) in enumerate(others):
                 with m.If(chosen[n]):
-                    m.d.sync += [other.eq(made), turn.eq(chosen)]
+                    m.d.sync += other.eq(made)
 
         offer = Signal(layout)
         serves_charge, serves_grant, serves_fire, serves_other = (Signal() for _ in range(4))

@@ -30,7 +30,7 @@ class Wire(wiring.Component):
     A packet is charged for its bytes and `overhead`; at the pacer's rate, one at a time. What
     `i_route` says `counts` waits for its queue pair's window, too.
 
-    Latency: 48 cycles from a packet's last beat to its first at the output if its queue pair is
+    Latency: 51 cycles from a packet's last beat to its first at the output if its queue pair is
     idle. Throughput: a beat per cycle; a packet in 4 cycles, of one queue pair in 48. Cost:
     `Pacer`, `WirePath`.
 

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.rows import plain_memory
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.queue import Queue
+from precog_hw.stream.skid import SkidBuffer
 
 from .egress import Egress
 from .free_list import FreeList
@@ -64,7 +65,7 @@ class PacketStore(wiring.Component):
     Other queues lose nothing by one that is over its quota as long as all quotas, `limit`, and 8 of
     the longest packets fit into the memory.
 
-    Latency: 11 cycles from a packet's last beat to its request, 16 from a grant to the first beat.
+    Latency: 12 cycles from a packet's last beat to its request, 17 from a grant to the first beat.
     Throughput: a beat per cycle in and out; a packet in 4 cycles, with `pause` in 10. Ready after
     `qps` or `cells` cycles, whichever are more. Cost: the memory, and some 240 bits of block RAM
     for a queue and a cell together.
@@ -281,14 +282,19 @@ class PacketStore(wiring.Component):
         # A packet that may wait is offered until it is appended or dropped: again when one has
         # left, or after a while, since quotas may change.
         tried, holds, patience = Signal(), Signal(), Signal(range(_PATIENCE))
-        records = ingress.o
+        # Who may go next is found out here, and not told to those who offer in the same cycle.
+        m.submodules.records = records_skid = SkidBuffer(event_layout(self._config))
+        m.submodules.granted = granted = SkidBuffer(range(self._config.qps))
+        wiring.connect(m, ingress.o, records_skid.i)
+        wiring.connect(m, wiring.flipped(self.i_grant), granted.i)
+        records, grants = records_skid.o, granted.o
         retains = records.payload.may_wait
         appends = ledger.commit.valid & (did.event.kind == EventKind.APPEND) & did.event.may_wait
         settles = appends & ~waits
 
         # The first of these that has something.
         rooms = (coming != Release.ROOM) & (ahead != Release.ROOM) & self.ready
-        ports = (followers, self.i_grant, records, self.i_again, self.i_look)
+        ports = (followers, grants, records, self.i_again, self.i_look)
         allowed = (room, rooms, room & ~tried & ~holds, room & self.ready, self.ready)
         offers = [port.valid & may for port, may in zip(ports, allowed, strict=True)]
         events = [Signal(event_layout(self._config), name=f"event{n}") for n in range(len(ports))]
@@ -296,7 +302,7 @@ class PacketStore(wiring.Component):
         m.d.comb += [
             head.kind.eq(EventKind.HEAD),
             *(head[name].eq(followers.payload[name]) for name in followers.payload.shape().members),
-            *(pop.kind.eq(EventKind.POP), pop.qp.eq(self.i_grant.payload)),
+            *(pop.kind.eq(EventKind.POP), pop.qp.eq(grants.payload)),
             append.eq(records.payload),
             *(again.kind.eq(EventKind.ASK), again.qp.eq(self.i_again.payload)),
             *(look.kind.eq(EventKind.READ), look.qp.eq(self.i_look.payload)),

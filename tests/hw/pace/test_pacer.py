@@ -68,10 +68,10 @@ def test_latency_and_the_loop_of_one_queue_pair() -> None:
     bench.run(100)
     bench.offer(EventKind.REQUEST, 100, 5, 1000)
     run = bench.run(200)
-    assert run.taken["i_request"].tolist() == [100]
-    assert [at for at, *_ in bench.grants(run)] == [119, 144, 169, 194]
+    assert run.taken["i_request"].tolist() == [101]
+    assert [at for at, *_ in bench.grants(run)] == [120, 145, 170, 195]
     bench.set_rate(300, 5, 1 << 24)
-    assert bench.run(100).events[-1][0] == 330
+    assert bench.run(100).events[-1][0] == 331
     block.close()
 
 
