@@ -1,9 +1,11 @@
 """``precog serve``: one process has the device, others reach it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -19,12 +21,17 @@ def test_a_served_card_keeps_its_state_between_commands(
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from precog_host.cli import main; main()"
     )
+    # Its line comes through a pipe at once, also where Python does not write unbuffered anyway.
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     server = subprocess.Popen(
         [sys.executable, "-c", start, "serve", "--udp", "0", "-j", "-d", "emu:qps=8"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=plain,
     )
+    watchdog = threading.Timer(60, server.kill)  # then there is no line
+    watchdog.start()
     try:
         assert server.stdout is not None
         told = json.loads(server.stdout.readline())
@@ -46,6 +53,7 @@ def test_a_served_card_keeps_its_state_between_commands(
         ):
             Device.open(told["uri"] + "?timeout_ms=20&tries=2")
     finally:
+        watchdog.cancel()
         server.send_signal(signal.SIGINT)
         out, errors = server.communicate(timeout=60)
     assert server.returncode == 130

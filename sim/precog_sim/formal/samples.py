@@ -61,7 +61,8 @@ def _collector(short: bool, queues: list[Any]) -> Iterator[Any]:
             real, sample = module.Queue, module.SAMPLE
             stub = queue_stub(real)
 
-            def queue(shape: Any, depth: int) -> Any:
+            def queue(shape: Any, depth: int, *, block: bool) -> Any:
+                assert not block
                 queues.append((real if shape is sample else stub)(shape, depth))
                 return queues[-1]
 

@@ -4,6 +4,7 @@
 not, and gives back any that were taken, in any order. Which ones are out is kept beside it.
 """
 
+from importlib import import_module
 from unittest.mock import patch
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Signal
@@ -31,8 +32,8 @@ class FreeListHarness(wiring.Component):
     takes: In(1)
 
     def elaborate(self, platform: object) -> Module:
-        from precog_hw.store import free_list
-
+        # By name: a mutant stands in its module's place there, and not in the package's.
+        free_list = import_module("precog_hw.store.free_list")
         m = Module()
         dut = free_list.FreeList(CELLS)
         with patch.object(free_list, "_AHEAD", _AHEAD):

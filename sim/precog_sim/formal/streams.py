@@ -203,8 +203,8 @@ MUTANTS = (
     Mutant(
         "queue.bounded",
         _QUEUE,
-        "full.eq(waiting == self._depth - 1)",
-        "full.eq(waiting == self._depth)",
+        "waiting.eq(waiting + 1), full.eq(waiting == self._depth - 1)",
+        "waiting.eq(waiting + 1), full.eq(waiting == self._depth)",
         "the queue takes one payload too many",
         quick=True,
     ),

@@ -1,5 +1,6 @@
 """``precog serve``: a device shared over UDP."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -37,7 +38,7 @@ def serve(
                 lambda: typer.echo(f"{device} is at {where}"),
                 json_,
             )
-            typer.get_text_stream("stdout").flush()
+            sys.stdout.flush()
             server.run()
         finally:
             server.close()
