@@ -6,6 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from .columns import columns
+from .occupancy import occupancy
 from .packet import beat_layout, packet_signature
 
 __all__ = ["LUT_RAM_ROWS", "PacketFifo"]
@@ -74,11 +75,10 @@ class PacketFifo(wiring.Component):
             attrs={"ram_style": style, "no_rw_check": 1},
         )
         write, read = rows.write_port(), rows.read_port()
-        waiting = Signal(range(self._depth + 1), name=f"waiting{suffix}")  # rows in use
-        # `waiting` is not 0; it is `depth`; a row is read; the output.
-        some, full, fetched = (Signal(name=f"{w}{suffix}") for w in ("some", "full", "fetched"))
+        fetched = Signal(name=f"fetched{suffix}")  # a row is read
         valid = Signal(name=f"valid{suffix}") if n else self.o.valid
         put, take = (Signal(name=f"{name}{suffix}") for name in ("put", "take"))
+        _, some, full = occupancy(m, self._depth, put, take, suffix)
         free = self.o.ready | ~valid
         m.d.comb += [
             put.eq(self.i.valid & ~full),
@@ -93,14 +93,6 @@ class PacketFifo(wiring.Component):
             m.d.sync += write.addr.eq(write.addr + 1)
         with m.If(take):
             m.d.sync += read.addr.eq(read.addr + 1)
-        with m.If(put & ~take):
-            m.d.sync += [
-                waiting.eq(waiting + 1),
-                some.eq(1),
-                full.eq(waiting == self._depth - 1),
-            ]
-        with m.Elif(take & ~put):
-            m.d.sync += [waiting.eq(waiting - 1), some.eq(waiting != 1), full.eq(0)]
         with m.If(take):
             m.d.sync += fetched.eq(1)
         with m.Elif(free):

@@ -6,6 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from .columns import columns
+from .occupancy import occupancy
 
 __all__ = ["Queue"]
 
@@ -86,9 +87,8 @@ class Queue(wiring.Component):
             attrs={"ram_style": "block", "no_rw_check": 1},
         )
         write, read = rows.write_port(), rows.read_port()
-        waiting = Signal(range(self._depth + 1))  # rows in use
-        full, some = Signal(), Signal()  # `waiting` is `depth`; it is not 0
         free, put, take = Signal(), Signal(), Signal()
+        waiting, some, full = occupancy(m, self._depth, put, take)
         m.d.comb += [
             free.eq(self.o.ready | ~self.o.valid),
             put.eq(self.i.valid & ~full),
@@ -101,14 +101,6 @@ class Queue(wiring.Component):
             m.d.sync += write.addr.eq(write.addr + 1)
         with m.If(take):
             m.d.sync += read.addr.eq(read.addr + 1)
-        with m.If(put & ~take):
-            m.d.sync += [
-                waiting.eq(waiting + 1),
-                some.eq(1),
-                full.eq(waiting == self._depth - 1),
-            ]
-        with m.Elif(take & ~put):
-            m.d.sync += [waiting.eq(waiting - 1), some.eq(waiting != 1), full.eq(0)]
         with m.If(free):
             m.d.sync += self.o.valid.eq(some)
 

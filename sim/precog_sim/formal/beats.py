@@ -17,7 +17,7 @@ from precog_hw.stream import columns
 
 from .contracts import beats_rules
 from .engine import Mode, Proof
-from .mutate import Mutant
+from .mutate import Mutant, reimported
 from .packets import assert_rules, well_formed
 from .past import Past
 from .peek import Opened
@@ -28,6 +28,7 @@ ROWS = 2
 _WIDTH = 8
 _DEPTH = 9  # cycles
 _FIFO = "precog_hw.stream.packet_fifo"
+_OCCUPANCY = "precog_hw.stream.occupancy"
 
 
 class BeatsHarness(wiring.Component):
@@ -87,9 +88,8 @@ class BeatsHarness(wiring.Component):
 
 
 def _fifo() -> Any:
-    from precog_hw.stream.packet_fifo import PacketFifo
-
-    return PacketFifo(_WIDTH, ROWS)
+    with reimported(_FIFO) as module:  # it has what it counts by from another module
+        return module.PacketFifo(_WIDTH, ROWS)
 
 
 def _queue() -> Any:
@@ -116,9 +116,9 @@ MUTANTS = (
     ),
     Mutant(
         "beats.rules",
-        _FIFO,
-        "full.eq(waiting == self._depth - 1)",
-        "full.eq(waiting == self._depth)",
+        _OCCUPANCY,
+        "full.eq(waiting == depth - 1)",
+        "full.eq(waiting == depth)",
         "a beat is written over",
         quick=True,
     ),
