@@ -75,6 +75,8 @@ def main() -> int:
         help="decisions of the core's netlist's simulation; 0: none",
     )
     arguments = parser.parse_args()
+    if not arguments.limit_min > 0:
+        parser.error(f"--limit-min must be above 0, not {arguments.limit_min:g}")
     wanted = _wanted(arguments)
     placed = _place_all(wanted, arguments)
     unrouted = [name for name in wanted if name not in placed]

@@ -100,6 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("build/synth"))
     given = parser.parse_args(arguments)
+    for qps in given.qps:
+        if qps < 2 or qps & (qps - 1):
+            parser.error(f"--qps must be powers of two, 2 or more, not {qps}")
     todo: list[tuple[dict[str, Any], Callable[[], str]]] = [
         ({"preset": given.preset}, lambda: nic_verilog(PRESETS[given.preset], name=TOP))
     ]
