@@ -111,7 +111,7 @@ def test_latency(bench: GrantBench) -> None:
     bench.run(500)
     at = bench.now + 100
     bench.request(3, 1000, at)
-    assert [taken for taken, *_ in bench.run(300)] == [at + 23]
+    assert [taken for taken, *_ in bench.run(300)] == [at + 25]
 
 
 @pytest.mark.parametrize("algorithm", ["fixed", "pid", "timely"])

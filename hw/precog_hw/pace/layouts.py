@@ -157,6 +157,9 @@ COMPARED = data.StructLayout(
         "ahead": DUE_BITS,
         "due": 1,  # now
         "faster": 1,  # the new rate
+        "rates": 1,  # the event sets a rate, and is not refused
+        "rouses": 1,  # it may let a queue pair go that was parked
+        "redates": 1,  # it says when the queue pair is due
         "acknowledges": 1,  # the PSN is in flight
         "open": 1,  # the window is
         "some": 1,

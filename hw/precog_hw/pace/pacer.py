@@ -7,6 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.stream.queue import Queue
+from precog_hw.stream.skid import SkidBuffer
 from precog_models.contract import PRIORITIES, Fmt
 
 from .expiry import PERIOD_BITS, WindowExpiry
@@ -37,7 +38,7 @@ _GAPS = 16  # charges that wait
 #: In the pipeline and in the gap unit: as many as are ahead, and as many that were within the gap
 #: unit's cycles, and one that is being admitted.
 _GAPS_COMING = 2 * GRANTS_AHEAD + 1
-_IN_FLIGHT = StatePipeline.LATENCY + 2  # events that may still file
+_IN_FLIGHT = StatePipeline.LATENCY + 4  # events that may still file, two in the slice among them
 
 
 class Pacer(wiring.Component):
@@ -63,10 +64,10 @@ class Pacer(wiring.Component):
     that is late by more than a gap is due at once: at most one packet is caught up. A new rate
     takes effect on the pending gap.
 
-    Latency: 20 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
-    4 cycles (in 3 out of lists that are never empty), one in 25 of the same queue pair (the loop of
+    Latency: 22 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
+    4 cycles (in 3 out of lists that are never empty), one in 27 of the same queue pair (the loop of
     GRANT, gap, CHARGE, list): a faster rate than that is not reached. A rate update counts after
-    31 cycles, on a pending gap at most 77 later, 20 more if the gap gets shorter; one at a time.
+    32 cycles, on a pending gap some 90 later (125 at most of 503 between others'); one at a time.
     After a reset it takes events when all its memories are empty, after as many cycles as there are
     queue pairs or slots of both levels, whichever are more.
     Cost at 1024 queue pairs (ECP5): 28 DP16KD, 4000 LUT4, 530 CCU2C, 56 DPR16X4, 3900 flip-flops,
@@ -277,6 +278,9 @@ class Pacer(wiring.Component):
                 with m.If(chosen[n]):
                     m.d.sync += other.eq(made)
 
+        # Whether the pipeline has to wait is known late: whoever offers does not hear it at once.
+        m.submodules.offers = offers = SkidBuffer(layout)
+        wiring.connect(m, offers.o, pipeline.i)
         offer = Signal(layout)
         serves_charge, serves_grant, serves_fire, serves_other = (Signal() for _ in range(4))
         fires = fire.valid & room
@@ -296,10 +300,10 @@ class Pacer(wiring.Component):
         with m.Else():
             m.d.comb += offer.eq(other)
 
-        takes = pipeline.i.ready
+        takes = offers.i.ready
         m.d.comb += [
-            pipeline.i.valid.eq(serves_charge | serves_grant | serves_fire | serves_other),
-            pipeline.i.payload.eq(offer),
+            offers.i.valid.eq(serves_charge | serves_grant | serves_fire | serves_other),
+            offers.i.payload.eq(offer),
             charge.ready.eq(takes & serves_charge),
             grant.ready.eq(takes & serves_grant),
             fire.ready.eq(takes & serves_fire),

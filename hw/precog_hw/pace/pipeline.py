@@ -223,7 +223,14 @@ class StatePipeline(wiring.Component):
         m.d.sync += c.wire.eq(d.size + self.overhead)
         if self._whole:
             takes, passes = compare(m, e, row, d, c, self.overhead)
+        rouses = (EventKind.REQUEST, EventKind.ACK, EventKind.WINDOW)
+        if self._whole:
+            rouses += (EventKind.EXPIRE,)
+        retimes = (e.kind == EventKind.RETIME) & row.changed
         m.d.sync += [
+            c.rates.eq((e.kind == EventKind.RATE) & (row.state != State.SENDING)),
+            c.rouses.eq(e.kind.matches(*rouses) & (row.state == State.PARKED)),
+            c.redates.eq((e.kind == EventKind.CHARGE) | retimes),
             *(c.t.eq(d.t), c.ahead.eq(d.ahead), c.window.eq(d.window)),
             *(c.some.eq(d.some), c.size.eq(d.size)),
             c.due.eq(d.ahead[-1] | (d.ahead == 0)),
@@ -242,22 +249,18 @@ class StatePipeline(wiring.Component):
         sends: Value = c.some & c.open
         if self._whole:
             sends |= c.answer
-        wakes, grants, pushes, files, changes, refuses = (
-            Signal(name=n) for n in ("wakes", "grants", "pushes", "files", "changes", "refuses")
+        grants, pushes, files, changes, refuses = (
+            Signal(name=n) for n in ("grants", "pushes", "files", "changes", "refuses")
         )
         due = e.argument[:DUE_BITS]
         config = data.View(CONFIG, e.argument[: CONFIG.size])
         m.d.sync += new.eq(row)
         with m.Switch(e.kind):
             with m.Case(EventKind.REQUEST):
-                m.d.comb += wakes.eq(1)
                 m.d.sync += new.backlog.eq(c.backlog)
-            with m.Case(EventKind.ACK):
-                m.d.comb += wakes.eq(1)
-                with m.If(c.acknowledges):
-                    m.d.sync += new.una.eq(e.argument[: len(row.una)])
+            with m.Case(EventKind.ACK), m.If(c.acknowledges):
+                m.d.sync += new.una.eq(e.argument[: len(row.una)])
             with m.Case(EventKind.WINDOW):
-                m.d.comb += wakes.eq(1)
                 m.d.sync += new.window.eq(c.window)
             with m.Case(EventKind.CONFIG):
                 with m.If(config.raises):
@@ -277,11 +280,9 @@ class StatePipeline(wiring.Component):
                     m.d.sync += new.reciprocal.eq(
                         data.View(RECIPROCAL, e.argument[: RECIPROCAL.size])
                     )
-                    with m.If(c.due & c.faster):  # late at the old rate is worth less
-                        m.d.sync += new.due.eq(c.t << TICK_FRAC_BITS)
             with m.Case(EventKind.RETIME), m.If(row.changed):
                 m.d.comb += files.eq(e.argument[DUE_BITS])
-                m.d.sync += [new.due.eq(due), new.changed.eq(0)]
+                m.d.sync += new.changed.eq(0)
             with m.Case(EventKind.FIRE):
                 m.d.comb += [files.eq(~c.due), pushes.eq(c.due & sends)]
                 with m.If(c.due):
@@ -292,12 +293,9 @@ class StatePipeline(wiring.Component):
                 if not self._whole:
                     with m.If(sends):
                         m.d.sync += [new.backlog.eq(c.left), new.next.eq(row.next + 1)]
-            if self._whole:
-                with m.Case(EventKind.EXPIRE):
-                    m.d.comb += wakes.eq(1)
             with m.Case(EventKind.CHARGE):
                 m.d.comb += [pushes.eq(c.due & sends), files.eq(~(c.due & sends))]
-                m.d.sync += [new.due.eq(due), new.state.eq(State.WAITING)]
+                m.d.sync += new.state.eq(State.WAITING)
         answers: Value = Const(0)
         size: Value = c.size
         if self._whole:
@@ -306,8 +304,11 @@ class StatePipeline(wiring.Component):
             m.d.sync += self.o_grant.payload.answers.eq(answers)
             self._tell_of_windows(m, waits_of(row), waits_of(new))
         wake = Signal()
-        m.d.comb += wake.eq(wakes & (row.state == State.PARKED) & sends)
-        with m.If(wake):
+        m.d.comb += wake.eq(c.rouses & sends)
+        # Which kind of event it is was found a cycle before: the due time decides the clock.
+        with m.If(c.redates):
+            m.d.sync += new.due.eq(due)
+        with m.Elif(wake | (c.rates & c.due & c.faster)):  # late at the old rate is worth less
             m.d.sync += new.due.eq(c.t << TICK_FRAC_BITS)
         with m.If(pushes | wake):
             m.d.sync += [new.state.eq(State.READY), new.changed.eq(0)]

@@ -299,9 +299,11 @@ class WirePath(wiring.Component):
         # A register: whether a connection may begin decides which event the pacer takes.
         begun = self.commit_stb & (did.kind == EventKind.CONFIG)
         m.d.sync += self.calm.eq((again.level == 0) & ~begun & ~begins.any() & ~forgets)
-        # One queue after the other.
+        # One queue after the other; the queue does not wait for the store's choice in one cycle.
+        m.submodules.asking = asking = SkidBuffer(store.i_again.payload.shape())
+        wiring.connect(m, asking.o, store.i_again)
         waits, second = again.o.payload, Signal()
-        both, given = waits.asked.all(), store.i_again
+        both, given = waits.asked.all(), asking.i
         answers = Mux(both, second, waits.asked[1])
         m.d.comb += [
             *(given.valid.eq(again.o.valid), given.payload.eq(Cat(waits.qp, answers))),

@@ -178,8 +178,8 @@ MUTANTS = (
     Mutant(
         "pace.credit-any",
         _PIPELINE,
-        "with m.If(c.due & c.faster):",
-        "with m.If(c.faster):",
+        "wake | (c.rates & c.due & c.faster)",
+        "wake | (c.rates & c.faster)",
         "a faster rate forgives a pending gap",
     ),
     Mutant(
@@ -192,8 +192,8 @@ MUTANTS = (
     Mutant(
         "pace.whole-credit-any",
         _PIPELINE,
-        "wake.eq(wakes & (row.state == State.PARKED) & sends)",
-        "wake.eq(wakes & (row.state != State.SENDING) & sends)",
+        "c.rouses.eq(e.kind.matches(*rouses) & (row.state == State.PARKED))",
+        "c.rouses.eq(e.kind.matches(*rouses) & (row.state != State.SENDING))",
         "a request ends a pending gap",
     ),
     Mutant(

@@ -363,8 +363,8 @@ MUTANTS = (
     Mutant(
         "pace.any",
         _PIPELINE,
-        "with m.If(c.due & c.faster):",
-        "with m.If(c.faster):",
+        "wake | (c.rates & c.due & c.faster)",
+        "wake | (c.rates & c.faster)",
         "a faster rate forgives a pending gap",
     ),
 )

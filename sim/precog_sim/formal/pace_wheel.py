@@ -44,6 +44,9 @@ class WheelHarness(wiring.Component):
             self._fifos.append(Fifo(shape, min(depth, 2)))
             return self._fifos[-1]
 
+        def skid(shape: Any) -> Fifo:
+            return fifo(shape, 1)
+
         def rows(shape: Any, depth: int) -> Rows:
             self._slots.append(Rows(shape, depth))
             return self._slots[-1]
@@ -51,7 +54,7 @@ class WheelHarness(wiring.Component):
         rows.CYCLES = Rows.CYCLES  # type: ignore[attr-defined]
         with (
             short_fields("chains", "wheel") as (_, chains, wheel),
-            patch.multiple(chains, plain_memory=links, Queue=fifo),
+            patch.multiple(chains, plain_memory=links, Queue=fifo, SkidBuffer=skid),
             patch.multiple(wheel, Queue=fifo, RowUpdate=rows, BUCKET_LOG2=BUCKET_LOG2),
         ):
             self._dut = wheel.TimingWheel(QPS, SLOTS)
@@ -104,7 +107,7 @@ class WheelHarness(wiring.Component):
         ]
         self._places(m, inside)
         self._registers(m, inside, cutting, still)
-        in_time(m, past, self._inside, self.now, self.hold)
+        in_time(m, past, self._inside, self.now)
         m.d.comb += [
             Cover(dut.cut & inside.all()),
             Cover(given & inside.all() & ~self._inside["chains.far_turn"]),
@@ -115,15 +118,13 @@ class WheelHarness(wiring.Component):
     def _places(self, m: Module, inside: Signal) -> None:
         """Everybody who is in the wheel is in one place of it, and nobody else is in any."""
         inner = self._inside
-        commands, waiting, slots = inner.commands, inner.waiting, inner.slots
+        commands, queued, slots = inner.commands, inner.queued, inner.slots
         op, found, near, far = inner.op, inner.found, inner.given("near"), inner.given("far")
         chained = [*slots.rows, near, far]
         cut_done = inner["cutting"]
         for q in range(QPS):
             at = [inner.stands(q, chain) for chain in chained]
-            at += [
-                (waiting.count > n) & inner.stands(q, one) for n, one in enumerate(waiting.places)
-            ]
+            at += [there & inner.stands(q, one) for there, one in queued]
             for n, one in enumerate(commands.places):
                 counts = ~one.cut | (cut_done if n == 0 else 0)
                 at.append((commands.count > n) & (one.qp == q) & counts)
@@ -132,7 +133,6 @@ class WheelHarness(wiring.Component):
             at += [one.files & (one.qp == q) for one in op[1:]]
             m.d.comb += Assert(sum(at, start=Value.cast(0)) == inside[q], f"{q} is in one place")
         following, previous, _ = self._links
-        queued = [(waiting.count > n, one) for n, one in enumerate(waiting.places)]
         for there, chain in [*((1, chain) for chain in chained), *queued]:
             two = there & chain.valid & (chain.first != chain.last)
             for q in range(QPS):
@@ -145,7 +145,7 @@ class WheelHarness(wiring.Component):
     def _registers(self, m: Module, inside: Signal, cutting: Signal, still: Signal) -> None:
         """What the registers hold of that, part by part."""
         inner = self._inside
-        commands, waiting, slots = inner.commands, inner.waiting, inner.slots
+        commands, queued, slots = inner.commands, inner.queued, inner.slots
         op, near, far = inner.op[1:], inner.given("near"), inner.given("far")
         taking, far_turn = inner["chains.taking"], inner["chains.far_turn"]
         following, _, where = self._links
@@ -165,16 +165,18 @@ class WheelHarness(wiring.Component):
         ]
         # Chains that are given back.
         m.d.comb += [
-            Assert(waiting.count <= len(waiting.places)),
-            Assert(commands.count <= len(commands.places)),
-            *(Assert((waiting.count <= n) | one.valid) for n, one in enumerate(waiting.places)),
+            *(
+                Assert(fifo.count <= len(fifo.places))
+                for fifo in (commands, inner.waiting, inner.coming)
+            ),
+            *(Assert(~there | one.valid) for there, one in queued),
             Assert(~taking | Mux(far_turn, far.valid, near.valid)),
             Assert(~(taking & ~far_turn & (near.first != near.last)) | (read == near.last)),
             Assert(~(taking & far_turn & (far.first != far.last)) | (read == far.last)),
         ]
         # While it is quiet nobody is on the way out.
         detaching = Cat(one.detaches for one in op).any()
-        calm = ~detaching & ~near.valid & (waiting.count == 0) & ~taking
+        calm = ~detaching & ~near.valid & ~Cat(there for there, _ in queued).any() & ~taking
         m.d.comb += [Assert(~(inner["quiet"] | still) | calm), Assert(~cutting | still)]
 
         # Commands, a cut among them at most; nobody is filed while one is under way.

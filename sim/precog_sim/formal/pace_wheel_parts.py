@@ -23,7 +23,7 @@ _FOUND = data.StructLayout(
 
 
 class Fifo(wiring.Component):
-    """What a `Queue` does, its content to be seen."""
+    """What a `Queue` or a `SkidBuffer` does, its content to be seen."""
 
     def __init__(self, shape: Any, depth: int) -> None:
         self.places = [Signal(shape, name=f"place{n}") for n in range(depth + 1)]
@@ -101,8 +101,8 @@ class Inside:
         Of a list.
     links : list of AnyRows
         Next, previous, slot of every queue pair.
-    commands, waiting : Fifo
-        Who shall be filed; lists of level 0 that have been taken off.
+    commands, waiting, coming : Fifo
+        Who shall be filed; lists of level 0 that have been taken off, and the first of them.
     slots : Rows
     """
 
@@ -111,6 +111,7 @@ class Inside:
     links: list[AnyRows]
     commands: Fifo
     waiting: Fifo
+    coming: Fifo
     slots: Rows
 
     def __getitem__(self, path: str) -> Signal:
@@ -125,6 +126,15 @@ class Inside:
     def found(self) -> Any:
         """How far away the command's bucket is."""
         return data.View(_FOUND, self.inner["found"])
+
+    @property
+    def queued(self) -> list[tuple[Value, Any]]:
+        """Lists of level 0 that have been taken off and wait, each with whether it is there."""
+        return [
+            (fifo.count > n, place)
+            for fifo in (self.coming, self.waiting)
+            for n, place in enumerate(fifo.places)
+        ]
 
     def given(self, name: str) -> Any:
         """The list of level 0 (`near`) or 1 (`far`) that is being given back."""

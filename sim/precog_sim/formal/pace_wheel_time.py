@@ -12,10 +12,10 @@ from .past import Past
 __all__ = ["in_time"]
 
 _LAG, _FAR_LAG = 8, 4  # slots
-_IDLE, _SLOW = 3, 2  # cycles
+_IDLE, _SLOW = 3, 3  # cycles
 
 
-def in_time(m: Module, past: Past, wheel: Inside, now: Value, hold: Value) -> None:
+def in_time(m: Module, past: Past, wheel: Inside, now: Value) -> None:
     """By the cursor that passes its bucket, or the next one if that has passed.
 
     Of level 1: by the cursor that is one slot ahead of level 0's, not later than that of its unit.
@@ -26,10 +26,10 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value, hold: Value) -> No
         Gets the assertions, and what they promise of the clock.
     past : Past
     wheel : Inside
-    now, hold : Value
-        Inputs of the wheel.
+    now : Value
+        The wheel's input.
     """
-    waiting, op, found = wheel.waiting, wheel.op, wheel.found
+    op, found = wheel.op, wheel.found
     near = wheel["near"]
     head, ready = wheel.commands.places[0], wheel["ready"]
     away, step = Signal.like(near), Signal.like(now)  # the clock is ahead of the cursor
@@ -65,8 +65,9 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value, hold: Value) -> No
 
     # The cursor goes on, and what it has taken off comes out.
     idle, slow = Signal(range(_IDLE + 2)), Signal(range(_SLOW + 2))
-    may = ~away[-1] & ~hold & wheel["chains.room_near"] & ~op[0].detaches
-    some = (wheel["chains.near"][0] | (waiting.count != 0)) & ~wheel["chains.cutting"]
+    may = ~away[-1] & ~wheel["holds"] & wheel["chains.room_near"] & ~op[0].detaches
+    waits = Cat(there for there, _ in wheel.queued).any()
+    some = (wheel["chains.near"][0] | waits) & ~wheel["chains.cutting"]
     m.d.sync += [
         idle.eq(Mux(may & (idle <= _IDLE), idle + 1, 0)),
         slow.eq(Mux(some & ~wheel["chains.taking"] & (slow <= _SLOW), slow + 1, 0)),
