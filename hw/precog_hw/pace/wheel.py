@@ -18,7 +18,7 @@ __all__ = ["BUCKET_LOG2", "TimingWheel", "check_slots"]
 
 BUCKET_LOG2 = 2  # ticks
 _COMMANDS = 16
-_SETTLE = 7  # cycles after which what was filed last stands in the links
+_SETTLE = 8  # cycles after which what was filed last stands in the links
 
 
 def check_slots(slots: int) -> None:
@@ -51,10 +51,10 @@ class TimingWheel(wiring.Component):
     allowed from `quiet` on while `hold` is up: nobody comes back then but those of level 1, and
     they too stop.
 
-    Latency: a queue pair that is already due is back after at most 2 buckets and 13 cycles; one
-    that is due in d ticks, `BUCKET_LOG2` buckets and 10 cycles after it was due at the latest, if
+    Latency: a queue pair that is already due is back after at most 2 buckets and 14 cycles; one
+    that is due in d ticks, `BUCKET_LOG2` buckets and 11 cycles after it was due at the latest, if
     no others are given back at that time, and never before its bucket. Throughput: one filed per
-    2 cycles beside one bucket per 2 cycles; one given back per 2 cycles. A cut: 15 cycles.
+    2 cycles beside one bucket per 2 cycles; one given back per 2 cycles. A cut: 17 cycles.
     Cost at 1024 queue pairs and 4096 slots: 12 DP16KD for the slots, 4 for the links.
 
     Parameters
@@ -134,11 +134,18 @@ class TimingWheel(wiring.Component):
         # What an operation on a slot is about travels with it.
         flags = dict.fromkeys(("files", "detaches", "far", "cuts", "wipes"), 1)
         about = data.StructLayout({**flags, "qp": exact_log2(self._qps)})
+        choice = Signal(about)
+        its_row = Signal(bits + 1)
         op = [Signal(about, name=f"op{n}") for n in range(RowUpdate.CYCLES + 1)]
-        m.d.sync += [later.eq(sooner) for sooner, later in pairwise(op)]
-        under_way = op[1].detaches | op[2].detaches | op[3].detaches
-        far_under_way = op[1].far | op[2].far | op[3].far
-        m.d.comb += slots.i_stb.eq(op[0].files | op[0].detaches | op[0].cuts | op[0].wipes)
+        row = Signal(bits + 1)  # of `op[0]`: the way to all of the slots' memory is a long one
+        m.d.sync += [later.eq(sooner) for sooner, later in pairwise([choice, *op])]
+        m.d.sync += row.eq(its_row)
+        under_way = Cat(one.detaches for one in op).any()
+        far_under_way = Cat(one.far for one in op).any()
+        m.d.comb += [
+            slots.i_stb.eq(op[0].files | op[0].detaches | op[0].cuts | op[0].wipes),
+            slots.i_row.eq(row),
+        ]
 
         placed = Signal()
         slot = Signal(bits + 1)
@@ -150,24 +157,24 @@ class TimingWheel(wiring.Component):
                 far.eq(self.now[BUCKET_LOG2 + bits - 1 :]),
             ]
         m.d.sync += [
-            reached.eq(~since[-1] & ~op[0].detaches & ~self.wipes),
-            early.eq(~distance[-1] & ~op[0].detaches & ~self.wipes),
+            reached.eq(~since[-1] & ~choice.detaches & ~self.wipes),
+            early.eq(~distance[-1] & ~choice.detaches & ~self.wipes),
             holds.eq(self.hold),
         ]
         with m.If(chains.cut_slot_stb):
-            m.d.comb += [op[0].cuts.eq(1), op[0].qp.eq(commands.o.payload.qp)]
-            m.d.comb += slots.i_row.eq(chains.cut_slot)
+            m.d.comb += [choice.cuts.eq(1), choice.qp.eq(commands.o.payload.qp)]
+            m.d.comb += its_row.eq(chains.cut_slot)
         with m.Elif(placed):
-            m.d.comb += [op[0].files.eq(1), op[0].qp.eq(whose), slots.i_row.eq(slot)]
+            m.d.comb += [choice.files.eq(1), choice.qp.eq(whose), its_row.eq(slot)]
         with m.Elif(reached & ~holds & chains.room_near):
-            m.d.comb += [op[0].detaches.eq(1), slots.i_row.eq(near[:bits])]
+            m.d.comb += [choice.detaches.eq(1), its_row.eq(near[:bits])]
             m.d.sync += near.eq(near + 1)
         with m.Elif(early & ~holds & chains.room_far & ~far_under_way):
-            m.d.comb += [op[0].detaches.eq(1), op[0].far.eq(1)]
-            m.d.comb += slots.i_row.eq(Cat(far[:bits], Const(1, 1)))
+            m.d.comb += [choice.detaches.eq(1), choice.far.eq(1)]
+            m.d.comb += its_row.eq(Cat(far[:bits], Const(1, 1)))
             m.d.sync += far.eq(far + 1)
         with m.Elif(self.wipes):
-            m.d.comb += [op[0].wipes.eq(1), slots.i_row.eq(self.wiped)]
+            m.d.comb += [choice.wipes.eq(1), its_row.eq(self.wiped)]
 
         self._place(m, commands, near, far, cutting, placed, slot, whose)
         self._cut(m, commands, chains, cutting)
@@ -198,7 +205,7 @@ class TimingWheel(wiring.Component):
             chains.old.eq(old),
             chains.hold.eq(self.hold),
         ]
-        m.d.sync += self.quiet.eq(self.hold & ~op[0].detaches & ~under_way & ~chains.some_near)
+        m.d.sync += self.quiet.eq(self.hold & ~choice.detaches & ~under_way & ~chains.some_near)
         return m
 
     def _place(

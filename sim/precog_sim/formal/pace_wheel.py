@@ -130,7 +130,7 @@ class WheelHarness(wiring.Component):
                 at.append((commands.count > n) & (one.qp == q) & counts)
             at.append(found.valid & (found.qp == q))
             at.append(inner["placed"] & (inner["whose"] == q))
-            at += [one.files & (one.qp == q) for one in op[1:]]
+            at += [one.files & (one.qp == q) for one in op]
             m.d.comb += Assert(sum(at, start=Value.cast(0)) == inside[q], f"{q} is in one place")
         following, previous, _ = self._links
         for there, chain in [*((1, chain) for chain in chained), *queued]:
@@ -146,7 +146,7 @@ class WheelHarness(wiring.Component):
         """What the registers hold of that, part by part."""
         inner = self._inside
         commands, queued, slots = inner.commands, inner.queued, inner.slots
-        op, near, far = inner.op[1:], inner.given("near"), inner.given("far")
+        op, near, far = inner.op, inner.given("near"), inner.given("far")
         taking, far_turn = inner["chains.taking"], inner["chains.far_turn"]
         following, _, where = self._links
         read = following.read_port().data
@@ -158,7 +158,7 @@ class WheelHarness(wiring.Component):
             *(Assert(~one.wipes & (~one.far | one.detaches)) for one in op),
             *(
                 Assert(stage[0] == (one.files | one.detaches | one.cuts))
-                for stage, one in zip(slots.stage, op, strict=True)
+                for stage, one in zip(slots.stage, op[1:], strict=True)
             ),
             Assert(far_ops <= 1),
             Assert((far_ops == 0) | ~far.valid),
@@ -206,7 +206,7 @@ class WheelHarness(wiring.Component):
             Assert((step == cut) == (inside_cut != 0)),
             Assert(inside_cut <= wait),
             Assert((step != cut) | ~Cat(filing).any()),
-            *(Assert((step != settle) | (left > 7 - n) | ~it) for n, it in enumerate(filing)),
+            *(Assert((step != settle) | (left > 8 - n) | ~it) for n, it in enumerate(filing)),
         ]
         # What was read of whom is taken out.
         q, cut_slot = head.qp, inner["chains.cut_slot"]
@@ -219,8 +219,8 @@ class WheelHarness(wiring.Component):
         m.d.comb += [
             Assert(sum((one.cuts for one in op), start=Value.cast(0)) == (inside_cut == wait)),
             *(
-                Assert(~one.cuts | ((one.qp == q) & (stage[1:] == cut_slot)))
-                for one, stage in zip(op, slots.stage, strict=True)
+                Assert(~one.cuts | ((one.qp == q) & (row == cut_slot)))
+                for one, row in zip(op, inner.rows, strict=True)
             ),
         ]
         for row, chain in enumerate(slots.rows):

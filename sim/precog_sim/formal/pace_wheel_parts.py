@@ -118,9 +118,19 @@ class Inside:
         return self.inner[path]
 
     @property
+    def choice(self) -> Any:
+        """The operation on slots that is chosen."""
+        return data.View(_ABOUT, self.inner["choice"])
+
+    @property
     def op(self) -> list[Any]:
         """What the operations on slots are about, cycle by cycle."""
         return [data.View(_ABOUT, self.inner[f"op{n}"]) for n in range(4)]
+
+    @property
+    def rows(self) -> list[Value]:
+        """Of which slot each of them is."""
+        return [self.inner["row"], *(stage[1:] for stage in self.slots.stage)]
 
     @property
     def found(self) -> Any:

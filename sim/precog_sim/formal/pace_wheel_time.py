@@ -29,7 +29,7 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value) -> None:
     now : Value
         The wheel's input.
     """
-    op, found = wheel.op, wheel.found
+    found = wheel.found
     near = wheel["near"]
     head, ready = wheel.commands.places[0], wheel["ready"]
     away, step = Signal.like(near), Signal.like(now)  # the clock is ahead of the cursor
@@ -65,7 +65,7 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value) -> None:
 
     # The cursor goes on, and what it has taken off comes out.
     idle, slow = Signal(range(_IDLE + 2)), Signal(range(_SLOW + 2))
-    may = ~away[-1] & ~wheel["holds"] & wheel["chains.room_near"] & ~op[0].detaches
+    may = ~away[-1] & ~wheel["holds"] & wheel["chains.room_near"] & ~wheel.choice.detaches
     waits = Cat(there for there, _ in wheel.queued).any()
     some = (wheel["chains.near"][0] | waits) & ~wheel["chains.cutting"]
     m.d.sync += [
@@ -89,11 +89,10 @@ def _level(m: Module, wheel: Inside, cursor: Value, placed: Value, *, far: bool)
     far : bool
         Level 1.
     """
-    slots, op, name = wheel.slots, wheel.op, "far" if far else "near"
+    slots, op, rows, name = wheel.slots, wheel.op, wheel.rows, "far" if far else "near"
     number = Array(Signal.like(cursor, name=f"{name}_of{q}") for q in range(QPS))
     emptied = [Signal.like(cursor, name=f"{name}_emptied{n}") for n in range(4)]
-    m.d.comb += emptied[0].eq(cursor)
-    m.d.sync += [later.eq(sooner) for sooner, later in pairwise(emptied)]
+    m.d.sync += [later.eq(sooner) for sooner, later in pairwise([cursor, *emptied])]
     with m.If(wheel["placed"] & (wheel["slot"][-1] == far)):
         m.d.sync += number[wheel["whose"]].eq(placed)
     takes = [one.detaches & (one.far == far) for one in op]
@@ -103,14 +102,13 @@ def _level(m: Module, wheel: Inside, cursor: Value, placed: Value, *, far: bool)
         distance = Signal.like(cursor, name=f"{name}_distance{len(distances)}")
         distances.append(distance)
         m.d.comb += distance.eq(mine - cursor)
-        leaving = Cat(takes[n] & (emptied[n] == mine) for n in range(1, older)).any()
+        leaving = Cat(takes[n] & (emptied[n] == mine) for n in range(older)).any()
         return (row == mine[: len(row)]) & ((distance < SLOTS) | leaving)
 
     slot, bits = wheel["slot"], len(wheel["slot"]) - 1
     other = slot[-1] != far
-    m.d.comb += Assert(~wheel["placed"] | other | right(placed, slot[:bits], 1))
-    for n in range(1, 4):
-        row = slots.stage[n - 1][1:]
+    m.d.comb += Assert(~wheel["placed"] | other | right(placed, slot[:bits], 0))
+    for n, row in enumerate(rows):
         m.d.comb += [
             Assert(~op[n].files | (row[-1] != far) | right(number[op[n].qp], row[:bits], n)),
             Assert(~takes[n] | ((row[:bits] == emptied[n][:bits]) & (row[-1] == far))),
