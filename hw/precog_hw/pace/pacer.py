@@ -67,7 +67,7 @@ class Pacer(wiring.Component):
     Latency: 22 cycles from a request of an idle queue pair to its grant. Throughput: one grant in
     4 cycles (in 3 out of lists that are never empty), one in 27 of the same queue pair (the loop of
     GRANT, gap, CHARGE, list): a faster rate than that is not reached. A rate update counts after
-    32 cycles, on a pending gap some 90 later (125 at most of 503 between others'); one at a time.
+    33 cycles, on a pending gap some 90 later (125 at most of 503 between others'); one at a time.
     After a reset it takes events when all its memories are empty, after as many cycles as there are
     queue pairs or slots of both levels, whichever are more.
     Cost at 1024 queue pairs (ECP5): 28 DP16KD, 4000 LUT4, 530 CCU2C, 56 DPR16X4, 3900 flip-flops,

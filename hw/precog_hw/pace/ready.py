@@ -82,13 +82,15 @@ class ReadyLists(wiring.Component):
         level, first = Signal(PRIORITY_BITS, name="level"), Signal(qp_shape)
         takes, last, renew = (Signal(name=n) for n in ("takes", "last", "renew"))
         after = Signal(qp_shape)
+        tail, joined = Signal(qp_shape), Signal()  # of the list at hand, a cycle ago
         may = some & ~self.pause
         highest = Signal(PRIORITY_BITS)
         for n in range(PRIORITIES):
             with m.If(may[n]):
                 m.d.comb += highest.eq(n)
         m.d.comb += [first.eq(heads[level]), last.eq(one.bit_select(level, 1)), read.addr.eq(first)]
-        m.d.sync += after.eq(read.data)
+        m.d.sync += [after.eq(read.data), tail.eq(tails[level])]
+        m.d.sync += joined.eq(self.i.valid & (to == level))
 
         with m.If(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
@@ -97,7 +99,7 @@ class ReadyLists(wiring.Component):
                 m.d.sync += [level.eq(highest), renew.eq(0)]
                 with m.If(renew):
                     m.d.sync += heads[level].eq(after)
-                    m.d.sync += one.bit_select(level, 1).eq(after == tails[level])
+                    m.d.sync += one.bit_select(level, 1).eq((after == tail) & ~joined)
                 with m.If(may.any() & self.room & (~self.o.valid | self.o.ready)):
                     m.next = "TAKE"
             with m.State("TAKE"):

@@ -17,8 +17,8 @@ _STEPS = PACE_MANTISSA_BITS + 1
 class RateReciprocal(wiring.Component):
     """Mantissa and exponent of 1 / rate, rounded up (`precog_models.pace.reciprocal`).
 
-    Latency: 21 cycles from `stb` to `done`. Throughput: one per latency. Cost: a subtraction of
-    33 bits, a shift by up to 31, 100 flip-flops.
+    Latency: 22 cycles from `stb` to `done`. Throughput: one per latency. Cost: a subtraction of
+    33 bits, a shift by up to 31, 130 flip-flops.
 
     Members
     -------
@@ -31,7 +31,7 @@ class RateReciprocal(wiring.Component):
     o : Out(RECIPROCAL)
     """
 
-    CYCLES = _STEPS + 3
+    CYCLES = _STEPS + 4
 
     stb: In(1)
     rate: In(Fmt.RATE.width)
@@ -47,7 +47,8 @@ class RateReciprocal(wiring.Component):
         quotient = Signal(_STEPS + 1)
         steps = Signal(range(_STEPS + 1))
         begins = Signal()
-        m.d.sync += [self.done.eq(0), begins.eq(self.stb)]
+        ends = Signal()
+        m.d.sync += [ends.eq(steps == 1), self.done.eq(ends), begins.eq(self.stb)]
         with m.If(self.stb):
             m.d.sync += zeros.eq(leading_zeros(self.rate))
         # 2**49 / divisor: the first bits of the dividend are 2**31, which is at most the divisor.
@@ -66,12 +67,11 @@ class RateReciprocal(wiring.Component):
                 rest.eq(Mux(fits, doubled - divisor, doubled)),
                 quotient.eq(Cat(fits, quotient)),
                 steps.eq(steps - 1),
-                self.done.eq(steps == 1),
             ]
         rounded = Signal(_STEPS + 1)
         # A power of two divides into 2**18, all ones as the restoring division writes it.
-        m.d.comb += [
-            rounded.eq(quotient + (rest != 0)),
+        m.d.comb += rounded.eq(quotient + (rest != 0))
+        m.d.sync += [
             self.o.mantissa.eq(Mux(rounded[-1], 0, rounded[:PACE_MANTISSA_BITS])),
             self.o.exponent.eq(zeros + rounded[-1]),
         ]

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import plain_memory
 from precog_hw.stream.queue import Queue
+from precog_hw.stream.skid import SkidBuffer
 
 __all__ = ["FreeList"]
 
@@ -17,11 +18,11 @@ class FreeList(wiring.Component):
 
     ::
 
-        put ─► register ─► [a row for each cell] ─► [row read] ─► queue ─► o
+        put ─► register ─► [a row for each cell] ─► [row read] ─► queue ─► slice ─► o
 
     Whether a row is read hangs on a count of those that were, not on whoever takes them.
 
-    Latency: 5 cycles from `put_stb` to `o` when empty; full after as many cycles as there are
+    Latency: 6 cycles from `put_stb` to `o` when empty; full after as many cycles as there are
     cells. Throughput: one in and one out per cycle. Cost at 1024 cells: 1 DP16KD.
 
     Parameters
@@ -60,7 +61,9 @@ class FreeList(wiring.Component):
         m.submodules.rows = rows = plain_memory(range(self._cells), self._cells)
         write, read = rows.write_port(), rows.read_port()
         m.submodules.ahead = ahead = Queue(range(self._cells), _AHEAD)
-        wiring.connect(m, ahead.o, wiring.flipped(self.o))
+        m.submodules.next = following = SkidBuffer(range(self._cells))
+        wiring.connect(m, ahead.o, following.i)
+        wiring.connect(m, following.o, wiring.flipped(self.o))
         waiting, some = Signal(range(self._cells + 1)), Signal()
         take, fetched, came, given = Signal(), Signal(), Signal(), Signal()
         read_ahead = Signal(range(_AHEAD + 1))

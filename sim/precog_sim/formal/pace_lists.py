@@ -168,6 +168,13 @@ MUTANTS = (
     Mutant(
         "pace.lists",
         _READY,
+        "(after == tail) & ~joined",
+        "after == tail",
+        "who joins while the second of two is looked up is forgotten",
+    ),
+    Mutant(
+        "pace.lists",
+        _READY,
         "tails[n].eq(put.qp), one[n].eq(~some[n] | gone[n])",
         "tails[n].eq(put.qp), one[n].eq(~some[n])",
         "who joins a list that ends in this cycle is not known to be alone",

@@ -71,7 +71,7 @@ def test_latency_and_the_loop_of_one_queue_pair() -> None:
     assert run.taken["i_request"].tolist() == [101]
     assert [at for at, *_ in bench.grants(run)] == [122, 149, 176, 203]
     bench.set_rate(300, 5, 1 << 24)
-    assert bench.run(100).events[-1][0] == 332
+    assert bench.run(100).events[-1][0] == 333
     block.close()
 
 
