@@ -223,9 +223,9 @@ class StatePipeline(wiring.Component):
         m.d.sync += c.wire.eq(d.size + self.overhead)
         if self._whole:
             takes, passes = compare(m, e, row, d, c, self.overhead)
-        rouses = (EventKind.REQUEST, EventKind.ACK, EventKind.WINDOW)
+        rouses = [EventKind.REQUEST, EventKind.ACK, EventKind.WINDOW]
         if self._whole:
-            rouses += (EventKind.EXPIRE,)
+            rouses.append(EventKind.EXPIRE)
         retimes = (e.kind == EventKind.RETIME) & row.changed
         m.d.sync += [
             c.rates.eq((e.kind == EventKind.RATE) & (row.state != State.SENDING)),

@@ -22,11 +22,6 @@ __all__ = ["MUTANTS", "PROOFS"]
 
 CELLS = 4
 _AHEAD = 2  # cells that are read ahead: there are more
-#: With room for three cells, fewer than there are.
-_SHORT = {
-    "Queue": lambda shape, depth: Fifo(shape, 1),
-    "SkidBuffer": lambda shape: Fifo(shape, 0),
-}
 LATEST = 5  # cycles from a cell's return until one is offered
 
 
@@ -42,7 +37,13 @@ class FreeListHarness(wiring.Component):
         free_list = import_module("precog_hw.store.free_list")
         m = Module()
         dut = free_list.FreeList(CELLS)
-        with patch.multiple(free_list, _AHEAD=_AHEAD, **_SHORT):
+        with patch.multiple(
+            free_list,
+            _AHEAD=_AHEAD,
+            # Room for three cells, fewer than there are.
+            Queue=lambda shape, depth: Fifo(shape, 1),
+            SkidBuffer=lambda shape: Fifo(shape, 0),
+        ):
             m.submodules.dut = Opened(dut).fragment
         past = Past(m)
         out = Signal(CELLS)  # cells that somebody has
