@@ -203,8 +203,8 @@ class WirePath(wiring.Component):
         m.submodules.came = skid = SkidBuffer(came)
         beat, route = skid.o.payload.beat, skid.o.payload.route
         goes = Signal()
+        m.d.sync += self.ready.eq(store.ready & wiped)  # for ever: it may be a cycle late
         m.d.comb += [
-            self.ready.eq(store.ready & wiped),
             goes.eq(self.i_route.valid & self.ready),
             *(skid.i.valid.eq(goes & self.i.valid), self.i.ready.eq(goes & skid.i.ready)),
             skid.i.payload.beat.eq(self.i.payload),
