@@ -25,7 +25,7 @@ from .blocks import LANES
 from .netlist_run import run_netlist
 from .place import Placed, place
 from .rate import QPS, RATE_BLOCKS
-from .record import commit_name, update
+from .record import commit_name, recorded, update
 from .subject import Subject, best_of, core_subject, packet_subject, rate_subject
 
 __all__ = ["main"]
@@ -77,6 +77,11 @@ def main() -> int:
     arguments = parser.parse_args()
     if not arguments.limit_min > 0:
         parser.error(f"--limit-min must be above 0, not {arguments.limit_min:g}")
+    try:  # before hours of work
+        for path in (arguments.out / "summary.json", arguments.record):
+            recorded(path)
+    except ValueError as error:
+        parser.error(str(error))
     wanted = _wanted(arguments)
     placed = _place_all(wanted, arguments)
     unrouted = [name for name in wanted if name not in placed]

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SIZES", "commit_name", "name_of", "update"]
+__all__ = ["SIZES", "commit_name", "name_of", "recorded", "update"]
 
 #: What a line's size is: each line has one of these.
 SIZES = ("lanes", "width", "qps")
@@ -17,11 +17,38 @@ def name_of(line: dict[str, Any]) -> tuple[int, str, int]:
     return kind, str(line["block"]), int(line[SIZES[kind]])
 
 
+def recorded(path: Path) -> list[dict[str, Any]]:
+    """The lines at `path`; none, if there is no such file.
+
+    Raises
+    ------
+    ValueError
+        It is no list of lines, each with a block and a size.
+    """
+    if not path.exists():
+        return []
+    try:
+        lines: list[dict[str, Any]] = json.loads(path.read_text())
+        for line in lines:
+            name_of(line)
+    except (ValueError, KeyError, TypeError, StopIteration) as error:
+        raise ValueError(
+            f"{path} must be a list of lines, each with a block and one of {', '.join(SIZES)}: "
+            "move it away, or write elsewhere"
+        ) from error
+    return lines
+
+
 def update(path: Path, lines: list[dict[str, Any]]) -> None:
-    """Put `lines` into the list at `path`; those that are not among them stay as they were."""
+    """Put `lines` into the list at `path`; those that are not among them stay as they were.
+
+    Raises
+    ------
+    ValueError
+        As for `recorded`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = json.loads(path.read_text()) if path.exists() else []
-    by_name = {name_of(line): line for line in [*kept, *lines]}
+    by_name = {name_of(line): line for line in [*recorded(path), *lines]}
     path.write_text(json.dumps([by_name[name] for name in sorted(by_name)], indent=1) + "\n")
 
 

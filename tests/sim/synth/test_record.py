@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from precog_sim.synth.place import Netlist, Placed
-from precog_sim.synth.record import SIZES, name_of, update
+from precog_sim.synth.record import SIZES, name_of, recorded, update
 from precog_sim.synth.subject import Subject
 from precog_sim.synth.target import ECP5_85
 from precog_sim.synth.wrap import WrapCost
@@ -28,6 +28,17 @@ def test_lines_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:
         {"block": "cps-tx", "width": 64, "fmax_mhz": 4},
         {"block": "cps-tx", "width": 512, "fmax_mhz": 3},
     ]
+
+
+@pytest.mark.parametrize("text", ["{", '{"core": []}', '[{"lanes": 16}]', '[{"block": "x"}]'])
+def test_what_is_no_record_is_refused_and_stays(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "summary.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="must be a list of lines"):
+        recorded(path)
+    with pytest.raises(ValueError, match="must be a list of lines"):
+        update(path, [{"block": "core", "lanes": 16}])
+    assert path.read_text() == text
 
 
 def test_a_line_is_the_best_seed_without_the_chains() -> None:
