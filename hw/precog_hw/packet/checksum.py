@@ -57,6 +57,11 @@ class HeaderUpdate(wiring.Component):
     Latency: `LATENCY` cycles. Throughput: one packet per cycle; it cannot be stopped. Cost: 187
     LUT4, 112 carry cells, 233 flip-flops and 13 LUT RAM cells, at any width of the stream.
 
+    Parameters
+    ----------
+    stays : bool
+        `i` stays until `o` has been looked at: nothing waits in LUT RAM.
+
     Members
     -------
     i_stb : In(1)
@@ -69,6 +74,10 @@ class HeaderUpdate(wiring.Component):
     i: In(UPDATE_REQUEST)
     o_stb: Out(1)
     o: Out(UPDATED)
+
+    def __init__(self, *, stays: bool = False) -> None:
+        self._stays = stays
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -93,10 +102,10 @@ class HeaderUpdate(wiring.Component):
 
         # What is ready earlier waits for the rest.
         m.submodules.lengths = lengths = DelayLine(
-            data.StructLayout({"ip": unsigned(16), "udp": unsigned(16)}), LATENCY
+            data.StructLayout({"ip": unsigned(16), "udp": unsigned(16)}), LATENCY, stays=self._stays
         )
-        m.submodules.ip_checksum = ip_checksum = DelayLine(16, LATENCY - 1)
-        m.submodules.none = none = DelayLine(1, LATENCY - 1)
+        m.submodules.ip_checksum = ip_checksum = DelayLine(16, LATENCY - 1, stays=self._stays)
+        m.submodules.none = none = DelayLine(1, LATENCY - 1, stays=self._stays)
         growth = Mux(insert, SHIM.size, Mux(remove, -SHIM.size, 0))
         strobes = Signal(LATENCY)
         m.d.sync += strobes.eq(Cat(self.i_stb, strobes[:-1]))

@@ -84,7 +84,8 @@ class CnpLimiter(wiring.Component):
     slots : int
         Queue pairs, a power of two.
     relaxed : bool
-        Wide queues in block RAM, a cycle longer each.
+        A request stays for `LATENCY` cycles, and in `LATENCY` cycles there is one. Wide queues in
+        block RAM, a cycle longer each.
 
     Members
     -------
@@ -139,6 +140,9 @@ class CnpLimiter(wiring.Component):
         found, slots, times = [request.found], [request.slot], [request.parsed.time]
         for line in (asks, found, slots, times):
             for n in range(1, _DECIDED + 1):
+                if self._relaxed and line is not asks:
+                    line.append(line[-1])
+                    continue
                 line.append(Signal.like(line[-1], name=f"stage_{n}"))
                 m.d.sync += line[n].eq(line[n - 1])
 
@@ -171,7 +175,7 @@ class CnpLimiter(wiring.Component):
 
         # The same for the requests that are 1 to 4 cycles ahead.
         ahead = []
-        for n in range(1, _DECIDED + 1):
+        for n in range(1, 1 if self._relaxed else _DECIDED + 1):
             gap, due = Signal(Fmt.TIME.width), Signal(_DECIDED - 1)
             same = Signal(_DECIDED)
             m.d.sync += [
@@ -183,13 +187,12 @@ class CnpLimiter(wiring.Component):
 
         # Cycle 4.
         m.submodules.jobs = jobs = Queue(JOB, JOBS, block=self._relaxed)
-        m.submodules.delay = delay = DelayLine(JOB, _DECIDED, registers=self._relaxed)
+        m.submodules.delay = delay = DelayLine(JOB, _DECIDED, stays=self._relaxed)
         wiring.connect(m, jobs.o, wiring.flipped(self.o_job))
         is_due, is_known, sends = Signal(), Signal(), Signal()
         sent = Signal(_DECIDED)  # bit n - 1: the request that is n cycles ahead got a CNP
         m.d.comb += is_due.eq(due_by_row)
-        for n in reversed(range(_DECIDED)):
-            same, due = ahead[n]
+        for n, (same, due) in reversed(list(enumerate(ahead))):
             with m.If(same & sent[n]):
                 m.d.comb += is_due.eq(due)
         counts = asks[-1] & is_known

@@ -3,7 +3,7 @@
 The gateware of `precog_models.packet.cps_rx`.
 """
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -36,6 +36,19 @@ __all__ = ["CpsReceive", "received_layout"]
 _FAULT_BITS = max(ShimFault).bit_length()
 #: Headers of the packet that are looked at or changed after the QP lookup.
 _LATE = ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "shim", "resv", "cnp")
+
+
+#: What a slot's row decides.
+_JUDGED = data.StructLayout(
+    {
+        "own_score": SCORE,
+        "destination": unsigned((DESTINATIONS - 1).bit_length()),
+        "resv6_read": unsigned(1),
+        "resv6_fault": unsigned(1),
+        "score": SCORE,
+        "clamped": unsigned(2),
+    }
+)
 
 
 def received_layout(slots: int) -> data.StructLayout:
@@ -89,7 +102,8 @@ class CpsReceive(wiring.Component):
     slots : int
         QP slots.
     relaxed : bool
-        The last delay line in registers.
+        One packet at a time: `parsed` stays until the next packet's `parsed_stb`, and so do `edit`
+        and `received`. No delay lines, and a cycle less.
 
     Members
     -------
@@ -128,9 +142,11 @@ class CpsReceive(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         read, strobe = self._read_shim(m)
-        m.submodules.asked = asked = DelayLine(read.shape(), QpLookup.LATENCY)
-        m.submodules.answered = answered = DelayLine(read.shape(), CpsSlots.RX_LATENCY)
-        m.d.sync += [
+        stays = self._relaxed
+        passing = m.d.comb if stays else m.d.sync
+        m.submodules.asked = asked = DelayLine(read.shape(), QpLookup.LATENCY, stays=stays)
+        m.submodules.answered = answered = DelayLine(read.shape(), CpsSlots.RX_LATENCY, stays=stays)
+        passing += [
             self.key.remote.eq(self.parsed.descriptor.remote),
             self.key.qpn.eq(self.parsed.descriptor.dest_qp),
         ]
@@ -140,11 +156,20 @@ class CpsReceive(wiring.Component):
             self.key.direction.eq(Direction.RX),
             self.row_slot.eq(self.slot),
             answered.i.eq(asked.o),
-            answered.i.received.known.eq(asked.o.received.known & self.found),
-            answered.i.received.slot.eq(self.slot),
         ]
-        found, writes = self._score(m, answered.o)
-        self._edit(m, found, writes)
+        known, slot = asked.o.received.known & self.found, self.slot
+        answers: Value = Const(1)
+        if stays:
+            m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
+            m.submodules.answered_stb = answered_stb = DelayLine(1, CpsSlots.RX_LATENCY)
+            kept_known, kept_slot = Signal(), Signal.like(slot)
+            m.d.comb += [asked_stb.i.eq(strobe), answered_stb.i.eq(asked_stb.o)]
+            with m.If(asked_stb.o):
+                m.d.sync += [kept_known.eq(known), kept_slot.eq(slot)]
+            known, slot, answers = kept_known, kept_slot, answered_stb.o
+        m.d.comb += [answered.i.received.known.eq(known), answered.i.received.slot.eq(slot)]
+        found, writes = self._score(m, answered.o, answers)
+        self._edit(m, found, writes, answers)
         return m
 
     def _read_shim(self, m: Module) -> tuple[data.View, Signal]:
@@ -160,7 +185,8 @@ class CpsReceive(wiring.Component):
             decode.i.eq(parsed.headers.shim),
             ours.eq(descriptor.shim & roce & (decode.fault == ShimFault.NONE)),
         ]
-        m.d.sync += [
+        passing = m.d.comb if self._relaxed else m.d.sync
+        passing += [
             strobe.eq(self.parsed_stb),
             *(waiting[name].eq(descriptor[name]) for name in ("ipv6", "tags", "opcode")),
             *(waiting.headers[name].eq(parsed.headers[name]) for name in _LATE),
@@ -179,10 +205,13 @@ class CpsReceive(wiring.Component):
         ]
         return waiting, strobe
 
-    def _score(self, m: Module, waiting: data.View) -> tuple[data.View, Signal]:
+    def _score(self, m: Module, waiting: data.View, answers: Value) -> tuple[data.View, Signal]:
         """Registered: the score of modes R and C, where no shim brought one."""
-        scored, writes = Signal(_waiting_layout(self._slots)), Signal()
-        before, found = waiting.received, scored.received
+        passed, scored = (
+            Signal(_waiting_layout(self._slots), name=n) for n in ("passed", "scored")
+        )
+        found, writes = Signal(_JUDGED), Signal()
+        before = waiting.received
         bits = reserved_bits(waiting.headers.resv)
         mode_r = before.known & ~before.extracted & (self.row.mode == Mode.R)
         in_range = (bits != 0) & (bits <= RESV6_MAX)
@@ -192,30 +221,39 @@ class CpsReceive(wiring.Component):
         is_cnp = waiting.opcode == CNP
         marked = before.known & is_cnp & ~brought & (mark == CNP_MARK) & (byte != SCORE_NONE)
         wild = byte > SCORE_MAX
-        m.d.sync += [
-            scored.eq(waiting),
-            found.own_score.eq(self.row.score),
-            found.destination.eq(self.row.destination),
-            writes.eq(reads),
-            found.resv6_read.eq(reads),
-            found.resv6_fault.eq(mode_r & (bits != 0) & ~in_range),
-            found.score.valid.eq(brought | marked),
+        passing = m.d.comb if self._relaxed else m.d.sync
+        passing += passed.eq(waiting)
+        m.d.comb += [
+            scored.eq(passed),
+            *(scored.received[name].eq(found[name]) for name in dict(_JUDGED)),
         ]
-        with m.If(reads):
-            m.d.sync += found.score.value.eq((bits - 1) << 1)
-        with m.Elif(marked):
+        with m.If(answers):
             m.d.sync += [
-                found.score.value.eq(Mux(wild, SCORE_MAX, byte)),
-                found.clamped.eq(before.clamped + wild),
+                found.own_score.eq(self.row.score),
+                found.destination.eq(self.row.destination),
+                writes.eq(reads),
+                found.resv6_read.eq(reads),
+                found.resv6_fault.eq(mode_r & (bits != 0) & ~in_range),
+                found.score.valid.eq(brought | marked),
+                found.score.value.eq(before.score.value),
+                found.clamped.eq(before.clamped),
             ]
+            with m.If(reads):
+                m.d.sync += found.score.value.eq((bits - 1) << 1)
+            with m.Elif(marked):
+                m.d.sync += [
+                    found.score.value.eq(Mux(wild, SCORE_MAX, byte)),
+                    found.clamped.eq(before.clamped + wild),
+                ]
         return scored, writes
 
-    def _edit(self, m: Module, found: data.View, writes: Value) -> None:
+    def _edit(self, m: Module, found: data.View, writes: Value, answers: Value) -> None:
         """From the decision to the edit."""
-        m.submodules.update = update = HeaderUpdate()
-        m.submodules.late = late = DelayLine(found.shape(), UPDATE_LATENCY, registers=self._relaxed)
-        m.submodules.wrote = wrote = DelayLine(1, UPDATE_LATENCY)
-        m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
+        stays = self._relaxed
+        m.submodules.update = update = HeaderUpdate(stays=stays)
+        m.submodules.late = late = DelayLine(found.shape(), UPDATE_LATENCY, stays=stays)
+        m.submodules.wrote = wrote = DelayLine(1, UPDATE_LATENCY, stays=stays)
+        m.submodules.strobe = strobe = DelayLine(1, 1 + UPDATE_LATENCY if stays else self.LATENCY)
         headers, was = found.headers, late.o.received
         cleared = Signal(16)
         m.d.comb += [
@@ -232,7 +270,7 @@ class CpsReceive(wiring.Component):
             update.i.resv_new.eq(cleared),
             late.i.eq(found),
             wrote.i.eq(writes),
-            strobe.i.eq(self.parsed_stb),
+            strobe.i.eq(answers if stays else self.parsed_stb),
             self.edit_stb.eq(strobe.o),
             self.received.eq(was),
         ]

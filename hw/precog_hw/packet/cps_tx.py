@@ -3,7 +3,7 @@
 The gateware of `precog_models.packet.cps_tx`: the same decisions, reasons in the same order.
 """
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -84,7 +84,8 @@ class CpsTransmit(wiring.Component):
     slots : int
         QP slots.
     relaxed : bool
-        The last delay line in registers.
+        One packet at a time: `parsed` stays until the next packet's `parsed_stb`, and so do `edit`
+        and `sent`. No delay lines, and a cycle less.
 
     Members
     -------
@@ -125,7 +126,7 @@ class CpsTransmit(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        waiting, known, slot = self._ask(m)
+        waiting, known, slot, answered = self._ask(m)
         row = self.row
 
         # Why the packet leaves as it is: of several reasons the first.
@@ -151,38 +152,43 @@ class CpsTransmit(wiring.Component):
         # Registered: the reason and the shim's fields; then the shim itself.
         m.submodules.encode = encode = ShimEncode()
         chosen = Signal(_WAITING, reset_less=True)
-        found = Signal(sent_layout(self._slots), reset_less=True)
+        found = Signal(sent_layout(self._slots))
+        passed = Signal(data.StructLayout({"known": 1, "slot": slot.shape()}), reset_less=True)
+        why = Signal(data.StructLayout({"reason": 5, "mode_r": 1}), reset_less=True)
         answers = waiting.opcode.matches(*ACKNOWLEDGES)
-        m.d.sync += [
-            chosen.eq(waiting),
-            found.known.eq(known),
-            found.slot.eq(slot),
-            found.reason.eq(reason),
-            found.mode_r.eq(mode_r),
+        passing = m.d.comb if self._relaxed else m.d.sync
+        passing += [chosen.eq(waiting), passed.known.eq(known), passed.slot.eq(slot)]
+        m.d.comb += [
+            *(found[name].eq(passed[name]) for name in ("known", "slot")),
+            *(found[name].eq(why[name]) for name in ("reason", "mode_r")),
             *(
-                found[name].eq(waiting[name])
+                found[name].eq(chosen[name])
                 for name in ("opcode", "psn", "ack_req", "dma_length", "end", "time")
             ),
-            encode.i.type.eq(Mux(answers, ShimType.ACKNOWLEDGE, ShimType.DATA)),
-            encode.i.score.eq(row.score.value),
-            encode.i.score_valid.eq(row.score.valid),
-            encode.i.echo.eq(row.echo.value),
-            encode.i.echo_valid.eq(row.echo.valid),
-            encode.i.time.eq(Mux(answers, row.turnaround, waiting.ns[:TIME_BITS])),
-            encode.i.time_valid.eq(~answers | row.turnaround_valid),
         ]
-        self._edit(m, chosen, found, encode)
+        with m.If(answered):
+            m.d.sync += [
+                why.reason.eq(reason),
+                why.mode_r.eq(mode_r),
+                encode.i.type.eq(Mux(answers, ShimType.ACKNOWLEDGE, ShimType.DATA)),
+                encode.i.score.eq(row.score.value),
+                encode.i.score_valid.eq(row.score.valid),
+                encode.i.echo.eq(row.echo.value),
+                encode.i.echo_valid.eq(row.echo.valid),
+                encode.i.time.eq(Mux(answers, row.turnaround, waiting.ns[:TIME_BITS])),
+                encode.i.time_valid.eq(~answers | row.turnaround_valid),
+            ]
+        self._edit(m, chosen, found, encode, answered)
         return m
 
-    def _ask(self, m: Module) -> tuple[data.View, Value, Value]:
-        """The packet's own words, whether it has a slot, and which, when its row is there."""
+    def _ask(self, m: Module) -> tuple[data.View, Value, Value, Value]:
+        """The packet's own words, whether it has a slot, and which, when its row is there.
+
+        And a strobe for that cycle; not `relaxed`, it is any cycle.
+        """
         parsed, descriptor = self.parsed, self.parsed.descriptor
         roce = descriptor.reason == Reason.NONE
-        m.submodules.asked = asked = DelayLine(_WAITING, QpLookup.LATENCY)
-        answered_layout = data.StructLayout(
-            {"waiting": _WAITING, "known": 1, "slot": self.slot.shape()}
-        )
-        m.submodules.answered = answered = DelayLine(answered_layout, CpsSlots.TX_LATENCY)
+        m.submodules.asked = asked = DelayLine(_WAITING, QpLookup.LATENCY, stays=self._relaxed)
         m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
         strobe = self.parsed_stb
         m.d.comb += [
@@ -206,15 +212,36 @@ class CpsTransmit(wiring.Component):
             self.row_slot.eq(self.slot),
             self.row_psn.eq(asked.o.psn),
             self.row_ns.eq(asked.o.ns),
+        ]
+        known = asked.o.eligible & self.found
+        if self._relaxed:
+            m.submodules.answered_stb = answered_stb = DelayLine(1, CpsSlots.TX_LATENCY)
+            m.d.comb += answered_stb.i.eq(asked_stb.o)
+            kept_known, kept_slot = Signal(), Signal.like(self.slot)
+            with m.If(asked_stb.o):
+                m.d.sync += [kept_known.eq(known), kept_slot.eq(self.slot)]
+            return asked.o, kept_known, kept_slot, answered_stb.o
+        answered_layout = data.StructLayout(
+            {"waiting": _WAITING, "known": 1, "slot": self.slot.shape()}
+        )
+        m.submodules.answered = answered = DelayLine(answered_layout, CpsSlots.TX_LATENCY)
+        m.d.comb += [
             answered.i.waiting.eq(asked.o),
-            answered.i.known.eq(asked.o.eligible & self.found),
+            answered.i.known.eq(known),
             answered.i.slot.eq(self.slot),
         ]
-        return answered.o.waiting, answered.o.known, answered.o.slot
+        return answered.o.waiting, answered.o.known, answered.o.slot, Const(1)
 
-    def _edit(self, m: Module, chosen: data.View, found: data.View, encode: ShimEncode) -> None:
+    def _edit(
+        self,
+        m: Module,
+        chosen: data.View,
+        found: data.View,
+        encode: ShimEncode,
+        answered: Value,
+    ) -> None:
         """From the decision to the edit."""
-        m.submodules.update = update = HeaderUpdate()
+        m.submodules.update = update = HeaderUpdate(stays=self._relaxed)
         score = Signal(range(SCORE_MAX + 1))
         m.d.comb += score.eq(encode.i.score)
         carries = found.reason == Reason.NONE
@@ -235,9 +262,15 @@ class CpsTransmit(wiring.Component):
                 "sent": sent_layout(self._slots),
             }
         )
-        m.submodules.stub = late = DelayLine(stub, UPDATE_LATENCY + 1, registers=self._relaxed)
-        m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
-        m.d.sync += [
+        m.submodules.stub = late = DelayLine(stub, UPDATE_LATENCY + 1, stays=self._relaxed)
+        if self._relaxed:
+            m.submodules.strobe = strobe = DelayLine(1, 1 + UPDATE_LATENCY)
+            m.d.comb += strobe.i.eq(answered)
+        else:
+            m.submodules.strobe = strobe = DelayLine(1, self.LATENCY)
+            m.d.comb += strobe.i.eq(self.parsed_stb)
+        passing = m.d.comb if self._relaxed else m.d.sync
+        passing += [
             update.i.edit.eq(Mux(inserts, Edit.INSERT, Edit.KEEP)),
             *(
                 update.i[name].eq(chosen[name])
@@ -258,7 +291,6 @@ class CpsTransmit(wiring.Component):
             late.i.resv.eq(resv),
             late.i.shim.eq(encode.o),
             late.i.sent.eq(found),
-            strobe.i.eq(self.parsed_stb),
             self.edit_stb.eq(strobe.o),
             edit.edit.eq(Mux(was.inserts, Edit.INSERT, Edit.KEEP)),
             *(edit[name].eq(was[name]) for name in ("ipv6", "tags", "resv", "shim")),

@@ -1,6 +1,6 @@
 """What was decided of a packet, and what was read in it, meet the end of its frame."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -33,7 +33,8 @@ class Finish(wiring.Component):
     parses : bool
         Whether `o` has what was parsed.
     relaxed : bool
-        Wide queues in block RAM, a cycle longer each.
+        One packet at a time: `decided` and `parsed` stay where they are until it is taken. No
+        queues; latency 1 cycle after the strobe that comes last.
 
     Members
     -------
@@ -42,7 +43,9 @@ class Finish(wiring.Component):
         With `parses`; of a packet not after its decision.
     tail, tail_stb : In
     hold : Out(1)
-        For `Stage`: what has finished is not taken, and no more should begin.
+        Without `relaxed`. For `Stage`: what has finished is not taken, and no more should begin.
+    finished : Out(1)
+        With `relaxed`. For `Stage`: it is taken.
     o : Out(stream.Signature(finished_layout(decided, PARSED)))
         Without `parses` ``finished_layout(decided)``.
     """
@@ -66,7 +69,7 @@ class Finish(wiring.Component):
                 "decided_stb": In(1),
                 "tail": In(TAIL),
                 "tail_stb": In(1),
-                "hold": Out(1),
+                **({"finished": Out(1)} if relaxed else {"hold": Out(1)}),
                 **({"parsed": In(PARSED), "parsed_stb": In(1)} if parses else {}),
                 "o": Out(stream.Signature(finished)),
             }
@@ -74,9 +77,10 @@ class Finish(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.decisions = decisions = Queue(
-            self._decided, 2 * self._packets, block=self._relaxed
-        )
+        if self._relaxed:
+            self._one(m)
+            return m
+        m.submodules.decisions = decisions = Queue(self._decided, 2 * self._packets)
         m.submodules.tails = tails = Queue(TAIL, 2 * self._packets)
         both = decisions.o.valid & tails.o.valid
         taken = both & self.o.ready
@@ -94,7 +98,7 @@ class Finish(wiring.Component):
         if self._parses:
             # As full as there are packets that have been parsed and not taken: no more than have
             # begun, for which `hold` sees to it that there is room.
-            m.submodules.seen = seen = Queue(PARSED, 2 * self._packets, block=self._relaxed)
+            m.submodules.seen = seen = Queue(PARSED, 2 * self._packets)
             m.d.comb += [
                 seen.i.payload.eq(self.parsed),
                 seen.i.valid.eq(self.parsed_stb),
@@ -105,3 +109,21 @@ class Finish(wiring.Component):
             (decisions.level >= self._packets) | (tails.level >= self._packets)
         )
         return m
+
+    def _one(self, m: Module) -> None:
+        """One packet at a time: what it lacks is two strobes."""
+        decided, ended, error = Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.o.valid.eq(decided & ended),
+            self.o.payload.decided.eq(self.decided),
+            self.o.payload.error.eq(error),
+            self.finished.eq(self.o.valid & self.o.ready),
+        ]
+        if self._parses:
+            m.d.comb += self.o.payload.parsed.eq(self.parsed)
+        m.d.sync += [
+            decided.eq(self.decided_stb | (decided & ~self.finished)),
+            ended.eq(self.tail_stb | (ended & ~self.finished)),
+        ]
+        with m.If(self.tail_stb):
+            m.d.sync += error.eq(self.tail.error)

@@ -28,7 +28,7 @@ from precog_hw.packet.headers import (
     link_layer,
     types,
 )
-from precog_hw.packet.layouts import LENGTH_BITS, PARSED, TAIL
+from precog_hw.packet.layouts import HEADERS, LENGTH_BITS, PARSED, TAIL
 from precog_hw.packet.window import HeaderWindow
 from precog_hw.stream.packet import beat_layout
 from precog_models.contract import Fmt
@@ -152,7 +152,9 @@ class Parser(wiring.Component):
     direction : Direction
         Says which of the addresses is the peer's.
     relaxed : bool
-        Leave out the second and the fourth registers, some 1700 flip-flops, for slow clocks.
+        One packet at a time, for slow clocks: no packet begins until nobody looks at `o` of the one
+        before any more. `o` stays from `o_valid` until the third cycle after the next packet's
+        first beat. Without the second and the fourth registers, and those of what stays.
     ipv6 : bool
         Whether IPv6 packets are understood. Otherwise all but 32 bits of the addresses are
         constants, which synthesis removes here and wherever they go.
@@ -242,14 +244,16 @@ class Parser(wiring.Component):
 
         # First registers: the window counts in the only cycle in which it is whole. These and the
         # next registers take something in every cycle, because hundreds of them with one enable
-        # would need long wires; what passes without a strobe is nothing.
+        # would need long wires; what passes without a strobe is nothing. In the relaxed form, whose
+        # clock has time for such wires, the window stays, and so does what follows from it.
+        stays = Const(self._relaxed)
         whole = Signal.like(window.o, reset_less=True)
         place = Signal(LINK["present"].shape, reset_less=True)
         found, beside = Signal(TYPES, reset_less=True), Signal(_BESIDE, reset_less=True)
         found_stb = Signal()
+        passing += whole.eq(window.o)
         m.d.sync += [
             found_stb.eq(window.o_stb),
-            whole.eq(window.o),
             place.eq(window.last_byte),
             *_assign(
                 found,
@@ -281,10 +285,9 @@ class Parser(wiring.Component):
             *_assign(six, ipv6(link, self._direction)),
             network.eq(Mux(link.ipv6, six, four)),
         ]
-        m.d.sync += [
-            chosen_stb.eq(link_stb),
-            *_assign(chosen, _chosen(link, network, link_beside)),
-        ]
+        m.d.sync += chosen_stb.eq(link_stb)
+        with m.If(link_stb | ~stays):
+            m.d.sync += _assign(chosen, _chosen(link, network, link_beside))
 
         # Fourth registers: what follows from the choice.
         extended, middle = Signal(EXTENSION), Signal(_MIDDLE, reset_less=True)
@@ -294,25 +297,32 @@ class Parser(wiring.Component):
         passing += [middle_stb.eq(chosen_stb), *_assign(middle, middle_of)]
         # For the packet's end, which comes together with `middle` or much later.
         understood, end = Signal(), Signal(LENGTH_BITS)
-        kept_understood, kept_end = Signal(), Signal(LENGTH_BITS)
-        with m.If(chosen_stb):
-            m.d.sync += [kept_understood.eq(middle_of["understood"]), kept_end.eq(middle_of["end"])]
-        now = chosen_stb & self._relaxed  # what is kept follows only in the next cycle
-        m.d.comb += [
-            understood.eq(Mux(now, middle.understood, kept_understood)),
-            end.eq(Mux(now, middle.end, kept_end)),
-        ]
+        if self._relaxed:
+            m.d.comb += [understood.eq(middle.understood), end.eq(middle.end)]
+        else:
+            with m.If(chosen_stb):
+                m.d.sync += [understood.eq(middle_of["understood"]), end.eq(middle_of["end"])]
 
         # The last registers, the outputs.
-        o = Signal(PARSED, reset_less=True)
-        m.d.comb += self.o.eq(o)
-        m.d.sync += [
-            self.o_valid.eq(middle_stb),
-            *self._descriptor(o.descriptor, middle),
-            *_assign(o.headers, _headers(middle.chosen)),
-            o.end.eq(Mux(middle.understood, middle.end, 0)),
-            o.time.eq(middle.chosen.beside.time),
-            o.ns.eq(middle.chosen.beside.ns),
+        descriptor = Signal(PARSED["descriptor"].shape, reset_less=True)
+        frame_end = Signal(LENGTH_BITS, reset_less=True)
+        late, late_beside = Signal(HEADERS, reset_less=True), Signal(_BESIDE, reset_less=True)
+        m.d.comb += [
+            self.o.descriptor.eq(descriptor),
+            self.o.headers.eq(late),
+            self.o.end.eq(frame_end),
+            self.o.time.eq(late_beside.time),
+            self.o.ns.eq(late_beside.ns),
+        ]
+        m.d.sync += self.o_valid.eq(middle_stb)
+        with m.If(middle_stb | ~stays):
+            m.d.sync += [
+                *self._descriptor(descriptor, middle),
+                frame_end.eq(Mux(middle.understood, middle.end, 0)),
+            ]
+        passing += [
+            *_assign(late, _headers(middle.chosen)),
+            late_beside.eq(middle.chosen.beside),
         ]
 
         # The packet's end keeps step with the stages above.

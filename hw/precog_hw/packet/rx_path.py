@@ -99,6 +99,9 @@ class RxPath(wiring.Component):
         m.submodules.icrc = icrc = IcrcCheck(self._width)
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
+        m.d.comb += (
+            stage.finished.eq(finish.finished) if self._relaxed else stage.hold.eq(finish.hold)
+        )
         connect(m, finish.o, flipped(self.o_received))
         connect(m, checks.o, icrc.i_packet)
         got = decide.received
@@ -106,7 +109,6 @@ class RxPath(wiring.Component):
             stage.now.eq(self.now),
             stage.now_ns.eq(self.now_ns),
             stage.shim_port.eq(self.config.shim_port),
-            stage.hold.eq(finish.hold),
             decide.config.eq(self.config),
             decide.parsed.eq(stage.parsed),
             decide.parsed_stb.eq(stage.parsed_stb),

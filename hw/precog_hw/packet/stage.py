@@ -33,10 +33,12 @@ class Stage(wiring.Component):
                            edit ─► [queue] ─┘
 
     The FIFO holds the headers and what comes while the decision is made, so that a stream of
-    packets of any size passes without a stall but for the bytes that the editor puts in.
+    packets of any size passes without a stall but for the bytes that the editor puts in. `relaxed`,
+    it holds one packet: the next one waits until it has left, so that nothing needs a copy.
 
     Latency: of the first beat, the parser's, the decision's, and the editor's; from the first beat
-    on one beat per cycle. Cost: those of its parts and `packets` + 1 edits in LUT RAM.
+    on one beat per cycle. Cost: those of its parts and, unless `relaxed`, of `packets` + 1
+    edits in LUT RAM.
 
     Parameters
     ----------
@@ -54,7 +56,10 @@ class Stage(wiring.Component):
     i : In(packet_signature(width))
     o : Out(packet_signature(width))
     hold : In(1)
-        Let no packet begin; up to `packets` may have begun before.
+        Without `relaxed`. Let no packet begin; up to `packets` may have begun before.
+    finished : In(1)
+        With `relaxed`. The packet has ended and been heard of: the next one may begin, once this
+        one has gone through the editor.
     now, now_ns : In(40)
         Ticks and nanoseconds; latched with a packet's first beat.
     shim_port : In(16)
@@ -63,7 +68,8 @@ class Stage(wiring.Component):
     tail, tail_stb : Out
         The end of each packet, not before its `parsed`.
     edit, edit_stb : In
-        One for each `parsed`, in order, `decision` cycles later.
+        One for each `parsed`, in order, `decision` cycles later. With `relaxed` `edit` stays until
+        the next packet's `parsed_stb`.
 
     Raises
     ------
@@ -91,7 +97,7 @@ class Stage(wiring.Component):
             {
                 "i": In(packet_signature(width)),
                 "o": Out(packet_signature(width)),
-                "hold": In(1),
+                **({"finished": In(1)} if relaxed else {"hold": In(1)}),
                 "now": In(Fmt.TIME.width),
                 "now_ns": In(NS_BITS),
                 "shim_port": In(16),
@@ -122,25 +128,22 @@ class Stage(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        packets, held = self.packets, self._held(self._width, self._decision)
+        held = self._held(self._width, self._decision)
         m.submodules.parser = parser = Parser(
             self._width, self._direction, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.fifo = fifo = PacketFifo(self._width, 1 << (held - 1).bit_length())
-        m.submodules.edits = edits = Queue(EDIT, packets, block=self._relaxed)
         m.submodules.editor = editor = Editor(self._width, self._direction, relaxed=self._relaxed)
 
         first = Signal(init=1)  # the next beat begins a packet
-        waiting = Signal(range(packets + 1))  # packets begun and not yet edited
-        taken, begins, edited = Signal(), Signal(), Signal()
-        room = Signal(init=1)
+        taken, begins = Signal(), Signal()
+        room = self._one(m, editor, begins) if self._relaxed else self._many(m, editor, begins)
         m.d.comb += [
             fifo.i.payload.eq(self.i.payload),
             fifo.i.valid.eq(self.i.valid & (room | ~first)),
             self.i.ready.eq(fifo.i.ready & (room | ~first)),
             taken.eq(self.i.valid & self.i.ready),
             begins.eq(taken & first),
-            edited.eq(edits.o.valid & edits.o.ready),
             parser.beat.eq(self.i.payload),
             parser.taken.eq(taken),
             parser.now.eq(self.now),
@@ -150,15 +153,40 @@ class Stage(wiring.Component):
             self.parsed_stb.eq(parser.o_valid),
             self.tail.eq(parser.tail),
             self.tail_stb.eq(parser.tail_valid),
-            edits.i.payload.eq(self.edit),
-            edits.i.valid.eq(self.edit_stb),
         ]
-        following = Signal.like(waiting)
-        m.d.comb += following.eq(waiting + begins - edited)
-        m.d.sync += [waiting.eq(following), room.eq((following != packets) & ~self.hold)]
         with m.If(taken):
             m.d.sync += first.eq(self.i.payload.last)
         wiring.connect(m, fifo.o, editor.i)
-        wiring.connect(m, edits.o, editor.i_edit)
         wiring.connect(m, editor.o, wiring.flipped(self.o))
         return m
+
+    def _many(self, m: Module, editor: Editor, begins: Signal) -> Signal:
+        """Packets one behind the other: whether one more may begin."""
+        m.submodules.edits = edits = Queue(EDIT, self.packets)
+        waiting = Signal(range(self.packets + 1))  # packets begun and not yet edited
+        following, room = Signal.like(waiting), Signal(init=1)
+        m.d.comb += [
+            edits.i.payload.eq(self.edit),
+            edits.i.valid.eq(self.edit_stb),
+            following.eq(waiting + begins - (edits.o.valid & edits.o.ready)),
+        ]
+        m.d.sync += [waiting.eq(following), room.eq((following != self.packets) & ~self.hold)]
+        wiring.connect(m, edits.o, editor.i_edit)
+        return room
+
+    def _one(self, m: Module, editor: Editor, begins: Signal) -> Signal:
+        """One packet at a time, whose edit waits where it was made: whether it has gone."""
+        decided, inside, unfinished = Signal(), Signal(), Signal()
+        room, edited = Signal(), Signal()
+        m.d.comb += [
+            editor.i_edit.payload.eq(self.edit),
+            editor.i_edit.valid.eq(self.edit_stb | decided),
+            edited.eq(editor.i_edit.valid & editor.i_edit.ready),
+            room.eq(~inside & ~unfinished),
+        ]
+        m.d.sync += [
+            decided.eq(editor.i_edit.valid & ~edited),
+            inside.eq(begins | (inside & ~edited)),
+            unfinished.eq(begins | (unfinished & ~self.finished)),
+        ]
+        return room

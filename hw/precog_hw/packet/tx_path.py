@@ -95,12 +95,14 @@ class TxPath(wiring.Component):
         )
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
+        m.d.comb += (
+            stage.finished.eq(finish.finished) if self._relaxed else stage.hold.eq(finish.hold)
+        )
         connect(m, finish.o, flipped(self.o_sent))
         m.d.comb += [
             stage.now.eq(self.now),
             stage.now_ns.eq(self.now_ns),
             stage.shim_port.eq(self.config.shim_port),
-            stage.hold.eq(finish.hold),
             decide.config.eq(self.config),
             decide.parsed.eq(stage.parsed),
             decide.parsed_stb.eq(stage.parsed_stb),

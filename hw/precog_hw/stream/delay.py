@@ -27,6 +27,8 @@ class DelayLine(wiring.Component):
         1 or more.
     registers : bool
         However many cycles: where flip-flops are left and LUTs are not.
+    stays : bool
+        What goes in does not change until everybody has looked at `o`: nothing is delayed.
 
     Members
     -------
@@ -39,16 +41,22 @@ class DelayLine(wiring.Component):
         `cycles` is not positive.
     """
 
-    def __init__(self, shape: ShapeLike, cycles: int, *, registers: bool = False) -> None:
+    def __init__(
+        self, shape: ShapeLike, cycles: int, *, registers: bool = False, stays: bool = False
+    ) -> None:
         if cycles < 1:
             raise ValueError(f"cycles must be 1 or more, not {cycles!r}")
         self._shape = shape
         self._cycles = cycles
         self._registers = registers or cycles < _RING
+        self._stays = stays
         super().__init__({"i": In(shape), "o": Out(shape)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._stays:
+            m.d.comb += self.o.eq(self.i)
+            return m
         if self._registers:
             last = self.i
             for n in range(self._cycles - 1):

@@ -45,6 +45,7 @@ class Seen(NamedTuple):
 
     parsed: list[tuple[int, Any]]
     tails: list[tuple[int, int]]
+    every: list[int]  # `o` in each cycle
 
 
 def pack(layout: data.Layout, values: dict[str, Any]) -> int:
@@ -56,8 +57,13 @@ def pack(layout: data.Layout, values: dict[str, Any]) -> int:
     return number
 
 
-def schedule(frames: Sequence[Sent], width: int, rng: random.Random, idle: float) -> list[Cycle]:
-    """Beats one after another; with probability `idle` one waits, or noise stands in its place."""
+def schedule(
+    frames: Sequence[Sent], width: int, rng: random.Random, idle: float, apart: int = 0
+) -> list[Cycle]:
+    """Beats one after another; with probability `idle` one waits, or noise stands in its place.
+
+    `apart` cycles at least between frames.
+    """
     layout = beat_layout(width)
     plan = []
     for frame in frames:
@@ -66,6 +72,7 @@ def schedule(frames: Sequence[Sent], width: int, rng: random.Random, idle: float
                 noise = beat | {"data": rng.getrandbits(width), "last": rng.getrandbits(1)}
                 plan.append(Cycle(pack(layout, rng.choice((beat, noise))), False))
             plan.append(Cycle(pack(layout, beat), True))
+        plan += apart * [Cycle(pack(layout, beat), False)]
     return plan
 
 
@@ -74,9 +81,11 @@ def clock(start: int, cycle: int, step: int = 1) -> int:
     return (start + step * cycle) % (1 << 40)
 
 
-def watch(dut: Parser, plan: Sequence[Cycle], port: int, start: int) -> Seen:
-    """Play the plan and some cycles more."""
-    seen = Seen([], [])
+def watch(
+    dut: Parser, plan: Sequence[Cycle], port: int, start: int, *, every: bool = False
+) -> Seen:
+    """Play the plan and some cycles more; with `every` note `o` in each of them."""
+    seen = Seen([], [], [])
     inputs = Cat(dut.beat.as_value(), dut.taken, dut.now, dut.now_ns)
     parsed = dut.o.as_value()
     strobes = Cat(dut.o_valid, dut.tail_valid, dut.tail.error)
@@ -85,6 +94,8 @@ def watch(dut: Parser, plan: Sequence[Cycle], port: int, start: int) -> Seen:
         ctx.set(dut.shim_port, port)
         for cycle in range(len(plan) + 3 * dut.latency):
             now = ctx.get(strobes)
+            if every:
+                seen.every.append(ctx.get(parsed))
             if now & 1:
                 seen.parsed.append((cycle, PARSED.from_bits(ctx.get(parsed))))
             if now & 2:
@@ -99,6 +110,21 @@ def watch(dut: Parser, plan: Sequence[Cycle], port: int, start: int) -> Seen:
 
     run(dut, bench, cycles=len(plan) + 4 * LATENCY)
     return seen
+
+
+def check_stays(plan: Sequence[Cycle], seen: Seen, width: int) -> None:
+    """`o` is the same from its strobe until the third cycle after the next frame's first beat."""
+    begins, inside = [], False
+    last = beat_layout(width)["last"].offset
+    for cycle, beat in enumerate(plan):
+        if beat.taken:
+            if not inside:
+                begins.append(cycle)
+            inside = not beat.payload >> last & 1
+    assert len(begins) == len(seen.parsed)
+    for (cycle, _), following in zip(seen.parsed, begins[1:], strict=False):
+        assert cycle < following
+        assert len(set(seen.every[cycle : following + 4])) == 1, f"cycle {cycle}"
 
 
 def expected_headers(frame: bytes, parsed: Parsed) -> dict[str, int]:
@@ -185,9 +211,12 @@ def check(
     share = -(-len(frames) // len(idle))
     plan = []
     for n, probability in enumerate(idle):
-        plan += schedule(frames[n * share : (n + 1) * share], width, rng, probability)
+        some = frames[n * share : (n + 1) * share]
+        plan += schedule(some, width, rng, probability, Parser.latency_of(relaxed=True) * relaxed)
     dut = Parser(width, direction, relaxed=relaxed, ipv6=ipv6)
-    seen = watch(dut, plan, port, start)
+    seen = watch(dut, plan, port, start, every=relaxed)
+    if relaxed:
+        check_stays(plan, seen, width)
     return compare(frames, plan, seen, width, direction, port, start, dut.latency, ipv6)
 
 
