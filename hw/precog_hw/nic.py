@@ -37,7 +37,7 @@ from precog_hw.core import Core
 from precog_hw.csr import ecc_host, interrupt_host, mac_host, reset_host, trace_host
 from precog_hw.csr.axil import AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank
-from precog_hw.csr.counters import Counters
+from precog_hw.csr.counter_table import event_counters
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.csr.watchdog import Watchdog
 from precog_hw.pace.wire_mode import WireMode
@@ -129,7 +129,7 @@ class PrecogNic(wiring.Component):
         m.submodules.bank = bank = RegisterBank(self.regmap)
         m.submodules.core = core = Core(config)
         m.submodules.window = window = QpWindow(config)
-        m.submodules.counters = counters = Counters(len(COUNTERS))
+        m.submodules.counters = counters = event_counters(len(COUNTERS), relaxed=config.relaxed)
         m.submodules.watchdog = watchdog = Watchdog()
         wiring.connect(m, wiring.flipped(self.s_axil), front.axil)
         wiring.connect(m, front.bus, bank.bus)
@@ -181,7 +181,7 @@ class PrecogNic(wiring.Component):
             causes["ecc"] = core.ecc_events.uncorrectable
         host.queue_pairs(parts)
         if config.macs:
-            mac_host.attach(m, bank, self.mac_events)
+            mac_host.attach(m, bank, self.mac_events, relaxed=config.relaxed)
         load_error = core.load_error | core.map_error
         causes |= {"load": load_error, "dropped": core.dropped}
         causes["watchdog"] = self._watches(m, bank, core, watchdog)

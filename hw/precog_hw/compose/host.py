@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Value, ValueLike
 
 from precog_hw.csr.bank import port
-from precog_hw.csr.counters import Counters
+from precog_hw.csr.counter_table import EventCounters, show_counters
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import COUNTERS, QP_CONFIG, QP_STATUS
@@ -60,7 +60,7 @@ def queue_pairs(parts: Parts) -> None:
             parts.m.d.comb += getattr(parts.bank, name).eq(parts.window.status[field.name])
 
 
-def count(parts: Parts, counters: Counters, decided: Value, load_error: ValueLike) -> None:
+def count(parts: Parts, counters: EventCounters, decided: Value, load_error: ValueLike) -> None:
     """What is counted of the core, and how the counters are read."""
     nic, core, bank = parts.nic, parts.core, parts.bank
     flags = nic.o_decision.payload.flags
@@ -83,11 +83,5 @@ def count(parts: Parts, counters: Counters, decided: Value, load_error: ValueLik
         "scored": decided & flags[Flag.SCORED],
         "congested": decided & flags[Flag.CONGESTED],
     }
-    parts.m.d.comb += [
-        counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),
-        counters.index.eq(bank.counters_counters_index),
-        counters.read.eq(bank.counters_counters_low_read),
-        counters.clear.eq(bank.reset_command_counters),
-        bank.counters_counters_low_low.eq(counters.low),
-        bank.counters_counters_high_high.eq(counters.high),
-    ]
+    parts.m.d.comb += counters.events.eq(Cat(events[name] for name, _ in COUNTERS))
+    show_counters(parts.m, bank, "counters", "counters", counters)

@@ -22,7 +22,9 @@ def packets(parts: Parts) -> stream.Interface:
     ready = Signal()
     copy = wire.i_table if wire is not None else None
     sizes = {"slots": config.qps, "tick_ps": parts.tick_ps}
-    emptied = attach(m, parts.bank, card, **sizes, copy=copy, ipv6=bool(config.ipv6))
+    emptied = attach(
+        m, parts.bank, card, **sizes, copy=copy, ipv6=bool(config.ipv6), relaxed=config.relaxed
+    )
     if config.receiver:
         emptied &= _receives(parts)
     tx = card.i_tx

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from amaranth.hdl import Cat, Const, Signal, Value, ValueLike
 
 from precog_hw.activity import UNITS, hold
-from precog_hw.csr.counters import Counters
+from precog_hw.csr.counter_table import EventCounters
 
 from .parts import Parts
 
@@ -13,7 +13,7 @@ __all__ = ["wakes"]
 
 
 def wakes(
-    parts: Parts, counters: Counters, causes: Mapping[str, ValueLike], resetting: Value
+    parts: Parts, counters: EventCounters, causes: Mapping[str, ValueLike], resetting: Value
 ) -> None:
     """What the host does reaches every unit: parameters, commands, models."""
     m, nic, core = parts.m, parts.nic, parts.core

@@ -11,7 +11,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib.memory import Memory
 
 from precog_hw.core import Core
-from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.counter_table import show_counters
 from precog_hw.csr.counters import Counters
 from precog_hw.regmap.ecc import ECC_EVENTS
 
@@ -76,15 +77,10 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> None:
         m.d.sync += disabled.bit_select(core.ecc_set, 1).eq(1)
 
     m.submodules.ecc_counters = counters = Counters(len(ECC_EVENTS))
-    table = port("ecc", "counters")
+    show_counters(m, bank, "ecc", "counters", counters)
     refused = Mux(no_set, 1, events.refused)
     m.d.comb += [
         counters.events.eq(
             Cat(refused if name == "refused" else events[name] for name, _ in ECC_EVENTS)
         ),
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
     ]

@@ -12,7 +12,8 @@ from amaranth.hdl import Cat, Const, Module, Value
 from amaranth.lib import data
 
 from precog_hw.core import Core
-from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.counter_table import show_counters
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
@@ -79,14 +80,9 @@ def attach(
     events |= {"wrong_head": core.wrong_head, "carried": Const(0), "expired": Const(0)}
     if carried is not None:
         events |= {name: carried.events[name] for name in ("carried", "expired")}
-    table = port("forecast", "counters")
+    show_counters(m, bank, "forecast", "counters", counters)
     m.d.comb += [
         counters.events.eq(Cat(events[name] for name, _ in FORECAST_EVENTS)),
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
     ]
     return window.ready
 

@@ -7,16 +7,16 @@
 
 from amaranth.hdl import Module, Value
 
-from precog_hw.csr.bank import RegisterBank, port
-from precog_hw.csr.counters import Counters
+from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.counter_table import event_counters, show_counters
 
 __all__ = ["attach"]
 
 
-def attach(m: Module, bank: RegisterBank, events: Value) -> None:
+def attach(m: Module, bank: RegisterBank, events: Value, *, relaxed: bool = False) -> None:
     """Count the events of all ports.
 
-    Latency: that of `Counters`. Throughput: every event in every cycle.
+    Latency: that of the counters. Throughput: every event in every cycle.
 
     Parameters
     ----------
@@ -26,14 +26,11 @@ def attach(m: Module, bank: RegisterBank, events: Value) -> None:
         Of a map with the block MAC.
     events : Value
         `MAC_EVENTS` of each port, the first port's in the lowest bits.
+    relaxed : bool
+        Counters in block RAM.
     """
-    m.submodules.mac_events = counters = Counters(len(events))
-    table = port("mac", "counters")
+    m.submodules.mac_events = counters = event_counters(len(events), relaxed=relaxed)
+    show_counters(m, bank, "mac", "counters", counters)
     m.d.comb += [
         counters.events.eq(events),
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
     ]

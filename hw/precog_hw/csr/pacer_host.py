@@ -9,7 +9,8 @@
 
 from amaranth.hdl import Module, Mux, Value
 
-from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.counter_table import show_counters
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
@@ -65,13 +66,8 @@ def attach(m: Module, bank: RegisterBank, grants: Grants, *, slots: int, pause: 
         grants.pause.eq(pause | bank.pacer_pause_pause),
     ]
     m.submodules.pacer_events = counters = Counters(len(PACER_EVENTS), amount_bits=SIZE_BITS)
-    table = port("pacer", "counters")
+    show_counters(m, bank, "pacer", "counters", counters)
     m.d.comb += [
         *(counters.events.eq(grants.events), counters.amount.eq(grants.granted)),
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
     ]
     return window.ready

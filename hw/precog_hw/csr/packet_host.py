@@ -14,8 +14,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 
 from precog_hw.csr.bank import RegisterBank, port
-from precog_hw.csr.class_counters import ClassCounters
-from precog_hw.csr.counters import Counters
+from precog_hw.csr.counter_table import class_counters, event_counters, show_counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.lookup_window import LookupWindow
 from precog_hw.csr.row_window import RowWindow
@@ -59,6 +58,7 @@ def attach(
     tick_ps: int,
     copy: stream.Interface | None = None,
     ipv6: bool = True,
+    relaxed: bool = False,
 ) -> Value:
     """Put the windows, the counters and the clock between a bank and a card.
 
@@ -77,6 +77,8 @@ def attach(
         `QpLookup.i_access` of another copy of the table, to be written alike.
     ipv6 : bool
         Whether the card understands IPv6.
+    relaxed : bool
+        Counters in block RAM; the card's `relaxed`, which decides on one packet at a time.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def attach(
         _lookup(m, bank, card, slots, copy, ipv6),
         _queue_pairs(m, bank, card, slots),
         _destinations(m, bank, card),
-        _counters(m, bank, card),
+        _counters(m, bank, card, relaxed),
     ]
     return Cat(ready).all()
 
@@ -250,7 +252,7 @@ def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
     return window.ready
 
 
-def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
+def _counters(m: Module, bank: RegisterBank, card: Card, relaxed: bool) -> Value:
     sent, received = card.sent, card.received
     reason, fault = received.reason, received.fault
     unknown = (reason == Reason.NONE) & ~received.known
@@ -272,9 +274,9 @@ def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
     }
     ready, busy = [], []
     for name, (names, stb, of) in classes.items():
-        m.submodules[f"{name}_counters"] = counters = ClassCounters(len(names))
+        m.submodules[f"{name}_counters"] = counters = class_counters(len(names), relaxed=relaxed)
         m.d.comb += [counters.stb.eq(stb), counters.of.eq(of)]
-        _table(m, bank, name, counters)
+        show_counters(m, bank, "packet_counters", name, counters)
         ready.append(counters.ready)
         busy.append(counters.busy)
 
@@ -298,20 +300,8 @@ def _counters(m: Module, bank: RegisterBank, card: Card) -> Value:
         "cnp_busy": card.cnp_busy,
         **{name: card.commit_stb & did for name, did in outcomes},
     }
-    m.submodules.packet_events = counters = Counters(len(PACKET_EVENTS))
+    m.submodules.packet_events = counters = event_counters(len(PACKET_EVENTS), relaxed=relaxed)
     m.d.comb += counters.events.eq(Cat(events[name] for name, _ in PACKET_EVENTS))
-    _table(m, bank, "events", counters)
+    show_counters(m, bank, "packet_counters", "events", counters)
     m.d.comb += bank.reset_state_counters.eq(Cat(busy).any())
     return Cat(ready).all()
-
-
-def _table(m: Module, bank: RegisterBank, name: str, counters: ClassCounters | Counters) -> None:
-    """One of PACKET_COUNTERS' tables."""
-    table = port("packet_counters", name)
-    m.d.comb += [
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
-    ]

@@ -11,6 +11,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
 from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.counter_table import show_counters
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
@@ -72,14 +73,9 @@ def attach(m: Module, bank: RegisterBank, profiler: Profiler, *, slots: int) -> 
         "samples_merged": profiler.merged,
     }
     m.submodules.profiler_events = counters = Counters(len(PROFILER_EVENTS))
-    table = port("profiler", "counters")
+    show_counters(m, bank, "profiler", "counters", counters)
     m.d.comb += [
         counters.events.eq(Cat(events[name] for name, _ in PROFILER_EVENTS)),
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
     ]
 
 

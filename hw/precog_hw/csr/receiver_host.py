@@ -10,6 +10,7 @@
 from amaranth.hdl import Cat, Module, Signal, Value
 
 from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.counter_table import show_counters
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
@@ -79,15 +80,9 @@ def attach(m: Module, bank: RegisterBank, card: Card, receiver: Receiver, *, slo
         receiver.available.eq(meter.available),
     ]
     m.submodules.receiver_events = counters = Counters(len(RECEIVER_EVENTS))
-    table = port("receiver", "counters")
+    show_counters(m, bank, "receiver", "counters", counters)
     m.d.sync += counters.events.eq(_events(receiver))
-    m.d.comb += [
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
-    ]
+    m.d.comb += []
     return window.ready
 
 

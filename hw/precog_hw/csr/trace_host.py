@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data
 
-from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.counter_table import show_counters
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.trace import TraceFifo, record
 from precog_hw.regmap.trace import TRACE_EVENTS, TRACE_KINDS
@@ -80,12 +81,6 @@ def attach(m: Module, bank: RegisterBank, sources: Sequence[tuple[Value, Value]]
         ),
         *(counters.events.eq(fifo.events), counters.amount.eq(fifo.lost)),
     ]
-    table = port("trace", "counters")
-    m.d.comb += [
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
-    ]
+    show_counters(m, bank, "trace", "counters", counters)
+    m.d.comb += []
     return fifo.reached

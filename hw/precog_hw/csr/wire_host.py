@@ -10,6 +10,7 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.counter_table import show_counters
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
@@ -54,14 +55,9 @@ def attach(m: Module, bank: RegisterBank, mode: WireMode, *, slots: int) -> None
         m.d.comb += getattr(bank, port("wire", register.name, field.name)).eq(row[field.name])
 
     m.submodules.wire_events = counters = Counters(len(WIRE_EVENTS))
-    table = port("wire", "counters")
+    show_counters(m, bank, "wire", "counters", counters)
     m.d.comb += [
         counters.events.eq(mode.events),
-        counters.index.eq(getattr(bank, f"{table}_index")),
-        counters.read.eq(getattr(bank, f"{table}_low_read")),
-        counters.clear.eq(bank.reset_command_counters),
-        getattr(bank, f"{table}_low_low").eq(counters.low),
-        getattr(bank, f"{table}_high_high").eq(counters.high),
     ]
 
 
