@@ -6,7 +6,6 @@ Only with --volume: the block takes minutes to build.
 import numpy as np
 import pytest
 
-from precog_hw.pace.wheel import BUCKET_LOG2
 from precog_hw.store.layouts import StoreConfig
 from precog_models.store.packet_store import Outcome
 
@@ -19,6 +18,7 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("wire-many")]
 MANY = StoreConfig(qps=16_384, width=64, cells=32_768, cell_bytes=16, longest=4608)
 SIZE = MANY.cell_bytes
 EACH = 4  # packets of a queue pair
+FIRST = 2  # ticks by which the gap behind a packet that is not filed may be off besides
 
 
 def test_everybody_at_its_rate(seed: int, volume: int) -> None:
@@ -40,7 +40,7 @@ def test_everybody_at_its_rate(seed: int, volume: int) -> None:
         assert len(times) == EACH, qp
         # One packet may be ahead at either end. The first one does not come through the wheel.
         late = np.abs(np.diff(times) - gap) - (packet + beats)
-        assert late[0] <= 1 << BUCKET_LOG2, qp
+        assert late[0] <= FIRST, qp
         assert late[1:].max() <= 0, qp
         assert abs((times[-1] - times[0]) / (gap * (EACH - 1)) - 1) < 1e-3, qp
     seen = bench.store.seen
