@@ -11,13 +11,17 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["RowMemory", "RowUpdate", "plain_memory"]
 
 
-def plain_memory(shape: ShapeLike, depth: int, init: Sequence[Any] = ()) -> Memory:
+def plain_memory(
+    shape: ShapeLike, depth: int, init: Sequence[Any] = (), *, block: bool = False
+) -> Memory:
     """A memory whose word is not used where it is read and written in one cycle.
 
     Block RAM gives garbage then; who uses this keeps the written word beside the memory, which
-    costs less than what synthesis would build around it.
+    costs less than what synthesis would build around it. With `block` it is block RAM however few
+    rows it has.
     """
-    return Memory(shape=shape, depth=depth, init=list(init), attrs={"no_rw_check": 1})
+    attrs: dict[str, Any] = {"no_rw_check": 1} | ({"ram_style": "block"} if block else {})
+    return Memory(shape=shape, depth=depth, init=list(init), attrs=attrs)
 
 
 class RowMemory(wiring.Component):

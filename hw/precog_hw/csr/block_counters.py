@@ -73,7 +73,7 @@ class CounterRows(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # Written in no cycle in which it is read: a change first reads and then writes.
-        m.submodules.rows = rows = plain_memory(_ROW, self._count)
+        m.submodules.rows = rows = plain_memory(_ROW, self._count, block=True)
         write, read = rows.write_port(), rows.read_port()
         begun = Signal(self._count)  # rows written since reset or `clear`
         fetched = Signal()  # the row of the change has been read

@@ -3,7 +3,7 @@
 Rules are those of `precog_models.measure.rtt_collector`, thesis (1) and section 3.2.
 """
 
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -62,7 +62,7 @@ class RttCollector(wiring.Component):
     queue_depth : int
         Events of a direction that may wait (power of two).
     relaxed : bool
-        Wide queues in block RAM, a cycle longer each.
+        Wide queues in block RAM, a cycle longer each; an event in `RttPipeline.LATENCY` cycles.
 
     Members
     -------
@@ -151,14 +151,15 @@ class RttCollector(wiring.Component):
         event = event_layout(self._slots)
         m.submodules.tx = tx = Queue(event, self._depth, block=self._relaxed)
         m.submodules.rx = rx = Queue(event, self._depth, block=self._relaxed)
-        m.submodules.pipeline = pipeline = RttPipeline(self._slots)
+        m.submodules.pipeline = pipeline = RttPipeline(self._slots, spaced=self._relaxed)
         m.submodules.samples = samples = Queue(SAMPLE, _SAMPLE_ROWS, block=self._relaxed)
         self._decode(m, tx.i, rx.i)
 
         # Its level lags behind what was granted; see `_IN_FLIGHT`.
         room = Signal()
         m.d.sync += room.eq(samples.level <= _SAMPLE_ROWS + 1 - _IN_FLIGHT)
-        self._grant(m, room, tx.o, rx.o, pipeline)
+        may = room & ~self._recent(m, pipeline) if self._relaxed else room
+        self._grant(m, may, tx.o, rx.o, pipeline)
 
         for name in ("mtu_stb", "mtu_slot", "mtu_log2", "timeout"):
             m.d.comb += getattr(pipeline, name).eq(getattr(self, name))
@@ -174,6 +175,12 @@ class RttCollector(wiring.Component):
         m.d.sync += Assert(samples.i.ready | ~samples.i.valid, "a sample that was made has room")
         wiring.connect(m, samples.o, wiring.flipped(self.o))
         return m
+
+    def _recent(self, m: Module, pipeline: RttPipeline) -> Value:
+        """An event has been granted that the next one must not follow so soon."""
+        recent = Signal(RttPipeline.LATENCY - 2)
+        m.d.sync += recent.eq(Cat(pipeline.i_stb, recent))
+        return pipeline.i_stb | recent.any()
 
     def _decode(self, m: Module, tx: stream.Interface, rx: stream.Interface) -> None:
         """Packets that count, as events."""
@@ -217,7 +224,7 @@ class RttCollector(wiring.Component):
     def _grant(
         self,
         m: Module,
-        room: Signal,
+        room: Value,
         tx: stream.Interface,
         rx: stream.Interface,
         pipeline: RttPipeline,

@@ -3,7 +3,7 @@
 Rules and state are those of `precog_models.measure.rtt_collector`.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -61,6 +61,8 @@ class RttPipeline(wiring.Component):
     ----------
     slots : int
         Queue pairs.
+    spaced : bool
+        No two events in `LATENCY` cycles: what serves events that follow each other is left out.
 
     Members
     -------
@@ -89,8 +91,8 @@ class RttPipeline(wiring.Component):
     LATENCY = 6
     SAMPLE_LATENCY = 8
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    def __init__(self, slots: int, *, spaced: bool = False) -> None:
+        self._slots, self._spaced = slots, spaced
         super().__init__(
             {
                 "mtu_stb": In(1),
@@ -138,7 +140,11 @@ class RttPipeline(wiring.Component):
             write.addr.eq(e[6].slot),
             write.data.eq(done[0]),
         ]
-        ahead = Cat(valid[2 + n] & (e[2 + n].slot == e[1].slot) for n in range(5))
+        ahead: Value = Const(0, 5)
+        if self._spaced:
+            m.d.sync += Assert(~valid[0] | ~Cat(valid[1 : self.LATENCY]).any(), "events are apart")
+        else:
+            ahead = Cat(valid[2 + n] & (e[2 + n].slot == e[1].slot) for n in range(5))
         m.d.sync += [
             *(same[0].eq(ahead), same[1].eq(same[0]), same[2].eq(same[1])),
             *(done[1].eq(done[0]), done[2].eq(done[1])),

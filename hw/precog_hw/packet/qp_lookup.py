@@ -97,6 +97,8 @@ class QpLookup(wiring.Component):
     ----------
     slots : int
         Queue pairs, a power of two, 2 or more, `qp_key.MAX_SLOTS` at most.
+    relaxed : bool
+        In block RAM however few rows there are.
 
     Members
     -------
@@ -137,10 +139,10 @@ class QpLookup(wiring.Component):
     read_stb: Signal
     read_cell: data.View
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
         if slots < 2 or slots & (slots - 1):
             raise ValueError(f"slots must be a power of two, 2 or more, not {slots!r}")
-        self._slots = slots
+        self._slots, self._relaxed = slots, relaxed
         members: dict[str, object] = {}
         for port in ("tx", "rx"):
             members |= {
@@ -176,7 +178,7 @@ class QpLookup(wiring.Component):
                 shape=cell_layout(self._slots),
                 depth=table_rows(self._slots),
                 init=[],
-                attrs={"no_rw_check": 1},
+                attrs={"no_rw_check": 1} | ({"ram_style": "block"} if self._relaxed else {}),
             )
             m.submodules[f"way{way}"] = ram
             port, first, second = ram.write_port(), ram.read_port(), ram.read_port()

@@ -43,6 +43,8 @@ class Turnaround(wiring.Component):
     ----------
     slots : int
         Queue pairs.
+    relaxed : bool
+        In block RAM however few slots there are.
 
     Members
     -------
@@ -69,8 +71,8 @@ class Turnaround(wiring.Component):
     LATENCY = 7
     ARRIVAL_CYCLES = RowUpdate.CYCLES
 
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
+    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
+        self._slots, self._relaxed = slots, relaxed
         super().__init__(
             {
                 "arrival_stb": In(1),
@@ -134,7 +136,7 @@ class Turnaround(wiring.Component):
         newest_first, times = Signal.like(marks.read_data.next), []
         m.d.sync += newest_first.eq(marks.read_data.next)
         for n in range(TURNAROUND_DEPTH):
-            rows = plain_memory(_ARRIVAL, self._slots)
+            rows = plain_memory(_ARRIVAL, self._slots, block=self._relaxed)
             m.submodules[f"arrivals{n}"] = rows
             write, read = rows.write_port(), rows.read_port()
             word, time = Signal(_ARRIVAL, name=f"word{n}"), Signal(NS_BITS, name=f"t1_{n}")

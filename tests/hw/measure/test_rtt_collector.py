@@ -49,15 +49,26 @@ async def cycle(ctx: Any, traffic: Traffic, ready: bool = True) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "timeout", "any_packet", "sweep_cycles", "cycles"),
-    [(4, 100, False, 5, 1200), (2, 25, False, 16, 600), (1024, 0, True, 3, 600)],
+    ("slots", "timeout", "any_packet", "sweep_cycles", "cycles", "relaxed"),
+    [
+        (4, 100, False, 5, 1200, False),
+        (2, 25, False, 16, 600, False),
+        (1024, 0, True, 3, 600, False),
+        (4, 200, False, 16, 1200, True),
+    ],
 )
 def test_exact_in_the_exported_order(
-    slots: int, timeout: int, any_packet: bool, sweep_cycles: int, cycles: int, seed: int
+    slots: int,
+    timeout: int,
+    any_packet: bool,
+    sweep_cycles: int,
+    cycles: int,
+    relaxed: bool,
+    seed: int,
 ) -> None:
     traffic = made(
         slots, seed, timeout=timeout, any_packet=any_packet, sweep_cycles=sweep_cycles,
-        queue_depth=4,
+        queue_depth=4, relaxed=relaxed,
     )  # fmt: skip
     dut, rng = traffic.dut, traffic.rng
     rare = {Outcome.DROPPED_TIMEOUT, Outcome.SWEPT}
