@@ -216,9 +216,7 @@ class Card(wiring.Component):
             self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.lookup = lookup = QpLookup(self._slots, relaxed=self._relaxed)
-        m.submodules.slots = slots = CpsSlots(
-            self._slots, DESTINATIONS, predicted=self._predicted, relaxed=self._relaxed
-        )
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, predicted=self._predicted)
         m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
         m.submodules.notification = point = NotificationPoint(
             self._width, self._slots, relaxed=self._relaxed

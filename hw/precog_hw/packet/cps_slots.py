@@ -94,8 +94,6 @@ class CpsSlots(wiring.Component):
         Enables, a power of two, 2 or more. All are on at power-up.
     predicted : bool
         Whether a row may have a predicted score in place of the host's.
-    relaxed : bool
-        As `Turnaround`.
 
     Members
     -------
@@ -145,18 +143,13 @@ class CpsSlots(wiring.Component):
     ARRIVAL_CYCLES = Turnaround.ARRIVAL_CYCLES  # until requests see an arrival or a reset
 
     def __init__(
-        self,
-        slots: int,
-        destinations: int = DESTINATIONS,
-        *,
-        predicted: bool = False,
-        relaxed: bool = False,
+        self, slots: int, destinations: int = DESTINATIONS, *, predicted: bool = False
     ) -> None:
         for name, size in (("slots", slots), ("destinations", destinations)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, 2 or more, not {size!r}")
         self._slots, self._destinations = slots, destinations
-        self._predicted, self._relaxed = predicted, relaxed
+        self._predicted = predicted
         slot = In(range(slots))
         scores = {"predicted_stb": In(1), "predicted_slot": slot, "predicted": In(SCORE)}
         super().__init__(
@@ -196,7 +189,7 @@ class CpsSlots(wiring.Component):
         ]
         config, score = self._config(m)
         echo = self._echo(m, resets)
-        m.submodules.turnaround = turnaround = Turnaround(self._slots, relaxed=self._relaxed)
+        m.submodules.turnaround = turnaround = Turnaround(self._slots)
         m.d.comb += [
             turnaround.arrival_stb.eq(self.arrival_stb),
             turnaround.reset_stb.eq(resets),

@@ -43,8 +43,6 @@ class Turnaround(wiring.Component):
     ----------
     slots : int
         Queue pairs.
-    relaxed : bool
-        In block RAM however few slots there are.
 
     Members
     -------
@@ -71,8 +69,8 @@ class Turnaround(wiring.Component):
     LATENCY = 7
     ARRIVAL_CYCLES = RowUpdate.CYCLES
 
-    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
-        self._slots, self._relaxed = slots, relaxed
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
         super().__init__(
             {
                 "arrival_stb": In(1),
@@ -136,7 +134,7 @@ class Turnaround(wiring.Component):
         newest_first, times = Signal.like(marks.read_data.next), []
         m.d.sync += newest_first.eq(marks.read_data.next)
         for n in range(TURNAROUND_DEPTH):
-            rows = plain_memory(_ARRIVAL, self._slots, block=self._relaxed)
+            rows = plain_memory(_ARRIVAL, self._slots)
             m.submodules[f"arrivals{n}"] = rows
             write, read = rows.write_port(), rows.read_port()
             word, time = Signal(_ARRIVAL, name=f"word{n}"), Signal(NS_BITS, name=f"t1_{n}")
