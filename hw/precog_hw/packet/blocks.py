@@ -55,6 +55,8 @@ class CpsTx(wiring.Component):
         Bits in a beat.
     slots : int
         QP slots, a power of two, 2 or more.
+    relaxed : bool
+        As `Parser`.
 
     Members
     -------
@@ -86,8 +88,8 @@ class CpsTx(wiring.Component):
         `width` is not one of `WIDTHS`, or `slots` is not a power of two.
     """
 
-    def __init__(self, width: int, slots: int) -> None:
-        self._width, self._slots = width, slots
+    def __init__(self, width: int, slots: int, *, relaxed: bool = False) -> None:
+        self._width, self._slots, self._relaxed = width, slots, relaxed
         super().__init__(
             {
                 **_members(width, slots),
@@ -108,8 +110,8 @@ class CpsTx(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.path = path = TxPath(self._width, self._slots)
-        m.submodules.lookup = lookup = QpLookup(self._slots)
+        m.submodules.path = path = TxPath(self._width, self._slots, relaxed=self._relaxed)
+        m.submodules.lookup = lookup = QpLookup(self._slots, relaxed=self._relaxed)
         m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
         _host(m, self, path, lookup, slots)
         connect(m, flipped(self.i_reset), slots.i_reset)
@@ -142,6 +144,8 @@ class CpsRx(wiring.Component):
         Bits in a beat.
     slots : int
         QP slots, a power of two, 2 or more.
+    relaxed : bool
+        As `Parser`.
 
     Members
     -------
@@ -167,8 +171,8 @@ class CpsRx(wiring.Component):
         `width` is not one of `WIDTHS`, or `slots` is not a power of two.
     """
 
-    def __init__(self, width: int, slots: int) -> None:
-        self._width, self._slots = width, slots
+    def __init__(self, width: int, slots: int, *, relaxed: bool = False) -> None:
+        self._width, self._slots, self._relaxed = width, slots, relaxed
         super().__init__(
             {
                 **_members(width, slots),
@@ -183,8 +187,8 @@ class CpsRx(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.path = path = RxPath(self._width, self._slots)
-        m.submodules.lookup = lookup = QpLookup(self._slots)
+        m.submodules.path = path = RxPath(self._width, self._slots, relaxed=self._relaxed)
+        m.submodules.lookup = lookup = QpLookup(self._slots, relaxed=self._relaxed)
         m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
         _host(m, self, path, lookup, slots)
         connect(m, path.o_received, flipped(self.o_received))

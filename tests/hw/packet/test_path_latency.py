@@ -3,6 +3,7 @@
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from precog_hw.packet.blocks import CpsRx, CpsTx
@@ -49,3 +50,35 @@ def test_first_beat(block: type[CpsTx] | type[CpsRx], width: int, seed: int) -> 
 
     run(dut, source, sink, cycles=900)
     assert waited == [CYCLES[block, width]]
+
+
+#: In the relaxed form a packet has left before the next one begins: from first beat to first beat
+#: of frames of 60 bytes without FCS, the shortest. On a Gigabit line they are 84 byte times apart,
+#: which are 42 cycles of 62.5 MHz.
+APART = {CpsTx: 41, CpsRx: 36}
+
+
+@pytest.mark.parametrize("block", APART)
+def test_the_relaxed_form_takes_a_full_line(block: type[CpsTx] | type[CpsRx], seed: int) -> None:
+    rng, frames = random.Random(seed), 20
+    dut = block(64, 4, relaxed=True)
+    record = dut.o_sent if isinstance(dut, CpsTx) else dut.o_received
+    begun: list[int] = []
+
+    async def source(ctx: Any) -> None:
+        ctx.set(record.ready, 1)
+        ctx.set(dut.o.ready, 1)
+        ctx.set(dut.i.valid, 1)
+        cycle = 0
+        for _ in range(frames):
+            for n, beat in enumerate(beats(Sent(rng.randbytes(60)), 64)):
+                ctx.set(dut.i.payload, beat)
+                taken = False
+                while not taken:
+                    _, _, taken = await ctx.tick().sample(dut.i.ready)
+                    cycle += 1
+                if not n:
+                    begun.append(cycle)
+
+    run(dut, source, cycles=50 * frames)
+    assert {*np.diff(begun)} == {APART[block]}
