@@ -60,9 +60,10 @@ class RttCollector(wiring.Component):
     sweep_cycles : int
         Cycles between looks at two slots, 1 or more.
     queue_depth : int
-        Events of a direction that may wait (power of two).
+        Events of a direction that may wait (power of two), unless `relaxed`.
     relaxed : bool
-        Wide queues in block RAM, a cycle longer each; an event in `RttPipeline.LATENCY` cycles.
+        Packets wait where they come from; samples in block RAM, a cycle longer; an event in
+        `RttPipeline.LATENCY` cycles.
 
     Members
     -------
@@ -149,17 +150,22 @@ class RttCollector(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         event = event_layout(self._slots)
-        m.submodules.tx = tx = Queue(event, self._depth, block=self._relaxed)
-        m.submodules.rx = rx = Queue(event, self._depth, block=self._relaxed)
         m.submodules.pipeline = pipeline = RttPipeline(self._slots, spaced=self._relaxed)
         m.submodules.samples = samples = Queue(SAMPLE, _SAMPLE_ROWS, block=self._relaxed)
-        self._decode(m, tx.i, rx.i)
 
         # Its level lags behind what was granted; see `_IN_FLIGHT`.
         room = Signal()
         m.d.sync += room.eq(samples.level <= _SAMPLE_ROWS + 1 - _IN_FLIGHT)
         may = room & ~self._recent(m, pipeline) if self._relaxed else room
-        self._grant(m, may, tx.o, rx.o, pipeline)
+        if self._relaxed:
+            tx, rx = (stream.Signature(event).create(path=(name,)) for name in ("tx", "rx"))
+            self._decode(m, tx, rx)
+            self._grant(m, may, tx, rx, pipeline)
+        else:
+            m.submodules.tx = tx_queue = Queue(event, self._depth)
+            m.submodules.rx = rx_queue = Queue(event, self._depth)
+            self._decode(m, tx_queue.i, rx_queue.i)
+            self._grant(m, may, tx_queue.o, rx_queue.o, pipeline)
 
         for name in ("mtu_stb", "mtu_slot", "mtu_log2", "timeout"):
             m.d.comb += getattr(pipeline, name).eq(getattr(self, name))

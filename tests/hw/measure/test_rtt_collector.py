@@ -94,13 +94,14 @@ def test_exact_in_the_exported_order(
                     draw[kind](ctx)
                     offers[kind] = True
                 ctx.set(port.valid, offers[kind])
-                if offers[kind] and ctx.get(port.ready):
-                    traffic.took(kind)
-                    offers[kind] = False
             if not resetting and rng.random() < 0.01:
                 resetting = True
                 ctx.set(dut.i_reset.payload, rng.choice(traffic.slots))
             ctx.set(dut.i_reset.valid, resetting)
+            for kind, port in ports.items():
+                if offers[kind] and ctx.get(port.ready):
+                    traffic.took(kind)
+                    offers[kind] = False
             if resetting and ctx.get(dut.i_reset.ready):
                 traffic.resets.append(ctx.get(dut.i_reset.payload))
                 resetting = False
