@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         "path.tx.near",
         _STAGE,
-        "following.eq(waiting + begins - edited)",
+        "following.eq(waiting + begins - (edits.o.valid & edits.o.ready))",
         "following.eq(waiting + begins)",
         "a credit is lost with each packet",
         quick=True,
@@ -94,7 +94,7 @@ MUTANTS = (
     Mutant(
         "path.tx.near",
         _STAGE,
-        "room.eq((following != packets) & ~self.hold)",
+        "room.eq((following != self.packets) & ~self.hold)",
         "room.eq(~self.hold)",
         "more packets begin than their commands have room",
     ),

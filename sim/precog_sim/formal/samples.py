@@ -61,7 +61,7 @@ def _collector(short: bool, queues: list[Any]) -> Iterator[Any]:
             real, sample = module.Queue, module.SAMPLE
             stub = queue_stub(real)
 
-            def queue(shape: Any, depth: int, *, block: bool) -> Any:
+            def queue(shape: Any, depth: int, *, block: bool = False) -> Any:
                 assert not block
                 queues.append((real if shape is sample else stub)(shape, depth))
                 return queues[-1]
@@ -99,7 +99,7 @@ class SamplesHarness(wiring.Component):
             cycles, rows = module.RttPipeline.SAMPLE_LATENCY, module._SAMPLE_ROWS
         m.submodules.dut = inner.fragment
         self._inner = inner
-        tx, rx, samples = queues
+        samples, tx, rx = queues
         past = Past(m)
         m.d.comb += [
             dut.o.ready.eq(self.ready),
