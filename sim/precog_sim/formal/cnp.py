@@ -165,8 +165,8 @@ MUTANTS = (
     Mutant(
         "cnp.interval",
         _LIMITER,
-        "for n in reversed(range(_DECIDED)):",
-        "for n in range(_DECIDED):",
+        "for n, (same, due) in reversed(list(enumerate(ahead))):",
+        "for n, (same, due) in list(enumerate(ahead)):",
         "of several CNPs under way the oldest counts",
     ),
     Mutant(
