@@ -40,6 +40,7 @@ from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import event_counters
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.csr.watchdog import Watchdog
+from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import Receiver
@@ -127,7 +128,7 @@ class PrecogNic(wiring.Component):
         m, config = Module(), self._config
         m.submodules.front = front = AxiLiteFrontEnd(self.regmap.address_bits)
         m.submodules.bank = bank = RegisterBank(self.regmap)
-        m.submodules.core = core = Core(config)
+        m.submodules.core = core = MicroCore(config) if config.micro else Core(config)
         m.submodules.window = window = QpWindow(config)
         m.submodules.counters = counters = event_counters(len(COUNTERS), relaxed=config.relaxed)
         m.submodules.watchdog = watchdog = Watchdog()

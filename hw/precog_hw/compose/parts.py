@@ -9,6 +9,7 @@ from precog_hw.config import NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.qp_window import QpWindow
+from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import Receiver
@@ -40,7 +41,7 @@ class Parts:
     config: NicConfig
     tick_ps: int
     bank: RegisterBank
-    core: Core
+    core: Core | MicroCore
     window: QpWindow
     card: Card | None
     wire: WireMode | None

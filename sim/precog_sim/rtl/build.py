@@ -55,7 +55,7 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
     from precog_hw.export import nic_verilog
 
     label = f"NIC ({config.lanes} lanes, {config.qps} QPs)"
-    verilog = nic_verilog(replace(config, activity=True), name=TOP)
+    verilog = nic_verilog(replace(config, activity=not config.micro), name=TOP)
     watches = config.profile and config.forecast and not (config.grants or config.width)
     bits = config.qp_bits if watches else 0
     return verilog_library(
