@@ -160,10 +160,10 @@ class PrecogNic(wiring.Component):
         if config.laws:
             packets.law_events(parts)
         decided = self.o_decision.valid & self.o_decision.ready
+        missed = packets.missed(parts, samples)
         m.d.comb += [
             core.i_sample.payload.eq(samples.payload),
             core.i_sample.valid.eq(samples.valid & window.ready),
-            samples.ready.eq(core.i_sample.ready & window.ready),
             *(window.decision.eq(self.o_decision.payload), window.decision_stb.eq(decided)),
         ]
 
@@ -193,7 +193,7 @@ class PrecogNic(wiring.Component):
             happened = zip(WIRE_EVENTS, parts.wire.events, strict=True)
             causes["waiting"] = Cat(e for (n, _), e in happened if n.startswith("dropped")).any()
         m.d.comb += self.irq.eq(interrupt_host.attach(m, bank, causes))
-        host.count(parts, counters, decided, load_error)
+        host.count(parts, counters, decided, missed, load_error)
         resetting = reset_host.attach(m, bank, window)
         if config.activity:
             wakes(parts, counters, causes, resetting)

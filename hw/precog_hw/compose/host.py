@@ -60,7 +60,13 @@ def queue_pairs(parts: Parts) -> None:
             parts.m.d.comb += getattr(parts.bank, name).eq(parts.window.status[field.name])
 
 
-def count(parts: Parts, counters: EventCounters, decided: Value, load_error: ValueLike) -> None:
+def count(
+    parts: Parts,
+    counters: EventCounters,
+    decided: Value,
+    missed: ValueLike,
+    load_error: ValueLike,
+) -> None:
     """What is counted of the core, and how the counters are read."""
     nic, core, bank = parts.nic, parts.core, parts.bank
     flags = nic.o_decision.payload.flags
@@ -73,7 +79,7 @@ def count(parts: Parts, counters: EventCounters, decided: Value, load_error: Val
         "delta_clamped": decided & flags[Flag.DELTA_CLAMPED],
         "rate_clamped": decided & flags[Flag.RATE_CLAMPED],
         "target_moves": decided & flags[Flag.TARGET_MOVED],
-        "dropped": core.dropped,
+        "dropped": core.dropped | missed,
         "load_errors": load_error,
         "events": core.i_event.valid & core.i_event.ready if parts.config.laws else 0,
         "ignored": core.event_ignored if parts.config.laws else 0,

@@ -1,6 +1,6 @@
 """The packet path in a NIC: its streams, the events that laws hear from it, the receiver."""
 
-from amaranth.hdl import Signal, Value
+from amaranth.hdl import Const, Signal, Value
 from amaranth.lib import stream, wiring
 
 from precog_hw.csr import receiver_host, wire_host
@@ -11,7 +11,7 @@ from precog_hw.rate.score_events import ScoreEvents
 from .parts import Parts
 from .ports import COMMAND_LOG
 
-__all__ = ["law_events", "log_commands", "packets"]
+__all__ = ["law_events", "log_commands", "missed", "packets"]
 
 
 def packets(parts: Parts) -> stream.Interface:
@@ -52,6 +52,20 @@ def packets(parts: Parts) -> stream.Interface:
         nic.sample.eq(core.i_sample.payload),
     ]
     return card.o_sample
+
+
+def missed(parts: Parts, samples: stream.Interface) -> Value:
+    """When samples are taken; says which are not, where no packet may wait for a slow core."""
+    m, core, ready = parts.m, parts.core, Signal(name="sample_ready")
+    m.d.comb += ready.eq(core.i_sample.ready & parts.window.ready)
+    if not parts.config.micro or parts.card is None:
+        m.d.comb += samples.ready.eq(ready)
+        return Const(0)
+    # One that the core drops in the same cycle is counted first.
+    goes, told = samples.valid & ~ready, Signal(name="sample_missed")
+    m.d.comb += samples.ready.eq(ready | ~told)
+    m.d.sync += told.eq((goes & ~told) | (told & core.dropped))
+    return told & ~core.dropped
 
 
 def law_events(parts: Parts) -> None:

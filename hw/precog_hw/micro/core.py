@@ -11,7 +11,7 @@ The golden model is `precog_models.nic`; the laws timely and dcqcn, PSCHED and f
 there.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -23,6 +23,7 @@ from precog_hw.rate.deadline import AdviceDeadline
 from precog_hw.stream.queue import Queue
 from precog_models.contract import Algorithm, Fmt
 
+from .isa import WORD_BITS
 from .machine import Machine
 from .program import PARAMETER_PORTS, PORTS, WAITS
 
@@ -266,5 +267,5 @@ class MicroCore(wiring.Component):
 
 
 def _flag(value: Value) -> Value:
-    """0 or -1."""
-    return Cat(value).as_signed()
+    """0, or a number below it."""
+    return Cat(Const(0, WORD_BITS - 1), value).as_signed()

@@ -207,7 +207,7 @@ COUNTERS: tuple[tuple[str, str], ...] = (
     ("delta_clamped", "rate steps clamped to dmin or dmax"),
     ("rate_clamped", "rates clamped to the QP's minimum or maximum"),
     ("target_moves", "moves of the target adjuster"),
-    ("dropped", "samples of a disabled QP or a slot that does not exist"),
+    ("dropped", "samples of a disabled QP or a slot that does not exist, or too many for the core"),
     ("load_errors", "model loads and map writes that were refused"),
     ("events", "events for laws that react to more than samples"),
     ("ignored", "of them those of a disabled QP, a slot that does not exist, or another law"),
