@@ -144,6 +144,7 @@ PRESETS: dict[str, NicConfig] = {
         ipv6=0,
         dsp="ecp5",
         relaxed=True,
+        micro=True,
     ),
     "ecp5-85": NicConfig(qps=16, sets=4, lanes=16, columns=1, width=64, laws=0, ecc=0, dsp="ecp5"),
     "corundum-100g": NicConfig(qps=256, lanes=64, columns=4, width=512),

@@ -2,6 +2,7 @@
 
 import random
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 from amaranth.sim import Simulator
 from tests.models.predict.weights import random_weights
 
-from precog_hw.config import PRESETS
+from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
+from precog_hw.micro.core import MicroCore
 from precog_hw.regmap.precog import LOAD_STATUS
 from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
@@ -19,6 +21,7 @@ from precog_models.predict.lstm import pack
 from precog_models.rate.law_fields import JUDGED_MIN, EventKind
 
 CONFIG = PRESETS["tiny"]
+MICRO = replace(CONFIG, laws=0, ecc=0, micro=True)
 PARAMETERS = {
     "sigma": 13107,
     "base_window": 20_000,
@@ -45,11 +48,12 @@ class CoreBench:
     Parameters
     ----------
     seed : int
+    config : NicConfig
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, config: NicConfig = CONFIG) -> None:
         self.rng = random.Random(seed)
-        self.dut = Core(CONFIG)
+        self.dut = MicroCore(config) if config.micro else Core(config)
         self.golden = GoldenNic(qps=CONFIG.qps, sets=CONFIG.sets)
         self.golden.set_parameters(PARAMETERS)
         weights = np.random.default_rng(seed)
@@ -182,12 +186,13 @@ def test_one_at_a_time(seed: int) -> None:
     assert exact_latencies > 2
 
 
-@pytest.mark.parametrize("free", [0.01, 1.0])
-def test_stream(free: float, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("free", "config", "count"), [(0.01, CONFIG, 24), (1.0, CONFIG, 24), (0.1, MICRO, 10)]
+)
+def test_stream(free: float, config: NicConfig, count: int, seed: int) -> None:
     """Samples as fast as they are taken, decisions as fast as allowed: same order, same values."""
-    bench = CoreBench(seed)
+    bench = CoreBench(seed, config)
     dut, rng = bench.dut, bench.rng
-    count = 24
     samples = [
         (rng.randrange(CONFIG.qps + 1), rng.randrange(4000, 6500), 100 * n) for n in range(count)
     ]
@@ -203,7 +208,7 @@ def test_stream(free: float, seed: int) -> None:
     async def sink(ctx: Any) -> None:
         while not wanted:
             await ctx.tick()
-        left = 300  # after the last decision nothing more comes
+        left = 1500 if config.micro else 300  # after the last decision nothing more comes
         for _ in range(20_000):
             ready = rng.random() < free
             ctx.set(dut.o_decision.ready, ready)
@@ -223,13 +228,17 @@ def test_stream(free: float, seed: int) -> None:
     assert len(decisions) == len(expected)
 
 
-def test_command_acts_after_what_has_begun(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("config", "delays"), [(CONFIG, (3, 10, 14, 20, 40, 60)), (MICRO, (3, 14, 200, 800))]
+)
+def test_command_acts_after_what_has_begun(
+    config: NicConfig, delays: tuple[int, ...], seed: int
+) -> None:
     """A reset during a sample acts on the samples that still wait, not on that one."""
-    bench = CoreBench(seed)
+    bench = CoreBench(seed, config)
     dut = bench.dut
     decisions: list[Decision] = []
     wanted: list[Decision | None] = []
-    delays = (3, 10, 14, 20, 40, 60)
 
     async def main(ctx: Any) -> None:
         await bench.start(ctx)

@@ -6,12 +6,14 @@ import pytest
 from amaranth.hdl import Module, Signal
 
 from precog_hw import core
+from precog_hw.config import NicConfig
+from precog_hw.micro import core as micro
 from precog_hw.predict import unit
 from precog_hw.predict.engine import LstmEngine
 from precog_models.contract import Flag
 from precog_models.nic import Decision
 
-from .test_core import CONFIG, PARAMETERS, CoreBench
+from .test_core import CONFIG, MICRO, PARAMETERS, CoreBench
 
 _BEFORE = 2  # requests that the stuck engine answers
 _PATIENCE = 700
@@ -25,11 +27,13 @@ async def restart(ctx: Any, bench: CoreBench) -> None:
     ctx.set(dut.command.valid, 0)
 
 
-def test_it_acts_after_what_has_begun_and_all_of_it_has_left(seed: int) -> None:
+@pytest.mark.parametrize(("config", "count"), [(CONFIG, 24), (MICRO, 10)])
+def test_it_acts_after_what_has_begun_and_all_of_it_has_left(
+    config: NicConfig, count: int, seed: int
+) -> None:
     """Contexts are empty then, for models that look back."""
-    bench = CoreBench(seed)
+    bench = CoreBench(seed, config)
     dut, rng = bench.dut, bench.rng
-    count = 24
     samples = [
         (rng.randrange(CONFIG.qps), rng.randrange(4000, 6500), 100 * n) for n in range(count)
     ]
@@ -110,16 +114,18 @@ class _Sticks(LstmEngine):
         return m
 
 
-@pytest.mark.parametrize("deadline", [0, 400])
+@pytest.mark.parametrize(
+    ("deadline", "config", "count"), [(0, CONFIG, 9), (400, CONFIG, 9), (0, MICRO, 6)]
+)
 def test_what_a_stuck_engine_owes_is_decided_without_it(
-    deadline: int, seed: int, monkeypatch: pytest.MonkeyPatch
+    deadline: int, config: NicConfig, count: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every sample gets its decision; those that found the engine stuck follow the base law."""
     monkeypatch.setattr(unit, "LstmEngine", _Sticks)
-    monkeypatch.setattr(core, "_PATIENCE", _PATIENCE)
-    bench = CoreBench(seed)
+    for module in (core, micro):
+        monkeypatch.setattr(module, "_PATIENCE", _PATIENCE)
+    bench = CoreBench(seed, config)
     dut, rng = bench.dut, bench.rng
-    count = 9
     samples = [(n % CONFIG.qps, rng.randrange(4000, 6500), 100 * n) for n in range(count)]
     decisions: list[Decision] = []
 
@@ -128,7 +134,7 @@ def test_what_a_stuck_engine_owes_is_decided_without_it(
         ctx.set(dut.parameters, PARAMETERS | {"advice_deadline": deadline})
         for sample in samples:
             await bench.give(ctx, *sample)
-        for _ in range(1500):
+        for _ in range(3000 if config.micro else 1500):
             await ctx.tick()
         assert len(decisions) < count - 1
         await restart(ctx, bench)
@@ -145,7 +151,7 @@ def test_what_a_stuck_engine_owes_is_decided_without_it(
 
     async def sink(ctx: Any) -> None:
         ctx.set(dut.o_decision.ready, 1)
-        for _ in range(9000):
+        for _ in range(20_000):
             if ctx.get(dut.o_decision.valid):
                 decisions.append(bench.offered(ctx))
             if len(decisions) == count + 4:

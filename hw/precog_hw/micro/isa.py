@@ -97,6 +97,8 @@ class WordMap:
         self._row = {name: self._first_row + n for n, name in enumerate(row)}
         self._words: dict[str, int] = {}
         self._constants: dict[int, str] = {}
+        #: Width of a queue pair's number.
+        self.qp_bits = max(1, (qps - 1).bit_length())
         #: Words of memory.
         self.depth = self._first_row + rows
         #: Bits that a queue pair's number is shifted by, to be or-ed into an address.

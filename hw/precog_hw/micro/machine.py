@@ -9,7 +9,7 @@ from precog_hw.dsp import Multiplier
 from precog_models.contract import Flag
 
 from .isa import WORD_BITS, Kind, Op
-from .program import OUTPUTS, PORTS, WAITS, Program, program
+from .program import OUTPUTS, PORTS, WAITS, Program
 
 __all__ = ["Machine"]
 
@@ -20,7 +20,7 @@ _COUNT_BITS = 6
 
 
 class Machine(wiring.Component):
-    """Runs `program`.
+    """Runs a program, from its first instruction on.
 
     ::
 
@@ -36,8 +36,7 @@ class Machine(wiring.Component):
 
     Parameters
     ----------
-    qps : int
-        A power of two.
+    program : Program
     dsp : str
         `NicConfig.dsp`.
 
@@ -57,13 +56,13 @@ class Machine(wiring.Component):
         A value for each of `OUTPUTS`, as last written.
     """
 
-    def __init__(self, qps: int, *, dsp: str = "generic") -> None:
-        self._program: Program = program(qps)
+    def __init__(self, program: Program, *, dsp: str = "generic") -> None:
+        self._program = program
         self._dsp = dsp
         word = signed(WORD_BITS)
         super().__init__(
             {
-                "qp": In(max(1, (qps - 1).bit_length())),
+                "qp": In(program.words.qp_bits),
                 "ports": In(data.StructLayout(dict.fromkeys(PORTS, word))),
                 "waits": Out(len(WAITS)),
                 "there": In(len(WAITS)),

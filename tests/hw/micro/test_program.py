@@ -1,0 +1,65 @@
+"""How long the program takes at most: every way through it, instruction by instruction."""
+
+from precog_hw.micro.core import MicroCore
+from precog_hw.micro.isa import Op
+from precog_hw.micro.program import WAITS, program
+
+_PROGRAM = program(4)
+_BITS = (_PROGRAM.words.depth - 1).bit_length()
+
+
+def decoded(instruction: int) -> tuple[Op, int]:
+    return Op(instruction >> _BITS + 2), instruction & ((1 << _BITS) - 1)
+
+
+def most_cycles(op: Op, at: int) -> int:
+    """Of an instruction that waits for nothing; a normalisation and its repetition go by 31."""
+    match op:
+        case Op.MUL:
+            return 4
+        case Op.SHL | Op.SHR:
+            return 1 + at
+        case Op.SHLN | Op.NORM:
+            return 2 + 31
+        case _:
+            return 2
+
+
+def longest(start: int, wait: str) -> int:
+    """Cycles from instruction `start` to the one that waits for this."""
+    cycles: dict[int, int] = {}  # from a place, if what is waited for is reached from there
+    for here, instruction in reversed(list(enumerate(_PROGRAM.instructions))):
+        op, at = decoded(instruction)
+        after = [here + 1] if op is not Op.JMP else []
+        if op in (Op.JMP, Op.JN, Op.JNN):
+            assert at > here or at == 0, "a jump is forward, or to the next sample"
+            after.append(at)
+        if op is Op.WAIT and at == WAITS.index(wait):
+            cycles[here] = 0
+        elif op is Op.WAIT and WAITS[at] in ("decided", "dropped", "commanded"):
+            continue
+        elif reached := [cycles[place] for place in after if place in cycles]:
+            cycles[here] = most_cycles(op, at) + max(reached)
+    return cycles[start]
+
+
+def place_of(wait: str) -> int:
+    (place,) = (
+        n
+        for n, instruction in enumerate(_PROGRAM.instructions)
+        if decoded(instruction) == (Op.WAIT, WAITS.index(wait))
+    )
+    return place
+
+
+def test_a_sample_takes_no_longer_than_said() -> None:
+    """Without what the predictor makes it wait."""
+    assert longest(0, "decided") == MicroCore.MOST_CYCLES
+
+
+def test_a_prediction_is_asked_for_no_later_than_said() -> None:
+    assert longest(0, "request") == MicroCore.REQUEST_CYCLES
+
+
+def test_a_decision_without_advice_comes_no_later_than_said() -> None:
+    assert longest(place_of("advice"), "decided") == MicroCore.LATE_CYCLES
