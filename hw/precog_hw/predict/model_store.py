@@ -9,9 +9,8 @@ from enum import IntEnum
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
@@ -29,6 +28,7 @@ from .layouts import EPOCH_BITS, image_word_layout, model_layout
 from .pipeline import Delays
 from .tree_check import TreeCheck
 from .weights import HEADER_WORD, TAIL_ROW
+from .word_crc import WordCrc
 
 __all__ = ["LoadStatus", "ModelStore"]
 
@@ -217,7 +217,7 @@ class ModelStore(wiring.Component):
         loading = Signal()
         taken = Signal(image_word_layout(config))
         header = Signal(data.ArrayLayout(32, 4))
-        crc = CRC32_ETHERNET(data_width=32).create()
+        m.submodules.crc = crc = WordCrc(serial=config.relaxed)
         # Words and commits wait until the `begin` before them has been decided; without one they
         # are refused at once.
         deciding = Signal()  # on a begin or a commit
@@ -272,10 +272,10 @@ class ModelStore(wiring.Component):
             m.d.sync += count.eq(count + 1)
         m.d.comb += [
             self.words.eq(count),
+            crc.begin.eq(begun),
             crc.valid.eq(taken.en),
-            crc.data.eq(taken.data.as_value()),
+            crc.word.eq(taken.data.as_value()),
         ]
-        m.submodules.crc = ResetInserter(begun)(crc)
         for n in range(4):
             hit = Signal(name=f"header_{n}")
             m.d.sync += hit.eq(taken.en & (taken.row == TAIL_ROW) & (taken.word == HEADER_WORD + n))
