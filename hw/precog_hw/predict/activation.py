@@ -35,8 +35,8 @@ class Tanh(wiring.Component):
         Bits of the argument.
     frac_bits : int
         Its fraction bits, 5..16.
-    sigmoid : bool
-        Give (1 + tanh(arg)) / 2 instead.
+    sigmoid : bool, optional
+        Give (1 + tanh(arg)) / 2 instead; None: as each argument says.
     dsp : str
         ``"generic"`` or ``"ecp5"``.
     fabric : bool
@@ -48,8 +48,10 @@ class Tanh(wiring.Component):
     -------
     arg : In(signed(width))
         The argument.
+    sigmoid : In(1)
+        If None is given above.
     t : Out(signed(16)) or Out(unsigned(16))
-        H's format; the sigmoid is unsigned with 16 fraction bits.
+        H's format; the sigmoid is unsigned with 16 fraction bits, also where the shape says signed.
     """
 
     latency: int
@@ -59,7 +61,7 @@ class Tanh(wiring.Component):
         width: int,
         frac_bits: int,
         *,
-        sigmoid: bool,
+        sigmoid: bool | None,
         dsp: str,
         fabric: bool = False,
         block: bool = False,
@@ -73,6 +75,7 @@ class Tanh(wiring.Component):
         self.latency = 4 if fabric else 3
         super().__init__(
             {"arg": In(signed(width)), "t": Out(unsigned(16) if sigmoid else signed(16))}
+            | ({"sigmoid": In(1)} if sigmoid is None else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -150,6 +153,10 @@ class Tanh(wiring.Component):
         rise = Mux(over, 0, mult.p[bits : bits + _SLOPE_BITS])
         up = ~over & mult.p[bits - 1]
         top = ~sign if self._sigmoid else sign
+        if self._sigmoid is None:
+            halved = Signal(reset_less=True)
+            m.d.sync += halved.eq(self.sigmoid)
+            top = sign ^ delay(halved, product_at)
         low = Cat(Const(1, 1), base_over ^ sign.replicate(_BASE_BITS), top)
         high = Cat(up ^ sign, rise ^ sign.replicate(_SLOPE_BITS), sign.replicate(16 - _SLOPE_BITS))
         total = Signal(17, reset_less=True)

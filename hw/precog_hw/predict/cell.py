@@ -19,16 +19,26 @@ from .pipeline import Delays, near
 from .taps import tap
 from .weights import add_biases, add_input_weights, add_shifts, pick_unit
 
-__all__ = ["CellPipe", "state_write_layout"]
+__all__ = [
+    "ALIGN_C",
+    "SHIFT_C",
+    "SHIFT_TANH",
+    "SUM_C_BITS",
+    "CellPipe",
+    "state_write_layout",
+]
 
-_SHIFT_C = 19  # s has 31 fraction bits, c 12
-_SHIFT_TANH = 15  # ... and the argument of the cell's tanh 16
-_ALIGN_C = 3
-_SUM_C_BITS = 36
+SHIFT_C = 19  # s has 31 fraction bits, c 12
+SHIFT_TANH = 15  # ... and the argument of the cell's tanh 16
+ALIGN_C = 3
+SUM_C_BITS = 36
 
 
 def state_write_layout(config: NicConfig) -> data.ArrayLayout:
-    """A write of one group's partial sums: what each column's memory is told."""
+    """A write of one group's partial sums: what each column's memory is told.
+
+    With few lanes, of one gate's.
+    """
     sizes = Sizes(config)
     return data.ArrayLayout(
         data.StructLayout(
@@ -37,7 +47,8 @@ def state_write_layout(config: NicConfig) -> data.ArrayLayout:
                 "qp": config.qp_bits,
                 "step": sizes.step_bits,
                 "group": sizes.group_bits,
-                "p": data.ArrayLayout(signed(Fmt.PRE.width), GATES),
+                **({"gate": 2} if sizes.gates == 1 else {}),
+                "p": data.ArrayLayout(signed(Fmt.PRE.width), sizes.gates),
             }
         ),
         config.columns,
@@ -267,15 +278,15 @@ class CellPipe(wiring.Component):
             m.submodules[f"mult_ig_{column}"] = mult_ig
             m.submodules[f"mult_oh_{column}"] = mult_oh
             m.d.comb += [mult_fc.a.eq(f), mult_fc.b.eq(c), mult_ig.a.eq(i), mult_ig.b.eq(g)]
-            s = Signal(signed(_SUM_C_BITS), name=f"s_{column}", reset_less=True)
-            m.d.sync += s.eq((mult_fc.p << _ALIGN_C) + mult_ig.p)
+            s = Signal(signed(SUM_C_BITS), name=f"s_{column}", reset_less=True)
+            m.d.sync += s.eq((mult_fc.p << ALIGN_C) + mult_ig.p)
             # |c| grows by less than one a step, so eight steps fit C without a limit.
             rounded = Signal(signed(Fmt.C.width), name=f"c_new_{column}", reset_less=True)
-            m.d.sync += rounded.eq((s[_SHIFT_C - 1 :].as_signed() + 1) >> 1)
+            m.d.sync += rounded.eq((s[SHIFT_C - 1 :].as_signed() + 1) >> 1)
             m.d.comb += write.data.eq(rounded)
 
             table = Tanh(
-                _SUM_C_BITS - _SHIFT_TANH,
+                SUM_C_BITS - SHIFT_TANH,
                 16,
                 sigmoid=False,
                 dsp=dsp,
@@ -284,7 +295,7 @@ class CellPipe(wiring.Component):
             )
             m.submodules[f"tanh_{column}"] = table
             m.d.comb += [
-                table.arg.eq(s[_SHIFT_TANH:].as_signed()),
+                table.arg.eq(s[SHIFT_TANH:].as_signed()),
                 mult_oh.a.eq(delay(o, self._tanh_at - self._gates_at)),
                 mult_oh.b.eq(table.t),
             ]

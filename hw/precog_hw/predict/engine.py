@@ -16,8 +16,9 @@ from precog_models.contract import MAX_OUTPUTS
 from ..activity import ACTIVITY, hold
 from ..config import NicConfig
 from .cell import CellPipe
+from .cell_serial import SerialCell
 from .head import LinearHead
-from .layouts import OUTPUTS, X_VECTOR, Sizes, load_layout, scrub_ports
+from .layouts import GATES, OUTPUTS, X_VECTOR, Sizes, load_layout, scrub_ports
 from .mac import MacArray
 from .sequencer import Sequencer, request_layout
 
@@ -87,9 +88,17 @@ class LstmEngine(wiring.Component):
         self._config = config
         sizes = Sizes(config)
         # 128 lanes leave no blocks for the tables' products.
-        self._cell = CellPipe(config, fabric_tables=config.lanes == 128)
+        self._cell = (
+            SerialCell(config)
+            if sizes.gates == 1
+            else CellPipe(config, fabric_tables=config.lanes == 128)
+        )
         self._head = LinearHead(config)
-        self.latency = 2 + self._cell.latency + sizes.groups - 1 + self._head.latency
+        # From the first slot of the last step to its last one.
+        slots = sizes.groups
+        if sizes.gates == 1:
+            slots = sizes.groups * (GATES + SerialCell.REST) - SerialCell.REST
+        self.latency = 2 + self._cell.latency + slots - 1 + self._head.latency
         super().__init__(
             {
                 "i_req": In(stream.Signature(request_layout(config))),
@@ -118,7 +127,7 @@ class LstmEngine(wiring.Component):
             self.in_use.eq(sequencer.in_use),
             cell.slot.eq(sequencer.o_slot),
             cell.soon.eq(sequencer.soon),
-            cell.flush.eq(sequencer.o_flush),
+            *([cell.flush.eq(sequencer.o_flush)] if isinstance(cell, CellPipe) else []),
             cell.x.eq(sequencer.o_x),
             cell.state.eq(mac.state),
             cell.inject_en.eq(head.inject_en),

@@ -77,19 +77,34 @@ class Sizes:
             )
 
     @property
+    def gates(self) -> int:
+        """Gates of a unit that are worked on at once; one after the other with few lanes."""
+        return GATES if self.config.lanes >= HIDDEN else 1
+
+    @property
     def units(self) -> int:
         """Units whose gate rows the MAC array works on at once."""
-        return min(HIDDEN, self.config.lanes // GATES)
+        return min(HIDDEN, self.config.lanes // self.gates)
 
     @property
     def ways(self) -> int:
         """Hidden values that the MAC array takes in a cycle."""
-        return self.config.lanes // (GATES * self.units)
+        return self.config.lanes // (self.gates * self.units)
 
     @property
     def turns(self) -> int:
-        """How often a hidden vector goes through the MAC array."""
-        return HIDDEN // self.units
+        """How often a hidden vector goes through the MAC array: for all units, gate after gate."""
+        return HIDDEN // self.units * (GATES // self.gates)
+
+    @property
+    def turn_bits(self) -> int:
+        """Width of a turn's number: {gate, units}, of both what is not worked on at once."""
+        return self.turns.bit_length() - 1
+
+    @property
+    def unit_turn_bits(self) -> int:
+        """Bits of it that say which units."""
+        return (HIDDEN // self.units).bit_length() - 1
 
     @property
     def groups(self) -> int:
@@ -181,7 +196,10 @@ def model_layout(config: NicConfig) -> data.StructLayout:
 
 
 def slot_layout(config: NicConfig) -> data.StructLayout:
-    """One cycle of the element-wise pipe: input `i` of group `group` in the pass of `step`."""
+    """One cycle of the element-wise pipe: input `i` of group `group` in the pass of `step`.
+
+    With few lanes, of its gate `gate`.
+    """
     sizes = Sizes(config)
     return data.StructLayout(
         {
@@ -191,9 +209,10 @@ def slot_layout(config: NicConfig) -> data.StructLayout:
             "job": 2,
             "step": sizes.step_bits,  # index of the state that is read
             "group": sizes.group_bits,
+            **({"gate": 2} if sizes.gates == 1 else {}),
             "input": 3,
             "first": 1,  # the sum over the inputs begins
-            "done": 1,  # ... and ends: this slot's results count
+            "done": 1,  # ... and ends, that of the last gate: this slot's results count
             "last_group": 1,  # of the pass
             "last_pass": 1,  # of the sample
             "final": 1,  # the window's last step: its h goes to the head, no state is written

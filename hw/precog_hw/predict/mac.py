@@ -37,8 +37,8 @@ class MacArray(wiring.Component):
     through registers instead of fanning out.
 
     Latency: about `pass_cycles` + ``units / columns`` + 13 from a complete vector to `done`.
-    Throughput: a vector in `pass_cycles` (16 at 64 lanes, 64 at 16, 8 at 128).
-    Cost: ``lanes`` multipliers, ``lanes`` x 28-bit accumulators, 16 or 32 block RAMs.
+    Throughput: a vector in `pass_cycles` (16 at 64 lanes, 64 at 16, 256 at 4, 8 at 128).
+    Cost: ``lanes`` multipliers, ``lanes`` x 28-bit accumulators, 1 (4 lanes) to 32 block RAMs.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class MacArray(wiring.Component):
         beat_0, turn_0 = delay(beat, 1), delay(turn, 1)
         pass_0 = Signal(descriptor, reset_less=True)
         lane_bits = (columns // ways).bit_length() - 1
-        turn_bits = sizes.turns.bit_length() - 1
+        turn_bits = sizes.turn_bits
         m.d.comb += [
             get.addr.eq(Cat(beat[lane_bits:], head)),
             get_pass.addr.eq(head),

@@ -20,7 +20,7 @@ class MacDrain(wiring.Component):
     """Shift, bias and limit: golden model `precog_models.predict.lstm.recur`.
 
     Latency: `latency` cycles from `begin` to the last group's `done`. Throughput: a group a cycle.
-    Cost: ``4 * columns`` shifters, 12 block RAMs.
+    Cost: ``4 * columns`` shifters, 12 block RAMs; with few lanes one and two.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class MacDrain(wiring.Component):
     -------
     begin : In(1), begin_pass : In(pass_layout), begin_turn : In
         The first group's sums are complete two cycles later, each further group's a cycle after.
-    sums : In(ArrayLayout(signed(28), 4 * units))
+    sums : In(ArrayLayout(signed(28), lanes / ways))
         Gate-major.
     load : In(load_layout)
         Writes into the weight memories.
@@ -54,7 +54,7 @@ class MacDrain(wiring.Component):
                 "begin": In(1),
                 "begin_pass": In(pass_layout(config)),
                 "begin_turn": In(range(max(sizes.turns, 2))),
-                "sums": In(data.ArrayLayout(signed(ACC_BITS), GATES * sizes.units)),
+                "sums": In(data.ArrayLayout(signed(ACC_BITS), sizes.gates * sizes.units)),
                 "load": In(load_layout(config)),
                 "state": Out(state_write_layout(config)),
                 "done": Out(1),
@@ -69,7 +69,7 @@ class MacDrain(wiring.Component):
         columns = config.columns
         delay = Delays(m)
         groups = sizes.units // columns  # at work in one turn
-        turn_bits = sizes.turns.bit_length() - 1
+        unit_bits = sizes.unit_turn_bits
 
         draining = Signal()
         taps = None
@@ -91,7 +91,8 @@ class MacDrain(wiring.Component):
             m.d.sync += [draining.eq(group != groups - 1), group.eq(group + 1)]
         whole = Signal(max(sizes.group_bits, 1))
         group_bits = groups.bit_length() - 1
-        m.d.comb += whole.eq(Cat(group[:group_bits], drained_turn[:turn_bits]))
+        m.d.comb += whole.eq(Cat(group[:group_bits], drained_turn[:unit_bits]))
+        which_gate = drained_turn[unit_bits : sizes.turn_bits]  # empty if all are at work
 
         # `draining` is one cycle before the first group's sum is complete.
         shifts = add_shifts(m, config, self.load, taps)
@@ -100,11 +101,12 @@ class MacDrain(wiring.Component):
             m.d.comb += self.scrubbed.eq(taps.answer())
         sub = sizes.sub_bits
         whole_1, whole_2 = delay(whole, 1), delay(whole, 2)
-        for gate in range(GATES):
-            m.d.comb += shifts[gate].addr.eq(Cat(whole[sub:], drained.set))
-            for half in range(2):
-                m.d.comb += biases[gate][half].addr.eq(Cat(whole[sub:], drained.set))
-            words = Cat(biases[gate][0].data, biases[gate][1].data)
+        for gate in range(sizes.gates):
+            m.d.comb += shifts[gate].addr.eq(Cat(whole[sub:], which_gate, drained.set))
+            half_bits = 2 - len(biases[gate])  # of a memory with both halves
+            for half in biases[gate]:
+                m.d.comb += half.addr.eq(Cat(whole[sub - half_bits :], which_gate, drained.set))
+            words = Cat(half.data for half in biases[gate])
             for column in range(columns):
                 row = gate * columns + column
                 chosen = Signal(signed(ACC_BITS), name=f"chosen_{row}", reset_less=True)
@@ -124,7 +126,7 @@ class MacDrain(wiring.Component):
                 m.d.sync += [
                     shift.eq(byte),
                     shifted.eq(chosen[3:].as_signed() >> shift),
-                    bias.eq(pick_unit(words, 16, config, whole_2[:sub], column)),
+                    bias.eq(pick_unit(words, 16, config, whole_2[: sub - half_bits], column)),
                     # Half an LSB and the bias in one sum: ((a + 1) >> 1) + b = (a + 1 + 2b) >> 1.
                     total.eq(shifted + Cat(Const(1, 1), bias).as_signed()),
                 ]
@@ -141,14 +143,19 @@ class MacDrain(wiring.Component):
 
         drained_5, whole_5 = delay(drained, 5), delay(whole, 5)
         writing = delay(draining, 5, reset=True)
+        gates_5 = [delay(drained_turn, 5)[unit_bits:]] if sizes.gates == 1 else []
         for column in range(columns):
             state = self.state[column]
-            where = Cat(writing, drained_5.qp, drained_5.step, whole_5)
-            m.d.comb += Cat(state.en, state.qp, state.step, state.group).eq(
+            where = Cat(writing, drained_5.qp, drained_5.step, whole_5, *gates_5)
+            named = ("en", "qp", "step", "group", "gate")[: 4 + len(gates_5)]
+            m.d.comb += Cat(state[name] for name in named).eq(
                 near(m, f"where_{column}", where, dsp=config.dsp)
             )
+        ends = writing & (whole_5 == sizes.groups - 1)
+        for gate_5 in gates_5:
+            ends &= gate_5 == GATES - 1
         m.d.sync += [
-            self.done.eq(writing & (whole_5 == sizes.groups - 1)),
+            self.done.eq(ends),
             self.done_pass.eq(drained_5),
         ]
         return m

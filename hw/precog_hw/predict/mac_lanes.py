@@ -8,7 +8,7 @@ from precog_models.contract import ACC_BITS, HIDDEN, Fmt
 
 from ..config import NicConfig
 from ..dsp import Multiplier
-from .layouts import GATES, Sizes, answer_layout, load_layout, place_layout
+from .layouts import Sizes, answer_layout, load_layout, place_layout
 from .pipeline import Delays, near
 from .taps import Taps
 from .weights import add_recurrent_weights
@@ -21,7 +21,7 @@ class MacLanes(wiring.Component):
 
     Latency: a beat is in the sums of group 0 `latency` cycles after it came, in those of each
     further group a cycle later. Throughput: a beat a cycle.
-    Cost: ``lanes`` multipliers, ``lanes`` x 28-bit accumulators, 16 or 32 block RAMs.
+    Cost: ``lanes`` multipliers, ``lanes`` x 28-bit accumulators, 1 (4 lanes) to 32 block RAMs.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class MacLanes(wiring.Component):
         Writes into the weight memories.
     place, stolen, scrubbed : In(place_layout), In(1), Out(answer_layout)
         With `config.ecc`: `addr` is that of `place`; the word, once.
-    sums : Out(ArrayLayout(signed(28), 4 * units))
+    sums : Out(ArrayLayout(signed(28), lanes / ways))
         Gate-major.
     """
 
@@ -50,15 +50,14 @@ class MacLanes(wiring.Component):
         self._config = config
         sizes = Sizes(config)
         self.latency = 5 + (sizes.ways == 2)
-        turn_bits = sizes.turns.bit_length() - 1
         beat_bits = (HIDDEN // sizes.ways).bit_length() - 1
         super().__init__(
             {
                 "hidden": In(data.ArrayLayout(signed(Fmt.H.width), sizes.ways)),
-                "addr": In(turn_bits + beat_bits + config.set_bits),
+                "addr": In(sizes.turn_bits + beat_bits + config.set_bits),
                 "first": In(1),
                 "load": In(load_layout(config)),
-                "sums": Out(data.ArrayLayout(signed(ACC_BITS), GATES * sizes.units)),
+                "sums": Out(data.ArrayLayout(signed(ACC_BITS), sizes.gates * sizes.units)),
             }
             | (
                 {
@@ -93,7 +92,7 @@ class MacLanes(wiring.Component):
             for group in range(sizes.units // columns)
             for column in range(columns)
         }
-        for gate in range(GATES):
+        for gate in range(sizes.gates):
             for unit in range(sizes.units):
                 skew, column = divmod(unit, columns)
                 word_skew = unit // 4 * 4 // columns

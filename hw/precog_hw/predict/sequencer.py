@@ -5,6 +5,7 @@ of each coming window, the longest first, so that each reads its state before it
 A context that holds another model's state is rebuilt by feeding the kept inputs again.
 """
 
+from contextlib import nullcontext
 from functools import reduce
 from operator import or_
 
@@ -17,6 +18,7 @@ from precog_models.contract import MAX_STEPS
 from ..config import NicConfig
 from .layouts import (
     EPOCH_BITS,
+    GATES,
     JOBS,
     PASSES,
     X_VECTOR,
@@ -47,8 +49,9 @@ class Sequencer(wiring.Component):
 
     Latency: the first slot is given 2 cycles after a request's transfer, if nothing stands in its
     way; the response becomes valid one cycle after `head_done`.
-    Throughput: ``T * 16 / columns * I + 2`` cycles a sample, if the MAC array keeps up. A sample of
-    a QP waits until the run-ahead of its last one is done.
+    Throughput: ``T * 16 / columns * I + 2`` cycles a sample, if the MAC array keeps up; with few
+    lanes ``T * 64 * (I + 1) + 2``. A sample of a QP waits until the run-ahead of its last one is
+    done.
     Cost: about 900 LUTs, ``qps * steps`` x 128 bits of history, ``qps`` x 40 bits of tags.
 
     Parameters
@@ -227,6 +230,8 @@ class Sequencer(wiring.Component):
             m.d.sync += head_held.eq(0)
 
         running = Signal()
+        phase = Signal(3)  # of a unit, with few lanes: four gates, then cycles for their products
+        serial = sizes.gates == 1
         slot = self.o_slot
         m.d.comb += [
             slot.valid.eq(running),
@@ -243,6 +248,13 @@ class Sequencer(wiring.Component):
             slot.final.eq(step == model.steps),
             slot.outputs.eq(model.outputs),
         ]
+        if serial:
+            # Order o, i, f, g.
+            m.d.comb += [
+                slot.valid.eq(running & ~phase[2]),
+                slot.gate.eq(phase - 1),
+                slot.done.eq(done & (phase == GATES - 1)),
+            ]
 
         # A replay reads the inputs that came before the new one.
         back, known = Signal(3), Signal()
@@ -323,6 +335,7 @@ class Sequencer(wiring.Component):
                     group.eq(0),
                     place.eq(0),
                     done.eq(asked["inputs"] == 0),
+                    *([phase.eq(0)] if serial else []),
                     last_group.eq(0),
                     last_step.eq(asked["steps"] == 0),
                     newest.eq(1),
@@ -336,24 +349,27 @@ class Sequencer(wiring.Component):
             with m.State("RUN"):
                 m.d.sync += [place.eq(place + 1), done.eq(place + 1 == model.inputs)]
                 with m.If(done):
-                    m.d.sync += [
-                        place.eq(0),
-                        done.eq(model.inputs == 0),
-                        group.eq(group + 1),
-                        last_group.eq(group == sizes.groups - 2),
-                    ]
-                    with m.If(last_group):
-                        m.d.sync += [step.eq(step - 1), last_step.eq(step == 1)]
-                        with m.If(last_step):
-                            m.d.sync += running.eq(0)
-                            with m.If(newest):
-                                m.next = "IDLE"
-                            with m.Else():
-                                m.d.sync += [
-                                    turn.eq(turn + 1),
-                                    newest.eq(turn + 1 == model.steps),
-                                ]
-                                m.next = "WAIT"
+                    m.d.sync += [place.eq(0), done.eq(model.inputs == 0)]
+                    if serial:
+                        later = (phase + 1)[:3]
+                        m.d.sync += [phase.eq(later), done.eq((model.inputs == 0) | later[2])]
+                    with m.If(phase.all()) if serial else nullcontext():
+                        m.d.sync += [
+                            group.eq(group + 1),
+                            last_group.eq(group == sizes.groups - 2),
+                        ]
+                        with m.If(last_group):
+                            m.d.sync += [step.eq(step - 1), last_step.eq(step == 1)]
+                            with m.If(last_step):
+                                m.d.sync += running.eq(0)
+                                with m.If(newest):
+                                    m.next = "IDLE"
+                                with m.Else():
+                                    m.d.sync += [
+                                        turn.eq(turn + 1),
+                                        newest.eq(turn + 1 == model.steps),
+                                    ]
+                                    m.next = "WAIT"
                 with m.If(check & mismatch):
                     m.d.sync += [running.eq(0), newest.eq(0), turn.eq(0)]
                     m.next = "WAIT"
@@ -363,6 +379,7 @@ class Sequencer(wiring.Component):
                     group.eq(0),
                     place.eq(0),
                     done.eq(model.inputs == 0),
+                    *([phase.eq(0)] if serial else []),
                     last_group.eq(0),
                     last_step.eq(turn == 0),
                 ]

@@ -123,8 +123,13 @@ def recurrent_address(config: NicConfig, row: Value, word: Value, number: Value)
     """Where row `row` of Wh of set `number` lies in each of its memories: {set, row, turn}."""
     sizes = Sizes(config)
     way_bits = sizes.ways.bit_length() - 1
-    turn_bits = sizes.turns.bit_length() - 1
-    return Cat(word[2 - turn_bits : 2], row[way_bits:4], number)
+    top = _turn_top(sizes)
+    return Cat(word[top - sizes.turn_bits : top], row[way_bits:4], number)
+
+
+def _turn_top(sizes: Sizes) -> int:
+    """A word's number is {gate, quad}: bits of it, from 0, that a memory may hold several of."""
+    return 4 if sizes.gates == 1 else 2
 
 
 def add_recurrent_weights(
@@ -137,18 +142,18 @@ def add_recurrent_weights(
     sizes = Sizes(config)
     quads = sizes.units // 4
     way_bits = sizes.ways.bit_length() - 1
-    turn_bits = sizes.turns.bit_length() - 1
+    top = _turn_top(sizes)
     words = {}
     depth = config.sets * HIDDEN // sizes.ways * sizes.turns
     for way in range(sizes.ways):
-        for gate in range(GATES):
+        for gate in range(sizes.gates):
             for q in range(quads):
 
                 def where(
                     row: Value, word: Value, number: Value, way: int = way, at: int = gate << 2 | q
                 ) -> tuple[Value, Value]:
-                    en = (row[4] == 0) & (row[:way_bits] == way) & (word[2:] == at >> 2)
-                    en &= word[: 2 - turn_bits] == at & 3
+                    en = (row[4] == 0) & (row[:way_bits] == way) & (word[top:] == at >> 2)
+                    en &= word[: top - sizes.turn_bits] == at & 3
                     return en, recurrent_address(config, row, word, number)
 
                 words[way, gate, q] = Words(
@@ -166,7 +171,16 @@ def add_recurrent_weights(
 
 
 def add_input_weights(m: Module, config: NicConfig, load: Value, taps: Taps | None) -> list[Words]:
-    """Wx, a memory for each gate; address {set, input, quad}, given in the first cycle."""
+    """Wx, a memory for each gate; address {set, input, quad}, given in the first cycle.
+
+    With few lanes one memory for all gates: {set, input, gate, quad}.
+    """
+    if Sizes(config).gates == 1:
+
+        def anywhere(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+            return row[3:] == INPUT_ROW >> 3, Cat(word, row[:3], number)
+
+        return [Words(m, config, "wx", config.sets * 128, anywhere, load, taps, cycle=0)]
 
     def of(gate: int) -> Words:
         def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
@@ -183,8 +197,16 @@ def add_biases(
 ) -> list[list[Words]]:
     """Gate biases, a memory for each gate and half of a quad; address {set, quad}.
 
-    It is given in `cycle`, one before the memory takes it.
+    It is given in `cycle`, one before the memory takes it. With few lanes one memory for all:
+    {set, gate, quad, half}.
     """
+    if Sizes(config).gates == 1:
+
+        def anywhere(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+            return row[1:] == BIAS_ROW >> 1, Cat(word, row[0], number)
+
+        depth = config.sets * GATES * QUADS * 2
+        return [[Words(m, config, "bias", depth, anywhere, load, taps, cycle=cycle, early=True)]]
 
     def of(gate: int, half: int) -> Words:
         def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
@@ -200,8 +222,15 @@ def add_biases(
 def add_shifts(m: Module, config: NicConfig, load: Value, taps: Taps | None) -> list[Words]:
     """Shifts of both weight matrices, a memory for each gate; address {set, quad}.
 
-    It is given in the first cycle.
+    It is given in the first cycle. With few lanes one memory for all gates: {set, gate, quad}.
     """
+    if Sizes(config).gates == 1:
+
+        def anywhere(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
+            return row == SHIFT_ROW, Cat(word, number)
+
+        depth = config.sets * GATES * QUADS
+        return [Words(m, config, "shift", depth, anywhere, load, taps, cycle=0)]
 
     def of(gate: int) -> Words:
         def where(row: Value, word: Value, number: Value) -> tuple[Value, Value]:
@@ -242,9 +271,15 @@ def add_head_shifts(m: Module, config: NicConfig, load: Value, taps: Taps | None
 
 
 def pick_unit(word: Value, bits: int, config: NicConfig, sub: Value, column: int) -> Value:
-    """Field of the unit in `column` of group `sub` of a quad, from a word of fields of `bits`."""
+    """Field of the unit in `column` of group `sub` of a quad, from a word of fields of `bits`.
+
+    Or of half a quad, in one column, from a word that is as long.
+    """
     if config.columns == 4:
         return word[column * bits : (column + 1) * bits]
-    fields = [word[unit * bits : (unit + 1) * bits] for unit in range(column, 4, config.columns)]
+    units = len(word) // bits
+    fields = [
+        word[unit * bits : (unit + 1) * bits] for unit in range(column, units, config.columns)
+    ]
     wide = Cat(*fields)
     return wide.word_select(sub, bits)

@@ -101,10 +101,12 @@ class Sizes:
             value = getattr(self, name)
             if not low <= value <= high or value & (value - 1):
                 raise ValueError(f"{name} must be a power of two in {low}..{high}, not {value!r}")
-        if self.lanes not in (16, 64, 128):
-            raise ValueError(f"lanes must be 16, 64 or 128, not {self.lanes!r}")
+        if self.lanes not in (4, 8, 16, 64, 128):
+            raise ValueError(f"lanes must be 4, 8, 16, 64 or 128, not {self.lanes!r}")
         if self.columns not in (1, 2, 4):
             raise ValueError(f"columns must be 1, 2 or 4, not {self.columns!r}")
+        if self.lanes < 16 and self.columns != 1:
+            raise ValueError(f"columns must be 1 at {self.lanes} lanes, not {self.columns!r}")
         if not 1 <= self.steps <= 8:
             raise ValueError(f"steps must be in 1..8, not {self.steps!r}")
         if self.width not in (0, *_WIDTHS):

@@ -50,7 +50,7 @@ def test_models_resets_and_back_pressure(idle, stall, seed):
 
 @pytest.mark.parametrize(
     ("lanes", "columns", "latency", "interval"),
-    [(16, 1, 36, 128), (64, 4, 26, 32), (128, 2, 31, 26)],
+    [(4, 1, 141, 512), (8, 1, 141, 386), (16, 1, 36, 128), (64, 4, 26, 32), (128, 2, 31, 26)],
 )
 def test_latency_and_interval(lanes, columns, latency, interval, seed):
     """I = 1, T = 3, O = 1 over several QPs: the figures that the report quotes."""
