@@ -194,10 +194,12 @@ class CpsTransmit(wiring.Component):
         m.submodules.asked = asked = DelayLine(_WAITING, QpLookup.LATENCY, stays=self._relaxed)
         strobe = self.parsed_stb
         if self._relaxed:
-            m.d.comb += self.row_stb.eq(self.found_stb)
+            found_stb: Value = self.found_stb
+            delays = []
         else:
             m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
-            m.d.comb += [asked_stb.i.eq(strobe), self.row_stb.eq(asked_stb.o)]
+            found_stb = asked_stb.o
+            delays = [asked_stb.i.eq(strobe)]
         m.d.comb += [
             asked.i.eligible.eq(roce & ~descriptor.shim),
             asked.i.reason.eq(Mux(roce, Reason.SHIM_PORT, descriptor.reason)),
@@ -214,6 +216,8 @@ class CpsTransmit(wiring.Component):
             self.key.direction.eq(Direction.TX),
             self.key.remote.eq(descriptor.remote),
             self.key.qpn.eq(descriptor.dest_qp),
+            *delays,
+            self.row_stb.eq(found_stb),
             self.row_slot.eq(self.slot),
             self.row_psn.eq(asked.o.psn),
             self.row_ns.eq(asked.o.ns),
@@ -221,9 +225,9 @@ class CpsTransmit(wiring.Component):
         known = asked.o.eligible & self.found
         if self._relaxed:
             m.submodules.answered_stb = answered_stb = DelayLine(1, CpsSlots.TX_LATENCY)
-            m.d.comb += answered_stb.i.eq(self.found_stb)
+            m.d.comb += answered_stb.i.eq(found_stb)
             kept_known, kept_slot = Signal(), Signal.like(self.slot)
-            with m.If(self.found_stb):
+            with m.If(found_stb):
                 m.d.sync += [kept_known.eq(known), kept_slot.eq(self.slot)]
             return asked.o, kept_known, kept_slot, answered_stb.o
         answered_layout = data.StructLayout(
