@@ -113,7 +113,7 @@ class CpsTx(wiring.Component):
         m = Module()
         m.submodules.path = path = TxPath(self._width, self._slots, relaxed=self._relaxed)
         m.submodules.lookup = lookup = qp_lookup(self._slots, relaxed=self._relaxed)
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, relaxed=self._relaxed)
         _host(m, self, path, lookup, slots)
         connect(m, flipped(self.i_reset), slots.i_reset)
         connect(m, path.o_sent, flipped(self.o_sent))
@@ -190,7 +190,7 @@ class CpsRx(wiring.Component):
         m = Module()
         m.submodules.path = path = RxPath(self._width, self._slots, relaxed=self._relaxed)
         m.submodules.lookup = lookup = qp_lookup(self._slots, relaxed=self._relaxed)
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, relaxed=self._relaxed)
         _host(m, self, path, lookup, slots)
         connect(m, path.o_received, flipped(self.o_received))
         m.d.comb += [

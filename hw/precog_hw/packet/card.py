@@ -219,7 +219,9 @@ class Card(wiring.Component):
         m.submodules.lookup = lookup = qp_lookup(
             self._slots, relaxed=self._relaxed, ipv6=self._ipv6
         )
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, predicted=self._predicted)
+        m.submodules.slots = slots = CpsSlots(
+            self._slots, DESTINATIONS, predicted=self._predicted, relaxed=self._relaxed
+        )
         m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
         m.submodules.notification = point = NotificationPoint(
             self._width, self._slots, relaxed=self._relaxed

@@ -224,7 +224,9 @@ class CpsTransmit(wiring.Component):
         ]
         known = asked.o.eligible & self.found
         if self._relaxed:
-            m.submodules.answered_stb = answered_stb = DelayLine(1, CpsSlots.TX_LATENCY)
+            m.submodules.answered_stb = answered_stb = DelayLine(
+                1, CpsSlots.tx_latency_of(relaxed=True), registers=True
+            )
             m.d.comb += answered_stb.i.eq(found_stb)
             kept_known, kept_slot = Signal(), Signal.like(self.slot)
             with m.If(found_stb):
