@@ -17,6 +17,7 @@ from .cps_tx import sent_layout
 from .finish import finished_layout
 from .layouts import CPS_CONFIG, PARSED
 from .qp_lookup import QpLookup, cell_layout, table_access_layout
+from .qp_turns import QpTurns, qp_lookup
 from .rx_path import RxPath
 from .tx_path import TxPath
 
@@ -111,8 +112,8 @@ class CpsTx(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.path = path = TxPath(self._width, self._slots, relaxed=self._relaxed)
-        m.submodules.lookup = lookup = QpLookup(self._slots, relaxed=self._relaxed)
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
+        m.submodules.lookup = lookup = qp_lookup(self._slots, relaxed=self._relaxed)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, relaxed=self._relaxed)
         _host(m, self, path, lookup, slots)
         connect(m, flipped(self.i_reset), slots.i_reset)
         connect(m, path.o_sent, flipped(self.o_sent))
@@ -188,8 +189,8 @@ class CpsRx(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.path = path = RxPath(self._width, self._slots, relaxed=self._relaxed)
-        m.submodules.lookup = lookup = QpLookup(self._slots, relaxed=self._relaxed)
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS)
+        m.submodules.lookup = lookup = qp_lookup(self._slots, relaxed=self._relaxed)
+        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, relaxed=self._relaxed)
         _host(m, self, path, lookup, slots)
         connect(m, path.o_received, flipped(self.o_received))
         m.d.comb += [
@@ -201,7 +202,11 @@ class CpsRx(wiring.Component):
 
 
 def _host(
-    m: Module, block: CpsTx | CpsRx, path: TxPath | RxPath, lookup: QpLookup, slots: CpsSlots
+    m: Module,
+    block: CpsTx | CpsRx,
+    path: TxPath | RxPath,
+    lookup: QpLookup | QpTurns,
+    slots: CpsSlots,
 ) -> None:
     """Packets, tables, registers, time, and the host's writes of cells and rows."""
     connect(m, flipped(block.i), path.i)

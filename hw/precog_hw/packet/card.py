@@ -35,7 +35,8 @@ from .cps_slots import DESTINATIONS, SCORE, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
 from .layouts import CARD_CONFIG, LENGTH_BITS
 from .notification import NotificationPoint
-from .qp_lookup import QpLookup, cell_layout, table_access_layout
+from .qp_lookup import cell_layout, table_access_layout
+from .qp_turns import qp_lookup
 from .rx_path import RxPath
 from .tx_path import TxPath
 
@@ -215,8 +216,12 @@ class Card(wiring.Component):
         m.submodules.rx = rx = RxPath(
             self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
         )
-        m.submodules.lookup = lookup = QpLookup(self._slots, relaxed=self._relaxed)
-        m.submodules.slots = slots = CpsSlots(self._slots, DESTINATIONS, predicted=self._predicted)
+        m.submodules.lookup = lookup = qp_lookup(
+            self._slots, relaxed=self._relaxed, ipv6=self._ipv6
+        )
+        m.submodules.slots = slots = CpsSlots(
+            self._slots, DESTINATIONS, predicted=self._predicted, relaxed=self._relaxed
+        )
         m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
         m.submodules.notification = point = NotificationPoint(
             self._width, self._slots, relaxed=self._relaxed

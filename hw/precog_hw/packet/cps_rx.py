@@ -111,6 +111,8 @@ class CpsReceive(wiring.Component):
     parsed, parsed_stb : In
     key, key_stb : Out(KEY), Out(1)
         To `QpLookup`; `found` and `slot` answer after its latency.
+    found_stb : In(1)
+        With `relaxed`: `found` and `slot` answer now, as `QpTurns` does.
     row_slot : Out
         To `CpsSlots`; `row` answers after its latency.
     edit, edit_stb : Out(EDIT), Out(1)
@@ -131,6 +133,7 @@ class CpsReceive(wiring.Component):
                 "key_stb": Out(1),
                 "found": In(1),
                 "slot": In(range(slots)),
+                **({"found_stb": In(1)} if relaxed else {}),
                 "row_slot": Out(range(slots)),
                 "row": In(rx_row_layout(DESTINATIONS)),
                 "edit": Out(EDIT),
@@ -160,11 +163,10 @@ class CpsReceive(wiring.Component):
         known, slot = asked.o.received.known & self.found, self.slot
         answers: Value = Const(1)
         if stays:
-            m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
             m.submodules.answered_stb = answered_stb = DelayLine(1, CpsSlots.RX_LATENCY)
             kept_known, kept_slot = Signal(), Signal.like(slot)
-            m.d.comb += [asked_stb.i.eq(strobe), answered_stb.i.eq(asked_stb.o)]
-            with m.If(asked_stb.o):
+            m.d.comb += answered_stb.i.eq(self.found_stb)
+            with m.If(self.found_stb):
                 m.d.sync += [kept_known.eq(known), kept_slot.eq(slot)]
             known, slot, answers = kept_known, kept_slot, answered_stb.o
         m.d.comb += [answered.i.received.known.eq(known), answered.i.received.slot.eq(slot)]

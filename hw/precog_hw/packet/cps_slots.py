@@ -5,7 +5,7 @@ Throughput: a TX request, an RX request, an echo, an arrival, a host's write and
 in every cycle.
 """
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -17,6 +17,7 @@ from precog_models.packet.wire.cps import NS_BITS, TIME_BITS
 from precog_models.packet.wire.headers import PSN_BITS
 
 from .turnaround import Turnaround
+from .turnaround_search import TurnaroundSearch
 
 __all__ = [
     "DESTINATIONS",
@@ -94,6 +95,15 @@ class CpsSlots(wiring.Component):
         Enables, a power of two, 2 or more. All are on at power-up.
     predicted : bool
         Whether a row may have a predicted score in place of the host's.
+    relaxed : bool
+        Packets are apart, see `TurnaroundSearch`: `tx_psn` and `tx_ns` stay until `tx_done`, what
+        comes with `arrival_stb` stays for 4 more cycles, `tx` is 5 cycles, and it sees arrivals and
+        resets up to its own cycle.
+
+    Attributes
+    ----------
+    tx_latency : int
+        Cycles.
 
     Members
     -------
@@ -143,13 +153,19 @@ class CpsSlots(wiring.Component):
     ARRIVAL_CYCLES = Turnaround.ARRIVAL_CYCLES  # until requests see an arrival or a reset
 
     def __init__(
-        self, slots: int, destinations: int = DESTINATIONS, *, predicted: bool = False
+        self,
+        slots: int,
+        destinations: int = DESTINATIONS,
+        *,
+        predicted: bool = False,
+        relaxed: bool = False,
     ) -> None:
         for name, size in (("slots", slots), ("destinations", destinations)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, 2 or more, not {size!r}")
         self._slots, self._destinations = slots, destinations
-        self._predicted = predicted
+        self._predicted, self._relaxed = predicted, relaxed
+        self.tx_latency = self.tx_latency_of(relaxed=relaxed)
         slot = In(range(slots))
         scores = {"predicted_stb": In(1), "predicted_slot": slot, "predicted": In(SCORE)}
         super().__init__(
@@ -180,20 +196,33 @@ class CpsSlots(wiring.Component):
             }
         )
 
+    @classmethod
+    def tx_latency_of(cls, *, relaxed: bool) -> int:
+        """Cycles from `tx_stb` to `tx_done`."""
+        return TurnaroundSearch.LATENCY if relaxed else cls.TX_LATENCY
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         resets = Signal()
+        turnaround = TurnaroundSearch(self._slots) if self._relaxed else Turnaround(self._slots)
+        free: Value = ~self.echo_stb & ~self.arrival_stb
+        if isinstance(turnaround, TurnaroundSearch):
+            free &= ~turnaround.busy
         m.d.comb += [
-            self.i_reset.ready.eq(~self.echo_stb & ~self.arrival_stb),
+            self.i_reset.ready.eq(free),
             resets.eq(self.i_reset.valid & self.i_reset.ready),
         ]
         config, score = self._config(m)
         echo = self._echo(m, resets)
-        m.submodules.turnaround = turnaround = Turnaround(self._slots)
+        m.submodules.turnaround = turnaround
+        if self._relaxed:  # an arrival may wait
+            changed = Mux(resets, self.i_reset.payload, self.arrival_slot)
+        else:
+            changed = Mux(self.arrival_stb, self.arrival_slot, self.i_reset.payload)
         m.d.comb += [
             turnaround.arrival_stb.eq(self.arrival_stb),
             turnaround.reset_stb.eq(resets),
-            turnaround.slot.eq(Mux(self.arrival_stb, self.arrival_slot, self.i_reset.payload)),
+            turnaround.slot.eq(changed),
             turnaround.psn.eq(self.arrival_psn),
             turnaround.t1.eq(self.arrival_ns),
             turnaround.asked_slot.eq(self.tx_slot),
@@ -210,22 +239,33 @@ class CpsSlots(wiring.Component):
         )
         write, read = enables.write_port(), enables.read_port(domain="comb")
         early = data.StructLayout({"mode": MODE_BITS, "score": SCORE, "enable": 1, "echo": SCORE})
-        m.submodules.late = late = DelayLine(early, self.TX_LATENCY - RowMemory.CYCLES)
-        m.submodules.strobe = strobe = DelayLine(1, self.TX_LATENCY)
+        if isinstance(turnaround, TurnaroundSearch):
+            # What was read stays in one register.
+            passed, kept, strobes = Signal(early), Signal(early), Signal(self.tx_latency)
+            m.d.sync += strobes.eq(Cat(self.tx_stb, strobes))
+            with m.If(strobes[RowMemory.CYCLES - 1]):
+                m.d.sync += kept.eq(passed)
+            m.d.comb += turnaround.asked_stb.eq(self.tx_stb)
+            done, delays = strobes[-1], []
+        else:
+            m.submodules.late = late = DelayLine(early, self.TX_LATENCY - RowMemory.CYCLES)
+            m.submodules.strobe = strobe = DelayLine(1, self.TX_LATENCY)
+            passed, kept = late.i, late.o
+            done, delays = strobe.o, [strobe.i.eq(self.tx_stb)]
         m.d.comb += [
             write.en.eq(self.enable_stb),
             write.addr.eq(self.enable_destination),
             write.data.eq(self.enable),
             read.addr.eq(config.destination),
-            *(late.i.mode.eq(config.mode), late.i.score.eq(score)),
-            late.i.enable.eq(read.data),
-            late.i.echo.eq(echo),
-            strobe.i.eq(self.tx_stb),
-            self.tx_done.eq(strobe.o),
-            self.tx_row.mode.eq(late.o.mode),
-            self.tx_row.enable.eq(late.o.enable),
-            self.tx_row.score.eq(late.o.score),
-            self.tx_row.echo.eq(late.o.echo),
+            *(passed.mode.eq(config.mode), passed.score.eq(score)),
+            passed.enable.eq(read.data),
+            passed.echo.eq(echo),
+            *delays,
+            self.tx_done.eq(done),
+            self.tx_row.mode.eq(kept.mode),
+            self.tx_row.enable.eq(kept.enable),
+            self.tx_row.score.eq(kept.score),
+            self.tx_row.echo.eq(kept.echo),
             self.tx_row.turnaround.eq(turnaround.value),
             self.tx_row.turnaround_valid.eq(turnaround.valid),
         ]

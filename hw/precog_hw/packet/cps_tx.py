@@ -93,6 +93,8 @@ class CpsTransmit(wiring.Component):
     parsed, parsed_stb : In
     key, key_stb : Out(KEY), Out(1)
         To `QpLookup`; `found` and `slot` answer after its latency.
+    found_stb : In(1)
+        With `relaxed`: `found` and `slot` answer now, as `QpTurns` does.
     row_stb, row_slot, row_psn, row_ns : Out
         To `CpsSlots`; `row` answers after its latency.
     edit, edit_stb : Out(EDIT), Out(1)
@@ -113,6 +115,7 @@ class CpsTransmit(wiring.Component):
                 "key_stb": Out(1),
                 "found": In(1),
                 "slot": In(range(slots)),
+                **({"found_stb": In(1)} if relaxed else {}),
                 "row_stb": Out(1),
                 "row_slot": Out(range(slots)),
                 "row_psn": Out(PSN_BITS),
@@ -189,8 +192,14 @@ class CpsTransmit(wiring.Component):
         parsed, descriptor = self.parsed, self.parsed.descriptor
         roce = descriptor.reason == Reason.NONE
         m.submodules.asked = asked = DelayLine(_WAITING, QpLookup.LATENCY, stays=self._relaxed)
-        m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
         strobe = self.parsed_stb
+        if self._relaxed:
+            found_stb: Value = self.found_stb
+            delays = []
+        else:
+            m.submodules.asked_stb = asked_stb = DelayLine(1, QpLookup.LATENCY)
+            found_stb = asked_stb.o
+            delays = [asked_stb.i.eq(strobe)]
         m.d.comb += [
             asked.i.eligible.eq(roce & ~descriptor.shim),
             asked.i.reason.eq(Mux(roce, Reason.SHIM_PORT, descriptor.reason)),
@@ -207,18 +216,20 @@ class CpsTransmit(wiring.Component):
             self.key.direction.eq(Direction.TX),
             self.key.remote.eq(descriptor.remote),
             self.key.qpn.eq(descriptor.dest_qp),
-            asked_stb.i.eq(strobe),
-            self.row_stb.eq(asked_stb.o),
+            *delays,
+            self.row_stb.eq(found_stb),
             self.row_slot.eq(self.slot),
             self.row_psn.eq(asked.o.psn),
             self.row_ns.eq(asked.o.ns),
         ]
         known = asked.o.eligible & self.found
         if self._relaxed:
-            m.submodules.answered_stb = answered_stb = DelayLine(1, CpsSlots.TX_LATENCY)
-            m.d.comb += answered_stb.i.eq(asked_stb.o)
+            m.submodules.answered_stb = answered_stb = DelayLine(
+                1, CpsSlots.tx_latency_of(relaxed=True), registers=True
+            )
+            m.d.comb += answered_stb.i.eq(found_stb)
             kept_known, kept_slot = Signal(), Signal.like(self.slot)
-            with m.If(asked_stb.o):
+            with m.If(found_stb):
                 m.d.sync += [kept_known.eq(known), kept_slot.eq(self.slot)]
             return asked.o, kept_known, kept_slot, answered_stb.o
         answered_layout = data.StructLayout(

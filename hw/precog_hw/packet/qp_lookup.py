@@ -4,8 +4,9 @@ Cuckoo hashing with three ways, as `precog_models.packet.qp_table` has it; the h
 Throughput: two requests per cycle, one at each port. Latency: 8 cycles.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
@@ -26,7 +27,15 @@ from precog_models.packet.wire.qp_key import (
 
 from .linear import xor_network
 
-__all__ = ["KEY", "WAYS", "QpLookup", "cell_layout", "table_access_layout"]
+__all__ = [
+    "KEY",
+    "WAYS",
+    "QpLookup",
+    "cell_layout",
+    "lookup_members",
+    "mixed_rows",
+    "table_access_layout",
+]
 
 _PIECE_BITS = 10  # of a key, compared in one cycle: three levels of LUT4
 _PARTS = 5  # of a key, hashed in one cycle
@@ -58,6 +67,38 @@ def table_access_layout(slots: int) -> data.StructLayout:
             "read": unsigned(1),
         }
     )
+
+
+def lookup_members(slots: int) -> dict[str, Any]:
+    """Both ports and the host's, see `QpLookup`.
+
+    Raises
+    ------
+    ValueError
+        `slots` is not a power of two, or smaller than 2.
+    """
+    if slots < 2 or slots & (slots - 1):
+        raise ValueError(f"slots must be a power of two, 2 or more, not {slots!r}")
+    members: dict[str, Any] = {}
+    for port in ("tx", "rx"):
+        members |= {
+            f"{port}_stb": In(1),
+            f"{port}_key": In(KEY),
+            f"{port}_done": Out(1),
+            f"{port}_found": Out(1),
+            f"{port}_slot": Out(range(slots)),
+        }
+    return members | {
+        "i_access": In(stream.Signature(table_access_layout(slots))),
+        "read_stb": Out(1),
+        "read_cell": Out(cell_layout(slots)),
+    }
+
+
+def mixed_rows(remainders: Sequence[Value]) -> list[Value]:
+    """`qp_key.mixed`: the ways' rows from their remainders."""
+    others = ([remainders[(way + n) % WAYS] for n in range(WAYS)] for way in range(WAYS))
+    return [a ^ (b.rotate_left(TURNS[0]) & c.rotate_left(TURNS[1])) for a, b, c in others]
 
 
 @cache
@@ -97,8 +138,6 @@ class QpLookup(wiring.Component):
     ----------
     slots : int
         Queue pairs, a power of two, 2 or more, `qp_key.MAX_SLOTS` at most.
-    relaxed : bool
-        In block RAM however few rows there are.
 
     Members
     -------
@@ -139,25 +178,9 @@ class QpLookup(wiring.Component):
     read_stb: Signal
     read_cell: data.View
 
-    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
-        if slots < 2 or slots & (slots - 1):
-            raise ValueError(f"slots must be a power of two, 2 or more, not {slots!r}")
-        self._slots, self._relaxed = slots, relaxed
-        members: dict[str, object] = {}
-        for port in ("tx", "rx"):
-            members |= {
-                f"{port}_stb": In(1),
-                f"{port}_key": In(KEY),
-                f"{port}_done": Out(1),
-                f"{port}_found": Out(1),
-                f"{port}_slot": Out(range(slots)),
-            }
-        members |= {
-            "i_access": In(stream.Signature(table_access_layout(slots))),
-            "read_stb": Out(1),
-            "read_cell": Out(cell_layout(slots)),
-        }
-        super().__init__(members)
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        super().__init__(lookup_members(slots))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -178,7 +201,7 @@ class QpLookup(wiring.Component):
                 shape=cell_layout(self._slots),
                 depth=table_rows(self._slots),
                 init=[],
-                attrs={"no_rw_check": 1} | ({"ram_style": "block"} if self._relaxed else {}),
+                attrs={"no_rw_check": 1},
             )
             m.submodules[f"way{way}"] = ram
             port, first, second = ram.write_port(), ram.read_port(), ram.read_port()
@@ -225,9 +248,9 @@ class _Request:
         rows = range(table_rows(slots))
         self._sums = [Signal(rows, name=f"{name}_sum{way}") for way in range(WAYS)]
         self.rows = [Signal(rows, name=f"{name}_row{way}") for way in range(WAYS)]
-        for way, row in enumerate(self.rows):  # `qp_key.mixed`
-            a, b, c = (self._sums[(way + n) % WAYS] for n in range(WAYS))
-            m.d.comb += row.eq(a ^ (b.rotate_left(TURNS[0]) & c.rotate_left(TURNS[1])))
+        m.d.comb += [
+            row.eq(mixed) for row, mixed in zip(self.rows, mixed_rows(self._sums), strict=True)
+        ]
         self.late_rows = [Signal.like(row, name=f"{row.name}_late") for row in self.rows]
         m.d.sync += [late.eq(row) for late, row in zip(self.late_rows, self.rows, strict=True)]
         self._key = Signal(KEY, name=f"{name}_key2", reset_less=True)

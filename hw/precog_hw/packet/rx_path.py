@@ -16,6 +16,7 @@ from .finish import Finish, finished_layout
 from .icrc_check import ICRC_PACKET, IcrcCheck
 from .layouts import CPS_CONFIG, PARSED
 from .qp_lookup import KEY, QpLookup
+from .qp_turns import QpTurns
 from .stage import Stage
 
 __all__ = ["RxPath"]
@@ -43,7 +44,7 @@ class RxPath(wiring.Component):
     i, o : packet streams
     config : In(CPS_CONFIG)
     now, now_ns : In(40)
-    key, key_stb, found, slot
+    key, key_stb, found, slot, found_stb
         The table's RX side, see `CpsReceive`.
     row_slot, row
         The slots' RX side, see `CpsReceive`.
@@ -75,6 +76,7 @@ class RxPath(wiring.Component):
                 "key_stb": Out(1),
                 "found": In(1),
                 "slot": In(range(slots)),
+                **({"found_stb": In(1)} if relaxed else {}),
                 "row_slot": Out(range(slots)),
                 "row": In(rx_row_layout(DESTINATIONS)),
                 "decided": Out(received),
@@ -114,6 +116,7 @@ class RxPath(wiring.Component):
             decide.parsed_stb.eq(stage.parsed_stb),
             *(getattr(self, n).eq(getattr(decide, n)) for n in ("key", "key_stb", "row_slot")),
             *(getattr(decide, n).eq(getattr(self, n)) for n in ("found", "slot", "row")),
+            *([decide.found_stb.eq(self.found_stb)] if self._relaxed else []),
             stage.edit.eq(decide.edit),
             stage.edit_stb.eq(decide.edit_stb),
             self.decided.eq(got),
@@ -137,13 +140,14 @@ class RxPath(wiring.Component):
         ]
         return m
 
-    def ask(self, m: Module, lookup: QpLookup, slots: CpsSlots) -> None:
+    def ask(self, m: Module, lookup: QpLookup | QpTurns, slots: CpsSlots) -> None:
         """Connect the path to the RX side of the table and of the slots."""
         m.d.comb += [
             lookup.rx_stb.eq(self.key_stb),
             lookup.rx_key.eq(self.key),
             self.found.eq(lookup.rx_found),
             self.slot.eq(lookup.rx_slot),
+            *([self.found_stb.eq(lookup.rx_done)] if self._relaxed else []),
             slots.rx_slot.eq(self.row_slot),
             self.row.eq(slots.rx_row),
         ]

@@ -35,7 +35,7 @@ class Stage(wiring.Component):
     The FIFO holds the headers and what comes while the decision is made, so that a stream of
     packets of any size passes without a stall but for the bytes that the editor puts in. `relaxed`,
     it holds one packet: the next one waits until it has left, so that nothing needs a copy. At 64
-    bits frames of 60 bytes then begin every 41 cycles in TX and 36 in RX: 42 are a Gigabit line's
+    bits frames of 60 bytes then begin every 36 cycles in TX and 33 in RX: 42 are a Gigabit line's
     at 62.5 MHz.
 
     Latency: of the first beat, the parser's, the decision's, and the editor's; from the first beat

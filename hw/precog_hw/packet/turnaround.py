@@ -12,11 +12,12 @@ from precog_hw.stream.delay import DelayLine
 from precog_models.packet.wire.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
 from precog_models.packet.wire.headers import PSN_BITS
 
-__all__ = ["Turnaround"]
+__all__ = ["ARRIVAL", "MARKS", "Turnaround"]
 
-_ARRIVAL = data.StructLayout({"psn": unsigned(PSN_BITS), "ns": unsigned(NS_BITS)})
+#: What is kept of an arrival.
+ARRIVAL = data.StructLayout({"psn": unsigned(PSN_BITS), "ns": unsigned(NS_BITS)})
 #: Which of a slot's arrivals are kept, and where the next one goes: before it is the newest.
-_MARKS = data.StructLayout(
+MARKS = data.StructLayout(
     {
         "next": unsigned((TURNAROUND_DEPTH - 1).bit_length()),
         "valid": unsigned(TURNAROUND_DEPTH),
@@ -90,9 +91,9 @@ class Turnaround(wiring.Component):
         m = Module()
         m.d.sync += Assert(~(self.arrival_stb & self.reset_stb), "one change of a slot at a time")
         # Arrivals and resets: the marks decide where an arrival goes, and a reset is a row of 0.
-        m.submodules.update = update = RowUpdate(_MARKS, self._slots)
-        m.submodules.marks = marks = RowMemory(_MARKS, self._slots)
-        change = data.StructLayout({"arrival": _ARRIVAL, "kept": 1})
+        m.submodules.update = update = RowUpdate(MARKS, self._slots)
+        m.submodules.marks = marks = RowMemory(MARKS, self._slots)
+        change = data.StructLayout({"arrival": ARRIVAL, "kept": 1})
         m.submodules.change = delay = DelayLine(change, RowUpdate.CYCLES)
         arrival, kept = delay.o.arrival, delay.o.kept
         m.d.comb += [
@@ -114,7 +115,7 @@ class Turnaround(wiring.Component):
 
         # An arrival that is written while its slot is read is taken from the side, as the newest.
         met, met_place = Signal(2), Signal(2 * len(update.old.next))
-        beside1, beside2 = Signal(_ARRIVAL), Signal(_ARRIVAL)
+        beside1, beside2 = Signal(ARRIVAL), Signal(ARRIVAL)
         m.d.sync += [
             met.eq(Cat(update.stb & kept & (update.row == self.asked_slot), met)),
             met_place.eq(Cat(update.old.next, met_place)),
@@ -134,10 +135,10 @@ class Turnaround(wiring.Component):
         newest_first, times = Signal.like(marks.read_data.next), []
         m.d.sync += newest_first.eq(marks.read_data.next)
         for n in range(TURNAROUND_DEPTH):
-            rows = plain_memory(_ARRIVAL, self._slots)
+            rows = plain_memory(ARRIVAL, self._slots)
             m.submodules[f"arrivals{n}"] = rows
             write, read = rows.write_port(), rows.read_port()
-            word, time = Signal(_ARRIVAL, name=f"word{n}"), Signal(NS_BITS, name=f"t1_{n}")
+            word, time = Signal(ARRIVAL, name=f"word{n}"), Signal(NS_BITS, name=f"t1_{n}")
             m.d.comb += [
                 write.en.eq(update.stb & kept & (update.old.next == n)),
                 write.addr.eq(update.row),

@@ -15,6 +15,7 @@ from .cps_tx import CpsTransmit, sent_layout
 from .finish import Finish, finished_layout
 from .layouts import CPS_CONFIG
 from .qp_lookup import KEY, QpLookup
+from .qp_turns import QpTurns
 from .stage import Stage
 
 __all__ = ["TxPath"]
@@ -43,7 +44,7 @@ class TxPath(wiring.Component):
     i, o : packet streams
     config : In(CPS_CONFIG)
     now, now_ns : In(40)
-    key, key_stb, found, slot
+    key, key_stb, found, slot, found_stb
         The table's TX side, see `CpsTransmit`.
     row_stb, row_slot, row_psn, row_ns, row
         The slots' TX side, see `CpsTransmit`.
@@ -73,6 +74,7 @@ class TxPath(wiring.Component):
                 "key_stb": Out(1),
                 "found": In(1),
                 "slot": In(range(slots)),
+                **({"found_stb": In(1)} if relaxed else {}),
                 "row_stb": Out(1),
                 "row_slot": Out(range(slots)),
                 "row_psn": Out(PSN_BITS),
@@ -109,6 +111,7 @@ class TxPath(wiring.Component):
             *(getattr(self, n).eq(getattr(decide, n)) for n in ("key", "key_stb", "row_stb")),
             *(getattr(self, n).eq(getattr(decide, n)) for n in ("row_slot", "row_psn", "row_ns")),
             *(getattr(decide, n).eq(getattr(self, n)) for n in ("found", "slot", "row")),
+            *([decide.found_stb.eq(self.found_stb)] if self._relaxed else []),
             stage.edit.eq(decide.edit),
             stage.edit_stb.eq(decide.edit_stb),
             self.decided.eq(decide.sent),
@@ -120,13 +123,14 @@ class TxPath(wiring.Component):
         ]
         return m
 
-    def ask(self, m: Module, lookup: QpLookup, slots: CpsSlots) -> None:
+    def ask(self, m: Module, lookup: QpLookup | QpTurns, slots: CpsSlots) -> None:
         """Connect the path to the TX side of the table and of the slots."""
         m.d.comb += [
             lookup.tx_stb.eq(self.key_stb),
             lookup.tx_key.eq(self.key),
             self.found.eq(lookup.tx_found),
             self.slot.eq(lookup.tx_slot),
+            *([self.found_stb.eq(lookup.tx_done)] if self._relaxed else []),
             slots.tx_stb.eq(self.row_stb),
             slots.tx_slot.eq(self.row_slot),
             slots.tx_psn.eq(self.row_psn),

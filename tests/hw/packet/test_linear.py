@@ -17,16 +17,23 @@ def _crc8(value: int) -> int:
     return crc8(value.to_bytes(7, "big"))
 
 
+def _crc4(value: int) -> int:
+    return remainder(value.to_bytes(7, "big"), 0x13)
+
+
 def _crc32(value: int) -> int:
     return remainder(value.to_bytes(7, "big"), _POLY)
 
 
-@pytest.mark.parametrize(("function", "bits"), [(_crc8, 8), (_crc32, 32)])
-def test_the_network_is_the_function(function: Callable[[int], int], bits: int, seed: int) -> None:
+@pytest.mark.parametrize(("function", "bits"), [(_crc4, 4), (_crc8, 8), (_crc32, 32)])
+@pytest.mark.parametrize("fold", [False, True])
+def test_the_network_is_the_function(
+    function: Callable[[int], int], bits: int, fold: bool, seed: int
+) -> None:
     rng = random.Random(seed)
     value, result = Signal(56), Signal(bits)
     m = Module()
-    m.d.comb += result.eq(xor_network(function, value, bits))
+    m.d.comb += result.eq(xor_network(function, value, bits, fold=fold))
 
     async def bench(ctx: SimulatorContext) -> None:
         for _ in range(200):

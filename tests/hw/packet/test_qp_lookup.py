@@ -3,6 +3,7 @@
 
 import random
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +21,11 @@ _NO_KEY = Key(TX, 0, 0)
 class Connections:
     """Host placement in one golden table, and its writes to be done one by one."""
 
-    def __init__(self, slots: int, rng: random.Random) -> None:
+    def __init__(
+        self, slots: int, rng: random.Random, addresses: Sequence[int] = (5, 6, (1 << 128) - 6)
+    ) -> None:
         self.rng = rng
+        self.addresses = addresses
         self.slots = slots
         self.host = QpTable(slots)
         self.known: list[Key] = []  # keys that were ever in the table
@@ -36,20 +40,20 @@ class Connections:
         if self.host.remote_qp[slot] is not None:
             self.pending += self.host.remove(slot)
             return
-        remote = self.rng.choice([5, 6, (1 << 128) - 6])
+        remote = self.rng.choice(self.addresses)
         tx, rx = self._key(TX, remote), self._key(RX, remote)
         if self.host.lookup(*tx) is None and self.host.lookup(*rx) is None:
             self.pending += self.host.add(slot, remote, tx.qpn, rx.qpn)
             self.known += [tx, rx]
 
-    def request(self) -> Key:
+    def request(self, *, address_bits: int = 128) -> Key:
         """A key of the table, one that was in it, or one that is wrong in one bit or field."""
         key = self.rng.choice(self.known[-3 * self.slots :]) if self.known else _NO_KEY
         kind = self.rng.random()
         if kind < 0.1:
             return key._replace(direction=Direction(1 - key.direction))
         if kind < 0.2:
-            return key._replace(remote=key.remote ^ 1 << self.rng.randrange(128))
+            return key._replace(remote=key.remote ^ 1 << self.rng.randrange(address_bits))
         if kind < 0.3:
             return key._replace(qpn=key.qpn ^ 1 << self.rng.randrange(24))
         return key
