@@ -5,7 +5,7 @@ Throughput: a TX request, an RX request, an echo, an arrival, a host's write and
 in every cycle.
 """
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -94,6 +94,8 @@ class CpsSlots(wiring.Component):
         Enables, a power of two, 2 or more. All are on at power-up.
     predicted : bool
         Whether a row may have a predicted score in place of the host's.
+    enables : bool
+        Whether destinations have enables; otherwise all are on, and rows name none.
 
     Members
     -------
@@ -104,7 +106,7 @@ class CpsSlots(wiring.Component):
     predicted_stb, predicted_slot, predicted : In(1), In(range(slots)), In(SCORE)
         With `predicted`: what is sent from now on where the row's source is not the host.
     enable_stb : In(1)
-        Host: write the enable of `enable_destination`.
+        With `enables`, host: write the enable of `enable_destination`.
     enable_destination : In(range(destinations))
     enable : In(1)
     i_reset : In(stream.Signature(range(slots)))
@@ -143,24 +145,32 @@ class CpsSlots(wiring.Component):
     ARRIVAL_CYCLES = Turnaround.ARRIVAL_CYCLES  # until requests see an arrival or a reset
 
     def __init__(
-        self, slots: int, destinations: int = DESTINATIONS, *, predicted: bool = False
+        self,
+        slots: int,
+        destinations: int = DESTINATIONS,
+        *,
+        predicted: bool = False,
+        enables: bool = True,
     ) -> None:
         for name, size in (("slots", slots), ("destinations", destinations)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, 2 or more, not {size!r}")
         self._slots, self._destinations = slots, destinations
-        self._predicted = predicted
+        self._predicted, self._enables = predicted, enables
         slot = In(range(slots))
         scores = {"predicted_stb": In(1), "predicted_slot": slot, "predicted": In(SCORE)}
+        host = {
+            "enable_stb": In(1),
+            "enable_destination": In(range(destinations)),
+            "enable": In(1),
+        }
         super().__init__(
             {
                 "config_stb": In(1),
                 "config_slot": slot,
                 "config": In(slot_config_layout(destinations, predicted=predicted)),
                 **(scores if predicted else {}),
-                "enable_stb": In(1),
-                "enable_destination": In(range(destinations)),
-                "enable": In(1),
+                **(host if enables else {}),
                 "i_reset": In(stream.Signature(range(slots))),
                 "tx_stb": In(1),
                 "tx_slot": slot,
@@ -202,23 +212,13 @@ class CpsSlots(wiring.Component):
         ]
 
         # The destination's enable, in cycle 2; then wait for the turnaround.
-        m.submodules.enables = enables = Memory(
-            shape=1,
-            depth=self._destinations,
-            init=[1] * self._destinations,
-            attrs={"ram_style": "distributed"},
-        )
-        write, read = enables.write_port(), enables.read_port(domain="comb")
+        enable = self._enable(m, config) if self._enables else Const(1)
         early = data.StructLayout({"mode": MODE_BITS, "score": SCORE, "enable": 1, "echo": SCORE})
         m.submodules.late = late = DelayLine(early, self.TX_LATENCY - RowMemory.CYCLES)
         m.submodules.strobe = strobe = DelayLine(1, self.TX_LATENCY)
         m.d.comb += [
-            write.en.eq(self.enable_stb),
-            write.addr.eq(self.enable_destination),
-            write.data.eq(self.enable),
-            read.addr.eq(config.destination),
             *(late.i.mode.eq(config.mode), late.i.score.eq(score)),
-            late.i.enable.eq(read.data),
+            late.i.enable.eq(enable),
             late.i.echo.eq(echo),
             strobe.i.eq(self.tx_stb),
             self.tx_done.eq(strobe.o),
@@ -231,6 +231,23 @@ class CpsSlots(wiring.Component):
         ]
         return m
 
+    def _enable(self, m: Module, config: data.View) -> Value:
+        """That of the destination that a row names, in its cycle."""
+        m.submodules.enables = enables = Memory(
+            shape=1,
+            depth=self._destinations,
+            init=[1] * self._destinations,
+            attrs={"ram_style": "distributed"},
+        )
+        write, read = enables.write_port(), enables.read_port(domain="comb")
+        m.d.comb += [
+            write.en.eq(self.enable_stb),
+            write.addr.eq(self.enable_destination),
+            write.data.eq(self.enable),
+            read.addr.eq(config.destination),
+        ]
+        return read.data
+
     def _config(self, m: Module) -> tuple[data.View, data.View]:
         """The rows and what they send, once for each direction; TX in cycle 2."""
         layout = data.StructLayout(
@@ -240,7 +257,11 @@ class CpsSlots(wiring.Component):
         m.submodules.config = tx = RowMemory(layout, self._slots)
         m.submodules.rx_config = rx = RowMemory(layout, self._slots)
         word = Signal(layout)
-        m.d.comb += [word[name].eq(self.config[name]) for name in rx_row_layout(2).members]
+        m.d.comb += [
+            word[name].eq(self.config[name])
+            for name in rx_row_layout(2).members
+            if self._enables or name != "destination"
+        ]
         if self._predicted:
             m.d.comb += word.predicted.eq(self.config.source != CarriedScore.HOST)
         for rows, slot in ((tx, self.tx_slot), (rx, self.rx_slot)):
