@@ -56,6 +56,15 @@ class NicConfig:
         Gigabit ports whose events are counted (`precog_hw.mac`), 1 or 2; 0: none. With packets.
     ipv6 : int
         1 with IPv6 packets; 0: they pass unchanged, like any that is not RoCEv2. With packets.
+    destinations : int
+        1 with enables and numbers of destinations (`precog_hw.measure.destinations`), 0 without:
+        all packets may carry scores. With packets.
+    cnps : int
+        1 with DCQCN's notification point (`precog_hw.packet.notification`), 0 without: packets with
+        CE pass unanswered. CNPs that arrive are events all the same. With packets.
+    icrc : int
+        1 with the check of received packets' ICRC (`precog_hw.packet.icrc_check`), 0 without: they
+        pass as they do anyway, and nobody counts those that are wrong. With packets.
     relaxed : bool
         As few LUTs as can be: each direction of the packet path holds one packet at a time, which
         serves a Gigabit line at 62.5 MHz; fewer registers between steps; wide queues, the engine's
@@ -90,6 +99,9 @@ class NicConfig:
     ecc: int = 1
     macs: int = 0
     ipv6: int = 1
+    destinations: int = 1
+    cnps: int = 1
+    icrc: int = 1
     dsp: str = "generic"
     relaxed: bool = False
     micro: bool = False

@@ -188,6 +188,7 @@ class PrecogNic(wiring.Component):
         causes["watchdog"] = self._watches(m, bank, core, watchdog)
         if card is not None:
             packets.log_commands(parts)
+        if card is not None and config.icrc:
             causes["icrc"] = card.icrc_done & card.icrc_checked & ~card.icrc_ok
         if parts.wire is not None:
             happened = zip(WIRE_EVENTS, parts.wire.events, strict=True)
@@ -208,6 +209,9 @@ class PrecogNic(wiring.Component):
             predicted=bool(config.forecast),
             relaxed=config.relaxed,
             ipv6=bool(config.ipv6),
+            destinations=bool(config.destinations),
+            cnps=bool(config.cnps),
+            icrc=bool(config.icrc),
         )
 
     def _watches(self, m: Module, bank: RegisterBank, core: Core, watchdog: Watchdog) -> Value:

@@ -12,12 +12,13 @@ from precog_hw.regmap.packet import (
     DESTINATION_VALUES,
     LOOKUP_CELL,
     OUTCOME_EVENTS,
-    PACKET_EVENTS,
-    PACKET_PARAMETERS,
-    PACKET_QP_CONFIG,
     RX_CLASSES,
     TX_CLASSES,
+    packet_events,
+    packet_parameters,
+    packet_qp_config,
 )
+from precog_hw.regmap.precog import Sizes
 from precog_models.contract import DECISION_FIELDS, Outcome
 from precog_models.packet.card import Arrived, Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
@@ -83,8 +84,8 @@ class EmulatedPackets:
     Parameters
     ----------
     file : RegisterFile
-    slots : int
-        QP slots.
+    sizes : Sizes
+        Of a device with packets.
     tick_ps : int
         Length of a tick.
     decide : callable
@@ -99,8 +100,6 @@ class EmulatedPackets:
         Hears of each frame to the wire: what became of it, its bytes as it came, and when in ticks.
     damaged : callable
         Hears of each packet from the wire with a wrong ICRC.
-    ipv6 : bool
-        Whether IPv6 packets are understood.
 
     Attributes
     ----------
@@ -112,7 +111,7 @@ class EmulatedPackets:
     def __init__(
         self,
         file: RegisterFile,
-        slots: int,
+        sizes: Sizes,
         tick_ps: int,
         decide: Callable[[NDArray[np.int64]], NDArray[np.int64]],
         happen: Callable[[EventKind, int, int, int], None],
@@ -120,8 +119,6 @@ class EmulatedPackets:
         sourced: Callable[[int, int], None],
         left: Callable[[Sent, int, int], None],
         damaged: Callable[[], None],
-        *,
-        ipv6: bool = True,
     ) -> None:
         self._file = file
         self._decide = decide
@@ -132,24 +129,32 @@ class EmulatedPackets:
         self._damaged = damaged
         self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
         self._tick_ps = tick_ps
-        self.card = Card(slots, CardConfig(tick_ps=tick_ps, ipv6=ipv6))
-        self._rows = [resets(PACKET_QP_CONFIG) for _ in range(slots)]
+        config = CardConfig(
+            tick_ps=tick_ps,
+            ipv6=bool(sizes.ipv6),
+            destinations=bool(sizes.destinations),
+            cnps=bool(sizes.cnps),
+            icrc=bool(sizes.icrc),
+        )
+        self.card = Card(sizes.qps, config)
+        self._parameters = packet_parameters(sizes)
+        self._row = packet_qp_config(sizes)
+        self._rows = [resets(self._row) for _ in range(sizes.qps)]
         self._time = 0
         self._bad_shim = False
         self._errors = {"tx_errors": 0, "rx_errors": 0, "icrc_ok": 0, "icrc_bad": 0}
         file.written |= {
             "LOOKUP.COMMAND": self._lookup,
             "PACKET_QP.COMMAND": self._queue_pair,
-            "DESTINATION.COMMAND": self._destination,
-            **{f"PACKET.{register.name}": self._configure for register in PACKET_PARAMETERS},
+            **{f"PACKET.{register.name}": self._configure for register in self._parameters},
         }
+        if sizes.destinations:
+            file.written["DESTINATION.COMMAND"] = self._destination
         counters = {
             "PACKET.CLOCK": EmulatedCounters(["ticks"], lambda: {"ticks": self._time}),
             "PACKET_COUNTERS.TX": EmulatedCounters(TX_CLASSES, self._sent),
             "PACKET_COUNTERS.RX": EmulatedCounters(RX_CLASSES, self._received),
-            "PACKET_COUNTERS.EVENTS": EmulatedCounters(
-                [name for name, _ in PACKET_EVENTS], self._events
-            ),
+            "PACKET_COUNTERS.EVENTS": EmulatedCounters(packet_events(sizes), self._events),
         }
         file.tables |= {name: (table.read, ignored) for name, table in counters.items()}
 
@@ -224,7 +229,7 @@ class EmulatedPackets:
 
     def _configure(self, _: int) -> None:
         """All parameters anew, but for a port and a frame limit that no card can work with."""
-        value = self._fields("PACKET", PACKET_PARAMETERS)
+        value = self._fields("PACKET", self._parameters)
         try:
             cps = CpsConfig(value["shim_port"], value["max_frame"], bool(value["drop_malformed"]))
         except ValueError:
@@ -235,15 +240,8 @@ class EmulatedPackets:
             cps = CpsConfig(kept.shim_port, kept.max_frame, bool(value["drop_malformed"]))
         else:
             self._bad_shim = False
-        cnp = CnpConfig(
-            enabled=bool(value["enabled"]),
-            interval_ticks=value["interval_ticks"],
-            dscp=value["dscp"],
-            ecn=Ecn(value["ecn"]),
-            ttl=value["ttl"],
-            mode_c=bool(value["mode_c"]),
-        )
         card = self.card
+        cnp = _cnp_config(value) if card.config.cnps else card.config.cnp
         card.config = replace(
             card.config,
             cps=cps,
@@ -297,19 +295,20 @@ class EmulatedPackets:
         if slot is None:
             return
         if "apply" in asked:
-            row = self._fields("PACKET_QP", PACKET_QP_CONFIG)
+            row = self._fields("PACKET_QP", self._row)
             self._rows[slot] = row
             kept, card = self.card.cps.slots[slot], self.card
             kept.mode = Mode(row["mode"]) if row["mode"] in set(Mode) else Mode.OFF
             kept.score = min(row["score"], SCORE_MAX) if row["score_valid"] else None
-            kept.destination = row["destination"]
-            card.cps.table.remote_qp[slot] = row["remote_qp"] if row["remote_valid"] else None
+            kept.destination = row.get("destination", 0)
+            if card.config.cnps:
+                card.cps.table.remote_qp[slot] = row["remote_qp"] if row["remote_valid"] else None
             card.collector.mtu[slot] = 1 << row["mtu_log2"] if 8 <= row["mtu_log2"] <= 12 else 4096
             self._sourced(slot, row["score_source"])
         if "clear" in asked:
             self.card.reset(slot)
         if "fetch" in asked:
-            self._show("PACKET_QP", PACKET_QP_CONFIG, self._rows[slot])
+            self._show("PACKET_QP", self._row, self._rows[slot])
 
     def _destination(self, value: int) -> None:
         asked = self._file.asked("DESTINATION.COMMAND", value)
@@ -353,3 +352,15 @@ class EmulatedPackets:
         counts = self.card.collector.counts
         outcomes = zip(OUTCOME_EVENTS, Outcome, strict=True)
         return found | self._errors | {name: counts[bit] for name, bit in outcomes}
+
+
+def _cnp_config(value: dict[str, int]) -> CnpConfig:
+    """Registers of the notification point."""
+    return CnpConfig(
+        enabled=bool(value["enabled"]),
+        interval_ticks=value["interval_ticks"],
+        dscp=value["dscp"],
+        ecn=Ecn(value["ecn"]),
+        ttl=value["ttl"],
+        mode_c=bool(value["mode_c"]),
+    )

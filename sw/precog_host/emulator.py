@@ -174,7 +174,7 @@ class Emulator:
         self.packets = (
             EmulatedPackets(
                 file,
-                self.sizes.qps,
+                self.sizes,
                 tick_ps,
                 self.decide,
                 self._packet_event,
@@ -182,7 +182,6 @@ class Emulator:
                 self._sourced,
                 self._left,
                 partial(self.interrupts.happened, "icrc"),
-                ipv6=bool(self.sizes.ipv6),
             )
             if self.sizes.width
             else None
@@ -505,7 +504,9 @@ class Emulator:
             "counters": self._clear_counters,
         }
         if self.packets is not None:
-            parts |= {"rtt": self.packets.forget, "statistics": self.packets.clear_statistics}
+            parts["rtt"] = self.packets.forget
+        if self.packets is not None and self.sizes.destinations:
+            parts["statistics"] = self.packets.clear_statistics
         if self.profiler is not None:
             parts["profiler"] = self.profiler.clear
         if self.receiver is not None:

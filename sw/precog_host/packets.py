@@ -9,11 +9,13 @@ from precog_hw.regmap.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
     LOOKUP_CELL,
-    PACKET_EVENTS,
     PACKET_PARAMETERS,
     PACKET_QP_CONFIG,
     RX_CLASSES,
     TX_CLASSES,
+    packet_events,
+    packet_parameters,
+    packet_qp_config,
 )
 from precog_models.contract import CarriedScore
 from precog_models.packet.cps_state import CpsConfig
@@ -83,6 +85,8 @@ class PacketPath(Windows):
             raise DeviceError("device has no packet path: it was built without one (width 0)")
         super().__init__(registers)
         self.slots = registers.sizes.qps
+        self._parameters = packet_parameters(registers.sizes)
+        self._row = packet_qp_config(registers.sizes)
         self._table: QpTable | None = None
 
     # --- parameters ------------------------------------------------------------------------------
@@ -91,7 +95,7 @@ class PacketPath(Windows):
         """Parameters of all queue pairs by the name of their field."""
         return {
             name: value
-            for register in PACKET_PARAMETERS
+            for register in self._parameters
             for name, value in self.registers.fields("PACKET", register.name).items()
         }
 
@@ -103,8 +107,13 @@ class PacketPath(Windows):
         ValueError
             A name is unknown or a value is not one that the device can work with; nothing is
             written then.
+        DeviceError
+            The device was built without the part that a parameter is for; likewise.
         """
         known = self.parameters()
+        elsewhere = {field.name for register in PACKET_PARAMETERS for field in register.fields}
+        for name in sorted(values.keys() & (elsewhere - known.keys())):
+            raise DeviceError(f"device has no parameter {name}: it was built without CNPs (cnps=0)")
         unknown = sorted(values.keys() - known.keys())
         if unknown:
             names = ", ".join(known)
@@ -112,7 +121,7 @@ class PacketPath(Windows):
         wanted = known | values
         CpsConfig(wanted["shim_port"], wanted["max_frame"], bool(wanted["drop_malformed"]))
         words = {}
-        for register in PACKET_PARAMETERS:
+        for register in self._parameters:
             if values.keys() & {field.name for field in register.fields}:
                 word = 0
                 for field in register.fields:
@@ -153,7 +162,7 @@ class PacketPath(Windows):
         mode : Mode
             How packets carry the score.
         destination : int
-            Index that queue pairs to one destination share.
+            Index that queue pairs to one destination share; 0 on a device without destinations.
         score : int, optional
             0..100, the host's; none if not given.
         score_source : str
@@ -168,8 +177,11 @@ class PacketPath(Windows):
         ValueError
             A number does not fit, the slot is in use, or a key belongs to another slot.
         DeviceError
-            The device refused, has no forecasts for such a source, or knows no IPv6.
+            The device refused, has no forecasts for such a source, no destinations, or knows no
+            IPv6.
         """
+        if destination:
+            self._check_destinations()
         self._check(destination, score, mtu)
         self._check_slot(slot)
         if mode not in set(Mode):
@@ -206,7 +218,7 @@ class PacketPath(Windows):
         """
         self._check_slot(slot)
         self._write_cells(self.table().remove(slot))
-        self._apply_row(slot, resets(PACKET_QP_CONFIG), clear=True)
+        self._apply_row(slot, resets(self._row), clear=True)
 
     def bindings(self) -> list[Binding]:
         """All slots that are in use."""
@@ -218,7 +230,7 @@ class PacketPath(Windows):
         for slot, pair in sorted(keys.items()):
             if len(pair) < len(Direction):
                 continue  # another program is at work on it
-            row = self._fetch("PACKET_QP", slot, PACKET_QP_CONFIG)
+            row = self._fetch("PACKET_QP", slot, self._row)
             found.append(
                 Binding(
                     slot=slot,
@@ -226,7 +238,7 @@ class PacketPath(Windows):
                     remote_qp=pair[Direction.TX].qpn,
                     local_qp=pair[Direction.RX].qpn,
                     mode=Mode(row["mode"]),
-                    destination=row["destination"],
+                    destination=row.get("destination", 0),
                     score=row["score"] if row["score_valid"] else None,
                     score_source=CarriedScore(row["score_source"]).name.lower(),
                     mtu=1 << row["mtu_log2"],
@@ -251,7 +263,7 @@ class PacketPath(Windows):
         carried = {"score": score or 0, "score_valid": int(score is not None)}
         if source is not None:
             carried["score_source"] = self._source(source)
-        row = self._fetch("PACKET_QP", slot, PACKET_QP_CONFIG)
+        row = self._fetch("PACKET_QP", slot, self._row)
         self._apply_row(slot, row | carried)
 
     def table(self) -> QpTable:
@@ -292,7 +304,7 @@ class PacketPath(Windows):
             self._do("LOOKUP", apply=1)
 
     def _apply_row(self, slot: int, row: dict[str, int], *, clear: bool = False) -> None:
-        for register in PACKET_QP_CONFIG:
+        for register in self._row:
             named = {field.name: row[field.name] for field in register.fields}
             self.registers.write_fields("PACKET_QP", register.name, **named)
         self._command("PACKET_QP", slot, apply=1, clear=int(clear))
@@ -300,13 +312,29 @@ class PacketPath(Windows):
     # --- destinations and counters ---------------------------------------------------------------
 
     def enable_destination(self, destination: int, *, enable: bool = True) -> None:
-        """Whether packets to a destination may carry scores."""
+        """Whether packets to a destination may carry scores.
+
+        Raises
+        ------
+        ValueError
+            There is no such destination.
+        DeviceError
+            The device was built without destinations.
+        """
+        self._check_destinations()
         self._check(destination, None, PATH_MTUS[0])
         self.registers.write_fields("DESTINATION", "ENABLE", enable=int(enable))
         self._command("DESTINATION", destination, apply=1)
 
     def destination(self, destination: int, *, clear: bool = False) -> DestinationStatus:
-        """A destination's numbers; `clear` starts them again without losing an event."""
+        """A destination's numbers; `clear` starts them again without losing an event.
+
+        Raises
+        ------
+        ValueError, DeviceError
+            As `enable_destination`.
+        """
+        self._check_destinations()
         self._check(destination, None, PATH_MTUS[0])
         self._command("DESTINATION", destination, fetch=1, clear=int(clear))
         value = self._fields("DESTINATION", (*DESTINATION_CONFIG, *DESTINATION_VALUES))
@@ -338,7 +366,7 @@ class PacketPath(Windows):
             for table, names in (
                 ("TX", TX_CLASSES),
                 ("RX", RX_CLASSES),
-                ("EVENTS", tuple(name for name, _ in PACKET_EVENTS)),
+                ("EVENTS", packet_events(self.registers.sizes)),
             )
         }
 
@@ -351,6 +379,10 @@ class PacketPath(Windows):
                 f"score source must be host, not {name}: device was built without forecasts"
             )
         return source
+
+    def _check_destinations(self) -> None:
+        if not self.registers.sizes.destinations:
+            raise DeviceError("device has no destinations: it was built without (destinations=0)")
 
     def _check_slot(self, slot: int) -> None:
         if not 0 <= slot < self.slots:

@@ -101,7 +101,7 @@ def plan(
             left["a key belongs to another slot"] += 1
             continue
         number = 0
-        if peer is not None:
+        if peer is not None and device.sizes.destinations:
             taken = set(destinations.values())
             number = destinations.get(peer, -1)
             if number < 0:

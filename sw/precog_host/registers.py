@@ -1,6 +1,7 @@
 """Registers by name: blocks found by walking the device's list, fields by the map's declaration."""
 
 from precog_hw.regmap.model import HEADER_WORDS, VENDOR, Block, Field, Register
+from precog_hw.regmap.parts import PACKET_PARTS
 from precog_hw.regmap.precog import MAGIC, Identity, Sizes, build_map
 
 from .transport import BusError, DeviceError, Transport
@@ -45,13 +46,14 @@ class Registers:
                 f"device magic must be {MAGIC:#010x}, not {self.read('ID', 'MAGIC'):#010x}"
             )
         pool, engine = self.fields("ID", "POOL"), self.fields("ID", "ENGINE")
+        packets = self.fields("ID", "PACKETS")
         self.sizes = Sizes(
             qps=pool["qps"],
             sets=pool["sets"],
             lanes=engine["lanes"],
             columns=engine["columns"],
             steps=engine["steps"],
-            width=self.fields("ID", "PACKETS")["width"],
+            width=packets["width"],
             laws=self.fields("ID", "LAWS")["laws"],
             grants=self.fields("ID", "GRANTS")["grants"],
             profile=self.fields("ID", "PROFILE")["profile"],
@@ -61,8 +63,9 @@ class Registers:
             receiver=self.fields("ID", "RECEIVES")["receiver"],
             wire=self.fields("ID", "CELLS")["wire"],
             ecc=self.fields("ID", "GUARDS")["ecc"],
-            macs=self.fields("ID", "PACKETS")["macs"],
-            ipv6=self.fields("ID", "PACKETS")["ipv6"],
+            macs=packets["macs"],
+            ipv6=packets["ipv6"],
+            **{part: 1 - packets[f"no_{part}"] for part in PACKET_PARTS},
         )
         try:
             self.identity = Identity(

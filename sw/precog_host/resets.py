@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from precog_hw.regmap.parts import lacking
 from precog_hw.regmap.reset import RESET_BLOCKS, resets_of
 
 from .registers import Registers
@@ -39,12 +40,13 @@ class Resets:
         asked = dict.fromkeys(parts)
         if not asked:
             raise ValueError(f"parts to be reset must be some of {', '.join(self.parts)}, not none")
-        built_with = {name: part for name, part, _ in RESET_BLOCKS}
+        sizes = self._registers.sizes
+        lacks = {name: lacking(sizes, part) for name, part, _ in RESET_BLOCKS}
         for name in asked:
             if name in self.parts:
                 continue
             known = ", ".join(self.parts)
-            why = f": it was built without ({built_with[name]}=0)" if name in built_with else ""
+            why = f": it was built without ({lacks[name]}=0)" if name in lacks else ""
             raise ValueError(f"part must be one of {known} on this device, not {name!r}{why}")
         self._registers.write_fields("RESET", "COMMAND", **dict.fromkeys(asked, 1))
 

@@ -30,8 +30,7 @@ __all__ = [
 ]
 
 SHIM_AT = 14 + 20 + 8
-_TX_CYCLES = 1  # the arbiter before the transmit path
-_CNP_CYCLES = 2  # from the stamp of a CNP to that
+_CNP_CYCLES = 2  # from the stamp of a CNP to the arbiter before the transmit path
 
 
 class Pair(NamedTuple):
@@ -52,7 +51,7 @@ class Pair(NamedTuple):
         """One frame to the wire through both; they must not differ."""
         assert self.emulator.packets is not None
         run = self.nic.run(tx=[Wire(frame, error)])
-        t = run.sources["s_axis_tx"].first[0] + _TX_CYCLES
+        t = run.sources["s_axis_tx"].first[0] + self.emulator.sizes.cnps  # the arbiter
         sent = self.emulator.packets.transmit(frame, t, error=error)
         assert [wire.data for wire in run.sinks["m_axis_tx"].frames] == [sent.frame]
         return sent.frame
@@ -115,7 +114,7 @@ def arm(pair: Pair) -> None:
 def same_numbers(pair: Pair) -> dict[str, dict[str, int]]:
     """Counters and statistics of both; they must not differ."""
     rtl, golden = pair.paths()
-    for destination in (0, 3, 200):
+    for destination in (0, 3, 200) if pair.emulator.sizes.destinations else ():
         assert rtl.destination(destination) == golden.destination(destination)
     counters = golden.counters()
     shown = rtl.counters()

@@ -21,10 +21,7 @@ def packets(parts: Parts) -> stream.Interface:
     assert card is not None
     ready = Signal()
     copy = wire.i_table if wire is not None else None
-    sizes = {"slots": config.qps, "tick_ps": parts.tick_ps}
-    emptied = attach(
-        m, parts.bank, card, **sizes, copy=copy, ipv6=bool(config.ipv6), relaxed=config.relaxed
-    )
+    emptied = attach(m, parts.bank, card, config, tick_ps=parts.tick_ps, copy=copy)
     if config.receiver:
         emptied &= _receives(parts)
     tx = card.i_tx

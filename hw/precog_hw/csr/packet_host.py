@@ -7,12 +7,15 @@
           ├─ PACKET_QP ───► [RowWindow] ─────► rows, CNPs, MTU ─┼─ card
           ├─ DESTINATION ─► [RowWindow] ◄────► enables, numbers ┤
           └─ PACKET_COUNTERS ◄─ [counters] ◄── events ──────────┘
+
+A part that the card lacks (destinations, CNPs, ICRC check) has no registers and no counters.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 
+from precog_hw.config import NicConfig
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import class_counters, event_counters, show_counters
 from precog_hw.csr.layouts import registers_layout
@@ -29,11 +32,12 @@ from precog_hw.regmap.packet import (
     DESTINATION_VALUES,
     LOOKUP_CELL,
     OUTCOME_EVENTS,
-    PACKET_EVENTS,
     PACKET_PARAMETERS,
-    PACKET_QP_CONFIG,
     RX_CLASSES,
     TX_CLASSES,
+    packet_events,
+    packet_parameters,
+    packet_qp_config,
 )
 from precog_models.packet.wire.cps import SCORE_MAX, SHIM, ShimFault
 from precog_models.packet.wire.descriptor import Reason
@@ -41,11 +45,9 @@ from precog_models.packet.wire.headers import MIN_FRAME, ROCE_PORT
 
 __all__ = ["attach"]
 
-_PACKET_QP = registers_layout(PACKET_QP_CONFIG, Access.RW)
 _DESTINATION = registers_layout(DESTINATION_CONFIG, Access.RW)
 
 #: What a row is before the host writes it: the registers' resets.
-_PACKET_QP_INIT = resets(PACKET_QP_CONFIG)
 _DESTINATION_INIT = resets(DESTINATION_CONFIG)
 
 
@@ -53,12 +55,10 @@ def attach(
     m: Module,
     bank: RegisterBank,
     card: Card,
+    config: NicConfig,
     *,
-    slots: int,
     tick_ps: int,
     copy: stream.Interface | None = None,
-    ipv6: bool = True,
-    relaxed: bool = False,
 ) -> Value:
     """Put the windows, the counters and the clock between a bank and a card.
 
@@ -69,38 +69,35 @@ def attach(
     bank : RegisterBank
         Of a map with the packet path's blocks.
     card : Card
-    slots : int
-        QP slots.
+    config : NicConfig
+        What bank and card were made for. With `relaxed`, counters are in block RAM: the card
+        decides on one packet at a time.
     tick_ps : int
         Length of a cycle, picoseconds.
     copy : stream, optional
         `QpLookup.i_access` of another copy of the table, to be written alike.
-    ipv6 : bool
-        Whether the card understands IPv6.
-    relaxed : bool
-        Counters in block RAM; the card's `relaxed`, which decides on one packet at a time.
 
     Returns
     -------
     Value
         Everything that reset leaves behind in memory has been cleared: packets may come.
     """
-    _parameters(m, bank, card)
+    _parameters(m, bank, card, config)
     _clock(m, bank, card, tick_ps)
     ready = [
-        _lookup(m, bank, card, slots, copy, ipv6),
-        _queue_pairs(m, bank, card, slots),
-        _destinations(m, bank, card),
-        _counters(m, bank, card, relaxed),
+        _lookup(m, bank, card, config.qps, copy, bool(config.ipv6)),
+        _queue_pairs(m, bank, card, config),
+        *((_destinations(m, bank, card),) if config.destinations else ()),
+        _counters(m, bank, card, config),
     ]
     return Cat(ready).all()
 
 
-def _parameters(m: Module, bank: RegisterBank, card: Card) -> None:
+def _parameters(m: Module, bank: RegisterBank, card: Card, config: NicConfig) -> None:
     """Fields of PACKET by name, also where the layout nests them."""
     values = {
         field.name: getattr(bank, port("packet", register.name, field.name))
-        for register in PACKET_PARAMETERS
+        for register in packet_parameters(config)
         for field in register.fields
     }
     _guard_shim(m, bank, values)
@@ -179,10 +176,12 @@ def _to_both(m: Module, source: stream.Interface, *tables: stream.Interface) -> 
         m.d.sync += done[n].eq(source.valid & taken[n] & ~source.ready)
 
 
-def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value:
+def _queue_pairs(m: Module, bank: RegisterBank, card: Card, config: NicConfig) -> Value:
     """A row is applied in one cycle, for all parts of the card at once."""
-    m.submodules.packet_qps = window = RowWindow(_PACKET_QP, slots, _PACKET_QP_INIT)
-    connect_window(m, bank, "packet_qp", PACKET_QP_CONFIG, window)
+    registers = packet_qp_config(config)
+    layout = registers_layout(registers, Access.RW)
+    m.submodules.packet_qps = window = RowWindow(layout, config.qps, resets(registers))
+    connect_window(m, bank, "packet_qp", registers, window)
     command, apply = window.o.payload, Signal()
     row = command.config
     m.d.comb += [
@@ -196,18 +195,21 @@ def _queue_pairs(m: Module, bank: RegisterBank, card: Card, slots: int) -> Value
         card.row_stb.eq(apply),
         card.row_slot.eq(command.row),
         card.row_config.mode.eq(row.mode),
-        card.row_config.destination.eq(row.destination),
+        *((card.row_config.destination.eq(row.destination),) if config.destinations else ()),
         card.row_config.score.value.eq(Mux(row.score > SCORE_MAX, SCORE_MAX, row.score)),
         card.row_config.score.valid.eq(row.score_valid),
         *(source.eq(row.score_source) for source in _sources(card)),
-        card.remote_stb.eq(apply),
-        card.remote.slot.eq(command.row),
-        card.remote.remote_qp.qpn.eq(row.remote_qp),
-        card.remote.remote_qp.valid.eq(row.remote_valid),
         card.mtu_stb.eq(apply),
         card.mtu_slot.eq(command.row),
         card.mtu_log2.eq(row.mtu_log2),
     ]
+    if config.cnps:
+        m.d.comb += [
+            card.remote_stb.eq(apply),
+            card.remote.slot.eq(command.row),
+            card.remote.remote_qp.qpn.eq(row.remote_qp),
+            card.remote.remote_qp.valid.eq(row.remote_valid),
+        ]
     return window.ready
 
 
@@ -252,7 +254,8 @@ def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
     return window.ready
 
 
-def _counters(m: Module, bank: RegisterBank, card: Card, relaxed: bool) -> Value:
+def _counters(m: Module, bank: RegisterBank, card: Card, config: NicConfig) -> Value:
+    relaxed = config.relaxed
     sent, received = card.sent, card.received
     reason, fault = received.reason, received.fault
     unknown = (reason == Reason.NONE) & ~received.known
@@ -292,16 +295,17 @@ def _counters(m: Module, bank: RegisterBank, card: Card, relaxed: bool) -> Value
         "clamped": (got & received.clamped.any()) | twice,
         "tx_errors": card.tx_error,
         "rx_errors": card.rx_error,
-        "icrc_ok": card.icrc_done & card.icrc_checked & card.icrc_ok,
-        "icrc_bad": card.icrc_done & card.icrc_checked & ~card.icrc_ok,
-        "cnp_sent": card.cnp_sent,
-        "cnp_limited": card.cnp_limited,
-        "cnp_unknown": card.cnp_unknown,
-        "cnp_busy": card.cnp_busy,
         **{name: card.commit_stb & did for name, did in outcomes},
     }
-    m.submodules.packet_events = counters = event_counters(len(PACKET_EVENTS), relaxed=relaxed)
-    m.d.comb += counters.events.eq(Cat(events[name] for name, _ in PACKET_EVENTS))
+    if config.icrc:
+        checked = card.icrc_done & card.icrc_checked
+        events |= {"icrc_ok": checked & card.icrc_ok, "icrc_bad": checked & ~card.icrc_ok}
+    if config.cnps:
+        names = ("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy")
+        events |= {name: getattr(card, name) for name in names}
+    counted = packet_events(config)
+    m.submodules.packet_events = counters = event_counters(len(counted), relaxed=relaxed)
+    m.d.comb += counters.events.eq(Cat(events[name] for name in counted))
     show_counters(m, bank, "packet_counters", "events", counters)
     m.d.comb += bank.reset_state_counters.eq(Cat(busy).any())
     return Cat(ready).all()

@@ -9,6 +9,8 @@
     o_rx ◄───────┼─────── [RxPath] ◄──────────────────────────────────────────── i_rx
                  │          └─► echo, arrival, CE mark ─► [Destinations] ◄─ outcomes
                  └── CNPs ── [NotificationPoint] ◄──────┘
+
+Destinations, notification point with arbiter, and the path's ICRC check can be left out.
 """
 
 from amaranth.hdl import Module, Mux, Signal
@@ -42,6 +44,7 @@ from .tx_path import TxPath
 
 __all__ = ["MIN_TICK_PS", "Card"]
 
+_ANSWERED = ("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy")
 _ACKED = ("acked_stb", "acked_slot", "acked_psn")
 MIN_TICK_PS = 4  # 24 bits of ns in 32 bits of ticks
 
@@ -53,8 +56,8 @@ class Card(wiring.Component):
     one leaves for the other (an echo, an arrival, a CNP) is seen by packets whose row is read a few
     cycles after the end of the packet that brought it.
 
-    Latency: that of `TxPath` and a cycle for the arbiter; that of `RxPath`. Throughput: a beat per
-    cycle in each direction. Cost: the sum of its parts.
+    Latency: that of `TxPath` and, with `cnps`, a cycle for the arbiter; that of `RxPath`.
+    Throughput: a beat per cycle in each direction. Cost: the sum of its parts.
 
     Parameters
     ----------
@@ -68,6 +71,8 @@ class Card(wiring.Component):
         Whether queue pairs may carry predicted scores.
     relaxed, ipv6 : bool
         As `Parser`.
+    destinations, cnps, icrc : bool
+        With enables and numbers of destinations; with the notification point; with the ICRC check.
 
     Members
     -------
@@ -89,9 +94,9 @@ class Card(wiring.Component):
     predicted_stb, predicted_slot, predicted : In
         With `predicted`: `CpsSlots`'.
     enable_stb, enable_destination, enable : In
-        Host: a destination's enable.
+        With `destinations`, host: a destination's enable.
     remote_stb, remote : In
-        Host: where a slot's CNPs go.
+        With `cnps`, host: where a slot's CNPs go.
     mtu_stb, mtu_slot, mtu_log2 : In
         Host: a slot's path MTU.
     i_reset : In(stream.Signature(range(slots)))
@@ -99,8 +104,9 @@ class Card(wiring.Component):
     first_reset : In(1)
         With it: of before power-up, so that nothing of it is counted.
     i_destination : In(stream.Signature(destination_read_layout(DESTINATIONS)))
-        Host: read a destination's numbers.
+        With `destinations`, host: read a destination's numbers.
     destination_done, destination_values : Out(1), Out(DESTINATION)
+        With `destinations`.
     sent_stb, sent : Out
         What was decided of each packet to the wire.
     received_stb, received : Out
@@ -108,7 +114,9 @@ class Card(wiring.Component):
     tx_error, rx_error : Out(1)
         Strobes: a frame ended wrong.
     icrc_done, icrc_checked, icrc_ok : Out(1)
+        With `icrc`.
     cnp_sent, cnp_limited, cnp_unknown, cnp_busy : Out(1)
+        With `cnps`.
     commit_stb, commit : Out
         The collector's order of events.
     frame_sent, frame_slot, frame_bytes : Out
@@ -135,6 +143,9 @@ class Card(wiring.Component):
         predicted: bool = False,
         relaxed: bool = False,
         ipv6: bool = True,
+        destinations: bool = True,
+        cnps: bool = True,
+        icrc: bool = True,
     ) -> None:
         if tick_ps < MIN_TICK_PS:
             raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
@@ -143,12 +154,24 @@ class Card(wiring.Component):
         self._tick_ps = tick_ps
         self._predicted = predicted
         self._relaxed, self._ipv6 = relaxed, ipv6
+        self._measured, self._notifies, self._checks = destinations, cnps, icrc
         packets = packet_signature(width)
         scores = {
             "predicted_stb": In(1),
             "predicted_slot": In(range(slots)),
             "predicted": In(SCORE),
         }
+        enables = {
+            "enable_stb": In(1),
+            "enable_destination": In(range(DESTINATIONS)),
+            "enable": In(1),
+        }
+        numbers = {
+            "i_destination": In(stream.Signature(destination_read_layout(DESTINATIONS))),
+            "destination_done": Out(1),
+            "destination_values": Out(DESTINATION),
+        }
+        remotes = {"remote_stb": In(1), "remote": In(remote_qp_layout(slots))}
         super().__init__(
             {
                 "i_tx": In(packets),
@@ -164,11 +187,8 @@ class Card(wiring.Component):
                 "row_slot": In(range(slots)),
                 "row_config": In(slot_config_layout(DESTINATIONS, predicted=predicted)),
                 **(scores if predicted else {}),
-                "enable_stb": In(1),
-                "enable_destination": In(range(DESTINATIONS)),
-                "enable": In(1),
-                "remote_stb": In(1),
-                "remote": In(remote_qp_layout(slots)),
+                **(enables if destinations else {}),
+                **(remotes if cnps else {}),
                 "mtu_stb": In(1),
                 "mtu_slot": In(range(slots)),
                 "mtu_log2": In(4),
@@ -176,22 +196,15 @@ class Card(wiring.Component):
                 "first_reset": In(1),
                 "table_stb": Out(1),
                 "table_cell": Out(cell_layout(slots)),
-                "i_destination": In(stream.Signature(destination_read_layout(DESTINATIONS))),
-                "destination_done": Out(1),
-                "destination_values": Out(DESTINATION),
+                **(numbers if destinations else {}),
                 "tx_error": Out(1),
                 "rx_error": Out(1),
                 "sent_stb": Out(1),
                 "sent": Out(sent_layout(slots)),
                 "received_stb": Out(1),
                 "received": Out(received_layout(slots)),
-                "icrc_done": Out(1),
-                "icrc_checked": Out(1),
-                "icrc_ok": Out(1),
-                "cnp_sent": Out(1),
-                "cnp_limited": Out(1),
-                "cnp_unknown": Out(1),
-                "cnp_busy": Out(1),
+                **(dict.fromkeys(RxPath.CHECKED, Out(1)) if icrc else {}),
+                **(dict.fromkeys(_ANSWERED, Out(1)) if cnps else {}),
                 "frame_sent": Out(1),
                 "frame_slot": Out(range(slots)),
                 "frame_bytes": Out(LENGTH_BITS),
@@ -214,36 +227,40 @@ class Card(wiring.Component):
             self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.rx = rx = RxPath(
-            self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
+            self._width,
+            self._slots,
+            relaxed=self._relaxed,
+            ipv6=self._ipv6,
+            icrc=self._checks,
         )
         m.submodules.lookup = lookup = qp_lookup(
             self._slots, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.slots = slots = CpsSlots(
-            self._slots, DESTINATIONS, predicted=self._predicted, relaxed=self._relaxed
+            self._slots,
+            DESTINATIONS,
+            predicted=self._predicted,
+            relaxed=self._relaxed,
+            enables=self._measured,
         )
         m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
-        m.submodules.notification = point = NotificationPoint(
-            self._width, self._slots, relaxed=self._relaxed
-        )
-        m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
-        m.submodules.destinations = destinations = Destinations(DESTINATIONS)
-
-        connect(m, point.o, arbiter.i[0])
-        connect(m, flipped(self.i_tx), arbiter.i[1])
-        connect(m, arbiter.o, tx.i)
+        if self._notifies:
+            self._notify(m, tx, rx)
+        else:
+            connect(m, flipped(self.i_tx), tx.i)
         connect(m, tx.o, flipped(self.o_tx))
         connect(m, flipped(self.i_rx), rx.i)
         connect(m, rx.o, flipped(self.o_rx))
         connect(m, collector.o, flipped(self.o_sample))
         connect(m, flipped(self.i_table), lookup.i_access)
-        self._registers(m, tx, rx, slots, collector, point)
+        self._registers(m, tx, rx, slots, collector)
         self._reset(m, slots, collector)
         tx.ask(m, lookup, slots)
         rx.ask(m, lookup, slots)
         self._sent(m, tx, collector)
-        self._received(m, rx, slots, collector, point)
-        self._destinations(m, rx, collector, destinations)
+        self._received(m, rx, slots, collector)
+        if self._measured:
+            self._destinations(m, rx, collector, slots)
         m.d.comb += [
             self.table_stb.eq(lookup.read_stb),
             self.table_cell.eq(lookup.read_cell),
@@ -251,19 +268,37 @@ class Card(wiring.Component):
             self.sent.eq(tx.decided),
             self.received_stb.eq(rx.decided_stb),
             self.received.eq(rx.decided),
-            *(
-                getattr(self, n).eq(getattr(rx, n))
-                for n in ("icrc_done", "icrc_checked", "icrc_ok")
-            ),
-            *(
-                getattr(self, f"cnp_{n}").eq(getattr(point, n))
-                for n in ("sent", "limited", "unknown", "busy")
-            ),
+            *(getattr(self, n).eq(getattr(rx, n)) for n in RxPath.CHECKED if self._checks),
             *(getattr(self, n).eq(getattr(collector, n)) for n in _ACKED),
             self.commit_stb.eq(collector.commit_stb),
             self.commit.eq(collector.commit),
         ]
         return m
+
+    def _notify(self, m: Module, tx: TxPath, rx: RxPath) -> None:
+        """CE marks become CNPs, which take turns with the transport's packets."""
+        m.submodules.notification = point = NotificationPoint(
+            self._width, self._slots, relaxed=self._relaxed
+        )
+        m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
+        connect(m, point.o, arbiter.i[0])
+        connect(m, flipped(self.i_tx), arbiter.i[1])
+        connect(m, arbiter.o, tx.i)
+        received = rx.o_received.payload
+        got, request = received.decided, point.i_request
+        m.d.comb += [
+            point.i_remote.valid.eq(self.remote_stb),
+            point.i_remote.payload.eq(self.remote),
+            point.config.eq(self.registers.cnp),
+            point.now.eq(self.now),
+            request.valid.eq(rx.o_received.valid & rx.o_received.ready & ~got.dropped),
+            request.payload.parsed.eq(received.parsed),
+            request.payload.error.eq(received.error),
+            request.payload.found.eq(got.known),
+            request.payload.slot.eq(got.slot),
+            request.payload.score.eq(Mux(got.own_score.valid, got.own_score.value, SCORE_NONE)),
+            *(getattr(self, n).eq(getattr(point, n.removeprefix("cnp_"))) for n in _ANSWERED),
+        ]
 
     def _registers(
         self,
@@ -272,7 +307,6 @@ class Card(wiring.Component):
         rx: RxPath,
         slots: CpsSlots,
         collector: RttCollector,
-        point: NotificationPoint,
     ) -> None:
         """What the host and the clock say."""
         for path in (tx, rx):
@@ -290,9 +324,6 @@ class Card(wiring.Component):
                 for n in ("predicted_stb", "predicted_slot", "predicted")
                 if self._predicted
             ),
-            slots.enable_stb.eq(self.enable_stb),
-            slots.enable_destination.eq(self.enable_destination),
-            slots.enable.eq(self.enable),
             collector.now.eq(self.now),
             collector.timeout.eq(self.registers.timeout),
             collector.any_packet.eq(self.registers.any_packet),
@@ -300,10 +331,6 @@ class Card(wiring.Component):
             collector.mtu_stb.eq(self.mtu_stb),
             collector.mtu_slot.eq(self.mtu_slot),
             collector.mtu_log2.eq(self.mtu_log2),
-            point.i_remote.valid.eq(self.remote_stb),
-            point.i_remote.payload.eq(self.remote),
-            point.config.eq(self.registers.cnp),
-            point.now.eq(self.now),
         ]
 
     def _reset(self, m: Module, slots: CpsSlots, collector: RttCollector) -> None:
@@ -343,7 +370,6 @@ class Card(wiring.Component):
         rx: RxPath,
         slots: CpsSlots,
         collector: RttCollector,
-        point: NotificationPoint,
     ) -> None:
         """A packet arrived: echo, T1, T3 and the mark. T2 - T1 becomes ticks in one more cycle."""
         received = rx.o_received.payload
@@ -375,14 +401,6 @@ class Card(wiring.Component):
             slots.arrival_slot.eq(got.slot),
             slots.arrival_psn.eq(descriptor.psn),
             slots.arrival_ns.eq(parsed.ns),
-            point.i_request.valid.eq(taken & ~got.dropped),
-            point.i_request.payload.parsed.eq(parsed),
-            point.i_request.payload.error.eq(error),
-            point.i_request.payload.found.eq(got.known),
-            point.i_request.payload.slot.eq(got.slot),
-            point.i_request.payload.score.eq(
-                Mux(got.own_score.valid, got.own_score.value, SCORE_NONE)
-            ),
         ]
         with m.If(collector.i_rx.ready | ~answered):
             m.d.sync += [
@@ -395,9 +413,10 @@ class Card(wiring.Component):
             ]
 
     def _destinations(
-        self, m: Module, rx: RxPath, collector: RttCollector, destinations: Destinations
+        self, m: Module, rx: RxPath, collector: RttCollector, slots: CpsSlots
     ) -> None:
         """Statistics; the collector names the slot, the answer's path knows the destination."""
+        m.submodules.destinations = destinations = Destinations(DESTINATIONS)
         cycles = RttCollector.RTT_CYCLES
         assert cycles == RowMemory.CYCLES
         leads = slot_config_layout(DESTINATIONS)["destination"].shape
@@ -408,6 +427,9 @@ class Card(wiring.Component):
         got = rx.o_received.payload
         found, mark = got.decided, Signal()
         m.d.comb += [
+            slots.enable_stb.eq(self.enable_stb),
+            slots.enable_destination.eq(self.enable_destination),
+            slots.enable.eq(self.enable),
             rows.write_stb.eq(self.row_stb),
             rows.write_row.eq(self.row_slot),
             rows.write_data.eq(self.row_config.destination),

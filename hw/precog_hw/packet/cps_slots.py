@@ -5,7 +5,7 @@ Throughput: a TX request, an RX request, an echo, an arrival, a host's write and
 in every cycle.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -99,6 +99,8 @@ class CpsSlots(wiring.Component):
         Packets are apart, see `TurnaroundSearch`: `tx_psn` and `tx_ns` stay until `tx_done`, what
         comes with `arrival_stb` stays for 4 more cycles, `tx` is 5 cycles, and it sees arrivals and
         resets up to its own cycle.
+    enables : bool
+        Whether destinations have enables; otherwise all are on, and rows name none.
 
     Attributes
     ----------
@@ -114,7 +116,7 @@ class CpsSlots(wiring.Component):
     predicted_stb, predicted_slot, predicted : In(1), In(range(slots)), In(SCORE)
         With `predicted`: what is sent from now on where the row's source is not the host.
     enable_stb : In(1)
-        Host: write the enable of `enable_destination`.
+        With `enables`, host: write the enable of `enable_destination`.
     enable_destination : In(range(destinations))
     enable : In(1)
     i_reset : In(stream.Signature(range(slots)))
@@ -159,24 +161,28 @@ class CpsSlots(wiring.Component):
         *,
         predicted: bool = False,
         relaxed: bool = False,
+        enables: bool = True,
     ) -> None:
         for name, size in (("slots", slots), ("destinations", destinations)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, 2 or more, not {size!r}")
         self._slots, self._destinations = slots, destinations
-        self._predicted, self._relaxed = predicted, relaxed
+        self._predicted, self._relaxed, self._enables = predicted, relaxed, enables
         self.tx_latency = self.tx_latency_of(relaxed=relaxed)
         slot = In(range(slots))
         scores = {"predicted_stb": In(1), "predicted_slot": slot, "predicted": In(SCORE)}
+        host = {
+            "enable_stb": In(1),
+            "enable_destination": In(range(destinations)),
+            "enable": In(1),
+        }
         super().__init__(
             {
                 "config_stb": In(1),
                 "config_slot": slot,
                 "config": In(slot_config_layout(destinations, predicted=predicted)),
                 **(scores if predicted else {}),
-                "enable_stb": In(1),
-                "enable_destination": In(range(destinations)),
-                "enable": In(1),
+                **(host if enables else {}),
                 "i_reset": In(stream.Signature(range(slots))),
                 "tx_stb": In(1),
                 "tx_slot": slot,
@@ -231,13 +237,7 @@ class CpsSlots(wiring.Component):
         ]
 
         # The destination's enable, in cycle 2; then wait for the turnaround.
-        m.submodules.enables = enables = Memory(
-            shape=1,
-            depth=self._destinations,
-            init=[1] * self._destinations,
-            attrs={"ram_style": "distributed"},
-        )
-        write, read = enables.write_port(), enables.read_port(domain="comb")
+        enable = self._enable(m, config) if self._enables else Const(1)
         early = data.StructLayout({"mode": MODE_BITS, "score": SCORE, "enable": 1, "echo": SCORE})
         if isinstance(turnaround, TurnaroundSearch):
             # What was read stays in one register.
@@ -253,12 +253,8 @@ class CpsSlots(wiring.Component):
             passed, kept = late.i, late.o
             done, delays = strobe.o, [strobe.i.eq(self.tx_stb)]
         m.d.comb += [
-            write.en.eq(self.enable_stb),
-            write.addr.eq(self.enable_destination),
-            write.data.eq(self.enable),
-            read.addr.eq(config.destination),
             *(passed.mode.eq(config.mode), passed.score.eq(score)),
-            passed.enable.eq(read.data),
+            passed.enable.eq(enable),
             passed.echo.eq(echo),
             *delays,
             self.tx_done.eq(done),
@@ -271,6 +267,23 @@ class CpsSlots(wiring.Component):
         ]
         return m
 
+    def _enable(self, m: Module, config: data.View) -> Value:
+        """That of the destination that a row names, in its cycle."""
+        m.submodules.enables = enables = Memory(
+            shape=1,
+            depth=self._destinations,
+            init=[1] * self._destinations,
+            attrs={"ram_style": "distributed"},
+        )
+        write, read = enables.write_port(), enables.read_port(domain="comb")
+        m.d.comb += [
+            write.en.eq(self.enable_stb),
+            write.addr.eq(self.enable_destination),
+            write.data.eq(self.enable),
+            read.addr.eq(config.destination),
+        ]
+        return read.data
+
     def _config(self, m: Module) -> tuple[data.View, data.View]:
         """The rows and what they send, once for each direction; TX in cycle 2."""
         layout = data.StructLayout(
@@ -280,7 +293,11 @@ class CpsSlots(wiring.Component):
         m.submodules.config = tx = RowMemory(layout, self._slots)
         m.submodules.rx_config = rx = RowMemory(layout, self._slots)
         word = Signal(layout)
-        m.d.comb += [word[name].eq(self.config[name]) for name in rx_row_layout(2).members]
+        m.d.comb += [
+            word[name].eq(self.config[name])
+            for name in rx_row_layout(2).members
+            if self._enables or name != "destination"
+        ]
         if self._predicted:
             m.d.comb += word.predicted.eq(self.config.source != CarriedScore.HOST)
         for rows, slot in ((tx, self.tx_slot), (rx, self.rx_slot)):

@@ -38,6 +38,8 @@ class RxPath(wiring.Component):
         QP slots.
     relaxed, ipv6 : bool
         As `Parser`.
+    icrc : bool
+        Whether ICRCs are checked.
 
     Members
     -------
@@ -53,15 +55,25 @@ class RxPath(wiring.Component):
     o_received : Out(stream.Signature(finished_layout(received_layout(slots), PARSED)))
         One for each packet at its end; `parsed` is as the packet came.
     icrc_done, icrc_checked, icrc_ok : Out(1)
-        One strobe for each packet that went on, see `IcrcCheck`.
+        With `icrc`: one strobe for each packet that went on, see `IcrcCheck`.
     """
+
+    CHECKED = ("icrc_done", "icrc_checked", "icrc_ok")
 
     i: stream.Interface
     o: stream.Interface
     o_received: stream.Interface
 
-    def __init__(self, width: int, slots: int, *, relaxed: bool = False, ipv6: bool = True) -> None:
-        self._relaxed, self._ipv6 = relaxed, ipv6
+    def __init__(
+        self,
+        width: int,
+        slots: int,
+        *,
+        relaxed: bool = False,
+        ipv6: bool = True,
+        icrc: bool = True,
+    ) -> None:
+        self._relaxed, self._ipv6, self._checks = relaxed, ipv6, icrc
         self._width = width
         self._slots = slots
         received = received_layout(slots)
@@ -82,9 +94,7 @@ class RxPath(wiring.Component):
                 "decided": Out(received),
                 "decided_stb": Out(1),
                 "o_received": Out(stream.Signature(finished_layout(received, PARSED))),
-                "icrc_done": Out(1),
-                "icrc_checked": Out(1),
-                "icrc_ok": Out(1),
+                **(dict.fromkeys(self.CHECKED, Out(1)) if icrc else {}),
             }
         )
 
@@ -97,15 +107,14 @@ class RxPath(wiring.Component):
         m.submodules.finish = finish = Finish(
             received_layout(self._slots), stage.packets, parses=True, relaxed=self._relaxed
         )
-        m.submodules.checks = checks = Queue(ICRC_PACKET, 2 * stage.packets)
-        m.submodules.icrc = icrc = IcrcCheck(self._width)
+        if self._checks:
+            self._check(m, stage, decide)
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
         m.d.comb += (
             stage.finished.eq(finish.finished) if self._relaxed else stage.hold.eq(finish.hold)
         )
         connect(m, finish.o, flipped(self.o_received))
-        connect(m, checks.o, icrc.i_packet)
         got = decide.received
         m.d.comb += [
             stage.now.eq(self.now),
@@ -127,6 +136,16 @@ class RxPath(wiring.Component):
             finish.parsed_stb.eq(stage.parsed_stb),
             finish.tail.eq(stage.tail),
             finish.tail_stb.eq(stage.tail_stb),
+        ]
+        return m
+
+    def _check(self, m: Module, stage: Stage, decide: CpsReceive) -> None:
+        """What goes on is looked at on its way out; what to look for is known before."""
+        m.submodules.checks = checks = Queue(ICRC_PACKET, 2 * stage.packets)
+        m.submodules.icrc = icrc = IcrcCheck(self._width)
+        connect(m, checks.o, icrc.i_packet)
+        got = decide.received
+        m.d.comb += [
             checks.i.valid.eq(decide.edit_stb & ~got.dropped),
             checks.i.payload.check.eq((got.reason == Reason.NONE) & ~got.shim),
             checks.i.payload.ipv6.eq(decide.edit.ipv6),
@@ -138,7 +157,6 @@ class RxPath(wiring.Component):
             self.icrc_checked.eq(icrc.checked),
             self.icrc_ok.eq(icrc.ok),
         ]
-        return m
 
     def ask(self, m: Module, lookup: QpLookup | QpTurns, slots: CpsSlots) -> None:
         """Connect the path to the RX side of the table and of the slots."""

@@ -1,6 +1,7 @@
 """The block INTERRUPT: causes that the device's one interrupt line tells the host of."""
 
 from .model import Access, Block, Field, Register
+from .parts import built
 
 __all__ = ["INTERRUPT_CAUSES", "causes_of", "interrupt_block"]
 
@@ -13,14 +14,14 @@ INTERRUPT_CAUSES: tuple[tuple[str, str, str], ...] = (
     ("watchdog", "", "The watchdog's period ended: advice is held."),
     ("trace", "trace", "TRACE.STATE.reached is up; the cause stays while it is."),
     ("ecc", "ecc", "A model set had a double error and was disabled."),
-    ("icrc", "width", "A packet from the wire had a wrong ICRC."),
+    ("icrc", "icrc", "A packet from the wire had a wrong ICRC."),
     ("waiting", "wire", "A packet of wire mode found no room and was dropped."),
 )
 
 
 def causes_of(sizes: object) -> tuple[str, ...]:
     """Causes that a device of these `Sizes`, or of this `NicConfig`, can have."""
-    return tuple(name for name, part, _ in INTERRUPT_CAUSES if not part or getattr(sizes, part))
+    return tuple(name for name, part, _ in INTERRUPT_CAUSES if built(sizes, part))
 
 
 def interrupt_block(sizes: object) -> Block:

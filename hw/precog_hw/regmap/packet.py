@@ -1,11 +1,15 @@
 """Blocks of the packet path: PACKET, LOOKUP, PACKET_QP, DESTINATION, PACKET_COUNTERS.
 
-They stand in the map of a NIC whose `Sizes.width` is not 0. Numbers and names that the packet
+They stand in the map of a NIC whose `Sizes.width` is not 0; what belongs to a part that was not
+built (`Sizes.destinations`, `cnps`, `icrc`) does not. Numbers and names that the packet
 path's golden models own (reasons, faults, resets) are compared with them by a test.
 """
 
+from dataclasses import replace
+
 from .common import command_registers, counter_registers, window_registers
 from .model import Access, Block, Field, Register, Table
+from .parts import built
 
 __all__ = [
     "DESTINATION_CONFIG",
@@ -18,6 +22,9 @@ __all__ = [
     "RX_CLASSES",
     "TX_CLASSES",
     "packet_blocks",
+    "packet_events",
+    "packet_parameters",
+    "packet_qp_config",
 ]
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
@@ -85,6 +92,17 @@ PACKET_EVENTS: tuple[tuple[str, str], ...] = (
 OUTCOME_EVENTS: tuple[str, ...] = tuple(
     name for name, _ in PACKET_EVENTS if name.startswith("rtt_")
 )
+
+#: Fields and counters of parts that a device may lack, by the part's field of `Sizes`.
+_OF_PARTS: dict[str, tuple[str, ...]] = {
+    "destinations": ("destination",),
+    "cnps": (
+        *("enabled", "mode_c", "ecn", "dscp", "ttl", "interval_ticks"),
+        *("remote_qp", "remote_valid"),
+        *("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy"),
+    ),
+    "icrc": ("icrc_ok", "icrc_bad"),
+}
 
 #: Parameters of the packet path.
 PACKET_PARAMETERS: tuple[Register, ...] = (
@@ -254,10 +272,45 @@ DESTINATION_VALUES: tuple[Register, ...] = tuple(
 )
 
 
-def packet_blocks() -> tuple[Block, ...]:
-    """The blocks of a packet path."""
+def packet_parameters(sizes: object) -> tuple[Register, ...]:
+    """Parameters of the packet path of a device of these `Sizes`, or of this `NicConfig`."""
+    return _known(PACKET_PARAMETERS, sizes)
+
+
+def packet_qp_config(sizes: object) -> tuple[Register, ...]:
+    """A queue pair's row in a device of these `Sizes`, or of this `NicConfig`."""
+    return _known(PACKET_QP_CONFIG, sizes)
+
+
+def packet_events(sizes: object) -> tuple[str, ...]:
+    """Counters of events in a device of these `Sizes`, or of this `NicConfig`, in table order."""
+    absent = _absent(sizes)
+    return tuple(name for name, _ in PACKET_EVENTS if name not in absent)
+
+
+def _known(registers: tuple[Register, ...], sizes: object) -> tuple[Register, ...]:
+    """Registers without the fields that are of no use to such a device."""
+    absent = _absent(sizes)
+    left = (
+        replace(register, fields=tuple(f for f in register.fields if f.name not in absent))
+        for register in registers
+    )
+    return tuple(register for register in left if register.fields)
+
+
+def _absent(sizes: object) -> set[str]:
+    return {name for part, names in _OF_PARTS.items() if not built(sizes, part) for name in names}
+
+
+def packet_blocks(sizes: object) -> tuple[Block, ...]:
+    """The blocks of a packet path.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    """
     return (
-        _packet(),
+        _packet(packet_parameters(sizes)),
         Block(
             "LOOKUP",
             "A window on one cell of the QP table. A key is in one of the ways, in the row that "
@@ -296,28 +349,10 @@ def packet_blocks() -> tuple[Block, ...]:
                     ),
                     "a QP",
                 ),
-                *PACKET_QP_CONFIG,
+                *packet_qp_config(sizes),
             ),
         ),
-        Block(
-            "DESTINATION",
-            "A window on one destination: its enable, and statistics over all of its queue pairs.",
-            id=0x33,
-            version=(1, 0),
-            registers=(
-                *window_registers(
-                    "destination",
-                    (
-                        ("fetch", "Copy enable and numbers here."),
-                        ("apply", "Write the enable."),
-                        ("clear", "Start the numbers again, behind a fetch; no event is lost."),
-                    ),
-                    "a destination",
-                ),
-                *DESTINATION_CONFIG,
-                *DESTINATION_VALUES,
-            ),
-        ),
+        *((_destination(),) if built(sizes, "destinations") else ()),
         Block(
             "PACKET_COUNTERS",
             "Packets by what became of them, and events, since reset. Read LOW first: it keeps "
@@ -335,21 +370,43 @@ def packet_blocks() -> tuple[Block, ...]:
                 for name, doc, names in (
                     ("TX", "To the wire", TX_CLASSES),
                     ("RX", "From the wire", RX_CLASSES),
-                    ("EVENTS", "Events", tuple(name for name, _ in PACKET_EVENTS)),
+                    ("EVENTS", "Events", packet_events(sizes)),
                 )
             ),
         ),
     )
 
 
-def _packet() -> Block:
+def _destination() -> Block:
+    return Block(
+        "DESTINATION",
+        "A window on one destination: its enable, and statistics over all of its queue pairs.",
+        id=0x33,
+        version=(1, 0),
+        registers=(
+            *window_registers(
+                "destination",
+                (
+                    ("fetch", "Copy enable and numbers here."),
+                    ("apply", "Write the enable."),
+                    ("clear", "Start the numbers again, behind a fetch; no event is lost."),
+                ),
+                "a destination",
+            ),
+            *DESTINATION_CONFIG,
+            *DESTINATION_VALUES,
+        ),
+    )
+
+
+def _packet(parameters: tuple[Register, ...]) -> Block:
     return Block(
         "PACKET",
         "The packet path: parameters, and the card's time.",
         id=0x30,
         version=(1, 0),
         registers=(
-            *PACKET_PARAMETERS,
+            *parameters,
             Register(
                 "ERROR",
                 "What went wrong; the bit stays until 1 is written to it.",

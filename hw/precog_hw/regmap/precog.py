@@ -20,6 +20,7 @@ from precog_hw.regmap.mac import MACS_MOST, mac_block
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
 from precog_hw.regmap.pacer import pacer_block
 from precog_hw.regmap.packet import packet_blocks
+from precog_hw.regmap.parts import PACKET_PARTS
 from precog_hw.regmap.profiler import profiler_block
 from precog_hw.regmap.receiver import receiver_block
 from precog_hw.regmap.reset import reset_block
@@ -59,6 +60,20 @@ _PARTS = (
     ("GUARDS", "Whether stored models have check bits and are scrubbed.", "ecc", "They are."),
 )  # fmt: skip
 
+# What a packet path was built without: field of `Sizes`, its meaning if it is 0. Devices of before
+# there was a choice have them all, and 0 here.
+_WITHOUT = tuple(
+    zip(
+        PACKET_PARTS,
+        (
+            "Destinations have neither enables nor numbers.",
+            "Packets with CE are not answered.",
+            "The ICRC of received packets is not checked.",
+        ),
+        strict=True,
+    )
+)
+
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
 
 
@@ -83,6 +98,9 @@ class Sizes:
     ecc: int = 1
     macs: int = 0
     ipv6: int = 1
+    destinations: int = 1
+    cnps: int = 1
+    icrc: int = 1
 
     @property
     def parameter_blocks(self) -> tuple[str, ...]:
@@ -122,6 +140,7 @@ class Sizes:
             "receiver",
             "ecc",
             "ipv6",
+            *PACKET_PARTS,
         ):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
@@ -145,6 +164,9 @@ class Sizes:
             raise ValueError("width must not be 0 with macs: their frames are its packets")
         if not self.ipv6 and (self.wire or not self.width):
             raise ValueError("ipv6 must be 1 without packets, and with wire")
+        for name in PACKET_PARTS:
+            if not getattr(self, name) and not self.width:
+                raise ValueError(f"{name} must be 1 without packets, not 0: it is a part of theirs")
         if self.laws and self.qps < 2:
             raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}: add laws=0")
         if self.width and self.qps < 2:
@@ -325,7 +347,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((profiler_block(),) if sizes.profile else ()),
             *((forecast_block(identity.tick_ps),) if sizes.forecast else ()),
             _counter_block(),
-            *(packet_blocks() if sizes.width else ()),
+            *(packet_blocks(sizes) if sizes.width else ()),
             *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),
@@ -391,6 +413,10 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                     constant("width", 10, sizes.width, "Bits in a beat; 0: none do.", unit="bits"),
                     constant("macs", 2, sizes.macs, "Gigabit ports that count frames.", lsb=16),
                     constant("ipv6", 1, sizes.ipv6, "IPv6 packets are understood.", lsb=18),
+                    *(
+                        constant(f"no_{name}", 1, 1 - getattr(sizes, name), told, lsb=lsb)
+                        for lsb, (name, told) in enumerate(_WITHOUT, 19)
+                    ),
                 ),
                 constant=True,
             ),

@@ -1,6 +1,7 @@
 """The block RESET: parts of a running device that the host brings back to where they began."""
 
 from .model import Access, Block, Field, Register
+from .parts import built
 
 __all__ = ["RESET_BLOCKS", "reset_block", "resets_of"]
 
@@ -13,7 +14,7 @@ RESET_BLOCKS: tuple[tuple[str, str, str], ...] = (
     ("predictor", "", "The LSTM engine and all contexts; models and their map stay."),
     ("counters", "", "All 64-bit counters start from 0 in one cycle, but for PACKET.CLOCK."),
     ("rtt", "width", "PACKET_QP.COMMAND.clear on every QP: no packet is timed, no echo is due."),
-    ("statistics", "width", "DESTINATION.COMMAND.clear on every destination."),
+    ("statistics", "destinations", "DESTINATION.COMMAND.clear on every destination."),
     ("profiler", "profile", "PROFILER.COMMAND.clear on every QP; what is queued stays counted."),
     ("receiver", "receiver", "No QP has a band; priorities and quotas are as configured."),
     ("trace", "trace", "The FIFO is empty, and its next record is number 0."),
@@ -35,7 +36,7 @@ _AFFECTED: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 def resets_of(sizes: object) -> tuple[str, ...]:
     """Parts with a reset that a device of these `Sizes`, or of this `NicConfig`, has."""
-    return tuple(name for name, part, _ in RESET_BLOCKS if not part or getattr(sizes, part))
+    return tuple(name for name, part, _ in RESET_BLOCKS if built(sizes, part))
 
 
 def reset_block(sizes: object) -> Block:

@@ -47,7 +47,8 @@ class CardConfig:
     Raises
     ------
     ValueError
-        The tick is not positive, or the time-out does not fit its register.
+        The tick is not positive, the time-out does not fit its register, or a notification point
+        that there is not is enabled.
     """
 
     cps: CpsConfig = field(default_factory=CpsConfig)
@@ -57,12 +58,17 @@ class CardConfig:
     any_packet: bool = False  # time packets that do not ask for an answer
     corrected: bool = True  # take T2 - T1 off, where the peer tells it
     ipv6: bool = True  # IPv6 packets are understood
+    destinations: bool = True  # enables and numbers of destinations
+    cnps: bool = True  # the notification point
+    icrc: bool = True  # the ICRC check
 
     def __post_init__(self) -> None:
         if self.tick_ps <= 0:
             raise ValueError(f"tick_ps must be positive, not {self.tick_ps!r}")
         if not 0 <= self.timeout <= TIMEOUT_MAX:
             raise ValueError(f"timeout must be 0..{TIMEOUT_MAX} ticks, not {self.timeout!r}")
+        if self.cnp.enabled and not self.cnps:
+            raise ValueError("cnps must be True with CNPs enabled, not False")
 
 
 class Arrived(NamedTuple):
@@ -70,7 +76,7 @@ class Arrived(NamedTuple):
 
     received: Received
     icrc_ok: bool  # of the packet as it goes on
-    icrc_checked: bool  # it is RoCEv2 and there to its end
+    icrc_checked: bool  # it is RoCEv2 and there to its end, and the card checks
     rtt: int | None  # ticks
     cnp: bytes | None  # for the wire
 
@@ -146,8 +152,9 @@ class Card:
         if got.frame is not None:
             score = None if got.slot is None else self.cps.slots[got.slot].carried
             cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, score)
-        right = got.frame is not None and icrc_ok(got.frame, got.parsed)
-        return Arrived(got, right, _has_icrc(got), rtt, cnp)
+        checked = self.config.icrc and _has_icrc(got)
+        right = checked and got.frame is not None and icrc_ok(got.frame, got.parsed)
+        return Arrived(got, right, checked, rtt, cnp)
 
     def sweep(self, slot: int, t: int) -> None:
         """The collector's look at a queue pair that may have no packets any more."""
@@ -162,6 +169,8 @@ class Card:
 
     def _account(self, slot: int, event: DestinationEvent) -> None:
         """Count an event, with what the collector just said, for the slot's destination."""
+        if not self.config.destinations:
+            return
         loss = bool(self.collector.outcome & _LOSSES)
         self.destinations.add(self.cps.slots[slot].destination, replace(event, loss=loss))
 

@@ -30,8 +30,7 @@ _WIRE = WireSettings(
 _ENDPOINT = EndpointSettings(think=9000, timeout=60_000)
 _SHORT = 500  # packets
 
-_TX_CYCLES = 1  # the arbiter before the transmit path
-_CNP_CYCLES = 2  # from the stamp of a CNP to that
+_CNP_CYCLES = 2  # from the stamp of a CNP to the arbiter before the transmit path
 _STEP = 32  # cycles between two looks; what a decision changes is changed after them
 _PATIENCE = 80  # looks: the slowest forecast is there after half of them
 _DECIDE = 600  # all laws have decided
@@ -111,7 +110,7 @@ class RtlNode(Node):
         """A frame of the endpoint through both."""
         self._until(t)
         heard = self._put("s_axis_tx", frame)
-        when = heard.began + _TX_CYCLES
+        when = heard.began + self.golden.sizes.cnps  # a cycle of the arbiter
         golden = self._packets.transmit(frame, when).frame
         self._hear(heard, lambda: len(heard.tx) > 0)
         self._same("sent", [golden], [wire.data for wire in heard.tx])

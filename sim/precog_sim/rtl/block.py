@@ -16,7 +16,13 @@ _EFFORT = "-O1"
 
 
 def block_library(
-    verilog: str, harness: str, *, label: str, top: str = _TOP, root: Path = BUILD_ROOT
+    verilog: str,
+    harness: str,
+    *,
+    label: str,
+    top: str = _TOP,
+    root: Path = BUILD_ROOT,
+    once: bool = True,
 ) -> Path:
     """The shared library of a block.
 
@@ -30,6 +36,9 @@ def block_library(
         What is shown while building.
     root : Path
         Where build directories go.
+    once : bool
+        One evaluation for each edge; otherwise until nothing changes: slower, for logic that looks
+        like a loop to Verilator.
 
     Raises
     ------
@@ -38,7 +47,9 @@ def block_library(
     """
     text = resources.files(__package__).joinpath(f"{harness}.cpp").read_text()
     headers = {"ports.h": _ports_header(verilog, top)}
-    return shared_library(verilog, text, headers, top=top, label=label, root=root, effort=_EFFORT)
+    return shared_library(
+        verilog, text, headers, top=top, label=label, root=root, effort=_EFFORT, once=once
+    )
 
 
 def _ports_header(verilog: str, top: str) -> str:

@@ -31,6 +31,7 @@ _MONITORS = {
     "icrc_done": ["icrc_checked", "icrc_ok"],
     "o_sample_valid": ["o_sample_payload"],
 }
+_PARTS = ("ipv6", "destinations", "cnps", "icrc")  # of a `CardConfig`
 _SWEEP_CYCLES = 64  # of the collector, for each slot
 _SETTLE = 200  # cycles from a packet's end to the last of its effects, with room
 
@@ -43,10 +44,12 @@ class Taken(NamedTuple):
 
 
 @cache
-def _library(width: int, slots: int, tick_ps: int, ipv6: bool, relaxed: bool) -> Path:
+def _library(width: int, slots: int, tick_ps: int, parts: tuple[bool, ...], relaxed: bool) -> Path:
     """Elaborating takes seconds, so a process does it once."""
-    card = Card(width, slots, tick_ps=tick_ps, ipv6=ipv6, relaxed=relaxed)
-    return packet_library(card, label=f"card, {width} bits, {slots} slots")
+    built = dict(zip(_PARTS, parts, strict=True))
+    card = Card(width, slots, tick_ps=tick_ps, relaxed=relaxed, **built)
+    label = f"card, {width} bits, {slots} slots"
+    return packet_library(card, label=label, once=built["cnps"] or not relaxed)  # see `packet_nic`
 
 
 class RtlCard:
@@ -69,7 +72,9 @@ class RtlCard:
         self.width = width
         self.slots = slots
         self.table = QpTable(slots)
-        self.block = PacketBlock(_library(width, slots, config.tick_ps, config.ipv6, relaxed))
+        self.config = config
+        parts = tuple(getattr(config, name) for name in _PARTS)
+        self.block = PacketBlock(_library(width, slots, config.tick_ps, parts, relaxed))
         cps, cnp = config.cps, config.cnp
         values = {
             "cps": {
@@ -108,6 +113,8 @@ class RtlCard:
                 }
             made = layout.const({"way": write.way, "row": write.row, "cell": cell})
             self._send("i_table", made.as_bits())
+        if not self.config.cnps:
+            return
         made = remote_qp_layout(self.slots).const(
             {"slot": slot, "remote_qp": {"valid": 1, "qpn": remote_qp}}
         )
@@ -180,7 +187,7 @@ class RtlCard:
         run = self.block.run(
             {f"s_axis_{side}": frames},
             ["m_axis_tx", "m_axis_rx"],
-            monitors=_MONITORS,
+            monitors={name: _MONITORS[name] for name in _MONITORS if self._has(name)},
             clocks={"now": clock, "now_ns": clock},
             seed=seed,
             idle=idle,
@@ -188,6 +195,9 @@ class RtlCard:
             settle=_SETTLE,
         )
         return Taken(run.sinks[f"m_axis_{side}"].frames, run)
+
+    def _has(self, monitor: str) -> bool:
+        return self.config.icrc or monitor != "icrc_done"
 
     def _send(self, stream: str, payload: int) -> None:
         """One payload into a plain stream.

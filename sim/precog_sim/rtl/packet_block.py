@@ -29,7 +29,9 @@ __all__ = ["Frames", "PacketBlock", "Run", "Wire", "packet_library"]
 _I64 = ctypes.c_int64
 
 
-def packet_library(block: wiring.Component, *, label: str, root: Path = BUILD_ROOT) -> Path:
+def packet_library(
+    block: wiring.Component, *, label: str, root: Path = BUILD_ROOT, once: bool = True
+) -> Path:
     """The shared library of a block.
 
     Parameters
@@ -40,6 +42,8 @@ def packet_library(block: wiring.Component, *, label: str, root: Path = BUILD_RO
         What is shown while building.
     root : Path
         Where build directories go.
+    once : bool
+        As `block_library`.
 
     Raises
     ------
@@ -49,7 +53,7 @@ def packet_library(block: wiring.Component, *, label: str, root: Path = BUILD_RO
     from precog_hw.export import block_verilog
 
     text = block_verilog(block, name=RtlBlock.TOP)
-    return block_library(text, "packet_harness", label=label, root=root)
+    return block_library(text, "packet_harness", label=label, root=root, once=once)
 
 
 @dataclass

@@ -24,10 +24,10 @@ __all__ = ["PacketNic", "monitors"]
 
 _MONITORS = {
     "sample_stb": ["sample"],
-    "law_event_stb": ["law_event"],
     "m_decision_tvalid": ["m_decision_tdata"],
     "command_log_stb": ["command_log"],
 }
+_LAWS = {"law_event_stb": ["law_event"]}
 _FORECAST = {"m_forecast_tvalid": ["m_forecast_tdata"], "carried_log_stb": ["carried_log"]}
 _RECEIVER = {"receive_log_stb": ["receive_log"]}
 _QUOTA = {"m_quota_tvalid": ["m_quota_tdata"]}
@@ -40,6 +40,7 @@ def monitors(config: NicConfig) -> dict[str, list[str]]:
     """What a run of such a NIC notes: by strobe, the ports that are read when it is up."""
     return {
         **_MONITORS,
+        **(_LAWS if config.laws else {}),
         **(_RECEIVER if config.receiver else {}),
         **(_QUOTA if config.receiver and not config.wire else {}),
         **(_WIRE if config.wire else {}),
@@ -52,7 +53,10 @@ def monitors(config: NicConfig) -> dict[str, list[str]]:
 def _library(config: NicConfig, tick_ps: int) -> Path:
     """Elaborating takes seconds, so a process does it once."""
     nic = PrecogNic(config, tick_ps=tick_ps)
-    return packet_library(nic, label=f"NIC with packets, {config.width} bits, {config.qps} QPs")
+    label = f"NIC with packets, {config.width} bits, {config.qps} QPs"
+    # What was decided of a packet and what was read in it pass through one vector of the relaxed
+    # form, which looks like a loop where no notification point takes it apart.
+    return packet_library(nic, label=label, once=bool(config.cnps or not config.relaxed))
 
 
 class PacketNic(PinTransport):

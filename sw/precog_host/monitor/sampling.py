@@ -220,7 +220,7 @@ class Sampler:
 
     def _destinations(self, device: Device) -> dict[int, tuple[float | None, int | None]]:
         """Last RTT and last score of each bound queue pair's destination."""
-        if device.packets is None:
+        if device.packets is None or not device.sizes.destinations:
             return {}
         found = {}
         for binding in self._bindings:

@@ -56,7 +56,7 @@ def test_modes_and_destinations() -> None:
     mode = PACKET_QP_CONFIG[0].field("mode")
     assert mode.values == tuple((mode.name.lower(), int(mode)) for mode in Mode)
     assert 1 << PACKET_QP_CONFIG[0].field("destination").bits == DESTINATIONS
-    place = next(b for b in packet_blocks() if b.name == "LOOKUP").register("PLACE")
+    place = next(b for b in packet_blocks(Sizes(width=64)) if b.name == "LOOKUP").register("PLACE")
     assert place.field("way").max >= WAYS - 1
     assert place.field("row").max >= table_rows(MAX_SLOTS) - 1
 

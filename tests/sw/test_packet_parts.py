@@ -1,0 +1,176 @@
+"""Devices whose packet path lacks a part (destinations, CNPs, ICRC check), from the host."""
+
+import json
+
+import pytest
+from tests.models.packet.frames import A_QP, B_ADDRESS, B_QP, packet
+
+from precog_host import cli
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.transport import DeviceError
+from precog_hw.config import NicConfig
+from precog_hw.regmap.interrupt import causes_of
+from precog_hw.regmap.model import RegisterMap
+from precog_hw.regmap.parts import PACKET_PARTS, lacking
+from precog_hw.regmap.precog import Identity, Sizes, build_map
+from precog_hw.regmap.reset import resets_of
+from precog_models.packet.card import CardConfig
+from precog_models.packet.cnp import CnpConfig
+
+PEER = "10.0.0.7"
+
+
+def names(regmap: RegisterMap) -> set[str]:
+    """Every field of a map."""
+    return {
+        f"{placed.block.name}.{register.name}.{field.name}"
+        for placed in regmap.blocks
+        for register in placed.block.registers
+        for field in register.fields
+    }
+
+
+def open_without(*parts: str) -> Device:
+    sizes = Sizes(width=64, qps=4, **dict.fromkeys(parts, 0))
+    device = Device(Emulator(sizes, tick_ps=16000))
+    assert device.sizes == sizes
+    assert device.packets is not None
+    return device
+
+
+@pytest.mark.parametrize(
+    ("part", "gone"),
+    [
+        ("icrc", {f"INTERRUPT.{r}.icrc" for r in ("CAUSE", "ENABLE", "RAISE")}),
+        (
+            "cnps",
+            {
+                *(f"PACKET.CNP.{f}" for f in ("enabled", "mode_c", "ecn", "dscp", "ttl")),
+                "PACKET.CNP_INTERVAL.interval_ticks",
+                *(f"PACKET_QP.PEER.{f}" for f in ("remote_qp", "remote_valid")),
+            },
+        ),
+        (
+            "destinations",
+            {
+                "PACKET_QP.CARRY.destination",
+                *(f"RESET.{r}.statistics" for r in ("COMMAND", "STATE")),
+            },
+        ),
+    ],
+)
+def test_what_belongs_to_a_part_goes_with_it(part: str, gone: set[str]) -> None:
+    whole = build_map(Sizes(width=64), Identity(0))
+    less = build_map(Sizes(width=64, **{part: 0}), Identity(0))
+    missing = names(whole) - names(less)
+    assert {name for name in missing if not name.startswith("DESTINATION.")} == gone
+    assert names(less) < names(whole)
+    assert ("DESTINATION" in {b.block.name for b in less.blocks}) == (part != "destinations")
+    built = less.block("ID").register("PACKETS")
+    assert {p: built.field(f"no_{p}").get(built.reset) for p in PACKET_PARTS} == {
+        p: int(p == part) for p in PACKET_PARTS
+    }
+
+
+def test_a_whole_device_says_what_it_said_before() -> None:
+    """Before there was a choice ID.PACKETS ended with bit 18."""
+    for width in (0, 64):
+        register = build_map(Sizes(width=width), Identity(0)).block("ID").register("PACKETS")
+        assert register.reset == width | 1 << 18
+    assert causes_of(Sizes(width=64))[-1] == "icrc"
+    assert "statistics" in resets_of(Sizes(width=64))
+    assert lacking(Sizes(), "icrc") == "width"
+    assert lacking(Sizes(width=64, icrc=0), "icrc") == "icrc"
+
+
+def test_without_destinations() -> None:
+    device = open_without("destinations")
+    path = device.packets
+    assert path is not None
+    message = r"device has no destinations: it was built without \(destinations=0\)"
+    with pytest.raises(DeviceError, match=message):
+        path.destination(0)
+    with pytest.raises(DeviceError, match=message):
+        path.enable_destination(0, enable=False)
+    with pytest.raises(DeviceError, match=message):
+        path.bind(1, PEER, remote_qp=B_QP, local_qp=A_QP, destination=3)
+    assert path.bindings() == []
+    path.bind(1, PEER, remote_qp=B_QP, local_qp=A_QP, score=9)
+    path.set_score(1, 40)
+    assert [(b.destination, b.score) for b in path.bindings()] == [(0, 40)]
+    with pytest.raises(ValueError, match=r"not 'statistics': it was built without \(dest.*=0\)"):
+        device.resets.reset(["statistics"])
+    assert "cnp_sent" in path.counters()["events"]
+
+
+def test_without_cnps() -> None:
+    """A marked packet passes; nothing answers it, and nothing counts it."""
+    emulator = Emulator(Sizes(width=64, qps=4, cnps=0), tick_ps=16000)
+    path = Device(emulator).packets
+    assert path is not None
+    assert emulator.packets is not None
+    peer = (B_ADDRESS & 0xFFFF_FFFF).to_bytes(4, "big")
+    path.bind(1, ".".join(map(str, peer)), remote_qp=B_QP, local_qp=A_QP, destination=3)
+    with pytest.raises(
+        DeviceError, match=r"device has no parameter ttl: .*without CNPs \(cnps=0\)"
+    ):
+        path.set_parameters(timeout=7, ttl=3)
+    assert path.parameters()["timeout"] == 0
+    path.set_parameters(timeout=7)
+    frame = packet(bytes(100), psn=1, back=True, ip={"tos": 3})
+    arrived = emulator.packets.receive(frame, 9)
+    assert (arrived.received.frame, arrived.cnp) == (frame, None)
+    counters = path.counters()
+    assert (counters["rx"]["of_qp"], counters["events"]["icrc_ok"]) == (1, 1)
+    assert not [name for name in counters["events"] if name.startswith("cnp_")]
+    assert path.destination(3).marks == 1
+    path.unbind(1)
+
+
+def test_without_the_icrc_check() -> None:
+    emulator = Emulator(Sizes(width=64, qps=4, icrc=0), tick_ps=16000)
+    device = Device(emulator)
+    assert device.packets is not None
+    assert emulator.packets is not None
+    frame = bytearray(packet(bytes(100), psn=1, back=True))
+    frame[-1] ^= 1
+    assert emulator.packets.receive(bytes(frame), 9).received.frame == frame
+    assert "icrc" not in device.interrupts.causes
+    assert not [n for n in device.packets.counters()["events"] if n.startswith("icrc_")]
+    with pytest.raises(ValueError, match=r"cause must be one of .* on this device, not 'icrc'"):
+        device.interrupts.enable(["icrc"])
+
+
+def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as done:
+            cli.main([*arguments, "-d", "emu:width=64,destinations=0,cnps=0,icrc=0"])
+        captured = capsys.readouterr()
+        return int(done.value.code or 0), captured.out, captured.err
+
+    status, _, err = run("packet", "destination", "0")
+    assert status
+    assert "device has no destinations: it was built without (destinations=0)" in err
+    status, _, err = run("packet", "param", "enabled=1")
+    assert status
+    assert "device has no parameter enabled: it was built without CNPs (cnps=0)" in err
+    status, out, _ = run("packet", "param", "-j")
+    assert "mode_c" not in json.loads(out)
+    status, out, _ = run("packet", "bind", "1", PEER, "--remote-qp", "1", "--local-qp", "2", "-j")
+    assert (status, json.loads(out)[0]["destination"]) == (0, 0)
+    assert run("packet", "counter")[:2] == (0, "all counters are 0\n")
+
+
+@pytest.mark.parametrize("part", PACKET_PARTS)
+def test_what_cannot_be_built(part: str) -> None:
+    with pytest.raises(ValueError, match=f"{part} must be 1 without packets, not 0: it is a part"):
+        Sizes(**{part: 0}).check_buildable()
+    with pytest.raises(ValueError, match=f"{part} must be 0 or 1, not 2"):
+        NicConfig(width=64, **{part: 2})
+    NicConfig(width=64, receiver=1, forecast=1, grants=1, wire=256, **{part: 0})
+
+
+def test_a_card_without_cnps_enables_none() -> None:
+    with pytest.raises(ValueError, match="cnps must be True with CNPs enabled, not False"):
+        CardConfig(cnp=CnpConfig(enabled=True), cnps=False)
