@@ -144,6 +144,23 @@ PRESETS: dict[str, NicConfig] = {
     "predict64": NicConfig(qps=32, sets=2, lanes=64, columns=4, steps=3, laws=0, ecc=0),
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
     # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
+    "ecp5-25": NicConfig(
+        qps=4,
+        sets=2,
+        lanes=4,
+        columns=1,
+        steps=3,
+        width=64,
+        laws=0,
+        ecc=0,
+        ipv6=0,
+        destinations=0,
+        cnps=0,
+        icrc=0,
+        dsp="ecp5",
+        relaxed=True,
+        micro=True,
+    ),
     "ecp5-45": NicConfig(
         qps=4,
         sets=2,

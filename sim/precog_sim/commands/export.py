@@ -63,8 +63,8 @@ def export(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="nic: configuration preset: tiny, lanes16, lanes64, lanes128, predict64, grants, "
-            "ecp5-45, ecp5-85, corundum-100g. By default lanes64; corundum: corundum-100g."
+            help=f"nic: configuration preset: {', '.join(PRESETS)}. By default lanes64; "
+            "corundum: corundum-100g."
         ),
     ] = None,
     qps: Annotated[int | None, typer.Option(help="nic: queue pairs.")] = None,

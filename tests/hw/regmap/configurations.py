@@ -17,6 +17,7 @@ CONFIGS: dict[str, NicConfig] = {
     "bare-packets": dataclasses.replace(
         _TINY, width=64, laws=0, ecc=0, ipv6=0, destinations=0, cnps=0, icrc=0
     ),
+    "ecp5-25": PRESETS["ecp5-25"],
     "ecp5-45": PRESETS["ecp5-45"],
     "corundum-100g": PRESETS["corundum-100g"],
     "grants": PRESETS["grants"],
