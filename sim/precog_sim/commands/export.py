@@ -3,14 +3,12 @@
 import dataclasses
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from precog_host.output import JsonOption, emit, refuse_ignored
-
-if TYPE_CHECKING:
-    from precog_hw.config import NicConfig
+from precog_hw.config import PRESETS, NicConfig
 
 __all__ = ["export", "is_keyword"]
 
@@ -174,10 +172,8 @@ def _config(
     dsp: str | None,
     grants: bool | None,
     profile: bool | None,
-) -> "NicConfig":
+) -> NicConfig:
     """A preset with what the command line changes in it."""
-    from precog_hw.config import PRESETS
-
     if preset not in PRESETS:
         known = ", ".join(PRESETS)
         raise ValueError(f"configuration preset must be one of {known}, not {preset!r}")
