@@ -244,10 +244,6 @@ class Card(wiring.Component):
             enables=self._measured,
         )
         m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
-        if self._notifies:
-            self._notify(m, tx, rx)
-        else:
-            connect(m, flipped(self.i_tx), tx.i)
         connect(m, tx.o, flipped(self.o_tx))
         connect(m, flipped(self.i_rx), rx.i)
         connect(m, rx.o, flipped(self.o_rx))
@@ -258,7 +254,11 @@ class Card(wiring.Component):
         tx.ask(m, lookup, slots)
         rx.ask(m, lookup, slots)
         self._sent(m, tx, collector)
-        self._received(m, rx, slots, collector)
+        taken = self._received(m, rx, slots, collector)
+        if self._notifies:
+            self._notify(m, tx, rx, taken)
+        else:
+            connect(m, flipped(self.i_tx), tx.i)
         if self._measured:
             self._destinations(m, rx, collector, slots)
         m.d.comb += [
@@ -275,8 +275,8 @@ class Card(wiring.Component):
         ]
         return m
 
-    def _notify(self, m: Module, tx: TxPath, rx: RxPath) -> None:
-        """CE marks become CNPs, which take turns with the transport's packets."""
+    def _notify(self, m: Module, tx: TxPath, rx: RxPath, taken: Signal) -> None:
+        """CE marks of packets become CNPs, which take turns with those of the transport."""
         m.submodules.notification = point = NotificationPoint(
             self._width, self._slots, relaxed=self._relaxed
         )
@@ -291,7 +291,7 @@ class Card(wiring.Component):
             point.i_remote.payload.eq(self.remote),
             point.config.eq(self.registers.cnp),
             point.now.eq(self.now),
-            request.valid.eq(rx.o_received.valid & rx.o_received.ready & ~got.dropped),
+            request.valid.eq(taken & ~got.dropped),
             request.payload.parsed.eq(received.parsed),
             request.payload.error.eq(received.error),
             request.payload.found.eq(got.known),
@@ -370,8 +370,11 @@ class Card(wiring.Component):
         rx: RxPath,
         slots: CpsSlots,
         collector: RttCollector,
-    ) -> None:
-        """A packet arrived: echo, T1, T3 and the mark. T2 - T1 becomes ticks in one more cycle."""
+    ) -> Signal:
+        """A packet arrived: echo, T1, T3 and the mark. T2 - T1 becomes ticks in one more cycle.
+
+        Returns the cycle in which it is taken.
+        """
         received = rx.o_received.payload
         got, error, parsed = received.decided, received.error, received.parsed
         descriptor = parsed.descriptor
@@ -411,6 +414,7 @@ class Card(wiring.Component):
                 answer.turnaround.eq((got.turnaround * factor) >> TICKS_FACTOR_BITS),
                 answer.turnaround_valid.eq(got.turnaround_valid & self.registers.corrected),
             ]
+        return taken
 
     def _destinations(
         self, m: Module, rx: RxPath, collector: RttCollector, slots: CpsSlots
