@@ -46,8 +46,11 @@ UNITS: dict[str, tuple[str, ...]] = {
 #: Parts of units that always have a clock: what counts time.
 ALWAYS = ("core.predictor.scrubber.pause",)
 
-#: Parts that a NIC may do without.
+#: Parts that a NIC may do without. A cell of few lanes has other ones, which work when it does.
 OPTIONAL = (
+    *UNITS["inputs"],
+    *UNITS["gates"],
+    *UNITS["tanh"],
     "core.laws",
     "core.psched",
     "core.raws",

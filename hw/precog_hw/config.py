@@ -18,9 +18,11 @@ class NicConfig:
     sets : int
         Weight sets in the pool (power of two, 2..64).
     lanes : int
-        Multiply-accumulate lanes of the LSTM engine: 16, 64 or 128.
+        Multiply-accumulate lanes of the LSTM engine: 4, 8, 16, 64 or 128. With 4 or 8 the engine
+        works on one gate after the other: 8 or 12 multipliers in all, half the LUTs and flip-flops
+        of 16 lanes, a latency of 141 cycles instead of 36, for clocks up to some 70 MHz on ECP5.
     columns : int
-        Units that the element-wise pipe finishes per cycle: 1, 2 or 4.
+        Units that the element-wise pipe finishes per cycle: 1, 2 or 4; 1 with fewer than 16 lanes.
     steps : int
         Longest window T for which run-ahead state is kept (1..8).
     dsp : str

@@ -110,6 +110,7 @@ def test_the_last_access_that_fails_closes_the_transport(monkeypatch: pytest.Mon
         ("emu:tick_ps=0", "emulator: tick_ps must be"),
         ("emu:sets=1", "emulator: sets must be a power of two in 2..64, not 1"),
         ("emu:lanes=7", "emulator: lanes must be 4, 8, 16, 64 or 128, not 7"),
+        ("emu:lanes=8", "emulator: columns must be 1 at 8 lanes, not 4"),
         ("emu:steps=9", "emulator: steps must be in 1..8, not 9"),
         ("emu:columns=999", "emulator: columns must be 1, 2 or 4, not 999"),
         ("emu:qps=\u0664", "emulator argument must be one of .* not 'qps=\u0664'"),

@@ -46,11 +46,13 @@ class LstmEngine(wiring.Component):
 
     Latency: `latency` cycles from a request's transfer to its response, when the QP's context is of
     the model and nothing is in the way: 26 with one input and output and 4 columns; 23 from `i_x`.
-    Each further input adds ``16 / columns`` cycles, a context of another model T runs.
+    Each further input adds ``16 / columns`` cycles, a context of another model T runs. With 4 or 8
+    lanes 141, and each further input adds 64.
     Throughput: a sample in ``max((T - 1) * 1024 / lanes, T * I * 16 / columns + 2)`` cycles over
-    several QPs, `interval`.
-    Cost: ``lanes + 13 * columns`` multipliers (8 instead of 13 with 128 lanes), about 100
-    block RAMs with 64 QPs and 16 sets.
+    several QPs, `interval`. With 4 or 8 lanes it takes
+    ``max((T - 1) * 1024 / lanes, T * (I + 1) * 64 + 2)``: 512 and 386 at T = 3 and I = 1.
+    Cost: ``lanes + 13 * columns`` multipliers (8 instead of 13 with 128 lanes, 4 with 4 or 8),
+    about 100 block RAMs with 64 QPs and 16 sets.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ enum Error : int64_t {
 };
 
 constexpr int MAX_QPS = 1 << 16;
-constexpr int64_t SETTLE = 2000;  // far above the pipeline's longest latency, in cycles
+constexpr int64_t SETTLE = 2000;  // far above the usual pipeline's longest latency, in cycles
 
 // Not every NIC takes events.
 template <typename Top> constexpr bool takes_events = requires(Top top) { top.s_event_tvalid; };
@@ -60,6 +60,7 @@ struct Nic {
     int64_t cycles = 0;
     int64_t decisions = 0;
     int64_t watchdog = 100000;
+    int64_t settle = SETTLE;
     std::optional<Clocks> clocks;  // from the first evaluation on
     std::vector<Fault> faults;     // to come, the last one first
     int64_t next_fault = INT64_MAX;
@@ -217,11 +218,11 @@ struct Nic {
         } while (!taken && --left > 0);
         offer_event(top, nullptr);
         clocks->changed = true;
-        return answer(decision, left < SETTLE ? left : SETTLE, taken ? IGNORED : WATCHDOG);
+        return answer(decision, left < settle ? left : settle, taken ? IGNORED : WATCHDOG);
     }
 
     // Samples and events at random times, each in order; decisions as they come out. Returns their
-    // number, once `SETTLE` cycles are quiet after all has been taken.
+    // number, once `settle` cycles are quiet after all has been taken.
     int64_t mixed(int64_t samples_n, const int64_t* samples, int64_t events_n,
                   const int64_t* events, int64_t* out, uint64_t seed, int sample_256,
                   int event_256, int stall_256) {
@@ -229,7 +230,7 @@ struct Nic {
         Random random(seed);
         int64_t sent = 0, told = 0, made = 0, quiet = 0;
         bool offering = false, telling = false;
-        while (sent < samples_n || told < events_n || quiet < SETTLE) {
+        while (sent < samples_n || told < events_n || quiet < settle) {
             if (!offering && sent < samples_n && random.chance(sample_256)) {
                 pack_sample(top.s_sample_tdata, samples + sent * SAMPLE_FIELDS);
                 top.s_sample_tvalid = 1;
@@ -274,7 +275,7 @@ struct Nic {
 
     // Keep the pipeline full: `n` samples in, each decision put where its sample was; returns the
     // number of decisions. Decisions are in order per QP; between QPs any order is accepted. A
-    // sample without a decision after `SETTLE` quiet cycles was dropped: its latency is -1.
+    // sample without a decision after `settle` quiet cycles was dropped: its latency is -1.
     int64_t batch(int64_t n, const int64_t* samples, int64_t* out, int32_t* latency, uint64_t seed,
                   int idle_256, int stall_256, int32_t* commit_order) {
         std::vector<int32_t> head(MAX_QPS, -1), tail(MAX_QPS, -1), next(n, -1);
@@ -283,7 +284,7 @@ struct Nic {
         int64_t sent = 0, received = 0, quiet = 0;
         bool offering = false;
         for (int64_t i = 0; i < n; ++i) latency[i] = -1;
-        while (received < n && !(sent == n && quiet > SETTLE)) {
+        while (received < n && !(sent == n && quiet > settle)) {
             if (!offering && sent < n && !(idle_256 && random.chance(idle_256))) {
                 pack_sample(top.s_sample_tdata, samples + sent * SAMPLE_FIELDS);
                 top.s_sample_tvalid = 1;
@@ -344,12 +345,14 @@ API void precog_free(void* handle) { delete static_cast<Nic*>(handle); }
 API void precog_reset(void* handle) {
     Nic* nic = static_cast<Nic*>(handle);
     const int64_t cycles = nic->cycles, decisions = nic->decisions, watchdog = nic->watchdog;
+    const int64_t settle = nic->settle;
     const bool strict = nic->clocks->strict, gated = nic->clocks->gated;
     nic->~Nic();
     new (nic) Nic;
     nic->cycles += cycles;
     nic->decisions = decisions;
     nic->watchdog = watchdog;
+    nic->settle = settle;
     nic->clocks->strict = strict;
     nic->clocks->gated = gated;
 }
@@ -395,6 +398,9 @@ API int64_t precog_cycles(void* handle) { return static_cast<Nic*>(handle)->cycl
 API int64_t precog_decisions(void* handle) { return static_cast<Nic*>(handle)->decisions; }
 API int64_t precog_pending(void* handle) {
     return static_cast<Nic*>(handle)->top.m_decision_tvalid;
+}
+API void precog_set_settle(void* handle, int64_t cycles) {
+    static_cast<Nic*>(handle)->settle = cycles;
 }
 API void precog_set_watchdog(void* handle, int64_t cycles) {
     static_cast<Nic*>(handle)->watchdog = cycles;

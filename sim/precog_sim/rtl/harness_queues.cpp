@@ -27,13 +27,14 @@ int64_t observe(Nic& nic, const int64_t* what) {
 // It is `t`: every queue pair is visited, and forecasts are taken, each into its queue pair's row,
 // until a whole round and the longest way of a profile were quiet. Returns their number.
 int64_t visit(Nic& nic, int64_t t, int64_t* rows) {
-    constexpr int64_t ROUND = (VISIT_CYCLES << QP_BITS) + LONGEST;
+    const int64_t longest = nic.settle > LONGEST ? nic.settle : LONGEST;
+    const int64_t round = (VISIT_CYCLES << QP_BITS) + longest;
     Model& top = nic.top;
     int64_t made = 0, quiet = 0;
     top.now = t;
     top.m_forecast_tready = 1;
     nic.clocks->changed = true;
-    while (quiet < ROUND) {
+    while (quiet < round) {
         nic.clocks->settle();
         if (top.m_forecast_tvalid) {
             int64_t fields[FORECAST_FIELDS];

@@ -23,6 +23,9 @@ _I64 = ctypes.c_int64
 _P64 = ctypes.POINTER(ctypes.c_int64)
 _P32 = ctypes.POINTER(ctypes.c_int32)
 _HANDLE = ctypes.c_void_p
+#: Quiet cycles until a sample counts as dropped, with few lanes: a new model of eight steps and
+#: inputs has 36 passes of 576 cycles.
+_SLOW_SETTLE = 30_000
 _ERRORS = {
     -1: "no answer within the watchdog's {watchdog} cycles",
     -2: "a decision that no sample asked for",
@@ -372,6 +375,8 @@ class RtlNic(NicLibrary):
     ) -> None:
         self.config = config
         super().__init__(nic_library(config, quiet=quiet), watchdog_cycles=watchdog_cycles)
+        if config.lanes < 16:
+            self._lib.precog_set_settle(self.handle, _SLOW_SETTLE)
 
 
 def _declare(lib: ctypes.CDLL) -> None:
@@ -397,6 +402,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "cycles": (_I64, [_HANDLE]),
         "decisions": (_I64, [_HANDLE]),
         "pending": (_I64, [_HANDLE]),
+        "set_settle": (None, [_HANDLE, _I64]),
         "set_watchdog": (None, [_HANDLE, _I64]),
         "set_strict": (None, [_HANDLE, ctypes.c_int]),
         "set_gating": (None, [_HANDLE, ctypes.c_int]),

@@ -64,20 +64,20 @@ def parse_config(argument: str) -> NicConfig:
     DeviceError
         Not a preset, not a size, or a size that cannot be built.
     """
-    config = PRESETS["lanes64"]
+    values = {**vars(PRESETS["lanes64"])}  # one by one they need not be buildable
     for part in filter(None, argument.split(",")):
         name, equals, text = part.partition("=")
         if not equals and name in PRESETS:
-            config = PRESETS[name]
+            values = {**vars(PRESETS[name])}
         elif equals and name in _NUMBERS and text.isdecimal():
-            try:
-                config = NicConfig(**{**vars(config), name: int(text)})
-            except ValueError as error:
-                raise DeviceError(f"simulator: {error}") from error
+            values[name] = int(text)
         else:
             known = ", ".join([*PRESETS, *(f"{known}=<number>" for known in _NUMBERS)])
             raise DeviceError(f"simulator argument must be one of {known}, not {part!r}")
-    return config
+    try:
+        return NicConfig(**values)
+    except ValueError as error:
+        raise DeviceError(f"simulator: {error}") from error
 
 
 def open_rtl(argument: str) -> RtlTransport | PacketNic:

@@ -1,6 +1,7 @@
 """The predictor, whole: exact for every mix of models, resets and back-pressure, and in time."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,22 +31,32 @@ def check(bench: PredictorBench) -> None:
     assert bench.answers == expected(bench.samples, bench.models)
 
 
-@pytest.mark.parametrize(("idle", "stall"), [(0.0, 0.0), (0.9, 0.0), (0.0, 0.95)])
-def test_models_resets_and_back_pressure(idle, stall, seed):
+@pytest.mark.parametrize(
+    ("lanes", "count", "idle", "stall"),
+    [
+        (16, 24, 0.0, 0.0),
+        (16, 24, 0.9, 0.0),
+        (16, 24, 0.0, 0.95),
+        (8, 6, 0.9, 0.0),
+        (4, 6, 0.0, 0.95),
+    ],
+)
+def test_models_resets_and_back_pressure(lanes, count, idle, stall, seed):
     rng, weights = random.Random(seed), np.random.default_rng(seed)
     models = {
         0: random_weights(weights, inputs=2, steps=3, outputs=3),
         1: random_weights(weights, inputs=1, steps=2, outputs=1, saturating=True),
     }
     samples = []
-    for n in range(24):
+    for n in range(count):
         slot = None if rng.random() < 0.15 else int(rng.random() < 0.3)
         sample = Sample(rng.randrange(4), slot, inputs(rng), reset=rng.random() < 0.1)
         if n and rng.random() < 0.1:
             # Slot 0 changes its meaning between two samples.
             sample.commands.append((0, rng.choice((0, 1, None))))
         samples.append(sample)
-    check(PredictorBench(TINY, models, samples, seed=seed, idle=idle, stall=stall))
+    config = replace(TINY, lanes=lanes)
+    check(PredictorBench(config, models, samples, seed=seed, idle=idle, stall=stall))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +137,7 @@ def test_a_set_is_not_begun_while_an_inference_uses_it(seed):
     assert seen == ["SET_IN_USE", "SET_IN_USE", "SET_IN_USE", "LOADING"]
 
 
-@pytest.mark.parametrize(("lanes", "columns"), [(64, 4), (128, 2)])
+@pytest.mark.parametrize(("lanes", "columns"), [(4, 1), (8, 1), (64, 4), (128, 2)])
 def test_stored_words_are_read_for_the_scrubber(lanes, columns, seed):
     """Each once, from the copy that is asked for, wherever the lane count has put it."""
     rng = random.Random(seed)

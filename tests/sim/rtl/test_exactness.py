@@ -129,6 +129,20 @@ def test_the_relaxed_form_equals_golden(seed: int, volume: int) -> None:
 
 
 @pytest.mark.cosim
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_few_lanes_equal_golden(lanes: int, seed: int, volume: int) -> None:
+    """Gate after gate, with models of all sizes."""
+    if volume == 1:
+        pytest.skip("only with --volume: a library takes a minute to build")
+    campaign = Campaign(replace(TINY, lanes=lanes), seed)
+    while campaign.result.decisions < 5_000 * volume:
+        campaign.batch(1_000)
+    campaign.close()
+    assert campaign.result.mismatches == 0, campaign.result.first
+    assert campaign.result.predictions > 0
+
+
+@pytest.mark.cosim
 @pytest.mark.xdist_group("tiny")
 def test_a_unit_without_work_need_not_be_clocked(seed: int) -> None:
     """With idle units' clocks stopped and running, by Verilator's own evaluation of every edge and

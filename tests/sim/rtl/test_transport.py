@@ -16,6 +16,8 @@ def test_a_uri_names_a_preset_or_sizes() -> None:
     assert parse_config("tiny") == PRESETS["tiny"]
     config = parse_config("lanes16,qps=128,sets=4")
     assert (config.lanes, config.qps, config.sets) == (16, 128, 4)
+    config = parse_config("lanes=4,columns=1")  # the first alone could not be built
+    assert (config.lanes, config.columns) == (4, 1)
 
 
 @pytest.mark.parametrize(
