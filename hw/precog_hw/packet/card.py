@@ -224,7 +224,7 @@ class Card(wiring.Component):
         )
         m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
         m.submodules.notification = point = NotificationPoint(
-            self._width, self._slots, relaxed=self._relaxed
+            self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
         m.submodules.destinations = destinations = Destinations(DESTINATIONS)
