@@ -63,7 +63,7 @@ class RttCollector(wiring.Component):
         Events of a direction that may wait (power of two), unless `relaxed`.
     relaxed : bool
         Packets wait where they come from; samples in block RAM, a cycle longer; an event in
-        `RttPipeline.LATENCY` cycles.
+        `RttPipeline.SAMPLE_LATENCY` + 1 cycles.
 
     Members
     -------
@@ -183,8 +183,8 @@ class RttCollector(wiring.Component):
         return m
 
     def _recent(self, m: Module, pipeline: RttPipeline) -> Value:
-        """An event has been granted that the next one must not follow so soon."""
-        recent = Signal(RttPipeline.LATENCY - 2)
+        """An event has been granted that has to stay: the next one must not follow so soon."""
+        recent = Signal(RttPipeline.SAMPLE_LATENCY - 1)
         m.d.sync += recent.eq(Cat(pipeline.i_stb, recent))
         return pipeline.i_stb | recent.any()
 

@@ -3,7 +3,7 @@
 Rules and state are those of `precog_models.measure.rtt_collector`.
 """
 
-from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -62,7 +62,8 @@ class RttPipeline(wiring.Component):
     slots : int
         Queue pairs.
     spaced : bool
-        No two events in `LATENCY` cycles: what serves events that follow each other is left out.
+        An event stays for `SAMPLE_LATENCY` more cycles, and in these there is no other: it and its
+        row are looked at where they are, and what serves events that follow each other is left out.
 
     Members
     -------
@@ -115,8 +116,12 @@ class RttPipeline(wiring.Component):
         # Event and its validity in every cycle; what is not used of them costs nothing.
         e, valid = [self.i], [self.i_stb]
         for n in range(1, self.SAMPLE_LATENCY + 1):
-            e.append(Signal(event_layout(self._slots), name=f"e{n}"))
             valid.append(Signal(name=f"valid{n}"))
+            if self._spaced:
+                e.append(self.i)
+                m.d.sync += valid[n].eq(valid[n - 1])
+                continue
+            e.append(Signal(event_layout(self._slots), name=f"e{n}"))
             m.d.sync += [e[n].eq(e[n - 1]), valid[n].eq(valid[n - 1])]
 
         # Numbers of the event alone. `psn` in cycle 4 is what an answer acknowledges.
@@ -127,6 +132,11 @@ class RttPipeline(wiring.Component):
             psn.eq(e[3].psn - ((e[3].kind == EventKind.RX) & e[3].flag)),
             due.eq(e[3].t - self.timeout),
         ]
+
+        if self._spaced:
+            outcome, row = self._alone(m, e, valid, behind, psn, due)
+            self._finish(m, e, valid, outcome, row)
+            return m
 
         # Rows: read in cycle 1, written in cycle 6.
         m.submodules.rows = rows = plain_memory(_STATE, self._slots)
@@ -140,11 +150,7 @@ class RttPipeline(wiring.Component):
             write.addr.eq(e[6].slot),
             write.data.eq(done[0]),
         ]
-        ahead: Value = Const(0, 5)
-        if self._spaced:
-            m.d.sync += Assert(~valid[0] | ~Cat(valid[1 : self.LATENCY]).any(), "events are apart")
-        else:
-            ahead = Cat(valid[2 + n] & (e[2 + n].slot == e[1].slot) for n in range(5))
+        ahead = Cat(valid[2 + n] & (e[2 + n].slot == e[1].slot) for n in range(5))
         m.d.sync += [
             *(same[0].eq(ahead), same[1].eq(same[0]), same[2].eq(same[1])),
             *(done[1].eq(done[0]), done[2].eq(done[1])),
@@ -163,13 +169,7 @@ class RttPipeline(wiring.Component):
             (signs, base.t0, base.psn, base.next),
             (signs_ahead, e[5].t, e[5].psn, behind5),
         ):
-            early = (e[4].t - t0)[Fmt.TIME.width - 1]
-            m.d.comb += [
-                out.early.eq(early),
-                out.expired.eq(~early & ~(due - t0)[Fmt.TIME.width - 1] & limited),
-                out.repeats.eq((psn - following)[PSN_BITS - 1]),
-                out.before.eq((psn - timed)[PSN_BITS - 1]),
-            ]
+            _compare(m, out, e[4].t, due, psn, t0, timed, following, limited)
 
         # Cycle 5: the decision, and its effect on the row of the next event.
         psn5, new, outcome, starts, advances = (
@@ -198,6 +198,39 @@ class RttPipeline(wiring.Component):
 
         self._finish(m, e, valid, outcome, row5)
         return m
+
+    def _alone(
+        self,
+        m: Module,
+        e: list[data.View],
+        valid: list[Signal],
+        behind: Signal,
+        psn: Signal,
+        due: Signal,
+    ) -> tuple[Signal, data.View]:
+        """What an event finds in its row that meets no other: both stay, and so do the numbers."""
+        m.d.sync += Assert(
+            ~valid[0] | ~Cat(valid[1 : self.SAMPLE_LATENCY + 1]).any(), "events are apart"
+        )
+        m.submodules.rows = rows = plain_memory(_STATE, self._slots)
+        write, read = rows.write_port(), rows.read_port()
+        row, new, outcome = read.data, Signal(_STATE), Signal(len(Outcome))
+        signs, signs5 = Signal(_SIGNS), Signal(_SIGNS)
+        starts, advances = Signal(), Signal()
+        limited = self.timeout != 0
+        _compare(m, signs, self.i.t, due, psn, row.t0, row.psn, row.next, limited)
+        m.d.sync += signs5.eq(signs)
+        self._decide(m, self.i, row, signs5, psn, outcome, new, starts, advances)
+        m.d.comb += [
+            read.addr.eq(self.i.slot),
+            write.addr.eq(self.i.slot),
+            write.en.eq(valid[5]),
+            write.data.eq(new),
+            new.next.eq(Mux(advances, behind, row.next)),
+            new.psn.eq(Mux(starts, self.i.psn, row.psn)),
+            new.t0.eq(Mux(starts, self.i.t, row.t0)),
+        ]
+        return outcome, row
 
     def _span(self, m: Module, e: list[data.View]) -> tuple[Signal, Signal]:
         """PSNs that an event occupies, in two parts, in cycle 3."""
@@ -297,6 +330,27 @@ class RttPipeline(wiring.Component):
             self.sample_slot.eq(e[8].slot),
             self.sample_t.eq(e[8].t),
         ]
+
+
+def _compare(
+    m: Module,
+    out: data.View,
+    t: Value,
+    due: Value,
+    psn: Value,
+    t0: Value,
+    timed: Value,
+    following: Value,
+    limited: Value,
+) -> None:
+    """`_SIGNS` of an event's numbers against those of a row or of an event ahead."""
+    early = (t - t0)[Fmt.TIME.width - 1]
+    m.d.comb += [
+        out.early.eq(early),
+        out.expired.eq(~early & ~(due - t0)[Fmt.TIME.width - 1] & limited),
+        out.repeats.eq((psn - following)[PSN_BITS - 1]),
+        out.before.eq((psn - timed)[PSN_BITS - 1]),
+    ]
 
 
 def _first(choices: list[tuple[Value, data.View]], otherwise: data.View) -> Value:

@@ -278,7 +278,7 @@ class Card(wiring.Component):
     def _notify(self, m: Module, tx: TxPath, rx: RxPath, taken: Signal) -> None:
         """CE marks of packets become CNPs, which take turns with those of the transport."""
         m.submodules.notification = point = NotificationPoint(
-            self._width, self._slots, relaxed=self._relaxed
+            self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
         )
         m.submodules.arbiter = arbiter = PacketArbiter(self._width, 2)
         connect(m, point.o, arbiter.i[0])

@@ -4,7 +4,7 @@ DCQCN (004); rules and state are those of `precog_models.packet.cnp`. Time is th
 packet's arrival, as the parser gives it.
 """
 
-from amaranth.hdl import Cat, Module, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -16,8 +16,9 @@ from precog_hw.stream.delay import DelayLine
 from precog_hw.stream.queue import Queue
 from precog_models.contract import Fmt
 from precog_models.packet.wire.descriptor import Reason
-from precog_models.packet.wire.headers import BTH, Ecn
+from precog_models.packet.wire.headers import BTH, IPV4, Ecn
 from precog_models.packet.wire.opcodes import CNP, PLAIN_ACKNOWLEDGES
+from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
 __all__ = ["JOBS", "CnpLimiter", "remote_qp_layout", "request_layout"]
 
@@ -36,6 +37,17 @@ _REMOTE_QP = data.StructLayout(
     {
         "valid": unsigned(1),  # the slot is in use
         "qpn": unsigned(_QPN_BITS),
+    }
+)
+
+
+#: A job without IPv6: addresses are 32 bits behind `IPV4_MAPPED`.
+_ADDRESSES = ("local", "remote")
+_IPV4_JOB = data.StructLayout(
+    {
+        name: unsigned(IPV4["source"].bits) if name in _ADDRESSES else field.shape
+        for name, field in JOB
+        if name != "ipv6"
     }
 )
 
@@ -86,6 +98,9 @@ class CnpLimiter(wiring.Component):
     relaxed : bool
         A request stays for `LATENCY` cycles, and in `LATENCY` cycles there is one. Wide queues in
         block RAM, a cycle longer each.
+    ipv6 : bool
+        Otherwise, with `relaxed`, all marked packets are IPv4, and a job waits with their short
+        addresses.
 
     Members
     -------
@@ -114,10 +129,11 @@ class CnpLimiter(wiring.Component):
     unknown: Signal
     busy: Signal
 
-    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
+    def __init__(self, slots: int, *, relaxed: bool = False, ipv6: bool = True) -> None:
         if slots < 1 or slots & (slots - 1):
             raise ValueError(f"slots must be a power of two, not {slots!r}")
         self._slots, self._relaxed = slots, relaxed
+        self._job = JOB if ipv6 or not relaxed else _IPV4_JOB
         super().__init__(
             {
                 "i_request": In(stream.Signature(request_layout(slots), always_ready=True)),
@@ -158,20 +174,23 @@ class CnpLimiter(wiring.Component):
             host.data.eq(self.i_remote.payload.remote_qp),
         ]
 
-        # Cycle 1: a block RAM's output is late; it gets a register of its own.
-        row, known = Signal(_ROW), Signal(_REMOTE_QP)
-        m.d.sync += [row.eq(read.data), known.eq(remote_read.data)]
+        # Cycle 1: a block RAM's output is late; it gets a register of its own, unless it stays.
+        row, known = read.data, remote_read.data
+        if not self._relaxed:
+            row, known = Signal(_ROW), Signal(_REMOTE_QP)
+            m.d.sync += [row.eq(read.data), known.eq(remote_read.data)]
 
         # Cycles 2 and 3.
         since, fresh, due_by_row = Signal(Fmt.TIME.width), Signal(), Signal()
-        known3, known4 = Signal(_REMOTE_QP), Signal(_REMOTE_QP)
         m.d.sync += [
             since.eq(times[2] - row.t),
             fresh.eq(~row.valid),
             due_by_row.eq(fresh | (since >= config.interval_ticks)),
-            known3.eq(known),
-            known4.eq(known3),
         ]
+        known4 = known
+        if not self._relaxed:
+            known3, known4 = Signal(_REMOTE_QP), Signal(_REMOTE_QP)
+            m.d.sync += [known3.eq(known), known4.eq(known3)]
 
         # The same for the requests that are 1 to 4 cycles ahead.
         ahead = []
@@ -186,9 +205,12 @@ class CnpLimiter(wiring.Component):
             ahead.append((same[-1], due[-1]))
 
         # Cycle 4.
-        m.submodules.jobs = jobs = Queue(JOB, JOBS, block=self._relaxed)
+        m.submodules.jobs = jobs = Queue(self._job, JOBS, block=self._relaxed)
         m.submodules.delay = delay = DelayLine(JOB, _DECIDED, stays=self._relaxed)
-        wiring.connect(m, jobs.o, wiring.flipped(self.o_job))
+        if self._job is JOB:
+            wiring.connect(m, jobs.o, wiring.flipped(self.o_job))
+        else:
+            self._offer(m, jobs.o)
         is_due, is_known, sends = Signal(), Signal(), Signal()
         sent = Signal(_DECIDED)  # bit n - 1: the request that is n cycles ahead got a CNP
         m.d.comb += is_due.eq(due_by_row)
@@ -200,7 +222,7 @@ class CnpLimiter(wiring.Component):
             is_known.eq(found[-1] & known4.valid),
             jobs.i.valid.eq(counts & is_due),
             sends.eq(jobs.i.valid & jobs.i.ready),
-            jobs.i.payload.eq(delay.o),
+            *self._kept(jobs.i.payload, delay.o),
             jobs.i.payload.dest_qp.eq(known4.qpn),
             write.en.eq(sends),
             write.addr.eq(slots[-1]),
@@ -227,6 +249,23 @@ class CnpLimiter(wiring.Component):
             delay.i.score.eq(request.score),
         ]
         return m
+
+    def _kept(self, kept: data.View, job: data.View) -> list[object]:
+        """What waits of a job."""
+        if self._job is JOB:
+            return [kept.eq(job)]
+        return [kept[name].eq(job[name]) for name in dict(kept.shape())]
+
+    def _offer(self, m: Module, kept: stream.Interface) -> None:
+        """The whole job, without IPv6."""
+        job = self.o_job.payload
+        m.d.comb += [
+            self.o_job.valid.eq(kept.valid),
+            kept.ready.eq(self.o_job.ready),
+            *(job[name].eq(kept.payload[name]) for name in dict(kept.payload.shape())),
+        ]
+        for name in _ADDRESSES:
+            m.d.comb += job[name].eq(kept.payload[name] | Const(IPV4_MAPPED, len(job[name])))
 
     def _marked(self, request: data.View) -> Value:
         """Data that a switch has marked; answers without payload and CNPs slow nobody down."""

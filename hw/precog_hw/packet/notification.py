@@ -37,6 +37,8 @@ class NotificationPoint(wiring.Component):
         Queue pairs, a power of two.
     relaxed : bool
         Wide queues in block RAM, a cycle longer each.
+    ipv6 : bool
+        As `CnpLimiter`.
 
     Members
     -------
@@ -69,8 +71,8 @@ class NotificationPoint(wiring.Component):
     unknown: Signal
     busy: Signal
 
-    def __init__(self, width: int, slots: int, *, relaxed: bool = False) -> None:
-        self._limiter = CnpLimiter(slots, relaxed=relaxed)
+    def __init__(self, width: int, slots: int, *, relaxed: bool = False, ipv6: bool = True) -> None:
+        self._limiter = CnpLimiter(slots, relaxed=relaxed, ipv6=ipv6)
         self._builder = CnpBuilder(width)
         super().__init__(
             {
