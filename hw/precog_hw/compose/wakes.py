@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from amaranth.hdl import Cat, Const, Signal, Value, ValueLike
 
 from precog_hw.activity import UNITS, hold
+from precog_hw.csr.block_counters import BlockCounters
 from precog_hw.csr.counter_table import EventCounters
+from precog_hw.regmap.precog import COUNTERS
 
 from .parts import Parts
 
@@ -27,11 +29,13 @@ def wakes(
         caused |= found.corrected | found.uncorrectable | found.injected | found.refused
     # Whose registers beside the parts move at any time.
     others = Const(parts.now is not None or bool(parts.config.forecast))
+    # Counters in block RAM have their turns.
+    shows = BlockCounters.latency_of(len(COUNTERS)) if parts.config.relaxed else 4
     busy = host | parts.window.busy | resetting | core.activity.store
     m.d.comb += [
         awake.eq(hold(m, "host", busy, 16)),
         nic.active.eq(core.activity.as_value() | awake.replicate(len(UNITS))),
         nic.active.nic.eq(hold(m, "nic", awake | caused | others, 4)),
         nic.active.csr.eq(hold(m, "csr", awake | caused, 4)),
-        nic.active.results.eq(hold(m, "results", awake | counted, 4)),
+        nic.active.results.eq(hold(m, "results", awake | counted, shows)),
     ]
