@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The lookup that takes turns against its golden model: packets apart while the host moves keys."""
 
 import random
