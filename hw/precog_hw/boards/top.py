@@ -1,4 +1,4 @@
-"""The design of a board: PLL, resets and pins around a `Node`."""
+"""The design of a board: PLL, resets and pins around a `Node`, or a `Repeater`."""
 
 from fractions import Fraction
 from typing import Any
@@ -12,6 +12,7 @@ from .board import Board
 from .ecp5_pll import plan_pll, pll
 from .ecp5_rgmii import RgmiiReceiver, RgmiiTransmitter
 from .node import TX_DOMAIN, Node, rx_domain
+from .repeater import Repeater
 
 __all__ = ["GMII_MHZ", "Top"]
 
@@ -54,13 +55,18 @@ class Top(Elaboratable):
         self._domain(m, "sync", slow, locked)
 
         hertz = int(board.core_mhz * 10**6)
-        m.submodules.inside = node = Node(board.config, ports=board.ports, core_hz=hertz)
-        uart = platform.request("uart", 0, dir={"rx": "-", "tx": "-"})
-        m.submodules.uart_rx = uart_rx = io.Buffer("i", uart.rx)
-        m.submodules.uart_tx = uart_tx = io.Buffer("o", uart.tx)
-        m.d.comb += [node.rx.eq(uart_rx.i), uart_tx.o.eq(node.tx)]
+        inside: Node | Repeater
+        if board.config is None:
+            inside = Repeater(board.ports)
+        else:
+            inside = node = Node(board.config, ports=board.ports, core_hz=hertz)
+            uart = platform.request("uart", 0, dir={"rx": "-", "tx": "-"})
+            m.submodules.uart_rx = uart_rx = io.Buffer("i", uart.rx)
+            m.submodules.uart_tx = uart_tx = io.Buffer("o", uart.tx)
+            m.d.comb += [node.rx.eq(uart_rx.i), uart_tx.o.eq(node.tx)]
+        m.submodules.inside = inside
         for n in range(board.ports):
-            self._port(m, platform, node, n, locked)
+            self._port(m, platform, inside, n, locked)
         self._reset_phys(m, platform, hertz)
         return m
 
@@ -73,7 +79,7 @@ class Top(Elaboratable):
         m.d.comb += ClockSignal(name).eq(clock)
         m.submodules[f"{name}_reset"] = ResetSynchronizer(~locked, domain=name)
 
-    def _port(self, m: Module, platform: Any, node: Node, n: int, locked: Any) -> None:
+    def _port(self, m: Module, platform: Any, inside: Any, n: int, locked: Any) -> None:
         """The pins of a port, and the clock that comes through one of them."""
         # Two ports may share the pins of MDIO and reset, so that data pins are a resource apart.
         declared = platform.lookup("eth_rgmii", n)
@@ -98,13 +104,13 @@ class Top(Elaboratable):
         m.submodules[f"send_{n}"] = DomainRenamer(TX_DOMAIN)(send)
         m.submodules[f"receive_{n}"] = DomainRenamer(rx_domain(n))(receive)
         m.d.comb += [
-            send.i.eq(getattr(node, f"gmii_tx_{n}")),
+            send.i.eq(getattr(inside, f"gmii_tx_{n}")),
             buffers["tx_clk"].o.eq(send.clock),
             buffers["tx_ctl"].o.eq(send.ctl),
             buffers["tx_data"].o.eq(send.data),
             receive.ctl.eq(buffers["rx_ctl"].i),
             receive.data.eq(buffers["rx_data"].i),
-            getattr(node, f"gmii_rx_{n}").eq(receive.o),
+            getattr(inside, f"gmii_rx_{n}").eq(receive.o),
         ]
 
     def _reset_phys(self, m: Module, platform: Any, hertz: int) -> None:
