@@ -29,6 +29,8 @@ BARE = replace(
     icrc=0,
     relaxed=True,
 )
+#: For the smallest FPGA: four lanes, a small processor for the core, no laws.
+SMALLEST = replace(PRESETS["ecp5-25"], dsp="generic")
 PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
 
 
@@ -49,6 +51,16 @@ def arm(pair: Pair) -> None:
 
 
 def test_a_conversation(pair: Pair, seed: int) -> None:
+    converse(pair, seed)
+
+
+@pytest.mark.xdist_group("packet_nic_smallest")
+def test_a_conversation_with_the_smallest(seed: int) -> None:
+    with open_pair(SMALLEST) as pair:
+        converse(pair, seed)
+
+
+def converse(pair: Pair, seed: int) -> None:
     """Samples and decisions as ever; marks and wrong ICRCs have no consequence."""
     rng = random.Random(seed)
     arm(pair)

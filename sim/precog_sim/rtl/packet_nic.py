@@ -34,6 +34,7 @@ _QUOTA = {"m_quota_tvalid": ["m_quota_tdata"]}
 _WIRE = {"wire_log_stb": ["wire_log"], "pace_log_stb": ["pace_log"]}
 _QUEUES = {"queue_log_stb": ["queue_log"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
+_SETTLE_MICRO = 4000  # a program's longest way, and what the engine makes it wait
 
 
 def monitors(config: NicConfig) -> dict[str, list[str]]:
@@ -93,6 +94,7 @@ class PacketNic(PinTransport):
         if config.receiver and not config.wire:
             self.block.poke(m_quota_tready=1)
         self._queue_event = queue_event_layout(config.qps)
+        self._settle = _SETTLE_MICRO if config.micro else _SETTLE
         if config.forecast:
             self.block.poke(m_forecast_tready=1)
 
@@ -104,12 +106,12 @@ class PacketNic(PinTransport):
         seed: int = 1,
         idle: float = 0.0,
         stall: float = 0.0,
-        settle: int = _SETTLE,
+        settle: int | None = None,
         held: int = 64,
     ) -> Run:
         """Frames both ways; monitors are samples, events, decisions and logs.
 
-        It ends `settle` cycles after the last movement.
+        It ends `settle` cycles after the last movement, by default when a decision must be out.
         """
         sources: Mapping[str, Sequence[Wire]] = {"s_axis_tx": tx, "s_axis_rx": rx}
         self.last = self.block.run(
@@ -119,7 +121,7 @@ class PacketNic(PinTransport):
             seed=seed,
             idle=idle,
             stall=stall,
-            settle=settle,
+            settle=self._settle if settle is None else settle,
             held=held,
         )
         return self.last
