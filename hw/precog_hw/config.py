@@ -166,7 +166,7 @@ PRESETS: dict[str, NicConfig] = {
     "ecp5-45": NicConfig(
         qps=4,
         sets=2,
-        lanes=16,
+        lanes=4,
         columns=1,
         steps=3,
         width=64,
