@@ -32,9 +32,6 @@ _NARROW = ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "o
 #: do so without logic for a row that is read while it is written, where the memory's attribute
 #: says that this does not matter.
 _NARROW_RELAXED = ("proc", "flatten", "memory_nordff", *_NARROW[2:])
-#: Functions of five and more inputs, and comparisons with constants, in LUTs alone: without
-#: multiplexers and carries there are fewer of them, one behind the other.
-_SYNTH_RELAXED = f"-nowidelut -cmp2softlogic {_SYNTH}"
 _TOP = "top"
 _RESOURCES = ("TRELLIS_COMB", "TRELLIS_FF", "TRELLIS_RAMW", "DP16KD", "MULT18X18D")
 
@@ -155,7 +152,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         _TOP,
         emit_src=False,  # where the sources lie decides nothing
         **({} if target.config is None else {"script_after_read": "\n".join(narrow)}),
-        synth_opts=_SYNTH_RELAXED if relaxed else _SYNTH,
+        synth_opts=_SYNTH,
         script_after_synth="hierarchy -check\nblackbox =A:whitebox",
     )
     files = {path: plan.files[path] for path in (f"{_TOP}.il", f"{_TOP}.ys", f"{_TOP}.lpf")}
