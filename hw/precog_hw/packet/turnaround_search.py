@@ -99,19 +99,22 @@ class TurnaroundSearch(wiring.Component):
         m.submodules.arrivals = arrivals = Memory(
             shape=ARRIVAL, depth=self._slots * TURNAROUND_DEPTH, init=[], attrs=lut
         )
-        mark, marked = marks.write_port(), marks.read_port(domain="comb")
+        # Of an arrival's slot, which is known late, and of the one that is searched, which is a
+        # register: one port for both would seem to lead from the former to the comparison.
+        mark = marks.write_port()
+        marked, sought = marks.read_port(domain="comb"), marks.read_port(domain="comb")
         write, read = arrivals.write_port(), arrivals.read_port(domain="comb")
-        kept = marked.data
+        kept, held = marked.data, sought.data
         place = Signal.like(kept.next)
         m.d.comb += [
             self.busy.eq(searches | waits),
-            marked.addr.eq(Mux(searches, asked, self.slot)),
+            *(marked.addr.eq(self.slot), sought.addr.eq(asked)),
             mark.addr.eq(self.slot),
             mark.en.eq(arrives | self.reset_stb),
             write.addr.eq(Cat(kept.next, self.slot)),
             write.en.eq(arrives),
             *(write.data.psn.eq(self.psn), write.data.ns.eq(self.t1)),
-            place.eq(kept.next - 1 - age),
+            place.eq(held.next - 1 - age),
             read.addr.eq(Cat(place, asked)),
         ]
         with m.If(arrives):
@@ -129,7 +132,7 @@ class TurnaroundSearch(wiring.Component):
         with m.Elif(
             searches
             & ~self.valid
-            & kept.valid.bit_select(place, 1)
+            & held.valid.bit_select(place, 1)
             & (read.data.psn == self.asked_psn)
         ):
             m.d.sync += [
