@@ -49,6 +49,8 @@ class Board:
         What its PHYs leave to the FPGA.
     core_mhz : Fraction
         Clock of the NIC.
+    seed : int
+        nextpnr's, with which it has been routed.
     """
 
     title: str
@@ -58,12 +60,13 @@ class Board:
     tx_clock_delay_ps: int
     rx_data_delay_ps: int
     core_mhz: Fraction = Fraction(125, 2)
+    seed: int = 1
 
 
 #: By the name that `precog synth --board` takes.
 BOARDS: dict[str, Board] = {
     "colorlight-5a-75b": Board("Colorlight 5A-75B revision 7.0", _colorlight, None, 2, 0, 2000),
-    "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0),
+    "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0, seed=2),
     "ecpix-5-85f": Board("LambdaConcept ECPIX-5 85F", _ecpix, PRESETS["ecp5-85"], 1, 2000, 0),
 }
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from precog_hw.boards.board import BOARDS
+from precog_hw.boards.board import BOARDS, board
 
 from .bitstream import BitstreamError, build, row
 from .record import commit_name
@@ -26,7 +26,7 @@ def main() -> int:
     """Exit status: 0 if every bitstream was made and is fast enough."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--board", nargs="+", default=list(BOARDS), choices=tuple(BOARDS))
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, help="nextpnr's; by default the board's")
     parser.add_argument("--out", type=Path, default=Path("build/synth"))
     parser.add_argument("--record", type=Path, default=RECORD)
     parser.add_argument(
@@ -36,10 +36,11 @@ def main() -> int:
     status = 0
     for name in arguments.board:
         print(f"{name}: synthesis, place and route, some ten minutes ...", flush=True)
-        built = build(name, arguments.seed, arguments.out, anew=arguments.twice)
+        seed = board(name).seed if arguments.seed is None else arguments.seed
+        built = build(name, seed, arguments.out, anew=arguments.twice)
         line = row(built, commit_name())
         if arguments.twice:
-            again = build(name, arguments.seed, arguments.out, anew=True)
+            again = build(name, seed, arguments.out, anew=True)
             line["reproduced"] = again.sha256 == built.sha256
             if not line["reproduced"]:
                 print(f"{name}: two builds differ: {built.sha256} and {again.sha256}")
