@@ -115,7 +115,8 @@ class _Sticks(LstmEngine):
 
 
 @pytest.mark.parametrize(
-    ("deadline", "config", "count"), [(0, CONFIG, 9), (400, CONFIG, 9), (0, MICRO, 6)]
+    ("deadline", "config", "count"),
+    [(0, CONFIG, 9), (400, CONFIG, 9), (0, MICRO, 6), (400, MICRO, 6)],
 )
 def test_what_a_stuck_engine_owes_is_decided_without_it(
     deadline: int, config: NicConfig, count: int, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -64,9 +64,9 @@ class MicroCore(wiring.Component):
     command_stb: Signal
     parameters: data.View
 
-    MOST_CYCLES = 1591
+    MOST_CYCLES = 1597
     """From a sample's turn to its decision, what the predictor makes it wait not counted."""
-    REQUEST_CYCLES = 347
+    REQUEST_CYCLES = 351
     """From a sample's turn to the predictor's request, at most."""
     LATE_CYCLES = 679
     """From the advice, or its deadline, to the decision, at most."""

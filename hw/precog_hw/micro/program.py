@@ -93,6 +93,7 @@ def program(qps: int) -> Program:
 def _features(w: Writer) -> None:
     """S_t of (2) and K_t of (3), `measure.feature`; asks the predictor."""
     fine, srtt, gap, held = (w.word(name) for name in ("fine", "srtt", "gap", "held"))
+    sigma = w.word("sigma")  # read once: the host may write it meanwhile
     w.ld(w.port("rtt"))
     w.shl(_FRAC)
     w.st(fine)
@@ -101,14 +102,15 @@ def _features(w: Writer) -> None:
     w.ld(fine)
     w.jump("smoothed")
     w.label("smooth")
+    w.keep(w.port("sigma"), sigma)
     w.ld(1 << Fmt.SIGMA.frac_bits)
-    w.sub(w.port("sigma"))
+    w.sub(sigma)
     w.st(held)
     w.ld(w.row("srtt"))
     w.mul(held)
     w.st(held)
     w.ld(fine)
-    w.mul(w.port("sigma"))
+    w.mul(sigma)
     w.add(held)
     w.halved(Fmt.SIGMA.frac_bits)
     w.label("smoothed")
@@ -146,11 +148,12 @@ def _features(w: Writer) -> None:
 
 def _base(w: Writer) -> None:
     """The base RTT, `measure.base_rtt`."""
-    window, rtt, t = w.port("base_window"), w.port("rtt"), w.port("t")
+    rtt, t = w.port("rtt"), w.port("t")
+    window = w.word("window")  # read once: the host may write it meanwhile
     current, previous, start = w.row("current"), w.row("previous"), w.row("start")
     w.ld(w.row("known"))
     w.if_not_negative("fresh")
-    w.ld(window)
+    w.keep(w.port("base_window"), window)
     w.sub(1)
     w.if_negative("inside")
     w.ld(t)

@@ -1,7 +1,12 @@
-"""How long the program takes at most: every way through it, instruction by instruction."""
+"""The program: how long its longest way is, and parameters that change while it runs."""
+
+from typing import Any
+
+from amaranth.sim import Simulator
 
 from precog_hw.micro.core import MicroCore
-from precog_hw.micro.isa import Op
+from precog_hw.micro.isa import WORD_BITS, Op
+from precog_hw.micro.machine import Machine
 from precog_hw.micro.program import WAITS, program
 
 _PROGRAM = program(4)
@@ -63,3 +68,32 @@ def test_a_prediction_is_asked_for_no_later_than_said() -> None:
 
 def test_a_decision_without_advice_comes_no_later_than_said() -> None:
     assert longest(place_of("advice"), "decided") == MicroCore.LATE_CYCLES
+
+
+def test_a_weight_that_changes_meanwhile_is_the_old_one_or_the_new_one() -> None:
+    """RTTs that stay the same keep the smoothed one, whatever their weight is."""
+    dut, rtt = Machine(program(1)), 1 << 23
+    seen = set()
+
+    async def main(ctx: Any) -> None:
+        below = -1 << (WORD_BITS - 1)
+        ctx.set(dut.there, (1 << len(WAITS)) - 1)
+        ctx.set(dut.ports["is_command"], below)
+        ctx.set(dut.ports["apply"], below)
+        ctx.set(dut.ports["enable"], below)
+        await ctx.tick().until(dut.waits[WAITS.index("commanded")])
+        ctx.set(dut.ports["is_command"], 0)
+        ctx.set(dut.ports["rtt"], rtt)
+        for n in range(60):
+            await ctx.tick().until(dut.waits[WAITS.index("begin")])
+            for _ in range(n):
+                await ctx.tick()
+            ctx.set(dut.ports["sigma"], 65535 * (n & 1))
+            await ctx.tick().until(dut.waits[WAITS.index("decided")])
+            seen.add(ctx.get(dut.values["srtt"]))
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-8)
+    sim.add_testbench(main)
+    sim.run()
+    assert seen == {rtt << 8}
