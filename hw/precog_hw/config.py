@@ -1,6 +1,6 @@
 """What is built: one frozen description, validated once, with named presets."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from precog_hw.regmap.precog import Sizes
 
@@ -137,6 +137,21 @@ class NicConfig:
         return (self.sets - 1).bit_length()
 
 
+_SMALL = NicConfig(
+    qps=4,
+    sets=2,
+    lanes=4,
+    columns=1,
+    steps=3,
+    width=64,
+    laws=0,
+    ecc=0,
+    ipv6=0,
+    dsp="ecp5",
+    relaxed=True,
+    micro=True,
+)
+
 PRESETS: dict[str, NicConfig] = {
     "tiny": NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3),
     "lanes16": NicConfig(lanes=16, columns=1),
@@ -146,37 +161,8 @@ PRESETS: dict[str, NicConfig] = {
     "predict64": NicConfig(qps=32, sets=2, lanes=64, columns=4, steps=3, laws=0, ecc=0),
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
     # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
-    "ecp5-25": NicConfig(
-        qps=4,
-        sets=2,
-        lanes=4,
-        columns=1,
-        steps=3,
-        width=64,
-        laws=0,
-        ecc=0,
-        ipv6=0,
-        destinations=0,
-        cnps=0,
-        icrc=0,
-        dsp="ecp5",
-        relaxed=True,
-        micro=True,
-    ),
-    "ecp5-45": NicConfig(
-        qps=4,
-        sets=2,
-        lanes=4,
-        columns=1,
-        steps=3,
-        width=64,
-        laws=0,
-        ecc=0,
-        ipv6=0,
-        dsp="ecp5",
-        relaxed=True,
-        micro=True,
-    ),
+    "ecp5-25": replace(_SMALL, destinations=0, cnps=0, icrc=0),
+    "ecp5-45": _SMALL,
     "ecp5-85": NicConfig(qps=16, sets=4, lanes=16, columns=1, width=64, laws=0, ecc=0, dsp="ecp5"),
     "corundum-100g": NicConfig(qps=256, lanes=64, columns=4, width=512),
 }

@@ -27,6 +27,7 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.measure.feature import Feature
+from precog_hw.passing import pass_ports
 from precog_hw.predict.forecast import FORECAST, PROFILE, Forecaster
 from precog_hw.predict.rtt_head import RttHead
 from precog_hw.predict.unit import Predictor
@@ -164,7 +165,7 @@ class Core(wiring.Component):
                 "command_stb": Out(1),
                 "parameters": In(PARAMETERS),
             }
-            | {name: signature.members[name] for name in self._predictor_ports()}
+            | {name: signature.members[name] for name in Predictor.outer_ports(config)}
             | ({"activity": Out(ACTIVITY)} if config.activity else {})
             | (_events() if config.laws else {})
             | (_forecasts(config, self._forecaster) if self._forecaster is not None else {})
@@ -184,10 +185,7 @@ class Core(wiring.Component):
         )
         m.submodules.rate = rate = RateUnit(config)
 
-        for name in self._predictor_ports():
-            mine, its = getattr(self, name), getattr(predictor, name)
-            inward = predictor.signature.members[name].flow is In
-            m.d.comb += its.eq(mine) if inward else mine.eq(its)
+        pass_ports(m, self, predictor, Predictor.outer_ports(config))
         m.d.comb += [
             feature.sigma.eq(self.parameters.sigma),
             feature.base_window.eq(self.parameters.base_window),
@@ -283,9 +281,6 @@ class Core(wiring.Component):
                     self.activity.psched.eq(hold(m, "psched", psched.busy, 1)),
                 ]
         return m
-
-    def _predictor_ports(self) -> tuple[str, ...]:
-        return (*Predictor.STORE_PORTS, *Predictor.ecc_ports(self._config))
 
     def _commands(
         self,
@@ -479,10 +474,7 @@ class Core(wiring.Component):
         m.submodules.forecaster = forecaster
         wiring.connect(m, wiring.flipped(self.i_profile), forecaster.i_profile)
         wiring.connect(m, forecaster.o_forecast, wiring.flipped(self.o_forecast))
-        for name in _FORECAST_PORTS:
-            mine, its = getattr(self, f"forecast_{name}"), getattr(forecaster, name)
-            inward = forecaster.signature.members[name].flow is In
-            m.d.comb += its.eq(mine) if inward else mine.eq(its)
+        pass_ports(m, self, forecaster, _FORECAST_PORTS, prefix="forecast_")
         m.d.comb += [
             forecaster.halt.eq(self.command.valid),
             forecaster.outputs.eq(predictor.asked_outputs),

@@ -18,6 +18,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
 from precog_hw.csr.qp_window import config_layout
+from precog_hw.passing import pass_ports
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.deadline import AdviceDeadline
 from precog_hw.stream.queue import Queue
@@ -85,7 +86,7 @@ class MicroCore(wiring.Component):
                 "command_stb": Out(1),
                 "parameters": In(PARAMETERS),
             }
-            | {name: signature.members[name] for name in self._predictor_ports()}
+            | {name: signature.members[name] for name in Predictor.outer_ports(config)}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -95,10 +96,7 @@ class MicroCore(wiring.Component):
         m.submodules.machine = machine = Machine(program(config.qps), dsp=config.dsp)
         m.submodules.predictor = predictor = self._predictor
         m.submodules.deadline = deadline = AdviceDeadline(_OWED, _ADVICE)
-        for name in self._predictor_ports():
-            mine, its = getattr(self, name), getattr(predictor, name)
-            inward = predictor.signature.members[name].flow is In
-            m.d.comb += its.eq(mine) if inward else mine.eq(its)
+        pass_ports(m, self, predictor, Predictor.outer_ports(config))
         wiring.connect(m, wiring.flipped(self.i_sample), samples.i)
 
         waits = {name: machine.waits[n] for n, name in enumerate(WAITS)}
@@ -132,9 +130,6 @@ class MicroCore(wiring.Component):
             *(machine.ports[name].eq(ports[name]) for name in PORTS),
         ]
         return m
-
-    def _predictor_ports(self) -> tuple[str, ...]:
-        return (*Predictor.STORE_PORTS, *Predictor.ecc_ports(self._config))
 
     def _configured(self) -> dict[str, Value]:
         """What the host says of a queue pair, as the program keeps it."""

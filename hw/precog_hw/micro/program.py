@@ -6,7 +6,15 @@ Flags that are stored or come in are 0 or -1: a sign tells them apart.
 
 from dataclasses import dataclass
 
-from precog_models.contract import BASE_NONE, MEAN_GUARD_BITS, MEAN_SAMPLES, SKILL_SHIFT, Flag, Fmt
+from precog_models.contract import (
+    BASE_NONE,
+    INVERSE_FRAC_BITS,
+    MEAN_GUARD_BITS,
+    MEAN_SAMPLES,
+    SKILL_SHIFT,
+    Flag,
+    Fmt,
+)
 
 from .isa import WORD_BITS, Assembler, WordMap
 from .writer import Writer
@@ -225,8 +233,7 @@ def _target(w: Writer) -> None:
     w.st(high)
     w.ld(nominal)
     w.add(offset)
-    w.at_least(low)
-    w.at_most(high)
+    w.within(low, high)
     w.st(target)
     w.ld(fine)
     w.sub(target)
@@ -264,8 +271,7 @@ def _target(w: Writer) -> None:
     w.if_not_negative("adjusted")
     w.ld(target)
     w.add(mean)
-    w.at_least(low)
-    w.at_most(high)
+    w.within(low, high)
     w.sub(nominal)
     w.st(offset)
     w.keep(0, side)
@@ -374,8 +380,7 @@ def _choose(w: Writer) -> None:
     w.sub(w.word("reach"))
     w.st(w.word("low"))
     w.ld(pred)
-    w.at_least(w.word("low"), Flag.ADVICE_CLAMPED)
-    w.at_most(w.word("high"), Flag.ADVICE_CLAMPED)
+    w.within(w.word("low"), w.word("high"), Flag.ADVICE_CLAMPED)
     w.st(value)
     w.label("chosen")
 
@@ -410,8 +415,7 @@ def _law(w: Writer) -> None:
     w.if_negative("first")
     w.ld(error)
     w.sub(last)
-    w.at_least(w.constant(Fmt.ERR.min))
-    w.at_most(w.constant(Fmt.ERR.max))
+    w.within(w.constant(Fmt.ERR.min), w.constant(Fmt.ERR.max))
     w.st(change)
     w.ld(w.row("moves"))
     w.if_not_negative("first")
@@ -428,7 +432,7 @@ def _law(w: Writer) -> None:
     w.shl(MEAN_GUARD_BITS)
     w.sub(mean)
     w.mul(w.inverse())
-    w.halved(16)
+    w.halved(INVERSE_FRAC_BITS)
     w.add(mean)
     w.st(mean)
     w.shr(MEAN_GUARD_BITS)
@@ -457,16 +461,14 @@ def _rate(w: Writer) -> None:
     w.jump("moved")
     w.label("moves")
     w.ld(delta)
-    w.at_least(w.port("dmin"), Flag.DELTA_CLAMPED)
-    w.at_most(w.port("dmax"), Flag.DELTA_CLAMPED)
+    w.within(w.port("dmin"), w.port("dmax"), Flag.DELTA_CLAMPED)
     w.st(held)
     w.ld(start)
     w.mul(held)
     w.halved(Fmt.DELTA.frac_bits)
     w.add(start)
     w.label("moved")
-    w.at_least(w.row("min_rate"), Flag.RATE_CLAMPED)
-    w.at_most(w.row("max_rate"), Flag.RATE_CLAMPED)
+    w.within(w.row("min_rate"), w.row("max_rate"), Flag.RATE_CLAMPED)
     w.st(w.row("rate"))
     w.out("rate")
 

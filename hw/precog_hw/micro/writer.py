@@ -151,6 +151,11 @@ class Writer:
         self.ld(it)
         self.label(done)
 
+    def within(self, low: Operand, high: Operand, flag: int | None = None) -> None:
+        """A, or the end of `low` to `high` that it lies beyond; if they cross, `high`."""
+        self.at_least(low, flag)
+        self.at_most(high, flag)
+
     def limited(self) -> None:
         """A >= 0 limited to SRTT's format."""
         self.at_most(self.constant(Fmt.SRTT.max))

@@ -10,6 +10,7 @@ from precog_models.contract import HeadKind
 
 from ..activity import ACTIVITY, ENGINE_UNITS, hold
 from ..config import NicConfig
+from ..passing import pass_ports
 from .check_bits import CheckBits
 from .engine import LstmEngine
 from .layouts import X_VECTOR, place_layout
@@ -158,16 +159,18 @@ class Predictor(wiring.Component):
             "ecc_loaded_set": Out(config.set_bits),
         }
 
+    @staticmethod
+    def outer_ports(config: NicConfig) -> tuple[str, ...]:
+        """Members that a core has, too: the store's, and the scrubber's if there is one."""
+        return (*Predictor.STORE_PORTS, *Predictor.ecc_ports(config))
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.store = store = self._store
         m.submodules.restart = restart = Restart(self._config)
         engine = self._engine
         m.submodules.engine = ResetInserter(restart.reset)(engine)
-        for name in self.STORE_PORTS:
-            mine, its = getattr(self, name), getattr(store, name)
-            inward = store.signature.members[name].flow is In
-            m.d.comb += its.eq(mine) if inward else mine.eq(its)
+        pass_ports(m, self, store, self.STORE_PORTS)
 
         connect(m, flipped(self.i_restart), restart.i_restart)
         in_use: Value = engine.in_use
