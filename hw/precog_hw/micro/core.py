@@ -42,8 +42,8 @@ class MicroCore(wiring.Component):
     """From a sample to its decision, for all queue pairs, one sample after the other.
 
     Latency: of a sample that meets no other one `MOST_CYCLES` at most, and what the predictor takes
-    longer than the program between `REQUEST_CYCLES` and its wait for advice; about 1,000 in the
-    mean. Throughput: one sample in that time. A decision that does not wait longer for its advice
+    longer than the program between `REQUEST_CYCLES` and its wait for advice. Throughput: one
+    sample in that time. A decision that does not wait longer for its advice
     is there `LATE_CYCLES` after the deadline at most.
     Cost (ECP5): one multiplier, 6 block RAMs, about 1,100 LUTs, and the predictor.
 
