@@ -2,7 +2,7 @@
 
 ::
 
-    s_axil ─► front end ─► bank ─┬─ parameters ─────────────────► core
+    s_axil ─► front end ─► bank ─┬─ parameters ─────────────────► core (micro: reads the registers)
                                  ├─ model loader, slot map ─────► core
                                  ├─ QP window ─ commands ───────► core
                                  │      ▲ last decisions           │
@@ -37,6 +37,7 @@ from precog_hw.core import Core
 from precog_hw.csr import ecc_host, interrupt_host, mac_host, reset_host, trace_host
 from precog_hw.csr.axil import AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.bus_share import BusShare
 from precog_hw.csr.counter_table import event_counters
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.csr.watchdog import Watchdog
@@ -133,7 +134,13 @@ class PrecogNic(wiring.Component):
         m.submodules.counters = counters = event_counters(len(COUNTERS), relaxed=config.relaxed)
         m.submodules.watchdog = watchdog = Watchdog()
         wiring.connect(m, wiring.flipped(self.s_axil), front.axil)
-        wiring.connect(m, front.bus, bank.bus)
+        if config.micro:
+            m.submodules.share = share = BusShare(self.regmap.address_bits)
+            wiring.connect(m, front.bus, share.host)
+            wiring.connect(m, core.registers, share.reader)
+            wiring.connect(m, share.bus, bank.bus)
+        else:
+            wiring.connect(m, front.bus, bank.bus)
         wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
         card = None
         if config.width:

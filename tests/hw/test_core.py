@@ -10,9 +10,11 @@ import pytest
 from amaranth.sim import Simulator
 from tests.models.predict.weights import random_weights
 
+from precog_hw.compose.ports import nic_map
 from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
 from precog_hw.micro.core import MicroCore
+from precog_hw.micro.registers import parameter_places
 from precog_hw.regmap.precog import LOAD_STATUS
 from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
@@ -54,6 +56,7 @@ class CoreBench:
     def __init__(self, seed: int, config: NicConfig = CONFIG) -> None:
         self.rng = random.Random(seed)
         self.dut = MicroCore(config) if config.micro else Core(config)
+        self.built = config
         self.golden = GoldenNic(qps=CONFIG.qps, sets=CONFIG.sets)
         self.golden.set_parameters(PARAMETERS)
         weights = np.random.default_rng(seed)
@@ -62,9 +65,28 @@ class CoreBench:
     def run(self, *benches: Any) -> None:
         sim = Simulator(self.dut)
         sim.add_clock(1e-8)
+        if isinstance(self.dut, MicroCore):
+            sim.add_testbench(self._registers, background=True)
         for bench in benches:
             sim.add_testbench(bench)
         sim.run()
+
+    async def _registers(self, ctx: Any) -> None:
+        """Answers a small processor that reads a parameter's register, as the bus does."""
+        bus = self.dut.registers
+        words: dict[int, int] = {}
+        for name, (word, field) in parameter_places(nic_map(self.built)).items():
+            mask = (1 << field.bits) - 1
+            words[word] = words.get(word, 0) | (PARAMETERS[name] & mask) << field.lsb
+        while True:
+            if not (await ctx.tick().sample(bus.stb))[-1]:
+                continue
+            for _ in range(2):
+                await ctx.tick()
+            ctx.set(bus.rdata, words[ctx.get(bus.addr)])
+            ctx.set(bus.ack, 1)
+            await ctx.tick()
+            ctx.set(bus.ack, 0)
 
     async def start(self, ctx: Any) -> None:
         dut = self.dut
@@ -208,7 +230,8 @@ def test_stream(free: float, config: NicConfig, count: int, seed: int) -> None:
     async def sink(ctx: Any) -> None:
         while not wanted:
             await ctx.tick()
-        left = 1500 if config.micro else 300  # after the last decision nothing more comes
+        # After the last decision nothing more comes.
+        left = MicroCore.MOST_CYCLES if config.micro else 300
         for _ in range(20_000):
             ready = rng.random() < free
             ctx.set(dut.o_decision.ready, ready)

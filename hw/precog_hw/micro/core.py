@@ -4,8 +4,8 @@
 
     i_sample ─► [queue] ─► [machine] ── x, model ─► [predictor]
                              │   ▲                     │ out
-    command ─────────────────┤   └──── [or late] ◄─────┘
-                             └─► o_decision
+    command ─────────────────┤ ▲ └──── [or late] ◄─────┘
+    registers ◄─────────────►┘ └─► o_decision
 
 The golden model is `precog_models.nic`; the laws timely and dcqcn, PSCHED and forecasts are not
 there.
@@ -16,17 +16,20 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
+from precog_hw.csr.axil import RegisterBus
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.passing import pass_ports
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.deadline import AdviceDeadline
+from precog_hw.regmap.precog import Identity, build_map
 from precog_hw.stream.queue import Queue
 from precog_models.contract import Algorithm, Fmt
 
 from .isa import WORD_BITS
 from .machine import Machine
-from .program import PARAMETER_PORTS, PORTS, WAITS, program
+from .program import PORTS, WAITS, program
+from .registers import parameter_places
 
 __all__ = ["MicroCore"]
 
@@ -54,7 +57,10 @@ class MicroCore(wiring.Component):
 
     Members
     -------
-    As `precog_hw.core.Core` has them without `config.laws`.
+    As `precog_hw.core.Core` has them without `config.laws`, and
+    registers : Out(RegisterBus)
+        Over which it reads the parameters, each once in a sample; of `parameters` it takes only
+        what concerns the advice on its way.
     """
 
     i_sample: stream.Interface
@@ -64,17 +70,21 @@ class MicroCore(wiring.Component):
     hold: Signal
     command_stb: Signal
     parameters: data.View
+    registers: wiring.PureInterface
 
-    MOST_CYCLES = 1597
+    REGISTER_CYCLES = 10
+    """From asking for a register to its word, at most: a host's access goes first."""
+    MOST_CYCLES = 2399
     """From a sample's turn to its decision, what the predictor makes it wait not counted."""
-    REQUEST_CYCLES = 351
+    REQUEST_CYCLES = 439
     """From a sample's turn to the predictor's request, at most."""
-    LATE_CYCLES = 679
+    LATE_CYCLES = 982
     """From the advice, or its deadline, to the decision, at most."""
 
     def __init__(self, config: NicConfig) -> None:
         self._config = config
         self._predictor = Predictor(config)
+        self._map = build_map(config.map_sizes, Identity(0))
         signature = self._predictor.signature
         super().__init__(
             {
@@ -85,6 +95,7 @@ class MicroCore(wiring.Component):
                 "hold": In(1),
                 "command_stb": Out(1),
                 "parameters": In(PARAMETERS),
+                "registers": Out(RegisterBus(self._map.address_bits)),
             }
             | {name: signature.members[name] for name in Predictor.outer_ports(config)}
         )
@@ -92,8 +103,9 @@ class MicroCore(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
+        code = program(config.qps, parameter_places(self._map))
         m.submodules.samples = samples = Queue(SAMPLE, _SAMPLES, block=True)
-        m.submodules.machine = machine = Machine(program(config.qps), dsp=config.dsp)
+        m.submodules.machine = machine = Machine(code, dsp=config.dsp)
         m.submodules.predictor = predictor = self._predictor
         m.submodules.deadline = deadline = AdviceDeadline(_OWED, _ADVICE)
         pass_ports(m, self, predictor, Predictor.outer_ports(config))
@@ -106,23 +118,22 @@ class MicroCore(wiring.Component):
         self._ask(m, machine, waits, there)
         advice, held = self._advised(m, deadline, waits, there)
         self._decide(m, machine, samples, waits, there)
+        register = self._read(m, machine, waits, there)
 
-        sample, parameters = samples.o.payload, self.parameters
-        command = self.command.payload
+        sample, command = samples.o.payload, self.command.payload
         absent = sample.qp >= config.qps
         ports = {
             "is_command": _flag(is_command),
             "absent": _flag(absent),
             "rtt": sample.rtt,
             "t": sample.t,
+            "register": register,
             "valid": _flag(advice.valid),
             "late": _flag(advice.late),
             "held": _flag(held),
             "out": advice.out,
             "apply": _flag(command.apply),
             "clear": _flag(command.clear),
-            **{name: parameters[name] for name in PARAMETER_PORTS},
-            **{name: _flag(parameters[name]) for name in ("advice_clamp", "skill_monitor")},
             **self._configured(),
         }
         m.d.comb += [
@@ -147,6 +158,21 @@ class MicroCore(wiring.Component):
             "limited": _flag(config.win & (config.algorithm <= Algorithm.PREDPID)),
             **{name: config[name] for name in ("target", "min_rate", "max_rate", "init_rate")},
         }
+
+    def _read(
+        self, m: Module, machine: Machine, waits: dict[str, Value], there: dict[str, Signal]
+    ) -> Signal:
+        """The word of the register that was waited for last."""
+        bus, asked, word = self.registers, Signal(name="register_asked"), Signal(32)
+        m.d.comb += [
+            bus.stb.eq(waits["register"] & ~asked),
+            bus.addr.eq(machine.register),
+            there["register"].eq(bus.ack),
+        ]
+        m.d.sync += asked.eq(waits["register"] & ~bus.ack)
+        with m.If(bus.ack):
+            m.d.sync += word.eq(bus.rdata)
+        return word
 
     def _begin(
         self,

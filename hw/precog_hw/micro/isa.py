@@ -2,7 +2,8 @@
 
 One accumulator. An instruction has an operation, a kind of operand and an address::
 
-    bit  0 .. A - 1   address, shift count, flag, port, or where to jump
+    bit  0 .. A - 1   address, shift count, flag, port, where to jump, or what is waited for: its
+                      number, and above its bits which register, if it is one
     bit  A, A + 1     `Kind` of the operand
     the 4 above       `Op`
 
@@ -24,22 +25,22 @@ WORD_BITS = 57
 class Op(IntEnum):
     """What an instruction does; A is the accumulator, X the operand. Cycles in brackets."""
 
-    LD = 0  # A = X [2]
-    ADD = 1  # A = A + X [2]
-    SUB = 2  # A = A - X [2]
-    MUL = 3  # A = A * X: 35 and 18 bits with their signs [4]
-    ST = 4  # the word = A [2]
-    IDX = 5  # index = A's low 8 bits [2]
-    SHL = 6  # A = A << address [1 + address]
-    SHR = 7  # A = A >> address, with its sign [1 + address]
-    SHLN = 8  # A = A << N [2, or 1 + N]
-    NORM = 9  # A = A << N, N such that bit 31 is the highest one [2 + N]
-    JMP = 10  # go on there [2]
-    JN = 11  # if A < 0 [2]
-    JNN = 12  # if A >= 0 [2]
-    FLAG = 13  # set a flag of the decision [2]
-    OUT = 14  # an output = A [2]
-    WAIT = 15  # until what is waited for is there [2 and more]
+    LD = 0  # A = X [3]
+    ADD = 1  # A = A + X [3]
+    SUB = 2  # A = A - X [3]
+    MUL = 3  # A = A * X: 35 and 18 bits with their signs [5]
+    ST = 4  # the word = A [3]
+    IDX = 5  # index = A's low 8 bits [3]
+    SHL = 6  # A = A << address [2 + address]
+    SHR = 7  # A = A >> address, with its sign [2 + address]
+    SHLN = 8  # A = A << N [3, or 2 + N]
+    NORM = 9  # A = A << N, N such that bit 31 is the highest one [3 + N]
+    JMP = 10  # go on there [3]
+    JN = 11  # if A < 0 [3]
+    JNN = 12  # if A >= 0 [3]
+    FLAG = 13  # set a flag of the decision [3]
+    OUT = 14  # an output = A [3]
+    WAIT = 15  # until what is waited for is there [3 and more]
 
 
 class Kind(IntEnum):

@@ -1,4 +1,4 @@
-"""The processor: one accumulator, one multiplier, one instruction in two cycles."""
+"""The processor: one accumulator, one multiplier, one instruction in three cycles."""
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -17,6 +17,7 @@ _FACTOR_BITS = 18  # of the multiplier
 _LOW_BITS = _FACTOR_BITS - 1  # of A that make its second product
 _TOP = 31  # bit that `Op.NORM` brings the highest one to
 _COUNT_BITS = 6
+_WAIT_BITS = len(WAITS).bit_length()
 
 
 class Machine(wiring.Component):
@@ -28,8 +29,8 @@ class Machine(wiring.Component):
                                       ports ──┴─► X ────┴───────┴► + ◄─► A ─► memory, outputs
                                                           A, A << 1, A << 17 ┘
 
-    An instruction's first cycle reads its operand, its last one changes the accumulator and reads
-    the next instruction. Neither memory has a register behind it: at 62.5 MHz an addition has time.
+    An instruction's first cycle reads its operand from memory, the second one takes it from there
+    or a port, the last one changes the accumulator and reads the next instruction.
 
     Latency, throughput: `isa.Op` says what an instruction takes. Cost (ECP5): one multiplier, a
     DP16KD for the program and four for up to 8 queue pairs, some 600 LUTs.
@@ -48,6 +49,8 @@ class Machine(wiring.Component):
         A value for each of `PORTS`, of up to `WORD_BITS` bits with their sign.
     waits : Out(len(WAITS))
         What the program waits for, one-hot.
+    register : Out
+        Address of the register that is waited for, in words.
     there : In(len(WAITS))
         It is there, in this cycle.
     flags : Out(len(Flag))
@@ -65,6 +68,7 @@ class Machine(wiring.Component):
                 "qp": In(program.words.qp_bits),
                 "ports": In(data.StructLayout(dict.fromkeys(PORTS, word))),
                 "waits": Out(len(WAITS)),
+                "register": Out(program.address_bits - _WAIT_BITS),
                 "there": In(len(WAITS)),
                 "flags": Out(len(Flag)),
                 "values": Out(data.StructLayout(dict.fromkeys(OUTPUTS, word))),
@@ -74,20 +78,21 @@ class Machine(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         running, last = Signal(), Signal()  # the instruction's cycles begin after the first fetch
+        read, changes = Signal(), Signal()  # it is in its second cycle, and in a later one
         op, kind, at = self._fetch(m, running, last)
         a, index, shift = Signal(signed(WORD_BITS)), Signal(8), Signal(_COUNT_BITS - 1)
-        x = self._operand(m, kind, at, a, index, last & (op == Op.ST))
+        x = self._operand(m, kind, at, a, index, read, last & (op == Op.ST))
 
-        # The second cycle and those that an instruction has more.
-        second = Signal()
+        # The cycle that changes something, and those that an instruction has more.
         count = Signal(_COUNT_BITS)
-        waits = second & (op == Op.WAIT)
+        waits = changes & (op == Op.WAIT)
         shifts = (op == Op.SHL) | (op == Op.SHR) | (op == Op.SHLN)
-        norm = second & (op == Op.NORM)
+        norm = changes & (op == Op.NORM)
         more = Signal()
         m.d.comb += [
-            self.waits.eq(Mux(waits, 1 << at[: len(WAITS).bit_length()], 0)),
-            last.eq(second & ~more),
+            self.waits.eq(Mux(waits, 1 << at[:_WAIT_BITS], 0)),
+            self.register.eq(at[_WAIT_BITS:]),
+            last.eq(changes & ~more),
         ]
         with m.Switch(op):
             with m.Case(Op.WAIT):
@@ -96,18 +101,21 @@ class Machine(wiring.Component):
                 m.d.comb += more.eq(~a[_TOP])
             with m.Case(Op.MUL, Op.SHL, Op.SHR, Op.SHLN):
                 m.d.comb += more.eq(count[1:].any())
-        m.d.sync += [running.eq(1), second.eq(running & ~last)]
-        with m.If(second):
+        m.d.sync += [
+            *(running.eq(1), read.eq(running & ~read & ~changes)),
+            changes.eq(read | (changes & ~last)),
+        ]
+        with m.If(changes):
             m.d.sync += count.eq(count - 1)
         with m.Else():
             m.d.sync += count.eq(Mux(op == Op.MUL, 3, Mux(op == Op.SHLN, shift, at)))
         with m.If(norm & more):
             m.d.sync += shift.eq(shift + 1)
-        with m.Elif((op == Op.NORM) & ~second):
+        with m.Elif((op == Op.NORM) & ~changes):
             m.d.sync += shift.eq(0)
 
-        product = self._product(m, a, x, second & (count == 3))
-        self._accumulate(m, a, x, product, op, second, count, shifts, norm & more)
+        product = self._product(m, a, x, changes & (count == 3))
+        self._accumulate(m, a, x, product, op, changes, count, shifts, norm & more)
         with m.If(last & (op == Op.IDX)):
             m.d.sync += index.eq(a[:8])
         with m.If(last & (op == Op.FLAG)):
@@ -126,7 +134,7 @@ class Machine(wiring.Component):
     def _fetch(self, m: Module, running: Signal, last: Signal) -> tuple[Value, Value, Value]:
         """The program; the next instruction is read in the last cycle of one."""
         words = self._program
-        bits = (words.words.depth - 1).bit_length()
+        bits = words.address_bits
         code = words.instructions
         m.submodules.program = memory = Memory(
             shape=bits + 6, depth=len(code), init=code, attrs={"ram_style": "block"}
@@ -144,9 +152,16 @@ class Machine(wiring.Component):
         return read.data[bits + 2 :], read.data[bits : bits + 2], read.data[:bits]
 
     def _operand(
-        self, m: Module, kind: Value, at: Value, a: Signal, index: Signal, write: Value
+        self,
+        m: Module,
+        kind: Value,
+        at: Value,
+        a: Signal,
+        index: Signal,
+        take: Signal,
+        write: Value,
     ) -> Value:
-        """The word or the port."""
+        """The word or the port, as it is when it is taken."""
         words = self._program
         m.submodules.memory = memory = Memory(
             shape=signed(WORD_BITS),
@@ -170,7 +185,8 @@ class Machine(wiring.Component):
         ports = Array(self.ports[name] for name in PORTS)
         number = at[: (len(PORTS) - 1).bit_length()]
         x = Signal(signed(WORD_BITS))
-        m.d.comb += x.eq(Mux(kind == Kind.PORT, ports[number], read.data))
+        with m.If(take):
+            m.d.sync += x.eq(Mux(kind == Kind.PORT, ports[number], read.data))
         return x
 
     def _product(self, m: Module, a: Signal, x: Value, high: Value) -> Value:
@@ -190,7 +206,7 @@ class Machine(wiring.Component):
         x: Value,
         product: Value,
         op: Value,
-        second: Signal,
+        changes: Signal,
         count: Signal,
         shifts: Value,
         norm: Value,
@@ -217,5 +233,5 @@ class Machine(wiring.Component):
             m.d.comb += writes.eq(1)
         # One sum: what a difference adds comes from below.
         total = (Cat(Const(1, 1), left).as_signed() + Cat(minus, right).as_signed()) >> 1
-        with m.If(second & writes):
+        with m.If(changes & writes):
             m.d.sync += a.eq(Mux(op == Op.SHR, a >> 1, total))

@@ -1,9 +1,11 @@
 """The program: a sample becomes a decision, a command a row. What it computes, and in which order
 its state changes, is that of the golden models `precog_models.measure`, `predict` and `rate`.
 
-Flags that are stored or come in are 0 or -1: a sign tells them apart.
+Flags that are stored or come in are 0 or -1: a sign tells them apart. Parameters are read once in
+a sample, over the register bus: the host may write them meanwhile.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from precog_models.contract import (
@@ -17,9 +19,10 @@ from precog_models.contract import (
 )
 
 from .isa import WORD_BITS, Assembler, WordMap
+from .registers import Place
 from .writer import Writer
 
-__all__ = ["CONFIG_WORDS", "OUTPUTS", "PARAMETER_PORTS", "PORTS", "WAITS", "Program", "program"]
+__all__ = ["CONFIG_WORDS", "OUTPUTS", "PORTS", "WAITS", "Program", "program"]
 
 #: Of a queue pair's row, what a command writes; ports of the same names.
 CONFIG_WORDS = (
@@ -33,20 +36,17 @@ _STATE_WORDS = (
     *("judged", "pred", "last_rtt", "error", "persistence"),
     *("count", "mean", "last_error", "rate"),
 )
-#: Parameters that all queue pairs share, by the names of their register fields.
-PARAMETER_PORTS = (
-    *("sigma", "base_window", "queue_budget", "rttch_margin", "rttch_threshold"),
-    *("advice_limit", "advice_clamp", "skill_monitor", "kp", "ki", "kd", "dmin", "dmax", "mtu"),
-)
+#: Parameters that are read while the predictor is at work.
+_LAW_PARAMETERS = ("kp", "ki", "kd", "dmin", "dmax", "mtu")
 PORTS = (
-    *("is_command", "absent", "rtt", "t"),
+    *("is_command", "absent", "rtt", "t", "register"),
     *("valid", "late", "held", "out"),
     *("apply", "clear"),
-    *PARAMETER_PORTS,
     *CONFIG_WORDS,
 )
 OUTPUTS = ("rate", "window", "rtt_pred", "target", "base", "srtt", "x", "model")
-WAITS = ("begin", "request", "advice", "decided", "dropped", "commanded")
+#: The last one for a register, whose word is then the port of this name.
+WAITS = ("begin", "request", "advice", "decided", "dropped", "commanded", "register")
 
 _FRAC = Fmt.SRTT.frac_bits
 _LIMIT_DROP = 16 - _FRAC
@@ -58,18 +58,30 @@ _LOW_BITS = 17  # of a factor of more than 18 bits: the product is made of two
 
 @dataclass(frozen=True)
 class Program:
-    """Instructions, and memory as it is at first."""
+    """Instructions, how many bits their addresses have, and memory as it is at first."""
 
     instructions: list[int]
+    address_bits: int
     memory: list[int]
     words: WordMap
 
 
-def program(qps: int) -> Program:
-    """The program for so many queue pairs, and its memory."""
+def program(qps: int, places: Mapping[str, Place]) -> Program:
+    """The program for so many queue pairs, and its memory.
+
+    Parameters
+    ----------
+    qps : int
+        A power of two.
+    places : mapping of str to Place
+        `parameter_places`.
+    """
     words = WordMap(qps, (*CONFIG_WORDS, *_STATE_WORDS))
-    assembler = Assembler((words.depth - 1).bit_length())
-    w = Writer(words, assembler, PORTS, OUTPUTS, WAITS)
+    last = max(word for word, _ in places.values())
+    registers = last.bit_length() + len(WAITS).bit_length()
+    address_bits = max((words.depth - 1).bit_length(), registers)
+    assembler = Assembler(address_bits)
+    w = Writer(words, assembler, PORTS, OUTPUTS, WAITS, places)
     w.label("begin")
     w.wait("begin")
     w.ld(w.port("is_command"))
@@ -83,6 +95,9 @@ def program(qps: int) -> Program:
     _target(w)
     w.reciprocal(w.word("target"))
     _judge(w)
+    for name in _LAW_PARAMETERS:
+        w.parameter(name)
+        w.st(w.word(name))
     w.wait("advice")
     _predicted(w)
     _choose(w)
@@ -95,13 +110,13 @@ def program(qps: int) -> Program:
     w.wait("dropped")
     w.jump("begin")
     _command(w)
-    return Program(assembler.words(), words.initial(), words)
+    return Program(assembler.words(), address_bits, words.initial(), words)
 
 
 def _features(w: Writer) -> None:
     """S_t of (2) and K_t of (3), `measure.feature`; asks the predictor."""
     fine, srtt, gap, held = (w.word(name) for name in ("fine", "srtt", "gap", "held"))
-    sigma = w.word("sigma")  # read once: the host may write it meanwhile
+    sigma = w.word("sigma")
     w.ld(w.port("rtt"))
     w.shl(_FRAC)
     w.st(fine)
@@ -110,7 +125,8 @@ def _features(w: Writer) -> None:
     w.ld(fine)
     w.jump("smoothed")
     w.label("smooth")
-    w.keep(w.port("sigma"), sigma)
+    w.parameter("sigma")
+    w.st(sigma)
     w.ld(1 << Fmt.SIGMA.frac_bits)
     w.sub(sigma)
     w.st(held)
@@ -157,11 +173,12 @@ def _features(w: Writer) -> None:
 def _base(w: Writer) -> None:
     """The base RTT, `measure.base_rtt`."""
     rtt, t = w.port("rtt"), w.port("t")
-    window = w.word("window")  # read once: the host may write it meanwhile
+    window = w.word("window")
     current, previous, start = w.row("current"), w.row("previous"), w.row("start")
     w.ld(w.row("known"))
     w.if_not_negative("fresh")
-    w.keep(w.port("base_window"), window)
+    w.parameter("base_window")
+    w.st(window)
     w.sub(1)
     w.if_negative("inside")
     w.ld(t)
@@ -204,7 +221,8 @@ def _target(w: Writer) -> None:
     w.ld(base)
     w.shl(_FRAC)
     w.st(high)
-    w.add(w.port("rttch_margin"))
+    w.parameter("rttch_margin")
+    w.add(high)
     w.limited()
     w.st(low)
     w.ld(w.row("from_base"))
@@ -212,8 +230,8 @@ def _target(w: Writer) -> None:
     w.ld(w.row("target"))
     w.jump("nominal")
     w.label("from base")
-    w.ld(high)
-    w.add(w.port("queue_budget"))
+    w.parameter("queue_budget")
+    w.add(high)
     w.limited()
     w.label("nominal")
     w.st(nominal)
@@ -266,7 +284,7 @@ def _target(w: Writer) -> None:
     w.ld(side)
     w.size()
     w.st(gap)
-    w.ld(w.port("rttch_threshold"))
+    w.parameter("rttch_threshold")
     w.sub(gap)
     w.if_not_negative("adjusted")
     w.ld(target)
@@ -351,7 +369,7 @@ def _choose(w: Writer) -> None:
     w.flag(Flag.NO_MODEL)
     w.jump("chosen")
     w.label("advised")
-    w.ld(w.port("skill_monitor"))
+    w.bit("skill_monitor")
     w.if_not_negative("trusted")
     w.ld(w.row("error"))
     w.shr(SKILL_SHIFT)
@@ -367,10 +385,11 @@ def _choose(w: Writer) -> None:
     w.if_negative("chosen")
     w.flag(Flag.PREDICTED)
     w.keep(pred, value)
-    w.ld(w.port("advice_clamp"))
-    w.if_not_negative("chosen")
+    w.above("advice_clamp", "advice_limit")
+    w.if_negative("chosen")
+    w.st(w.word("reach"))
     w.ld(w.port("rtt"))
-    w.mul(w.port("advice_limit"))
+    w.mul(w.word("reach"))
     w.shr(_LIMIT_DROP)
     w.st(w.word("reach"))
     w.add(fine)
@@ -436,14 +455,14 @@ def _law(w: Writer) -> None:
     w.add(mean)
     w.st(mean)
     w.shr(MEAN_GUARD_BITS)
-    w.mul(w.port("ki"))
+    w.mul(w.word("ki"))
     w.st(held)
     w.ld(error)
-    w.mul(w.port("kp"))
+    w.mul(w.word("kp"))
     w.add(held)
     w.st(held)
     w.ld(change)
-    w.mul(w.port("kd"))
+    w.mul(w.word("kd"))
     w.add(held)
     w.halved(_DELTA_DROP)
 
@@ -461,7 +480,7 @@ def _rate(w: Writer) -> None:
     w.jump("moved")
     w.label("moves")
     w.ld(delta)
-    w.within(w.port("dmin"), w.port("dmax"), Flag.DELTA_CLAMPED)
+    w.within(w.word("dmin"), w.word("dmax"), Flag.DELTA_CLAMPED)
     w.st(held)
     w.ld(start)
     w.mul(held)
@@ -497,7 +516,7 @@ def _window(w: Writer) -> None:
     w.mul(low)
     w.add(held)
     w.shr(Fmt.RATE.frac_bits)
-    w.at_least(w.port("mtu"))
+    w.at_least(w.word("mtu"))
     w.label("window")
     w.out("window")
 

@@ -1,10 +1,12 @@
 """What a program is written with: one method for an instruction, and what several of them make."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from precog_hw.regmap.model import Field
 from precog_models.contract import CHORD_GUARD_BITS, Fmt
 
-from .isa import Assembler, Kind, Op, Operand, Table, WordMap
+from .isa import WORD_BITS, Assembler, Kind, Op, Operand, Table, WordMap
+from .registers import Place
 
 __all__ = ["Writer"]
 
@@ -22,6 +24,8 @@ class Writer:
     assembler : Assembler
     ports, outputs, waits : sequence of str
         Their numbers are their places.
+    places : mapping of str to Place
+        Of parameters.
     """
 
     def __init__(
@@ -31,10 +35,12 @@ class Writer:
         ports: Sequence[str],
         outputs: Sequence[str],
         waits: Sequence[str],
+        places: Mapping[str, Place],
     ) -> None:
         self._words = words
         self._assembler = assembler
         self._ports, self._outputs, self._waits = list(ports), list(outputs), list(waits)
+        self._places = places
 
     # Operands.
 
@@ -115,6 +121,40 @@ class Writer:
     def wait(self, name: str) -> None:
         """Until it is there."""
         self._assembler.number(Op.WAIT, self._waits.index(name))
+
+    # Parameters, of which each register is read once in a sample.
+
+    def parameter(self, name: str) -> None:
+        """A = what its register has, of which it is the only field."""
+        field = self._register(name)
+        if field.signed:
+            below, done, half = self.new_label("below"), self.new_label("done"), field.bits - 1
+            self.sub(1 << half)
+            self.if_not_negative(below)
+            self.add(1 << half)
+            self.jump(done)
+            self.label(below)
+            self.sub(1 << half)
+            self.label(done)
+
+    def bit(self, name: str) -> None:
+        """A's sign = the field, of one bit."""
+        field = self._register(name)
+        self.shl(WORD_BITS - 1 - field.lsb)
+
+    def above(self, flag: str, number: str) -> None:
+        """A = `number` if `flag`, the bit above it in their register, is set; else A < 0."""
+        field, below = self._register(flag), self._places[number][1]
+        assert (below.lsb, below.bits) == (0, field.lsb), (flag, number)
+        self.sub(1 << field.lsb)
+
+    def _register(self, name: str) -> Field:
+        """A = the register that the field is in."""
+        word, field = self._places[name]
+        wait = self._waits.index("register")
+        self._assembler.number(Op.WAIT, word << len(self._waits).bit_length() | wait)
+        self.ld(self.port("register"))
+        return field
 
     # What several instructions make.
 

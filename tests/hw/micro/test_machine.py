@@ -9,9 +9,18 @@ from amaranth.sim import Simulator
 from precog_hw.micro.isa import WORD_BITS, Assembler, Kind, Op, Operand, WordMap
 from precog_hw.micro.machine import Machine
 from precog_hw.micro.program import OUTPUTS, PORTS, WAITS, Program
+from precog_hw.micro.registers import Place
 from precog_hw.micro.writer import Writer
+from precog_hw.regmap.model import Access, Field
 
 _BEGIN, _DECIDED = (WAITS.index(name) for name in ("begin", "decided"))
+_ADDRESS_BITS = 10
+#: Parameters as registers have them: with a sign, and a bit above a number.
+PLACES = {
+    "signed": Place(5, Field("signed", 17, Access.RW, "", signed=True)),
+    "number": Place(9, Field("number", 16, Access.RW, "")),
+    "flag": Place(9, Field("flag", 1, Access.RW, "", lsb=16)),
+}
 _END = 1 << (WORD_BITS - 1)
 
 
@@ -25,14 +34,14 @@ class Bench:
 
     def __init__(self, write: Callable[[Writer, Assembler, WordMap], None], qps: int = 4) -> None:
         words = WordMap(qps, ("kept",))
-        assembler = Assembler((words.depth - 1).bit_length())
-        writer = Writer(words, assembler, PORTS, OUTPUTS, WAITS)
+        assembler = Assembler(_ADDRESS_BITS)
+        writer = Writer(words, assembler, PORTS, OUTPUTS, WAITS, PLACES)
         writer.label("begin")
         writer.wait("begin")
         write(writer, assembler, words)
         writer.wait("decided")
         writer.jump("begin")
-        self.dut = Machine(Program(assembler.words(), words.initial(), words))
+        self.dut = Machine(Program(assembler.words(), _ADDRESS_BITS, words.initial(), words))
 
     async def run(self, ctx: Any, qp: int = 0, **ports: int) -> int:
         """Cycles between the waits."""
@@ -94,8 +103,8 @@ def test_sums_and_words(seed: int) -> None:
             assert bench.value(ctx, "rate") == wrapped(a + b)
             assert bench.value(ctx, "window") == wrapped(a - b + 77)
             assert bench.value(ctx, "target") == wrapped(77 - 2 * b)
-            # Ten instructions, and the first cycle of the wait behind them.
-            assert cycles == 2 * 10 + 1
+            # Ten instructions, and the first two cycles of the wait behind them.
+            assert cycles == 3 * 10 + 2
 
     simulated(bench, main)
 
@@ -106,7 +115,7 @@ def test_products_and_shifts(seed: int) -> None:
 
     def write(w: Writer, _: Assembler, words: WordMap) -> None:
         w.ld(w.port("rtt"))
-        w.mul(w.port("sigma"))
+        w.mul(w.port("out"))
         w.out("rate")
         w.shl(left)
         w.out("window")
@@ -118,11 +127,11 @@ def test_products_and_shifts(seed: int) -> None:
     async def main(ctx: Any) -> None:
         for _ in range(60):
             a, b = number(rng, 35), number(rng, 18)
-            cycles = await bench.run(ctx, rtt=a, sigma=b)
+            cycles = await bench.run(ctx, rtt=a, out=b)
             assert bench.value(ctx, "rate") == a * b
             assert bench.value(ctx, "window") == wrapped(a * b << left)
             assert bench.value(ctx, "target") == wrapped(a * b << left) >> right
-            assert cycles == 2 * 4 + 4 + (1 + left) + (1 + right) + 1
+            assert cycles == 3 * 4 + 5 + (2 + left) + (2 + right) + 2
 
     simulated(bench, main)
 
@@ -147,7 +156,7 @@ def test_a_number_is_brought_up_and_another_one_as_far(seed: int) -> None:
             cycles = await bench.run(ctx, rtt=a, t=b)
             assert bench.value(ctx, "rate") == a << places
             assert bench.value(ctx, "window") == b << places
-            assert cycles == 2 * 4 + (2 + places) + max(2, 1 + places) + 1
+            assert cycles == 3 * 4 + (3 + places) + max(3, 2 + places) + 2
 
     simulated(bench, main)
 
@@ -185,5 +194,45 @@ def test_jumps_flags_rows_and_tables(seed: int) -> None:
             assert bench.value(ctx, "x") == inverse[n]
             assert ctx.get(bench.dut.flags) == (1 << 5 if a < 0 else 1 << 3)
             kept[qp] = a
+
+    simulated(bench, main)
+
+
+def test_parameters_come_from_their_registers(seed: int) -> None:
+    rng = random.Random(seed)
+
+    def write(w: Writer, _: Assembler, words: WordMap) -> None:
+        w.parameter("signed")
+        w.out("rate")
+        w.bit("flag")
+        w.out("target")
+        w.above("flag", "number")
+        w.out("base")
+
+    bench = Bench(write)
+
+    async def main(ctx: Any) -> None:
+        dut, wait = bench.dut, WAITS.index("register")
+        asked: list[int] = []
+        for _ in range(60):
+            value, low, flag = number(rng, 17), rng.randrange(1 << 16), rng.randrange(2)
+            words = {5: value & 0x1FFFF, 9: low | flag << 16}
+            ctx.set(dut.there, 1 << _BEGIN)
+            await ctx.tick().until(dut.waits[_BEGIN])
+            asked.clear()
+            while not ctx.get(dut.waits[_DECIDED]):
+                here = bool(ctx.get(dut.waits[wait])) and rng.random() < 0.3
+                ctx.set(dut.there, int(here) << wait)
+                if here:
+                    asked.append(ctx.get(dut.register))
+                    ctx.set(dut.ports["register"], words[asked[-1]])
+                await ctx.tick()
+            ctx.set(dut.there, 1 << _DECIDED)
+            await ctx.tick()
+            ctx.set(dut.there, 0)
+            assert asked == [5, 9, 9]
+            assert bench.value(ctx, "rate") == value
+            assert (bench.value(ctx, "target") < 0) == flag
+            assert bench.value(ctx, "base") == low - (0 if flag else 1 << 16)
 
     simulated(bench, main)

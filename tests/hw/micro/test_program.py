@@ -4,30 +4,41 @@ from typing import Any
 
 from amaranth.sim import Simulator
 
+from precog_hw.compose.ports import nic_map
+from precog_hw.config import PRESETS
 from precog_hw.micro.core import MicroCore
 from precog_hw.micro.isa import WORD_BITS, Op
 from precog_hw.micro.machine import Machine
 from precog_hw.micro.program import WAITS, program
+from precog_hw.micro.registers import parameter_places
 
-_PROGRAM = program(4)
-_BITS = (_PROGRAM.words.depth - 1).bit_length()
+_PLACES = parameter_places(nic_map(PRESETS["ecp5-25"]))
+_PROGRAM = program(4, _PLACES)
+_BITS = _PROGRAM.address_bits
+_WAIT_BITS = len(WAITS).bit_length()
 
 
 def decoded(instruction: int) -> tuple[Op, int]:
     return Op(instruction >> _BITS + 2), instruction & ((1 << _BITS) - 1)
 
 
+def wait_of(at: int) -> str:
+    return WAITS[at & ((1 << _WAIT_BITS) - 1)]
+
+
 def most_cycles(op: Op, at: int) -> int:
     """Of an instruction that waits for nothing; a normalisation and its repetition go by 31."""
     match op:
         case Op.MUL:
-            return 4
+            return 5
         case Op.SHL | Op.SHR:
-            return 1 + at
+            return 2 + at
         case Op.SHLN | Op.NORM:
-            return 2 + 31
+            return 3 + 31
+        case Op.WAIT if wait_of(at) == "register":
+            return 2 + MicroCore.REGISTER_CYCLES
         case _:
-            return 2
+            return 3
 
 
 def longest(start: int, wait: str) -> int:
@@ -39,9 +50,9 @@ def longest(start: int, wait: str) -> int:
         if op in (Op.JMP, Op.JN, Op.JNN):
             assert at > here or at == 0, "a jump is forward, or to the next sample"
             after.append(at)
-        if op is Op.WAIT and at == WAITS.index(wait):
+        if op is Op.WAIT and wait_of(at) == wait:
             cycles[here] = 0
-        elif op is Op.WAIT and WAITS[at] in ("decided", "dropped", "commanded"):
+        elif op is Op.WAIT and wait_of(at) in ("decided", "dropped", "commanded"):
             continue
         elif reached := [cycles[place] for place in after if place in cycles]:
             cycles[here] = most_cycles(op, at) + max(reached)
@@ -72,8 +83,9 @@ def test_a_decision_without_advice_comes_no_later_than_said() -> None:
 
 def test_a_weight_that_changes_meanwhile_is_the_old_one_or_the_new_one() -> None:
     """RTTs that stay the same keep the smoothed one, whatever their weight is."""
-    dut, rtt = Machine(program(1)), 1 << 23
+    dut, rtt = Machine(program(1, _PLACES)), 1 << 23
     seen = set()
+    # The other parameters' registers have the same word.
 
     async def main(ctx: Any) -> None:
         below = -1 << (WORD_BITS - 1)
@@ -88,7 +100,7 @@ def test_a_weight_that_changes_meanwhile_is_the_old_one_or_the_new_one() -> None
             await ctx.tick().until(dut.waits[WAITS.index("begin")])
             for _ in range(n):
                 await ctx.tick()
-            ctx.set(dut.ports["sigma"], 65535 * (n & 1))
+            ctx.set(dut.ports["register"], 65535 * (n & 1))
             await ctx.tick().until(dut.waits[WAITS.index("decided")])
             seen.add(ctx.get(dut.values["srtt"]))
 
