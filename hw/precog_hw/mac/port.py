@@ -3,7 +3,7 @@
 from amaranth.hdl import DomainRenamer, Module
 from amaranth.lib import wiring
 from amaranth.lib.cdc import PulseSynchronizer
-from amaranth.lib.fifo import AsyncFIFO
+from amaranth.lib.fifo import AsyncFIFO, SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.regmap.mac import MAC_EVENTS
@@ -20,7 +20,7 @@ from .width import Narrower, Widener
 
 __all__ = ["MacPort"]
 
-_TX_WORDS = 16  # LUT RAM: block RAM's data would come late for 125 MHz
+_CROSSING_WORDS = 16  # LUT RAM: block RAM's data and long counters would come late for 125 MHz
 _BEGIN_WORDS = 16  # of a packet, before it begins to leave
 
 
@@ -29,8 +29,8 @@ class MacPort(wiring.Component):
 
     ::
 
-        i ─► [gate] ─► [FIFO] ─► [skid] ─► [narrower] ─► [transmitter] ─► gmii_tx    domain tx
-        o ◄─ [FIFO] ◄─ [admission] ◄─ [widener] ◄─ [receiver] ◄─ gmii_rx             domain rx
+        i ─► [gate] ─► [crossing] ─► [skid] ─► [narrower] ─► [transmitter] ─► gmii_tx
+        o ◄─ [FIFO] ◄─ [admission] ◄─ [crossing] ◄─ [widener] ◄─ [receiver] ◄─ gmii_rx
 
     `precog_models.mac` is the golden model. A packet begins to leave when 16 words of it have come
     or all of it: then its source may come as slowly as a Gigabit line, 8 bytes in 64 ns, and be
@@ -107,20 +107,23 @@ class MacPort(wiring.Component):
         strobes = {**self._transmit(m), **self._receive(m)}
         for n, (name, _) in enumerate(MAC_EVENTS):
             domain, strobe = strobes[name]
-            m.submodules[f"{name}_event"] = event = PulseSynchronizer(domain, "sync")
-            m.d.comb += [event.i.eq(strobe), self.events[n].eq(event.o)]
+            if domain != "sync":
+                m.submodules[f"{name}_event"] = event = PulseSynchronizer(domain, "sync")
+                m.d.comb += event.i.eq(strobe)
+                strobe = event.o
+            m.d.comb += self.events[n].eq(strobe)
         return m
 
     def _transmit(self, m: Module) -> dict[str, tuple[str, object]]:
         word = word_layout(self._width)
         renamed = DomainRenamer(self._tx)
         m.submodules.gate = gate = Gate(self._width, _BEGIN_WORDS, relaxed=self._relaxed)
-        m.submodules.tx_fifo = fifo = AsyncFIFO(
-            width=word.size, depth=_TX_WORDS, r_domain=self._tx, w_domain="sync"
+        m.submodules.tx_crossing = crossing = AsyncFIFO(
+            width=word.size, depth=_CROSSING_WORDS, r_domain=self._tx, w_domain="sync"
         )
         narrower, skid, transmitter = self._narrower, SkidBuffer(word), Transmitter()
         m.submodules.narrower = renamed(narrower)
-        m.submodules.skid = renamed(skid)  # from a byte's position to the FIFO's state is too far
+        m.submodules.skid = renamed(skid)  # from a byte's position to the crossing's state is too far
         m.submodules.transmitter = renamed(transmitter)
         from_beat(m, gate.i.payload, self.i.payload)
         wiring.connect(m, skid.o, narrower.i)
@@ -128,12 +131,12 @@ class MacPort(wiring.Component):
         m.d.comb += [
             gate.i.valid.eq(self.i.valid),
             self.i.ready.eq(gate.i.ready),
-            fifo.w_data.eq(gate.o.payload),
-            fifo.w_en.eq(gate.o.valid),
-            gate.o.ready.eq(fifo.w_rdy),
-            skid.i.payload.eq(fifo.r_data),
-            skid.i.valid.eq(fifo.r_rdy),
-            fifo.r_en.eq(skid.i.ready & fifo.r_rdy),
+            crossing.w_data.eq(gate.o.payload),
+            crossing.w_en.eq(gate.o.valid),
+            gate.o.ready.eq(crossing.w_rdy),
+            skid.i.payload.eq(crossing.r_data),
+            skid.i.valid.eq(crossing.r_rdy),
+            crossing.r_en.eq(skid.i.ready & crossing.r_rdy),
             self.gmii_tx.eq(transmitter.o),
         ]
         return {"underrun": (self._tx, transmitter.underrun)}
@@ -145,23 +148,26 @@ class MacPort(wiring.Component):
         admission = Admission(self._width, self._depth, self._depth // 2)
         m.submodules.receiver = renamed(receiver)
         m.submodules.widener = renamed(widener)
-        m.submodules.admission = renamed(admission)
-        m.submodules.rx_fifo = fifo = AsyncFIFO(
-            width=word.size, depth=self._depth, r_domain="sync", w_domain=self._rx
+        m.submodules.admission = admission
+        # Empty but for one word and a frame's last: the core's clock takes what comes.
+        m.submodules.rx_crossing = crossing = AsyncFIFO(
+            width=word.size, depth=_CROSSING_WORDS, r_domain="sync", w_domain=self._rx
         )
+        m.submodules.rx_fifo = fifo = SyncFIFOBuffered(width=word.size, depth=self._depth)
         m.d.comb += [
             receiver.i.eq(self.gmii_rx),
             *(widener.stb.eq(receiver.stb), widener.octet.eq(receiver.octet)),
-            *(admission.stb.eq(widener.o_stb), admission.i.eq(widener.o)),
-            admission.level.eq(fifo.w_level),
+            *(crossing.w_en.eq(widener.o_stb), crossing.w_data.eq(widener.o)),
+            *(crossing.r_en.eq(crossing.r_rdy), admission.stb.eq(crossing.r_rdy)),
+            *(admission.i.eq(crossing.r_data), admission.level.eq(fifo.level)),
             *(fifo.w_en.eq(admission.o_stb), fifo.w_data.eq(admission.o)),
             self.o.valid.eq(fifo.r_rdy),
             fifo.r_en.eq(self.o.ready & fifo.r_rdy),
         ]
         to_beat(m, self.o.payload, word(fifo.r_data))
-        strobes = {
-            "received": receiver.good,
-            **{name: getattr(receiver, name) for name in ("runt", "oversize", "damaged")},
-            "dropped": admission.dropped,
+        strobes = {"received": receiver.good}
+        strobes |= {name: getattr(receiver, name) for name in ("runt", "oversize", "damaged")}
+        return {
+            **{name: (self._rx, strobe) for name, strobe in strobes.items()},
+            "dropped": ("sync", admission.dropped),
         }
-        return {name: (self._rx, strobe) for name, strobe in strobes.items()}

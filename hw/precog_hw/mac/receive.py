@@ -59,20 +59,17 @@ class Receiver(wiring.Component):
         held = Signal(8 * (FCS_BYTES + 1))  # the last one, and what may be the FCS
         count = Signal(range(self._most + FCS_BYTES + 2))
         failed = Signal()
-        full = Signal()  # `held` is
-        short, long = Signal(), Signal()
+        full, short, long = Signal(), Signal(), Signal()  # of `held`, and of the frame: by `count`
         strobes = [self.stb, self.good, self.runt, self.oversize, self.damaged]
         m.d.sync += [line.eq(self.i), *(strobe.eq(0) for strobe in strobes)]
-        m.d.comb += [crc.data.eq(line.data), full.eq(count > FCS_BYTES)]
-        m.d.comb += long.eq(count > self._most + FCS_BYTES)
-        m.d.comb += short.eq(count < MIN_FRAME + FCS_BYTES)
+        m.d.comb += crc.data.eq(line.data)
         m.d.sync += self.octet.data.eq(held[-8:])
 
         def begin() -> None:
             """The first byte of a burst."""
             with m.If(line.data == PREAMBLE[-1]):
                 m.d.comb += crc.start.eq(1)
-                m.d.sync += [count.eq(0), failed.eq(0)]
+                m.d.sync += [count.eq(0), failed.eq(0), full.eq(0), short.eq(1), long.eq(0)]
                 m.next = "DATA"
             with m.Elif(line.data == PREAMBLE[0]):
                 m.next = "PREAMBLE"
@@ -100,6 +97,9 @@ class Receiver(wiring.Component):
                     m.d.sync += [
                         held.eq(Cat(line.data, held)),
                         count.eq(count + 1),
+                        full.eq(count >= FCS_BYTES),
+                        short.eq(count < MIN_FRAME + FCS_BYTES - 1),
+                        long.eq(count >= self._most + FCS_BYTES),
                         failed.eq(failed | line.error),
                         self.stb.eq(full),
                     ]

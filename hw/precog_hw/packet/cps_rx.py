@@ -181,11 +181,15 @@ class CpsReceive(wiring.Component):
         waiting, strobe = Signal(_waiting_layout(self._slots)), Signal()
         read = waiting.received
         roce, ours = descriptor.reason == Reason.NONE, Signal()
-        fault = Mux(roce, decode.fault, ShimFault.LENGTH)
+        # A packet that stays is not answered in the cycle of its strobe.
+        decoded = Signal.like(decode.fault)
+        judging = m.d.sync if self._relaxed else m.d.comb
+        judging += decoded.eq(decode.fault)
+        fault = Mux(roce, decoded, ShimFault.LENGTH)
         answer = decode.o.type == ShimType.ACKNOWLEDGE
         m.d.comb += [
             decode.i.eq(parsed.headers.shim),
-            ours.eq(descriptor.shim & roce & (decode.fault == ShimFault.NONE)),
+            ours.eq(descriptor.shim & roce & (decoded == ShimFault.NONE)),
         ]
         passing = m.d.comb if self._relaxed else m.d.sync
         passing += [
