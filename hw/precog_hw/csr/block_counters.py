@@ -18,12 +18,13 @@ class CounterRows(wiring.Component):
     ::
 
         row ───┐
-        index ─┴► [rows of 64 bits] ─┬─► + ─► [rows]      asked: the port is the host's,
-                               by ───│───┘                and the row waits
+        index ─┴► [rows of 64 bits] ─┬─► old ─► + ─► [rows]   asked: the port is the host's,
+                               by ───│──────────┘             and the row waits
                                      └─► low, high
 
-    Latency: a change takes 2 cycles, with a question of the host 4 at most; what is asked for is
-    there in the next cycle. Cost (ECP5): 2 DP16KD, an adder of 64 bits, a flip-flop for each row.
+    Latency: a change takes 3 cycles, with a question of the host 4 at most; what is asked for is
+    there in the next cycle. Cost (ECP5): 2 DP16KD, an adder of 64 bits, 64 flip-flops and one for
+    each row.
 
     Parameters
     ----------
@@ -76,29 +77,31 @@ class CounterRows(wiring.Component):
         m.submodules.rows = rows = plain_memory(_ROW, self._count, block=True)
         write, read = rows.write_port(), rows.read_port()
         begun = Signal(self._count)  # rows written since reset or `clear`
-        fetched = Signal()  # the row of the change has been read
+        fetched, held = Signal(), Signal()  # the row of the change has been read; `old` is it
         begins = Signal()
-        was, shown, total = Signal(64), Signal(_ROW), Signal(64)
+        was, old, shown, total = Signal(64), Signal(64), Signal(_ROW), Signal(64)
         m.d.comb += [
-            begins.eq(self.stb & ~fetched & ~self.asked),
-            self.done.eq(self.stb & fetched & ~self.asked),
+            begins.eq(self.stb & ~fetched & ~held & ~self.asked),
+            self.done.eq(self.stb & held & ~self.asked),
             read.addr.eq(Mux(self.asked, self.index, self.row)),
             read.en.eq(self.asked | begins),
             was.eq(Mux(begun.bit_select(self.row, 1), read.data.as_value(), 0)),
-            total.eq(was + self.by),
+            total.eq(old + self.by),
             write.addr.eq(self.row),
             write.data.eq(total),
             write.en.eq(self.done),
             shown.eq(Mux(begun.bit_select(self.index, 1), read.data.as_value(), 0)),
             self.low.eq(shown.low),
         ]
-        m.d.sync += fetched.eq(begins)
+        m.d.sync += [fetched.eq(begins), held.eq(self.stb & (fetched | (held & ~self.done)))]
+        with m.If(fetched):
+            m.d.sync += old.eq(was)
         with m.If(self.done):
             m.d.sync += begun.bit_select(self.row, 1).eq(1)
         with m.If(self.read):
             m.d.sync += self.high.eq(shown.high)
         with m.If(self.clear):
-            m.d.sync += begun.eq(0)
+            m.d.sync += [begun.eq(0), old.eq(0)]
         return m
 
 

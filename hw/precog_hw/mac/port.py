@@ -3,10 +3,11 @@
 from amaranth.hdl import DomainRenamer, Module
 from amaranth.lib import wiring
 from amaranth.lib.cdc import PulseSynchronizer
-from amaranth.lib.fifo import AsyncFIFO, SyncFIFOBuffered
+from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.regmap.mac import MAC_EVENTS
+from precog_hw.stream.crossing import Crossing
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.skid import SkidBuffer
 from precog_models.packet.wire.line import MOST_BYTES
@@ -20,7 +21,6 @@ from .width import Narrower, Widener
 
 __all__ = ["MacPort"]
 
-_CROSSING_WORDS = 16  # LUT RAM: block RAM's data and long counters would come late for 125 MHz
 _BEGIN_WORDS = 16  # of a packet, before it begins to leave
 
 
@@ -118,25 +118,19 @@ class MacPort(wiring.Component):
         word = word_layout(self._width)
         renamed = DomainRenamer(self._tx)
         m.submodules.gate = gate = Gate(self._width, _BEGIN_WORDS, relaxed=self._relaxed)
-        m.submodules.tx_crossing = crossing = AsyncFIFO(
-            width=word.size, depth=_CROSSING_WORDS, r_domain=self._tx, w_domain="sync"
-        )
+        m.submodules.tx_crossing = crossing = Crossing(word, w_domain="sync", r_domain=self._tx)
         narrower, skid, transmitter = self._narrower, SkidBuffer(word), Transmitter()
         m.submodules.narrower = renamed(narrower)
-        m.submodules.skid = renamed(skid)  # from a byte's position to the crossing's state is too far
+        m.submodules.skid = renamed(skid)  # a byte's position is far from its state
         m.submodules.transmitter = renamed(transmitter)
         from_beat(m, gate.i.payload, self.i.payload)
+        wiring.connect(m, gate.o, crossing.i)
+        wiring.connect(m, crossing.o, skid.i)
         wiring.connect(m, skid.o, narrower.i)
         wiring.connect(m, narrower.o, transmitter.i)
         m.d.comb += [
             gate.i.valid.eq(self.i.valid),
             self.i.ready.eq(gate.i.ready),
-            crossing.w_data.eq(gate.o.payload),
-            crossing.w_en.eq(gate.o.valid),
-            gate.o.ready.eq(crossing.w_rdy),
-            skid.i.payload.eq(crossing.r_data),
-            skid.i.valid.eq(crossing.r_rdy),
-            crossing.r_en.eq(skid.i.ready & crossing.r_rdy),
             self.gmii_tx.eq(transmitter.o),
         ]
         return {"underrun": (self._tx, transmitter.underrun)}
@@ -149,17 +143,15 @@ class MacPort(wiring.Component):
         m.submodules.receiver = renamed(receiver)
         m.submodules.widener = renamed(widener)
         m.submodules.admission = admission
-        # Empty but for one word and a frame's last: the core's clock takes what comes.
-        m.submodules.rx_crossing = crossing = AsyncFIFO(
-            width=word.size, depth=_CROSSING_WORDS, r_domain="sync", w_domain=self._rx
-        )
+        # The core's clock takes what comes: one word and a frame's last are the most that wait.
+        m.submodules.rx_crossing = crossing = Crossing(word, w_domain=self._rx, r_domain="sync")
         m.submodules.rx_fifo = fifo = SyncFIFOBuffered(width=word.size, depth=self._depth)
         m.d.comb += [
             receiver.i.eq(self.gmii_rx),
             *(widener.stb.eq(receiver.stb), widener.octet.eq(receiver.octet)),
-            *(crossing.w_en.eq(widener.o_stb), crossing.w_data.eq(widener.o)),
-            *(crossing.r_en.eq(crossing.r_rdy), admission.stb.eq(crossing.r_rdy)),
-            *(admission.i.eq(crossing.r_data), admission.level.eq(fifo.level)),
+            *(crossing.i.valid.eq(widener.o_stb), crossing.i.payload.eq(widener.o)),
+            *(crossing.o.ready.eq(1), admission.stb.eq(crossing.o.valid)),
+            *(admission.i.eq(crossing.o.payload), admission.level.eq(fifo.level)),
             *(fifo.w_en.eq(admission.o_stb), fifo.w_data.eq(admission.o)),
             self.o.valid.eq(fifo.r_rdy),
             fifo.r_en.eq(self.o.ready & fifo.r_rdy),

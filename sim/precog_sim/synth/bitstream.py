@@ -25,11 +25,9 @@ __all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
 #: Names of every net made readable would take as long as all of the rest; the clocks' periods are
 #: long enough for the mapper that is the faster one.
 _SYNTH = "-noabc9 -run begin:check"
-#: Resets of two ports' crossings would be made one, far from one of them.
-_APART = "setattr -set keep 1 w:*.rst_cdc.stage* %ci1"
 #: A memory's constant bits make bits of the memory behind it constant, and so on: received
 #: headers of a NIC go through five.
-_NARROW = ("proc", "flatten", _APART, "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
+_NARROW = ("proc", "flatten", "opt", *(5 * ("opt_mem", "opt_expr", "opt_dff", "opt_clean")))
 #: Of what is as small as can be, memories lose their registers first: those that come back later
 #: do so without logic for a row that is read while it is written, where the memory's attribute
 #: says that this does not matter.
