@@ -13,8 +13,8 @@ class BusShare(wiring.Component):
     """Gives each access of two initiators to the bus, the host's first.
 
     Latency: an access begins 1 cycle later than it would, and after the one that is under way.
-    Throughput: the bus's, less 1 cycle an access. Cost: one 2:1 multiplexer for the address and 6
-    flip-flops.
+    Throughput: the bus's, less 1 cycle an access. Cost: a 2:1 multiplexer for the address, its
+    flip-flops and 6 more.
 
     Parameters
     ----------
@@ -39,7 +39,6 @@ class BusShare(wiring.Component):
         waits, asks, reads, busy = Signal(2), Signal(2), Signal(), Signal()
         m.d.comb += [
             asks.eq(waits | Cat(host.stb, reader.stb)),
-            bus.addr.eq(Mux(reads, reader.addr, host.addr)),
             *(bus.data.eq(host.data), bus.write.eq(host.write & ~reads)),
             *(host.ack.eq(bus.ack & ~reads), reader.ack.eq(bus.ack & reads)),
         ]
@@ -51,6 +50,7 @@ class BusShare(wiring.Component):
         with m.If(~busy & asks.any()):
             m.d.sync += [
                 *(busy.eq(1), bus.stb.eq(1), reads.eq(~asks[0])),
+                bus.addr.eq(Mux(asks[0], host.addr, reader.addr)),
                 waits.eq(asks & Mux(asks[0], 0b10, 0)),
             ]
         return m

@@ -1,6 +1,6 @@
 """A stream from one clock to another."""
 
-from amaranth.hdl import Module, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.memory import Memory
@@ -63,43 +63,39 @@ class Crossing(wiring.Component):
         write = words.write_port(domain=self._write)
         read = words.read_port(domain="comb")
 
-        def pointer(name: str, other: str) -> tuple[Signal, Signal, Signal, Signal]:
-            """A pointer, its next value, its Gray code, and that as the other clock sees it."""
+        def pointer(name: str, mine: str, other: str, moves: Signal) -> tuple[Signal, ...]:
+            """A pointer, its Gray code after this cycle if it moves not and if it does, and as the
+            other clock sees it.
+            """
             kept = Signal(bits, name=name, reset_less=True)
             after = Signal(bits, name=f"{name}_next")
             gray = Signal(bits, name=f"{name}_gray", reset_less=True)
+            stays, goes = Signal(bits, name=f"{name}_stays"), Signal(bits, name=f"{name}_goes")
             seen = Signal(bits, name=f"{name}_seen")
-            synchronizer = FFSynchronizer(gray, seen, o_domain=other, reset_less=True)
-            m.submodules[f"{name}_crossing"] = synchronizer
-            return kept, after, gray, seen
+            m.submodules[f"{name}_crossing"] = FFSynchronizer(
+                gray, seen, o_domain=other, reset_less=True
+            )
+            m.d.comb += [after.eq(kept + 1), stays.eq(_gray(kept)), goes.eq(_gray(after))]
+            m.d[mine] += gray.eq(Mux(moves, goes, stays))
+            with m.If(moves):
+                m.d[mine] += kept.eq(after)
+            return kept, stays, goes, seen
 
-        produce, produced, produce_gray, produce_seen = pointer("produce", self._read)
-        consume, consumed, consume_gray, consume_seen = pointer("consume", self._write)
-
-        # Room for another word behind what is written now.
-        ready = Signal(reset_less=True)
-        full = _gray(produced) ^ (0b11 << (bits - 2))
+        # Whether it moves is known last, so that both ways are compared beside each other.
+        put, take = Signal(), Signal()
+        produce, kept, grown, produce_seen = pointer("produce", self._write, self._read, put)
+        consume, left, taken, consume_seen = pointer("consume", self._read, self._write, take)
+        ready = Signal(reset_less=True)  # room for another word
+        full = consume_seen ^ (0b11 << (bits - 2))
         m.d.comb += [
-            self.i.ready.eq(ready),
-            produced.eq(produce + (self.i.valid & ready)),
-            *(write.en.eq(self.i.valid & ready), write.addr.eq(produce)),
-            write.data.eq(self.i.payload),
+            *(self.i.ready.eq(ready), put.eq(self.i.valid & ready)),
+            *(write.en.eq(put), write.addr.eq(produce), write.data.eq(self.i.payload)),
         ]
-        m.d[self._write] += [
-            *(produce.eq(produced), produce_gray.eq(_gray(produced))),
-            ready.eq(full != consume_seen),
-        ]
+        m.d[self._write] += ready.eq(Mux(put, grown != full, kept != full))
 
-        more, take = Signal(reset_less=True), Signal()  # another word behind the one taken now
-        m.d.comb += [
-            take.eq(more & (self.o.ready | ~self.o.valid)),
-            consumed.eq(consume + take),
-            read.addr.eq(consume),
-        ]
-        m.d[self._read] += [
-            *(consume.eq(consumed), consume_gray.eq(_gray(consumed))),
-            more.eq(_gray(consumed) != produce_seen),
-        ]
+        more = Signal(reset_less=True)  # another word
+        m.d.comb += [take.eq(more & (self.o.ready | ~self.o.valid)), read.addr.eq(consume)]
+        m.d[self._read] += more.eq(Mux(take, taken != produce_seen, left != produce_seen))
         valid, word = Signal(reset_less=True), Signal(self._shape, reset_less=True)
         with m.If(self.o.ready | ~valid):
             m.d[self._read] += valid.eq(more)
