@@ -17,6 +17,7 @@ _FACTOR_BITS = 18  # of the multiplier
 _LOW_BITS = _FACTOR_BITS - 1  # of A that make its second product
 _TOP = 31  # bit that `Op.NORM` brings the highest one to
 _COUNT_BITS = 6
+_PARTS = ("op", "kind", "at")  # of an instruction
 _WAIT_BITS = len(WAITS).bit_length()
 
 
@@ -79,9 +80,10 @@ class Machine(wiring.Component):
         m = Module()
         running, last = Signal(), Signal()  # the instruction's cycles begin after the first fetch
         read, changes = Signal(), Signal()  # it is in its second cycle, and in a later one
-        op, kind, at = self._fetch(m, running, last)
+        fetched = self._fetch(m, running, last)
+        op, kind, at = self._kept(m, fetched)
         a, index, shift = Signal(signed(WORD_BITS)), Signal(8), Signal(_COUNT_BITS - 1)
-        x = self._operand(m, kind, at, a, index, read, last & (op == Op.ST))
+        x = self._operand(m, fetched, kind, at, a, index, read, last & (op == Op.ST))
 
         # The cycle that changes something, and those that an instruction has more.
         count = Signal(_COUNT_BITS)
@@ -111,7 +113,7 @@ class Machine(wiring.Component):
             m.d.sync += count.eq(Mux(op == Op.MUL, 3, Mux(op == Op.SHLN, shift, at)))
         with m.If(norm & more):
             m.d.sync += shift.eq(shift + 1)
-        with m.Elif((op == Op.NORM) & ~changes):
+        with m.Elif((op == Op.NORM) & read):
             m.d.sync += shift.eq(0)
 
         product = self._product(m, a, x, changes & (count == 3))
@@ -130,6 +132,12 @@ class Machine(wiring.Component):
                 (op == Op.JMP) | ((op == Op.JN) & a[-1]) | ((op == Op.JNN) & ~a[-1])
             )
         return m
+
+    def _kept(self, m: Module, fetched: tuple[Value, ...]) -> list[Signal]:
+        """The instruction from its second cycle on: what a memory gives, it gives late."""
+        kept = [Signal(len(part), name=name) for part, name in zip(fetched, _PARTS, strict=True)]
+        m.d.sync += [after.eq(part) for after, part in zip(kept, fetched, strict=True)]
+        return kept
 
     def _fetch(self, m: Module, running: Signal, last: Signal) -> tuple[Value, Value, Value]:
         """The program; the next instruction is read in the last cycle of one."""
@@ -154,6 +162,7 @@ class Machine(wiring.Component):
     def _operand(
         self,
         m: Module,
+        fetched: tuple[Value, Value, Value],
         kind: Value,
         at: Value,
         a: Signal,
@@ -171,14 +180,15 @@ class Machine(wiring.Component):
         )
         read, store = memory.read_port(), memory.write_port()
         own, place = Signal(len(at)), Signal(len(at))
-        with m.Switch(kind):
+        _, early_kind, early_at = fetched
+        with m.Switch(early_kind):
             with m.Case(Kind.ROW):
                 m.d.comb += own.eq(self.qp << words.words.row_shift)
             with m.Case(Kind.TABLE):
                 m.d.comb += own.eq(index)
         # A word that is written is read in a later instruction.
         m.d.comb += [
-            place.eq(at | own),
+            place.eq(early_at | own),
             *(read.addr.eq(place), read.en.eq(~write)),
             *(store.addr.eq(place), store.data.eq(a), store.en.eq(write)),
         ]
