@@ -5,6 +5,7 @@ import dataclasses
 from fractions import Fraction
 
 import pytest
+from amaranth.hdl import Fragment, Instance
 
 from precog_hw.boards.board import BOARDS, board
 from precog_hw.boards.ecp5_pll import plan_pll
@@ -43,6 +44,29 @@ def test_delays() -> None:
         for delay_ps in (-25, 30, 3200):
             with pytest.raises(ValueError, match=f"multiple of 25 below 3200, not {delay_ps}"):
                 make(delay_ps)
+
+
+def cells(fragment: Fragment, kind: str) -> list[Instance]:
+    """Instances of the vendor's cell, in order."""
+    found = [fragment] if isinstance(fragment, Instance) and fragment.type == kind else []
+    return found + [cell for part, *_ in fragment.subfragments for cell in cells(part, kind)]
+
+
+def test_every_pin_has_its_bits() -> None:
+    """Vendor's cells have no insides to simulate: what is joined to them is looked at."""
+    sent = Fragment.get(RgmiiTransmitter(0), None)
+    clock, ctl, *bits = (
+        [cell.ports[name][0] for name in ("D0", "D1")] for cell in cells(sent, "ODDRX1F")
+    )
+    assert [value.value for value in clock] == [1, 0]
+    assert repr(ctl[0]) == repr(ctl[1])
+    assert len({repr(value) for pair in bits for value in pair}) == 8
+    received = Fragment.get(RgmiiReceiver(2000), None)
+    ports = [cell.ports for cell in cells(received, "IDDRX1F")]
+    assert [sorted(one) for one in ports] == 5 * [["D", "Q0", "Q1", "RST", "SCLK"]]
+    assert len({id(one[name][0]) for one in ports for name in ("D", "Q0", "Q1")}) == 15
+    delays = [cell.parameters["DEL_VALUE"] for cell in cells(received, "DELAYG")]
+    assert delays == 5 * [80]
 
 
 def test_boards() -> None:
