@@ -41,8 +41,8 @@ class Board:
     title : str
     platform : callable
         Makes its platform of amaranth-boards.
-    config : NicConfig or None
-        None for a `Repeater`, on a device for which no NIC has been routed.
+    config : NicConfig
+        What is inside.
     ports : int
         RGMII ports: 2, host and network, or 1, the network's.
     tx_clock_delay_ps, rx_data_delay_ps : int
@@ -55,7 +55,7 @@ class Board:
 
     title: str
     platform: Callable[[], Any]
-    config: NicConfig | None
+    config: NicConfig
     ports: int
     tx_clock_delay_ps: int
     rx_data_delay_ps: int
@@ -65,7 +65,9 @@ class Board:
 
 #: By the name that `precog synth --board` takes.
 BOARDS: dict[str, Board] = {
-    "colorlight-5a-75b": Board("Colorlight 5A-75B revision 7.0", _colorlight, None, 2, 0, 2000),
+    "colorlight-5a-75b": Board(
+        "Colorlight 5A-75B revision 7.0", _colorlight, PRESETS["ecp5-25"], 2, 0, 2000
+    ),
     "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0, seed=2),
     "ecpix-5-85f": Board("LambdaConcept ECPIX-5 85F", _ecpix, PRESETS["ecp5-85"], 1, 2000, 0),
 }

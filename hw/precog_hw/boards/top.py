@@ -1,4 +1,4 @@
-"""The design of a board: PLL, resets and pins around a `Node`, or a `Repeater`."""
+"""The design of a board: PLL, resets and pins around a `Node`."""
 
 from fractions import Fraction
 from typing import Any
@@ -12,7 +12,6 @@ from .board import Board
 from .ecp5_pll import plan_pll, pll
 from .ecp5_rgmii import RgmiiReceiver, RgmiiTransmitter
 from .node import TX_DOMAIN, Node, rx_domain
-from .repeater import Repeater
 
 __all__ = ["GMII_MHZ", "Top"]
 
@@ -55,16 +54,11 @@ class Top(Elaboratable):
         self._domain(m, "sync", slow, locked)
 
         hertz = int(board.core_mhz * 10**6)
-        inside: Node | Repeater
-        if board.config is None:
-            inside = Repeater(board.ports)
-        else:
-            inside = node = Node(board.config, ports=board.ports, core_hz=hertz)
-            uart = platform.request("uart", 0, dir={"rx": "-", "tx": "-"})
-            m.submodules.uart_rx = uart_rx = io.Buffer("i", uart.rx)
-            m.submodules.uart_tx = uart_tx = io.Buffer("o", uart.tx)
-            m.d.comb += [node.rx.eq(uart_rx.i), uart_tx.o.eq(node.tx)]
-        m.submodules.inside = inside
+        m.submodules.inside = inside = Node(board.config, ports=board.ports, core_hz=hertz)
+        uart = platform.request("uart", 0, dir={"rx": "-", "tx": "-"})
+        m.submodules.uart_rx = uart_rx = io.Buffer("i", uart.rx)
+        m.submodules.uart_tx = uart_tx = io.Buffer("o", uart.tx)
+        m.d.comb += [inside.rx.eq(uart_rx.i), uart_tx.o.eq(inside.tx)]
         for n in range(board.ports):
             self._port(m, platform, inside, n, locked)
         self._reset_phys(m, platform, hertz)

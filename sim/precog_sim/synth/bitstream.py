@@ -144,14 +144,13 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
     """
     target = board(name)
     platform = target.platform()
-    relaxed = target.config is not None and target.config.relaxed
-    narrow = _NARROW_RELAXED if relaxed else _NARROW
+    narrow = _NARROW_RELAXED if target.config.relaxed else _NARROW
     # What ends synthesis but for names: the vendor's cells have no insides that JSON could hold.
     plan = platform.prepare(
         Top(target),
         _TOP,
         emit_src=False,  # where the sources lie decides nothing
-        **({} if target.config is None else {"script_after_read": "\n".join(narrow)}),
+        script_after_read="\n".join(narrow),
         synth_opts=_SYNTH,
         script_after_synth="hierarchy -check\nblackbox =A:whitebox",
     )
@@ -181,8 +180,8 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         return folder / result
 
     step("yosys", f"{_TOP}.json", [yosys[0], "-q", "-l", "yosys.log", f"{_TOP}.ys"])
-    routed_with = () if target.config is None else ("--router", "router2")  # wires are many there
-    placed = digest(key, *routed_with, str(seed), nextpnr[1], pack[1])
+    router = ("--router", "router2")  # of many wires it makes more in the same time
+    placed = digest(key, *router, str(seed), nextpnr[1], pack[1])
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     options = [
         platform._nextpnr_device_options[platform.device],
@@ -190,7 +189,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         *("--speed", platform.speed),
         *("--json", f"{_TOP}.json", "--lpf", f"{_TOP}.lpf"),
         *("--textcfg", config, "--report", report.name, "--log", f"{placed}.log"),
-        *routed_with,
+        *router,
         *("--seed", str(seed), "--timing-allow-fail", "-q"),
     ]
     step("nextpnr", config, [nextpnr[0], *options])
@@ -229,7 +228,7 @@ def row(built: Built, commit: str) -> dict[str, Any]:
     return {
         "board": built.board,
         "device": built.device,
-        "config": None if config is None else asdict(config),
+        "config": asdict(config),
         "seed": built.seed,
         "met": built.met,
         "clocks": {name: asdict(clock) for name, clock in built.clocks.items()},
