@@ -38,14 +38,13 @@ from precog_hw.csr import ecc_host, interrupt_host, mac_host, reset_host, trace_
 from precog_hw.csr.axil import AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.bus_share import BusShare
-from precog_hw.csr.counter_table import event_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.csr.watchdog import Watchdog
 from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import Receiver
-from precog_hw.regmap.precog import COUNTERS
 from precog_hw.regmap.wire import WIRE_EVENTS
 
 __all__ = ["COMMAND_LOG", "PrecogNic", "nic_map", "wire_store"]
@@ -131,7 +130,7 @@ class PrecogNic(wiring.Component):
         m.submodules.bank = bank = RegisterBank(self.regmap)
         m.submodules.core = core = MicroCore(config) if config.micro else Core(config)
         m.submodules.window = window = QpWindow(config)
-        m.submodules.counters = counters = event_counters(len(COUNTERS), relaxed=config.relaxed)
+        tables = CounterTables(m, bank, relaxed=config.relaxed)
         m.submodules.watchdog = watchdog = Watchdog()
         wiring.connect(m, wiring.flipped(self.s_axil), front.axil)
         if config.micro:
@@ -147,7 +146,7 @@ class PrecogNic(wiring.Component):
             m.submodules.card = card = self._card()
         timed = config.grants or config.profile
         parts = Parts(
-            *(m, self, config, self._tick_ps, bank, core, window, card),
+            *(m, self, config, self._tick_ps, bank, tables, core, window, card),
             wire=WireMode(wire_store(config)) if config.wire else None,
             receiver=Receiver(config) if config.receiver else None,
             now=card.now if card is not None else self.now if timed else None,
@@ -189,7 +188,7 @@ class PrecogNic(wiring.Component):
             causes["ecc"] = core.ecc_events.uncorrectable
         host.queue_pairs(parts)
         if config.macs:
-            mac_host.attach(m, bank, self.mac_events, relaxed=config.relaxed)
+            mac_host.attach(m, tables, self.mac_events)
         load_error = core.load_error | core.map_error
         causes |= {"load": load_error, "dropped": core.dropped}
         causes["watchdog"] = self._watches(m, bank, core, watchdog)
@@ -201,7 +200,7 @@ class PrecogNic(wiring.Component):
             happened = zip(WIRE_EVENTS, parts.wire.events, strict=True)
             causes["waiting"] = Cat(e for (n, _), e in happened if n.startswith("dropped")).any()
         m.d.comb += self.irq.eq(interrupt_host.attach(m, bank, causes))
-        host.count(parts, counters, decided, missed, load_error)
+        counters = host.count(parts, decided, missed, load_error)
         resetting = reset_host.attach(m, bank, window)
         if config.activity:
             wakes(parts, counters, causes, resetting)

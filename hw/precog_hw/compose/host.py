@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Value, ValueLike
 
 from precog_hw.csr.bank import port
-from precog_hw.csr.counter_table import EventCounters, show_counters
+from precog_hw.csr.counter_table import EventCounters
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import COUNTERS, QP_CONFIG, QP_STATUS
@@ -62,13 +62,12 @@ def queue_pairs(parts: Parts) -> None:
 
 def count(
     parts: Parts,
-    counters: EventCounters,
     decided: Value,
     missed: ValueLike,
     load_error: ValueLike,
-) -> None:
-    """What is counted of the core, and how the counters are read."""
-    nic, core, bank = parts.nic, parts.core, parts.bank
+) -> EventCounters:
+    """What is counted of the core."""
+    nic, core = parts.nic, parts.core
     flags = nic.o_decision.payload.flags
     events = {
         "samples": core.i_sample.valid & core.i_sample.ready,
@@ -89,5 +88,6 @@ def count(
         "scored": decided & flags[Flag.SCORED],
         "congested": decided & flags[Flag.CONGESTED],
     }
+    counters = parts.tables.events("counters", "counters", "counters", len(COUNTERS))
     parts.m.d.comb += counters.events.eq(Cat(events[name] for name, _ in COUNTERS))
-    show_counters(parts.m, bank, "counters", "counters", counters)
+    return counters

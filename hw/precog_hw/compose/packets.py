@@ -21,7 +21,7 @@ def packets(parts: Parts) -> stream.Interface:
     assert card is not None
     ready = Signal()
     copy = wire.i_table if wire is not None else None
-    emptied = attach(m, parts.bank, card, config, tick_ps=parts.tick_ps, copy=copy)
+    emptied = attach(m, parts.bank, card, config, parts.tables, tick_ps=parts.tick_ps, copy=copy)
     if config.receiver:
         emptied &= _receives(parts)
     tx = card.i_tx

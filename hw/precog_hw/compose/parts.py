@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.qp_window import QpWindow
 from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
@@ -28,7 +29,7 @@ class Parts:
     nic : PrecogNic
     config : NicConfig
     tick_ps : int
-    bank, core, window
+    bank, tables, core, window
         Every NIC has them.
     card, wire, receiver
         With packets; with `config.wire`; with `config.receiver`.
@@ -41,6 +42,7 @@ class Parts:
     config: NicConfig
     tick_ps: int
     bank: RegisterBank
+    tables: CounterTables
     core: Core | MicroCore
     window: QpWindow
     card: Card | None

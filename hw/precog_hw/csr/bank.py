@@ -50,6 +50,8 @@ class RegisterBank(wiring.Component):
         Registers with a PULSE field: Out(1), the register is being written.
     ``<block>_<table>_index``
         Out(range(count)); it holds at least one cycle before a strobe.
+    ``<block>_<table>_inside``
+        Out(1): the address is one of the table's.
     ``<block>_<table>_<register>_<field>``
         In(shape), the value of entry `index`, at the latest one cycle after `index` changed.
     ``<block>_<table>_<register>_<field>_new``, ``<block>_<table>_<register>_stb``
@@ -152,7 +154,7 @@ class RegisterBank(wiring.Component):
         shift = (table.stride // 4 - 1).bit_length()
         index = getattr(self, port(block, table.name, "index"))
         m.d.comb += index.eq(addr[shift : shift + len(index)])
-        inside = Signal(name=port(block, table.name, "inside"))
+        inside = getattr(self, port(block, table.name, "inside"))
         m.d.comb += inside.eq((addr >= start) & (addr < start + (table.count << shift)))
         sources: list[tuple[Value, Value | int]] = []
         for position, register in enumerate(table.registers):
@@ -196,7 +198,10 @@ def _register_ports(block: str, register: Register) -> dict[str, wiring.Member]:
 
 
 def _table_ports(block: str, table: Table) -> dict[str, wiring.Member]:
-    ports = {port(block, table.name, "index"): Out(range(max(table.count, 2)))}
+    ports: dict[str, wiring.Member] = {
+        port(block, table.name, "index"): Out(range(max(table.count, 2))),
+        port(block, table.name, "inside"): Out(1),
+    }
     for register in table.registers:
         base = port(block, table.name, register.name)
         ports[f"{base}_read"] = Out(1)

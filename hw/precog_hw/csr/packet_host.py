@@ -17,7 +17,7 @@ from amaranth.lib.wiring import connect
 
 from precog_hw.config import NicConfig
 from precog_hw.csr.bank import RegisterBank, port
-from precog_hw.csr.counter_table import class_counters, event_counters, show_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.lookup_window import LookupWindow
 from precog_hw.csr.row_window import RowWindow
@@ -56,6 +56,7 @@ def attach(
     bank: RegisterBank,
     card: Card,
     config: NicConfig,
+    tables: CounterTables,
     *,
     tick_ps: int,
     copy: stream.Interface | None = None,
@@ -70,8 +71,8 @@ def attach(
         Of a map with the packet path's blocks.
     card : Card
     config : NicConfig
-        What bank and card were made for. With `relaxed`, counters are in block RAM: the card
-        decides on one packet at a time.
+        What bank and card were made for.
+    tables : CounterTables
     tick_ps : int
         Length of a cycle, picoseconds.
     copy : stream, optional
@@ -88,7 +89,7 @@ def attach(
         _lookup(m, bank, card, config.qps, copy, bool(config.ipv6)),
         _queue_pairs(m, bank, card, config),
         *((_destinations(m, bank, card),) if config.destinations else ()),
-        _counters(m, bank, card, config),
+        _counters(m, bank, card, config, tables),
     ]
     return Cat(ready).all()
 
@@ -254,8 +255,9 @@ def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
     return window.ready
 
 
-def _counters(m: Module, bank: RegisterBank, card: Card, config: NicConfig) -> Value:
-    relaxed = config.relaxed
+def _counters(
+    m: Module, bank: RegisterBank, card: Card, config: NicConfig, tables: CounterTables
+) -> Value:
     sent, received = card.sent, card.received
     reason, fault = received.reason, received.fault
     unknown = (reason == Reason.NONE) & ~received.known
@@ -277,9 +279,8 @@ def _counters(m: Module, bank: RegisterBank, card: Card, config: NicConfig) -> V
     }
     ready, busy = [], []
     for name, (names, stb, of) in classes.items():
-        m.submodules[f"{name}_counters"] = counters = class_counters(len(names), relaxed=relaxed)
+        counters = tables.classes(f"{name}_counters", "packet_counters", name, len(names))
         m.d.comb += [counters.stb.eq(stb), counters.of.eq(of)]
-        show_counters(m, bank, "packet_counters", name, counters)
         ready.append(counters.ready)
         busy.append(counters.busy)
 
@@ -304,8 +305,7 @@ def _counters(m: Module, bank: RegisterBank, card: Card, config: NicConfig) -> V
         names = ("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy")
         events |= {name: getattr(card, name) for name in names}
     counted = packet_events(config)
-    m.submodules.packet_events = counters = event_counters(len(counted), relaxed=relaxed)
-    m.d.comb += counters.events.eq(Cat(events[name] for name in counted))
-    show_counters(m, bank, "packet_counters", "events", counters)
+    table = tables.events("packet_events", "packet_counters", "events", len(counted))
+    m.d.comb += table.events.eq(Cat(events[name] for name in counted))
     m.d.comb += bank.reset_state_counters.eq(Cat(busy).any())
     return Cat(ready).all()

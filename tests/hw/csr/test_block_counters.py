@@ -5,42 +5,40 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.hdl import unsigned
 
-from precog_hw.csr.block_counters import (
-    ASKED_APART,
-    BlockClassCounters,
-    BlockCounters,
-    CounterRows,
-)
+from precog_hw.csr.block_counters import ASKED_APART, BlockCounters, ClassTable, EventTable
 
 from ..packet.bench import run
 
-Parts = CounterRows | BlockCounters | BlockClassCounters
+Table = EventTable | ClassTable
 
 
 class Host:
     """Asks for counters, as close to each other as the bus does or less, and reads both halves."""
 
-    def __init__(self, ctx: Any, dut: Parts, count: int, rng: random.Random) -> None:
-        self._ctx, self._dut, self._count, self._rng = ctx, dut, count, rng
-        self._wait, self._asked, self._low = 0, False, 0
-        self.index = 0
+    def __init__(self, ctx: Any, dut: BlockCounters, tables: list[Table], rng: random.Random):
+        self._ctx, self._dut, self._tables, self._rng = ctx, dut, tables, rng
+        self._wait, self._asked, self._read, self._low = 0, False, False, 0
+        self.table, self.index = tables[0], 0
         self.may_clear = False
 
-    def step(self) -> tuple[int, int] | None:
-        """A cycle; an index and what it held 2 cycles ago, in the cycle behind that of `read`."""
+    def step(self) -> tuple[Table, int, int] | None:
+        """A cycle; a counter and what it held 2 cycles ago, in the cycle behind that of `read`."""
         ctx, dut = self._ctx, self._dut
         held = None
-        if ctx.get(dut.read):
-            held = self.index, ctx.get(dut.high) << 32 | self._low
-        ctx.set(dut.read, self._asked)
-        if self._asked:
-            self._low = ctx.get(dut.low)
+        if self._read:
+            held = self.table, self.index, ctx.get(self.table.high) << 32 | self._low
+        self._read = self._asked
+        ctx.set(self.table.read, self._read)
+        if self._read:
+            self._low = ctx.get(self.table.low)
         if not self._wait:
             self._wait = ASKED_APART + self._rng.randrange(4)
-            self.index = self._rng.randrange(self._count)
-            ctx.set(dut.index, self.index)
+            ctx.set(self.table.inside, 0)
+            self.table = self._rng.choice(self._tables)
+            self.index = self._rng.randrange(self.table.count)
+            ctx.set(self.table.inside, 1)
+            ctx.set(self.table.index, self.index)
         self._wait -= 1
         self._asked = self._wait == ASKED_APART - 2
         ctx.set(dut.asked, self._asked)
@@ -48,129 +46,99 @@ class Host:
         return held
 
 
-@pytest.mark.parametrize("count", [2, 24])
-def test_rows_are_changed_between_the_questions(count: int, seed: int) -> None:
-    rng = random.Random(seed)
-    dut = CounterRows(count, unsigned(40))
-    reads = []
-
-    async def bench(ctx: Any) -> None:
-        host = Host(ctx, dut, count, rng)
-        held = [0] * count
-        asked = [0] * count  # when the host asked
-        waits, most = 0, 0
-        for _ in range(4000):
-            if not ctx.get(dut.stb) and rng.random() < 0.7:
-                ctx.set(dut.stb, 1)
-                ctx.set(dut.row, host.index if rng.random() < 0.5 else rng.randrange(count))
-            ctx.set(dut.by, rng.getrandbits(40))
-
-            if held_then := host.step():
-                index, value = held_then
-                assert value == asked[index]
-                reads.append(value)
-            clear = host.may_clear and rng.random() < 0.03
-            ctx.set(dut.clear, clear)
-            if ctx.get(dut.asked):
-                asked = list(held)
-            waits += 1
-            row, by, done = ctx.get(dut.row), ctx.get(dut.by), ctx.get(dut.done)
-            if done:
-                held[row] = (held[row] + by) % (1 << 64)
-                most = max(most, waits)
-            if clear:
-                held = [0] * count
-                asked = [0] * count
-            await ctx.tick()
-            if done or not ctx.get(dut.stb):
-                ctx.set(dut.stb, 0)
-                waits = 0
-        assert most == 4
-
-    run(dut, bench, cycles=4100)
-    assert len(reads) > 400
-    assert max(reads) >> 32
-
-
 @pytest.mark.parametrize("load", [0.01, 0.5, 1.0])
-@pytest.mark.parametrize("count", [1, 2, 29])
-def test_every_event_shows_in_time(count: int, load: float, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("events", "classes"), [([1], []), ([2], [2]), ([29, 5, 8], [24, 9]), ([3], [7, 7])]
+)
+def test_everything_shows_in_time(
+    events: list[int], classes: list[int], load: float, seed: int
+) -> None:
+    """Any events in any cycle, classes as often as they may be, a host that asks all the time."""
     rng = random.Random(seed)
-    dut = BlockCounters(count)
-    late = dut.latency_of(count)
+    dut = BlockCounters()
+    event_tables = [dut.events(f"events_{n}", count) for n, count in enumerate(events)]
+    class_tables = [dut.classes(f"classes_{n}", count) for n, count in enumerate(classes)]
+    tables: list[Table] = [*event_tables, *class_tables]
+    late, most = dut.latency_of(*events), 2000
     reads = []
 
     async def bench(ctx: Any) -> None:
-        host = Host(ctx, dut, count, rng)
-        history = [[0] * count]
-        for cycle in range(2000 + 2 * late):
-            counts = list(history[-1])
-            events = [cycle < 2000 and rng.random() < load for _ in range(count)]
-            ctx.set(dut.events, sum(bit << n for n, bit in enumerate(events)))
+        host = Host(ctx, dut, tables, rng)
+        zero = {table.name: [0] * table.count for table in tables}
+        history = [zero]
+        waits = dict.fromkeys((table.name for table in class_tables), 0)
+        for cycle in range(most + 2 * late):
+            counts = {name: list(values) for name, values in history[-1].items()}
+            for table in event_tables:
+                bits = [cycle < most and rng.random() < load for _ in range(table.count)]
+                ctx.set(table.events, sum(bit << n for n, bit in enumerate(bits)))
+                counts[table.name] = [
+                    n + bit for n, bit in zip(counts[table.name], bits, strict=True)
+                ]
+            for table in class_tables:
+                stb = cycle < most and not waits[table.name] and rng.random() < 0.9
+                waits[table.name] = dut.COUNT_CYCLES - 1 if stb else max(0, waits[table.name] - 1)
+                of = host.index if host.table is table else rng.randrange(table.count)
+                ctx.set(table.stb, stb)
+                ctx.set(table.of, of)
+                counts[table.name][of] += stb
 
             if held := host.step():
-                index, value = held
-                first = max(0, len(history) - 3 - late)
-                known = [counts[index] for counts in history[first:-2]]
+                table, index, value = held
+                limit = late if isinstance(table, EventTable) else 4 + len(classes)
+                first = max(0, len(history) - 3 - limit)
+                known = [kept[table.name][index] for kept in history[first:-2]]
                 assert min(known) <= value <= max(known)
                 reads.append(value)
-                if cycle >= 2000 + late + 3:
-                    assert value == history[-1][index]
-            clear = host.may_clear and cycle < 2000 and rng.random() < 0.02
+                if cycle >= most + late + 3:
+                    assert value == history[-1][table.name][index]
+            clear = host.may_clear and cycle < most and rng.random() < 0.01
             ctx.set(dut.clear, clear)
-            counts = [0 if clear else n + bit for n, bit in zip(counts, events, strict=True)]
             if clear:  # nothing of before shows again
-                history = [counts] * (late + 4)
+                counts = zero
+                history = [zero] * (late + 4)
             history.append(counts)
             await ctx.tick()
 
-    run(dut, bench, cycles=2100 + 2 * late)
+    run(dut, bench, cycles=most + 2 * late + 100)
     assert len(reads) > 200
-
-
-@pytest.mark.parametrize("count", [2, 24])
-def test_classes_are_counted_one_at_a_time(count: int, seed: int) -> None:
-    rng = random.Random(seed)
-    dut = BlockClassCounters(count)
-    apart = dut.COUNT_CYCLES
-    reads = []
-
-    async def bench(ctx: Any) -> None:
-        assert ctx.get(dut.ready)
-        assert not ctx.get(dut.busy)
-        host = Host(ctx, dut, count, rng)
-        history = [[0] * count for _ in range(apart + 3)]
-        wait = 0
-        for _ in range(3000):
-            stb = not wait and rng.random() < 0.8
-            of = host.index if rng.random() < 0.5 else rng.randrange(count)
-            wait = apart - 1 if stb else max(0, wait - 1)
-            ctx.set(dut.stb, stb)
-            ctx.set(dut.of, of)
-
-            if held := host.step():
-                index, value = held
-                assert value in {counts[index] for counts in history[-3 - apart : -2]}
-                reads.append(value)
-            clear = host.may_clear and rng.random() < 0.03
-            ctx.set(dut.clear, clear)
-            counts = list(history[-1])
-            counts[of] += stb
-            history.append(counts)
-            if clear:
-                history = [[0] * count for _ in range(apart + 3)]
-            await ctx.tick()
-
-    run(dut, bench, cycles=3100)
-    assert len(reads) > 300
     assert max(reads) > 3
 
 
-def test_a_second_count_that_comes_too_early_is_an_error() -> None:
-    dut = BlockClassCounters(4)
+def test_a_counter_passes_its_low_half(seed: int) -> None:
+    """A carry between the halves, by an amount that has come while a row waited."""
+    rng = random.Random(seed)
+    dut = BlockCounters()
+    table = dut.events("events", 2)
+    near = (1 << 32) - 40
 
     async def bench(ctx: Any) -> None:
-        ctx.set(dut.stb, 1)
+        host = Host(ctx, dut, [table], rng)
+        rows = dut.rows.data
+        for _ in range(8):
+            await ctx.tick()
+        for row in range(2):
+            ctx.set(rows[row], {"low": near, "high": 6})
+        ctx.set(table.events, 3)
+        values = []
+        for _ in range(400):
+            if held := host.step():
+                values.append(held[2])
+            await ctx.tick()
+        assert values == sorted(values)
+        assert values[0] >> 32 == 6
+        assert values[-1] >> 32 == 7
+
+    run(dut, bench, cycles=500)
+
+
+def test_a_second_count_that_comes_too_early_is_an_error() -> None:
+    dut = BlockCounters()
+    table = dut.classes("classes", 4)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(table.stb, 1)
+        ctx.set(dut.asked, 1)
         for _ in range(4):
             await ctx.tick()
 
@@ -179,7 +147,12 @@ def test_a_second_count_that_comes_too_early_is_an_error() -> None:
 
 
 def test_sizes_that_cannot_be_built() -> None:
+    dut = BlockCounters()
     with pytest.raises(ValueError, match="count must be at least 1, not 0"):
-        BlockCounters(0)
+        dut.events("events", 0)
     with pytest.raises(ValueError, match="count must be at least 2, not 1"):
-        BlockClassCounters(1)
+        dut.classes("classes", 1)
+    for n in range(2):
+        dut.classes(f"classes_{n}", 2)
+    with pytest.raises(ValueError, match="tables of classes must be at most 2"):
+        dut.classes("more", 2)
