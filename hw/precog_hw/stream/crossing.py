@@ -63,23 +63,20 @@ class Crossing(wiring.Component):
         write = words.write_port(domain=self._write)
         read = words.read_port(domain="comb")
 
-        def pointer(name: str, mine: str, other: str, moves: Signal) -> tuple[Signal, ...]:
-            """A pointer, its Gray code after this cycle if it moves not and if it does, and as the
-            other clock sees it.
-            """
+        def pointer(
+            name: str, mine: str, other: str, moves: Signal
+        ) -> tuple[Signal, Signal, Value, Signal]:
+            """A pointer, its Gray code, that of the next one, and what the other clock sees."""
             kept = Signal(bits, name=name, reset_less=True)
-            after = Signal(bits, name=f"{name}_next")
+            after = Signal(bits, name=f"{name}_next", init=1, reset_less=True)
             gray = Signal(bits, name=f"{name}_gray", reset_less=True)
-            stays, goes = Signal(bits, name=f"{name}_stays"), Signal(bits, name=f"{name}_goes")
             seen = Signal(bits, name=f"{name}_seen")
             m.submodules[f"{name}_crossing"] = FFSynchronizer(
                 gray, seen, o_domain=other, reset_less=True
             )
-            m.d.comb += [after.eq(kept + 1), stays.eq(_gray(kept)), goes.eq(_gray(after))]
-            m.d[mine] += gray.eq(Mux(moves, goes, stays))
             with m.If(moves):
-                m.d[mine] += kept.eq(after)
-            return kept, stays, goes, seen
+                m.d[mine] += [kept.eq(after), after.eq(after + 1), gray.eq(_gray(after))]
+            return kept, gray, _gray(after), seen
 
         # Whether it moves is known last, so that both ways are compared beside each other.
         put, take = Signal(), Signal()

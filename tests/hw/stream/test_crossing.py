@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """From one clock to another: nothing is lost, doubled or out of order, whatever the clocks are."""
 
 import random
