@@ -56,22 +56,28 @@ class Receiver(wiring.Component):
         m = Module()
         m.submodules.crc = crc = CRC32_ETHERNET(data_width=8).create()
         line = Signal(GMII_RX, init={"valid": 1})  # after a reset nothing begins before a gap
+        starts, leads = Signal(), Signal()  # its byte is the delimiter, one of the preamble
         held = Signal(8 * (FCS_BYTES + 1))  # the last one, and what may be the FCS
         count = Signal(range(self._most + FCS_BYTES + 2))
         failed = Signal()
         full, short, long = Signal(), Signal(), Signal()  # of `held`, and of the frame: by `count`
         strobes = [self.stb, self.good, self.runt, self.oversize, self.damaged]
-        m.d.sync += [line.eq(self.i), *(strobe.eq(0) for strobe in strobes)]
+        m.d.sync += [
+            line.eq(self.i),
+            starts.eq(self.i.data == PREAMBLE[-1]),
+            leads.eq(self.i.data == PREAMBLE[0]),
+            *(strobe.eq(0) for strobe in strobes),
+        ]
         m.d.comb += crc.data.eq(line.data)
         m.d.sync += self.octet.data.eq(held[-8:])
 
         def begin() -> None:
             """The first byte of a burst."""
-            with m.If(line.data == PREAMBLE[-1]):
+            with m.If(starts):
                 m.d.comb += crc.start.eq(1)
                 m.d.sync += [count.eq(0), failed.eq(0), full.eq(0), short.eq(1), long.eq(0)]
                 m.next = "DATA"
-            with m.Elif(line.data == PREAMBLE[0]):
+            with m.Elif(leads):
                 m.next = "PREAMBLE"
             with m.Else():
                 m.next = "SKIP"
