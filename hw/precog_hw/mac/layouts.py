@@ -1,6 +1,6 @@
 """What stands between GMII and the packet streams."""
 
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Cat, Module
 from amaranth.lib import data
 
 from precog_hw.stream.packet import last_byte
@@ -36,11 +36,9 @@ def from_beat(m: Module, word: data.View, beat: data.View) -> None:
 
 def to_beat(m: Module, beat: data.View, word: data.View) -> None:
     """`beat` is a word; the rest of what travels beside the bytes is 0."""
-    size = len(beat.keep)
-    keep: Value = (2 << word.end) - 1
     m.d.comb += [
         beat.data.eq(word.data),
-        beat.keep.eq(keep[:size]),
+        beat.keep.eq(Cat(word.end >= n for n in range(len(beat.keep)))),
         beat.last.eq(word.last),
         beat.user.error.eq(word.error),
     ]
