@@ -13,6 +13,7 @@ __all__ = ["ASKED_APART", "BlockCounters", "ClassTable", "EventTable"]
 
 ASKED_APART = 5  # cycles, at least, from one question of the host to the next
 _ROW = data.StructLayout({"low": unsigned(32), "high": unsigned(32)})
+_DIGIT = 8  # of a turn's number
 _FLIGHT = 3  # cycles from a row's reading until it may be read again
 _MOST_CLASS_TABLES = 2  # with more, a class could come again while its row is changed
 
@@ -159,7 +160,7 @@ class BlockCounters(Elaboratable):
         # A change: what was read, and then the sum.
         fetched, of_turn, row = Signal(), Signal(), Signal(row_bits)
         held, old_row, old = Signal(), Signal(row_bits), Signal(64)
-        waiting = self._waiting(m, first, slots, fetched & of_turn, row)
+        waiting = self._waiting(m, first, slots, Mux(turns & ~self.clear, turn, slots), row)
         by, total = Signal(len(waiting)), Signal(64)
         m.d.sync += [
             *(fetched.eq(~self.asked & ~self.clear), of_turn.eq(turns), row.eq(read.addr)),
@@ -224,16 +225,24 @@ class BlockCounters(Elaboratable):
         return reads, row
 
     def _waiting(
-        self, m: Module, first: dict[str, int], slots: int, taken: Signal, row: Signal
+        self, m: Module, first: dict[str, int], slots: int, turn: Value, row: Signal
     ) -> Signal:
-        """Of the event whose row this is, what has come; it is taken and counted anew."""
+        """Of the event whose row this is, what has come; it is taken and counted anew.
+
+        `turn` is a cycle before `row`: of both its digits there is a flip-flop for each value, or
+        one `row` would have to reach all counts.
+        """
         most = _round(slots, len(self._classes)) + _FLIGHT
-        of_row = [Const(0)] * slots
+        of_row: list[Value] = [Const(0)] * slots
+        low, high = Signal(_DIGIT), Signal(slots // _DIGIT + 1)
+        digit = _DIGIT.bit_length() - 1
+        m.d.sync += [low.eq(1 << turn[:digit]), high.eq(1 << turn[digit:])]
         for table in self._events:
             for n in range(table.count):
                 place = first[table.name] + n
                 of_row[place] = count = Signal(range(most + 1), name=f"{table.name}_{n}_waits")
-                m.d.sync += count.eq(Mux(taken & (row == place), 0, count) + table.events[n])
+                taken = low[place % _DIGIT] & high[place // _DIGIT]
+                m.d.sync += count.eq(Mux(taken, 0, count) + table.events[n])
                 with m.If(self.clear):
                     m.d.sync += count.eq(0)
         waiting = Signal(range(most + 1))
