@@ -75,9 +75,9 @@ class CoreBench:
         """Answers a small processor that reads a parameter's register, as the bus does."""
         bus = self.dut.registers
         words: dict[int, int] = {}
-        for name, (word, field) in parameter_places(nic_map(self.built)).items():
-            mask = (1 << field.bits) - 1
-            words[word] = words.get(word, 0) | (PARAMETERS[name] & mask) << field.lsb
+        for name, place in parameter_places(nic_map(self.built)).items():
+            word = words.get(place.word, 0)
+            words[place.word] = place.field.put(word, PARAMETERS[name])
         while True:
             if not (await ctx.tick().sample(bus.stb))[-1]:
                 continue

@@ -29,7 +29,7 @@ def wakes(
         caused |= found.corrected | found.uncorrectable | found.injected | found.refused
     # Whose registers beside the parts move at any time.
     others = Const(parts.now is not None or bool(parts.config.forecast))
-    # Counters in block RAM have their turns.
+    # Counters in block RAM have their turns; with packets or ports there would be other tables.
     shows = BlockCounters.latency_of(len(COUNTERS)) if parts.config.relaxed else 4
     busy = host | parts.window.busy | resetting | core.activity.store
     m.d.comb += [

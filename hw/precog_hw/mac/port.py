@@ -36,9 +36,11 @@ class MacPort(wiring.Component):
     or all of it: then its source may come as slowly as a Gigabit line, 8 bytes in 64 ns, and be
     late once by 1 us. A damaged frame comes with `user.error` on its last beat, a packet that is
     so marked leaves with an inverted FCS. Padding of short frames is not removed. Frames that find
-    no room are dropped: there is no PAUSE.
+    no room are dropped: there is no PAUSE. The clocks are reset together: a reset of ``sync`` alone
+    cuts a frame that is coming.
 
-    Latency: about 25 cycles of 125 MHz from the line, 21 and the gate's to the line. Throughput: a
+    Latency: 24 cycles of 125 MHz from the line to a core of 62.5 MHz, 21 and the gate's to the
+    line. Throughput: a
     Gigabit line's in both directions, if the core takes and gives a beat in 64 ns. Cost: block RAM
     for `depth` words, 2 of ECP5 for 512 of 64 bits.
 

@@ -77,7 +77,7 @@ def program(qps: int, places: Mapping[str, Place]) -> Program:
         `parameter_places`.
     """
     words = WordMap(qps, (*CONFIG_WORDS, *_STATE_WORDS))
-    last = max(word for word, _ in places.values())
+    last = max(place.word for place in places.values())
     registers = last.bit_length() + len(WAITS).bit_length()
     address_bits = max((words.depth - 1).bit_length(), registers)
     assembler = Assembler(address_bits)

@@ -1,6 +1,7 @@
 """The registers that the program reads: where they are, and which of their bits a parameter is."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from precog_hw.regmap.model import WORD_BYTES, Field, RegisterMap
 from precog_hw.regmap.precog import Sizes
@@ -8,20 +9,33 @@ from precog_hw.regmap.precog import Sizes
 __all__ = ["Place", "parameter_places"]
 
 
-class Place(tuple[int, Field]):
-    """Address of a register, in words, and a field of it."""
+@dataclass(frozen=True)
+class Place:
+    """A field of a register.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    word : int
+        Address of the register, in words.
+    field : Field
+    others : int
+        Bits of the register's other fields.
+    """
 
-    def __new__(cls, word: int, field: Field) -> "Place":
-        return super().__new__(cls, (word, field))
+    word: int
+    field: Field
+    others: int = 0
 
 
 def parameter_places(regmap: RegisterMap) -> Mapping[str, Place]:
     """Every parameter of the core by its field's name."""
     blocks = Sizes().parameter_blocks
     return {
-        field.name: Place(word.address // WORD_BYTES, field)
+        field.name: Place(
+            word.address // WORD_BYTES,
+            field,
+            sum(other.mask for other in word.register.fields if other is not field),
+        )
         for word in regmap.words()
         if word.block.name in blocks and word.register is not None
         for field in word.register.fields

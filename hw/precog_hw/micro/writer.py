@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from precog_hw.regmap.model import Field
 from precog_models.contract import CHORD_GUARD_BITS, Fmt
 
 from .isa import WORD_BITS, Assembler, Kind, Op, Operand, Table, WordMap
@@ -126,7 +125,9 @@ class Writer:
 
     def parameter(self, name: str) -> None:
         """A = what its register has, of which it is the only field."""
-        field = self._register(name)
+        place = self._register(name)
+        field = place.field
+        assert (field.lsb, place.others) == (0, 0), name
         if field.signed:
             below, done, half = self.new_label("below"), self.new_label("done"), field.bits - 1
             self.sub(1 << half)
@@ -139,22 +140,23 @@ class Writer:
 
     def bit(self, name: str) -> None:
         """A's sign = the field, of one bit."""
-        field = self._register(name)
+        field = self._register(name).field
         self.shl(WORD_BITS - 1 - field.lsb)
 
     def above(self, flag: str, number: str) -> None:
         """A = `number` if `flag`, the bit above it in their register, is set; else A < 0."""
-        field, below = self._register(flag), self._places[number][1]
-        assert (below.lsb, below.bits) == (0, field.lsb), (flag, number)
-        self.sub(1 << field.lsb)
+        place, below = self._register(flag), self._places[number].field
+        lsb = place.field.lsb
+        assert (below.lsb, below.bits, place.others) == (0, lsb, below.mask), (flag, number)
+        self.sub(1 << lsb)
 
-    def _register(self, name: str) -> Field:
+    def _register(self, name: str) -> Place:
         """A = the register that the field is in."""
-        word, field = self._places[name]
+        place = self._places[name]
         wait = self._waits.index("register")
-        self._assembler.number(Op.WAIT, word << len(self._waits).bit_length() | wait)
+        self._assembler.number(Op.WAIT, place.word << len(self._waits).bit_length() | wait)
         self.ld(self.port("register"))
-        return field
+        return place
 
     # What several instructions make.
 

@@ -117,6 +117,8 @@ class CpsTx(wiring.Component):
         _host(m, self, path, lookup, slots)
         connect(m, flipped(self.i_reset), slots.i_reset)
         connect(m, path.o_sent, flipped(self.o_sent))
+        if self._relaxed:
+            m.d.comb += slots.arriving.eq(self.echo_stb | self.arrival_stb)
         m.d.comb += [
             slots.enable_stb.eq(self.enable_stb),
             slots.enable_destination.eq(self.enable_destination),

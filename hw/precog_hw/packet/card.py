@@ -400,6 +400,7 @@ class Card(wiring.Component):
             slots.echo_stb.eq(self.score_heard),
             slots.echo_slot.eq(got.slot),
             slots.echo.eq(got.score.value),
+            *((slots.arriving.eq(rx.o_received.valid),) if self._relaxed else ()),
             slots.arrival_stb.eq(counts & asks),
             slots.arrival_slot.eq(got.slot),
             slots.arrival_psn.eq(descriptor.psn),

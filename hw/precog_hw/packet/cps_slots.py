@@ -5,7 +5,7 @@ Throughput: a TX request, an RX request, an echo, an arrival, a host's write and
 in every cycle.
 """
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -140,6 +140,9 @@ class CpsSlots(wiring.Component):
     echo : In(7)
     arrival_stb : In(1)
         A packet that asks for an answer came for `arrival_slot` at `arrival_ns`.
+    arriving : In(1)
+        With `relaxed`: `echo_stb` or `arrival_stb` may come in this cycle, which is known early; no
+        reset is taken then.
     arrival_slot : In(range(slots))
     arrival_psn : In(24)
     arrival_ns : In(40)
@@ -199,6 +202,7 @@ class CpsSlots(wiring.Component):
                 "arrival_slot": slot,
                 "arrival_psn": In(PSN_BITS),
                 "arrival_ns": In(NS_BITS),
+                **({"arriving": In(1)} if relaxed else {}),
             }
         )
 
@@ -211,9 +215,11 @@ class CpsSlots(wiring.Component):
         m = Module()
         resets = Signal()
         turnaround = TurnaroundSearch(self._slots) if self._relaxed else Turnaround(self._slots)
-        free: Value = ~self.echo_stb & ~self.arrival_stb
+        changes = self.echo_stb | self.arrival_stb
+        free: Value = ~changes
         if isinstance(turnaround, TurnaroundSearch):
-            free &= ~turnaround.busy
+            free = ~self.arriving & ~turnaround.busy
+            m.d.sync += Assert(self.arriving | ~changes, "what comes is told")
         m.d.comb += [
             self.i_reset.ready.eq(free),
             resets.eq(self.i_reset.valid & self.i_reset.ready),

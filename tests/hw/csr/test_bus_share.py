@@ -9,7 +9,7 @@ from precog_hw.csr.bus_share import BusShare
 from precog_hw.micro.core import MicroCore
 
 _BANK_CYCLES = 3  # from `stb` to `ack`
-_FRONT_CYCLES = 3  # at least, from `ack` to the front end's next `stb`
+_FRONT_CYCLES = 2  # at least, from `ack` to the front end's next `stb`
 
 
 def test_every_access_has_its_own_answer(seed: int) -> None:

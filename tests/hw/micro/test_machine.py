@@ -19,7 +19,7 @@ _ADDRESS_BITS = 10
 PLACES = {
     "signed": Place(5, Field("signed", 17, Access.RW, "", signed=True)),
     "number": Place(9, Field("number", 16, Access.RW, "")),
-    "flag": Place(9, Field("flag", 1, Access.RW, "", lsb=16)),
+    "flag": Place(9, Field("flag", 1, Access.RW, "", lsb=16), 0xFFFF),
 }
 _END = 1 << (WORD_BITS - 1)
 

@@ -91,6 +91,7 @@ def test_rows_of_slots_whose_packets_are_apart(seed: int) -> None:
         ctx.set(dut.config_stb, 0)
         for slot in rng.choices(range(4), k=20):
             psn, before, after = rng.getrandbits(24), rng.getrandbits(30), rng.getrandbits(23)
+            ctx.set(dut.arriving, 1)
             ctx.set(dut.arrival_stb, 1)
             ctx.set(dut.arrival_slot, slot)
             ctx.set(dut.arrival_psn, psn)
@@ -99,6 +100,7 @@ def test_rows_of_slots_whose_packets_are_apart(seed: int) -> None:
             ctx.set(dut.i_reset.payload, slot ^ 1)
             assert not ctx.get(dut.i_reset.ready)
             await ctx.tick()
+            ctx.set(dut.arriving, 0)
             ctx.set(dut.arrival_stb, 0)
             ctx.set(dut.tx_stb, 1)
             ctx.set(dut.tx_slot, slot)
