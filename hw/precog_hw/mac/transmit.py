@@ -38,16 +38,20 @@ class Transmitter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.crc = crc = CRC32_ETHERNET(data_width=8).create()
-        count = Signal(range(MIN_FRAME + 1))  # bytes sent of this frame or state
+        count = Signal(range(MIN_FRAME + 1))  # bytes sent of this frame or state; wraps
         wrong = Signal()  # the FCS is inverted
         rest = Signal()  # bytes of a frame that was ended are still to come
-        enough = Signal()
+        enough = Signal()  # with the next byte the frame is as long as it must be
         octet = self.i.payload
-        m.d.comb += enough.eq(count >= MIN_FRAME - 1)
         m.d.sync += self.o.valid.eq(0)
 
         def put(value: object) -> None:
-            m.d.sync += [self.o.data.eq(value), self.o.valid.eq(1), count.eq(count + ~enough)]
+            m.d.sync += [self.o.data.eq(value), self.o.valid.eq(1), count.eq(count + 1)]
+            with m.If(count == MIN_FRAME - 2):
+                m.d.sync += enough.eq(1)
+
+        def begin() -> None:
+            m.d.sync += [count.eq(0), enough.eq(0)]
 
         def put_counted(value: object) -> None:
             put(value)
@@ -56,7 +60,8 @@ class Transmitter(wiring.Component):
         with m.FSM(name="transmit"):
             with m.State("IDLE"):
                 m.d.comb += [crc.start.eq(1), self.i.ready.eq(rest)]
-                m.d.sync += [count.eq(0), wrong.eq(0)]
+                begin()
+                m.d.sync += wrong.eq(0)
                 with m.If(rest):
                     m.d.sync += rest.eq(~(self.i.valid & octet.last))
                 with m.Elif(self.i.valid):
@@ -64,7 +69,7 @@ class Transmitter(wiring.Component):
             with m.State("PREAMBLE"):
                 put(Mux(count == len(PREAMBLE) - 1, PREAMBLE[-1], PREAMBLE[0]))
                 with m.If(count == len(PREAMBLE) - 1):
-                    m.d.sync += count.eq(0)
+                    begin()
                     m.next = "DATA"
             with m.State("DATA"):
                 m.d.comb += self.i.ready.eq(1)
@@ -77,17 +82,17 @@ class Transmitter(wiring.Component):
                         m.d.sync += wrong.eq(octet.error)
                     m.next = "PAD"
                     with m.If(enough):
-                        m.d.sync += count.eq(0)
+                        begin()
                         m.next = "FCS"
             with m.State("PAD"):
                 put_counted(0)
                 with m.If(enough):
-                    m.d.sync += count.eq(0)
+                    begin()
                     m.next = "FCS"
             with m.State("FCS"):
                 put(crc.crc.word_select(count[:2], 8) ^ wrong.replicate(8))
                 with m.If(count == FCS_BYTES - 1):
-                    m.d.sync += count.eq(0)
+                    begin()
                     m.next = "GAP"
             with m.State("GAP"):  # a cycle of it is IDLE's
                 m.d.sync += count.eq(count + 1)
