@@ -20,7 +20,7 @@ def test_words_in_order(write_ps: int, read_ps: int, drain: float, load: float, 
     m = Module()
     m.domains += [ClockDomain("w"), ClockDomain("r")]
     m.submodules.dut = dut
-    sent = [rng.getrandbits(16) for _ in range(400)]
+    sent = [rng.getrandbits(16) for _ in range(150)]
     got: list[int] = []
     stalls = 0
 
