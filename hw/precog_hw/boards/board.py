@@ -68,7 +68,7 @@ BOARDS: dict[str, Board] = {
     "colorlight-5a-75b": Board(
         "Colorlight 5A-75B revision 7.0", _colorlight, PRESETS["ecp5-25"], 2, 0, 2000
     ),
-    "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0, seed=2),
+    "versa-ecp5-5g": Board("Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0),
     "ecpix-5-85f": Board("LambdaConcept ECPIX-5 85F", _ecpix, PRESETS["ecp5-85"], 1, 2000, 0),
 }
 
