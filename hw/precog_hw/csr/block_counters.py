@@ -35,7 +35,7 @@ class _Table:
 
     def __init__(self, name: str, count: int) -> None:
         self.name, self.count = name, count
-        self.index = Signal(range(max(count, 2)), name=f"{name}_index")
+        self.index = Signal(_index_bits(count), name=f"{name}_index")
         self.inside = Signal(name=f"{name}_inside")
         self.read = Signal(name=f"{name}_read")
         self.low, self.high = Signal(32, name=f"{name}_low"), Signal(32, name=f"{name}_high")
@@ -94,7 +94,7 @@ class BlockCounters(Elaboratable):
         Strobe: all counters are 0, and what is under way is not counted.
     """
 
-    COUNT_CYCLES = 5
+    COUNT_CYCLES = ASKED_APART  # a turn is as long as `_round` says for one distance of both
 
     def __init__(self) -> None:
         self.asked, self.clear = Signal(name="asked"), Signal(name="clear")
@@ -132,7 +132,7 @@ class BlockCounters(Elaboratable):
     @staticmethod
     def latency_of(*counts: int) -> int:
         """Cycles until an event shows, at most, with tables of so many events each."""
-        slots = sum(1 << max(1, (count - 1).bit_length()) for count in counts)
+        slots = sum(1 << _index_bits(count) for count in counts)
         return _round(slots, _MOST_CLASS_TABLES) + _FLIGHT
 
     def elaborate(self, platform: object) -> Module:
@@ -248,6 +248,11 @@ class BlockCounters(Elaboratable):
         waiting = Signal(range(most + 1))
         m.d.comb += waiting.eq(Array(of_row)[row[: (slots - 1).bit_length()]])
         return waiting
+
+
+def _index_bits(count: int) -> int:
+    """Of a table's index, which has a bit even where there is but one counter."""
+    return max(1, (count - 1).bit_length())
 
 
 def _round(slots: int, classes: int) -> int:

@@ -40,9 +40,8 @@ class MacPort(wiring.Component):
     cuts a frame that is coming.
 
     Latency: 24 cycles of 125 MHz from the line to a core of 62.5 MHz, 21 and the gate's to the
-    line. Throughput: a
-    Gigabit line's in both directions, if the core takes and gives a beat in 64 ns. Cost: block RAM
-    for `depth` words, 2 of ECP5 for 512 of 64 bits.
+    line. Throughput: a Gigabit line's in both directions, if the core takes and gives a beat in
+    64 ns. Cost: block RAM for `depth` words, 2 of ECP5 for 512 of 64 bits.
 
     Parameters
     ----------

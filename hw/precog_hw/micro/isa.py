@@ -16,7 +16,7 @@ from enum import IntEnum
 
 from precog_models.contract import CHORDS, MEAN_SAMPLES, chord_table, inverse_table
 
-__all__ = ["WORD_BITS", "Assembler", "Kind", "Op", "Operand", "Table", "WordMap"]
+__all__ = ["WORD_BITS", "Assembler", "Kind", "Op", "Operand", "Table", "WordMap", "wait_bits"]
 
 #: Of accumulator and memory: a rate times a base RTT, with a sign.
 WORD_BITS = 57
@@ -137,6 +137,11 @@ class WordMap:
             words[Table.FALL + CHORDS + n] = fall
         words[Table.INVERSE : Table.INVERSE + MEAN_SAMPLES] = inverse_table()
         return words
+
+
+def wait_bits(waits: Sequence[str]) -> int:
+    """Bits of the number of what is waited for, above which a register's address stands."""
+    return len(waits).bit_length()
 
 
 class Assembler:

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.dsp import Multiplier
 from precog_models.contract import Flag
 
-from .isa import WORD_BITS, Kind, Op
+from .isa import WORD_BITS, Kind, Op, wait_bits
 from .program import OUTPUTS, PORTS, WAITS, Program
 
 __all__ = ["Machine"]
@@ -18,7 +18,7 @@ _LOW_BITS = _FACTOR_BITS - 1  # of A that make its second product
 _TOP = 31  # bit that `Op.NORM` brings the highest one to
 _COUNT_BITS = 6
 _PARTS = ("op", "kind", "at")  # of an instruction
-_WAIT_BITS = len(WAITS).bit_length()
+_WAIT_BITS = wait_bits(WAITS)
 
 
 class Machine(wiring.Component):

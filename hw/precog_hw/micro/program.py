@@ -18,7 +18,7 @@ from precog_models.contract import (
     Fmt,
 )
 
-from .isa import WORD_BITS, Assembler, WordMap
+from .isa import WORD_BITS, Assembler, WordMap, wait_bits
 from .registers import Place
 from .writer import Writer
 
@@ -78,7 +78,7 @@ def program(qps: int, places: Mapping[str, Place]) -> Program:
     """
     words = WordMap(qps, (*CONFIG_WORDS, *_STATE_WORDS))
     last = max(place.word for place in places.values())
-    registers = last.bit_length() + len(WAITS).bit_length()
+    registers = last.bit_length() + wait_bits(WAITS)
     address_bits = max((words.depth - 1).bit_length(), registers)
     assembler = Assembler(address_bits)
     w = Writer(words, assembler, PORTS, OUTPUTS, WAITS, places)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from precog_models.contract import CHORD_GUARD_BITS, Fmt
 
-from .isa import WORD_BITS, Assembler, Kind, Op, Operand, Table, WordMap
+from .isa import WORD_BITS, Assembler, Kind, Op, Operand, Table, WordMap, wait_bits
 from .registers import Place
 
 __all__ = ["Writer"]
@@ -154,7 +154,7 @@ class Writer:
         """A = the register that the field is in."""
         place = self._places[name]
         wait = self._waits.index("register")
-        self._assembler.number(Op.WAIT, place.word << len(self._waits).bit_length() | wait)
+        self._assembler.number(Op.WAIT, place.word << wait_bits(self._waits) | wait)
         self.ld(self.port("register"))
         return place
 

@@ -7,7 +7,7 @@ from amaranth.sim import Simulator
 from precog_hw.compose.ports import nic_map
 from precog_hw.config import PRESETS
 from precog_hw.micro.core import MicroCore
-from precog_hw.micro.isa import WORD_BITS, Op
+from precog_hw.micro.isa import WORD_BITS, Op, wait_bits
 from precog_hw.micro.machine import Machine
 from precog_hw.micro.program import WAITS, program
 from precog_hw.micro.registers import parameter_places
@@ -15,7 +15,7 @@ from precog_hw.micro.registers import parameter_places
 _PLACES = parameter_places(nic_map(PRESETS["ecp5-25"]))
 _PROGRAM = program(4, _PLACES)
 _BITS = _PROGRAM.address_bits
-_WAIT_BITS = len(WAITS).bit_length()
+_WAIT_BITS = wait_bits(WAITS)
 
 
 def decoded(instruction: int) -> tuple[Op, int]:
