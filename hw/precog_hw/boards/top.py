@@ -16,6 +16,9 @@ from .node import TX_DOMAIN, Node, rx_domain
 __all__ = ["GMII_MHZ", "Top"]
 
 GMII_MHZ = 125
+#: Registers of a reset, one behind the other: the last ones lie where their domain's logic is, and
+#: not near the PLL, so that no reset crosses the device within a period.
+_RESET_STAGES = 4
 _PHY_RESET_MS = 20  # B50612D, 88E1512 and KSZ9031 ask for 10 ms or less
 #: Our names of a port's pins, and theirs in amaranth-boards, where they differ between boards.
 _PINS = {
@@ -71,7 +74,9 @@ class Top(Elaboratable):
         domain.clk.attrs["keep"] = 1  # the name by which reports know it
         m.domains += domain
         m.d.comb += ClockSignal(name).eq(clock)
-        m.submodules[f"{name}_reset"] = ResetSynchronizer(~locked, domain=name)
+        m.submodules[f"{name}_reset"] = ResetSynchronizer(
+            ~locked, domain=name, stages=_RESET_STAGES
+        )
 
     def _port(self, m: Module, platform: Any, inside: Any, n: int, locked: Any) -> None:
         """The pins of a port, and the clock that comes through one of them."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from precog_sim.rtl.verilate import BUILD_ROOT
 
-from .points import Module, merged
+from .points import Module, distinct, merged
 
 __all__ = ["main", "summary", "table"]
 
@@ -21,15 +21,15 @@ GOAL = 0.95
 def summary(modules: list[Module]) -> dict[str, Any]:
     """Points, covered points and what is missing, per module and in all.
 
-    Texts of one module that differ between configurations are added up.
+    Texts of one module that differ between configurations in more than numbered names are added up.
     """
     rows: dict[str, dict[str, Any]] = {}
-    for module in modules:
+    for module in distinct(modules):
         if not module.counts:
             continue
         row = rows.setdefault(module.name, {"points": 0, "covered": 0, "missing": []})
         row["points"] += len(module.counts)
-        row["covered"] += sum(count > 0 for count in module.counts.values())
+        row["covered"] += module.covered
         row["missing"] += [
             f"{line}: {branch}: {module.lines[line - 1].strip()}"
             for (line, _, branch), count in sorted(module.counts.items())

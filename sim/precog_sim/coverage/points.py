@@ -7,11 +7,12 @@ the same text in two builds, under the same name, is the same module.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-__all__ = ["Module", "Point", "merged"]
+__all__ = ["Module", "Point", "distinct", "merged"]
 
 _POINT = re.compile(r"C '(.*)' (\d+)")
 _MODULE = re.compile(r"^module (?:\\(\S+) |(\w+))\(.*?^endmodule", re.M | re.S)
@@ -19,6 +20,10 @@ _MODULE = re.compile(r"^module (?:\\(\S+) |(\w+))\(.*?^endmodule", re.M | re.S)
 #: What yosys writes into every ``always @*``, so that simulators run it once, and choices by a
 #: constant.
 _EMPTY = re.compile(r"if \(\\\$auto\$verilog_backend\S+ \) begin end|= 1'h[01] \? ")
+
+#: A name that yosys or Amaranth has numbered, or a path: two builds number their wires differently.
+_NUMBERED = re.compile(r"\\\S+|\$\S+|\b[A-Za-z_]\w*\$\S*|\b_\d+_\b")
+_SPACES = re.compile(r"\s+")
 
 #: Line within the module from 1, column, which branch.
 Point = tuple[int, int, str]
@@ -40,6 +45,31 @@ class Module:
     name: str
     lines: list[str]
     counts: Counter[Point] = field(default_factory=Counter)
+
+    @property
+    def covered(self) -> int:
+        """Points that were passed."""
+        return sum(count > 0 for count in self.counts.values())
+
+    @cached_property
+    def text(self) -> tuple[str, ...]:
+        """Its lines without the names that builds number, sorted: their order depends on those."""
+        body = "\n".join(self.lines[1:])
+        return tuple(sorted(_SPACES.sub(" ", x) for x in _NUMBERED.sub("@", body).split("\n")))
+
+
+def distinct(modules: Iterable[Module]) -> list[Module]:
+    """Of modules that differ in numbered names alone, the one of which most was passed.
+
+    Its points are a lower bound: which of them are another's is not known, so that what only the
+    tests of another build pass does not count.
+    """
+    best: dict[tuple[str, tuple[str, ...]], Module] = {}
+    for module in modules:
+        key = module.name, module.text
+        if key not in best or best[key].covered < module.covered:
+            best[key] = module
+    return list(best.values())
 
 
 def merged(folder: Path, builds: Path) -> list[Module]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from precog_sim.coverage.__main__ import summary, table
-from precog_sim.coverage.points import merged
+from precog_sim.coverage.points import distinct, merged
 from precog_sim.rtl.block import RtlBlock, block_library
 from precog_sim.rtl.verilate import COVERAGE
 
@@ -66,6 +66,30 @@ def test_counts_of_the_same_text_are_added(tmp_path: Path) -> None:
     (counts / "a-3-1.dat").write_text(point(99, "if", 1))
     with pytest.raises(ValueError, match=r"precog_block\.v:99 must be in a module"):
         merged(counts, tmp_path)
+
+
+def test_a_module_whose_names_alone_differ_counts_once(tmp_path: Path) -> None:
+    """Wires are numbered as they come in each build; another constant is another module."""
+    part = """\
+module \\precog_block.part${n} (a, q);
+  input a;
+  output q;
+  wire \\${n} ;
+  assign q = \\${n}  ? {constant} : 1'h0;
+endmodule
+"""
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    for build, n, constant, passed in (("a", 3, "a", 0), ("b", 17, "a", 5), ("c", 4, "1'h1", 0)):
+        (tmp_path / build).mkdir()
+        text = part.format(n=n, constant=constant)
+        (tmp_path / build / "precog_block.v").write_text(text)
+        said = point(5, "cond_then", passed) + point(5, "cond_else", 1)
+        (counts / f"{build}-1-1.dat").write_text(said)
+    modules = merged(counts, tmp_path)
+    assert len(modules) == 3
+    assert sorted(module.covered for module in distinct(modules)) == [1, 2]
+    assert summary(modules)["total"] == {"points": 4, "covered": 3}
 
 
 def test_without_counts_it_says_what_to_do(tmp_path: Path) -> None:
