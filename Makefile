@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 CAPTURES ?= $(wildcard ../shared/captures)
 SOAK := $(PY) -m pytest -q --seed new
-COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.py wire_nic.py grant_nic.py)
+COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.py wire_nic.py grant_nic.py whole_core.py)
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
@@ -50,7 +50,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(SOAK) tests/integration/test_back_to_back.py \
 	    tests/integration/test_back_to_back_cocotb.py --volume 20 --junit-xml build/soak/two.xml
 
-# Of the NIC with all of its options: three configurations, because some exclude each other.
+# Of the NIC with all of its options: three configurations, because some exclude each other, and their core.
 coverage: $(STAMP) ## which lines of the NIC's Verilog its tests run, per module
 	rm -rf build/coverage && mkdir -p build/coverage/counts
 	PRECOG_COVERAGE=$(CURDIR)/build/coverage/counts $(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(COVERAGE)

@@ -9,16 +9,8 @@
 #include <vector>
 
 #include "verilated.h"
+#include "coverage.h"
 #include "model.h"
-#if VM_COVERAGE
-#include <dlfcn.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <string>
-
-#include "verilated_cov.h"
-#endif
 
 #define API extern "C" __attribute__((visibility("default")))
 
@@ -55,22 +47,7 @@ struct Block {
     }
     ~Block() {
         top.final();
-        write_coverage();
-    }
-
-    // Of a build with coverage: which lines ran, into a new file that is named after the build.
-    void write_coverage() {
-#if VM_COVERAGE
-        static int made = 0;
-        Dl_info library;
-        const char* folder = std::getenv("PRECOG_COVERAGE");
-        if (!folder || !dladdr(reinterpret_cast<void*>(&made), &library)) return;
-        std::string build = library.dli_fname;  // .../build/lib.so
-        build.resize(build.rfind('/'));
-        build.erase(0, build.rfind('/') + 1);
-        context.coveragep()->write(std::string(folder) + "/" + build + "-" +
-                                   std::to_string(getpid()) + "-" + std::to_string(++made) + ".dat");
-#endif
+        write_coverage(context);
     }
 
     void tick() {

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from precog_hw.config import NicConfig
-from precog_hw.export import nic_verilog
-from precog_hw.nic import nic_map
+from precog_hw.export import block_verilog
+from precog_hw.nic import PrecogNic, nic_map
 
 from .axil import PinTransport
 from .block import RtlBlock, block_library
@@ -18,7 +18,7 @@ __all__ = ["GrantNic"]
 @cache
 def _library(config: NicConfig, tick_ps: int) -> Path:
     """Elaborating takes seconds, so a process does it once."""
-    text = nic_verilog(config, name=RtlBlock.TOP, tick_ps=tick_ps)
+    text = block_verilog(PrecogNic(config, tick_ps=tick_ps), name=RtlBlock.TOP)
     return block_library(text, "stream_harness", label=f"NIC with grants, {config.qps} QPs")
 
 

@@ -13,6 +13,7 @@
 
 #include "verilated.h"
 #include "clocks.h"
+#include "coverage.h"
 #include "random.h"
 #include "fields.h"
 
@@ -84,7 +85,10 @@ struct Nic {
         clocks.emplace(top);
         pulse_reset();
     }
-    ~Nic() { top.final(); }
+    ~Nic() {
+        top.final();
+        write_coverage(context);
+    }
 
     void tick() {
         clocks->rise();

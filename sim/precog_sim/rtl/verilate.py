@@ -51,7 +51,7 @@ ONCE_FLAGS = ("-Werror-UNOPTFLAT",)
 COVERAGE_FLAGS = ("--coverage-line",)
 
 #: Package data that a harness includes.
-HEADERS = ("block.h", "clocks.h", "random.h")
+HEADERS = ("block.h", "clocks.h", "coverage.h", "random.h")
 
 #: In the environment, a folder: what is built counts which lines of its Verilog run, and an
 #: instance that is freed leaves its counts there (`precog_sim.coverage`).
