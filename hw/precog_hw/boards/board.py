@@ -75,7 +75,9 @@ BOARDS: dict[str, Board] = {
     "versa-ecp5-5g": Board(
         "Lattice Versa ECP5-5G", _versa, PRESETS["ecp5-45"], 2, 0, 0, timing_weight=2
     ),
-    "ecpix-5-85f": Board("LambdaConcept ECPIX-5 85F", _ecpix, PRESETS["ecp5-85"], 1, 2000, 0),
+    "ecpix-5-85f": Board(
+        "LambdaConcept ECPIX-5 85F", _ecpix, PRESETS["ecp5-85"], 1, 2000, 0, timing_weight=2
+    ),
 }
 
 
