@@ -510,9 +510,21 @@ class Device:
         ValueError
             As `checked_samples`; nothing is decided then.
         """
+        return self.sampled().decide(samples)
+
+    def sampled(self) -> "SampleTransport":
+        """The transport, of a device to which the host gives samples.
+
+        Raises
+        ------
+        DeviceError
+            It takes none.
+        """
         if not isinstance(self.transport, SampleTransport):
-            raise DeviceError("device takes its samples from the wire, not from the host")
-        return self.transport.decide(samples)
+            raise DeviceError(
+                "device takes its samples from the wire, not from the host: use emu: or sim:"
+            )
+        return self.transport
 
     def qp_command(self, number: int, *commands: str) -> None:
         """Have the QP window execute commands on queue pair `number`, and wait for their end.

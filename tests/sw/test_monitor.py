@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from precog_host import cli
+from precog_host.device import Device
 from precog_host.monitor.demo import Demo
 from precog_host.monitor.sampling import Sampler, qp_list, sparkline
 from precog_host.monitor.view import MonitorApp
@@ -130,6 +131,16 @@ def test_others_may_use_a_served_device_between_snapshots(card: LoggedCard) -> N
             assert second.take().error is None
         first.close()
         second.close()
+
+
+def test_the_demo_writes_nothing_to_a_device_that_takes_no_samples() -> None:
+    """A card in service keeps its laws and parameters."""
+    card = LoggedCard()
+    with Device(card) as device:
+        card.log.clear()
+        with pytest.raises(DeviceError, match=r"takes its samples from the wire.*use emu: or sim:"):
+            Demo()(device)
+        assert card.log == []
 
 
 def test_stream_once_and_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -195,6 +195,15 @@ def test_refusals(
     assert message in errors
 
 
+def test_an_address_for_a_device_without_packets(capsys: pytest.CaptureFixture[str]) -> None:
+    """It would bind nothing."""
+    path = str(LISTS / "iproute2-6.json")
+    for option in (("--remote", "10.0.0.7"), ("--peer", "289=10.0.0.7")):
+        status, _, errors = run(capsys, path, *option, "-d", "emu:qps=8")
+        assert status == 2
+        assert "--remote and --peer must be left out: device emu:qps=8 has no packet" in errors
+
+
 def test_no_such_file(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, errors = run(capsys, "/no/such/list")
     assert (status, errors) == (2, "error: file /no/such/list: No such file or directory\n")

@@ -33,7 +33,9 @@ def _packets(device: str) -> "Iterator[PacketPath]":
 
     with Device.open(device) as opened:
         if opened.packets is None:
-            raise DeviceError(f"device {device} has no packet path: it was built without one")
+            raise DeviceError(
+                f"device {device} has no packet path: it was built without one; try emu:width=64"
+            )
         yield opened.packets
 
 

@@ -57,6 +57,11 @@ def import_(
     peers = rdma_list.peers_of(peer or ())
     address = None if remote is None else rdma_list.parse_address(remote)
     with Device.open(device) as opened:
+        if opened.packets is None and (address is not None or peers):
+            raise ValueError(
+                f"--remote and --peer must be left out: device {device} has no packet path, and "
+                "binds no connection; try emu:width=64"
+            )
         plan = rdma_import.plan(
             opened, qps, skipped, remote=address, peers=peers, first_slot=first_slot
         )

@@ -32,8 +32,9 @@ class Demo:
         Raises
         ------
         DeviceError
-            It takes none.
+            It takes none; nothing was written to it.
         """
+        device.sampled()
         if device is not self._device:
             self._set_up(device)
             self._device = device

@@ -214,7 +214,9 @@ class Sampler:
     @staticmethod
     def _set_trace(device: Device) -> None:
         if device.tracing is None:
-            raise DeviceError("device has no trace: it was built without one; leave --trace out")
+            raise DeviceError(
+                "device has no trace: it was built without one; leave --trace out, or try emu:trace=1"
+            )
         kinds = set(device.tracing.state().kinds)
         device.tracing.configure(kinds=kinds | {"decision"})
 
