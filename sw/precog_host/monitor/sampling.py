@@ -215,7 +215,8 @@ class Sampler:
     def _set_trace(device: Device) -> None:
         if device.tracing is None:
             raise DeviceError(
-                "device has no trace: it was built without one; leave --trace out, or try emu:trace=1"
+                "device has no trace: it was built without one; leave --trace out, or use "
+                "emu:trace=1"
             )
         kinds = set(device.tracing.state().kinds)
         device.tracing.configure(kinds=kinds | {"decision"})
