@@ -4,7 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from precog_hw.regmap.trace import TRACE_BATCH, TRACE_EVENTS, TRACE_FILTER, TRACE_KINDS
+from precog_hw.regmap.trace import (
+    TRACE_BATCH,
+    TRACE_DEPTH,
+    TRACE_EVENTS,
+    TRACE_FILTER,
+    TRACE_KINDS,
+)
 from precog_models.contract import TRACE_WORDS, Flag, Fmt, TraceKind
 from precog_models.rate.law_fields import NO_SCORE
 from precog_models.trace import unpack
@@ -90,7 +96,7 @@ class Tracing(Windows):
         every : int
             Every so manieth, 1 or more.
         threshold : int
-            Records from which on the device says so; 0: never.
+            Records from which on the device says so, at most the FIFO's `TRACE_DEPTH`; 0: never.
 
         Raises
         ------
@@ -107,9 +113,12 @@ class Tracing(Windows):
             raise ValueError(f"QP must be in 0..{self.registers.sizes.qps - 1}, not {qp!r}")
         if qp is not None and all_qps:
             raise ValueError(f"qp must be left out with all_qps, not {qp!r}")
-        for name, value, low in (("every", every, 1), ("threshold", threshold, 0)):
-            if value is not None and not low <= value < 1 << 16:
-                raise ValueError(f"{name} must be in {low}..65535, not {value!r}")
+        for name, value, low, high in (
+            ("every", every, 1, (1 << 16) - 1),
+            ("threshold", threshold, 0, TRACE_DEPTH),
+        ):
+            if value is not None and not low <= value <= high:
+                raise ValueError(f"{name} must be in {low}..{high}, not {value!r}")
         if qp is not None:
             self.registers.write_fields("TRACE", "QP", qp=qp)
         if every is not None:

@@ -86,7 +86,7 @@ def test_bad_arguments_change_nothing() -> None:
         ({"qp": 4}, r"QP must be in 0\.\.3, not 4"),
         ({"qp": 3, "all_qps": True}, "qp must be left out with all_qps, not 3"),
         ({"every": 0}, r"every must be in 1\.\.65535, not 0"),
-        ({"threshold": 65536}, r"threshold must be in 0\.\.65535, not 65536"),
+        ({"threshold": 513}, r"threshold must be in 0\.\.512, not 513"),
     ):
         with pytest.raises(ValueError, match=message):
             tracing.configure(**changes)  # type: ignore[arg-type]
