@@ -512,7 +512,7 @@ class Device:
         """
         return self.sampled().decide(samples)
 
-    def sampled(self) -> "SampleTransport":
+    def sampled(self) -> SampleTransport:
         """The transport, of a device to which the host gives samples.
 
         Raises

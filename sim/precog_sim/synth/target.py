@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["ECP5_85", "SynthError", "Target", "ToolTimeout", "nextpnr", "run_tool", "tool_version"]
+__all__ = [
+    "ECP5_85",
+    "SynthError",
+    "Target",
+    "ToolTimeout",
+    "nextpnr",
+    "run_tool",
+    "tool_version",
+    "ways",
+]
 
 
 @dataclass(frozen=True)
@@ -48,15 +57,18 @@ class Target:
             *("--package", self.package),
             *("--speed", self.speed),
             *("--freq", str(self.goal_mhz)),
-            *(("--router", self.router) if self.router != "router1" else ()),
-            *(
-                ("--placer-heap-timingweight", str(self.timing_weight))
-                if self.timing_weight != 10
-                else ()
-            ),
+            *ways(self.router, self.timing_weight),
             "--timing-allow-fail",
             "--lpf-allow-unconstrained",
         ]
+
+
+def ways(router: str, timing_weight: int) -> tuple[str, ...]:
+    """Options of nextpnr-ecp5 for its router and placer, as `Target` has them."""
+    return (
+        *(("--router", router) if router != "router1" else ()),
+        *(("--placer-heap-timingweight", str(timing_weight)) if timing_weight != 10 else ()),
+    )
 
 
 ECP5_85 = Target("LFE5UM5G-85F-8BG756", "um5g-85k", "CABGA756", "8", 200)
@@ -109,7 +121,7 @@ def run_tool(
 def nextpnr() -> tuple[str, str]:
     """nextpnr-ecp5 and its version: a native build on PATH, else the one from PyPI.
 
-    Both are the same program; the native one takes a third of the time.
+    Both are the same program, which places otherwise where it is compiled otherwise.
     """
     native = shutil.which("nextpnr-ecp5")
     if native is None:
