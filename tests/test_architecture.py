@@ -13,9 +13,12 @@ PACKAGES = {
     "precog_hw": ROOT / "hw/precog_hw",
     "precog_models": ROOT / "models/precog_models",
     "precog_host": ROOT / "sw/precog_host",
+    "precog_fleet": ROOT / "sw/precog_fleet",
     "precog_sim": ROOT / "sim/precog_sim",
 }
 HEAVY = ("amaranth", "torch", "cocotb", "onnx", "matplotlib", "precog_sim")
+FLEET = ("zenoh", "cryptography", "zstandard", "pyarrow", "duckdb", "tuf", "securesystemslib")
+FLEET += ("prometheus_client", "ray")
 
 #: Modules of ours that import nothing but the standard library and each other.
 OURS_LIGHT = (
@@ -51,7 +54,8 @@ ALLOWED = {
         "precog_models.rate.receiver_fields",
     ),
     "precog_host": ("precog_host", "precog_hw.regmap", "precog_models"),
-    "precog_sim": ("precog_sim", "precog_host", "precog_hw", "precog_models"),
+    "precog_fleet": ("precog_fleet", "precog_host", "precog_models"),
+    "precog_sim": ("precog_sim", "precog_fleet", "precog_host", "precog_hw", "precog_models"),
 }
 
 
@@ -149,19 +153,31 @@ def test_packages_do_not_import_eagerly() -> None:
 def test_the_host_package_needs_no_gateware_and_no_simulator() -> None:
     """Every host module and the command line import with the heavy packages blocked."""
     modules = [module_name(path) for path in sorted(PACKAGES["precog_host"].rglob("*.py"))]
+    import_without(modules, (*HEAVY, *FLEET, "precog_fleet"), 'Device.open("emu:").close()')
+
+
+def test_the_commands_of_the_fleet_need_no_extra() -> None:
+    """The command line lists the fleet's verbs without what they need."""
+    folder = PACKAGES["precog_fleet"] / "commands"
+    modules = [module_name(path) for path in sorted(folder.rglob("*.py"))]
+    import_without(["precog_fleet.errors", *modules], (*HEAVY, *FLEET))
+
+
+def import_without(modules: list[str], blocked: tuple[str, ...], then: str = "") -> None:
+    """Import `modules` in a new interpreter in which some packages cannot be imported."""
     script = f"""
 import importlib, sys
 
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {HEAVY!r}:
+        if name.split(".")[0] in {blocked!r}:
             raise ImportError(f"{{name}} is blocked")
 
 sys.meta_path.insert(0, Block())
 for name in {modules!r}:
     importlib.import_module(name)
 from precog_host.device import Device
-Device.open("emu:").close()
+{then}
 """
     path = os.pathsep.join(str(folder.parent) for folder in PACKAGES.values())
     subprocess.run(

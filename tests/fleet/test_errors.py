@@ -1,0 +1,17 @@
+"""Missing extras are named by the command that installs them."""
+
+import pytest
+
+from precog_fleet.errors import FleetError, MissingExtraError, needs
+
+
+def test_a_missing_library_names_its_extra() -> None:
+    message = r"needs no_such_wheel: pip install 'precog\[ray\]'"
+    with pytest.raises(MissingExtraError, match=message), needs("ray"):
+        import no_such_wheel  # noqa: F401
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(KeyError), needs():
+        raise KeyError("x")
+    assert issubclass(MissingExtraError, FleetError)
