@@ -132,6 +132,20 @@ def test_standard_library_only(path: str) -> None:
         assert not foreign, f"{file} imports {foreign}"
 
 
+def test_compiled_code_goes_through_one_place() -> None:
+    """Nobody compiles with numba's own cache; compiled code calls what its folder stands for."""
+    jit = "precog_models.jit"
+    for name, folder in PACKAGES.items():
+        for path in folder.rglob("*.py"):
+            found = {module for _, module in imports(path)}
+            if module_name(path) != jit:
+                assert not found & {"numba", "numba.jit", "numba.njit", "numba.cfunc"}, path
+            if name != "precog_models" and any(".jit." in module for module in found):
+                keyed = ("precog_models", module_name(path).rpartition(".")[0])
+                ours = {module for module in found if module.split(".")[0] in PACKAGES}
+                assert all(module.startswith(keyed) for module in ours), path
+
+
 def test_the_rule_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = tmp_path / "precog_hw" / "regmap" / "x.py"
     bad.parent.mkdir(parents=True)

@@ -5,15 +5,15 @@ compiled scalars (`shift_half_up`, `saturate`, ...) are the vocabulary of every 
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from .contract import Overflow, Q, Rounding
+from .jit import njit
 
 __all__ = ["Overflow", "Rounding", "clamp", "quantize", "saturate", "shift_half_up"]
 
 
-@njit(cache=True)
+@njit
 def shift_half_up(value: int, shift: int) -> int:
     """`value` * 2**-`shift`, rounded to nearest, ties up; `shift` >= 0."""
     if shift == 0:
@@ -21,13 +21,13 @@ def shift_half_up(value: int, shift: int) -> int:
     return ((value >> (shift - 1)) + 1) >> 1
 
 
-@njit(cache=True)
+@njit
 def clamp(value: int, low: int, high: int) -> int:
     """`value`, or the end of [`low`, `high`] that it lies beyond."""
     return min(max(value, low), high)
 
 
-@njit(cache=True)
+@njit
 def saturate(value: int, bits: int) -> int:
     """`value` limited to a signed word of `bits` bits."""
     return int(clamp(value, -(1 << (bits - 1)), (1 << (bits - 1)) - 1))

@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray, cfunc, njit, types
+from numba import carray, types
 from numpy.typing import NDArray
 
 from .contract import (
@@ -46,6 +46,7 @@ from .contract import (
     Flag,
     HeadKind,
 )
+from .jit import cfunc, njit
 from .measure.base_rtt import BASE_STATE, base_step
 from .measure.feature import FEATURE_STATE, feature_step
 from .measure.profiler import PROFILE_STATE
@@ -239,7 +240,7 @@ def _profiler_size(qps: int) -> int:
     return len(_PROFILER) + qps * len(PROFILE_STATE)
 
 
-@njit(cache=True)
+@njit
 def queues_of(block: Ints) -> tuple[Ints, Ints]:
     """The profiler's period, centers and gains, and its rows [qps, n]; of a block that has one."""
     numbers = len(_PROFILER)
@@ -248,7 +249,7 @@ def queues_of(block: Ints) -> tuple[Ints, Ints]:
     return part[:numbers], part[numbers:].reshape(block[_QPS], len(PROFILE_STATE))
 
 
-@njit(cache=True)
+@njit
 def _model(block: Ints, enable: int, slot: int, kind: int) -> int:
     """Where the set begins that a queue pair's `slot` stands for; -1 without a valid model.
 
@@ -267,7 +268,7 @@ def _model(block: Ints, enable: int, slot: int, kind: int) -> int:
     return int(at)
 
 
-@njit(cache=True)
+@njit
 def _predict(block: Ints, history: Ints, model: Ints) -> None:
     """Run `model` over the history [8, inputs]; the outputs are at ``block[_OUT:]``."""
     steps, inputs = model[_S_STEPS], history.shape[1]
@@ -291,7 +292,7 @@ def _predict(block: Ints, history: Ints, model: Ints) -> None:
     )
 
 
-@njit(cache=True)
+@njit
 def _descend(history: Ints, model: Ints, p: Ints) -> None:
     """The distribution `p` that the tree `model` has for the history [8, inputs]."""
     depth = model[_T_DEPTH]
@@ -301,13 +302,13 @@ def _descend(history: Ints, model: Ints, p: Ints) -> None:
     p[:] = model[_T_LEAVES + leaf * MAX_OUTPUTS : _T_LEAVES + (leaf + 1) * MAX_OUTPUTS]
 
 
-@njit(cache=True)
+@njit
 def _takes_events(q: Ints) -> bool:
     """The queue pair runs a law that `rate.law_unit` has."""
     return q[_Q_ALGORITHM] in _LAWS
 
 
-@njit(cache=True)
+@njit
 def _law(block: Ints, q: Ints, kind: int, qp: int, t: int, value: int) -> int:
     """The rate after an event."""
     event = block[_EVENT:_SLA]
@@ -326,13 +327,13 @@ def _law(block: Ints, q: Ints, kind: int, qp: int, t: int, value: int) -> int:
     return int(rate)
 
 
-@njit(cache=True)
+@njit
 def _held(block: Ints) -> bool:
     """Advice is held."""
     return bool(block[LOGGED] & _HELD != 0 or block[_ADVICE_HOLD] != 0)
 
 
-@njit(cache=True)
+@njit
 def _scheduled(
     block: Ints, q: Ints, t: int, rate: int, srtt: int, delay: int, window: int, held: bool
 ) -> tuple[int, int, int]:
@@ -345,7 +346,7 @@ def _scheduled(
     return int(rate), int(window), int(flags)
 
 
-@njit(cache=True)
+@njit
 def happen(block: Ints, event: Ints, decision: Ints) -> int:
     """Take an event that is no sample, and make its decision.
 
@@ -391,7 +392,7 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
     return 0
 
 
-@njit(cache=True)
+@njit
 def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     """Take a sample and make its decision.
 
@@ -474,7 +475,7 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     return 0
 
 
-@njit(cache=True)
+@njit
 def forecast(block: Ints, profile: Ints, answer: Ints) -> int:
     """Take a profile and make its forecast.
 
@@ -523,7 +524,7 @@ def forecast(block: Ints, profile: Ints, answer: Ints) -> int:
     return 0
 
 
-@njit(cache=True)
+@njit
 def take_score(block: Ints, qp: int) -> int:
     """What PSCHED of `qp` is to be told now, as the value of an `EventKind.SCORE`; -1: nothing.
 
@@ -536,7 +537,7 @@ def take_score(block: Ints, qp: int) -> int:
     return int(score_to_tell(q[_Q_FORECAST_CONFIG:_Q_LAW_CONFIG], q[_Q_SCORES:_QP_SIZE]))
 
 
-@njit(cache=True)
+@njit
 def _decide_many(block: Ints, samples: Ints, decisions: Ints) -> int:
     made = 0
     for n in range(len(samples)):
@@ -549,19 +550,19 @@ _PROFILE_SIZE, _ANSWER_SIZE = len(PROFILE_FIELDS), len(FORECAST_FIELDS)
 _POINTER = types.CPointer(types.int64)
 
 
-@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER))
 def _decide_c(handle, sample, decision):  # type: ignore[no-untyped-def]
     head = carray(handle, (_PARAMETERS,))
     return decide(carray(handle, (head[_SIZE],)), carray(sample, (3,)), carray(decision, (8,)))
 
 
-@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER))
 def _happen_c(handle, event, decision):  # type: ignore[no-untyped-def]
     head = carray(handle, (_PARAMETERS,))
     return happen(carray(handle, (head[_SIZE],)), carray(event, (4,)), carray(decision, (8,)))
 
 
-@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER))
 def _forecast_c(handle, profile, answer):  # type: ignore[no-untyped-def]
     head = carray(handle, (_PARAMETERS,))
     block = carray(handle, (head[_SIZE],))

@@ -8,10 +8,11 @@ RTL's. Samples are taken by time only: those of every n-th event are not known h
 """
 
 import numpy as np
-from numba import carray, cfunc, njit, types
+from numba import carray, types
 from numpy.typing import NDArray
 
 from .contract import FORECAST_FIELDS, PROFILE_INPUTS, QUEUE_EVENT_FIELDS
+from .jit import cfunc, njit
 from .measure.profiler import Profiler, normalise_one, queue_step, queue_visit
 from .nic import DROPPED, GoldenNic, forecast, queues_of
 
@@ -25,7 +26,7 @@ _ANSWER = len(FORECAST_FIELDS)
 _EVENT = len(QUEUE_EVENT_FIELDS)
 
 
-@njit(cache=True)
+@njit
 def observe(block: Ints, event: Ints) -> int:
     """Something happened to a send queue.
 
@@ -48,7 +49,7 @@ def observe(block: Ints, event: Ints) -> int:
     return 0
 
 
-@njit(cache=True)
+@njit
 def visit(block: Ints, t: int, profile: Ints, answers: Ints) -> int:
     """Every queue pair has its turn at `t` ticks.
 
@@ -84,12 +85,12 @@ def visit(block: Ints, t: int, profile: Ints, answers: Ints) -> int:
 _POINTER = types.CPointer(types.int64)
 
 
-@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER))
 def _observe_c(handle, event, _):  # type: ignore[no-untyped-def]
     return observe(carray(handle, (carray(handle, (3,))[2],)), carray(event, (_EVENT,)))
 
 
-@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER))
 def _visit_c(handle, when, answers):  # type: ignore[no-untyped-def]
     head = carray(handle, (3,))
     block = carray(handle, (head[2],))

@@ -13,10 +13,10 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import MAX_STEPS, Fmt
+from ..jit import njit
 from ..measure.feature import feature_stream
 from .trace import RttTrace
 
@@ -66,7 +66,7 @@ class Pairs:
         return np.bincount(self.bin, minlength=len(BIN_EDGES) + 1)
 
 
-@njit(cache=True)
+@njit
 def _smooth(rtt: NDArray[np.int64], sigma: float) -> NDArray[np.float64]:
     s = np.empty(len(rtt))
     s[0] = rtt[0]

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import PROFILE_INPUTS, QueueEvent
+from ..jit import njit
 from ..measure.profiler import PROFILE_STATE, queue_clear, queue_step
 from .arrays import load_records, save_records
 
@@ -110,7 +110,7 @@ class Profile:
         return self.signals[:, :, 0]
 
 
-@njit(cache=True)
+@njit
 def _profile(
     queue: Ints,
     t: Ints,

@@ -6,10 +6,10 @@ two numbers suffice. Epochs start with a sample; time comes from the samples' st
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import BASE_NONE, Fmt
+from ..jit import njit
 
 __all__ = ["BASE_STATE", "base_step"]
 
@@ -20,7 +20,7 @@ _TIME_MASK = Fmt.TIME.max
 _TIME_SIGN = 1 << (Fmt.TIME.width - 1)
 
 
-@njit(cache=True)
+@njit
 def base_step(state: NDArray[np.int64], rtt: int, t: int, window: int) -> int:
     """Take a sample.
 

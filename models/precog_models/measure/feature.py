@@ -8,10 +8,10 @@ it. K lies within 1 LSB of the exact quotient, limited to that.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Fmt
+from ..jit import njit
 from .reciprocal import quotient, reciprocal
 
 __all__ = ["FEATURE_STATE", "feature_step", "feature_stream"]
@@ -28,7 +28,7 @@ _X_RANGE = Fmt.X.int_bits
 _X_FRAC = Fmt.X.frac_bits
 
 
-@njit(cache=True)
+@njit
 def feature_step(state: NDArray[np.int64], rtt: int, sigma: int) -> int:
     """Take a sample.
 
@@ -60,7 +60,7 @@ def feature_step(state: NDArray[np.int64], rtt: int, sigma: int) -> int:
     return int(quotient(gap, n, y))
 
 
-@njit(cache=True)
+@njit
 def _run(rtt: NDArray[np.int64], sigma: int, srtt: NDArray[np.int64], k: NDArray[np.int64]) -> None:
     state = np.zeros(2, dtype=np.int64)
     for t in range(len(rtt)):

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..contract import (
@@ -31,6 +30,7 @@ from ..contract import (
     QueueEvent,
 )
 from ..fixed import saturate, shift_half_up
+from ..jit import njit
 
 __all__ = [
     "PROFILE_STATE",
@@ -70,7 +70,7 @@ _SHIFT = PROFILE_CENTER.frac_bits + PROFILE_GAIN.frac_bits - Fmt.X.frac_bits
 _X_BITS = Fmt.X.width
 
 
-@njit(cache=True)
+@njit
 def normalise_one(value: int, center: int, gain: int) -> int:
     """An input of a `queue` head.
 
@@ -106,7 +106,7 @@ def normalise(values: ArrayLike, centers: ArrayLike, gains: ArrayLike) -> Ints:
     return np.asarray(np.clip(rounded, Fmt.X.min, Fmt.X.max), dtype=np.int64)
 
 
-@njit(cache=True)
+@njit
 def queue_step(row: Ints, kind: int, size: int, t: int, every: int) -> bool:
     """What an event does to its queue pair.
 
@@ -158,7 +158,7 @@ def queue_step(row: Ints, kind: int, size: int, t: int, every: int) -> bool:
     return bool(due)
 
 
-@njit(cache=True)
+@njit
 def queue_visit(row: Ints, t: int, period: int) -> bool:
     """Whether a sample is due at `t`; `period` in ticks, 32 bits, 0: never."""
     elapsed = (t - row[_SAMPLED]) & _TIME_MASK
@@ -172,7 +172,7 @@ def queue_visit(row: Ints, t: int, period: int) -> bool:
     return bool(watched)
 
 
-@njit(cache=True)
+@njit
 def queue_clear(row: Ints) -> None:
     """Counts start again from 0, and the peak from what is queued."""
     row[_PEAK] = row[_OCCUPANCY]

@@ -10,9 +10,9 @@ random and extreme vectors). With K's |q| <= 2**15 that is below 1 LSB.
 """
 
 import numpy as np
-from numba import njit
 
 from ..contract import CHORD_GUARD_BITS, CHORDS, chord_table
+from ..jit import njit
 
 __all__ = ["QUOTIENT_FRAC_BITS", "quotient", "quotients", "reciprocal"]
 
@@ -29,7 +29,7 @@ _BASE = np.array([base for base, _ in chord_table()], dtype=np.int64)
 _FALL = np.array([fall for _, fall in chord_table()], dtype=np.int64)
 
 
-@njit(cache=True)
+@njit
 def reciprocal(v: int) -> tuple[int, int]:
     """Shift `n` and mantissa `y` of 1 / `v`.
 
@@ -56,7 +56,7 @@ def reciprocal(v: int) -> tuple[int, int]:
     return n, (_BASE[s] - ((_FALL[s] * x) >> _X_BITS)) >> CHORD_GUARD_BITS
 
 
-@njit(cache=True)
+@njit
 def quotient(d: int, n: int, y: int) -> int:
     """`d` / `v` with 12 fraction bits, rounded, ties up.
 
@@ -73,7 +73,7 @@ def quotient(d: int, n: int, y: int) -> int:
     return (high + low + (1 << (_ROUND_BITS - 1))) >> _ROUND_BITS
 
 
-@njit(cache=True)
+@njit
 def _fill(d: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
     for k in range(len(d)):
         n, y = reciprocal(v[k])

@@ -25,10 +25,10 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Fmt, Outcome
+from ..jit import njit
 from ..packet.parser import Descriptor
 from ..packet.wire.descriptor import Reason
 from ..packet.wire.headers import PATH_MTUS, PSN_BITS
@@ -74,13 +74,13 @@ _NAK = int(_Answer.NAK)
 _DEFAULT_MTU = 1024
 
 
-@njit(cache=True)
+@njit
 def _age(state: NDArray[np.int64], t: int) -> int:
     """Ticks from T0 to `t`, negative if `t` is before it."""
     return int(((t - state[4] + _TIME_HALF) & _TIME_MASK) - _TIME_HALF)
 
 
-@njit(cache=True)
+@njit
 def sent(state: NDArray[np.int64], psn: int, span: int, wanted: bool, t: int, timeout: int) -> int:
     """A request leaves.
 
@@ -123,7 +123,7 @@ def sent(state: NDArray[np.int64], psn: int, span: int, wanted: bool, t: int, ti
     return outcome
 
 
-@njit(cache=True)
+@njit
 def answered(
     state: NDArray[np.int64], psn: int, answer: int, t: int, turnaround: int, timeout: int
 ) -> tuple[int, int]:
@@ -178,7 +178,7 @@ def answered(
     return outcome, min(elapsed, _RTT_MAX)
 
 
-@njit(cache=True)
+@njit
 def swept(state: NDArray[np.int64], t: int, timeout: int) -> int:
     """Nothing happened until `t`; arguments and result as for `sent`."""
     if state[2] == 0 or timeout == 0 or _age(state, t) < timeout:

@@ -5,9 +5,9 @@ an LSB below zero, which costs less than the rounding does. An exclusive-or is f
 """
 
 import numpy as np
-from numba import njit
 
 from ..contract import TANH_SEGMENTS, Fmt, tanh_table
+from ..jit import njit
 
 __all__ = ["sigmoid_q", "tanh_q"]
 
@@ -17,7 +17,7 @@ _SEGMENT_FRAC = 4  # segments are 2**-4 wide
 _ONE = Fmt.H.one
 
 
-@njit(cache=True)
+@njit
 def tanh_q(arg: int, frac_bits: int) -> int:
     """Hyperbolic tangent of `arg` (any size, `frac_bits` > 4 fraction bits), in H's format."""
     a = ~arg if arg < 0 else arg
@@ -32,7 +32,7 @@ def tanh_q(arg: int, frac_bits: int) -> int:
     return ~t if arg < 0 else t
 
 
-@njit(cache=True)
+@njit
 def sigmoid_q(pre: int) -> int:
     """Logistic function of a PRE value (11 fraction bits, any size): unsigned, 16 fraction bits.
 

@@ -10,11 +10,11 @@ table's values are probabilities; between knots they are interpolated.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..contract import CALIBRATION_KNOTS, MAX_OUTPUTS, PROBABILITY, Fmt
 from ..fixed import shift_half_up
+from ..jit import njit
 
 __all__ = [
     "calibrated",
@@ -66,7 +66,7 @@ def check_knots(knots: ArrayLike) -> Ints:
     return table.astype(np.int64)
 
 
-@njit(cache=True)
+@njit
 def tail(p: Ints, threshold_bin: int) -> int:
     """P(bin >= `threshold_bin`) of a distribution [16], 0..32768."""
     total = 0
@@ -75,7 +75,7 @@ def tail(p: Ints, threshold_bin: int) -> int:
     return total
 
 
-@njit(cache=True)
+@njit
 def rtt_position(predicted: int, base: int, budget: int) -> int:
     """Where a predicted RTT stands: its queueing delay over the budget, limited to 2.
 
@@ -97,7 +97,7 @@ def rtt_position(predicted: int, base: int, budget: int) -> int:
     return min((delay << _RATIO_SHIFT) // max(budget, 1), _ONE)
 
 
-@njit(cache=True)
+@njit
 def calibrated(knots: Ints, position: int) -> int:
     """A table's value at `position`, 0..32768: between knots, nearest, ties up."""
     at = position >> _STEP_BITS
@@ -107,25 +107,25 @@ def calibrated(knots: Ints, position: int) -> int:
     return int(knots[at] + shift_half_up(rise, _STEP_BITS))
 
 
-@njit(cache=True)
+@njit
 def score(knots: Ints, position: int) -> int:
     """Congestion score 0..100 at `position`: 100 times the table's value, nearest, ties up."""
     return int(shift_half_up(_FULL * calibrated(knots, position), _FRAC_BITS))
 
 
-@njit(cache=True)
+@njit
 def _scores(knots: Ints, positions: Ints, out: Ints) -> None:
     for n in range(len(positions)):
         out[n] = score(knots, positions[n])
 
 
-@njit(cache=True)
+@njit
 def _tails(p: Ints, threshold_bin: int, out: Ints) -> None:
     for n in range(len(p)):
         out[n] = tail(p[n], threshold_bin)
 
 
-@njit(cache=True)
+@njit
 def _rtt_positions(predicted: Ints, base: Ints, budget: int, out: Ints) -> None:
     for n in range(len(predicted)):
         out[n] = rtt_position(predicted[n], base[n], budget)

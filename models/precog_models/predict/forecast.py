@@ -8,10 +8,10 @@ The model is run by whoever calls; here is all that is around it. Compiled, rows
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import FORECAST_FIELDS, NO_SCORE, ScoreSource
+from ..jit import njit
 from .cps import rtt_position, score, tail
 from .softmax import softmax
 
@@ -49,14 +49,14 @@ _QUEUE, _RTT, _MAX = (int(s) for s in (ScoreSource.QUEUE, ScoreSource.RTT, Score
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def _tell(config: Ints, scores: Ints, which: int, source: int, value: int) -> None:
     if config[_SOURCE] == source or config[_SOURCE] == _MAX:
         scores[which] = value
         scores[_NEWS] = 1
 
 
-@njit(cache=True)
+@njit
 def forecast_none(config: Ints, scores: Ints, answer: Ints) -> None:
     """There is no valid model; arguments as `forecast_answer`."""
     answer[P_AT:] = 0
@@ -64,7 +64,7 @@ def forecast_none(config: Ints, scores: Ints, answer: Ints) -> None:
     _tell(config, scores, _QUEUE_SCORE, _QUEUE, 0)
 
 
-@njit(cache=True)
+@njit
 def forecast_scored(
     config: Ints, parameters: Ints, knots: Ints, scores: Ints, version: int, answer: Ints
 ) -> None:
@@ -74,7 +74,7 @@ def forecast_scored(
     _tell(config, scores, _QUEUE_SCORE, _QUEUE, cps + 1)
 
 
-@njit(cache=True)
+@njit
 def forecast_answer(
     config: Ints,
     parameters: Ints,
@@ -108,7 +108,7 @@ def forecast_answer(
     forecast_scored(config, parameters, knots, scores, version, answer)
 
 
-@njit(cache=True)
+@njit
 def rtt_told(
     config: Ints,
     parameters: Ints,
@@ -138,7 +138,7 @@ def rtt_told(
     _tell(config, scores, _RTT_SCORE, _RTT, value)
 
 
-@njit(cache=True)
+@njit
 def score_to_tell(config: Ints, scores: Ints) -> int:
     """What PSCHED is to be told now, a score or `NO_SCORE`; -1: nothing new. Asking takes it."""
     if not scores[_NEWS]:

@@ -20,7 +20,6 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import (
@@ -38,6 +37,7 @@ from ..contract import (
     HeadKind,
 )
 from ..fixed import saturate, shift_half_up
+from ..jit import njit
 from .activation import sigmoid_q, tanh_q
 
 __all__ = [
@@ -180,7 +180,7 @@ def unpack(image: bytes) -> LstmWeights:
     return weights
 
 
-@njit(cache=True)
+@njit
 def cell(wx: Ints, sh_x: Ints, x: Ints, p: Ints, c: Ints, h: Ints) -> None:
     """One element-wise pass: `p` [64], `c` [16] and `x` [8] to the new `c` and `h`, in place."""
     for u in range(HIDDEN):
@@ -205,7 +205,7 @@ def cell(wx: Ints, sh_x: Ints, x: Ints, p: Ints, c: Ints, h: Ints) -> None:
         h[u] = (sigmoid_q(pre3) * tanh_q(s >> _SHIFT_TANH, _FRAC_TANH)) >> _SHIFT_O
 
 
-@njit(cache=True)
+@njit
 def recur(wh: Ints, b: Ints, sh_h: Ints, h: Ints, p: Ints) -> None:
     """The recurrent product: `p` [64] of the next step from `h` [16]."""
     for r in range(_GATES):
@@ -215,7 +215,7 @@ def recur(wh: Ints, b: Ints, sh_h: Ints, h: Ints, p: Ints) -> None:
         p[r] = saturate(shift_half_up(acc, _SHIFT_H + sh_h[r]) + b[r], 16)
 
 
-@njit(cache=True)
+@njit
 def head(wl: Ints, bl: Ints, sh_l: Ints, h: Ints, outputs: int, out: Ints) -> None:
     """The linear head: `out` [16] from `h` [16]; entries from `outputs` on become zero."""
     out[:] = 0
@@ -226,7 +226,7 @@ def head(wl: Ints, bl: Ints, sh_l: Ints, h: Ints, outputs: int, out: Ints) -> No
         out[o] = saturate(shift_half_up(acc, _SHIFT_L + sh_l[o]) + bl[o], 16)
 
 
-@njit(cache=True)
+@njit
 def forward(
     wh: Ints,
     wx: Ints,
@@ -255,7 +255,7 @@ def forward(
     head(wl, bl, sh_l, h, outputs, out)
 
 
-@njit(cache=True)
+@njit
 def _forward_many(
     wh: Ints,
     wx: Ints,

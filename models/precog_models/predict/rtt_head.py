@@ -1,8 +1,7 @@
 """From the LSTM's output to a round-trip time: RTTpred = (1 + out) * S, thesis (12)."""
 
-from numba import njit
-
 from ..contract import Fmt
+from ..jit import njit
 
 __all__ = ["rtt_pred"]
 
@@ -11,7 +10,7 @@ _FRAC = Fmt.OUT.frac_bits
 _MAX = Fmt.SRTT.max
 
 
-@njit(cache=True)
+@njit
 def rtt_pred(srtt: int, out: int) -> int:
     """Predicted RTT in SRTT's format (floor), limited to it; `out` in OUT's format.
 

@@ -11,7 +11,6 @@ to saturated: a bin that is not the most likely is within 2 LSB of 2**-15, the m
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import (
@@ -26,6 +25,7 @@ from ..contract import (
     exp_table,
 )
 from ..fixed import shift_half_up
+from ..jit import njit
 from ..measure.reciprocal import reciprocal
 
 __all__ = ["distributions", "exp_minus", "softmax"]
@@ -42,7 +42,7 @@ _FALL = np.array([fall for _, fall in exp_table()], dtype=np.int64)
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def exp_minus(d: int) -> int:
     """e**-d with 16 fraction bits, 0..65536; `d` >= 0 in OUT's format, 16 bits."""
     x = (d * LOG2E) >> _DROP
@@ -51,7 +51,7 @@ def exp_minus(d: int) -> int:
     return int(shift_half_up(value, CHORD_GUARD_BITS + (x >> EXP_FRAC_BITS)))
 
 
-@njit(cache=True)
+@njit
 def softmax(logits: Ints, outputs: int, p: Ints) -> None:
     """Probabilities of the first `outputs` logits.
 
@@ -83,7 +83,7 @@ def softmax(logits: Ints, outputs: int, p: Ints) -> None:
     p[outputs:] = 0
 
 
-@njit(cache=True)
+@njit
 def _fill(logits: Ints, outputs: int, p: Ints) -> None:
     for n in range(len(logits)):
         softmax(logits[n], outputs, p[n])

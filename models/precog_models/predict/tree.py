@@ -8,10 +8,10 @@ distribution. An input is one of the 8 of a step, of the newest step or one befo
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, PROBABILITY, TREE_DEPTH, Fmt
+from ..jit import njit
 
 __all__ = ["Tree", "tree_leaf", "tree_predict"]
 
@@ -73,7 +73,7 @@ class Tree:
         return (len(self.source) + 1).bit_length() - 1
 
 
-@njit(cache=True)
+@njit
 def tree_leaf(source: Ints, threshold: Ints, depth: int, x: Ints) -> int:
     """The leaf of a window `x` [steps, 8], oldest step first."""
     node = 0
@@ -84,7 +84,7 @@ def tree_leaf(source: Ints, threshold: Ints, depth: int, x: Ints) -> int:
     return int(node - len(source))
 
 
-@njit(cache=True)
+@njit
 def _leaves(source: Ints, threshold: Ints, depth: int, x: Ints, out: Ints) -> None:
     for n in range(len(x)):
         out[n] = tree_leaf(source, threshold, depth, x[n])

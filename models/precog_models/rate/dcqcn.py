@@ -27,11 +27,11 @@ reference: alpha within 3e-6, the rate within 8 LSB + 2e-6 of it.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Fmt
 from ..fixed import clamp
+from ..jit import njit
 from .fractions import periods, scale
 from .law_fields import (
     ALPHA,
@@ -81,13 +81,13 @@ _DROP = ALPHA.frac_bits - FRACTION.frac_bits
 _DIGIT_MASK = (1 << DECAY_BITS) - 1
 
 
-@njit(cache=True)
+@njit
 def _raised(p: NDArray[np.int64], alpha: int) -> int:
     """(1 - g) alpha + g."""
     return int(scale(alpha, _ONE - p[_G]) + (p[_G] << _DROP))
 
 
-@njit(cache=True)
+@njit
 def _cut(
     state: NDArray[np.int64],
     p: NDArray[np.int64],
@@ -108,7 +108,7 @@ def _cut(
     return int(clamp(rate - scale(rate, half), min_rate, max_rate))
 
 
-@njit(cache=True)
+@njit
 def _increase(
     state: NDArray[np.int64], p: NDArray[np.int64], min_rate: int, max_rate: int, rate: int
 ) -> int:
@@ -123,7 +123,7 @@ def _increase(
     return int(clamp((rate + state[_TARGET] + 1) >> 1, min_rate, max_rate))
 
 
-@njit(cache=True)
+@njit
 def _since(then: int, t: int) -> int:
     """Ticks from `then` to `t`; 0 if `t` is before.
 
@@ -133,7 +133,7 @@ def _since(then: int, t: int) -> int:
     return int(elapsed) if elapsed < _TIME_HALF else 0
 
 
-@njit(cache=True)
+@njit
 def _run_clocks(
     state: NDArray[np.int64],
     p: NDArray[np.int64],
@@ -166,7 +166,7 @@ def _run_clocks(
     return rate
 
 
-@njit(cache=True)
+@njit
 def dcqcn_advance(
     state: NDArray[np.int64],
     p: NDArray[np.int64],
@@ -201,7 +201,7 @@ def dcqcn_advance(
     return int(_run_clocks(state, p, table, min_rate, max_rate, rate, t))
 
 
-@njit(cache=True)
+@njit
 def dcqcn_notify(
     state: NDArray[np.int64],
     p: NDArray[np.int64],
@@ -233,7 +233,7 @@ def dcqcn_notify(
     return rate
 
 
-@njit(cache=True)
+@njit
 def dcqcn_bytes(
     state: NDArray[np.int64],
     p: NDArray[np.int64],

@@ -4,9 +4,9 @@ All operands are magnitudes; signs are kept beside them, hence a product's ties 
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..jit import njit
 from .law_fields import DECAY_BITS, DECAY_LEVELS, FRACTION
 
 __all__ = ["MAX_PERIODS", "decay_table", "fraction", "periods", "scale"]
@@ -21,7 +21,7 @@ _PERIOD_BITS = DECAY_BITS * DECAY_LEVELS
 MAX_PERIODS = (1 << _PERIOD_BITS) - 1
 
 
-@njit(cache=True)
+@njit
 def scale(value: int, factor: int) -> int:
     """`value` times a factor in FRACTION's format, rounded to nearest, ties up.
 
@@ -35,7 +35,7 @@ def scale(value: int, factor: int) -> int:
     return (value * factor + _HALF) >> _BITS
 
 
-@njit(cache=True)
+@njit
 def fraction(part: int, whole: int) -> int:
     """`part` / `whole` in FRACTION's format, rounded down; 1 if it is more, or if `whole` is 0.
 
@@ -51,7 +51,7 @@ def fraction(part: int, whole: int) -> int:
     return (part << _BITS) // whole
 
 
-@njit(cache=True)
+@njit
 def periods(elapsed: int, period: int) -> tuple[int, int]:
     """Whole periods in a time, and what is left of it.
 

@@ -6,11 +6,11 @@ and after it.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Fmt
 from ..fixed import clamp
+from ..jit import njit
 from .dcqcn import dcqcn_advance, dcqcn_bytes, dcqcn_notify
 from .fractions import decay_table
 from .law_fields import (
@@ -46,7 +46,7 @@ _IS_TIMELY = int(Law.TIMELY)
 _IS_DCQCN = int(Law.DCQCN)
 
 
-@njit(cache=True)
+@njit
 def law_event(
     row: NDArray[np.int64],
     config: NDArray[np.int64],
@@ -105,7 +105,7 @@ def law_event(
     return int(rate), bool(live == 0 or rate != last)
 
 
-@njit(cache=True)
+@njit
 def _events(
     rows: NDArray[np.int64],
     configs: NDArray[np.int64],

@@ -11,11 +11,11 @@ first sample e_before = e, so the first derivative is 0.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import INVERSE_FRAC_BITS, MEAN_GUARD_BITS, MEAN_SAMPLES, Fmt, inverse_table
 from ..fixed import saturate, shift_half_up
+from ..jit import njit
 from ..measure.reciprocal import quotient, reciprocal
 
 __all__ = ["PID_STATE", "pid_delta", "pid_error"]
@@ -33,7 +33,7 @@ _DELTA_DROP = Fmt.GAIN.frac_bits + Fmt.ERR.frac_bits - Fmt.DELTA.frac_bits
 _INVERSE = np.array(inverse_table(), dtype=np.int64)
 
 
-@njit(cache=True)
+@njit
 def pid_error(value: int, target: int) -> int:
     """e(t) of (14) in ERR's format; from 32 - 2**-10 on it is ERR's greatest number.
 
@@ -52,7 +52,7 @@ def pid_error(value: int, target: int) -> int:
     return int(quotient(value, n, y) - _ERR_ONE)
 
 
-@njit(cache=True)
+@njit
 def pid_delta(state: NDArray[np.int64], error: int, kp: int, ki: int, kd: int) -> int:
     """The rate step before the clamp (20).
 

@@ -17,11 +17,11 @@ bounds come last.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Flag, Fmt
 from ..fixed import clamp
+from ..jit import njit
 from .law_fields import (
     DROP,
     DROP_FRAC,
@@ -92,7 +92,7 @@ _TIME_MAX = Fmt.TIME.max
 _SRTT_FRAC = Fmt.SRTT.frac_bits
 
 
-@njit(cache=True)
+@njit
 def psched_configure(state: NDArray[np.int64], on: bool, windowed: bool, init_rate: int) -> None:
     """The configuration has changed: the last output binds no more.
 
@@ -116,14 +116,14 @@ def psched_configure(state: NDArray[np.int64], on: bool, windowed: bool, init_ra
         state[_BASE] = init_rate
 
 
-@njit(cache=True)
+@njit
 def psched_reset(state: NDArray[np.int64], init_rate: int) -> None:
     """Forget all."""
     state[:] = 0
     state[_BASE] = init_rate
 
 
-@njit(cache=True)
+@njit
 def psched_score(state: NDArray[np.int64], value: int, t: int) -> None:
     """A score has come at `t`, with a `ScoreCommand`; `NO_SCORE` takes the last one back."""
     score = value & ((1 << SCORE_BITS) - 1)
@@ -133,14 +133,14 @@ def psched_score(state: NDArray[np.int64], value: int, t: int) -> None:
     state[_SCORE_T] = t
 
 
-@njit(cache=True)
+@njit
 def psched_keep(state: NDArray[np.int64], rate: int, window: int) -> None:
     """What a law decided for a queue pair that does not ask, in case that it asks one day."""
     state[:] = 0
     state[_BASE], state[_BASED], state[_WINDOW] = rate, 1, window
 
 
-@njit(cache=True)
+@njit
 def psched_output(
     state: NDArray[np.int64],
     config: NDArray[np.int64],

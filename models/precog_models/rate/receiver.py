@@ -17,10 +17,10 @@ was lowered, falls to it as they are visited; who comes first has it.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Fmt
+from ..jit import njit
 from .law_fields import NO_SCORE, SCORE_MAX, ScoreCommand
 from .receiver_fields import (
     QUOTA_BITS,
@@ -62,14 +62,14 @@ _QUOTA_MAX = (1 << QUOTA_BITS) - 1
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit
 def _band(score: int, high: int, low: int) -> int:
     if score >= high:
         return _HIGH
     return _MEDIUM if score >= low else _LOW
 
 
-@njit(cache=True)
+@njit
 def band_after(was: int, score: int, high: int, low: int, hysteresis: int) -> int:
     """The `Band` that a score of 0..100 leads to."""
     band = _band(score, high, low)
@@ -79,7 +79,7 @@ def band_after(was: int, score: int, high: int, low: int, hysteresis: int) -> in
     return int(max(band, min(was, stays)))
 
 
-@njit(cache=True)
+@njit
 def receive(
     state: Ints, used: Ints, config: Ints, parameters: Ints, event: Ints, result: Ints
 ) -> None:

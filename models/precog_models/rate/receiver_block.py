@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numba import carray, cfunc, types
+from numba import carray, types
 from numpy.typing import NDArray
 
+from ..jit import cfunc
 from .law_fields import NO_SCORE
 from .receiver import receive
 from .receiver_fields import (
@@ -31,7 +32,7 @@ _EVENT, _RESULT, _CONFIG = len(RECEIVER_EVENT), len(RECEIVER_RESULT), len(RECEIV
 _POINTER = types.CPointer(types.int64)
 
 
-@cfunc(types.int64(_POINTER, _POINTER, _POINTER), cache=True)
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER))
 def _receive_c(handle, event, result):  # type: ignore[no-untyped-def]
     size = _ROWS + carray(handle, (1,))[_QPS] * _ROW
     block = carray(handle, (size,))

@@ -13,10 +13,10 @@ sums are 64 times running means. A source without skill is not followed, and the
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import SKILL_SHIFT
+from ..jit import njit
 from .law_fields import JUDGED_MIN, SCORE_MAX
 
 __all__ = ["SCORE_SKILL_STATE", "score_skilled", "score_step"]
@@ -30,7 +30,7 @@ _SLACK = SCORE_MAX * SCORE_MAX
 _JUDGED, _CLAIM, _CLAIMED, _ERROR, _OFTEN = range(len(SCORE_SKILL_STATE))
 
 
-@njit(cache=True)
+@njit
 def score_step(state: NDArray[np.int64], congested: bool, scored: bool, score: int) -> None:
     """Judge the last claim by a sample, and take the score that holds now as the next.
 
@@ -59,7 +59,7 @@ def score_step(state: NDArray[np.int64], congested: bool, scored: bool, score: i
     state[_CLAIM] = score if scored else 0
 
 
-@njit(cache=True)
+@njit
 def score_skilled(state: NDArray[np.int64]) -> bool:
     """Whether scores are to be followed."""
     judged, often = state[_JUDGED], state[_OFTEN]

@@ -7,10 +7,10 @@ way back.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import SKILL_SHIFT, Fmt
+from ..jit import njit
 
 __all__ = ["SKILL_STATE", "skill_step"]
 
@@ -22,7 +22,7 @@ _VALID, _PRED, _RTT, _ERROR, _PERSISTENCE = range(len(SKILL_STATE))
 _FRAC = Fmt.SRTT.frac_bits
 
 
-@njit(cache=True)
+@njit
 def skill_step(state: NDArray[np.int64], rtt: int, pred_valid: bool, rtt_pred: int) -> bool:
     """Judge the last prediction by this sample, and keep this one; whether to follow the advice.
 

@@ -14,11 +14,11 @@ hence a new base RTT moves the target at once.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Fmt
 from ..fixed import clamp, shift_half_up
+from ..jit import njit
 
 __all__ = ["MEAN_SHIFT", "TARGET_STATE", "nominal_target", "target_step"]
 
@@ -32,7 +32,7 @@ _MAX = Fmt.SRTT.max
 _COUNT_MAX = 255
 
 
-@njit(cache=True)
+@njit
 def nominal_target(from_base: bool, fixed: int, base: int, budget: int) -> int:
     """Target before any adjustment, SRTT's format.
 
@@ -48,7 +48,7 @@ def nominal_target(from_base: bool, fixed: int, base: int, budget: int) -> int:
     return fixed
 
 
-@njit(cache=True)
+@njit
 def target_step(
     state: NDArray[np.int64],
     rtt: int,

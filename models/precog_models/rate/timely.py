@@ -34,11 +34,11 @@ product slope w (rtt - ref) / ref counts up to 1.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Fmt
 from ..fixed import clamp
+from ..jit import njit
 from .fractions import fraction, scale
 from .law_fields import COUNT_MAX, FRACTION, MEAN, TIMELY_PARAMETERS, TIMELY_STATE, Variant
 
@@ -66,7 +66,7 @@ _NS3 = int(Variant.NS3)
 _PATCHED = int(Variant.PATCHED)
 
 
-@njit(cache=True)
+@njit
 def _patched_change(p: NDArray[np.int64], rtt: int, mean: int, share: int, rate: int) -> int:
     """Change of the rate between the thresholds."""
     gradient = fraction(abs(mean), p[_MIN_RTT] << _FRAC)
@@ -78,7 +78,7 @@ def _patched_change(p: NDArray[np.int64], rtt: int, mean: int, share: int, rate:
     return int(up - move if gap >= 0 else up + move)
 
 
-@njit(cache=True)
+@njit
 def timely_step(
     state: NDArray[np.int64],
     p: NDArray[np.int64],

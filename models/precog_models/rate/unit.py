@@ -11,11 +11,11 @@ beyond [min, max], nor move the input further than the advice limit from what wa
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import Algorithm, Flag, Fmt
 from ..fixed import clamp, shift_half_up
+from ..jit import njit
 from .pid import PID_STATE, pid_delta, pid_error
 from .skill import SKILL_STATE, skill_step
 from .target_adjuster import TARGET_STATE, nominal_target, target_step
@@ -110,7 +110,7 @@ _LATE = 1 << Flag.LATE
 _HELD = 1 << Flag.HELD
 
 
-@njit(cache=True)
+@njit
 def advice_limits(rtt: int, limit: int, on: bool) -> tuple[int, int]:
     """Ends of the range that a prediction is clamped to, SRTT's format.
 
@@ -130,7 +130,7 @@ def advice_limits(rtt: int, limit: int, on: bool) -> tuple[int, int]:
     return fine - reach, min(fine + reach, _MAX)
 
 
-@njit(cache=True)
+@njit
 def rate_step(
     state: NDArray[np.int64],
     config: NDArray[np.int64],

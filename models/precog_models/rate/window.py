@@ -1,15 +1,14 @@
 """WIN: a limit on outstanding bytes of one bandwidth-delay product at the current rate."""
 
-from numba import njit
-
 from ..contract import Fmt
+from ..jit import njit
 
 __all__ = ["window_bytes"]
 
 _FRAC = Fmt.RATE.frac_bits
 
 
-@njit(cache=True)
+@njit
 def window_bytes(rate: int, base: int, mtu: int) -> int:
     """Bytes that may be outstanding: rate * base RTT (floor), at least one MTU.
 

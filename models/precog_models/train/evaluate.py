@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..contract import MAX_INPUTS, Fmt
@@ -19,6 +18,7 @@ from ..data.dataset import Dataset
 from ..data.pairs import BIN_EDGES, BLOCKS, Pairs
 from ..float_lstm import FloatLstm
 from ..image import Image
+from ..jit import njit
 from ..predict.lstm import forward_windows
 from ..predict.rtt_head import rtt_pred
 from .baselines import AutoRegression, linear, persistence
@@ -85,7 +85,7 @@ class Evaluation:
         return [asdict(score) for score in self.scores]
 
 
-@njit(cache=True)
+@njit
 def _rtt_pred_many(
     srtt: NDArray[np.int64], out: NDArray[np.int64], pred: NDArray[np.int64]
 ) -> None:

@@ -1,9 +1,9 @@
 """Samples and events at once: the golden NIC's decisions in the order of the RTL's."""
 
 import numpy as np
-from numba import njit
 
 from precog_models.contract import DECISION_FIELDS, Flag
+from precog_models.jit import njit
 from precog_models.nic import DROPPED, LOGGED, decide, happen
 
 from .stimulus import Ints
@@ -15,7 +15,7 @@ _EVENT = int(Flag.EVENT)
 _TIMED = 1 << Flag.LATE | 1 << Flag.HELD
 
 
-@njit(cache=True)
+@njit
 def _replay(
     block: Ints, samples: Ints, events: Ints, rows: Ints, want: Ints
 ) -> tuple[bool, int, int]:

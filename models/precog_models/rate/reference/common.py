@@ -6,8 +6,9 @@ from enum import IntEnum
 from typing import TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ...jit import njit
 
 __all__ = ["PARAMS", "STATES", "clamp", "pack", "preset_of"]
 
@@ -48,7 +49,7 @@ def pack(values: Mapping[IntEnum, float]) -> NDArray[np.float64]:
     return vector
 
 
-@njit(cache=True)
+@njit
 def clamp(value: float, low: float, high: float) -> float:
     """`value` limited to [low, high]."""
     return min(max(value, low), high)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from precog_models.rate.reference.common import pack
+
+from ...jit import njit
 
 __all__ = [
     "PRESETS",
@@ -164,7 +165,7 @@ PRESETS: dict[str, DcqcnParams] = {
 }
 
 
-@njit(cache=True)
+@njit
 def dcqcn_reset(state: NDArray[np.float64], flow: int, rate_bps: float) -> None:
     """Make `flow` new at `rate_bps`; alpha starts at 1."""
     state[flow, :] = 0.0
@@ -172,7 +173,7 @@ def dcqcn_reset(state: NDArray[np.float64], flow: int, rate_bps: float) -> None:
     state[flow, State.TARGET_BPS] = rate_bps
 
 
-@njit(cache=True)
+@njit
 def _cut(state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rate_bps: float) -> float:
     """Fall by alpha / 2 and start recovery anew."""
     increased = state[flow, State.TIMER_STAGE] > 0 or state[flow, State.BYTE_STAGE] > 0
@@ -187,7 +188,7 @@ def _cut(state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rate_bps
     return float(max(p[Param.MIN_BPS], new))
 
 
-@njit(cache=True)
+@njit
 def _increase(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rate_bps: float
 ) -> float:
@@ -209,7 +210,7 @@ def _increase(
     return float((rate_bps + target) / 2)
 
 
-@njit(cache=True)
+@njit
 def dcqcn_notify(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rate_bps: float
 ) -> tuple[float, int]:
@@ -239,7 +240,7 @@ def dcqcn_notify(
     return rate_bps, 1 + 2
 
 
-@njit(cache=True)
+@njit
 def dcqcn_alpha_timer(state: NDArray[np.float64], flow: int, p: NDArray[np.float64]) -> None:
     """The alpha timer has run out: alpha decays, or rises if a notification came meanwhile."""
     alpha = (1 - p[Param.G]) * state[flow, State.ALPHA]
@@ -249,7 +250,7 @@ def dcqcn_alpha_timer(state: NDArray[np.float64], flow: int, p: NDArray[np.float
     state[flow, State.ALPHA_CNP] = 0
 
 
-@njit(cache=True)
+@njit
 def dcqcn_cut_timer(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rate_bps: float
 ) -> tuple[float, bool]:
@@ -260,7 +261,7 @@ def dcqcn_cut_timer(
     return _cut(state, flow, p, rate_bps), True
 
 
-@njit(cache=True)
+@njit
 def dcqcn_rate_timer(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rate_bps: float
 ) -> float:
@@ -273,7 +274,7 @@ def dcqcn_rate_timer(
     return rate_bps
 
 
-@njit(cache=True)
+@njit
 def dcqcn_bytes(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], sent: int, rate_bps: float
 ) -> float:

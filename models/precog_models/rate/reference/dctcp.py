@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from precog_models.rate.reference.common import pack
+
+from ...jit import njit
 
 __all__ = ["PRESETS", "DctcpParams", "Param", "State", "dctcp_ack", "dctcp_reset"]
 
@@ -74,14 +75,14 @@ PRESETS: dict[str, DctcpParams] = {
 }
 
 
-@njit(cache=True)
+@njit
 def dctcp_reset(state: NDArray[np.float64], flow: int) -> None:
     """Make `flow` new: alpha = 1, so that the first mark halves the rate."""
     state[flow, :] = 0.0
     state[flow, State.ALPHA] = 1.0
 
 
-@njit(cache=True)
+@njit
 def dctcp_ack(
     state: NDArray[np.float64],
     flow: int,

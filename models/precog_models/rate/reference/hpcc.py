@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from precog_models.rate.reference.common import clamp, pack
+
+from ...jit import njit
 
 __all__ = ["HOPS", "PRESETS", "HpccParams", "Param", "State", "hpcc_ack", "hpcc_reset"]
 
@@ -91,7 +92,7 @@ PRESETS: dict[str, HpccParams] = {
 }
 
 
-@njit(cache=True)
+@njit
 def hpcc_reset(state: NDArray[np.float64], flow: int, rate_bps: float) -> None:
     """Make `flow` new at `rate_bps`, with U = 1."""
     state[flow, :] = 0.0
@@ -99,7 +100,7 @@ def hpcc_reset(state: NDArray[np.float64], flow: int, rate_bps: float) -> None:
     state[flow, State.BASE_BPS] = rate_bps
 
 
-@njit(cache=True)
+@njit
 def hpcc_ack(
     state: NDArray[np.float64],
     flow: int,

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from precog_models.rate.reference.common import clamp, pack
+
+from ...jit import njit
 
 __all__ = ["PRESETS", "Param", "PidParams", "State", "pid_reset", "pid_step"]
 
@@ -198,7 +199,7 @@ PRESETS: dict[str, PidParams] = {
 }
 
 
-@njit(cache=True)
+@njit
 def pid_reset(state: NDArray[np.float64], flow: int, p: NDArray[np.float64]) -> None:
     """Make `flow` new: no sample seen, the target and gains of the parameters."""
     state[flow, :] = 0.0
@@ -211,7 +212,7 @@ def pid_reset(state: NDArray[np.float64], flow: int, p: NDArray[np.float64]) -> 
     state[flow, State.BASE_NEW_US] = np.inf
 
 
-@njit(cache=True)
+@njit
 def _track_base(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rtt_us: float, t_us: float
 ) -> None:
@@ -224,7 +225,7 @@ def _track_base(
     state[flow, State.BASE_US] = min(state[flow, State.BASE_NEW_US], state[flow, State.BASE_OLD_US])
 
 
-@njit(cache=True)
+@njit
 def _train(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rtt_us: float, target_us: float
 ) -> None:
@@ -240,7 +241,7 @@ def _train(
         state[flow, State.KP + i] -= rate * gradient
 
 
-@njit(cache=True)
+@njit
 def _adjust_target(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rtt_us: float
 ) -> None:
@@ -269,7 +270,7 @@ def _adjust_target(
     state[flow, State.DEVIATION_MEAN] = mean
 
 
-@njit(cache=True)
+@njit
 def pid_step(
     state: NDArray[np.float64],
     flow: int,

@@ -13,11 +13,12 @@ torch.nn.LSTM.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from precog_models.rate.reference.common import clamp
 from precog_models.rate.reference.pid import Param, State
+
+from ...jit import njit
 
 __all__ = ["HIDDEN", "MAX_STEPS", "WEIGHTS", "WORK", "lstm_forward", "pack_weights", "predict_step"]
 
@@ -71,12 +72,12 @@ def pack_weights(
     return np.concatenate(parts)
 
 
-@njit(cache=True)
+@njit
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-@njit(cache=True)
+@njit
 def lstm_forward(
     w: NDArray[np.float64],
     work: NDArray[np.float64],
@@ -117,7 +118,7 @@ def lstm_forward(
     return float(out)
 
 
-@njit(cache=True)
+@njit
 def predict_step(
     state: NDArray[np.float64],
     flow: int,

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from precog_models.rate.reference.common import clamp, pack
+
+from ...jit import njit
 
 __all__ = ["PRESETS", "Param", "State", "TimelyParams", "timely_step"]
 
@@ -140,7 +141,7 @@ PRESETS: dict[str, TimelyParams] = {
 }
 
 
-@njit(cache=True)
+@njit
 def _source_step(
     state: NDArray[np.float64],
     flow: int,
@@ -177,7 +178,7 @@ def _source_step(
     return float(clamp(new, p[Param.MIN_BPS], p[Param.MAX_BPS]))
 
 
-@njit(cache=True)
+@njit
 def _ns3_step(
     state: NDArray[np.float64], flow: int, p: NDArray[np.float64], rtt: float, rate: float
 ) -> float:
@@ -208,7 +209,7 @@ def _ns3_step(
     return float(max(new, p[Param.MIN_BPS]))
 
 
-@njit(cache=True)
+@njit
 def timely_step(
     state: NDArray[np.float64],
     flow: int,
