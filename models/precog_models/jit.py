@@ -33,7 +33,7 @@ KEPT = 4
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MODELS = Path(__file__).parent
 _BY_USER = config.CACHE_DIR
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
 
 
 def njit(function: _F, **options: Any) -> _F:

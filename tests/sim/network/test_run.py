@@ -232,10 +232,3 @@ def test_perfect_prediction_of_the_present_is_pid() -> None:
     predicted = run(scenario, PredPid(weights=np.zeros(1169), sigma=1.0))
     assert np.array_equal(plain.fct_us, predicted.fct_us)
     np.testing.assert_allclose(predicted.sample_predicted_us, predicted.sample_rtt_us)
-
-
-def test_stamp_of_the_cache_covers_laws_and_kernel() -> None:
-    from precog_sim.network import jit
-
-    names = {name for name, _, _ in jit._STAMP}
-    assert {"kernel.py", "wheel.py", "pid.py", "hpcc.py"} <= names
