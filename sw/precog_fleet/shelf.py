@@ -1,0 +1,100 @@
+"""A store on disk: SQLite, one transaction for a batch, on disk when `save` returns."""
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from .outcome import Row
+
+__all__ = ["Shelf"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS pairs (
+    origin TEXT, key TEXT, version INTEGER NOT NULL, t1 INTEGER NOT NULL, frame BLOB,
+    PRIMARY KEY (origin, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reserved (name TEXT PRIMARY KEY, version INTEGER NOT NULL);
+"""
+_BLOCK = 1024  # versions that one write to disk reserves
+
+
+class Shelf:
+    """The file of a store's pairs and of its member's own versions.
+
+    Parameters
+    ----------
+    path : Path
+        Made if it is not there.
+
+    Raises
+    ------
+    ValueError
+        The file is not such a database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        try:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise ValueError(f"{path} must be a store of records, but: {error}") from error
+        self._next = self._limit = 0
+
+    def rows(self) -> list[Row]:
+        """Everything that was saved."""
+        return [Row(*row) for row in self._db.execute("SELECT * FROM pairs")]
+
+    def save(self, changes: Iterable[Row | tuple[str, str]]) -> None:
+        """Write what `Store.changed` gave, all or nothing.
+
+        Raises
+        ------
+        sqlite3.Error
+            It cannot be written; the file is as it was.
+        """
+        changes = list(changes)
+        if not changes:
+            return
+        kept = [
+            (row.origin, row.key, row.version, row.t1, row.frame)
+            for row in changes
+            if isinstance(row, Row)
+        ]
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("INSERT OR REPLACE INTO pairs VALUES (?, ?, ?, ?, ?)", kept)
+            self._db.executemany(
+                "DELETE FROM pairs WHERE origin = ? AND key = ?",
+                [pair for pair in changes if not isinstance(pair, Row)],
+            )
+
+    def next_version(self, now: int) -> int:
+        """A version above all that this file ever gave, whatever crashed in between.
+
+        Versions start at the time in milliseconds, so those of a lost file are below, too.
+        """
+        if self._next == self._limit:
+            row = self._db.execute("SELECT version FROM reserved WHERE name = 'own'").fetchone()
+            self._next = max(now, row[0] if row else 1)
+            self._limit = self._next + _BLOCK
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute(
+                    "INSERT OR REPLACE INTO reserved VALUES ('own', ?)", (self._limit,)
+                )
+        self._next += 1
+        return self._next - 1
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,283 @@
+"""The records that a member holds: a state machine without clock, network or disk.
+
+`Store.receive` decides on one frame at a given time. Every refusal has a reason and is counted.
+The newest record of each origin and key is kept until it expires; its version is the pair's
+high-water mark, below which nothing is taken again. A mark is forgotten once every record under it
+has expired, so marks need no more room than records.
+
+Membership is records, too, signed by the authority: a revocation is a newer membership, travels as
+every record does, and takes what the member has signed with it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from precog_models.contract import CONTRACT_HASH
+
+from .bodies import Body, Membership, PoisonError, Report, Skill
+from .outcome import Entry, Outcome, Pair, Row
+from .records import AUTHORITY, MAX_FRAME_BYTES, Record, open_envelope, parse_body
+from .signing import verify
+
+__all__ = ["Store"]
+
+_SKEW_MS = 60_000
+_MAX_KEYS = 1024  # of one origin
+_MAX_RECORDS = 1 << 20
+
+
+class Store:
+    """The records of one member.
+
+    Parameters
+    ----------
+    authority : bytes
+        Public key of the fleet's authority.
+    bases : callable, optional
+        Gives the CRCs of the images that deltas may be made for; without it all are taken, as by a
+        router, which runs no model.
+    skew_ms : int
+        How far clocks of members may be apart.
+    check : callable
+        Verifies a signature, as `signing.verify`.
+
+    Attributes
+    ----------
+    outcomes : Counter of Outcome
+    members : dict of str to Membership
+        By name; the revoked as well.
+    """
+
+    def __init__(
+        self,
+        authority: bytes,
+        *,
+        bases: Callable[[], Iterable[int]] | None = None,
+        skew_ms: int = _SKEW_MS,
+        check: Callable[[bytes, bytes, bytes], bool] = verify,
+    ) -> None:
+        self.authority = authority
+        self.outcomes: Counter[Outcome] = Counter()
+        self.members: dict[str, Membership] = {}
+        self._bases = bases
+        self._skew = skew_ms
+        self._check = check
+        self._held: dict[str, dict[str, Entry]] = {}  # by key, then origin
+        self._marks: dict[Pair, tuple[int, int]] = {}  # version, the latest t1
+        self._keys: Counter[str] = Counter()  # pairs of each origin
+        self._declined: dict[Pair, int] = {}  # versions that are true but of no use here
+        self._dirty: dict[Pair, None] = {}
+
+    # --- taking records --------------------------------------------------------------------------
+
+    def receive(self, frame: bytes, now: int) -> Outcome:
+        """Decide on a frame at `now`, in milliseconds of Unix time; it is held if accepted."""
+        outcome = self._receive(frame, now)
+        self.outcomes[outcome] += 1
+        return outcome
+
+    def _receive(self, frame: bytes, now: int) -> Outcome:
+        if len(frame) > MAX_FRAME_BYTES:
+            return Outcome.OVERSIZED
+        try:
+            envelope = open_envelope(frame)
+        except ValueError:
+            return Outcome.MALFORMED
+        origin = envelope.origin
+        member = self.members.get(origin)
+        if origin != AUTHORITY:
+            if member is None:
+                return Outcome.STRANGER
+            if member.revoked:
+                return Outcome.REVOKED
+        public = self.authority if member is None else member.public
+        if not self._check(public, envelope.signature, envelope.message(self.authority)):
+            return Outcome.FORGED
+        try:
+            record = parse_body(envelope)
+        except PoisonError:
+            return Outcome.POISONED
+        except ValueError:
+            return Outcome.MALFORMED
+        return self._judge(record, frame, now)
+
+    def _judge(self, record: Record, frame: bytes, now: int) -> Outcome:
+        """Decide on a record whose signature holds."""
+        pair = (record.origin, record.key)
+        if not self._may_sign(record):
+            return Outcome.FORBIDDEN
+        if record.t0 > now + self._skew:
+            return Outcome.FUTURE
+        if record.t1 < now - self._skew:
+            return Outcome.EXPIRED
+        mark = self._marks.get(pair, (0, 0))[0]
+        if record.version < mark:
+            return Outcome.STALE
+        if record.version == mark:
+            held = self._held.get(record.key, {}).get(record.origin)
+            same = held is None or held.frame == frame  # dropped, or held
+            return Outcome.KNOWN if same else Outcome.CONFLICT
+        useless = self._useless(record.body)
+        if useless is not None:
+            self._declined[pair] = max(record.version, self._declined.get(pair, 0))
+            return useless
+        if pair not in self._marks and (
+            len(self._marks) >= _MAX_RECORDS
+            or (record.origin != AUTHORITY and self._keys[record.origin] >= _MAX_KEYS)
+        ):
+            return Outcome.FULL
+        self._hold(record, frame)
+        return Outcome.ACCEPTED
+
+    def _may_sign(self, record: Record) -> bool:
+        if record.origin == AUTHORITY:
+            return isinstance(record.body, Membership) and record.key != f"member/{AUTHORITY}"
+        return self.members[record.origin].role in record.body.SIGNERS
+
+    def _useless(self, body: Body) -> Outcome | None:
+        """Why a true record is of no use here; None: it is."""
+        if isinstance(body, Membership):
+            return None
+        if body.contract != CONTRACT_HASH:
+            return Outcome.WRONG_CONTRACT
+        wrong = (
+            isinstance(body, Report)
+            and bool(body.delta)
+            and self._bases is not None
+            and body.base_crc not in set(self._bases())
+        )
+        return Outcome.WRONG_BASE if wrong else None
+
+    def _hold(self, record: Record, frame: bytes) -> None:
+        pair = (record.origin, record.key)
+        if pair not in self._marks:
+            self._keys[record.origin] += 1
+        # An older record may expire later: the mark must outlive it.
+        latest = max(record.t1, self._marks.get(pair, (0, 0))[1])
+        self._marks[pair] = (record.version, latest)
+        self._held.setdefault(record.key, {})[record.origin] = Entry(record, frame)
+        self._declined.pop(pair, None)
+        self._dirty[pair] = None
+        if isinstance(record.body, Membership):
+            self._enrol(record.key.removeprefix("member/"), record.body)
+
+    def _enrol(self, name: str, membership: Membership) -> None:
+        before = self.members.get(name)
+        self.members[name] = membership
+        if membership.revoked or (before is not None and before.public != membership.public):
+            for key in [key for key, of in self._held.items() if name in of]:
+                self._drop(name, key)
+
+    def _drop(self, origin: str, key: str) -> None:
+        of = self._held[key]
+        del of[origin]
+        if not of:
+            del self._held[key]
+        self._dirty[origin, key] = None
+
+    def expire(self, now: int) -> int:
+        """Drop records that have expired, and marks that nothing is under; the records' count."""
+        dropped = 0
+        for key in list(self._held):
+            for origin, entry in list(self._held[key].items()):
+                if entry.record.t1 < now - self._skew:
+                    self._drop(origin, key)
+                    dropped += 1
+        for pair, (_, t1) in list(self._marks.items()):
+            if t1 < now - self._skew:
+                del self._marks[pair]
+                self._keys[pair[0]] -= 1
+                self._dirty[pair] = None
+        return dropped
+
+    def reconsider(self) -> None:
+        """Look again at records that were of no use: the images that run here have changed."""
+        self._declined.clear()
+
+    # --- looking at them -------------------------------------------------------------------------
+
+    def entries(self, key: str | None = None) -> Iterator[Entry]:
+        """Records of a key, or all of them."""
+        for of in [self._held.get(key, {})] if key is not None else list(self._held.values()):
+            yield from of.values()
+
+    def entry(self, origin: str, key: str) -> Entry | None:
+        """The record of a pair, if it is held."""
+        return self._held.get(key, {}).get(origin)
+
+    def mark(self, origin: str, key: str) -> int:
+        """The newest version seen of a pair; 0: none."""
+        return self._marks.get((origin, key), (0, 0))[0]
+
+    def seen(self, origin: str, key: str) -> int:
+        """As `mark`, but for records of no use here as well: no peer needs to send them again."""
+        return max(self.mark(origin, key), self._declined.get((origin, key), 0))
+
+    def pairs(self, interest: Iterable[str]) -> dict[Pair, int]:
+        """Newest versions that no peer needs to send, of keys of interest.
+
+        Parameters
+        ----------
+        interest : iterable of str
+            Keys, or kinds such as ``dst/``: all of their keys.
+        """
+        wanted = set(interest)
+        keys = [key for key in self._held if key in wanted or _kind(key) in wanted]
+        found = {
+            (origin, key): entry.record.version
+            for key in keys
+            for origin, entry in self._held[key].items()
+        }
+        for pair, version in self._declined.items():
+            if pair[1] in wanted or _kind(pair[1]) in wanted:
+                found[pair] = max(version, found.get(pair, 0))
+        return found
+
+    def skills(self, model: str) -> dict[str, Skill]:
+        """What members say about a model, by origin."""
+        found = self._held.get(f"{Skill.PREFIX}/{model}", {})
+        return {o: e.record.body for o, e in found.items() if isinstance(e.record.body, Skill)}
+
+    def __len__(self) -> int:
+        return sum(len(of) for of in self._held.values())
+
+    # --- disk ------------------------------------------------------------------------------------
+
+    def changed(self) -> list[Row | Pair]:
+        """State of the pairs that changed since the last call; a bare pair is to be deleted."""
+        rows: list[Row | Pair] = []
+        for origin, key in self._dirty:
+            mark = self._marks.get((origin, key))
+            if mark is None:
+                rows.append((origin, key))
+                continue
+            entry = self.entry(origin, key)
+            rows.append(Row(origin, key, *mark, None if entry is None else entry.frame))
+        self._dirty.clear()
+        return rows
+
+    def restore(self, rows: Iterable[Row], now: int) -> int:
+        """Take up what was on disk: marks at their word, frames as from a stranger.
+
+        Returns
+        -------
+        int
+            Frames that were damaged, or count no more.
+        """
+        lost = 0
+        # The authority's come first: they say whose signatures count.
+        for row in sorted(rows, key=lambda row: row.origin != AUTHORITY):
+            version = row.version
+            if row.frame is not None and self._receive(row.frame, now) is not Outcome.ACCEPTED:
+                lost += 1
+                version -= 1  # a peer may send the very record again
+            mark, t1 = self._marks.get((row.origin, row.key), (0, 0))
+            if not mark:
+                self._keys[row.origin] += 1
+            self._marks[row.origin, row.key] = (max(mark, version), max(t1, row.t1))
+        self._dirty.clear()
+        return lost
+
+
+def _kind(key: str) -> str:
+    return key[: key.index("/") + 1]

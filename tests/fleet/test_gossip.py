@@ -1,0 +1,294 @@
+"""Anti-entropy: stores become equal, hostile records reach nobody, messages are bounded."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from precog_fleet.bodies import Membership, Report
+from precog_fleet.compact import shrink
+from precog_fleet.gossip import EVERYTHING, Gossip, Round, exchange
+from precog_fleet.messages import MessageError, pack, unpack
+from precog_fleet.outcome import Outcome
+from precog_fleet.records import AUTHORITY, MAX_FRAME_BYTES, Envelope, canonical, open_envelope
+
+from .support import (
+    MINUTE,
+    NOW,
+    ROOT,
+    YEAR,
+    held,
+    key_of,
+    membership,
+    record,
+    sealed,
+    settle,
+    stats,
+    store,
+)
+
+NODES = 20
+NAMES = [f"host{n}" for n in range(NODES)]
+
+
+@pytest.fixture
+def rng(seed: int) -> random.Random:
+    return random.Random(seed)
+
+
+@pytest.fixture
+def nodes() -> list[Gossip]:
+    """Twenty members that know each other."""
+    return [Gossip(store(*NAMES, bases=lambda: {7})) for _ in NAMES]
+
+
+@settings(max_examples=40)
+@given(st.integers(2, 6), st.integers(0, 60), st.randoms(use_true_random=False))
+def test_all_become_equal(count: int, records: int, rng: random.Random) -> None:
+    """Whoever holds which version in the beginning, all end with the newest of each pair."""
+    nodes = [Gossip(store(*NAMES[:4])) for _ in range(count)]
+    newest: Counter[tuple[str, str]] = Counter()
+    for _ in range(records):
+        given_ = record(rng.choice(NAMES[:4]), f"dst/{rng.randrange(9)}", rng.randrange(1, 6))
+        rng.choice(nodes).store.receive(sealed(given_), NOW)
+    for node in nodes:
+        for pair, version in node.store.pairs(["dst/"]).items():
+            newest[pair] = max(version, newest[pair])
+    settle(nodes, NOW, rng)
+    assert all(node.store.pairs(["dst/"]) == newest for node in nodes)
+
+
+def test_a_late_joiner_learns_of_the_dead(nodes: list[Gossip], rng: random.Random) -> None:
+    """A publisher's record outlives it, and a new member needs nothing but the authority's key."""
+    nodes[0].store.receive(sealed(record("host0")), NOW)
+    settle(nodes, NOW, rng)
+    late = Gossip(store(bases=lambda: {7}))
+    exchange(late, nodes[1], NOW)
+    assert held(late) == held(nodes[0])
+    assert late.store.outcomes[Outcome.ACCEPTED] == NODES + 1
+
+
+def test_both_sides_of_a_partition_go_on(nodes: list[Gossip], rng: random.Random) -> None:
+    left, right = nodes[:7], nodes[7:]
+    left[0].store.receive(sealed(record("host0")), NOW)
+    right[0].store.receive(sealed(record("host7")), NOW)
+    settle(left, NOW, rng)
+    settle(right, NOW, rng)
+    assert held(left[3]) != held(right[3])
+    settle(nodes, NOW, rng)
+    assert ("host0", "dst/10.0.0.7") in held(right[5])
+
+
+def test_equal_stores_exchange_hashes_alone(nodes: list[Gossip], rng: random.Random) -> None:
+    for n, name in enumerate(NAMES):
+        frame = sealed(record(name, f"dst/{n}"))
+        assert all(node.store.receive(frame, NOW) is Outcome.ACCEPTED for node in nodes[:2])
+    idle = exchange(nodes[0], nodes[1], NOW)
+    assert idle.equal
+    assert idle.bytes_in + idle.bytes_out < 400
+    nodes[1].store.receive(sealed(record("host3", "dst/3", 2)), NOW)
+    one = exchange(nodes[0], nodes[1], NOW)
+    assert (one.received, one.sent) == (1, 0)
+    assert one.bytes_in + one.bytes_out < 1500
+
+
+def test_interest_limits_what_is_fetched(nodes: list[Gossip]) -> None:
+    router = nodes[0]
+    for n in range(6):
+        router.store.receive(sealed(record("host1", f"dst/{n}")), NOW)
+    agent = Gossip(store(), ["dst/2", "dst/4"])
+    exchange(agent, router, NOW)
+    assert sorted(agent.store.pairs(["dst/"])) == [("host1", "dst/2"), ("host1", "dst/4")]
+    assert len(agent.store.members) == NODES
+    assert exchange(agent, router, NOW).equal
+    assert agent.answer(router.opening(), NOW) is not None  # and tells of no more than it follows
+
+
+def test_a_revocation_reaches_everybody(nodes: list[Gossip], rng: random.Random) -> None:
+    for node in nodes:
+        node.store.receive(sealed(record("host5")), NOW)
+    nodes[9].store.receive(membership("host5", version=2, revoked=True), NOW)
+    rounds = settle(nodes, NOW, rng)
+    assert rounds < 12
+    for node in nodes:
+        assert node.store.entry("host5", "dst/10.0.0.7") is None
+        assert node.store.receive(sealed(record("host5", version=9)), NOW) is Outcome.REVOKED
+
+
+def test_many_records_take_several_rounds(nodes: list[Gossip]) -> None:
+    full, empty = nodes[:2]
+    for n in range(950):
+        full.store.receive(sealed(record("host0", f"dst/{n}")), NOW)
+    got = [exchange(empty, full, NOW).received for _ in range(4)]
+    assert got == [400, 400, 150, 0]
+
+
+# --- hostile records -----------------------------------------------------------------------------
+
+
+def _signed(origin: str, text: bytes) -> bytes:
+    """A frame of any text, with a signature that holds."""
+    envelope = Envelope(origin, b"", shrink(text))
+    signature = key_of(origin).sign(envelope.message(ROOT.public))
+    return b"PFR1" + bytes((len(origin),)) + origin.encode() + signature + envelope.body
+
+
+def _statistics(text: str) -> bytes:
+    plain = canonical({"key": "dst/a", "version": 9, "t0": NOW, "t1": NOW + 1, **_REPORT})
+    return _signed("host0", plain.replace(b'"mean":8000', b'"mean":' + text.encode()))
+
+
+_REPORT = Report(stats()).plain()
+_GENUINE = record(version=9)
+#: Name: what a hostile member or stranger sends, and how everybody calls it.
+HOSTILE: dict[str, tuple[Callable[[], bytes], Outcome]] = {
+    "forged": (lambda: sealed(_GENUINE, key=key_of("mallory")), Outcome.FORGED),
+    "tampered": (lambda: sealed(_GENUINE)[:-1] + b"\0", Outcome.FORGED),
+    "in the name of another": (
+        lambda: sealed(record("host1", version=9), key=key_of("host0")),
+        Outcome.FORGED,
+    ),
+    "of a stranger": (lambda: sealed(record("mallory")), Outcome.STRANGER),
+    "of a revoked member": (lambda: sealed(record("host19", version=9)), Outcome.REVOKED),
+    "replayed": (lambda: sealed(record(version=2)), Outcome.STALE),
+    "two of one version": (
+        lambda: sealed(record(version=3, body=Report(stats(n=1)))),
+        Outcome.CONFLICT,
+    ),
+    "expired": (lambda: sealed(record(version=9, t0=NOW - 3 * MINUTE)), Outcome.EXPIRED),
+    "of the future": (lambda: sealed(record(version=9, t0=NOW + 2 * MINUTE)), Outcome.FUTURE),
+    "wrong contract": (
+        lambda: sealed(record(version=9, body=Report(stats(), contract=1))),
+        Outcome.WRONG_CONTRACT,
+    ),
+    "wrong base": (
+        lambda: sealed(record(version=9, body=Report(stats(), base_crc=8, delta=b"x"))),
+        Outcome.WRONG_BASE,
+    ),
+    "oversized": (lambda: sealed(_GENUINE) + bytes(MAX_FRAME_BYTES), Outcome.OVERSIZED),
+    "a bomb": (lambda: _signed("host0", bytes(1_000_000)), Outcome.MALFORMED),
+    "NaN": (lambda: _statistics("NaN"), Outcome.MALFORMED),
+    "infinity": (lambda: _statistics("Infinity"), Outcome.MALFORMED),
+    "a fraction": (lambda: _statistics("0.5"), Outcome.MALFORMED),
+    "negative": (lambda: _statistics("-1"), Outcome.POISONED),
+    "out of bounds": (lambda: _statistics("1000000001"), Outcome.POISONED),
+    "a membership by a member": (
+        lambda: sealed(
+            record(
+                "host0",
+                "member/mallory",
+                life=YEAR,
+                body=Membership(key_of("mallory").public, "agent"),
+            )
+        ),
+        Outcome.FORBIDDEN,
+    ),
+    "an old membership": (lambda: membership("host19"), Outcome.STALE),
+    "noise": (lambda: random.Random(1).randbytes(300), Outcome.MALFORMED),
+}
+
+
+@pytest.fixture
+def besieged(nodes: list[Gossip]) -> Iterator[list[Gossip]]:
+    """Twenty nodes; what they hold must be the same afterwards."""
+    for node in nodes:
+        for version in (2, 3):
+            node.store.receive(sealed(record(version=version)), NOW)
+        node.store.receive(membership("host19", version=2, revoked=True), NOW)
+        node.store.outcomes.clear()
+    before = [list(node.store.entries()) for node in nodes]
+    yield nodes
+    assert [list(node.store.entries()) for node in nodes] == before
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_node_accepts_a_hostile_record(
+    besieged: list[Gossip], kind: str, rng: random.Random
+) -> None:
+    make, reason = HOSTILE[kind]
+    frame = make()
+    for node in besieged:
+        assert node.store.receive(frame, NOW) is reason
+        if len(frame) <= MAX_FRAME_BYTES:
+            assert node.take(unpack(pack({}, [frame]))[1], NOW) == 0
+        else:
+            with pytest.raises(MessageError, match="frame must have at most"):
+                unpack(pack({}, [frame]))
+    settle(besieged, NOW, rng)
+    assert all(node.store.outcomes[Outcome.ACCEPTED] == 0 for node in besieged)
+
+
+def test_a_frame_in_the_name_of_the_authority(nodes: list[Gossip]) -> None:
+    body = Membership(key_of("mallory").public, "agent")
+    fake = record(AUTHORITY, "member/mallory", life=YEAR, body=body)
+    frame = sealed(fake, key=key_of("mallory"))
+    assert open_envelope(frame).origin == AUTHORITY
+    assert all(node.store.receive(frame, NOW) is Outcome.FORGED for node in nodes)
+
+
+# --- hostile messages ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"\0\0\0\1x",
+        bytes((1 << 20) + 1),
+        pack({}, []),
+        pack({"interest": [], "hashes": []}, []),
+        pack({"interest": ["x"], "hashes": [1]}, []),
+        pack({"interest": [3], "hashes": [1]}, []),
+        pack({"interest": ["dst/"], "hashes": list(range(1025))}, []),
+        pack({"want": [["a"]]}, []),
+        pack({"want": 3}, []),
+        pack({"want": [["a", "b"]] * 401}, []),
+        pack({"want": []}, [b"x"])[:-2],
+    ],
+)
+def test_questions_that_say_nothing(nodes: list[Gossip], message: bytes) -> None:
+    before = held(nodes[0])
+    assert nodes[0].answer(message, NOW) is None
+    assert nodes[0].refused == 1
+    assert held(nodes[0]) == before
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {},
+        {"of": 0, "buckets": [], "pairs": []},
+        {"of": 4, "buckets": [4], "pairs": []},
+        {"of": 4, "buckets": [0], "pairs": [["a", "b"]]},
+        {"of": 4, "buckets": [0], "pairs": [["a", 1, 2]]},
+        {"of": 4, "buckets": [0], "pairs": 7},
+    ],
+)
+def test_answers_that_say_nothing(nodes: list[Gossip], head: dict[str, object]) -> None:
+    with pytest.raises(MessageError, match="must"):
+        nodes[0].proceed(pack(head, []), Round())
+
+
+@given(st.binary(max_size=200))
+def test_noise_has_no_answer(noise: bytes) -> None:
+    node = Gossip(store())
+    assert node.answer(noise, NOW) is None
+
+
+def test_a_peer_that_promises_what_it_has_not(nodes: list[Gossip]) -> None:
+    """Promised records are asked for, and when nothing is sent, nothing happens."""
+    promise = pack({"of": 1, "buckets": [0], "pairs": [["host0", "dst/a", 5]]}, [])
+    round_ = Round()
+    second = nodes[0].proceed(promise, round_)
+    assert second is not None
+    nodes[0].finish(pack({}, []), NOW, round_)
+    assert round_.received == 0
+
+
+def test_interest_is_checked() -> None:
+    with pytest.raises(ValueError, match=r"key must be dst/…"):
+        Gossip(store(), ["elsewhere/x"])
+    assert set(Gossip(store(), EVERYTHING).interest) == set(EVERYTHING)

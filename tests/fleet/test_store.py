@@ -1,0 +1,200 @@
+"""Stores: what is taken, what is refused and why, marks, expiry, revocation, disk."""
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from precog_fleet.bodies import Report, Skill
+from precog_fleet.outcome import Outcome, Row
+from precog_fleet.records import AUTHORITY
+from precog_fleet.shelf import Shelf
+from precog_fleet.store import Store
+
+from .support import MINUTE, NOW, YEAR, key_of, membership, record, sealed, stats, store
+
+
+def test_only_newer_records_are_taken() -> None:
+    held = store("host0")
+    second = sealed(record(version=2))
+    assert held.receive(second, NOW) is Outcome.ACCEPTED
+    assert held.receive(second, NOW) is Outcome.KNOWN
+    assert held.receive(sealed(record(version=1)), NOW) is Outcome.STALE
+    other = record(version=2, body=Report(stats(n=9)))
+    assert held.receive(sealed(other), NOW) is Outcome.CONFLICT
+    assert held.receive(sealed(record(version=3)), NOW) is Outcome.ACCEPTED
+    entry = held.entry("host0", "dst/10.0.0.7")
+    assert entry is not None
+    assert entry.record.version == 3
+    assert held.outcomes == {
+        Outcome.ACCEPTED: 3,  # with the membership
+        Outcome.KNOWN: 1,
+        Outcome.STALE: 1,
+        Outcome.CONFLICT: 1,
+    }
+
+
+@given(st.lists(st.integers(1, 6), max_size=12), st.randoms(use_true_random=False))
+def test_the_order_of_arrival_does_not_count(versions: list[int], rng) -> None:  # type: ignore[no-untyped-def]
+    frames = [sealed(record(version=version)) for version in versions]
+    one, other = store("host0"), store("host0")
+    for frame in frames:
+        one.receive(frame, NOW)
+    rng.shuffle(frames)
+    for frame in frames:
+        other.receive(frame, NOW)
+    assert one.pairs(["dst/"]) == other.pairs(["dst/"])
+    assert one.mark("host0", "dst/10.0.0.7") == max(versions, default=0)
+
+
+def test_time_is_taken_with_a_tolerance() -> None:
+    held = store("host0", skew_ms=1000)
+    assert held.receive(sealed(record(t0=NOW + 1001)), NOW) is Outcome.FUTURE
+    assert held.receive(sealed(record(t0=NOW - MINUTE - 1001)), NOW) is Outcome.EXPIRED
+    assert held.receive(sealed(record(t0=NOW + 1000)), NOW) is Outcome.ACCEPTED
+    old = record(key="dst/b", t0=NOW - MINUTE - 1000)
+    assert held.receive(sealed(old), NOW) is Outcome.ACCEPTED
+
+
+def test_a_mark_outlives_every_record_below_it() -> None:
+    """A short record must not let a long one of a smaller version in again."""
+    held = store("host0", skew_ms=0)
+    long = sealed(record(version=1, life=10 * MINUTE))
+    assert held.receive(long, NOW) is Outcome.ACCEPTED
+    assert held.receive(sealed(record(version=2, life=1)), NOW) is Outcome.ACCEPTED
+    assert held.expire(NOW + MINUTE) == 1
+    assert held.receive(long, NOW + MINUTE) is Outcome.STALE
+    held.expire(NOW + 10 * MINUTE + 1)
+    assert held.mark("host0", "dst/10.0.0.7") == 0
+    assert held.receive(long, NOW + 10 * MINUTE + 1) is Outcome.EXPIRED
+
+
+def test_who_may_sign_what() -> None:
+    held = store("host0")
+    assert held.receive(membership("router0", role="router"), NOW) is Outcome.ACCEPTED
+    assert held.receive(sealed(record("router0")), NOW) is Outcome.FORBIDDEN
+    assert held.receive(sealed(record(AUTHORITY)), NOW) is Outcome.FORBIDDEN
+    assert held.receive(sealed(record("host9")), NOW) is Outcome.STRANGER
+    assert held.receive(membership(AUTHORITY), NOW) is Outcome.FORBIDDEN
+    own = held.members["host0"]
+    promotion = record("host0", "member/host0", 2, body=replace(own, role="trainer"))
+    assert held.receive(sealed(promotion), NOW) is Outcome.FORBIDDEN
+    assert held.receive(sealed(promotion, key=key_of("x")), NOW) is Outcome.FORGED
+
+
+def test_a_revocation_takes_what_was_signed() -> None:
+    held = store("host0", "host1")
+    for name in ("host0", "host1"):
+        assert held.receive(sealed(record(name)), NOW) is Outcome.ACCEPTED
+    assert held.receive(membership("host0", version=2, revoked=True), NOW) is Outcome.ACCEPTED
+    assert [entry.record.origin for entry in held.entries("dst/10.0.0.7")] == ["host1"]
+    assert held.receive(sealed(record(version=2)), NOW) is Outcome.REVOKED
+    assert held.receive(membership("host0"), NOW) is Outcome.STALE  # it cannot be undone by replay
+    assert held.receive(membership("host0", version=3), NOW) is Outcome.ACCEPTED
+    assert held.receive(sealed(record(version=2)), NOW) is Outcome.ACCEPTED
+
+
+def test_models_that_do_not_run_here() -> None:
+    bases = {5}
+    held = store("host0", bases=lambda: bases)
+    other = record(body=Report(stats(), base_crc=6, delta=b"x"))
+    assert held.receive(sealed(other), NOW) is Outcome.WRONG_BASE
+    assert held.seen("host0", other.key) == 1  # peers need not send it again,
+    assert held.mark("host0", other.key) == 0  # but it is not held
+    bases.add(6)
+    held.reconsider()
+    assert held.seen("host0", other.key) == 0
+    assert held.receive(sealed(other), NOW) is Outcome.ACCEPTED
+    foreign = record(version=2, body=Report(stats(), contract=1))
+    assert held.receive(sealed(foreign), NOW) is Outcome.WRONG_CONTRACT
+    skill = record(key="skill/0000002a", body=Skill(100, 250_000, 370_000))
+    assert held.receive(sealed(skill), NOW) is Outcome.ACCEPTED
+    assert held.skills("0000002a") == {"host0": skill.body}
+
+
+def test_an_origin_has_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("precog_fleet.store._MAX_KEYS", 2)
+    held = store("host0", skew_ms=0)
+    frames = [sealed(record(key=f"dst/{n}")) for n in range(3)]
+    found = [held.receive(frame, NOW) for frame in frames]
+    assert found == [Outcome.ACCEPTED, Outcome.ACCEPTED, Outcome.FULL]
+    held.expire(NOW + MINUTE + 1)
+    later = record(key="dst/2", t0=NOW + MINUTE)
+    assert held.receive(sealed(later), NOW + MINUTE + 1) is Outcome.ACCEPTED
+
+
+def saved(held: Store, path: Path) -> Store:
+    """What a new process finds."""
+    with Shelf(path) as shelf:
+        shelf.save(held.changed())
+    return found(path)
+
+
+def found(path: Path, now: int = NOW) -> Store:
+    again = store()
+    with Shelf(path) as shelf:
+        assert again.restore(shelf.rows(), now) == 0
+    return again
+
+
+def test_disk_gives_marks_and_records_back(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    held = store("host0", "host1")
+    held.receive(sealed(record(version=5)), NOW)
+    held.receive(sealed(record("host1")), NOW)
+    again = saved(held, path)
+    assert again.pairs(["dst/", "member/"]) == held.pairs(["dst/", "member/"])
+    assert again.receive(sealed(record(version=4)), NOW) is Outcome.STALE
+    held.receive(membership("host0", version=2, revoked=True), NOW)
+    again = saved(held, path)
+    assert again.receive(membership("host0"), NOW) is Outcome.STALE
+    assert again.receive(sealed(record(version=6)), NOW) is Outcome.REVOKED
+    assert again.mark("host0", "dst/10.0.0.7") == 5
+    held.expire(NOW + 2 * YEAR)
+    saved(held, path)
+    with Shelf(path) as shelf:
+        assert shelf.rows() == []
+
+
+def test_a_damaged_row_is_fetched_again(tmp_path: Path) -> None:
+    held = store("host0")
+    frame = sealed(record(version=5))
+    held.receive(frame, NOW)
+    with Shelf(tmp_path / "s") as shelf:
+        shelf.save(held.changed())
+        rows = shelf.rows()
+    broken = [replace(row, frame=b"PFR1junk") if row.origin == "host0" else row for row in rows]
+    again = store()
+    assert again.restore(broken, NOW) == 1
+    assert again.receive(frame, NOW) is Outcome.ACCEPTED
+
+
+def test_versions_rise_over_crashes(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    seen = 0
+    for _ in range(3):
+        shelf = Shelf(path)
+        for _ in range(1030):  # more than one reservation
+            version = shelf.next_version(NOW)
+            assert version > seen
+            seen = version
+        shelf.close()
+    assert Shelf(tmp_path / "lost").next_version(NOW + MINUTE) > seen
+
+
+def test_a_file_that_is_no_store(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(b"not a database, but long enough to be looked at" * 100)
+    with pytest.raises(ValueError, match="must be a store of records, but: file is not a database"):
+        Shelf(path)
+
+
+def test_a_batch_is_saved_as_a_whole(tmp_path: Path) -> None:
+    with Shelf(tmp_path / "s") as shelf:
+        good = Row("a", "dst/b", 1, NOW, None)
+        with pytest.raises(sqlite3.IntegrityError):
+            shelf.save([good, Row("a", "dst/c", None, NOW, None)])  # type: ignore[arg-type]
+        assert shelf.rows() == []
