@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_hw.regmap.model import resets
-from precog_hw.regmap.pacer import PACER_CONFIG, PACER_EVENTS, PACER_PARAMETERS
+from precog_hw.regmap.pacer import PACER_CONFIG, PACER_EVENTS
 from precog_models.contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt, QueueEvent
 from precog_models.pace.pacer import Grant, Pacer, State
 from precog_models.packet.wire.headers import PATH_MTUS
@@ -56,7 +56,7 @@ class EmulatedPacer:
         self._configure()
         file.written |= {
             "PACER.COMMAND": self._command,
-            **{f"PACER.{register.name}": self._configure for register in PACER_PARAMETERS},
+            "PACER.OVERHEAD": self._configure,
         }
         file.tables["PACER.COUNTERS"] = self._counters.read, ignored
 

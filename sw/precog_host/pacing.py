@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from precog_hw.regmap.pacer import PACER_CONFIG, PACER_EVENTS, PACER_PARAMETERS
+from precog_hw.regmap.pacer import PACER_CONFIG, PACER_EVENTS, pacer_parameters
 from precog_models.packet.wire.headers import PATH_MTUS
 
 from .registers import Registers
@@ -41,6 +41,7 @@ class Pacing(Windows):
         if not registers.sizes.grants:
             raise DeviceError("device has no pacer: it was built without one (grants=0)")
         super().__init__(registers)
+        self._parameters = pacer_parameters(wire=bool(registers.sizes.wire))
 
     def connection(self, qp: int) -> Connection:
         """A queue pair's connection.
@@ -135,7 +136,7 @@ class Pacing(Windows):
 
     def parameters(self) -> dict[str, int]:
         """What all queue pairs share: bytes of overhead, priorities that the host pauses."""
-        return self._fields("PACER", PACER_PARAMETERS)
+        return self._fields("PACER", self._parameters)
 
     def set_parameters(self, *, overhead: int | None = None, pause: int | None = None) -> None:
         """Change some of them.
@@ -147,7 +148,7 @@ class Pacing(Windows):
         """
         wanted = {"overhead": overhead, "pause": pause}
         words = {}
-        for register in PACER_PARAMETERS:
+        for register in self._parameters:
             (field,) = register.fields
             value = wanted[field.name]
             if value is None:

@@ -8,6 +8,8 @@ import pytest
 
 from precog_hw.pace.wire_path import WIRE_EVENTS as HARDWARE_EVENTS
 from precog_hw.regmap.wire import WIRE_EVENTS
+from precog_models.contract import TICK_FRAC_BITS
+from precog_models.pace.reciprocal import gap, reciprocal
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.opcodes import CNP
@@ -16,6 +18,8 @@ from precog_sim.rtl.packet_block import Run, Wire
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 from .packet_bench import check_registers
 from .wire_nic_bench import CONFIG, IDLE, LINK, OVERHEAD, STORE, TICK_PS, Bench, of, paced
+
+WHEEL_STEP = 4  # ticks from one look of the timing wheel at a bucket to the next
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("wire_nic")]
 
@@ -76,6 +80,30 @@ def test_each_at_its_rate_in_its_order_and_the_rest_passes(bench: Bench, seed: i
         "held": bench.waiting.counters()["held"],
     }
     assert bench.waiting.memory()["free"] == STORE.cells
+
+
+def test_at_reset_a_burst_is_whole_and_goodput_is_the_set_rate(seed: int) -> None:
+    """16 frames of 1,082 bytes: none is dropped, and their due times add up exact gaps."""
+    rng = random.Random(seed)
+    bench = Bench(at_reset=True)
+    bench.bind(1, 0.25 * LINK)
+    sent = [of(1, 1024, rng) for _ in range(16)]
+    run = bench.run(sent)
+    assert [wire.data for wire in run.sinks["m_axis_tx"].frames] == sent
+    dropped = {name: n for name, n in bench.waiting.counters().items() if "dropped" in name}
+    assert not any(dropped.values()), dropped
+
+    rate = 2 << 24  # a quarter of 8 bytes a tick
+    line = 8 + len(sent[0]) + 4 + 12  # preamble, frame, FCS, gap
+    behind = gap(line, *reciprocal(rate))
+    assert behind == -(-line * (1 << 24 + TICK_FRAC_BITS) // rate)
+    began, rest = divmod(bench.pacer.golden.rows[1].due - len(sent) * behind, 1 << TICK_FRAC_BITS)
+    assert rest == 0
+    assert 0 <= bench.pacer.grants[0].t - began < 32
+    wanted = np.array([-(-n * behind >> TICK_FRAC_BITS) for n in range(len(sent))])
+    late = (starts(run)[1] - wanted)[1:]
+    assert late.max() - late.min() < WHEEL_STEP
+    bench.device.close()
 
 
 def test_who_may_not_send_holds_nobody(bench: Bench, seed: int) -> None:

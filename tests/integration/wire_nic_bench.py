@@ -42,7 +42,7 @@ CONFIG = dataclasses.replace(
 TICK_PS = 1600
 STORE = queues(wire_store(CONFIG))
 LINK = 64 / (TICK_PS * 1e-3)  # Gb/s
-OVERHEAD = 24  # bytes
+OVERHEAD = 24  # bytes: what the register has at reset
 QUEUE_DELAY = 2  # cycles from an event of the store to the profiler's
 IDLE = 30_000  # cycles without a beat after which nothing more comes at the rates of the tests
 
@@ -69,13 +69,19 @@ class Noting(PacketNic):
 class Bench:
     """The NIC, the driver on it, and the golden models behind the logs.
 
+    Parameters
+    ----------
+    at_reset : bool
+        Everything is as the reset left it; else what has no room holds the input, and a queue
+        pair's quota is most of the memory.
+
     Attributes
     ----------
     windows : set of int
         Queue pairs that have some.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_reset: bool = False) -> None:
         self.nic = Noting()
         self.windows: set[int] = set()
         self.pacer = PaceReplay(CONFIG.qps, overhead=OVERHEAD, whole=True)
@@ -90,9 +96,9 @@ class Bench:
         self.device = Device(self.nic)
         self.store = Replay(STORE)
         self.left = 0
-        self.device.pacing.set_parameters(overhead=OVERHEAD)
-        self.waiting.set_parameters(limit=0, hold=True)
-        self.quota(200)
+        if not at_reset:
+            self.waiting.set_parameters(limit=0, hold=True)
+            self.quota(200)
 
     @property
     def waiting(self) -> Waiting:

@@ -12,6 +12,8 @@ from precog_host.pacing import Connection, Pacing
 from precog_host.transport import DeviceError
 from precog_hw.regmap.precog import Sizes
 
+from ..models.packet.frames import packet
+
 OVERHEAD = 82
 
 
@@ -74,6 +76,33 @@ def test_grants_come_at_the_decided_rate_and_by_priority() -> None:
         **{"grants": 11, "granted_bytes": 11 * 1024},
         **{"rates": 2, "rates_merged": 0, "retimed": 0},
     }
+
+
+def test_at_reset_both_modes_charge_the_same_packet_the_same() -> None:
+    """A grant of payload and one of the frame without FCS stand for the same bytes on the wire."""
+    payload = 1024
+    frame = len(packet(bytes(payload)))
+    line = 8 + frame + 4 + 12  # preamble, frame, FCS, gap
+    for sizes, granted in (
+        (Sizes(qps=4, sets=2, grants=1), payload),
+        (Sizes(qps=4, sets=2, grants=1, width=64, wire=256), frame),
+    ):
+        emulator = Emulator(sizes)
+        pacer = Device(emulator).pacing
+        assert pacer is not None
+        assert granted + pacer.parameters()["overhead"] == line
+        assert emulator.pacer is not None
+        assert granted + emulator.pacer.pacer.overhead == line
+
+
+def test_at_reset_goodput_is_the_rate_less_headers() -> None:
+    """At 4 bytes per tick and 1,106 a packet: each grant in the tick that exact gaps name."""
+    device, _, emulator = paced()
+    assert emulator.pacer is not None
+    device.qp(1).configure(preset="precog", enable=True, algorithm="fixed", init_gbps=32.0)
+    emulator.pacer.request(1, 1024 * 400, 0)
+    times = [grant.t for grant in emulator.pacer.grants(1106 * 100)]
+    assert times == [-(-1106 * n // 4) for n in range(400)]
 
 
 def test_of_decisions_made_together_the_last_counts() -> None:

@@ -12,6 +12,8 @@ from precog_host.transport import DeviceError
 from precog_host.waiting import Waiting
 from precog_hw.regmap.precog import Sizes
 from precog_models.packet.wire.opcodes import CNP
+from precog_models.rate.receiver_fields import BASE_QUOTA
+from precog_models.store.packet_store import Outcome, Packet, PacketStore
 
 from ..models.packet.frames import A_QP, B4, B_QP, packet
 
@@ -28,7 +30,7 @@ def made() -> tuple[Device, Waiting, Emulator]:
 def test_parameters_are_read_back_and_checked() -> None:
     _, waiting, _ = made()
     expiry = {"expiry": 1_000_000}
-    assert waiting.parameters() == {"hold": 0, "acks_pass": 0, "quota": 64, "limit": 0, **expiry}
+    assert waiting.parameters() == {"hold": 0, "acks_pass": 0, "quota": 64, "limit": 128, **expiry}
     waiting.set_parameters(hold=True, quota=30, limit=256)
     waiting.set_parameters(acks_pass=True)
     waiting.set_parameters(expiry=7)
@@ -50,6 +52,20 @@ def test_parameters_are_read_back_and_checked() -> None:
         waiting.row(4)
     assert waiting.row(3) == dict.fromkeys(("packets", "own", "borrowed", "queued", "drops"), 0)
     assert waiting.memory() == {"cells": 256, "cell_bytes": 128, "free": 256, "shared": 0}
+
+
+def test_at_reset_a_burst_fits_and_leaves_room() -> None:
+    """16 frames of 1,082 bytes of one queue pair, then one of another."""
+    _, waiting, _ = made()
+    at_reset, memory = waiting.parameters(), waiting.memory()
+    store = PacketStore(8, memory["cell_bytes"], 4096)
+    quota, limit = at_reset["quota"], at_reset["limit"]
+    for n in range(17):
+        qp, packet = n // 16, Packet(9 * n, 1082)
+        assert store.append(qp, packet, quota=quota, limit=limit) is Outcome.STORED
+    assert quota == BASE_QUOTA
+    assert sum(row.own + row.borrowed for row in store.rows) == 17 * 9
+    assert store.shared == 16 * 9 - quota
 
 
 def test_the_emulated_device_counts_who_would_wait(seed: int) -> None:
@@ -123,7 +139,7 @@ def run(*arguments: str) -> int:
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("1", "--quota", "20", "--hold", "-d", WITH, "-j") == 0
     shown = json.loads(capsys.readouterr().out)
-    wanted = {"hold": 1, "acks_pass": 0, "quota": 20, "limit": 0, "expiry": 1_000_000}
+    wanted = {"hold": 1, "acks_pass": 0, "quota": 20, "limit": 128, "expiry": 1_000_000}
     assert shown["parameters"] == wanted
     assert shown["queue_pairs"][0]["qp"] == 1
     assert run("-d", WITH) == 0

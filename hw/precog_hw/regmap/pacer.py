@@ -6,7 +6,7 @@ It stands in the map of a NIC whose `Sizes.grants` is 1.
 from .common import counter_registers, window_registers
 from .model import Access, Block, Field, Register, Table
 
-__all__ = ["PACER_CONFIG", "PACER_EVENTS", "PACER_PARAMETERS", "pacer_block"]
+__all__ = ["PACER_CONFIG", "PACER_EVENTS", "pacer_block", "pacer_parameters"]
 
 _RW = Access.RW
 
@@ -23,21 +23,42 @@ PACER_EVENTS: tuple[tuple[str, str], ...] = (
     ("granted_bytes", "bytes granted"),
 )
 
-#: What all queue pairs share.
-PACER_PARAMETERS: tuple[Register, ...] = (
-    Register(
-        "OVERHEAD",
-        "Bytes that a packet takes on the wire beyond those that are granted; rates are of both. "
-        "At reset those of RoCEv2 on IPv4: preamble and gap 20, Ethernet and FCS 18, IP 20, UDP 8, "
-        "BTH 12, ICRC 4.",
-        (Field("overhead", 8, _RW, "Bytes.", reset=82, unit="bytes"),),
-    ),
-    Register(
-        "PAUSE",
-        "Priorities that get no grants, besides those that the input `pause` names.",
-        (Field("pause", 8, _RW, "One bit for each priority."),),
-    ),
-)
+#: Bytes of a packet on the wire that no stream carries: preamble 8, FCS 4, gap 12.
+_LINE_BYTES = 8 + 4 + 12
+#: Headers of a RoCEv2 packet on IPv4, and its ICRC: Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4.
+_HEADER_BYTES = 14 + 20 + 8 + 12 + 4
+
+
+def pacer_parameters(*, wire: bool) -> tuple[Register, ...]:
+    """The registers that all queue pairs share.
+
+    Parameters
+    ----------
+    wire : bool
+        A grant is of a whole frame (wire mode), not of payload.
+    """
+    granted, reset = (
+        ("a frame without its FCS", _LINE_BYTES)
+        if wire
+        else ("payload", _HEADER_BYTES + _LINE_BYTES)
+    )
+    return (
+        Register(
+            "OVERHEAD",
+            "Bytes of a packet on the wire beyond those that are granted; rates count both. "
+            f"A grant here is of {granted}. In wire mode the reset value is preamble 8, FCS 4 and "
+            "gap 12; for grants of payload it adds the headers of RoCEv2 on IPv4 and the ICRC: "
+            "Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4. Neither has a VLAN tag, an extended "
+            "header, a shim or padding in it.",
+            (Field("overhead", 8, _RW, "Bytes.", reset=reset, unit="bytes"),),
+        ),
+        Register(
+            "PAUSE",
+            "Priorities that get no grants, besides those that the input `pause` names.",
+            (Field("pause", 8, _RW, "One bit for each priority."),),
+        ),
+    )
+
 
 #: A queue pair's connection, as PACER's window shows it.
 PACER_CONFIG: tuple[Register, ...] = (
@@ -67,8 +88,8 @@ PACER_CONFIG: tuple[Register, ...] = (
 )
 
 
-def pacer_block() -> Block:
-    """The block."""
+def pacer_block(*, wire: bool) -> Block:
+    """The block; `wire` as in `pacer_parameters`."""
     return Block(
         "PACER",
         "Grants. A queue pair gets them while QP.CONTROL.enable is set, at the rate of its last "
@@ -83,7 +104,7 @@ def pacer_block() -> Block:
                 "a QP",
             ),
             *PACER_CONFIG,
-            *PACER_PARAMETERS,
+            *pacer_parameters(wire=wire),
         ),
         tables=(
             Table(

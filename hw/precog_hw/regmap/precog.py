@@ -343,7 +343,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *(law_blocks(identity.tick_ps) if sizes.laws else ()),
             watchdog_block(),
             _qp_block(),
-            *((pacer_block(),) if sizes.grants else ()),
+            *((pacer_block(wire=bool(sizes.wire)),) if sizes.grants else ()),
             *((profiler_block(),) if sizes.profile else ()),
             *((forecast_block(identity.tick_ps),) if sizes.forecast else ()),
             _counter_block(),

@@ -93,8 +93,10 @@ def wire_block(cells: int) -> Block:
             ),
             Register(
                 "LIMIT",
-                "Cells that all QPs together may hold beyond their quotas.",
-                (Field("limit", 16, _RW, "Limit.", unit="cells"),),
+                "Cells that all QPs together may hold beyond their quotas. At reset half of the "
+                "memory: a burst of one QP may take that and its quota, and the rest is for "
+                "others.",
+                (Field("limit", 16, _RW, "Limit.", reset=cells // 2, unit="cells"),),
             ),
             Register(
                 "USE",
