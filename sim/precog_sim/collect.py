@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 
 from precog_models.data.trace import Role, RttTrace
 from precog_models.rate.reference.pid import PRESETS as PID_PRESETS
-from precog_sim.network import Record, Scenario, Timely, incast, run
+from precog_sim.network import Record, Result, Scenario, Timely, incast, run
 from precog_sim.network.congestion import CongestionControl, Pid
 
-__all__ = ["PLANS", "Run", "collect", "plan", "trace_of"]
+__all__ = ["PLANS", "Run", "collect", "plan", "rtt_trace", "trace_of"]
 
 _PS_PER_TICK = 1000
 _CORE_GROUP = "incast-20"
@@ -148,16 +149,12 @@ def plan(name: str) -> list[Run]:
 
 
 def trace_of(spec: Run) -> RttTrace:
-    """Simulate one run and keep its samples, in ticks of 1 ns as the NIC measures them."""
+    """Simulate one run and keep its samples."""
     result = run(
         spec.scenario, spec.control, seed=spec.seed, record=Record(packets=False, probe_us=0.0)
     )
-    rtt = (result.sample_rtt_ps + _PS_PER_TICK // 2) // _PS_PER_TICK
-    t = np.floor(result.sample_t_us * 1e3 + 0.5).astype(np.int64)
-    return RttTrace(
-        flow=result.sample_flow.astype(np.int64),
-        t=t,
-        rtt=rtt.astype(np.int64),
+    return rtt_trace(
+        result,
         group=spec.group,
         law=spec.control.label,
         role=spec.role,
@@ -169,6 +166,29 @@ def trace_of(spec: Run) -> RttTrace:
             "seed": spec.seed,
             "senders": len(spec.scenario.flows),
         },
+    )
+
+
+def rtt_trace(
+    result: Result, *, group: str, law: str, role: Role, card: dict[str, Any] | None = None
+) -> RttTrace:
+    """The RTT samples of a finished run, in ticks of 1 ns as the NIC measures them.
+
+    Parameters
+    ----------
+    result : Result
+    group, law, role, card
+        As in `RttTrace`.
+    """
+    rtt = (result.sample_rtt_ps + _PS_PER_TICK // 2) // _PS_PER_TICK
+    return RttTrace(
+        flow=result.sample_flow.astype(np.int64),
+        t=np.floor(result.sample_t_us * 1e3 + 0.5).astype(np.int64),
+        rtt=rtt.astype(np.int64),
+        group=group,
+        law=law,
+        role=role,
+        card=card or {},
         tick_ps=_PS_PER_TICK,
     )
 

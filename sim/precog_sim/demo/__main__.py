@@ -17,8 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from precog_models.data.trace import Role
+from precog_sim.collect import rtt_trace
 from precog_sim.demo.hardware import TARGET_US, Steered, run_series, steer
-from precog_sim.demo.learn import Learned, learn
+from precog_sim.demo.learn import Learned, judge_at_work, learn
 from precog_sim.demo.plan import PLANS, Plan, plan
 from precog_sim.demo.progress import Stages
 from precog_sim.experiments import (
@@ -94,6 +96,9 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
     steered = steer(
         stages, learned.image, chosen.config, chosen.incast, chosen.loop_seed, chosen.vectors
     )
+    with stages.stage("Judge the predictor at work"):
+        loop = rtt_trace(steered.with_rtl, group="loop", law="predpid", role=Role.TEST)
+        at_work = judge_at_work(learned, loop)
     many, once = cases(chosen.incast)
     tasks = [(case, seed) for case in many for seed in range(chosen.seeds)]
     tasks += [(case, 0) for case in once]
@@ -138,6 +143,7 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
             rtl_vs_golden=steered.vectors,
             loop=steered.loop,
             mape=learned.mape,
+            at_work=at_work,
             simulator=_simulator(outcomes),
             tables=tables(outcomes, learned.table1),
             hardware=read_hardware(_ROOT / "docs" / "synth.json"),
@@ -165,6 +171,8 @@ def main() -> int:
         f"{loop.predictions_per_cpu_s:,.0f} predictions per CPU second"
     )
     say(f"Test MAPE: {result.mape.float_:.2f} % float, {result.mape.integer:.2f} % integer")
+    work = result.at_work.as_they_come
+    say(f"MAPE in the closed loop: {work.integer:.2f} %, persistence {work.persistence:.2f} %")
     say(f"Report: {arguments.out / 'report.html'} ({result.wall_s:.0f} s)")
     if difference:
         say(f"first difference: {difference}", style="bold red")

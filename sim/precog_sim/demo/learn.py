@@ -1,6 +1,6 @@
 """From simulated round trips to a quantized model, its errors beside those of the baselines."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from precog_models.contract import Fmt
 from precog_models.data.dataset import Dataset
 from precog_models.data.pairs import Pairs
+from precog_models.data.trace import RttTrace
 from precog_models.image import Image
 from precog_models.quantize import quantize
 from precog_models.train.baselines import AutoRegression, persistence
@@ -17,12 +18,13 @@ from precog_models.train.train import TrainedModel, train
 from precog_sim.collect import collect, plan
 from precog_sim.demo.progress import Stages
 from precog_sim.report import thesis
-from precog_sim.report.data import Epoch, Errors, Mape
+from precog_sim.report.data import AtWork, Epoch, Errors, Mape
 from precog_sim.report.series import Training
 
-__all__ = ["Learned", "learn"]
+__all__ = ["Learned", "judge_at_work", "learn"]
 
 _CORE = "incast-20"
+_AT_WORK = "closed loop"
 _METHODS = {
     "float_": "float",
     "integer": "integer",
@@ -46,6 +48,10 @@ class Learned:
         The thesis' recipe, epoch by epoch.
     training : Training
         The loaded model's curve, percent.
+    dataset : Dataset
+        The training data.
+    trained : TrainedModel
+        The model before it was quantized.
     truth_us, predicted_us : ndarray
         A random subset of the test blocks: the integer model's predictions.
     errors : dict of str to ndarray
@@ -56,6 +62,8 @@ class Learned:
     mape: Mape
     table1: tuple[Epoch, ...]
     training: Training
+    dataset: Dataset
+    trained: TrainedModel
     truth_us: np.ndarray
     predicted_us: np.ndarray
     errors: dict[str, np.ndarray]
@@ -91,9 +99,32 @@ def learn(stages: Stages, data: str, recipe: str, seed: int, out: Path) -> Learn
             train=np.array([100 * e.train for e in trained.history], np.float32),
             test=np.array([100 * e.held_out for e in trained.history], np.float32),
         ),
+        dataset=dataset,
+        trained=trained,
         truth_us=truth,
         predicted_us=predicted,
         errors=errors,
+    )
+
+
+def judge_at_work(learned: Learned, trace: RttTrace) -> AtWork:
+    """The predictor's errors on the round trips of the loop that it steered.
+
+    The features of the trace and the golden model give what the RTL predicted, bit for bit.
+
+    Parameters
+    ----------
+    learned : Learned
+    trace : RttTrace
+        Every sample of the loop, with `Role.TEST`.
+    """
+    seen = replace(trace, group=_AT_WORK)
+    data = Dataset.from_traces([*learned.dataset.traces, seen])
+    only = replace(data, test={_AT_WORK: data.test[_AT_WORK]})
+    judged = evaluate(only, learned.trained.model, learned.image)
+    return AtWork(
+        as_they_come=_errors(judged, _AT_WORK, "unbalanced"),
+        balanced=_errors(judged, _AT_WORK, "balanced"),
     )
 
 

@@ -14,6 +14,7 @@ from precog_sim.report.codec import decode, encode
 __all__ = [
     "RESULT_FILE",
     "SCHEMA",
+    "AtWork",
     "Cell",
     "DemoResult",
     "Epoch",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 RESULT_FILE = "result.json"
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,34 @@ class Mape:
         return Errors(
             self.float_, self.integer, self.ar3, self.persistence, self.linear, self.pairs
         )
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """`Errors` on every sample of the closed loop that the RTL steered.
+
+    Parameters
+    ----------
+    as_they_come, balanced : Errors
+        The plain mean; the mean over four equal bins, as offline.
+    """
+
+    as_they_come: Errors
+    balanced: Errors
+
+    @property
+    def gain_percent(self) -> float:
+        """Error that the LSTM saves against persistence, in percent of persistence's error.
+
+        Raises
+        ------
+        ValueError
+            One of the two was not measured.
+        """
+        ours, guess = self.as_they_come.integer, self.as_they_come.persistence
+        if ours is None or guess is None:
+            raise ValueError(f"errors at work must be measured, not {ours!r} and {guess!r}")
+        return 100 * (guess - ours) / guess
 
 
 @dataclass(frozen=True)
@@ -323,6 +352,7 @@ class DemoResult:
     rtl_vs_golden: RtlVsGolden
     loop: Loop
     mape: Mape
+    at_work: AtWork
     simulator: Simulator
     tables: Tables
     hardware: tuple[Hardware, ...]

@@ -1,5 +1,6 @@
 """The page: data model and pictures in, one self-contained HTML file out."""
 
+import json
 import re
 import zipfile
 import zlib
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from precog_sim.report import ns3, thesis
+from precog_sim.report.card import model_card
 from precog_sim.report.data import RESULT_FILE, DemoResult, Row
 from precog_sim.report.figures import Picture, draw_all, draw_studies
 from precog_sim.report.figures.agreement import Comparison, comparisons
@@ -18,7 +20,11 @@ from precog_sim.report.figures.predictor import PREDICTORS
 from precog_sim.report.figures.spark import HEIGHT_PX, WIDTH_PX, spark
 from precog_sim.report.series import SERIES_FILE, Run, Series
 from precog_sim.report.studies import LAW_NAMES, SOURCE_NAMES, Studies
+from precog_sim.report.terms import TERMS
 from precog_sim.report.wording import (
+    FIGURE19_METRICS,
+    LITTLE_PERCENT,
+    at_work,
     better_laws,
     change,
     chosen_hardware,
@@ -28,6 +34,7 @@ from precog_sim.report.wording import (
     lower_first,
     moment,
     number,
+    predictor_gains,
     ranges,
     seeds_of,
     signed,
@@ -168,6 +175,8 @@ def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -
         "error_sets": {
             "Balanced": result.mape.balanced,
             "As they come": result.mape.unbalanced,
+            "At work, balanced": result.at_work.balanced,
+            "At work, as they come": result.at_work.as_they_come,
             **result.mape.unseen,
             "Thesis' recipe": result.mape.thesis_preset,
         },
@@ -175,9 +184,14 @@ def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -
         "better": better_laws(result),
         "change": change,
         "seeds_of": seeds_of,
-        "pid_row": find_row(result.tables.figure19, "pid"),
         "predpid_row": find_row(result.tables.figure19, "predpid"),
-        "card": _flat(result.model_card),
+        "figure19": predictor_gains(result.tables.figure19),
+        "figure19_metrics": FIGURE19_METRICS,
+        "at_work": at_work(result.at_work),
+        "weak_at_work": result.at_work.gain_percent < LITTLE_PERCENT,
+        "terms": TERMS,
+        "card": model_card(result.model_card),
+        "data": json.loads(result.to_json()),
     }
 
 
@@ -266,18 +280,4 @@ def _flows(result: DemoResult, series: Series) -> list[FlowLine]:
                 pid_rate=pid_rate,
             )
         )
-    return lines
-
-
-def _flat(card: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """A model card as lines: nested keys joined by a point, lists by commas."""
-    lines: dict[str, str] = {}
-    for key, value in card.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            lines |= _flat(value, f"{name}.")
-        elif isinstance(value, list):
-            lines[name] = ", ".join(str(item) for item in value)
-        else:
-            lines[name] = f"{value:g}" if isinstance(value, float) else str(value)
     return lines

@@ -30,28 +30,29 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Metric:
-    """A column: label, unit, decimals shown, and the thesis' name for it (it has one RTT column
-    for both RTT definitions)."""
+    """A column: label, unit, decimals shown, the thesis' name for it (it has one RTT column for
+    both RTT definitions), and the key of the glossary's term that explains it."""
 
     label: str
     unit: str
     digits: int
     thesis: str
+    term: str = ""
 
 
 METRICS: dict[str, Metric] = {
-    "mean_rtt_us": Metric("Mean RTT", "µs", 3, "mean_rtt_us"),
-    "p99_us": Metric("99 % RTT", "µs", 2, "p99_us"),
+    "mean_rtt_us": Metric("Mean RTT", "µs", 3, "mean_rtt_us", "rtt"),
+    "p99_us": Metric("99 % RTT", "µs", 2, "p99_us", "p99"),
     "max_us": Metric("Max RTT", "µs", 2, "max_us"),
     "all_mean_rtt_us": Metric("Mean RTT, all packets", "µs", 3, "mean_rtt_us"),
-    "all_p99_us": Metric("99 % RTT, all packets", "µs", 2, "p99_us"),
+    "all_p99_us": Metric("99 % RTT, all packets", "µs", 2, "p99_us", "p99"),
     "all_max_us": Metric("Max RTT, all packets", "µs", 2, "max_us"),
-    "mean_rate_gbps": Metric("Mean rate", "Gb/s", 2, "mean_rate_gbps"),
-    "mean_fct_ms": Metric("Mean FCT", "ms", 2, "mean_fct_ms"),
-    "last_fct_ms": Metric("Last FCT", "ms", 2, "last_fct_ms"),
-    "jain": Metric("Jain's index", "", 3, "jain"),
+    "mean_rate_gbps": Metric("Mean rate", "Gb/s", 2, "mean_rate_gbps", "rate"),
+    "mean_fct_ms": Metric("Mean FCT", "ms", 2, "mean_fct_ms", "fct"),
+    "last_fct_ms": Metric("Last FCT", "ms", 2, "last_fct_ms", "fct"),
+    "jain": Metric("Jain's index", "", 3, "jain", "jain"),
     "utilisation": Metric("Utilisation", "%", 1, "utilisation"),
-    "slowdown": Metric("FCT slowdown", "×", 2, "slowdown"),
+    "slowdown": Metric("FCT slowdown", "×", 2, "slowdown", "fct"),
     "max_queue_kb": Metric("Max queue", "KB", 0, "max_queue_kb"),
 }
 

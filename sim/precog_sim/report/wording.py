@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from precog_sim.report.data import Cell, DemoResult, Hardware, Row
+from precog_sim.report.data import AtWork, Cell, DemoResult, Hardware, Row
 from precog_sim.report.thesis import ALGORITHMS, METRICS
 
 __all__ = [
+    "FIGURE19_METRICS",
+    "LITTLE_PERCENT",
     "Headline",
+    "PredictorGain",
+    "at_work",
     "better_laws",
     "change",
     "chosen_hardware",
@@ -19,11 +23,23 @@ __all__ = [
     "lower_first",
     "moment",
     "number",
+    "predictor_gains",
     "ranges",
     "ratio",
     "seeds_of",
     "signed",
 ]
+
+#: Metrics of figure 19.
+FIGURE19_METRICS = ("mean_rtt_us", "p99_us", "max_us", "mean_rate_gbps")
+_SETTINGS = {
+    ("exact", "jitter"): "Exact timing, jittered start",
+    ("exact", "sync"): "Exact timing, all at once",
+    ("ns3", "jitter"): "ns‑3’s timing, jittered start",
+    ("ns3", "sync"): "ns‑3’s timing, all at once",
+}
+#: A gain over persistence below this many percent counts as bare.
+LITTLE_PERCENT = 10.0
 
 
 @dataclass(frozen=True)
@@ -98,6 +114,44 @@ def ratio(new: float, old: float, name: str) -> str:
     return f"{percent:.1f} % {side} {name}" if percent >= 0.05 else f"equal to {name}"
 
 
+def at_work(errors: AtWork) -> str:
+    """A sentence on the predictor's error in the closed loop, against persistence."""
+    ours, guess = errors.as_they_come.integer, errors.as_they_come.persistence
+    gain = errors.gain_percent
+    if gain <= 0:
+        verdict = "at work it does not beat persistence"
+    elif gain < LITTLE_PERCENT:
+        verdict = "at work it barely beats persistence"
+    else:
+        verdict = f"at work it saves {number(gain, 1)} % of persistence’s error"
+    return (
+        f"Offline figures flatter it: {verdict}. In the loop that it steers, its error is "
+        f"{number(ours, 2)} %; the guess of no change has {number(guess, 2)} %, a linear fit over "
+        f"three samples {number(errors.as_they_come.ar3, 2)} %."
+    )
+
+
+@dataclass(frozen=True)
+class PredictorGain:
+    """The law without and with the predictor, in one setting."""
+
+    setting: str
+    pid: Row
+    predpid: Row
+
+
+def predictor_gains(rows: tuple[Row, ...]) -> list[PredictorGain]:
+    """Rows of PID and of LSTM + PID, paired by timing and start."""
+    pairs: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        pairs.setdefault((row.timing, row.start), {})[row.algorithm] = row
+    return [
+        PredictorGain(_SETTINGS[key], pair["pid"], pair["predpid"])
+        for key, pair in pairs.items()
+        if pair.keys() >= {"pid", "predpid"}
+    ]
+
+
 def find_row(rows: tuple[Row, ...], algorithm: str, start_gbps: float | None = None) -> Row | None:
     """The first row of `algorithm`, preferring those that start at `start_gbps`."""
     mine = [row for row in rows if row.algorithm == algorithm]
@@ -147,13 +201,15 @@ def headlines(result: DemoResult) -> list[Headline]:
         )
     ]
     out += _tail(result)
+    work = result.at_work.as_they_come
     out.append(
         Headline(
-            "Error of the predicted RTT",
+            "Error of the predicted RTT, offline",
             number(result.mape.integer, 2),
             "%",
             f"in the hardware's integers; {number(result.mape.ar3, 2)} % for a fitted linear "
-            f"predictor, {number(result.mape.persistence, 2)} % for guessing no change",
+            f"predictor, {number(result.mape.persistence, 2)} % for guessing no change. At work: "
+            f"{number(work.integer, 2)} % for {number(work.persistence, 2)} %",
             good=result.mape.integer < min(result.mape.ar3, result.mape.persistence),
         )
     )

@@ -1,6 +1,8 @@
 """A made-up demo result: random figures of plausible size, never measured by anything."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from tests.conftest import draw
 
 from precog_sim.report import ns3, thesis
 from precog_sim.report.data import (
+    AtWork,
     DemoResult,
     Errors,
     Hardware,
@@ -75,12 +78,14 @@ def _tables(rng: np.random.Generator) -> Tables:
             if start == "sync":
                 values = {metric: (mean, None, 1) for metric, (mean, _, _) in values.items()}
             simulated.append(ns3.row(name, values, start=start))
+    exact = tuple(_thesis_row(rng, "figure19", n, 5.0, 10.0) for n in ("pid", "predpid"))
+    figure19 = exact + tuple(replace(row, timing="ns3", start="sync") for row in exact[::-1])
     return Tables(
         table1=thesis.epochs(train, test),
         table4=sweep["table4"],
         table5=sweep["table5"],
         table6=table6,
-        figure19=tuple(_thesis_row(rng, "figure19", n, 5.0, 10.0) for n in ("pid", "predpid")),
+        figure19=figure19,
         ns3=tuple(simulated),
     )
 
@@ -110,6 +115,40 @@ def _hardware(rng: np.random.Generator, commit: str) -> tuple[Hardware, ...]:
             )
         )
     return tuple(out)
+
+
+def synthetic_card(rng: np.random.Generator) -> dict[str, Any]:
+    """Metadata of an image, as `Image.metadata` gives it."""
+
+    def error() -> dict[str, Any]:
+        low, middle, high = sorted(float(v) for v in rng.uniform(2, 9, 3))
+        return {"balanced": middle, "interval": [low, high], "unbalanced": middle}
+
+    groups = {"incast-20": "split", "varied": "train", "8 senders": "test"}
+    return {
+        "architecture": {"inputs": 1, "steps": 3, "hidden": 16, "outputs": 1},
+        "payload_bytes": 2048,
+        "payload_crc32": f"0x{rng.integers(2**32):08x}",
+        "card": {
+            "source": "made up",
+            "scenarios": {
+                name: {
+                    "laws": ["pid", "timely"],
+                    "runs": int(rng.integers(1, 90)),
+                    "samples": int(rng.integers(15_000, 30_000)),
+                    "seeds": list(range(40)),
+                    "senders": [2, 20],
+                    "use": use,
+                }
+                for name, use in groups.items()
+            },
+            "errors": {
+                name: {method: error() for method in ("integer", "ar3", "persistence")}
+                for name in ("incast-20", "8 senders")
+            },
+            "training": {"recipe": {"name": "precog", "rate": 0.02}, "seed": 1},
+        },
+    }
 
 
 def synthetic_result(seed: int) -> DemoResult:
@@ -183,22 +222,14 @@ def synthetic_result(seed: int) -> DemoResult:
             },
             thesis_preset=errors(1.3),
         ),
+        at_work=AtWork(as_they_come=errors(1.5), balanced=errors(1.6)),
         simulator=Simulator(
             float(rng.uniform(1.8e6, 3e6)),
             {name: float(rng.uniform(0.9e6, 3e6)) for name in thesis.ALGORITHMS},
         ),
         tables=_tables(rng),
         hardware=_hardware(rng, commit),
-        model_card={
-            "preset": "precog",
-            "version": 1,
-            "inputs": 1,
-            "steps": 3,
-            "hidden": 16,
-            "trained_on": ["incast, PID", "incast, TIMELY"],
-            "pairs": int(rng.integers(15_000, 30_000)),
-            "contract": f"{rng.integers(2**60):016x}",
-        },
+        model_card=synthetic_card(rng),
         tuned_gains=tuple(float(v) for v in rng.normal([-0.33, -0.067, 0.057], 0.01)),
     )
 

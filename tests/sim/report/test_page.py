@@ -14,6 +14,7 @@ from precog_sim.report.data import RESULT_FILE, DemoResult, Tables
 from precog_sim.report.figures import Picture
 from precog_sim.report.page import compose, load, render
 from precog_sim.report.series import SERIES_FILE, Series
+from precog_sim.report.terms import TERMS
 
 # One worker draws the pictures, once.
 pytestmark = pytest.mark.xdist_group("report")
@@ -143,6 +144,7 @@ def test_every_figure_of_the_result_is_on_the_page(
             "rtl_vs_golden",
             "loop",
             "mape",
+            "at_work",
             "simulator",
             "hardware",
             "tuned_gains",
@@ -167,7 +169,7 @@ def test_every_figure_of_the_result_is_on_the_page(
 def test_the_template_states_no_figure() -> None:
     template = "".join(
         (Path(page_module.__file__).parent / name).read_text(encoding="utf-8")
-        for name in ("template.html.j2", "macros.html.j2")
+        for name in ("template.html.j2", "macros.html.j2", "card.html.j2")
     )
     text = re.sub(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", "", template, flags=re.S)
     text = re.sub(r"<[^>]*>", " ", text)
@@ -177,6 +179,62 @@ def test_the_template_states_no_figure() -> None:
     )
     left = re.sub(allowed, "", text)
     assert re.findall(r".{0,30}\d.{0,30}", left) == []
+
+
+def test_the_page_carries_its_data(html: str, result: DemoResult) -> None:
+    found = re.search(r'<script type="application/json" id="result">(.*?)</script>', html, re.S)
+    assert found
+    assert DemoResult.from_json(found[1]) == result
+
+
+def test_rows_of_figure_19_are_told_apart(html: str) -> None:
+    table = html.split("What the predictor adds", 1)[1].split("</table>", 1)[0]
+    groups = re.findall(r"<tbody>(.*?)</tbody>", table, re.S)
+    assert [re.findall(r'<th scope="rowgroup"[^>]*>(.*?)</th>', group) for group in groups] == [
+        ["Exact timing, jittered start, 20 seeds"],
+        ["ns‑3’s timing, all at once, 20 seeds"],
+    ]
+    for group in groups:
+        rows = re.findall(r'<th scope="row">(?:<i[^>]*></i>)?(.*?)</th>', group)
+        assert rows == [
+            "the measured RTT: PID", "the predicted RTT: LSTM + PID", "Change",
+        ]  # fmt: skip
+
+
+def test_the_error_at_work_stands_by_the_offline_one(
+    result: DemoResult, series: Series, pictures: dict[str, Picture]
+) -> None:
+    heads = re.findall(r">([^<>]*)</th>", compose(result, series, pictures))
+    assert heads.index("At work, balanced") - heads.index("As they come") == 1
+    errors = result.at_work.as_they_come
+    assert errors.persistence is not None
+    weak = replace(errors, integer=0.95 * errors.persistence)
+    page = compose(
+        replace(result, at_work=replace(result.at_work, as_they_come=weak)), series, pictures
+    )
+    assert page.count("at work it barely beats persistence") == 2
+    assert "At work the predictor is weak" in page
+    assert "barely beats" not in compose(result, series, pictures)
+
+
+def test_the_model_card_is_closed_and_plotted(html: str) -> None:
+    card = html.split('<details class="card">', 1)[1].split("</details>", 1)[0]
+    assert "open" not in card.split(">", 1)[0]
+    assert card.count('class="bar"') == 3
+    assert card.count('class="whiskers"') == 2
+    assert "0, 1, 2, 3" not in card  # seeds, by the dozen
+
+
+def test_every_table_can_be_sorted_saved_and_scrolled(html: str) -> None:
+    tables = html.count("<table")
+    assert html.count('class="scroller"') == tables
+    assert all(f'"{name}"' in html for name in ("tools", "aria-sort", "text/csv"))
+
+
+def test_every_heading_has_a_scope_and_tips_are_terms(html: str) -> None:
+    tips = {a["data-tip"] for tag, a in read(html).tags if tag == "th" and "data-tip" in a}
+    assert tips
+    assert tips <= {term.text for term in TERMS.values()}
 
 
 def test_without_synthesis_the_page_says_so(

@@ -62,7 +62,7 @@ def test_headlines_say_what_failed(result: DemoResult) -> None:
 def test_headlines_need_no_hardware_and_no_tables(result: DemoResult) -> None:
     empty = Tables((), (), (), (), (), ())
     titles = [item.title for item in wording.headlines(replace(result, hardware=(), tables=empty))]
-    assert titles == ["RTL against golden model", "Error of the predicted RTT"]
+    assert titles == ["RTL against golden model", "Error of the predicted RTT, offline"]
 
 
 def test_tail_names_another_start_rate(result: DemoResult) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from precog_sim.report.data import Cell, Row, Tables
-from precog_sim.report.figures.style import COLOURS, Picture, axes_grid, picture
+from precog_sim.report.figures.style import COLOURS, Picture, axes_grid, picture, tip
 from precog_sim.report.thesis import ALGORITHMS, CLOSE_PERCENT, METRICS, agrees
 
 __all__ = ["Comparison", "agreement", "comparisons", "nearest"]
@@ -35,14 +35,18 @@ def nearest(rows: list[Row], metric: str) -> Cell | None:
 
 
 def comparisons(tables: Tables) -> list[Comparison]:
-    """All published figures, each once; table 6's at the nearest start rate and definition."""
+    """All published figures, each once.
+
+    Tables 4 and 5 and figure 19 are compared in exact timing; table 6 at the nearest start rate
+    and definition.
+    """
     found = []
     for row in tables.table4 + tables.table5:
         for name, cell in row.cells.items():
             if cell.thesis is not None:
                 found.append(Comparison("4, 5", f"Target {row.target_us:g} µs", name, cell))
     for row in tables.figure19:
-        if row.algorithm == "pid":
+        if (row.algorithm, row.timing) == ("pid", "exact"):
             for name, cell in row.cells.items():
                 if cell.thesis is not None:
                     found.append(Comparison("figure 19", ALGORITHMS["pid"], name, cell))
@@ -79,7 +83,7 @@ def agreement(tables: Tables) -> Picture:
             )  # fmt: skip
             for item in items:
                 position += 1
-                _dot(axis, position, item.cell)
+                _dot(axis, position, item)
                 ticks.append(position)
                 names.append(METRICS[item.metric].label)
             position += 1.4
@@ -97,11 +101,14 @@ def agreement(tables: Tables) -> Picture:
     return picture("agreement", alt, draw, wide_px=height, narrow_px=height)
 
 
-def _dot(axis: Any, y: float, cell: Cell) -> None:
+def _dot(axis: Any, y: float, item: Comparison) -> None:
+    cell, metric = item.cell, METRICS[item.metric]
     thesis = cell.thesis or 1.0
     colour = COLOURS["good"] if agrees(cell) else COLOURS["bad"]
     ratio = cell.mean / thesis
     if cell.ci95 is not None:
         half = cell.ci95 / thesis
         axis.hlines(y, ratio - half, ratio + half, color=colour, linewidth=2, alpha=0.6)
-    axis.plot([ratio], [y], marker="o", markersize=6, markeredgewidth=0, color=colour, linewidth=0)
+    (dot,) = axis.plot([ratio], [y], marker="o", ms=6, mew=0, color=colour, linewidth=0)
+    ours, theirs = (f"{value:.{metric.digits}f}" for value in (cell.mean, thesis))
+    dot.set_gid(tip(f"{item.label}, {metric.label}: {ours} {metric.unit}, thesis {theirs}"))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from precog_sim.report.data import DemoResult, Errors
-from precog_sim.report.figures.style import COLOURS, Picture, axes_grid, picture
+from precog_sim.report.figures.style import COLOURS, Picture, axes_grid, picture, tip
 from precog_sim.report.series import Series
 
 __all__ = ["PREDICTORS", "errors", "mape", "training", "window"]
@@ -78,6 +78,8 @@ def mape(result: DemoResult) -> Picture:
         "Test blocks, balanced": result.mape.balanced,
         "Test blocks, as they come": result.mape.unbalanced,
         **{f"Unseen: {name}": value for name, value in result.mape.unseen.items()},
+        "At work, balanced": result.at_work.balanced,
+        "At work, as they come": result.at_work.as_they_come,
     }
 
     def draw(figure: Any, narrow: bool) -> None:
@@ -91,10 +93,11 @@ def mape(result: DemoResult) -> Picture:
                 index, min(known.values()), max(known.values()), color=COLOURS["grid"], lw=3
             )
             for key, number in reversed(known.items()):
-                axis.plot(
+                (dot,) = axis.plot(
                     [number], [index], marker="o", linewidth=0, color=COLOURS[PREDICTORS[key][1]],
                     markersize=9 if key == "integer" else 7, markeredgewidth=0,
                 )  # fmt: skip
+                dot.set_gid(tip(f"{name}, {PREDICTORS[key][0]}: {number:.2f} %"))
             if narrow:  # the label above its line leaves the width to the dots
                 axis.annotate(
                     name, (0, index), xytext=(0, 8), textcoords="offset points",

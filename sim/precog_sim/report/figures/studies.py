@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from precog_sim.report.figures.style import COLOURS, Picture, axes_grid, picture
-from precog_sim.report.studies import Interval, Scored, Sharing
+from precog_sim.report.figures.style import COLOURS, Picture, axes_grid, picture, tip
+from precog_sim.report.studies import SOURCE_NAMES, Interval, Scored, ScoredLine, Sharing
 
 __all__ = ["ratios", "sharing"]
 
@@ -68,7 +68,7 @@ def ratios(study: Scored) -> Picture:
                         key = (line.network, line.law, line.source, line.echo, line.skill)
                         if key == (network, law, source, False, True):
                             position += 1
-                            _bar(axis, position, getattr(line, name), line.source)
+                            _bar(axis, position, getattr(line, name), line)
                 position += 1.6
             axis.set_yticks(ticks, labels)
             axis.set_ylim(position - 0.6, -0.8)
@@ -82,8 +82,10 @@ def ratios(study: Scored) -> Picture:
     return picture("ratios", alt, draw, wide_px=int(15 * lines + 60), narrow_px=int(34 * lines))
 
 
-def _bar(axis: Any, y: float, value: Interval, source: str) -> None:
-    role = {"oracle": "ink", "model": "predpid", "persistence": "muted"}.get(source, "bad")
+def _bar(axis: Any, y: float, value: Interval, line: ScoredLine) -> None:
+    role = {"oracle": "ink", "model": "predpid", "persistence": "muted"}.get(line.source, "bad")
     colour = COLOURS[role]
     axis.hlines(y, value.low, value.high, color=colour, linewidth=2.4, alpha=0.6)
-    axis.plot([value.mean], [y], marker="o", markersize=5, markeredgewidth=0, color=colour, lw=0)
+    (dot,) = axis.plot([value.mean], [y], marker="o", ms=5, mew=0, color=colour, lw=0)
+    interval = f"{value.mean:.3f}, {value.low:.3f} to {value.high:.3f}"
+    dot.set_gid(tip(f"{SOURCE_NAMES[line.source]}: {interval}"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
-__all__ = ["COLOURS", "NARROW_PX", "WIDE_PX", "Picture", "axes_grid", "picture"]
+__all__ = ["COLOURS", "NARROW_PX", "WIDE_PX", "Picture", "axes_grid", "picture", "tip"]
 
 WIDE_PX, NARROW_PX = 880, 350
 
@@ -68,6 +68,11 @@ def picture(name: str, alt: str, draw: Draw, *, wide_px: int, narrow_px: int) ->
     wide = _svg(f"{name}-w", alt, draw, False, (WIDE_PX, wide_px))
     narrow = _svg(f"{name}-n", alt, draw, True, (NARROW_PX, narrow_px))
     return Picture(name, alt, wide, narrow)
+
+
+def tip(text: str) -> str:
+    """A matplotlib group id that becomes the tooltip of what it marks."""
+    return f"tip {text}"
 
 
 def axes_grid(
@@ -132,6 +137,7 @@ def _inline(svg: str, name: str, alt: str) -> str:
     body = re.sub(r"<!--.*?-->", "", body, flags=re.S)
     body = re.sub(r'<g id="patch_\d+">\s*<path [^>]*opacity: 0[^>]*/>\s*</g>', "", body)
     body = re.sub(r'id="(flow-\d+)[^"]*"', r'class="\1"', body)
+    body = re.sub(r'id="tip ([^"]*)"', r'data-tip="\1"', body)
     used = set(re.findall(r'(?:url\(|href=")#([^")]+)', body))
     body = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", body)
     body = re.sub(r'(url\(|href=")#', rf"\1#{name}-", body).replace("xlink:href", "href")
