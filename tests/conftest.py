@@ -6,6 +6,7 @@ its name. `make soak` draws anew (`--seed new`), many times as much (`--volume`)
 
 import functools
 import gc
+import os
 import random
 import warnings
 import zlib
@@ -33,6 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    for name in ("PRECOG_DEVICE", "PRECOG_TOKEN"):  # an operator's, no test's
+        os.environ.pop(name, None)
     given = config.getoption("--seed")
     if given is not None and given != _NEW and not given.isdecimal():
         raise pytest.UsageError(f'--seed must be a number or "{_NEW}", not {given!r}')

@@ -16,8 +16,21 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from .commands import cc, device, interrupt, model, monitor, packet, qp, reset, serve, trace
-from .output import printable
+from .commands import (
+    cc,
+    device,
+    dump,
+    ecc,
+    interrupt,
+    model,
+    monitor,
+    packet,
+    qp,
+    register,
+    serve,
+    trace,
+)
+from .output import group, printable
 from .transport import DeviceError
 
 __all__ = ["ENTRY_POINT_GROUP", "application", "run"]
@@ -45,7 +58,6 @@ def application() -> typer.Typer:
     """All commands of this installation."""
     app = typer.Typer(
         name="precog",
-        add_completion=False,
         no_args_is_help=True,
         rich_markup_mode=None,
         epilog=_EPILOG,
@@ -55,22 +67,22 @@ def application() -> typer.Typer:
         "qp": qp.app,
         "cc": cc.app,
         "packet": packet.app,
+        "ecc": ecc.app,
+        "trace": trace.app,
+        "interrupt": interrupt.app,
+        "device": device.app,
+        "register": register.app,
+        "dump": dump.app,
     }
-    device.add_to(app)
-    app.command("trace")(trace.trace)
-    app.command("interrupt")(interrupt.interrupt)
-    app.command("reset")(reset.reset)
     app.command("serve")(serve.serve)
     app.command("monitor")(monitor.monitor)
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
-        group, _, command = point.name.rpartition(".")
+        name, _, command = point.name.rpartition(".")
         parent = app
-        if group:
-            if group not in groups:
-                groups[group] = typer.Typer(
-                    help=_GROUPS.get(group), no_args_is_help=True, rich_markup_mode=None
-                )
-            parent = groups[group]
+        if name:
+            if name not in groups:
+                groups[name] = group(_GROUPS.get(name, ""))
+            parent = groups[name]
         _add(parent, command, _load(point))
     for name, child in groups.items():
         app.add_typer(child, name=name)
@@ -170,9 +182,12 @@ def _click_message(error: Exception) -> str:
     details = getattr(error.__cause__, "errors", None)
     if callable(details):
         text += f", not {details()[0]['input']!r}"
-    if text.startswith("Usage:") or not text[1:2].islower():
+    if text.startswith("Usage:"):
         return text
-    return text[0].lower() + text[1:]
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        text = f"{text.rstrip('.')}; {context.command_path} --help shows the usage"
+    return text[0].lower() + text[1:] if text[1:2].islower() else text
 
 
 def _drop_output() -> None:

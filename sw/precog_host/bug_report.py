@@ -144,9 +144,9 @@ def load(path: Path) -> dict[str, Any]:
     try:
         report = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"dump must be a file of precog dump -o, not {path}") from error
+        raise ValueError(f"dump must be a file of precog dump save, not {path}") from error
     if not isinstance(report, dict) or report.get("format") != FORMAT:
-        raise ValueError(f"dump must be a file of precog dump -o, not {path}")
+        raise ValueError(f"dump must be a file of precog dump save, not {path}")
     if report.get("version") != _VERSION:
         raise ValueError(
             f"dump must have version {_VERSION}, not {report.get('version')!r}: "

@@ -302,7 +302,10 @@ class Device:
             reason = _LOAD_TEXT.get(status["code"], f"code {status['code']}")
             if status["code"] == _SET_IN_USE:
                 slots = ", ".join(str(slot) for slot in self.models()[number].slots)
-                reason += f" by slot {slots}: load into another set or disable the slot (map_slot)"
+                reason += (
+                    f" by slot {slots}: load into another set, or take the slot's model away first "
+                    "(precog model del)"
+                )
             raise DeviceError(f"model set {number} was refused: {reason}")
 
     def map_slot(self, slot: int, number: int, *, enable: bool = True) -> None:
@@ -325,6 +328,20 @@ class Device:
         seen = registers.entry("MODEL", "SLOTS", slot, "SLOT")
         if seen != {"set": number, "enable": int(enable)}:
             raise DeviceError(f"model slot {slot} must read back what was written, not {seen}")
+
+    def unmap_slot(self, slot: int) -> None:
+        """Let `slot` stand for no set; its queue pairs run the base law.
+
+        Raises
+        ------
+        ValueError
+            The slot does not exist, or stands for none already.
+        """
+        self._check_slot(slot)
+        entry = self.registers.entry("MODEL", "SLOTS", slot, "SLOT")
+        if not entry["enable"]:
+            raise ValueError(f"model slot {slot} must have a model: precog model show lists them")
+        self.map_slot(slot, entry["set"], enable=False)
 
     def models(self) -> list[ModelSet]:
         """All sets of the pool."""
@@ -352,8 +369,8 @@ class Device:
         free = [entry for entry in self.models() if not entry.slots]
         if not free:
             raise DeviceError(
-                f"all {self.sizes.sets} model sets are mapped: disable a slot (map_slot) before "
-                "loading"
+                f"all {self.sizes.sets} model sets are mapped: take a slot's model away first "
+                "(precog model del)"
             )
         return min(free, key=lambda entry: (entry.valid, entry.set)).set
 

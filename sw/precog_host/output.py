@@ -11,16 +11,25 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 __all__ = [
+    "NO_PAIR",
     "DeviceOption",
     "JsonOption",
+    "SlotArgument",
+    "SlotsArgument",
     "emit",
+    "group",
+    "pair_table",
+    "parameters_given",
     "plain",
     "printable",
     "progress_bar",
     "refuse_ignored",
+    "require_one",
     "table",
 ]
 
+#: Said where queue pairs would be shown.
+NO_PAIR = "no queue pair is enabled: precog qp add 0 enables slot 0"
 _WIDE = 200  # columns of a file or a pipe
 
 #: ``-j`` of every command.
@@ -29,8 +38,72 @@ JsonOption: TypeAlias = Annotated[
 ]
 #: ``-d`` of every command that talks to a device.
 DeviceOption: TypeAlias = Annotated[
-    str, typer.Option("-d", "--device", help="Device URI: emu:, sim:, ...", metavar="URI")
+    str,
+    typer.Option(
+        "-d",
+        "--device",
+        help="Device URI: emu:, sim:, ...",
+        metavar="URI",
+        envvar="PRECOG_DEVICE",
+        autocompletion=lambda incomplete: _transports(incomplete),
+    ),
 ]
+#: Queue pairs of a command that shows some or all.
+SlotsArgument: TypeAlias = Annotated[
+    list[int] | None, typer.Argument(help="QP slots; all by default.", metavar="[SLOT]...")
+]
+#: Queue pairs of a command that changes them.
+SlotArgument: TypeAlias = Annotated[list[int], typer.Argument(help="QP slots.", metavar="SLOT...")]
+
+
+def _transports(incomplete: str) -> list[str]:
+    from .transport import transport_names
+
+    names = [f"{name}:" for name in transport_names()]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def group(text: str) -> typer.Typer:
+    """A group of commands; its help text is `text`."""
+    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+
+
+def require_one(**options: object) -> None:
+    """Refuse a command that would set nothing.
+
+    Parameters
+    ----------
+    **options
+        Values by the option's name, without its dashes; None is not given.
+
+    Raises
+    ------
+    ValueError
+        None of them is given.
+    """
+    if all(value is None for value in options.values()):
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+        raise ValueError(f"at least one option must be given: {names}")
+
+
+def parameters_given(texts: Sequence[str]) -> dict[str, float]:
+    """Values by name, of arguments ``name=number``.
+
+    Raises
+    ------
+    ValueError
+        An argument has another form, or a name stands twice.
+    """
+    values: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name in values:
+            raise ValueError(f"parameter {name} must be given once, not again as {text!r}")
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise ValueError(f"parameter must be <name>=<number>, not {text!r}") from None
+    return values
 
 
 def refuse_ignored(context: typer.Context, *parameters: str, why: str) -> None:
@@ -92,6 +165,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
     if not console.is_terminal:
         console.width = _WIDE
     console.print(drawn)
+
+
+def pair_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """As `table`; without a row, the command that makes one."""
+    if rows:
+        table(columns, rows)
+    else:
+        sys.stdout.write(f"{NO_PAIR}\n")
 
 
 def _is_number(value: object) -> bool:

@@ -1,7 +1,10 @@
 """Models and devices for the host's tests."""
 
 import numpy as np
+import pytest
 
+from precog_host import transport
+from precog_host.emulator import Emulator, open_emulator
 from precog_models.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt, HeadKind
 from precog_models.image import Image
 from precog_models.predict.lstm import LstmWeights
@@ -47,3 +50,10 @@ def random_samples(seed: int, n: int, qps: list[int]) -> np.ndarray:
     t = np.cumsum(rng.integers(100, 2000, n))
     rtt = rng.integers(4000, 12000, n)
     return np.stack([rng.choice(qps, n), rtt, t], axis=1).astype(np.int64)
+
+
+def keep_emulator(monkeypatch: pytest.MonkeyPatch, argument: str) -> Emulator:
+    """Let every ``emu:`` be one device, which keeps its state between commands."""
+    emulator = open_emulator(argument)
+    monkeypatch.setattr(transport, "_BUILT_IN", {"emu": lambda _: emulator})
+    return emulator

@@ -60,8 +60,14 @@ def test_every_command_has_json_and_help(run) -> None:  # type: ignore[no-untype
 
     found = list(walk(root, []))
     names = {" ".join(path) for path, _ in found}
-    assert {"model load", "model list", "model info", "model quantize", "qp show"} <= names
-    assert {"cc algo", "cc param", "cc counter", "dump", "registers"} <= names
+    assert {"model load", "model show", "model del", "model quantize", "qp show", "qp add"} <= names
+    assert {
+        "cc algo set",
+        "cc param show",
+        "cc counter show",
+        "dump save",
+        "register show",
+    } <= names
     for path, command in found:
         options = {option for parameter in command.params for option in parameter.opts}
         assert {"-j", "--json"} <= options, f"{' '.join(path)} must have -j"
@@ -69,16 +75,13 @@ def test_every_command_has_json_and_help(run) -> None:  # type: ignore[no-untype
 
 
 def test_json_of_device_commands(run) -> None:  # type: ignore[no-untyped-def]
-    assert json.loads(run("cc", "counter", "-j").out)["decisions"] == 0
-    parameters = json.loads(run("cc", "param", "--preset", "thesis", "ki=-0.5", "-j").out)
+    assert json.loads(run("cc", "counter", "show", "-j").out)["decisions"] == 0
+    parameters = json.loads(run("cc", "param", "set", "--preset", "thesis", "ki=-0.5", "-j").out)
     assert (parameters["ki"], parameters["advice_clamp"]) == (-0.5, 0)
-    algorithms = json.loads(
-        run("cc", "algo", "pid", "--qp", "2", "--qp", "5", "--preset", "thesis", "-j").out
-    )
     expected: dict[str, list[int]] = {algorithm.name.lower(): [] for algorithm in Algorithm}
-    assert algorithms == {**expected, "pid": [2, 5]}
+    assert json.loads(run("cc", "algo", "show", "-j").out) == expected
     assert json.loads(run("qp", "show", "7", "-d", "emu:qps=8", "-j").out)[0]["qp"] == 7
-    rows = json.loads(run("dump", "-j").out)
+    rows = json.loads(run("register", "show", "-j").out)
     magic = next(row for row in rows if row["name"] == "ID.MAGIC")
     assert magic["fields"] == {"magic": 0x50524347}
 
@@ -86,7 +89,7 @@ def test_json_of_device_commands(run) -> None:  # type: ignore[no-untyped-def]
 def test_sla(run) -> None:  # type: ignore[no-untyped-def]
     device = ("-d", "emu:qps=8")
     changes = ("--psched", "--priority", "3", "--latency-us", "12", "--max-gbps", "40")
-    rows = json.loads(run("cc", "sla", "--qp", "2", *changes, "-j", *device).out)
+    rows = json.loads(run("cc", "sla", "set", "--qp", "2", *changes, "-j", *device).out)
     assert rows == [
         {
             "qp": 2,
@@ -97,8 +100,8 @@ def test_sla(run) -> None:  # type: ignore[no-untyped-def]
             "max_rate_gbps": 40.0,
         }
     ]
-    assert "no queue pair is enabled" in run("cc", "sla", *device).out
-    parameters = json.loads(run("cc", "param", "--psched", "source", "-j", *device).out)
+    assert "no queue pair is enabled" in run("cc", "sla", "show", *device).out
+    parameters = json.loads(run("cc", "param", "set", "--psched", "source", "-j", *device).out)
     assert (parameters["psched_hysteresis"], parameters["psched_score_us"]) == (0, 0.0)
     assert parameters["psched_increase"] == pytest.approx(0.1, abs=2**-17)
 
@@ -106,9 +109,9 @@ def test_sla(run) -> None:  # type: ignore[no-untyped-def]
 def test_packets(run) -> None:  # type: ignore[no-untyped-def]
     """Each command opens a fresh emulated device."""
     device = ("-d", "emu:qps=8,width=64")
-    parameters = json.loads(run("packet", "param", "timeout=5000", "-j", *device).out)
+    parameters = json.loads(run("packet", "param", "set", "timeout=5000", "-j", *device).out)
     assert (parameters["timeout"], parameters["shim_port"]) == (5000, 54791)
-    bind = ("packet", "bind", "3", "10.0.0.7", "--remote-qp", "17", "--local-qp", "18")
+    bind = ("packet", "binding", "add", "3", "10.0.0.7", "--remote-qp", "17", "--local-qp", "18")
     assert json.loads(run(*bind, "--score", "44", "--mode", "r", "-j", *device).out) == [
         {
             "slot": 3,
@@ -123,31 +126,32 @@ def test_packets(run) -> None:  # type: ignore[no-untyped-def]
         }
     ]
     assert "10.0.0.7" in run(*bind, *device).out
-    assert "no slot is bound" in run("packet", "show", *device).out
-    assert json.loads(run("packet", "unbind", "3", "-j", *device).out) == []
-    shown = json.loads(run("packet", "destination", "9", "--no-enable", "-j", *device).out)
+    assert "no slot is bound" in run("packet", "binding", "show", *device).out
+    shown = json.loads(run("packet", "destination", "set", "9", "--no-enable", "-j", *device).out)
     assert (shown["enable"], shown["samples"], shown["rtt_mean_us"]) == (False, 0, None)
-    assert json.loads(run("packet", "counter", "-j", *device).out)["tx"]["inserted"] == 0
-    assert "all counters are 0" in run("packet", "counter", *device).out
+    assert json.loads(run("packet", "counter", "show", "-j", *device).out)["tx"]["inserted"] == 0
+    assert "all counters are 0" in run("packet", "counter", "show", *device).out
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("packet", "show"), "device emu: has no packet path"),
-        (("packet", "param", "shim_port=4791"), "shim port must be 1..65535 and not 4791"),
-        (("packet", "param", "timeout=1e3"), "parameter must be <name>=<whole number>"),
-        (("packet", "param", "a=1", "a=2"), "parameter a must be given once"),
-        (("packet", "destination", "256"), r"destination must be in 0\.\.255, not 256"),
+        (("packet", "binding", "show"), "device emu: has no packet path"),
+        (("packet", "param", "set", "shim_port=4791"), "shim port must be 1..65535 and not 4791"),
+        (("packet", "param", "set", "timeout=1e3"), "parameter must be <name>=<whole number>"),
+        (("packet", "param", "set", "a=1", "a=2"), "parameter a must be given once"),
+        (("packet", "destination", "show", "256"), r"destination must be in 0\.\.255, not 256"),
         (
-            ("packet", "bind", "0", "host", "--remote-qp", "1", "--local-qp", "2"),
+            ("packet", "binding", "add", "0", "host", "--remote-qp", "1", "--local-qp", "2"),
             "remote must be an IPv4 or IPv6 address, not 'host'",
         ),
-        (("packet", "unbind", "8"), r"slot must be in 0\.\.7, not 8"),
+        (("packet", "binding", "del", "8"), "slot 8 must be bound: precog packet binding add 8"),
+        (("packet", "score", "set", "2", "--score", "3"), "slot 2 must be bound"),
+        (("packet", "score", "set", "2"), "at least one option must be given: --score, --source"),
     ],
 )
 def test_packets_refusals(run, arguments: tuple[str, ...], message: str) -> None:  # type: ignore[no-untyped-def]
-    device = () if arguments == ("packet", "show") else ("-d", "emu:qps=8,width=64")
+    device = () if arguments == ("packet", "binding", "show") else ("-d", "emu:qps=8,width=64")
     ran = run(*arguments, *device)
     assert ran.status == 2
     assert re.search(message, ran.err)
@@ -155,16 +159,16 @@ def test_packets_refusals(run, arguments: tuple[str, ...], message: str) -> None
 
 
 def test_tables(run) -> None:  # type: ignore[no-untyped-def]
-    assert "decisions" in run("cc", "counter").out
-    assert "no queue pair is enabled" in run("qp", "show").out
+    assert "decisions" in run("cc", "counter", "show").out
+    assert "no queue pair is enabled: precog qp add 0" in run("qp", "show").out
     assert "samples" in run("qp", "show", "0").out
-    assert "predpid" in run("cc", "algo").out
-    assert "ID.MAGIC" in run("dump").out
-    assert "valid" in run("model", "list").out
+    assert "predpid" in run("cc", "algo", "show").out
+    assert "ID.MAGIC" in run("register", "show").out
+    assert "valid" in run("model", "show").out
 
 
 def test_info_of_the_shipped_model_shows_its_errors(run) -> None:  # type: ignore[no-untyped-def]
-    shown = run("model", "info", "rtt-incast").out
+    shown = run("model", "show", "rtt-incast").out
     assert "test MAPE" in shown
     assert "training.recipe.name" in shown
 
@@ -183,9 +187,9 @@ def test_models_from_file_to_device(run, tmp_path: Path, seed: int) -> None:  # 
     path = tmp_path / "m.safetensors"
     image = random_image(seed, version=7)
     image.save(path)
-    meta = json.loads(run("model", "info", str(path), "-j").out)
+    meta = json.loads(run("model", "show", str(path), "-j").out)
     assert meta["payload_crc32"] == f"{image.crc32:#010x}"
-    assert "version 7" in run("model", "info", str(path)).out
+    assert "version 7" in run("model", "show", str(path)).out
     loaded = json.loads(run("model", "load", str(path), "--slot", "3", "-j").out)
     assert loaded == {
         "set": 0,
@@ -209,9 +213,9 @@ def test_models_from_file_to_device(run, tmp_path: Path, seed: int) -> None:  # 
     ],
 )
 def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) -> None:  # type: ignore[no-untyped-def]
-    assert word in run("registers", "-f", kind).out
+    assert word in run("register", "export", "-f", kind).out
     path = tmp_path / "out"
-    said = json.loads(run("registers", "-f", kind, "-o", str(path), "-j").out)
+    said = json.loads(run("register", "export", "-f", kind, "-o", str(path), "-j").out)
     assert said == {"path": str(path), "format": kind}
     assert word in path.read_text()
 
@@ -230,21 +234,36 @@ def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) ->
             "error: file /no/such/file: No such file; shipped models: ",
         ),
         (["model", "quantize", "/no/such.pt", "-o", "x"], "does not exist"),
-        (["dump", "-d", "pigeon:"], "error: device transport must be one of emu:"),
-        (["dump", "-d", "emu"], "error: device URI must be <transport>:<argument>, not 'emu'"),
-        (["cc", "param", "self=1"], "error: parameter must be one of sigma"),
-        (["cc", "param", "kp=1", "kp=2"], "parameter kp must be given once, not again as 'kp=2'"),
-        (["cc", "algo", "pid", "--qp", "0"], "QP 0 must have a maximum rate before it is enabled"),
-        (["cc", "algo", "--qp", "0"], "option --qp has no effect without an algorithm"),
-        (["cc", "algo", "--slot", "99"], "option --slot has no effect without an algorithm"),
-        (["cc", "param", "kp"], "error: parameter must be <name>=<number>, not 'kp'"),
-        (["cc", "param", "kx=1"], "error: parameter must be one of sigma"),
-        (["cc", "param", "kp=9"], "error: kp must be in -4..3.99988, not 9.0"),
-        (["cc", "param", "--preset", "x"], "error: law preset must be one of thesis, precog"),
-        (["cc", "algo", "pid"], "error: option --qp must name at least one queue pair"),
-        (["cc", "algo", "cubic", "--qp", "1"], "error: algorithm must be one of fixed, pid"),
+        (["register", "show", "-d", "pigeon:"], "error: device transport must be one of emu:"),
         (
-            ["registers", "-f", "pdf"],
+            ["register", "show", "-d", "emu"],
+            "error: device URI must be <transport>:<argument>, not 'emu'",
+        ),
+        (["cc", "param", "set", "self=1"], "error: parameter must be one of sigma"),
+        (
+            ["cc", "param", "set", "kp=1", "kp=2"],
+            "parameter kp must be given once, not again as 'kp=2'",
+        ),
+        (["cc", "param", "set"], "error: at least one option must be given: --preset, --timely"),
+        (["cc", "algo", "set", "pid", "--qp", "0"], "QP 0 must be enabled: precog qp add 0"),
+        (["cc", "algo", "set", "--qp", "0"], "missing argument 'name'"),
+        (["qp", "add", "0", "--model-slot", "99"], "model slot must be in 0..15, not 99"),
+        (["qp", "add", "64"], "QP must be in 0..63, not 64"),
+        (["qp", "del", "0"], "QP 0 must be enabled: precog qp add 0"),
+        (["model", "del", "0"], "model slot 0 must have a model: precog model show lists them"),
+        (["model", "del", "99"], "model slot must be in 0..15, not 99"),
+        (["model", "show", "rtt-incast", "-d", "emu:"], "option --device has no effect with a"),
+        (["cc", "param", "set", "kp"], "error: parameter must be <name>=<number>, not 'kp'"),
+        (["cc", "param", "set", "kx=1"], "error: parameter must be one of sigma"),
+        (["cc", "param", "set", "kp=9"], "error: kp must be in -4..3.99988, not 9.0"),
+        (
+            ["cc", "param", "set", "--preset", "x"],
+            "error: law preset must be one of thesis, precog",
+        ),
+        (["cc", "algo", "set", "pid"], "error: missing option '--qp'"),
+        (["qp", "add", "1", "--algo", "cubic"], "error: algorithm must be one of fixed, pid"),
+        (
+            ["register", "export", "-f", "pdf"],
             "error: format must be one of rdl, ipxact, c, py, html, md, not 'pdf'",
         ),
     ],
@@ -260,7 +279,7 @@ def test_bad_arguments_say_so_without_a_traceback(run, arguments, message) -> No
 @pytest.mark.parametrize(
     ("arguments", "option", "value"),
     [
-        (["qp", "show", "12x"], "numbers", "12x"),
+        (["qp", "show", "12x"], "[SLOT]...", "12x"),
         (["model", "load", "rtt-incast", "--slot", "3.5"], "--slot", "3.5"),
         (["model", "quantize", "a", "-o", "b", "--version=-7"], "--version", "-7"),
     ],
@@ -286,22 +305,26 @@ def test_all_is_checked_before_the_first_write(run, monkeypatch: pytest.MonkeyPa
     emulator = Emulator()
     plain = emulator.write32
     wanted = {word.name: word.address for word in emulator.map.words()}
+    command = next(r for r in emulator.map.block("QP").registers if r.name == "COMMAND")
+    fetch = command.field("fetch").put(0, 1)
 
     def spy(address: int, value: int) -> None:
         if address == wanted["QP.COMMAND"]:
-            commands.append(value)
+            commands.extend([] if value == fetch else [value])
         elif address not in (wanted["QP.SELECT"], wanted["QP.ERROR"]):
             writes.append(address)
         plain(address, value)
 
     monkeypatch.setattr(emulator, "write32", spy)
     monkeypatch.setattr(transport, "_BUILT_IN", {"emu": lambda _: emulator})
-    assert run("cc", "algo", "pid", "--qp", "0", "--qp", "99", "--preset", "thesis").status == 2
-    assert run("cc", "param", "--preset", "thesis", "kp=1", "ki=9").status == 2
-    assert run("cc", "param", "kp=1", "kx=1").status == 2
+    assert run("qp", "add", "0", "99", "--algo", "pid").status == 2
+    assert run("cc", "algo", "set", "pid", "--qp", "0").status == 2
+    assert run("qp", "del", "0").status == 2
+    assert run("cc", "param", "set", "--preset", "thesis", "kp=1", "ki=9").status == 2
+    assert run("cc", "param", "set", "kp=1", "kx=1").status == 2
     assert writes == []
     assert commands == []
-    assert run("cc", "algo", "pid", "--qp", "0", "--preset", "thesis").status == 0
+    assert run("qp", "add", "0", "--algo", "pid", "--preset", "thesis").status == 0
     assert writes
 
 
@@ -310,7 +333,7 @@ def test_a_card_of_any_types_is_shown(run, tmp_path: Path, seed: int, value: obj
     path = tmp_path / "m.safetensors"
     evil = "[bold]x[/foo] \x1b[31m \ud800"
     Image(random_image(seed).weights, {"errors": value, "evil": evil}).save(path)
-    ran = run("model", "info", str(path))
+    ran = run("model", "show", str(path))
     assert ran.status == 0
     assert "[bold]x[/foo] \ufffd[31m \ufffd" in ran.out
 
@@ -340,16 +363,16 @@ def test_a_saturated_bias_is_refused(run, tmp_path: Path) -> None:  # type: igno
 def test_the_version_and_where_errors_go(run) -> None:  # type: ignore[no-untyped-def]
     assert run("--version").out.startswith("precog ")
     assert "plain text on standard error, with -j too" in " ".join(run("--help").out.split())
-    ran = run("dump", "-d", "x:", "-j")
+    ran = run("register", "show", "-d", "x:", "-j")
     assert (ran.out, ran.err[:7]) == ("", "error: ")
 
 
 def test_help_names_the_presets(run) -> None:  # type: ignore[no-untyped-def]
-    for command in (["cc", "algo"], ["cc", "param"]):
+    for command in (["cc", "algo", "set"], ["cc", "param", "set"], ["qp", "add"]):
         text = run(*command, "--help").out
         assert all(name in text for name in LAW_PRESETS), command
     assert "opens its device anew" in " ".join(run("model", "load", "--help").out.split())
-    assert "opens its device anew" in " ".join(run("model", "list", "--help").out.split())
+    assert "opens its device anew" in " ".join(run("model", "show", "--help").out.split())
 
 
 def test_what_nobody_foresaw_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
@@ -390,7 +413,7 @@ def test_an_interrupted_import_is_status_130(run, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.delitem(sys.modules, "precog_host.application")
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
-    ran = run("dump")
+    ran = run("register", "show")
     assert (ran.status, ran.err) == (130, "error: command was interrupted\n")
 
 
@@ -410,7 +433,7 @@ def test_the_entry_point_imports_nothing_heavy() -> None:
     ],
 )
 def test_output_that_cannot_be_written(redirect: str, status: int, message: str) -> None:
-    program = "from precog_host.cli import main; main(['registers'])"
+    program = "from precog_host.cli import main; main(['register', 'export'])"
     line = f'"{sys.executable}" -c "{program}" {redirect}'
     ran = subprocess.run(
         line,
@@ -431,7 +454,7 @@ def test_groups_without_a_command_show_their_help(run) -> None:  # type: ignore[
 
 def test_debug_shows_the_traceback() -> None:
     with pytest.raises(DeviceError):
-        cli.main(["--debug", "dump", "-d", "x:"])
+        cli.main(["--debug", "register", "show", "-d", "x:"])
 
 
 def plug(monkeypatch: pytest.MonkeyPatch, points: dict[str, object]) -> None:
@@ -475,7 +498,7 @@ def test_a_plug_in_that_cannot_be_imported_says_what_is_missing(  # type: ignore
     ran = run("synth")
     assert ran.status == 2
     assert ran.err == "error: command synth is not available: No module named 'amaranth'\n"
-    assert run("cc", "counter", "-j").status == 0
+    assert run("cc", "counter", "show", "-j").status == 0
 
 
 def test_failed_work_is_status_1(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]

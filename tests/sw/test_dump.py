@@ -1,4 +1,4 @@
-"""``precog dump -o`` and ``--show``: a bug report has all; a part that fails does not end it."""
+"""``precog dump save`` and ``show``: a bug report has all; a part that fails does not end it."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 def test_a_report_has_every_part(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "bug.json"
-    status, out, _ = run(capsys, "-o", str(path), "-d", _ALL)
+    status, out, _ = run(capsys, "save", str(path), "-d", _ALL)
     assert status == 0
     assert out.startswith(f"{path}: {path.stat().st_size} bytes")
     report = load(path)
@@ -36,11 +36,11 @@ def test_a_report_has_every_part(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert [len(report[name]) for name in ("forecasts", "receiving")] == [8, 8]
     assert set(report["packet_counters"]) >= {"tx", "rx"}
     assert not [n for n, part in report.items() if isinstance(part, dict) and "error" in part]
-    status, out, _ = run(capsys, "--show", str(path))
+    status, out, _ = run(capsys, "show", str(path))
     assert status == 0
     for text in ("ID.MAGIC", "0x50524347", "rate_gbps", "packet_counters", f"device: {_ALL}"):
         assert text in out
-    status, out, _ = run(capsys, "--show", str(path), "-j")
+    status, out, _ = run(capsys, "show", str(path), "-j")
     assert json.loads(out) == report
 
 
@@ -61,9 +61,9 @@ def test_a_part_that_fails_is_its_error(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "dump must be a file of precog dump -o, not"),
-        ("[]", "dump must be a file of precog dump -o, not"),
-        ('{"format": "other"}', "dump must be a file of precog dump -o, not"),
+        ("", "dump must be a file of precog dump save, not"),
+        ("[]", "dump must be a file of precog dump save, not"),
+        ('{"format": "other"}', "dump must be a file of precog dump save, not"),
         ('{"format": "precog-dump", "version": 9}', "dump must have version 1, not 9"),
     ],
 )
@@ -72,11 +72,8 @@ def test_what_is_no_report(
 ) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    status, _, errors = run(capsys, "--show", str(path))
+    status, _, errors = run(capsys, "show", str(path))
     assert status == 2
     assert message in errors
-    status, _, errors = run(capsys, "--show", str(path), "-d", "emu:")
-    assert status == 2
-    assert "option --device has no effect with --show" in errors
-    status, _, errors = run(capsys, "--show", str(tmp_path / "none"))
+    status, _, errors = run(capsys, "show", str(tmp_path / "none"))
     assert "No such file" in errors

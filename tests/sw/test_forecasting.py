@@ -161,9 +161,11 @@ def run_precog(*arguments: str) -> str:
 
 def test_commands() -> None:
     uri = "emu:forecast=1,qps=4"
-    shown = json.loads(run_precog("qp", "forecast", "1", "--slot", "3", "-d", uri, "-j"))
+    shown = json.loads(
+        run_precog("qp", "forecast", "set", "1", "--model-slot", "3", "-d", uri, "-j")
+    )
     assert shown == [{"qp": 1, "model_slot": 3, "source": "none"}]
-    shown = json.loads(run_precog("cc", "forecast", "--threshold-bin", "5", "-d", uri, "-j"))
+    shown = json.loads(run_precog("cc", "forecast", "set", "--threshold-bin", "5", "-d", uri, "-j"))
     assert shown["parameters"] == {"threshold_bin": 5, "rtt_budget_us": 5.0, "carry_age_us": 200.0}
     loaded = run_precog("model", "load", QUEUE, "--queue", "-d", uri)
     assert loaded.startswith("model version")
@@ -262,9 +264,10 @@ def test_sources_of_packets_are_refused() -> None:
 
 def test_packet_commands() -> None:
     uri = "emu:forecast=1,qps=4,width=64"
-    bind = ("packet", "bind", "3", "10.0.0.7", "--remote-qp", "17", "--local-qp", "18")
+    bind = ("packet", "binding", "add", "3", "10.0.0.7", "--remote-qp", "17", "--local-qp", "18")
     (shown,) = json.loads(run_precog(*bind, "--score-source", "max", "-d", uri, "-j"))
     assert (shown["score"], shown["score_source"]) == (None, "max")
-    assert run_precog("packet", "score", "2", "--source", "rtt", "-d", uri).startswith("no slot")
-    shown = json.loads(run_precog("cc", "forecast", "--carry-age-us", "7.5", "-d", uri, "-j"))
+    shown = json.loads(
+        run_precog("cc", "forecast", "set", "--carry-age-us", "7.5", "-d", uri, "-j")
+    )
     assert shown["parameters"]["carry_age_us"] == 7.5

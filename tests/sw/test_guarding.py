@@ -128,7 +128,7 @@ def test_words_that_are_not_stored_are_refused(device: Device, seed: int) -> Non
 def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     def run(*arguments: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as caught:
-            cli.main(("model", *arguments))
+            cli.main(("ecc", *arguments))
         captured = capsys.readouterr()
         return int(caught.value.code or 0), captured.out, captured.err
 
@@ -139,9 +139,11 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(out)
     assert (status, told["found"]["double"]) == (0, True)
     assert told["state"]["sets"] == [{"set": 1, "corrected": 0, "disabled": True}]
-    status, out, _ = run("scrub", "--off", "--period", "9")
+    status, out, _ = run("set", "--off", "--period", "9")
     assert status == 0
-    assert out.startswith("pairs are checked only when asked to; 0 scrubbed, 1 passes")
+    assert out.startswith("pairs are checked only on demand; 0 scrubbed, 0 passes")
+    assert ", 1 passes" in run("scrub")[1]
+    assert ", 0 passes" in run("show")[1]
     status, _, err = run("scrub", "-d", "emu:ecc=0")
     assert status != 0
     assert "device emu:ecc=0 has no check bits" in err

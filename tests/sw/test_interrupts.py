@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tests.sw.support import random_image, random_samples
+from tests.sw.support import keep_emulator, random_image, random_samples
 
 from precog_host import cli
 from precog_host.device import Device
@@ -74,19 +74,29 @@ def test_causes_have_their_places_on_every_device() -> None:
     assert fields == {name: bit for bit, (name, _, _) in enumerate(INTERRUPT_CAUSES)}
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as done:
-        cli.main(["interrupt", "--enable", "load", "--raise", "load", "--raise", "ecc", "-j"])
-    assert done.value.code == 0
-    state = json.loads(capsys.readouterr().out)
+def test_the_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_emulator(monkeypatch, "")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as done:
+            cli.main(["interrupt", *arguments])
+        captured = capsys.readouterr()
+        return int(done.value.code or 0), captured.out, captured.err
+
+    assert run("set", "load")[0] == 0
+    state = json.loads(run("raise", "load", "ecc", "-j")[1])
     assert state["pending"] is True
     assert [name for name, up in state["causes"].items() if up] == ["ecc", "load"]
-    with pytest.raises(SystemExit) as done:
-        cli.main(["interrupt", "--enable", "load", "--raise", "load", "--clear", "all"])
-    assert done.value.code == 0
-    assert "the line is down" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as done:
-        cli.main(["interrupt", "--enable", "trace"])
-    assert done.value.code == 2
+    assert json.loads(run("show", "-j")[1]) == state
+    assert "the line is down" in run("clear", "all")[1]
+    assert not any(json.loads(run("set", "none", "-j")[1])["enabled"].values())
     error = "cause must be one of load, dropped, watchdog, ecc on this device, not 'trace'"
-    assert error in capsys.readouterr().err
+    for arguments, message in (
+        (("set", "trace"), error),
+        (("set", "none", "load"), "none must stand alone"),
+        (("clear", "trace"), error),
+    ):
+        status, _, err = run(*arguments)
+        assert status == 2
+        assert message in err

@@ -149,17 +149,19 @@ def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         captured = capsys.readouterr()
         return int(done.value.code or 0), captured.out, captured.err
 
-    status, _, err = run("packet", "destination", "0")
+    status, _, err = run("packet", "destination", "show", "0")
     assert status
     assert "device has no destinations: it was built without (destinations=0)" in err
-    status, _, err = run("packet", "param", "enabled=1")
+    status, _, err = run("packet", "param", "set", "enabled=1")
     assert status
     assert "device has no parameter enabled: it was built without CNPs (cnps=0)" in err
-    status, out, _ = run("packet", "param", "-j")
+    status, out, _ = run("packet", "param", "show", "-j")
     assert "mode_c" not in json.loads(out)
-    status, out, _ = run("packet", "bind", "1", PEER, "--remote-qp", "1", "--local-qp", "2", "-j")
+    status, out, _ = run(
+        "packet", "binding", "add", "1", PEER, "--remote-qp", "1", "--local-qp", "2", "-j"
+    )
     assert (status, json.loads(out)[0]["destination"]) == (0, 0)
-    assert run("packet", "counter")[:2] == (0, "all counters are 0\n")
+    assert run("packet", "counter", "show")[:2] == (0, "all counters are 0\n")
 
 
 @pytest.mark.parametrize("part", PACKET_PARTS)

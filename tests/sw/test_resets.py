@@ -127,19 +127,20 @@ def test_parts_have_their_places_on_every_device() -> None:
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     def run(*arguments: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as done:
-            cli.main(["reset", *arguments])
+            cli.main(["device", *arguments])
         captured = capsys.readouterr()
         return int(done.value.code or 0), captured.out, captured.err
 
-    assert run("laws", "counters") == (0, "reset: laws, counters\n", "")
-    status, out, _ = run("trace", "-j", "-d", "emu:trace=1")
-    told = json.loads(out)
-    assert (status, told["reset"]) == (0, ["trace"])
+    assert run("reset", "laws", "counters") == (0, "reset: laws, counters\n", "")
+    status, out, _ = run("reset", "trace", "-j", "-d", "emu:trace=1")
+    assert (status, json.loads(out)) == (0, {"reset": ["trace"]})
+    told = json.loads(run("show", "-j", "-d", "emu:trace=1,qps=8")[1])
     assert set(told["parts"]) == {*PARTS, "trace"}
-    status, out, _ = run()
+    assert (told["sizes"]["qps"], told["sizes"]["trace"], told["tick_ps"]) == (8, 1, 1000)
+    status, out, _ = run("show")
     assert status == 0
     assert "LSTM engine" in out
-    status, out, err = run("rtt")
+    status, out, err = run("reset", "rtt")
     assert (status, out) == (2, "")
     assert "part must be one of laws, predictor, counters on this device, not 'rtt'" in err
     assert "built without (width=0)" in err
@@ -170,7 +171,7 @@ def test_ports_of_a_board(capsys: pytest.CaptureFixture[str]) -> None:
         (["-d", "emu:width=64,macs=3"], 2, "macs must be in 0..2, not 3"),
     ):
         with pytest.raises(SystemExit) as done:
-            cli.main(["packet", "port", *arguments])
+            cli.main(["packet", "port", "show", *arguments])
         assert done.value.code == status
         captured = capsys.readouterr()
         assert text in captured.out + captured.err

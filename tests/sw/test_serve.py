@@ -44,7 +44,7 @@ def test_a_served_card_keeps_its_state_between_commands(
             assert not caught.value.code
             return capsys.readouterr().out
 
-        run("cc", "algo", "pid", "--qp", "3", "--preset", "precog")
+        run("qp", "add", "3", "--algo", "pid")
         shown = json.loads(run("qp", "show"))
         assert [(row["qp"], row["algorithm"]) for row in shown] == [(3, "pid")]
         with (

@@ -121,26 +121,28 @@ def test_command(
         captured = capsys.readouterr()
         return int(caught.value.code or 0), captured.out, captured.err
 
-    status, out, _ = run("--kind", "decision", "--qp", "1")
+    status, out, _ = run("set", "--kind", "decision", "--qp", "1")
     assert status == 0
     assert "recording decision of QP 1, every 1; 0 wait; 0 recorded" in out
     device.decide(PAST)
     lines = tmp_path / "trace.jsonl"
-    _, out, _ = run("-j", "--limit", "3", "-o", str(lines))
+    _, out, _ = run("read", "-j", "--limit", "3", "-o", str(lines))
     shown = json.loads(out)
     assert [record["qp"] for record in shown["records"]] == [1, 1, 1]
     assert shown["state"]["level"] == 17
     assert [json.loads(line) for line in lines.read_text().splitlines()] == shown["records"]
-    _, out, _ = run("--kind", "none")
+    assert "recording decision of QP 1" in run("show")[1]
+    assert json.loads(run("set", "--kind", "none", "-j")[1])["level"] == 17
+    _, out, _ = run("read")
     assert out.count("decision") == 17
     assert "rate_gbps=" in out
     assert "recording nothing" in out
     for arguments, message in (
-        (("--limit", "-1"), "limit must be 0 or more, not -1"),
-        (("--kind", "some"), "kind must be one of decision, receiver, forecast, not 'some'"),
+        (("read", "--limit", "-1"), "limit must be 0 or more, not -1"),
+        (("set", "--kind", "some"), "kind must be one of decision, receiver, forecast, not 'some'"),
     ):
         status, _, err = run(*arguments)
         assert status
         assert message in err
     monkeypatch.undo()
-    assert "try emu:trace=1" in run()[2]
+    assert "try emu:trace=1" in run("show")[2]

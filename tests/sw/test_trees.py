@@ -131,12 +131,12 @@ def test_distilled_from_traces(
     assert told["payload_crc32"] == f"{made.crc32:#010x}"
     assert told["crps"] > 0
     assert made.card["distilled_from"] == f"{pretrained(LSTM).crc32:#010x}"
-    assert run("model", "info", path)[1].startswith("tree of depth 4, 4-16, 2 steps, head queue")
+    assert run("model", "show", path)[1].startswith("tree of depth 4, 4-16, 2 steps, head queue")
     status, out, _ = run("model", "load", path, "--queue", "-d", "emu:forecast=1,tree=1")
     assert (status, "is live" in out) == (0, True)
     status, _, err = run("model", "load", path, "--queue", "-d", "emu:forecast=1")
     assert (status, "not a tree" in err) == (2, True)
-    inject = ("model", "inject", "1", "0", "0", "3", "--tree", "--model", path)
+    inject = ("ecc", "inject", "1", "0", "0", "3", "--tree", "--model", path)
     assert run(*inject, "-d", "emu:forecast=1,tree=1")[0] == 0
     status, _, err = run("model", "distill", traces, "-o", path, "--base", "rtt-incast")
     assert (status, "needs a queue head" in err) == (2, True)

@@ -45,7 +45,7 @@ def test_parameters_are_read_back_and_checked() -> None:
     sizes = Sizes(qps=4, sets=2, width=64, grants=1, wire=256, receiver=1)
     other = Device(Emulator(sizes)).waiting
     assert other is not None
-    with pytest.raises(ValueError, match="precog qp receive --quota 30"):
+    with pytest.raises(ValueError, match="precog qp receive set <slot> --quota 30"):
         other.set_parameters(hold=True, quota=30)
     assert other.parameters()["hold"] == 0
     with pytest.raises(ValueError, match=r"QP must be in 0\.\.3, not 4"):
@@ -137,16 +137,17 @@ def run(*arguments: str) -> int:
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("1", "--quota", "20", "--hold", "-d", WITH, "-j") == 0
+    assert run("set", "--quota", "20", "--hold", "-d", WITH, "-j") == 0
     shown = json.loads(capsys.readouterr().out)
     wanted = {"hold": 1, "acks_pass": 0, "quota": 20, "limit": 128, "expiry": 1_000_000}
     assert shown["parameters"] == wanted
-    assert shown["queue_pairs"][0]["qp"] == 1
-    assert run("-d", WITH) == 0
+    assert run("show", "1", "-d", WITH, "-j") == 0
+    assert json.loads(capsys.readouterr().out)["queue_pairs"][0]["qp"] == 1
+    assert run("show", "-d", WITH) == 0
     assert "dropped_quota" in capsys.readouterr().out
     for device, arguments, why in (
-        ("emu:", (), "packets do not wait in device emu:"),
-        (WITH, ("--limit", "999"), "limit must be in 0..256 cells, not 999"),
+        ("emu:", ("show",), "packets do not wait in device emu:"),
+        (WITH, ("set", "--limit", "999"), "limit must be in 0..256 cells, not 999"),
     ):
-        assert run("-d", device, *arguments) != 0
+        assert run(*arguments, "-d", device) != 0
         assert why in capsys.readouterr().err

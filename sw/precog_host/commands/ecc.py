@@ -1,20 +1,44 @@
-"""``precog model scrub`` and ``precog model inject``: check bits of the stored models."""
+"""``precog ecc``: check bits of the stored models."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
     from precog_host.device import Device
     from precog_host.guarding import Guarding, GuardState
 
-__all__ = ["inject", "scrub"]
+__all__ = ["app"]
+
+app = group("Check bits of the stored models.")
 
 
-def scrub(
+@contextmanager
+def _guarding(device: str) -> "Iterator[tuple[Device, Guarding]]":
+    """The device that a URI names, and its check bits."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if opened.guarding is None:
+            raise DeviceError(f"device {device} has no check bits: it was built without (ecc=0)")
+        yield opened, opened.guarding
+
+
+@app.command()
+def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show the scrubber's settings and the errors that it has found."""
+    with _guarding(device) as (_, guarding):
+        state = guarding.state()
+    emit(state, lambda: _show(state), json_)
+
+
+@app.command("set")
+def set_(
     enable: Annotated[
         bool | None, typer.Option("--on/--off", help="Walk over the sets all the time, or not.")
     ] = None,
@@ -24,17 +48,24 @@ def scrub(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Check all stored words of a device's models now, and show what its scrubber has found."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        guarding = _guarding(opened, device)
+    """Set whether and how fast the scrubber walks over the stored models."""
+    require_one(on=enable, period=period)
+    with _guarding(device) as (_, guarding):
         guarding.configure(enable=enable, period_cycles=period)
+        state = guarding.state()
+    emit(state, lambda: _show(state), json_)
+
+
+@app.command()
+def scrub(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Check all stored words now, and correct what can be corrected."""
+    with _guarding(device) as (_, guarding):
         guarding.scrub()
         state = guarding.state()
     emit(state, lambda: _show(state), json_)
 
 
+@app.command()
 def inject(
     number: Annotated[int, typer.Argument(metavar="SET", help="Set.")],
     row: Annotated[int, typer.Argument(help="Row of the image, 0..31.")],
@@ -58,12 +89,10 @@ def inject(
     No prediction is made with the flipped word. What emu: and sim: hold ends with the command, so
     that they need --model.
     """
-    from precog_host.device import Device
     from precog_models.contract import HeadKind
     from precog_models.tree_image import find_any
 
-    with Device.open(device) as opened:
-        guarding = _guarding(opened, device)
+    with _guarding(device) as (opened, guarding):
         if model is not None:
             image = find_any(model)
             opened.load_model(image, set=number, queue=image.header.kind is HeadKind.QUEUE)
@@ -78,16 +107,10 @@ def inject(
     emit({"found": found, "state": state}, show, json_)
 
 
-def _guarding(opened: "Device", device: str) -> "Guarding":
-    if opened.guarding is None:
-        raise DeviceError(f"device {device} has no check bits: it was built without (ecc=0)")
-    return opened.guarding
-
-
 def _show(state: "GuardState") -> None:
     if state.sets:
         rows = [(one.set, one.corrected, one.disabled) for one in state.sets]
         table(("set", "corrected", "disabled"), rows)
     counters = ", ".join(f"{count} {name}" for name, count in state.counters.items())
-    walk = f"every {state.period_cycles} cycles" if state.enabled else "only when asked to"
+    walk = f"every {state.period_cycles} cycles" if state.enabled else "only on demand"
     typer.echo(f"pairs are checked {walk}; {counters}")

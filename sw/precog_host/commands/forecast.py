@@ -1,19 +1,32 @@
 """``precog qp forecast`` and ``precog cc forecast``: forecasts of a device built with them."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import (
+    DeviceOption,
+    JsonOption,
+    SlotArgument,
+    SlotsArgument,
+    emit,
+    group,
+    require_one,
+    table,
+)
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
     from precog_host.forecasting import Forecasting
 
 __all__ = ["all_pairs", "queue_pairs"]
+
+queue_pairs = group("Queue models of queue pairs, on a device with forecasts.")
+all_pairs = group("Parameters and counters of forecasts.")
+_TITLES = ("qp", "model_slot", "source")
 
 
 @contextmanager
@@ -29,34 +42,46 @@ def _forecasting(device: str) -> "Iterator[Forecasting]":
         yield opened.forecasting
 
 
-def queue_pairs(
-    numbers: Annotated[
-        list[int] | None, typer.Argument(help="QP slots; by default all, to be shown.")
-    ] = None,
-    slot: Annotated[int | None, typer.Option(help="Slot of a queue model.")] = None,
+@queue_pairs.command("show")
+def show_pairs(
+    numbers: SlotsArgument = None, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
+    """Show the models that forecast queue pairs' queues."""
+    with _forecasting(device) as forecasting:
+        _emit_pairs(forecasting, numbers or range(forecasting.registers.sizes.qps), json_)
+
+
+@queue_pairs.command("set")
+def set_pairs(
+    numbers: SlotArgument,
+    model_slot: Annotated[int | None, typer.Option(help="Slot of a queue model.")] = None,
     off: Annotated[bool, typer.Option("--off", help="Name no queue model.")] = False,
     source: Annotated[
-        str | None, typer.Option(help="Whose score PSCHED is told: none, queue, rtt, max.")
+        str | None, typer.Option(help="Score that moves PSCHED: none, queue, rtt, max.")
     ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show what forecasts queue pairs' queues, after setting what is given."""
-    changes = slot is not None or off or source is not None
-    if changes and not numbers:
-        raise ValueError("QP slots must be named with --slot, --off or --source")
+    """Set the models that forecast queue pairs' queues, and the use of their scores."""
+    require_one(model_slot=model_slot, off=off or None, source=source)
     with _forecasting(device) as forecasting:
-        wanted = list(dict.fromkeys(numbers or range(forecasting.registers.sizes.qps)))
+        wanted = list(dict.fromkeys(numbers))
         for qp in wanted:
             forecasting.pair(qp)  # all are right before one is written
-        for qp in wanted if changes else ():
-            forecasting.configure(qp, model_slot=slot, off=off, source=source)
-        rows = [dataclasses.asdict(forecasting.pair(qp)) for qp in wanted]
-    titles = ("qp", "model_slot", "source")
-    emit(rows, lambda: table(titles, [tuple(row[name] for name in titles) for row in rows]), json_)
+        for qp in wanted:
+            forecasting.configure(qp, model_slot=model_slot, off=off, source=source)
+        _emit_pairs(forecasting, wanted, json_)
 
 
-def all_pairs(
+@all_pairs.command("show")
+def show_all(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show forecasts' parameters and counters."""
+    with _forecasting(device) as forecasting:
+        _emit_all(forecasting, json_)
+
+
+@all_pairs.command("set")
+def set_all(
     threshold_bin: Annotated[
         int | None, typer.Option(help="First bin of queue length that is congestion.")
     ] = None,
@@ -69,15 +94,27 @@ def all_pairs(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show forecasts' parameters and counters, after setting what is given."""
+    """Set forecasts' parameters."""
+    require_one(threshold_bin=threshold_bin, rtt_budget_us=rtt_budget_us, carry_age_us=carry_age_us)
     with _forecasting(device) as forecasting:
         forecasting.set_parameters(
             threshold_bin=threshold_bin, rtt_budget_us=rtt_budget_us, carry_age_us=carry_age_us
         )
-        shown: dict[str, dict[str, Any]] = {
-            "parameters": dict(forecasting.parameters()),
-            "counters": dict(forecasting.counters()),
-        }
+        _emit_all(forecasting, json_)
+
+
+def _emit_pairs(forecasting: "Forecasting", numbers: Iterable[int], json_: bool) -> None:
+    rows = [dataclasses.asdict(forecasting.pair(qp)) for qp in numbers]
+    emit(
+        rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
+    )
+
+
+def _emit_all(forecasting: "Forecasting", json_: bool) -> None:
+    shown: dict[str, dict[str, Any]] = {
+        "parameters": dict(forecasting.parameters()),
+        "counters": dict(forecasting.counters()),
+    }
 
     def draw() -> None:
         for title, values in (("parameter", "parameters"), ("counter", "counters")):

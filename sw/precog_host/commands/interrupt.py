@@ -1,42 +1,77 @@
-"""``precog interrupt``: what a device interrupts its host for."""
+"""``precog interrupt``: causes for which a device interrupts its host."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import DeviceOption, JsonOption, emit, group, table
 
-__all__ = ["interrupt"]
+if TYPE_CHECKING:
+    from precog_host.interrupts import Interrupts
+
+__all__ = ["app"]
+
+app = group("Interrupts of the host.")
 
 
-def interrupt(
-    enable: Annotated[
-        list[str] | None,
-        typer.Option(help="Causes that interrupt from now on, or none; repeatable."),
-    ] = None,
-    bring_up: Annotated[
-        list[str] | None,
-        typer.Option("--raise", help="Bring a cause up, to try who listens; repeatable."),
-    ] = None,
-    clear: Annotated[
-        list[str] | None, typer.Option(help="Clear a cause, or all; repeatable.")
-    ] = None,
+@app.command()
+def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show causes of interrupts, and whether the line is up."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        _emit(opened.interrupts, json_)
+
+
+@app.command("set")
+def set_(
+    causes: Annotated[
+        list[str], typer.Argument(help="Causes that interrupt from now on, or none.")
+    ],
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show causes of interrupts and whether the line is up, after doing what is asked, in the order
-    of the options here."""
+    """Set the causes that interrupt the host; all others do not."""
+    from precog_host.device import Device
+
+    if "none" in causes and len(causes) > 1:
+        raise ValueError("none must stand alone: it enables no cause")
+    with Device.open(device) as opened:
+        opened.interrupts.enable(name for name in causes if name != "none")
+        _emit(opened.interrupts, json_)
+
+
+@app.command("raise")
+def raise_(
+    causes: Annotated[list[str], typer.Argument(help="Causes to bring up.")],
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Bring causes up, to try the host's handler."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        opened.interrupts.bring_up(causes)
+        _emit(opened.interrupts, json_)
+
+
+@app.command()
+def clear(
+    causes: Annotated[list[str], typer.Argument(help="Causes to clear, or all.")],
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Clear causes."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
         interrupts = opened.interrupts
-        if enable is not None:
-            interrupts.enable(name for name in enable if name != "none")
-        if bring_up is not None:
-            interrupts.bring_up(bring_up)
-        if clear is not None:
-            interrupts.clear(interrupts.causes if "all" in clear else clear)
-        state = interrupts.state()
+        interrupts.clear(interrupts.causes if causes == ["all"] else causes)
+        _emit(interrupts, json_)
+
+
+def _emit(interrupts: "Interrupts", json_: bool) -> None:
+    state = interrupts.state()
 
     def draw() -> None:
         rows = [(name, up, state.enabled[name]) for name, up in state.causes.items()]

@@ -8,15 +8,19 @@ from typing import Annotated, Any, TypeGuard
 import typer
 
 from precog_host.commands.distill import distill
-from precog_host.commands.ecc import inject, scrub
 from precog_host.commands.fit_queues import fit_queues
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import (
+    DeviceOption,
+    JsonOption,
+    emit,
+    group,
+    refuse_ignored,
+    table,
+)
 
-app = typer.Typer(help="Model images and model sets.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Model images and model sets.")
 app.command("fit-queues")(fit_queues)
 app.command()(distill)
-app.command()(scrub)
-app.command()(inject)
 
 _ModelArgument = Annotated[str, typer.Argument(help="Model file, or the name of a shipped model.")]
 
@@ -53,12 +57,41 @@ def load(
     )
 
 
-@app.command("list")
-def list_(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
-    """List the device's model sets and the models shipped with this package.
+@app.command("del")
+def del_(
+    slot: Annotated[int, typer.Argument(help="Slot of the model map.")],
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Take a slot's model away: its queue pairs run the base law, and the set is free."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        opened.unmap_slot(slot)
+    emit({"slot": slot}, lambda: typer.echo(f"slot {slot} has no model"), json_)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    model: Annotated[
+        str | None, typer.Argument(help="Model file, or the name of a shipped model.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Show a device's model sets and the models shipped with this package, or a model's image.
 
     Every command opens its device anew: the sets of emu: and sim: are empty at first.
     """
+    if model is None:
+        _show_sets(device, json_)
+    else:
+        refuse_ignored(context, "device", why="with a model")
+        _show_image(model, json_)
+
+
+def _show_sets(device: str, json_: bool) -> None:
     from precog_host.device import Device
     from precog_models.image import pretrained_names
 
@@ -66,22 +99,20 @@ def list_(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
         sets = opened.models()
     shipped = pretrained_names()
 
-    def show() -> None:
+    def draw() -> None:
         rows = [(s.set, s.valid, s.version if s.valid else None, s.slots) for s in sets]
         table(("set", "valid", "version", "slots"), rows)
         typer.echo(f"shipped: {', '.join(shipped) or 'none'}")
 
-    emit({"sets": [dataclasses.asdict(s) for s in sets], "shipped": shipped}, show, json_)
+    emit({"sets": [dataclasses.asdict(s) for s in sets], "shipped": shipped}, draw, json_)
 
 
-@app.command()
-def info(model: _ModelArgument, json_: JsonOption = False) -> None:
-    """Show what a model image says about itself."""
+def _show_image(model: str, json_: bool) -> None:
     from precog_models.tree_image import find_any
 
     meta = find_any(model).metadata()
 
-    def show() -> None:
+    def draw() -> None:
         arch = meta["architecture"]
         is_tree = arch["cell"] == "tree"
         size = f"of depth {arch['depth']}, " if is_tree else ""
@@ -107,7 +138,7 @@ def info(model: _ModelArgument, json_: JsonOption = False) -> None:
                 ],
             )
 
-    emit(meta, show, json_)
+    emit(meta, draw, json_)
 
 
 @app.command()

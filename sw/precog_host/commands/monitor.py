@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import DeviceOption, JsonOption, emit, pair_table
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
@@ -94,10 +94,7 @@ def _plain(snapshot: "Snapshot") -> dict[str, Any]:
 
 def _show(snapshot: "Snapshot") -> None:
     rows = [tuple(getattr(qp, name) for name, _ in _COLUMNS) for qp in snapshot.qps]
-    if rows:
-        table([title for _, title in _COLUMNS], rows)
-    else:
-        typer.echo("no queue pair is enabled")
+    pair_table([title for _, title in _COLUMNS], rows)
 
 
 def _stream(sampler: "Sampler", interval: float, count: int | None) -> None:

@@ -1,19 +1,32 @@
 """``precog qp pace`` and ``precog cc pace``: the pacer of a device built with one."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import (
+    DeviceOption,
+    JsonOption,
+    SlotArgument,
+    SlotsArgument,
+    emit,
+    group,
+    require_one,
+    table,
+)
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
     from precog_host.pacing import Pacing
 
 __all__ = ["all_pairs", "queue_pairs"]
+
+queue_pairs = group("Grants to queue pairs, on a device with a pacer.")
+all_pairs = group("Parameters and counters of the pacer.")
+_TITLES = ("qp", "priority", "mtu", "psn", "windows")
 
 
 @contextmanager
@@ -29,10 +42,18 @@ def _pacing(device: str) -> "Iterator[Pacing]":
         yield opened.pacing
 
 
-def queue_pairs(
-    numbers: Annotated[
-        list[int] | None, typer.Argument(help="QP slots; by default all, to be shown.")
-    ] = None,
+@queue_pairs.command("show")
+def show_pairs(
+    numbers: SlotsArgument = None, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
+    """Show how queue pairs' packets are granted."""
+    with _pacing(device) as pacing:
+        _emit_pairs(pacing, numbers or range(pacing.registers.sizes.qps), json_)
+
+
+@queue_pairs.command("set")
+def set_pairs(
+    numbers: SlotArgument,
     priority: Annotated[int | None, typer.Option(help="0..7; 7 goes first.")] = None,
     mtu: Annotated[int | None, typer.Option(help="Path MTU, bytes.")] = None,
     psn: Annotated[int | None, typer.Option(help="PSN of the first packet.")] = None,
@@ -45,25 +66,28 @@ def queue_pairs(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show how queue pairs' packets are granted, after beginning connections with what is given."""
-    begins = any(value is not None for value in (priority, mtu, psn, windows))
-    if begins and not numbers:
-        raise ValueError("QP slots must be named with --priority, --mtu, --psn or --windows")
+    """Begin queue pairs' connections anew, with other settings."""
+    require_one(priority=priority, mtu=mtu, psn=psn, windows=windows)
     with _pacing(device) as pacing:
-        wanted = list(dict.fromkeys(numbers or range(pacing.registers.sizes.qps)))
-        if begins:
-            planned = [
-                (qp, pacing.planned(qp, priority=priority, mtu=mtu, psn=psn, windows=windows))
-                for qp in wanted
-            ]
-            for qp, row in planned:  # all are right before one is written
-                pacing.apply(qp, row)
-        rows = [dataclasses.asdict(pacing.connection(qp)) for qp in wanted]
-    titles = ("qp", "priority", "mtu", "psn", "windows")
-    emit(rows, lambda: table(titles, [tuple(row[name] for name in titles) for row in rows]), json_)
+        wanted = list(dict.fromkeys(numbers))
+        planned = [
+            (qp, pacing.planned(qp, priority=priority, mtu=mtu, psn=psn, windows=windows))
+            for qp in wanted
+        ]
+        for qp, row in planned:  # all are right before one is written
+            pacing.apply(qp, row)
+        _emit_pairs(pacing, wanted, json_)
 
 
-def all_pairs(
+@all_pairs.command("show")
+def show_all(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show the pacer's parameters and counters."""
+    with _pacing(device) as pacing:
+        _emit_all(pacing, json_)
+
+
+@all_pairs.command("set")
+def set_all(
     overhead: Annotated[
         int | None, typer.Option(help="Bytes of a packet beyond those granted.")
     ] = None,
@@ -73,10 +97,22 @@ def all_pairs(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show the pacer's parameters and counters, after setting what is given."""
+    """Set the pacer's parameters."""
+    require_one(overhead=overhead, pause=pause)
     with _pacing(device) as pacing:
         pacing.set_parameters(overhead=overhead, pause=pause)
-        shown = {"parameters": pacing.parameters(), "counters": pacing.counters()}
+        _emit_all(pacing, json_)
+
+
+def _emit_pairs(pacing: "Pacing", numbers: Iterable[int], json_: bool) -> None:
+    rows = [dataclasses.asdict(pacing.connection(qp)) for qp in numbers]
+    emit(
+        rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
+    )
+
+
+def _emit_all(pacing: "Pacing", json_: bool) -> None:
+    shown = {"parameters": pacing.parameters(), "counters": pacing.counters()}
 
     def draw() -> None:
         for title, values in (("parameter", "parameters"), ("counter", "counters")):

@@ -7,19 +7,38 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
 from precog_host.transport import DeviceError
 
+from . import wire
+
 if TYPE_CHECKING:
-    from precog_host.packets import PacketPath
+    from precog_host.packets import Binding, PacketPath
 
-app = typer.Typer(
-    help="Packets of a device built with them, such as emu:width=64.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+__all__ = ["app"]
 
-_SlotArgument = Annotated[int, typer.Argument(help="QP slot.")]
+app = group("Packets of a device built with them, such as emu:width=64.")
+_param = group("Parameters of the packet path.")
+_binding = group("Connections of queue pairs: peer, QP numbers, scores.")
+_score = group("Scores that a connection's packets carry.")
+_destination = group("Latency, loss and marks by destination.")
+_counter = group("Fates of packets, and events.")
+_port = group("Gigabit ports of a board.")
+for _name, _group in (
+    ("param", _param),
+    ("binding", _binding),
+    ("score", _score),
+    ("destination", _destination),
+    ("counter", _counter),
+    ("port", _port),
+    ("wire", wire.app),
+):
+    app.add_typer(_group, name=_name)
+
+_OneSlotArgument = Annotated[int, typer.Argument(help="QP slot.", metavar="SLOT")]
+_DestinationArgument = Annotated[
+    int, typer.Argument(help="Index of the destination.", metavar="NUMBER")
+]
 _BINDING = (
     *("slot", "remote", "remote_qp", "local_qp", "mode", "destination"),
     *("score", "score_source", "mtu"),
@@ -39,17 +58,23 @@ def _packets(device: str) -> "Iterator[PacketPath]":
         yield opened.packets
 
 
-@app.command()
-def param(
-    assignments: Annotated[
-        list[str] | None, typer.Argument(help="name=value.", metavar="NAME=VALUE")
-    ] = None,
+@_param.command("show")
+def show_param(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show the parameters of the packet path."""
+    with _packets(device) as path:
+        parameters = path.parameters()
+    emit(parameters, lambda: table(("parameter", "value"), list(parameters.items())), json_)
+
+
+@_param.command("set")
+def set_param(
+    assignments: Annotated[list[str], typer.Argument(help="name=value.", metavar="NAME=VALUE...")],
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show the parameters of the packet path, after setting some."""
+    """Set parameters of the packet path."""
     values: dict[str, int] = {}
-    for text in assignments or ():
+    for text in assignments:
         name, _, number = text.partition("=")
         if name in values:
             raise ValueError(f"parameter {name} must be given once, not again as {text!r}")
@@ -62,9 +87,9 @@ def param(
     emit(parameters, lambda: table(("parameter", "value"), list(parameters.items())), json_)
 
 
-@app.command()
-def bind(
-    slot: _SlotArgument,
+@_binding.command("add")
+def add_binding(
+    slot: _OneSlotArgument,
     remote: Annotated[str, typer.Argument(help="The peer's IP address.")],
     remote_qp: Annotated[int, typer.Option(help="DestQP of packets to the peer.")],
     local_qp: Annotated[int, typer.Option(help="DestQP of packets from the peer.")],
@@ -72,7 +97,7 @@ def bind(
     destination: Annotated[int, typer.Option(help="Index shared by QPs to one peer.")] = 0,
     score: Annotated[int | None, typer.Option(help="Score to be sent, 0..100.")] = None,
     score_source: Annotated[
-        str, typer.Option(help="Whose score is sent: host, or predicted: queue, rtt, max.")
+        str, typer.Option(help="Score that is sent: host, or predicted: queue, rtt, max.")
     ] = "host",
     mtu: Annotated[int, typer.Option(help="Path MTU, bytes.")] = 1024,
     device: DeviceOption = "emu:",
@@ -98,57 +123,88 @@ def bind(
         _emit_bindings(path, json_)
 
 
-@app.command()
-def score(
-    slot: _SlotArgument,
-    score: Annotated[int | None, typer.Option(help="The host's score, 0..100.")] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Whose score is sent: host, queue, rtt, max.")
-    ] = None,
-    device: DeviceOption = "emu:",
-    json_: JsonOption = False,
+@_binding.command("del")
+def del_binding(
+    slot: _OneSlotArgument, device: DeviceOption = "emu:", json_: JsonOption = False
 ) -> None:
-    """Set the score that a connection's packets carry, or whose; without a score there is none."""
-    with _packets(device) as path:
-        path.set_score(slot, score, source=source)
-        _emit_bindings(path, json_)
-
-
-@app.command()
-def unbind(slot: _SlotArgument, device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Take a slot from its connection; its packets pass unchanged from now on."""
     with _packets(device) as path:
+        _bound(path, slot)
         path.unbind(slot)
         _emit_bindings(path, json_)
 
 
-@app.command()
-def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+@_binding.command("show")
+def show_bindings(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Show the connections, as the device's table has them."""
     with _packets(device) as path:
         _emit_bindings(path, json_)
 
 
-@app.command()
-def destination(
-    number: Annotated[int, typer.Argument(help="Index of the destination.")],
-    clear: Annotated[bool, typer.Option(help="Start the numbers again.")] = False,
-    enable: Annotated[
-        bool | None, typer.Option(help="Whether packets to it may carry scores.")
+@_score.command("set")
+def set_score(
+    slot: _OneSlotArgument,
+    score: Annotated[int | None, typer.Option(help="The host's score, 0..100.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Score that is sent: host, queue, rtt, max.")
     ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
+    """Set the host's score of a connection, or choose the score that its packets carry."""
+    require_one(score=score, source=source)
+    with _packets(device) as path:
+        kept = _bound(path, slot).score
+        path.set_score(slot, kept if score is None else score, source=source)
+        _emit_bindings(path, json_)
+
+
+@_score.command("del")
+def del_score(
+    slot: _OneSlotArgument, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
+    """Clear the host's score of a connection."""
+    with _packets(device) as path:
+        _bound(path, slot)
+        path.set_score(slot, None)
+        _emit_bindings(path, json_)
+
+
+@_destination.command("show")
+def show_destination(
+    number: _DestinationArgument, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
     """Show latency, loss and marks of all queue pairs to a destination."""
     with _packets(device) as path:
-        if enable is not None:
-            path.enable_destination(number, enable=enable)
-        status = dataclasses.asdict(path.destination(number, clear=clear))
-    emit(status, lambda: table(("what", "value"), list(status.items())), json_)
+        _emit_destination(path, number, json_)
 
 
-@app.command()
-def counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+@_destination.command("set")
+def set_destination(
+    number: _DestinationArgument,
+    enable: Annotated[
+        bool, typer.Option("--enable/--no-enable", help="Packets to it may carry scores.")
+    ],
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Set whether packets to a destination may carry scores."""
+    with _packets(device) as path:
+        path.enable_destination(number, enable=enable)
+        _emit_destination(path, number, json_)
+
+
+@_destination.command("clear")
+def clear_destination(
+    number: _DestinationArgument, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
+    """Show a destination's numbers, and start them anew without losing an event."""
+    with _packets(device) as path:
+        _emit_destination(path, number, json_, clear=True)
+
+
+@_counter.command("show")
+def show_counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Show what became of packets, and events."""
     with _packets(device) as path:
         counters = path.counters()
@@ -163,8 +219,8 @@ def counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     emit(counters, draw, json_)
 
 
-@app.command()
-def port(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+@_port.command("show")
+def show_port(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Show what became of frames at a board's Gigabit ports."""
     from precog_host.device import Device
 
@@ -179,50 +235,16 @@ def port(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     emit(counters, lambda: table(("port", "frames", "count"), rows), json_)
 
 
-@app.command()
-def wire(
-    slots: Annotated[list[int] | None, typer.Argument(help="QP slots to be shown.")] = None,
-    hold: Annotated[
-        bool | None, typer.Option(help="Hold the input for want of room, or drop packets.")
-    ] = None,
-    acks_pass: Annotated[
-        bool | None, typer.Option(help="Acknowledgements do not wait; only without READs.")
-    ] = None,
-    quota: Annotated[int | None, typer.Option(help="Cells that a QP may hold.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Cells that all may hold beyond their quotas.")
-    ] = None,
-    expiry: Annotated[
-        int | None,
-        typer.Option(help="Ticks after which a shut window opens without an acknowledgement."),
-    ] = None,
-    device: DeviceOption = "emu:",
-    json_: JsonOption = False,
-) -> None:
-    """Show the packets that wait for their grants, after setting what is given."""
-    from precog_host.device import Device
+def _bound(path: "PacketPath", slot: int) -> "Binding":
+    for binding in path.bindings():
+        if binding.slot == slot:
+            return binding
+    raise ValueError(f"slot {slot} must be bound: precog packet binding add {slot} binds it")
 
-    with Device.open(device) as opened:
-        if (waiting := opened.waiting) is None:
-            raise DeviceError(
-                f"packets do not wait in device {device}: it was built without; "
-                "try emu:width=64,grants=1,wire=256"
-            )
-        waiting.set_parameters(
-            hold=hold, acks_pass=acks_pass, quota=quota, limit=limit, expiry=expiry
-        )
-        shown = {
-            "queue_pairs": [{"qp": qp, **waiting.row(qp)} for qp in dict.fromkeys(slots or ())],
-            **{name: getattr(waiting, name)() for name in ("memory", "parameters", "counters")},
-        }
 
-    def draw() -> None:
-        if rows := shown["queue_pairs"]:
-            table(tuple(rows[0]), [tuple(row.values()) for row in rows])
-        for name in ("memory", "parameters", "counters"):
-            table((name, "value"), list(shown[name].items()))
-
-    emit(shown, draw, json_)
+def _emit_destination(path: "PacketPath", number: int, json_: bool, *, clear: bool = False) -> None:
+    status = dataclasses.asdict(path.destination(number, clear=clear))
+    emit(status, lambda: table(("what", "value"), list(status.items())), json_)
 
 
 def _emit_bindings(path: "PacketPath", json_: bool) -> None:
@@ -235,6 +257,6 @@ def _emit_bindings(path: "PacketPath", json_: bool) -> None:
         if rows:
             table(_BINDING, [tuple(row[name] for name in _BINDING) for row in rows])
         else:
-            typer.echo("no slot is bound")
+            typer.echo("no slot is bound: precog packet binding add binds one")
 
     emit(rows, draw, json_)

@@ -1,19 +1,35 @@
 """``precog qp``: queue pairs of a device."""
 
 import dataclasses
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import (
+    DeviceOption,
+    JsonOption,
+    SlotArgument,
+    SlotsArgument,
+    emit,
+    group,
+    pair_table,
+)
 
 from . import forecast, pace, qp_import, queue, receive
 
-app = typer.Typer(help="Queue pairs.", no_args_is_help=True, rich_markup_mode=None)
-app.command("pace")(pace.queue_pairs)
-app.command("queue")(queue.queue_pairs)
-app.command("forecast")(forecast.queue_pairs)
-app.command("receive")(receive.queue_pairs)
+if TYPE_CHECKING:
+    from precog_host.queue_pair import QpStatus
+
+__all__ = ["app"]
+
+app = group("Queue pairs.")
+for _name, _group in (
+    ("pace", pace.queue_pairs),
+    ("queue", queue.queue_pairs),
+    ("forecast", forecast.queue_pairs),
+    ("receive", receive.queue_pairs),
+):
+    app.add_typer(_group, name=_name)
 app.command("import")(qp_import.import_)
 
 _COLUMNS = (
@@ -33,26 +49,66 @@ _COLUMNS = (
 
 @app.command()
 def show(
-    numbers: Annotated[
-        list[int] | None, typer.Argument(help="QP slots; by default all that are enabled.")
+    numbers: SlotsArgument = None, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
+    """Show configuration and last decision of queue pairs; by default of those that are enabled."""
+    from precog_host import pairs
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if numbers:
+            states = [opened.qp(number).status() for number in numbers]
+        else:
+            states = list(pairs.states(opened))
+    _emit(states, json_)
+
+
+@app.command()
+def add(
+    numbers: SlotArgument,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            "--algo",
+            help="fixed, pid, predpid, timely or dcqcn; by default timely, or pid without it.",
+        ),
+    ] = None,
+    preset: Annotated[str, typer.Option(help="Law preset: thesis or precog.")] = "precog",
+    model_slot: Annotated[
+        int | None, typer.Option(help="Slot of a model that predicts RTTs.")
     ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show configuration and last decision of queue pairs."""
+    """Enable queue pairs: their samples are decided on from now on.
+
+    Every command opens its device anew: a queue pair of emu: or sim: is gone when it ends.
+    """
+    from precog_host import pairs
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        wanted = numbers or range(opened.sizes.qps)
-        states = [opened.qp(number).status() for number in wanted]
-    if not numbers:
-        states = [state for state in states if state.enable]
+        pairs.add(opened, numbers, algorithm=algorithm, preset=preset, model_slot=model_slot)
+        states = list(pairs.states(opened))
+    _emit(states, json_)
+
+
+@app.command("del")
+def del_(numbers: SlotArgument, device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Disable queue pairs, with their connections and settings; their packets pass unpaced."""
+    from precog_host import pairs
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        pairs.remove(opened, numbers)
+        states = list(pairs.states(opened))
+    _emit(states, json_)
+
+
+def _emit(states: "list[QpStatus]", json_: bool) -> None:
     rows = [tuple(getattr(state, name) for name, _ in _COLUMNS) for state in states]
-
-    def draw() -> None:
-        if rows:
-            table([title for _, title in _COLUMNS], rows)
-        else:
-            typer.echo("no queue pair is enabled")
-
-    emit([dataclasses.asdict(state) for state in states], draw, json_)
+    emit(
+        [dataclasses.asdict(state) for state in states],
+        lambda: pair_table([title for _, title in _COLUMNS], rows),
+        json_,
+    )

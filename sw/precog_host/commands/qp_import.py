@@ -50,7 +50,7 @@ def import_(
 
     Slots, laws and keys only: where connections stand (PSN) is not in the list as of now.
     """
-    from precog_host import rdma_import, rdma_list
+    from precog_host import pairs, rdma_import, rdma_list
     from precog_host.device import Device
 
     qps, skipped = rdma_list.read_list(_text(source), ifname=ifname, port=port)
@@ -65,7 +65,7 @@ def import_(
         plan = rdma_import.plan(
             opened, qps, skipped, remote=address, peers=peers, first_slot=first_slot
         )
-        law = algorithm or ("timely" if opened.sizes.laws else "pid")
+        law = algorithm or pairs.first_law(opened)
         rdma_import.check(opened, preset=preset, algorithm=law, mode=mode, mtu=mtu)
         if not dry_run:
             rdma_import.apply(opened, plan, preset=preset, algorithm=law, mode=mode, mtu=mtu)

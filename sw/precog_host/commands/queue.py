@@ -1,16 +1,30 @@
-"""``precog qp queue``: the queue profiler of a device built with one."""
+"""``precog qp queue`` and ``precog cc queue``: the queue profiler of a device built with one."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import (
+    DeviceOption,
+    JsonOption,
+    SlotsArgument,
+    emit,
+    group,
+    require_one,
+    table,
+)
 from precog_host.transport import DeviceError
 
-__all__ = ["queue_pairs"]
+if TYPE_CHECKING:
+    from precog_host.queues import Queues
 
+__all__ = ["all_pairs", "queue_pairs"]
+
+queue_pairs = group("Send queues of queue pairs, on a device with a queue profiler.")
+all_pairs = group("Parameters and counters of the queue profiler.")
 _COLUMNS = (
     ("qp", "qp"),
     ("occupancy", "queued B"),
@@ -25,13 +39,47 @@ _COLUMNS = (
 )
 
 
-def queue_pairs(
-    numbers: Annotated[
-        list[int] | None, typer.Argument(help="QP slots; by default all that had an arrival.")
-    ] = None,
-    clear: Annotated[
-        bool, typer.Option("--clear", help="Start counts and peak again behind what is shown.")
-    ] = False,
+@contextmanager
+def _queues(device: str) -> "Iterator[Queues]":
+    """The queue profiler of the device that a URI names."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if opened.queues is None:
+            raise DeviceError(
+                f"device {device} has no queue profiler: it was built without one; "
+                "try emu:profile=1"
+            )
+        yield opened.queues
+
+
+@queue_pairs.command("show")
+def show_pairs(
+    numbers: SlotsArgument = None, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
+    """Show queue pairs' send queues; by default those that had an arrival."""
+    with _queues(device) as queues:
+        _emit_pairs(queues, numbers, json_, clear=False)
+
+
+@queue_pairs.command("clear")
+def clear_pairs(
+    numbers: SlotsArgument = None, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
+    """Show queue pairs' send queues, and start counts and peaks anew without losing an event."""
+    with _queues(device) as queues:
+        _emit_pairs(queues, numbers, json_, clear=True)
+
+
+@all_pairs.command("show")
+def show_all(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show the profiler's parameters and counters."""
+    with _queues(device) as queues:
+        _emit_all(queues, json_)
+
+
+@all_pairs.command("set")
+def set_all(
     period_us: Annotated[
         float | None, typer.Option(help="A sample in this time, µs; 0: none by time.")
     ] = None,
@@ -41,23 +89,22 @@ def queue_pairs(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show queue pairs' send queues, after setting when samples of them are taken."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        queues = opened.queues
-        if queues is None:
-            raise DeviceError(
-                f"device {device} has no queue profiler: it was built without one; "
-                "try emu:profile=1"
-            )
+    """Set when samples of send queues are taken."""
+    require_one(period_us=period_us, every=every)
+    with _queues(device) as queues:
         queues.set_parameters(period_us=period_us, every=every)
-        wanted = list(dict.fromkeys(numbers or range(opened.sizes.qps)))
-        states = [queues.queue(qp, clear=clear) for qp in wanted]
-        lists: dict[str, Mapping[str, float]] = {
-            "parameter": queues.parameters(),
-            "counter": queues.counters(),
-        }
+        _emit_all(queues, json_)
+
+
+def _emit_pairs(
+    queues: "Queues", numbers: Iterable[int] | None, json_: bool, *, clear: bool
+) -> None:
+    qps = queues.registers.sizes.qps
+    wanted = list(dict.fromkeys(numbers or range(qps)))
+    for qp in wanted:
+        if not 0 <= qp < qps:  # all exist before one is cleared
+            raise ValueError(f"QP must be in 0..{qps - 1}, not {qp!r}")
+    states = [queues.queue(qp, clear=clear) for qp in wanted]
     shown = [dataclasses.asdict(state) for state in states if numbers or state.arrivals]
 
     def draw() -> None:
@@ -66,7 +113,18 @@ def queue_pairs(
             table([title for _, title in _COLUMNS], rows)
         else:
             typer.echo("no queue pair had an arrival")
-        for title, values in lists.items():
-            table((title, "value"), list(values.items()))
 
-    emit({"queues": shown, **{f"{title}s": values for title, values in lists.items()}}, draw, json_)
+    emit(shown, draw, json_)
+
+
+def _emit_all(queues: "Queues", json_: bool) -> None:
+    shown: dict[str, dict[str, Any]] = {
+        "parameters": dict(queues.parameters()),
+        "counters": dict(queues.counters()),
+    }
+
+    def draw() -> None:
+        for title, values in (("parameter", "parameters"), ("counter", "counters")):
+            table((title, "value"), list(shown[values].items()))
+
+    emit(shown, draw, json_)

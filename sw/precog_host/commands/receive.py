@@ -1,19 +1,33 @@
-"""``precog qp receive`` and ``precog cc receive``: what congestion scores that packets bring do."""
+"""``precog qp receive`` and ``precog cc receive``: use of the congestion scores that arrive."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import (
+    DeviceOption,
+    JsonOption,
+    SlotArgument,
+    SlotsArgument,
+    emit,
+    group,
+    parameters_given,
+    require_one,
+    table,
+)
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
     from precog_host.receiving import Receiving
 
 __all__ = ["all_pairs", "queue_pairs"]
+
+queue_pairs = group("Effects of congestion scores on queue pairs, on a device with a receiver.")
+all_pairs = group("Parameters and counters of the receiver.")
+_TITLES = ("qp", "commands", "boosts", "grows", "base_quota")
 
 
 @contextmanager
@@ -30,10 +44,18 @@ def _receiving(device: str) -> "Iterator[Receiving]":
         yield opened.receiving
 
 
-def queue_pairs(
-    numbers: Annotated[
-        list[int] | None, typer.Argument(help="QP slots; by default all, to be shown.")
-    ] = None,
+@queue_pairs.command("show")
+def show_pairs(
+    numbers: SlotsArgument = None, device: DeviceOption = "emu:", json_: JsonOption = False
+) -> None:
+    """Show what the bands of congestion scores do for queue pairs."""
+    with _receiving(device) as receiving:
+        _emit_pairs(receiving, numbers or range(receiving.registers.sizes.qps), json_)
+
+
+@queue_pairs.command("set")
+def set_pairs(
+    numbers: SlotArgument,
     commands: Annotated[
         bool | None, typer.Option(help="Bands command the law, which must run PSCHED.")
     ] = None,
@@ -43,45 +65,46 @@ def queue_pairs(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show what the bands of congestion scores do for queue pairs, after setting what is given."""
-    changes = (commands, boosts, grows, quota)
-    sets = any(value is not None for value in changes)
-    if sets and not numbers:
-        raise ValueError("QP slots must be named with --commands, --boosts, --grows or --quota")
+    """Set what the bands of congestion scores do for queue pairs."""
+    require_one(commands=commands, boosts=boosts, grows=grows, quota=quota)
     with _receiving(device) as receiving:
-        wanted = list(dict.fromkeys(numbers or range(receiving.registers.sizes.qps)))
-        rows = [receiving.qp(qp) for qp in wanted]  # all exist before one is written
-        if sets:
-            for qp in wanted:
-                receiving.configure(
-                    qp, commands=commands, boosts=boosts, grows=grows, base_quota=quota
-                )
-            rows = [receiving.qp(qp) for qp in wanted]
-    shown = [dataclasses.asdict(row) for row in rows]
-    titles = ("qp", "commands", "boosts", "grows", "base_quota")
-    emit(
-        shown, lambda: table(titles, [tuple(row[name] for name in titles) for row in shown]), json_
-    )
+        wanted = list(dict.fromkeys(numbers))
+        for qp in wanted:
+            receiving.qp(qp)  # all exist before one is written
+        for qp in wanted:
+            receiving.configure(qp, commands=commands, boosts=boosts, grows=grows, base_quota=quota)
+        _emit_pairs(receiving, wanted, json_)
 
 
-def all_pairs(
-    assignments: Annotated[
-        list[str] | None, typer.Argument(help="name=value.", metavar="NAME=VALUE")
-    ] = None,
+@all_pairs.command("show")
+def show_all(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show the receiver's parameters and counters."""
+    with _receiving(device) as receiving:
+        _emit_all(receiving, json_)
+
+
+@all_pairs.command("set")
+def set_all(
+    assignments: Annotated[list[str], typer.Argument(help="name=value.", metavar="NAME=VALUE...")],
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Show the receiver's parameters and counters, after setting what is given."""
-    values: dict[str, float] = {}
-    for text in assignments or ():
-        name, _, number = text.partition("=")
-        try:
-            values[name] = float(number)
-        except ValueError:
-            raise ValueError(f"parameter must be <name>=<number>, not {text!r}") from None
+    """Set the receiver's parameters."""
+    values = parameters_given(assignments)
     with _receiving(device) as receiving:
         receiving.set_parameters(**values)
-        parameters, counters = receiving.parameters(), receiving.counters()
+        _emit_all(receiving, json_)
+
+
+def _emit_pairs(receiving: "Receiving", numbers: Iterable[int], json_: bool) -> None:
+    rows = [dataclasses.asdict(receiving.qp(qp)) for qp in numbers]
+    emit(
+        rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
+    )
+
+
+def _emit_all(receiving: "Receiving", json_: bool) -> None:
+    parameters, counters = receiving.parameters(), receiving.counters()
 
     def draw() -> None:
         table(("parameter", "value"), list(parameters.items()))

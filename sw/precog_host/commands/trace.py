@@ -1,30 +1,72 @@
-"""``precog trace``: records of what a device decided."""
+"""``precog trace``: records of a device's decisions."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from precog_host.output import DeviceOption, JsonOption, emit, table
+from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
 from precog_host.transport import DeviceError
 
-__all__ = ["trace"]
+if TYPE_CHECKING:
+    from precog_host.tracing import TraceState, Tracing
 
+__all__ = ["app"]
+
+app = group("Records of a device's decisions.")
 _COLUMNS = ("serial", "t_us", "kind", "qp", "score")  # what all kinds have
 
 
-def trace(
+@contextmanager
+def _tracing(device: str) -> "Iterator[Tracing]":
+    """The trace of the device that a URI names."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if opened.tracing is None:
+            raise DeviceError(
+                f"device {device} has no trace FIFO: it was built without one; try emu:trace=1"
+            )
+        yield opened.tracing
+
+
+@app.command()
+def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show what is recorded, and how many records wait."""
+    with _tracing(device) as tracing:
+        state = tracing.state()
+    emit(state, lambda: _show(state), json_)
+
+
+@app.command("set")
+def set_(
     kind: Annotated[
         list[str] | None,
         typer.Option(help="Record from now on: decision, receiver, forecast, or none; repeatable."),
     ] = None,
     qp: Annotated[int | None, typer.Option(help="Record only this QP slot.")] = None,
     all_qps: Annotated[bool, typer.Option("--all-qps", help="Record all QPs again.")] = False,
-    every: Annotated[int | None, typer.Option(help="Record every so manieth; 1: all.")] = None,
+    every: Annotated[int | None, typer.Option(help="Record one of so many; 1: all.")] = None,
     threshold: Annotated[
         int | None, typer.Option(help="Level from which on the device says so; 0: never.")
     ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Set what is recorded."""
+    require_one(kind=kind, qp=qp, all_qps=all_qps or None, every=every, threshold=threshold)
+    kinds = None if kind is None else [name for name in kind if name != "none"]
+    with _tracing(device) as tracing:
+        tracing.configure(kinds=kinds, qp=qp, all_qps=all_qps, every=every, threshold=threshold)
+        state = tracing.state()
+    emit(state, lambda: _show(state), json_)
+
+
+@app.command()
+def read(
     limit: Annotated[int | None, typer.Option(help="Most records to take.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Append the records, a line of JSON each.")
@@ -32,19 +74,10 @@ def trace(
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Take the records that wait out of a device, and show them, after setting what is given."""
-    from precog_host.device import Device
-
+    """Take the records that wait out of a device, and show them."""
     if limit is not None and limit < 0:
         raise ValueError(f"limit must be 0 or more, not {limit!r}")
-    kinds = None if kind is None else [name for name in kind if name != "none"]
-    with Device.open(device) as opened:
-        tracing = opened.tracing
-        if tracing is None:
-            raise DeviceError(
-                f"device {device} has no trace FIFO: it was built without one; try emu:trace=1"
-            )
-        tracing.configure(kinds=kinds, qp=qp, all_qps=all_qps, every=every, threshold=threshold)
+    with _tracing(device) as tracing:
         rows = [tracing.presented(record) for record in tracing.drain(limit)]
         state = tracing.state()
     if output is not None:
@@ -55,12 +88,16 @@ def trace(
         table(
             (*_COLUMNS, "what"), [(*(row[name] for name in _COLUMNS), _rest(row)) for row in rows]
         )
-        counters = ", ".join(f"{count} {name}" for name, count in state.counters.items())
-        kinds = ", ".join(state.kinds) or "nothing"
-        of = "" if state.qp is None else f" of QP {state.qp}"
-        typer.echo(f"recording {kinds}{of}, every {state.every}; {state.level} wait; {counters}")
+        _show(state)
 
     emit({"records": rows, "state": state}, draw, json_)
+
+
+def _show(state: "TraceState") -> None:
+    counters = ", ".join(f"{count} {name}" for name, count in state.counters.items())
+    kinds = ", ".join(state.kinds) or "nothing"
+    of = "" if state.qp is None else f" of QP {state.qp}"
+    typer.echo(f"recording {kinds}{of}, every {state.every}; {state.level} wait; {counters}")
 
 
 def _rest(row: dict[str, Any]) -> str:

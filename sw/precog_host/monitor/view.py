@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
-from precog_host.output import printable
+from precog_host.output import NO_PAIR, printable
 
 from .sampling import QpSample, Sampler, Snapshot, qp_list, sparkline
 
@@ -216,7 +216,7 @@ def _clock(t: float) -> str:
 
 def _totals(qps: tuple[QpSample, ...]) -> str:
     if not qps:
-        return "no queue pair is enabled"
+        return NO_PAIR
     rate = sum(qp.rate_gbps for qp in qps)
     return f"sum of rates {rate:.2f} Gb/s"
 
