@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
+from tests.models.predict import exact_lstm
 from tests.models.predict.weights import random_weights
 
 from precog_hw.config import NicConfig
@@ -57,6 +58,19 @@ def test_models_resets_and_back_pressure(lanes, count, idle, stall, seed):
         samples.append(sample)
     config = replace(TINY, lanes=lanes)
     check(PredictorBench(config, models, samples, seed=seed, idle=idle, stall=stall))
+
+
+@pytest.mark.parametrize(("lanes", "columns"), [(4, 1), (16, 1), (64, 4)])
+def test_outputs_are_those_of_exact_arithmetic(lanes, columns, seed):
+    """The reference is rational, not the golden model: a rounding wrong in both would show."""
+    rng, weights = random.Random(seed), np.random.default_rng(seed)
+    model = random_weights(weights, inputs=2, steps=3, outputs=16)
+    config = replace(TINY, lanes=lanes, columns=columns)
+    bench = PredictorBench(config, {1: model}, [Sample(2, 1, inputs(rng)) for _ in range(3)])
+    bench.run()
+    past = [[0] * 8] * 2 + [sample.x for sample in bench.samples]
+    wanted = [exact_lstm.forward(model, past[n : n + 3]) for n in range(len(bench.samples))]
+    assert bench.answers == [(1, outputs) for outputs in wanted]
 
 
 @pytest.mark.parametrize(

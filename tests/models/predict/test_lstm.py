@@ -2,6 +2,7 @@
 
 import dataclasses
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from precog_models.predict.lstm import (
 )
 from precog_models.predict.rtt_head import rtt_pred
 
+from . import exact_lstm
 from .weights import float_forward, random_weights, trained_like_weights
 
 
@@ -93,6 +95,32 @@ def test_distance_from_float(steps, seed):
     error = forward_windows(w, x)[:, 0] / Fmt.OUT.one - float_forward(w, x)[:, 0]
     print(f"rms {error.std():.2e}, largest {abs(error).max():.2e}, mean {error.mean():.1e}")
     assert abs(error).max() < 6e-4
+
+
+@pytest.mark.parametrize("saturating", [False, True])
+def test_every_output_is_that_of_exact_arithmetic(saturating, seed):
+    rng = np.random.default_rng(seed)
+    w = random_weights(rng, inputs=2, steps=3, outputs=16, saturating=saturating)
+    x = rng.integers(-8192, 8192, (12, 3, 8))
+    x[0], x[1] = Fmt.X.min, Fmt.X.max
+    wanted = [exact_lstm.forward(w, window) for window in x]
+    assert forward_windows(w, x).tolist() == wanted
+
+
+def test_every_state_is_that_of_exact_arithmetic(seed):
+    """h is floored, also where it is negative; c is rounded to nearest."""
+    rng = np.random.default_rng(seed)
+    w = random_weights(rng)
+    for _ in range(20):
+        p = rng.integers(-6000, 6000, 64)
+        c = rng.integers(-4 * Fmt.C.one, 4 * Fmt.C.one, 16)
+        new_c, new_h = exact_lstm.step(
+            [Fraction(int(n), Fmt.PRE.one) for n in p], [Fraction(int(n), Fmt.C.one) for n in c]
+        )
+        h = np.zeros(16, dtype=np.int64)
+        cell(w.wx * 0, w.sh_x, np.zeros(8, dtype=np.int64), p, c, h)
+        assert c.tolist() == [n * Fmt.C.one for n in new_c]
+        assert h.tolist() == [n * Fmt.H.one for n in new_h]
 
 
 def test_the_past_of_a_stream_is_zero(seed):
