@@ -16,6 +16,7 @@ from .signing import PUBLIC_BYTES
 __all__ = [
     "BODIES",
     "NAME",
+    "ROLES",
     "Body",
     "Membership",
     "PoisonError",
@@ -30,7 +31,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9.:_-]{0,62}")
 
 _WORD = (1 << 32) - 1
 _SECOND_NS = 1_000_000_000
-_ROLES = ("agent", "router", "trainer")
+ROLES = ("agent", "router", "trainer")
 
 
 class PoisonError(ValueError):
@@ -194,8 +195,8 @@ class Membership:
     def __post_init__(self) -> None:
         if len(self.public) != PUBLIC_BYTES:
             raise ValueError(f"public key must have {PUBLIC_BYTES} bytes, not {len(self.public)}")
-        if self.role not in _ROLES:
-            raise ValueError(f"role must be one of {', '.join(_ROLES)}, not {self.role!r}")
+        if self.role not in ROLES:
+            raise ValueError(f"role must be one of {', '.join(ROLES)}, not {self.role!r}")
         if type(self.revoked) is not bool:
             raise ValueError(f"revoked must be true or false, not {self.revoked!r}")
 

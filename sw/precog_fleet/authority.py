@@ -1,0 +1,152 @@
+"""The fleet's authority: a folder with two keys that approve members and revoke them.
+
+    authority.key   signs memberships    ca.key, ca.pem   issue certificates of links
+    fleet.json      name and routers     store.sqlite     all memberships so far
+
+The keys are used by `trust` alone; nothing that runs needs them, so the folder may lie on a machine
+of its own. Members hold the public half, and the mesh carries what was signed.
+"""
+
+import json
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+from .bodies import Membership
+from .certificates import LinkAuthority, new_key, request
+from .durable import write_durably
+from .errors import FleetError
+from .member import Credentials, FleetInfo, Request
+from .outcome import Outcome
+from .records import AUTHORITY, Record, seal
+from .shelf import Shelf
+from .signing import SigningKey
+from .store import Store
+
+__all__ = ["Authority"]
+
+_LIFE_MS = 5 * 365 * 86_400_000
+
+
+class Authority:
+    """An authority's folder.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Raises
+    ------
+    FleetError
+        The folder is none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / "authority.key").is_file():
+            raise FleetError(f"{folder} must be an authority's folder: make one with fleet init")
+        self.folder = folder
+        self._key = SigningKey.load(folder / "authority.key")
+        try:
+            self.info = FleetInfo.parse(json.loads((folder / "fleet.json").read_bytes()))
+        except ValueError as error:
+            raise FleetError(f"{folder / 'fleet.json'} is damaged: {error}") from error
+        ca = (folder / "ca.key").read_bytes(), (folder / "ca.pem").read_bytes()
+        self._links = LinkAuthority(*ca)
+
+    @classmethod
+    def create(cls, folder: Path, fleet: str, routers: tuple[str, ...]) -> "Authority":
+        """A new fleet.
+
+        Raises
+        ------
+        ValueError
+            The name or an endpoint is none, or the folder is in use.
+        OSError
+            The folder cannot be written.
+        """
+        key = SigningKey.generate()
+        info = FleetInfo(fleet, key.public.hex(), routers)
+        if (folder / "authority.key").exists():
+            raise ValueError(f"folder must be new, but {folder} has an authority already")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        links = LinkAuthority.create(fleet)
+        write_durably(folder / "ca.key", links.key, mode=0o600)
+        write_durably(folder / "ca.pem", links.certificate)
+        link = new_key()
+        write_durably(folder / "link.key", link, mode=0o600)
+        write_durably(folder / "link.pem", links.issue(request(link, AUTHORITY, ()), AUTHORITY))
+        write_durably(folder / "fleet.json", json.dumps(asdict(info)).encode())
+        key.save(folder / "authority.key")
+        return cls(folder)
+
+    def approve(self, asked: Request, now: int) -> Credentials:
+        """Make the asker a member, and what it needs to join.
+
+        Raises
+        ------
+        FleetError
+            Another key has this name: revoke it first.
+        ValueError
+            The certificate request is not the asker's.
+        """
+        known = self.members(now).get(asked.name)
+        public = bytes.fromhex(asked.public)
+        if known is not None and not known.revoked and known.public != public:
+            raise FleetError(
+                f"member {asked.name} has another key already: revoke it first, or choose "
+                "another name"
+            )
+        certificate = self._links.issue(asked.csr.encode(), asked.name)
+        self._declare(asked.name, Membership(public, asked.role), now)
+        return Credentials(
+            asked.name,
+            certificate.decode(),
+            self._links.certificate.decode(),
+            asdict(self.info),
+            tuple(frame.hex() for frame in self.frames(now)),
+        )
+
+    def revoke(self, name: str, now: int) -> bytes:
+        """Revoke a member; the frame that tells everybody.
+
+        Raises
+        ------
+        FleetError
+            There is no such member.
+        """
+        known = self.members(now)
+        if name not in known:
+            raise FleetError(f"member must be one of {', '.join(known) or 'none yet'}, not {name}")
+        return self._declare(name, Membership(known[name].public, known[name].role, True), now)
+
+    def members(self, now: int) -> dict[str, Membership]:
+        """Members by name, the revoked as well."""
+        return dict(sorted(self._store(now).members.items()))
+
+    def frames(self, now: int) -> list[bytes]:
+        """Every membership, as members exchange it."""
+        return [entry.frame for entry in self._store(now).entries()]
+
+    def routers(self, endpoints: tuple[str, ...]) -> None:
+        """Change where members find routers; those that joined before keep what they have."""
+        self.info = FleetInfo(self.info.fleet, self.info.authority, endpoints)
+        write_durably(self.folder / "fleet.json", json.dumps(asdict(self.info)).encode())
+
+    def _declare(self, name: str, membership: Membership, now: int) -> bytes:
+        with closing(Shelf(self.folder / "store.sqlite")) as shelf:
+            held = Store(self.info.public)
+            held.restore(shelf.rows(), now)
+            version = shelf.next_version(now)
+            record = Record(AUTHORITY, f"member/{name}", version, now, now + _LIFE_MS, membership)
+            frame = seal(record, self._key, self.info.public)
+            outcome = held.receive(frame, now)
+            if outcome is not Outcome.ACCEPTED:
+                raise FleetError(f"membership of {name} was {outcome}: is the clock right?")
+            shelf.save(held.changed())
+        return frame
+
+    def _store(self, now: int) -> Store:
+        held = Store(self.info.public)
+        with closing(Shelf(self.folder / "store.sqlite")) as shelf:
+            held.restore(shelf.rows(), now)
+        return held

@@ -1,0 +1,283 @@
+"""A member's folder: keys made on its host, and what the authority approved.
+
+signing.key   signs records             link.key, link.pem   its end of links
+fleet.json    the fleet and its routers  ca.pem              whose certificates count
+request.json  what the authority is to approve
+store.sqlite  the records that it holds
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from .bodies import NAME, ROLES
+from .certificates import common_name, new_key, request
+from .durable import write_durably
+from .errors import FleetError
+from .records import AUTHORITY, canonical
+from .signing import SigningKey, verify
+
+__all__ = ["Credentials", "FleetInfo", "Member", "Request", "checked_endpoint"]
+
+_ENDPOINT = re.compile(r"tls/(\[[0-9a-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+
+
+def checked_endpoint(text: str) -> str:
+    """An endpoint such as ``tls/10.0.0.1:7447``.
+
+    Raises
+    ------
+    ValueError
+        It is none: links without TLS are not offered.
+    """
+    found = _ENDPOINT.fullmatch(text)
+    if not found or not 0 <= int(found[2]) < 65536:
+        raise ValueError(f"endpoint must be tls/<address>:<port>, not {text!r}")
+    return text
+
+
+@dataclass(frozen=True)
+class FleetInfo:
+    """What every member knows of its fleet.
+
+    Parameters
+    ----------
+    fleet : str
+    authority : str
+        The authority's public key, hexadecimal.
+    routers : tuple of str
+        Endpoints.
+    """
+
+    fleet: str
+    authority: str
+    routers: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.fleet):
+            raise ValueError(
+                f"fleet must have a name of a-z, 0-9 and .:_-, up to 63, not {self.fleet!r}"
+            )
+        if not re.fullmatch(r"[0-9a-f]{64}", self.authority):
+            raise ValueError(f"authority must be 64 hexadecimal digits, not {self.authority!r}")
+        for endpoint in self.routers:
+            checked_endpoint(endpoint)
+
+    @property
+    def public(self) -> bytes:
+        """The authority's raw public key."""
+        return bytes.fromhex(self.authority)
+
+    @classmethod
+    def parse(cls, data: Any) -> Self:
+        """The information of JSON data.
+
+        Raises
+        ------
+        ValueError
+            It is none.
+        """
+        try:
+            return cls(str(data["fleet"]), str(data["authority"]), tuple(data["routers"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"fleet must have a name, an authority and routers: {error}") from None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a host asks the authority to approve.
+
+    Parameters
+    ----------
+    name, role : str
+    public : str
+        The signing key's public half, hexadecimal.
+    csr : str
+        Request for the link's certificate, PEM.
+    signature : str
+        Of the rest by the signing key: whoever asks has it.
+    """
+
+    name: str
+    role: str
+    public: str
+    csr: str
+    signature: str
+
+    def message(self) -> bytes:
+        """The bytes that `signature` covers."""
+        plain = asdict(self)
+        del plain["signature"]
+        return b"precog fleet request 1\0" + canonical(plain)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """The request in a file.
+
+        Raises
+        ------
+        ValueError
+            It is none, or its signature is not that of the key that it names.
+        OSError
+            It cannot be read.
+        """
+        data = _json(path)
+        try:
+            found = cls(**{name: str(data[name]) for name in cls.__dataclass_fields__})
+            public, signature = bytes.fromhex(found.public), bytes.fromhex(found.signature)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} must be a request of precog fleet enroll: {error}") from None
+        _checked_name(found.name, found.role)
+        genuine = verify(public, signature, found.message())
+        if not genuine:
+            raise ValueError(f"{path} must be signed by the key that it names, but is not")
+        return found
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What the authority gives a member: its certificate, its membership, the fleet."""
+
+    name: str
+    certificate: str
+    ca: str
+    fleet: dict[str, Any]
+    frames: tuple[str, ...]  #: memberships, hexadecimal
+
+    def save(self, path: Path) -> None:
+        """Write them to a file."""
+        write_durably(path, json.dumps(asdict(self), sort_keys=True).encode())
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """The credentials in a file.
+
+        Raises
+        ------
+        ValueError
+            They are none.
+        OSError
+            It cannot be read.
+        """
+        data = _json(path)
+        try:
+            return cls(
+                str(data["name"]),
+                str(data["certificate"]),
+                str(data["ca"]),
+                dict(data["fleet"]),
+                tuple(str(frame) for frame in data["frames"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{path} must be credentials of precog fleet trust add: {error}"
+            ) from None
+
+
+class Member:
+    """A member that can sign and connect.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Attributes
+    ----------
+    name : str
+    info : FleetInfo
+    key : SigningKey
+
+    Raises
+    ------
+    FleetError
+        The folder is not that of a member, or the authority has not approved it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not (folder / "signing.key").is_file():
+            raise FleetError(f"{folder} must be a member's folder: make one with fleet enroll")
+        if not (folder / "link.pem").is_file():
+            raise FleetError(
+                f"{folder} must have credentials: let the authority approve "
+                f"{folder / 'request.json'} (fleet trust add), then give them to fleet join"
+            )
+        self.key = SigningKey.load(folder / "signing.key")
+        self.info = FleetInfo.parse(_json(folder / "fleet.json"))
+        self.name = common_name((folder / "link.pem").read_bytes())
+
+    @property
+    def store_path(self) -> Path:
+        """The database of its records."""
+        return self.folder / "store.sqlite"
+
+    @staticmethod
+    def enroll(folder: Path, name: str, role: str, addresses: Sequence[str] = ()) -> Request:
+        """Make a member's keys and its request; they never leave the folder.
+
+        Raises
+        ------
+        ValueError
+            The name or the role is none, or the folder is in use.
+        OSError
+            The folder cannot be written.
+        """
+        _checked_name(name, role)
+        if (folder / "signing.key").exists():
+            raise ValueError(f"folder must be new, but {folder} has a signing key already")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key, link = SigningKey.generate(), new_key()
+        csr = request(link, name, addresses).decode()
+        unsigned = Request(name, role, key.public.hex(), csr, "")
+        made = Request(name, role, key.public.hex(), csr, key.sign(unsigned.message()).hex())
+        write_durably(folder / "link.key", link, mode=0o600)
+        write_durably(folder / "request.json", json.dumps(asdict(made), indent=1).encode())
+        key.save(folder / "signing.key")
+        return made
+
+    @staticmethod
+    def join(folder: Path, credentials: Credentials) -> "Member":
+        """Take up what the authority gave.
+
+        Raises
+        ------
+        FleetError
+            They are another's.
+        ValueError
+            The certificate or the fleet is damaged.
+        """
+        asked = Request.load(folder / "request.json")
+        named = common_name(credentials.certificate.encode())
+        if not asked.name == credentials.name == named:
+            raise FleetError(f"credentials must be for {asked.name}, not {credentials.name}")
+        info = FleetInfo.parse(credentials.fleet)
+        write_durably(folder / "ca.pem", credentials.ca.encode())
+        write_durably(folder / "fleet.json", json.dumps(asdict(info)).encode())
+        frames = json.dumps(credentials.frames).encode()
+        write_durably(folder / "memberships.json", frames)
+        write_durably(folder / "link.pem", credentials.certificate.encode())
+        return Member(folder)
+
+    def memberships(self) -> list[bytes]:
+        """Frames that came with the credentials: the member and all others of that day."""
+        return [bytes.fromhex(frame) for frame in _json(self.folder / "memberships.json")]
+
+
+def _checked_name(name: str, role: str) -> None:
+    if not NAME.fullmatch(name) or name == AUTHORITY:
+        raise ValueError(
+            f"member must have a name of a-z, 0-9 and .:_-, up to 63 and not {AUTHORITY}, "
+            f"not {name!r}"
+        )
+    if role not in ROLES:
+        raise ValueError(f"role must be one of {', '.join(ROLES)}, not {role!r}")
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} must be JSON: {error}") from error

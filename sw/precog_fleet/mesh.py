@@ -1,0 +1,310 @@
+"""Gossip over Zenoh: a thin adapter between a session's callbacks and one loop.
+
+    precog/<fleet>/push/<key>       new records, to those who follow the key
+    precog/<fleet>/sync/<router>    questions of anti-entropy, to one router
+    precog/<fleet>/alive/<router>   liveliness of routers
+
+A router relays for its rack and holds every record; agents are clients, subscribe to their own
+destinations, and ask routers. Zenoh's threads only put events into a bounded queue; `Mesh.pump`
+handles them, and all else, in the caller's thread. What finds the queue full is dropped and
+counted, and anti-entropy brings it later. Every link is mutual TLS; puts block instead of dropping.
+
+Zenoh's threads do not survive a fork: start processes by spawn.
+"""
+
+import json
+import queue
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import zenoh
+
+from .errors import FleetError
+from .gossip import Gossip, Round
+from .messages import MAX_MESSAGE_BYTES, MessageError
+from .records import MAX_FRAME_BYTES
+
+__all__ = ["Mesh", "MeshConfig"]
+
+_QUEUE = 4096
+_ANSWER_MS = 5000  # a question without an answer is given up
+_QUERY_S = 4.0
+_BLOCK = zenoh.CongestionControl.BLOCK
+
+
+@dataclass(frozen=True)
+class MeshConfig:
+    """How a session connects.
+
+    Parameters
+    ----------
+    fleet, name : str
+    folder : Path
+        With link.key, link.pem and ca.pem.
+    router : bool
+        Relay for others, and answer their questions.
+    listen, connect : sequence of str
+        Endpoints.
+    """
+
+    fleet: str
+    name: str
+    folder: Path
+    router: bool
+    listen: Sequence[str] = ()
+    connect: Sequence[str] = ()
+
+    def zenoh(self, connect_ms: int) -> zenoh.Config:
+        """Zenoh's configuration: no multicast, mutual TLS on every link."""
+        key, certificate = str(self.folder / "link.key"), str(self.folder / "link.pem")
+        settings: dict[str, Any] = {
+            "mode": "router" if self.router else "client",
+            "listen/endpoints": list(self.listen),
+            "connect/endpoints": list(self.connect),
+            "connect/timeout_ms": -1 if self.router else connect_ms,
+            "connect/exit_on_failure": not self.router,
+            "scouting/multicast/enabled": False,
+            "scouting/gossip/enabled": False,
+            "transport/link/tls": {
+                "root_ca_certificate": str(self.folder / "ca.pem"),
+                "listen_private_key": key,
+                "listen_certificate": certificate,
+                "connect_private_key": key,
+                "connect_certificate": certificate,
+                "enable_mtls": True,
+                "close_link_on_expiration": True,
+            },
+        }
+        config = zenoh.Config()
+        for name, value in settings.items():
+            config.insert_json5(name, json.dumps(value))
+        return config
+
+
+@dataclass
+class _Asked:
+    """A question that is under way."""
+
+    peer: str
+    at: int
+    round: Round
+    second: bool = False
+
+
+class Mesh:
+    """A member's session.
+
+    Parameters
+    ----------
+    config : MeshConfig
+    gossip : Gossip
+    rng : random.Random, optional
+        Chooses whom to ask.
+    connect_ms : int
+        How long a client tries to reach a router; a router tries for ever.
+
+    Attributes
+    ----------
+    counts : Counter of str
+        ``dropped`` (the queue was full), ``unsent``, ``unanswered``, ``rounds``, ``bytes_in``,
+        ``bytes_out``.
+    peers : frozenset of str
+        Routers that live, without this one.
+    equal_at : dict of str to int
+        When an exchange with a router last found nothing to do, ms.
+
+    Raises
+    ------
+    FleetError
+        The session cannot be opened: no router answers, or it refuses the certificate.
+    """
+
+    def __init__(
+        self,
+        config: MeshConfig,
+        gossip: Gossip,
+        *,
+        rng: random.Random | None = None,
+        connect_ms: int = 10_000,
+    ) -> None:
+        self.config = config
+        self.gossip = gossip
+        self.counts: Counter[str] = Counter()
+        self.peers: frozenset[str] = frozenset()
+        self.equal_at: dict[str, int] = {}
+        self._rng = rng or random.Random()
+        self._inbox: queue.Queue[tuple[str, Any]] = queue.Queue(_QUEUE)
+        self._asked: _Asked | None = None
+        self._followed: dict[str, zenoh.Subscriber[None]] = {}
+        try:
+            self._session = zenoh.open(config.zenoh(connect_ms))
+        except zenoh.ZError as error:
+            at = ", ".join(config.listen if config.router else config.connect)
+            raise FleetError(f"mesh at {at} cannot be joined: {error}") from error
+        self._declare()
+
+    def _declare(self) -> None:
+        session, name = self._session, self.config.name
+        self._alive = session.liveliness().declare_subscriber(
+            self._key("alive", "*"), self._on_alive, history=True
+        )
+        if self.config.router:
+            self._queries = session.declare_queryable(
+                self._key("sync", name), lambda query: self._put("query", query), complete=True
+            )
+            self._token = session.liveliness().declare_token(self._key("alive", name))
+        self.follow(self.gossip.interest)
+
+    def _key(self, *parts: str) -> str:
+        return "/".join(("precog", self.config.fleet, *parts))
+
+    def _put(self, kind: str, event: Any) -> None:
+        """Called by Zenoh's threads."""
+        try:
+            self._inbox.put_nowait((kind, event))
+        except queue.Full:
+            self.counts["dropped"] += 1
+            if kind == "query":
+                event.reply_err(b"busy")
+                event.drop()
+
+    def _on_alive(self, sample: zenoh.Sample) -> None:
+        """Called by Zenoh's threads; few, and none may be lost, so the queue is no place for it."""
+        name = str(sample.key_expr).rpartition("/")[2]
+        if sample.kind == zenoh.SampleKind.DELETE:
+            self.peers = self.peers - {name}
+        elif name != self.config.name:
+            self.peers = self.peers | {name}
+
+    # --- the caller's thread ---------------------------------------------------------------------
+
+    def follow(self, interest: Iterable[str]) -> None:
+        """Change what is subscribed to; a kind such as ``dst/`` stands for all of its keys."""
+        self.gossip.follow(interest)
+        wanted = {key + "*" if key.endswith("/") else key for key in self.gossip.interest}
+        for key in set(self._followed) - wanted:
+            self._followed.pop(key).undeclare()  # type: ignore[no-untyped-call]
+        for key in wanted - set(self._followed):
+            self._followed[key] = self._session.declare_subscriber(
+                self._key("push", key), lambda sample: self._put("push", sample)
+            )
+
+    def publish(self, key: str, frame: bytes) -> None:
+        """Send a record to those who follow its key.
+
+        Raises
+        ------
+        FleetError
+            The session has ended.
+        """
+        try:
+            self._session.put(self._key("push", key), frame, congestion_control=_BLOCK)
+        except zenoh.ZError as error:
+            raise FleetError(f"mesh took no record: {error}") from error
+        self.counts["bytes_out"] += len(frame)
+
+    def pump(self, now: int, wait_s: float = 0.0, limit: int = 1024) -> int:
+        """Handle events, the first of which may take `wait_s` to come; their count."""
+        handled = 0
+        while handled < limit:
+            try:
+                kind, event = self._inbox.get(timeout=wait_s) if wait_s else self._inbox.get(False)
+            except queue.Empty:
+                break
+            wait_s = 0.0
+            handled += 1
+            getattr(self, f"_on_{kind}")(event, now)
+        return handled
+
+    def ask(self, now: int, peer: str | None = None) -> bool:
+        """Begin an exchange with a router; False: none lives, or the last one is under way.
+
+        Parameters
+        ----------
+        peer : str, optional
+            One of `peers`; any of them if not given.
+        """
+        if self._asked is not None:
+            if now - self._asked.at < _ANSWER_MS:
+                return False
+            self.counts["unanswered"] += 1
+            self._asked = None
+        if not self.peers:
+            return False
+        self._asked = _Asked(peer or self._rng.choice(sorted(self.peers)), now, Round())
+        self._send(self._asked, self.gossip.opening())
+        return True
+
+    def _send(self, asked: _Asked, message: bytes) -> None:
+        self.counts["bytes_out"] += len(message)
+        try:
+            self._session.get(
+                self._key("sync", asked.peer),
+                lambda reply: self._put("reply", (asked, reply)),
+                payload=message,
+                timeout=_QUERY_S,
+                congestion_control=_BLOCK,
+            )
+        except zenoh.ZError:
+            self.counts["unsent"] += 1
+            self._asked = None
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def _on_push(self, sample: zenoh.Sample, now: int) -> None:
+        self.counts["bytes_in"] += len(sample.payload)
+        self.gossip.take([_bounded(sample.payload, MAX_FRAME_BYTES)], now)
+
+    def _on_query(self, query: zenoh.Query, now: int) -> None:
+        with query:
+            if query.payload is None:
+                return
+            self.counts["bytes_in"] += len(query.payload)
+            reply = self.gossip.answer(_bounded(query.payload, MAX_MESSAGE_BYTES), now)
+            if reply is not None:
+                self.counts["bytes_out"] += len(reply)
+                try:
+                    query.reply(query.key_expr, reply)  # blocks, as its question does
+                except zenoh.ZError:
+                    self.counts["unsent"] += 1  # the asker has left
+
+    def _on_reply(self, event: tuple[_Asked, zenoh.Reply], now: int) -> None:
+        asked, reply = event
+        if asked is not self._asked:
+            return  # given up already
+        if reply.ok is None:
+            self._asked = None
+            self.counts["unanswered"] += 1
+            return
+        self.counts["bytes_in"] += len(reply.ok.payload)
+        message = _bounded(reply.ok.payload, MAX_MESSAGE_BYTES)
+        try:
+            if asked.second:
+                self.gossip.finish(message, now, asked.round)
+                follow_up = None
+            else:
+                follow_up = self.gossip.proceed(message, asked.round)
+        except MessageError:
+            self.gossip.refused += 1
+            follow_up = None
+        if follow_up is not None:
+            asked.second = True
+            self._send(asked, follow_up)
+            return
+        self._asked = None
+        self.counts["rounds"] += 1
+        if asked.round.equal:
+            self.equal_at[asked.peer] = now
+
+    def close(self) -> None:
+        """Leave the mesh."""
+        self._session.close()  # type: ignore[no-untyped-call]
+
+
+def _bounded(payload: zenoh.ZBytes, limit: int) -> bytes:
+    """A payload's bytes; of one that is too large only as much as shows that."""
+    return payload.to_bytes() if len(payload) <= limit else payload.to_bytes()[: limit + 1]

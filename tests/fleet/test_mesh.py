@@ -1,0 +1,103 @@
+"""Gossip over Zenoh with mutual TLS on the loopback."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from precog_fleet.announce import announce
+from precog_fleet.certificates import LinkAuthority, new_key, request
+from precog_fleet.clock import now_ms
+from precog_fleet.errors import FleetError
+from precog_fleet.mesh import Mesh, MeshConfig
+from precog_fleet.outcome import Outcome
+
+from .meshed import Lab
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    made = Lab(tmp_path)
+    yield made
+    made.stop()
+
+
+def holds(mesh: Mesh, origin: str, key: str) -> bool:
+    return mesh.gossip.store.entry(origin, key) is not None
+
+
+def test_records_reach_those_who_follow(lab: Lab) -> None:
+    """Push to followers at once; a late joiner and a new router get what others hold."""
+    router, one, two, three = (
+        lab.member(name, "router" if name == "rack0" else "agent")
+        for name in ("rack0", "host0", "host1", "host2")
+    )
+    relay = lab.start(router)
+    first, second = lab.start(one, ["dst/a"]), lab.start(two, ["dst/b"])
+    # The router learns of members that joined after it from their own questions.
+    lab.until(lambda: len(relay.gossip.store.members) == 3)
+    lab.say(first, one, "dst/b")
+    lab.say(first, one, "dst/c")
+    lab.until(lambda: holds(second, "host0", "dst/b") and holds(relay, "host0", "dst/c"))
+    assert not holds(second, "host0", "dst/c")
+    lab.stop(first)  # the publisher is dead
+    late = lab.start(three, ["dst/c"])
+    lab.until(lambda: holds(late, "host0", "dst/c"))
+
+    lab.stop(relay)
+    relay = lab.start(router)  # with an empty store
+    assert not holds(relay, "host0", "dst/b")
+    lab.until(lambda: holds(relay, "host0", "dst/b") and holds(relay, "host0", "dst/c"))
+    assert relay.counts["dropped"] == 0
+
+
+def test_a_revocation_reaches_every_member(lab: Lab) -> None:
+    router, good, bad = (
+        lab.member(name, "router" if name == "rack0" else "agent")
+        for name in ("rack0", "host0", "host1")
+    )
+    relay, host, mallory = lab.start(router), lab.start(good), lab.start(bad)
+    lab.until(lambda: len(relay.gossip.store.members) == 3)
+    lab.say(mallory, bad, "dst/a")
+    lab.until(lambda: holds(host, "host1", "dst/a"))
+    lab.authority.revoke("host1", now_ms())
+    with ThreadPoolExecutor(1) as pool:  # another process, as for an operator
+        told = pool.submit(announce, lab.authority)
+        lab.until(told.done)
+    assert told.result() == ["rack0"]
+    lab.until(lambda: not holds(host, "host1", "dst/a"))
+    assert not holds(relay, "host1", "dst/a")
+    # The revoked member does not obey, but nobody believes it.
+    mallory.publish("dst/a", lab.sealed(bad, "dst/a", 2))
+    lab.until(lambda: relay.gossip.store.outcomes[Outcome.REVOKED] > 0)
+    assert not holds(host, "host1", "dst/a")
+    assert not holds(relay, "host1", "dst/a")
+
+
+def test_links_need_a_certificate_of_the_fleet(lab: Lab, tmp_path: Path) -> None:
+    relay = lab.start(lab.member("rack0", "router"))
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    ends = lab.authority.info.routers
+    other = LinkAuthority.create("lab")  # of the same name, another key
+    key = new_key()
+    (stranger / "link.key").write_bytes(key)
+    (stranger / "link.pem").write_bytes(other.issue(request(key, "host0", ()), "host0"))
+    (stranger / "ca.pem").write_bytes((lab.authority.folder / "ca.pem").read_bytes())
+    config = MeshConfig("lab", "host0", stranger, False, (), ends)
+    with pytest.raises(FleetError, match=r"mesh at tls/127\.0\.0\.1:\d+ cannot be joined"):
+        Mesh(config, relay.gossip, connect_ms=500)
+    with pytest.raises(FleetError, match="cannot be joined"):
+        lab.start(lab.member("rack1", "router"))  # the port is in use
+
+
+def test_a_full_queue_drops_and_counts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("precog_fleet.mesh._QUEUE", 4)
+    router, one = lab.member("rack0", "router"), lab.member("host0")
+    relay, host = lab.start(router), lab.start(one)
+    lab.until(lambda: len(relay.gossip.store.members) == 2)
+    for version in range(1, 40):
+        lab.say(host, one, "dst/a", version)
+    lab.until(lambda: relay.gossip.store.mark("host0", "dst/a") == 39)  # anti-entropy
+    assert relay.counts["dropped"] > 0

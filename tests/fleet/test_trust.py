@@ -1,0 +1,176 @@
+"""Authority and members: approval, certificates, revocation; the verbs with wrong arguments."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from precog_fleet.authority import Authority
+from precog_fleet.certificates import common_name, expiry, new_key, request
+from precog_fleet.clock import now_ms
+from precog_fleet.errors import FleetError
+from precog_fleet.member import Credentials, Member, Request, checked_endpoint
+from precog_fleet.signing import SigningKey
+from precog_host import cli
+
+from .support import NOW, store
+
+ROUTER = "tls/127.0.0.1:9"  # nobody listens there
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    capsys.readouterr()
+
+    def go(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["fleet", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return go
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority.create(tmp_path / "authority", "lab", (ROUTER,))
+
+
+def test_a_member_from_keys_to_membership(run: Run, tmp_path: Path) -> None:
+    """The way of an operator, as the verbs go; private keys stay where they were made."""
+    auth, host, out = tmp_path / "authority", tmp_path / "host0", tmp_path / "host0.json"
+    status, text, _ = run("init", auth, "--name", "lab", "--router", ROUTER, "-j")
+    assert status == 0
+    key = json.loads(text)["authority"]
+    status, text, _ = run("enroll", host, "--name", "host0", "-j")
+    asked = json.loads(text)
+    assert run("trust", "add", asked["request"], "-a", auth, "-o", out)[0] == 0
+    assert run("join", host, out, "--authority", "00" * 32)[2].startswith(
+        f"error: authority must be {'00' * 32}, not {key}"
+    )
+    status, text, _ = run("join", host, out, "--authority", key.upper(), "-j")
+    assert json.loads(text) == {"name": "host0", "fleet": "lab", "authority": key}
+    member = Member(host)
+    held = store()
+    held.authority = member.info.public
+    assert [held.receive(frame, now_ms()) for frame in member.memberships()] == ["accepted"]
+    assert held.members["host0"].public.hex() == asked["public"]
+    assert run("trust", "revoke", "host0", "-a", auth, "--later")[1] == (
+        "host0 is revoked; no router knows yet\n"
+    )
+    listed = json.loads(run("trust", "list", "-a", auth, "-j")[1])["members"]
+    assert [(m["name"], m["role"], m["status"]) for m in listed] == [("host0", "agent", "revoked")]
+    for path in (auth / "authority.key", auth / "ca.key", host / "signing.key", host / "link.key"):
+        assert path.stat().st_mode & 0o077 == 0
+    secrets = [(host / name).read_text() for name in ("signing.key", "link.key")]
+    assert not any(secret.splitlines()[1] in out.read_text() for secret in secrets)
+
+
+def test_a_name_belongs_to_one_key(authority: Authority, tmp_path: Path) -> None:
+    one = Member.enroll(tmp_path / "a", "host0", "agent")
+    two = Member.enroll(tmp_path / "b", "host0", "agent")
+    first = authority.approve(one, NOW)
+    authority.approve(one, NOW)  # a new certificate for the same key
+    with pytest.raises(FleetError, match="member host0 has another key already: revoke it first"):
+        authority.approve(two, NOW)
+    authority.revoke("host0", NOW)
+    second = authority.approve(two, NOW)
+    assert len(authority.frames(NOW)) == 1
+    with pytest.raises(FleetError, match="credentials must be for host0, not host1"):
+        Member.join(
+            tmp_path / "b",
+            Credentials("host1", second.certificate, second.ca, second.fleet, second.frames),
+        )
+    assert common_name(first.certificate.encode()) == "host0"
+    assert 390 < (expiry(first.certificate.encode()).timestamp() - now_ms() / 1000) / 86400 < 400
+
+
+def test_requests_are_the_askers(authority: Authority, tmp_path: Path) -> None:
+    Member.enroll(tmp_path / "a", "host0", "agent")
+    path = tmp_path / "a" / "request.json"
+    good = json.loads(path.read_text())
+    for change, message in (
+        ({"role": "trainer"}, "must be signed by the key that it names"),
+        ({"name": "host1"}, "must be signed by the key that it names"),
+        ({"public": "zz"}, "must be a request of precog fleet enroll"),
+        ({"role": "king"}, "role must be one of agent, router, trainer, not 'king'"),
+        ({"name": "authority"}, "and not authority, not 'authority'"),
+    ):
+        path.write_text(json.dumps(good | change))
+        with pytest.raises(ValueError, match=message):
+            Request.load(path)
+    csr = request(new_key(), "host1", ())
+    key = SigningKey.generate()
+    unsigned = Request("host0", "agent", key.public.hex(), csr.decode(), "")
+    signed = Request(*list(vars(unsigned).values())[:-1], key.sign(unsigned.message()).hex())
+    with pytest.raises(ValueError, match="certificate request must name host0, not 'host1'"):
+        authority.approve(signed, NOW)
+    assert authority.members(NOW) == {}
+
+
+def test_keys_that_others_can_read(tmp_path: Path) -> None:
+    path = tmp_path / "k"
+    SigningKey.generate().save(path)
+    assert SigningKey.load(path).public
+    path.chmod(0o644)
+    with pytest.raises(PermissionError, match="readable by its owner only"):
+        SigningKey.load(path)
+    path.write_bytes(new_key())
+    path.chmod(0o600)
+    with pytest.raises(ValueError, match="must hold an ed25519 key, not ECPrivateKey"):
+        SigningKey.load(path)
+    path.write_bytes(b"x")
+    with pytest.raises(ValueError, match="must hold a private key in PEM"):
+        SigningKey.load(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tcp/127.0.0.1:7447", "tls/127.0.0.1", "tls/a:70000", "tls/a b:1", "tls/:1"]
+)
+def test_endpoints_without_tls(text: str) -> None:
+    with pytest.raises(ValueError, match="endpoint must be tls/<address>:<port>"):
+        checked_endpoint(text)
+    assert checked_endpoint("tls/[fe80::1]:7447")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("init", "{new}", "--name", "A B", "--router", ROUTER), 2, "fleet must have a name"),
+        (("init", "{new}", "--name", "lab", "--router", "x"), 2, "endpoint must be tls/"),
+        (("init", "{authority}", "--name", "lab", "--router", ROUTER), 2, "folder must be new"),
+        (("init", "{new}", "--name", "lab"), 2, "missing option '--router'"),
+        (("enroll", "{new}", "--name", "Ä"), 2, "member must have a name of a-z"),
+        (("enroll", "{new}", "--name", "authority"), 2, "not 'authority'"),
+        (("enroll", "{new}", "--name", "a", "--role", "x"), 2, "role must be one of"),
+        (("enroll", "{new}", "--name", "a", "--role", "router"), 2, "router must have an address"),
+        (("join", "{new}", "{file}"), 2, "must be credentials of precog fleet trust add"),
+        (("join", "{new}", "{missing}"), 2, "No such file"),
+        (("trust", "list", "-a", "{new}"), 1, "must be an authority's folder"),
+        (("trust", "add", "{file}", "-a", "{authority}", "-o", "{new}"), 2, "must be a request"),
+        (("trust", "add", "{file}", "-a", "{authority}", "-o", "{authority}"), 2, "Is a directory"),
+        (("trust", "revoke", "x", "-a", "{authority}"), 1, "member must be one of none yet, not x"),
+        (("trust", "tell", "-a", "{authority}"), 1, "no router was told: mesh at tls/127.0.0.1:9"),
+        (("trust",), 2, "Usage:"),
+    ],
+)
+def test_wrong_arguments(
+    run: Run,
+    authority: Authority,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    status: int,
+    message: str,
+) -> None:
+    monkeypatch.setattr("precog_fleet.announce._CONNECT_MS", 200)
+    file = tmp_path / "file"
+    file.write_text("{}")
+    places = {"new": tmp_path / "new", "authority": authority.folder, "file": file}
+    places["missing"] = tmp_path / "missing"
+    got, out, error = run(*(text.format(**places) for text in arguments))
+    assert (got, out) == (status, "")
+    assert message in error
+    assert not places["new"].exists()
