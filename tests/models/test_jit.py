@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from precog_models.jit import KEPT
-
 from tests.source_tree import SourceTree
+
+from precog_models.jit import KEPT
 
 #: A function of one file that calls one of another: a value that rounding decides, and how often
 #: the machine code was found.
