@@ -1,47 +1,32 @@
-"""What records say: reports of destinations, skill of models, and who is a member.
+"""What records say: reports of destinations, skill of models, who runs what, who is a member.
 
 All numbers are integers in fixed units, so a record has one spelling on every machine and there is
 no NaN to smuggle in. Bounds are physical; a value outside of them is poison, whoever signed it.
 """
 
-import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
 from precog_models.contract import CONTRACT_HASH
 
+from .assignments import Drift, Rollout
 from .delta import MAX_DELTA_BYTES
+from .fields import NAME, WORD, PoisonError, bounded, exactly, hexadecimal
 from .signing import PUBLIC_BYTES
 
 __all__ = [
     "BODIES",
-    "NAME",
     "ROLES",
     "Body",
     "Membership",
-    "PoisonError",
     "Report",
     "Skill",
     "Statistics",
     "body_of",
 ]
 
-#: Names of members and of what keys are about: host names, IPv4 and IPv6 addresses.
-NAME = re.compile(r"[a-z0-9][a-z0-9.:_-]{0,62}")
-
-_WORD = (1 << 32) - 1
 _SECOND_NS = 1_000_000_000
 ROLES = ("agent", "router", "trainer")
-
-
-class PoisonError(ValueError):
-    """A number in a record lies outside of its bounds."""
-
-
-def _bounded(name: str, value: Any, low: int, high: int) -> int:
-    if type(value) is not int or not low <= value <= high:
-        raise PoisonError(f"{name} must be an integer in {low}..{high}, not {value!r}")
-    return value
 
 
 @dataclass(frozen=True)
@@ -80,7 +65,7 @@ class Statistics:
 
     def __post_init__(self) -> None:
         for name, (low, high) in self.BOUNDS.items():
-            _bounded(name, getattr(self, name), low, high)
+            bounded(name, getattr(self, name), low, high)
 
 
 @dataclass(frozen=True)
@@ -108,8 +93,8 @@ class Report:
     MAX_LIFE_MS: ClassVar[int] = 3_600_000
 
     def __post_init__(self) -> None:
-        _bounded("contract", self.contract, 0, _WORD)
-        _bounded("base_crc", self.base_crc, 0, _WORD)
+        bounded("contract", self.contract, 0, WORD)
+        bounded("base_crc", self.base_crc, 0, WORD)
         if len(self.delta) > MAX_DELTA_BYTES:
             raise PoisonError(
                 f"delta must have at most {MAX_DELTA_BYTES} bytes, not {len(self.delta)}"
@@ -123,10 +108,10 @@ class Report:
     def parse(cls, data: dict[str, Any]) -> Self:
         """The report of JSON data."""
         return cls(
-            **_exactly(cls, data)
+            **exactly(cls, data)
             | {
-                "delta": _hex("delta", data["delta"]),
-                "stats": Statistics(**_exactly(Statistics, data["stats"])),
+                "delta": hexadecimal("delta", data["delta"]),
+                "stats": Statistics(**exactly(Statistics, data["stats"])),
             }
         )
 
@@ -155,10 +140,10 @@ class Skill:
     MAX_LIFE_MS: ClassVar[int] = 24 * 3_600_000
 
     def __post_init__(self) -> None:
-        _bounded("n", self.n, 1, (1 << 48) - 1)
-        _bounded("score", self.score, 0, 16_000_000)
-        _bounded("reference", self.reference, 0, 16_000_000)
-        _bounded("contract", self.contract, 0, _WORD)
+        bounded("n", self.n, 1, (1 << 48) - 1)
+        bounded("score", self.score, 0, 16_000_000)
+        bounded("reference", self.reference, 0, 16_000_000)
+        bounded("contract", self.contract, 0, WORD)
 
     def plain(self) -> dict[str, Any]:
         """JSON data of integers and text."""
@@ -167,7 +152,7 @@ class Skill:
     @classmethod
     def parse(cls, data: dict[str, Any]) -> Self:
         """The skill of JSON data."""
-        return cls(**_exactly(cls, data))
+        return cls(**exactly(cls, data))
 
 
 @dataclass(frozen=True)
@@ -207,13 +192,15 @@ class Membership:
     @classmethod
     def parse(cls, data: dict[str, Any]) -> Self:
         """The membership of JSON data."""
-        return cls(**_exactly(cls, data) | {"public": _hex("public", data["public"])})
+        return cls(**exactly(cls, data) | {"public": hexadecimal("public", data["public"])})
 
 
-Body: TypeAlias = Report | Skill | Membership
+Body: TypeAlias = Report | Skill | Membership | Rollout | Drift
 
 #: Kind of record by the first part of its key.
-BODIES: dict[str, type[Body]] = {kind.PREFIX: kind for kind in (Report, Skill, Membership)}
+BODIES: dict[str, type[Body]] = {
+    kind.PREFIX: kind for kind in (Report, Skill, Membership, Rollout, Drift)
+}
 
 
 def body_of(key: str) -> type[Body]:
@@ -230,17 +217,3 @@ def body_of(key: str) -> type[Body]:
             f"key must be {'/…, '.join(BODIES)}/… and a name of a-z, 0-9 and .:_-, not {key!r}"
         )
     return BODIES[prefix]
-
-
-def _exactly(kind: type, data: Any) -> dict[str, Any]:
-    """`data`, if it has the fields of `kind` and no others."""
-    names = {field.name for field in fields(kind)}
-    if type(data) is not dict or set(data) != names:
-        raise ValueError(f"{kind.__name__.lower()} must have the fields {', '.join(sorted(names))}")
-    return data
-
-
-def _hex(name: str, text: Any) -> bytes:
-    if type(text) is not str or not re.fullmatch(r"([0-9a-f]{2})*", text):
-        raise ValueError(f"{name} must be lower-case hexadecimal, not {text!r}")
-    return bytes.fromhex(text)

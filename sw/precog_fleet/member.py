@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from .bodies import NAME, ROLES
+from .bodies import ROLES
 from .certificates import common_name, new_key, request
 from .durable import write_durably
 from .errors import FleetError
+from .fields import NAME
 from .records import AUTHORITY, canonical
 from .signing import SigningKey, verify
 

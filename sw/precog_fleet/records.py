@@ -17,8 +17,9 @@ from typing import Any
 
 from securesystemslib.formats import encode_canonical
 
-from .bodies import NAME, Body, body_of
+from .bodies import Body, body_of
 from .compact import expand, shrink
+from .fields import NAME
 from .signing import SIGNATURE_BYTES, SigningKey
 
 __all__ = [

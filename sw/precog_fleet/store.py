@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from precog_models.contract import CONTRACT_HASH
 
-from .bodies import Body, Membership, PoisonError, Report, Skill
+from .bodies import Body, Membership, Report, Skill
+from .fields import PoisonError
 from .outcome import Entry, Outcome, Pair, Row
 from .records import AUTHORITY, MAX_FRAME_BYTES, Record, open_envelope, parse_body
 from .signing import verify

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precog_fleet.bodies import Membership, PoisonError, Report, Skill, Statistics, body_of
+from precog_fleet.assignments import Drift, Rollout
+from precog_fleet.bodies import Membership, Report, Skill, Statistics, body_of
 from precog_fleet.compact import expand, shrink
+from precog_fleet.fields import PoisonError
 from precog_fleet.records import (
     MAX_BODY_BYTES,
     MAX_FRAME_BYTES,
@@ -38,6 +40,22 @@ BODIES = {
         st.binary(min_size=32, max_size=32),
         st.sampled_from(["agent", "router", "trainer"]),
         st.booleans(),
+    ),
+    "rollout": st.builds(
+        Rollout,
+        st.integers(1, 1 << 20),
+        st.binary(min_size=32, max_size=32).filter(any),
+        st.just(0),
+        st.just(bytes(32)),
+        st.integers(0, 1000),
+        WORDS,
+    ),
+    "drift": st.builds(
+        Drift,
+        st.integers(0, 1 << 20),
+        st.integers(1, 1 << 40),
+        st.integers(0, 16_000_000),
+        st.integers(0, 16_000_000),
     ),
 }
 
@@ -103,7 +121,7 @@ def test_another_fleet_has_other_signatures() -> None:
         ({"version": True}, "version must be in 1"),
         ({"t1": NOW}, "t1 must be 1..3600000 ms after t0"),
         ({"t1": NOW + 3_600_001}, "t1 must be 1..3600000 ms after t0"),
-        ({"key": "dst/"}, "key must be dst/…, skill/…, member/…"),
+        ({"key": "dst/"}, "key must be dst/…, skill/…, member/…, rollout/…, drift/…"),
         ({"key": "dst/Ä"}, "key must be"),
         ({"key": "dst/a/b"}, "key must be"),
         ({"key": "skill/x"}, "skill must have the fields"),
