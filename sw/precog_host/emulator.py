@@ -270,6 +270,12 @@ class Emulator:
         if answer is None:
             return None
         qp, t = profile[:2]
+        if self.trace is not None:
+            config = self.nic.forecast_configuration(qp)
+            made = answer[_CPS] != NO_SCORE
+            number = self.nic.slot(config["queue_slot"])[0] if made else 0
+            bin_ = self._file.get("FORECAST.THRESHOLD")["threshold_bin"]
+            self.trace.forecast(answer, profile[2:], number=number, threshold=bin_)
         if self.carried is not None:
             cps = int(answer[_CPS])
             self.carried.made(HeadKind.QUEUE, qp, 0 if cps == NO_SCORE else cps + 1, t)

@@ -14,6 +14,8 @@ from precog_host.transport import DeviceError
 from precog_hw.regmap.precog import Sizes
 from precog_hw.regmap.trace import TRACE_DEPTH
 from precog_models.contract import Flag, TraceKind
+from precog_models.forecast.forecaster import Forecaster
+from precog_models.image import pretrained
 from precog_models.rate.law_fields import EventKind
 
 PAST = np.array([[qp, 4000 + 10 * n, n] for n in range(20) for qp in (1, 2, 9)])
@@ -51,6 +53,30 @@ def test_decisions_are_recorded_with_what_they_were_made_of() -> None:
     assert (shown["rtt_us"], shown["rtt_pred_us"], shown["version"]) == (None, None, None)
     assert "congested" in shown["flags"]
     assert not [*tracing.drain()]
+
+
+def test_forecasts_are_recorded_with_what_they_were_made_of() -> None:
+    emulator = Emulator(Sizes(qps=4, sets=2, trace=1, forecast=1))
+    device = Device(emulator)
+    assert device.tracing is not None
+    assert device.forecasting is not None
+    device.tracing.configure(kinds=["forecast"])
+    device.qp(1).configure(preset="precog", enable=True, algorithm="pid")
+    profiles = np.array([[1, 100 * n, 4000 - n, -n, n * n, -9] for n in range(1, 12)])
+    emulator.forecast(profiles[:1])
+    model = pretrained("queue-4rtt")
+    device.load_model(model, slot=1, set=1, queue=True)
+    device.forecasting.configure(1, model_slot=1)
+    made = emulator.forecast(profiles[1:])
+    none, *records = device.tracing.drain()
+    assert (none["probability"], none["set"], none["version"], none["score"]) == (0, 0, 0, 255)
+    threshold = Forecaster(model).settings.threshold_bin
+    for record, row, profile in zip(records, made, profiles[1:], strict=True):
+        assert (record["qp"], record["t"]) == (1, profile[1])
+        assert [record[f"x{n}"] for n in range(4)] == (profile[2:] & 0xFFFF).tolist()
+        assert record["probability"] == row[2 + threshold : 18].sum()
+        assert (record["score"], record["set"]) == (row[18], 1)
+        assert record["version"] == model.weights.version
 
 
 def test_the_filter_thins_and_the_fifo_overflows() -> None:

@@ -8,13 +8,21 @@ import numpy as np
 import pytest
 
 from precog_models.contract import (
+    PROFILE_CENTER,
     PROFILE_FIELDS,
+    PROFILE_GAIN,
     PROFILE_INPUTS,
     QUEUE_VALUE_FIELDS,
     Fmt,
     QueueEvent,
 )
-from precog_models.measure.profiler import PROFILE_STATE, Profiler, normalise, normalise_one
+from precog_models.measure.profiler import (
+    PROFILE_STATE,
+    Profiler,
+    denormalise,
+    normalise,
+    normalise_one,
+)
 
 WORD = (1 << 32) - 1
 
@@ -39,6 +47,21 @@ def test_normaliser(seed: int) -> None:
     assert normalise(values, centers, gains).tolist() == wanted
     scalars = [normalise_one(*numbers) for numbers in zip(values, centers, gains, strict=True)]
     assert scalars == wanted
+
+
+def test_normalised_numbers_are_taken_back(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one = PROFILE_GAIN.one
+    centers = rng.integers(8 << PROFILE_CENTER.frac_bits, 16 << PROFILE_CENTER.frac_bits, 4)
+    gains = rng.integers(one // 4, one // 2, 4)  # nothing up to 2**24 saturates
+    values = np.exp2(rng.uniform(0, 24, (200, 4))).astype(np.int64) - 1
+    x = normalise(values, centers, gains)
+    found = denormalise(x, centers, gains)
+    assert (normalise(found, centers, gains) == x).all()
+    assert (found <= values).all()
+    assert (values - found <= values / 1000).all()
+    below = normalise(np.maximum(found - 1, 0), centers, gains)
+    assert ((below < x) | (found == 0)).all()  # there is no smaller one
 
 
 def test_normaliser_by_hand() -> None:
