@@ -1,25 +1,33 @@
 """A device shared over UDP: an Etherbone server in front of any transport.
 
-One client at a time: registers such as a window's SELECT make sense only for who wrote them. The
-first request takes the device, `Window.ID` written gives it back, and so does a pause of `hold_s`
-(a client that was killed). Others are told that it is busy; LiteX's tools, which could not read
-that, get no answer.
+One client at a time: registers such as a window's SELECT make sense only for the client that wrote
+them. The first request takes the device, `Window.ID` written gives it back; `precog_host.turns`
+says how long a client keeps it while others wait. Those are told that it is busy; LiteX's tools,
+which could not read that, get no answer.
+
+With a token the server obeys only datagrams sealed under it (`precog_host.sealing`). No answer is
+longer than its request, so the server is of no use for flooding others.
 """
 
 import socket
 import time
 from collections.abc import Callable
 
-from precog_models.bridge.etherbone import EtherboneBridge, EtherboneError, Record, decode, is_probe
+from precog_models.bridge.etherbone import EtherboneBridge, EtherboneError, decode, is_probe
 from precog_models.bridge.wire import RESPONSES, EtherboneFault, Status, Window
 
+from .sealing import SealError, Verifier, inside
 from .transport import BusError, DeviceError, Transport
+from .turns import Turns
 
 __all__ = ["EtherboneServer", "TransportBus"]
 
 _BUFFER = 2048
 _POLL_S = 0.1
 _ADDRESS_BITS = 32  # what is behind knows its own size
+
+#: Address and port of a client.
+Client = tuple[str, int]
 
 
 class TransportBus:
@@ -60,8 +68,13 @@ class EtherboneServer:
         Address to listen at.
     port : int
         0: any that is free.
-    hold_s : float
-        Pause after which a client has lost the device.
+    hold_s, turn_s : float
+        Seconds of silence, and of a whole turn, after which a client loses the device to one that
+        waits.
+    token : bytes, optional
+        What datagrams must be sealed under.
+    feed : callable, optional
+        Called about every 0.1 s between datagrams: gives the device samples.
     report : callable
         Told in words of clients that come and go, and of failures.
 
@@ -77,13 +90,19 @@ class EtherboneServer:
         host: str = "127.0.0.1",
         port: int = 0,
         *,
-        hold_s: float = 5.0,
+        hold_s: float = 0.4,
+        turn_s: float = 10.0,
+        token: bytes | None = None,
+        feed: Callable[[], None] | None = None,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._bridge = EtherboneBridge(TransportBus(transport), _ADDRESS_BITS)
-        self._hold, self._report = hold_s, report
-        self._client: tuple[str, int] | None = None
-        self._seen = 0.0
+        self._bridge.window.fed = feed is not None
+        self._turns = Turns(hold_s, turn_s)
+        self._verifier = None if token is None else Verifier(token)
+        self._feed, self._report = feed, report
+        self._fed = 0.0
+        self._last: Client | None = None  # that had the device
         self._stop = False
         #: Requests answered, and those told that the device is another's.
         self.answered = self.busy = 0
@@ -107,6 +126,7 @@ class EtherboneServer:
     def run(self) -> None:
         """Serve until `stop` or an interrupt."""
         while not self._stop:
+            self._feed_device()
             try:
                 datagram, client = self._socket.recvfrom(_BUFFER)
             except TimeoutError:
@@ -128,8 +148,18 @@ class EtherboneServer:
         """Give the port back."""
         self._socket.close()
 
-    def handle(self, datagram: bytes, client: tuple[str, int]) -> bytes:
+    def handle(self, datagram: bytes, client: Client) -> bytes:
         """The answer to a datagram, or none."""
+        if self._verifier is None:
+            return self._obey(datagram, client)
+        try:
+            opened, head = self._verifier.open(datagram)
+        except SealError:
+            return _told(inside(datagram), Status(0, sealed=True))
+        answer = self._obey(opened, client)
+        return self._verifier.seal(head, answer) if answer else b""
+
+    def _obey(self, datagram: bytes, client: Client) -> bytes:
         if is_probe(datagram):
             return self._bridge.receive(datagram)
         try:
@@ -137,46 +167,57 @@ class EtherboneServer:
         except EtherboneError as error:
             self._bridge.window.fault(error.kind)
             return b""
-        now = time.monotonic()
-        leaves = record.writes and record.write_address == Window.ID.address
-        if self._client not in (None, client) and now - self._seen <= self._hold:
-            self.busy += 1
-            return b"" if leaves else _busy(record)
-        if leaves:
-            self._leave()
+        if record.writes and record.write_address == Window.ID.address:
+            if self._turns.leave(client):
+                self._report(f"{client[0]}:{client[1]} has left")
             return b""
-        if self._client != client:
-            self._leave()
+        held = self._turns.holder
+        if not self._turns.ask(client):
+            self.busy += 1
+            return _told(datagram, Status(0, busy=True))
+        if held != client:
             self._report(f"{client[0]}:{client[1]} has the device")
-            self._client = client
+        if self._last != client:  # of one that comes back, late copies may come, too
+            self._last = client
             self._bridge.forget()
-        self._seen = now
         try:
             answer = self._bridge.receive(datagram)
         except DeviceError as error:
             self._report(f"device failed: {error}")
             return b""
+        if len(answer) > len(datagram):
+            return b""  # a copied ticket on a short request: who asks is not who is answered
         self.answered += bool(answer)
         return answer
 
-    def _leave(self) -> None:
-        if self._client is not None:
-            self._report(f"{self._client[0]}:{self._client[1]} has left")
-        self._client = None
+    def _feed_device(self) -> None:
+        now = time.monotonic()
+        if self._feed is None or now - self._fed < _POLL_S:
+            return
+        self._fed = now
+        try:
+            self._feed()
+        except (DeviceError, ValueError) as error:
+            self._feed, self._bridge.window.fed = None, False
+            self._report(f"device takes no more samples: {error}; serve it again")
 
     @property
     def faults(self) -> dict[str, int]:
-        """What the bridge counted."""
+        """What the bridge counted, and with a token what was refused."""
         counts = self._bridge.window.faults
-        return {kind.name.lower(): counts[kind] for kind in EtherboneFault}
+        found = {kind.name.lower(): counts[kind] for kind in EtherboneFault}
+        if self._verifier is not None:
+            found |= {str(kind): count for kind, count in self._verifier.refused.items()}
+        return found
 
 
-def _busy(record: Record) -> bytes:
-    """What a request with a ticket is answered while the device is another's."""
+def _told(datagram: bytes, status: Status) -> bytes:
+    """What a request with a ticket is answered when it is not executed."""
+    try:
+        record = decode(datagram)
+    except EtherboneError:
+        return b""
     if not record.ticket:
         return b""
-    words = [
-        Status(0, busy=True).word() if address == Window.STATUS.address else 0
-        for address in record.reads
-    ]
+    words = [status.word() if address == Window.STATUS.address else 0 for address in record.reads]
     return EtherboneBridge.answer(record, words)

@@ -85,6 +85,9 @@ class SharedTransport(Transport, Protocol):
     def release(self) -> None:
         """Let others have the device until the next access."""
 
+    def is_fed(self) -> bool:
+        """Whether the device takes samples from its server."""
+
 
 def _emulator(argument: str) -> Transport:
     from precog_host.emulator import open_emulator

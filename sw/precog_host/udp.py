@@ -1,14 +1,17 @@
 """``udp:HOST[:PORT]``: a device behind an Etherbone bridge (LiteX's port 1234 if none is given).
 
-Options after ``?``: ``timeout_ms`` (an answer's, 200), ``tries`` (10). Each request carries a
-ticket, so it may be repeated until it is answered: the bridge executes it once. An answer with
-another ticket is none. Checks: `precog_host.bridged`.
+Options after ``?``: ``timeout_ms`` (an answer's, 200), ``tries`` (10), ``wait_s`` (15) for a device
+that another client has, and ``token_file``, else that of the environment's PRECOG_TOKEN_FILE
+(`precog_host.sealing`). Each request carries a ticket, so it may be repeated until it is answered:
+the bridge executes it once. An answer with another ticket is none. Checks: `precog_host.bridged`.
 """
 
 import contextlib
+import os
 import secrets
 import socket
 import time
+from pathlib import Path
 
 from precog_models.bridge.etherbone import EtherboneError, Record, decode, encode
 from precog_models.bridge.wire import (
@@ -22,12 +25,16 @@ from precog_models.bridge.wire import (
 
 from .bridged import Access, BridgedTransport, LinkError
 from .link_options import number, split_options
+from .sealing import MOST_APART_S, Seal, read_token
 from .transport import DeviceError
 
-__all__ = ["UdpTransport", "open_udp"]
+__all__ = ["TOKEN_FILE", "UdpTransport", "open_udp"]
+
+TOKEN_FILE = "PRECOG_TOKEN_FILE"  #: environment variable
 
 _BUFFER = 2048
 _BUSY_WAIT_S = 0.05
+_OPTIONS = {"timeout_ms": "200", "tries": "10", "wait_s": "15", "token_file": ""}
 
 
 class UdpTransport(BridgedTransport):
@@ -41,6 +48,10 @@ class UdpTransport(BridgedTransport):
         Before a request is repeated.
     tries : int
         Requests until the device counts as gone.
+    wait_s : float
+        How long to wait for a device that another client has.
+    token : bytes, optional
+        What the server wants datagrams sealed under.
 
     Raises
     ------
@@ -49,10 +60,19 @@ class UdpTransport(BridgedTransport):
     """
 
     def __init__(
-        self, host: str, port: int = ETHERBONE_PORT, *, timeout_ms: int = 200, tries: int = 10
+        self,
+        host: str,
+        port: int = ETHERBONE_PORT,
+        *,
+        timeout_ms: int = 200,
+        tries: int = 10,
+        wait_s: float = 15.0,
+        token: bytes | None = None,
     ) -> None:
         super().__init__(f"udp:{host}:{port}", tries=1)
-        self._timeout, self._requests = timeout_ms / 1000, tries
+        self._timeout, self._requests, self._wait = timeout_ms / 1000, tries, wait_s
+        self._seal = None if token is None else Seal(token)
+        self._has_device = False  # as far as the server has said
         self._client = secrets.randbelow(0xFFFF) + 1 << 16
         self._sequence = 0
         try:
@@ -81,6 +101,19 @@ class UdpTransport(BridgedTransport):
                 "this is no Precog bridge"
             )
 
+    def is_fed(self) -> bool:
+        """Whether a server feeds the device samples by itself.
+
+        Raises
+        ------
+        DeviceError
+            It does not answer.
+        """
+        try:
+            return bool(self._request(Record(reads=(Window.FED.address,)))[0])
+        except LinkError as error:
+            raise DeviceError(f"{self.uri}: {error}") from error
+
     def faults(self) -> dict[str, int]:
         """What the bridge has counted, each modulo 256.
 
@@ -97,10 +130,10 @@ class UdpTransport(BridgedTransport):
 
     def release(self) -> None:
         """Tell a server that others may have the device now; the next access asks for it again."""
-        self._done = None
+        self._done, self._has_device = None, False
         with contextlib.suppress(OSError):
             leave = Record(write_address=Window.ID.address, writes=(0,))
-            self._socket.send(encode(leave))
+            self._send(encode(leave))
 
     def close(self) -> None:
         """Give the device back."""
@@ -124,28 +157,38 @@ class UdpTransport(BridgedTransport):
 
     def _request(self, record: Record) -> tuple[int, ...]:
         """The words that answer a record; it waits while a server's device is another's."""
-        until = time.monotonic() + self._requests * self._timeout
-        while time.monotonic() < until:
-            words = self._ask_once(record)
-            if words is not None:
-                return words
+        until = time.monotonic() + self._wait
+        while (words := self._ask_once(record)) is None:
+            if self._has_device:
+                self._done, self._has_device = None, False
+                raise DeviceError(
+                    f"{self.uri}: device went to another client in the middle of a command: check "
+                    "its state and repeat the command"
+                )
+            if time.monotonic() > until:
+                raise DeviceError(
+                    f"{self.uri}: device is in use by another client: try again later"
+                )
             time.sleep(_BUSY_WAIT_S)
-        raise DeviceError(f"{self.uri}: device is in use by another client: try again later")
+        self._has_device = True
+        return words
 
     def _ask_once(self, record: Record) -> tuple[int, ...] | None:
         """As `_request`; None: the device is another's, and nothing was executed."""
         self._sequence = (self._sequence + 1) & 0xFFFF
         ticket = self._client | self._sequence
-        # A server says in STATUS whether it is busy: it is always asked for.
+        # A server says in STATUS why it executed nothing: it is always asked for.
         status = Window.STATUS.address
         asked = record.reads if status in record.reads else (*record.reads, status)
         datagram = encode(Record(record.write_address, record.writes, ticket, asked))
         why = "no answer"
+        if self._seal is not None:
+            self._seal.begin()
         for attempt in range(self._requests):
             self.repeated += attempt > 0
             try:
-                self._socket.send(datagram)
-                words = self._answer(ticket, len(asked))
+                self._send(datagram)
+                words, refused = self._answer(ticket, len(asked))
             except ConnectionRefusedError:
                 why = "nobody listens there"
                 time.sleep(min(self._timeout, 0.05))
@@ -153,24 +196,59 @@ class UdpTransport(BridgedTransport):
             except OSError as error:
                 raise LinkError(f"network failed: {error}") from error
             if words is not None:
-                busy = Status.of(words[asked.index(status)]).busy
-                return None if busy else words[: len(record.reads)]
+                said = Status.of(words[asked.index(status)])
+                if not said.sealed:
+                    return None if said.busy else words[: len(record.reads)]
+                refused = True
+            if refused:
+                why = "server refuses the token" if self._seal else "server wants a token"
+                raise DeviceError(
+                    f"{self.uri}: {why}: name its file as ?token_file=PATH or in {TOKEN_FILE}"
+                    + (f", and see that the clocks are within {MOST_APART_S} s" * bool(self._seal))
+                )
         raise LinkError(f"{why} after {self._requests} requests: is a bridge or a server there?")
 
-    def _answer(self, ticket: int, count: int) -> tuple[int, ...] | None:
-        """Words of the answer with this ticket; None if it does not come in time."""
+    def _send(self, datagram: bytes) -> None:
+        self._socket.send(datagram if self._seal is None else self._seal.seal(datagram))
+
+    def _answer(self, ticket: int, count: int) -> tuple[tuple[int, ...] | None, bool]:
+        """Words of the answer with this ticket, or none in time; and whether a token is wanted."""
         until = time.monotonic() + self._timeout
+        refused = False
         while (left := until - time.monotonic()) > 0:
             self._socket.settimeout(left)
             try:
-                record = decode(self._socket.recv(_BUFFER))
+                datagram = self._socket.recv(_BUFFER)
             except TimeoutError:
                 break
-            except EtherboneError:
-                continue
-            if record.write_address == ticket and len(record.writes) == count:
-                return record.writes
+            if self._seal is None:
+                words = _words(datagram, ticket, count)
+            else:
+                # Anybody can say that the token is wrong: it counts if no sealed answer comes.
+                refused |= _words(datagram, ticket, count) is not None
+                words = _words(self._seal.open(datagram), ticket, count)
+            if words is not None:
+                return words, False
+        return None, refused
+
+
+def _words(answer: bytes | None, ticket: int, count: int) -> tuple[int, ...] | None:
+    """What an answer with this ticket says; None if it is not such a one."""
+    try:
+        record = decode(answer or b"")
+    except EtherboneError:
         return None
+    matches = record.write_address == ticket and len(record.writes) == count
+    return record.writes if matches else None
+
+
+def _token(path: str) -> bytes | None:
+    """The token that the URI or else the environment names."""
+    path = path or os.environ.get(TOKEN_FILE, "")
+    try:
+        return read_token(Path(path)) if path else None
+    except OSError as error:
+        raise DeviceError(f"token file {path}: {error.strerror or error}") from error
 
 
 def open_udp(argument: str) -> UdpTransport:
@@ -181,7 +259,7 @@ def open_udp(argument: str) -> UdpTransport:
     DeviceError
         As `UdpTransport`, or the argument is not such a one.
     """
-    place, options = split_options(argument, {"timeout_ms": "200", "tries": "10"}, "udp")
+    place, options = split_options(argument, _OPTIONS, "udp")
     if place.startswith("["):
         host, _, rest = place[1:].partition("]")
         port = rest.removeprefix(":") if rest.startswith(":") or not rest else "?"
@@ -194,4 +272,6 @@ def open_udp(argument: str) -> UdpTransport:
         number(port, "udp port", 1, 65535) if port else ETHERBONE_PORT,
         timeout_ms=number(options["timeout_ms"], "udp timeout_ms", 1, 60_000),
         tries=number(options["tries"], "udp tries", 1, 1000),
+        wait_s=number(options["wait_s"], "udp wait_s", 0, 3600),
+        token=_token(options["token_file"]),
     )

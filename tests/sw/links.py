@@ -6,6 +6,7 @@ import threading
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,8 +132,8 @@ def serial_peer(card: Transport) -> Iterator[SerialPeer]:
 
 
 @contextmanager
-def udp_server(card: Transport, **options: float) -> Iterator[EtherboneServer]:
-    server = EtherboneServer(card, **options)  # type: ignore[arg-type]
+def udp_server(card: Transport, **options: Any) -> Iterator[EtherboneServer]:
+    server = EtherboneServer(card, **options)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

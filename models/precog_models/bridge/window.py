@@ -37,6 +37,8 @@ class BridgeWindow:
         self.faults = [0, 0, 0, 0]
         self._address = 0
         self._data = 0
+        #: The bridge's server feeds the device samples.
+        self.fed = False
 
     def fault(self, kind: int) -> None:
         """Count one."""
@@ -53,6 +55,7 @@ class BridgeWindow:
                 Window.DATA: self._data,
                 Window.STATUS: self.status.word(),
                 Window.CRC: crc,
+                Window.FED: int(self.fed),
             }
             return own.get(Window(word), 0) if word in set(Window) else 0
         response, data = self._bus.read(address) if self._reaches(address) else (_DECERR, 0)

@@ -67,7 +67,8 @@ WINDOW_BASE = 0xFFFF_FF00  #: byte address of `Window.ID`
 class Window(IntEnum):
     """Registers of the bridge, in words from `WINDOW_BASE` on; the others up to 64 read 0.
 
-    Writing ID tells a server that the client is done with the device; else writes do nothing.
+    Writing ID tells a server that the client is done with the device; else writes do nothing. FED
+    is 1 where a server feeds the device samples by itself, and 0 everywhere else.
     """
 
     ID = 0
@@ -76,6 +77,7 @@ class Window(IntEnum):
     DATA = 3
     STATUS = 4
     CRC = 5
+    FED = 6
 
     @property
     def address(self) -> int:
@@ -119,21 +121,26 @@ class Status:
         The last access was a write.
     busy : bool
         A server's device is in another client's hands: nothing was executed.
+    sealed : bool
+        A server takes only what is sealed under its token: nothing was executed.
     """
 
     done: int
     response: int = 0
     write: bool = False
     busy: bool = False
+    sealed: bool = False
 
     def word(self) -> int:
         """As the register reads."""
-        return self.done | self.response << 16 | int(self.write) << 18 | int(self.busy) << 31
+        flags = int(self.write) << 18 | int(self.sealed) << 30 | int(self.busy) << 31
+        return self.done | self.response << 16 | flags
 
     @classmethod
     def of(cls, word: int) -> "Status":
         """Fields of the register's word."""
-        return cls(word & 0xFFFF, word >> 16 & 3, bool(word >> 18 & 1), bool(word >> 31))
+        write, sealed, busy = (bool(word >> bit & 1) for bit in (18, 30, 31))
+        return cls(word & 0xFFFF, word >> 16 & 3, write, busy, sealed)
 
 
 def pack_faults(counts: list[int]) -> int:

@@ -1,9 +1,10 @@
-"""Queue pairs that do something, for a look at the live view without a network."""
+"""Queue pairs that do something, to practise on without a network."""
 
 import numpy as np
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
+from precog_host.transport import DeviceError, SharedTransport
 from precog_models.image import pretrained
 from precog_models.rate.law_fields import EventKind
 
@@ -27,13 +28,20 @@ class Demo:
         self._device: Device | None = None
 
     def __call__(self, device: Device) -> None:
-        """Let some time pass on a device that takes samples.
+        """Let some time pass on a device that takes samples, from here or from its server.
 
         Raises
         ------
         DeviceError
             It takes none; nothing was written to it.
         """
+        if isinstance(device.transport, SharedTransport):
+            if device.transport.is_fed():
+                return  # its server does the same
+            raise DeviceError(
+                "device is served without a demo: serve it with precog serve --demo, or leave "
+                "--demo out"
+            )
         device.sampled()
         if device is not self._device:
             self._set_up(device)
