@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
+from precog_host.forecasting import Forecasting
+from precog_host.queues import Queues
 from precog_hw.regmap.receiver import RECEIVER_PARAMETERS
 from precog_models.contract import (
     DECISION_FIELDS,
@@ -42,6 +44,7 @@ from precog_sim.network import (
     Scenario,
     Scores,
     Timely,
+    check_timing,
     run,
 )
 from precog_sim.rtl.transport import RtlTransport
@@ -142,14 +145,15 @@ class LoopSetup:
         ------
         ValueError
             The device has fewer queue pairs than the scenario has flows, or not the law, or there
-            is no such preset, or the start rates are not the flows'.
+            is no such preset, or the start rates are not the flows'; nothing is written then.
+        DeviceError
+            The device cannot run the model; likewise.
         """
         if flows > device.sizes.qps:
             raise ValueError(
                 f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}"
             )
-        starts = self.start_gbps(flows)
-        device.set_parameters(
+        parameters = device.planned_parameters(
             self.preset,
             timely=self.timely if self.algorithm == "timely" else None,
             dcqcn=self.dcqcn if self.algorithm == "dcqcn" else None,
@@ -158,9 +162,9 @@ class LoopSetup:
             **dict(self.parameters),
         )
         if self.image is not None:
-            device.load_model(self.image, slot=0)
-        for number, start in enumerate(starts):
-            device.qp(number).configure(
+            device.check_model(self.image, slot=0)
+        planned = [
+            device.qp(number).planned(
                 preset=self.preset,
                 enable=True,
                 algorithm=self.algorithm,
@@ -173,6 +177,32 @@ class LoopSetup:
                 psched=True if self.scores else None,
                 sla_priority=self.priority if self.scores else None,
             )
+            for number, start in enumerate(self.start_gbps(flows))
+        ]
+        device.write_parameters(parameters)
+        if self.image is not None:
+            device.load_model(self.image, slot=0)
+        for number, config in enumerate(planned):
+            device.qp(number).apply(config)
+
+    def check_forecasts(self, device: Device) -> tuple[Queues, Forecasting]:
+        """The queue profiler and the forecasts of `device`, which `apply_forecasts` sets up.
+
+        Raises
+        ------
+        ValueError
+            The device has no queue profiler or makes no forecasts.
+        DeviceError
+            It cannot run the queue model.
+        """
+        if device.queues is None or device.forecasting is None:
+            raise ValueError(
+                "device must have a queue profiler and forecasts for scores of queue models: open "
+                "it with forecast=1,profile=1"
+            )
+        assert self.queue_model is not None
+        device.check_model(self.queue_model, slot=_QUEUE_SLOT, queue=True)
+        return device.queues, device.forecasting
 
     def apply_forecasts(self, device: Device, flows: int, period_us: float) -> None:
         """Let `device` watch its send queues and forecast them every `period_us`.
@@ -181,15 +211,10 @@ class LoopSetup:
 
         Raises
         ------
-        ValueError
-            The device has no queue profiler or makes no forecasts.
+        ValueError, DeviceError
+            As `check_forecasts`.
         """
-        queues, forecasting = device.queues, device.forecasting
-        if queues is None or forecasting is None:
-            raise ValueError(
-                "device must have a queue profiler and forecasts for scores of queue models: open "
-                "it with forecast=1,profile=1"
-            )
+        queues, forecasting = self.check_forecasts(device)
         model = self.queue_model
         assert model is not None
         device.load_model(model, slot=_QUEUE_SLOT, queue=True)
@@ -298,7 +323,9 @@ def run_in_loop(
     ------
     ValueError
         The device cannot be called from the simulator, is too small, or has another tick than
-        the simulator's 1 ns.
+        the simulator's 1 ns, or there is no such timing; nothing is written then.
+    DeviceError
+        The device cannot run a model; likewise.
     SimulationError
         The device failed, for example its watchdog ran out.
     """
@@ -308,8 +335,11 @@ def run_in_loop(
             "leave tick_ps out"
         )
     flows = len(scenario.flows)
-    setup.apply(device, flows)
     entry = _entry(device)
+    check_timing(timing)
+    if setup.forecasts:
+        setup.check_forecasts(device)
+    setup.apply(device, flows)
     queues = None
     if setup.forecasts:
         period = round(scenario.base_rtt_us * 1e6 / _TICK_PS)  # as the models were trained

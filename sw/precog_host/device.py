@@ -5,6 +5,7 @@ One class on every transport: what works on the golden NIC (``emu:``) works on t
 """
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -202,20 +203,59 @@ class Device:
             The slot or the set does not exist.
         """
         image = load_any(model) if isinstance(model, str | Path) else model
-        weights = image.header
-        if weights.steps > self.sizes.steps:
-            raise DeviceError(
-                f"model steps must be at most {self.sizes.steps} here, not {weights.steps}"
-            )
-        settings = self._check_head(image, queue=queue)
-        self._check_slot(slot)
-        number = self._free_set() if set is None else set
+        settings, number = self.check_model(image, slot=slot, set=set, queue=queue)
         self.write_set(number, image.payload)
         if settings is not None and self.forecasting is not None:
             self.forecasting.set_knots(HeadKind.QUEUE, settings.knots)
             self.forecasting.set_parameters(threshold_bin=settings.threshold_bin)
         self.map_slot(slot, number)
         return self.models()[number]
+
+    def check_model(
+        self,
+        image: Image | TreeImage,
+        *,
+        slot: int = 0,
+        set: int | None = None,
+        queue: bool = False,
+    ) -> tuple[Settings | None, int]:
+        """Refuse what `load_model` could not load; nothing is written.
+
+        Returns
+        -------
+        settings : Settings or None
+            Those of a model of queues.
+        number : int
+            The set that it would be loaded into.
+
+        Raises
+        ------
+        DeviceError, ValueError
+            As `load_model`.
+        """
+        if image.header.steps > self.sizes.steps:
+            raise DeviceError(
+                f"model steps must be at most {self.sizes.steps} here, not {image.header.steps}"
+            )
+        settings = self._check_head(image, queue=queue)
+        self._check_slot(slot)
+        if set is None:
+            return settings, self._free_set()
+        self._check_set(set)
+        if self.models()[set].slots:
+            raise DeviceError(f"model set {set} was refused: {self._in_use(set)}")
+        return settings, set
+
+    def _check_set(self, number: int) -> None:
+        if not 0 <= number < self.sizes.sets:
+            raise ValueError(f"set must be in 0..{self.sizes.sets - 1}, not {number!r}")
+
+    def _in_use(self, number: int) -> str:
+        slots = ", ".join(str(slot) for slot in self.models()[number].slots)
+        return (
+            f"{_LOAD_TEXT[_SET_IN_USE]} by slot {slots}: load into another set, or take the slot's "
+            "model away first (precog model del)"
+        )
 
     def _check_head(self, image: Image | TreeImage, *, queue: bool) -> Settings | None:
         """The engine runs more than the datapath around it can feed and use."""
@@ -269,8 +309,7 @@ class Device:
         ValueError
             The set does not exist or the payload is not whole words.
         """
-        if not 0 <= number < self.sizes.sets:
-            raise ValueError(f"set must be in 0..{self.sizes.sets - 1}, not {number!r}")
+        self._check_set(number)
         if len(payload) % 4 or len(payload) > 2 * IMAGE_BYTES:
             raise ValueError(
                 f"payload must be whole words and at most {2 * IMAGE_BYTES} bytes, "
@@ -301,11 +340,7 @@ class Device:
             self.registers.write_fields("MODEL", "ERROR", load=1)
             reason = _LOAD_TEXT.get(status["code"], f"code {status['code']}")
             if status["code"] == _SET_IN_USE:
-                slots = ", ".join(str(slot) for slot in self.models()[number].slots)
-                reason += (
-                    f" by slot {slots}: load into another set, or take the slot's model away first "
-                    "(precog model del)"
-                )
+                reason = self._in_use(number)
             raise DeviceError(f"model set {number} was refused: {reason}")
 
     def map_slot(self, slot: int, number: int, *, enable: bool = True) -> None:
@@ -416,7 +451,33 @@ class Device:
         Raises
         ------
         ValueError
-            A name is unknown or a value does not fit; nothing is written then.
+            As `planned_parameters`; nothing is written then.
+        """
+        self.write_parameters(
+            self.planned_parameters(preset, timely=timely, dcqcn=dcqcn, psched=psched, **values)
+        )
+
+    def write_parameters(self, words: Mapping[tuple[str, str], Mapping[str, int]]) -> None:
+        """Write what `planned_parameters` returned."""
+        for (block, register), word in words.items():
+            self.registers.write_fields(block, register, **word)
+
+    def planned_parameters(
+        self,
+        preset: str | None = None,
+        /,
+        *,
+        timely: str | None = None,
+        dcqcn: str | None = None,
+        psched: str | None = None,
+        **values: float,
+    ) -> dict[tuple[str, str], dict[str, int]]:
+        """The fields by block and register that `set_parameters` would write, checked.
+
+        Raises
+        ------
+        ValueError
+            A name is unknown or a value does not fit.
         """
         known = self._parameters()
         integers = self._presets(preset, timely=timely, dcqcn=dcqcn, psched=psched)
@@ -436,8 +497,7 @@ class Device:
             block, register, field = known[name]
             word = writes.setdefault((block, register), self.registers.fields(block, register))
             word[field.name] = from_real(field, value, self.tick_ps)
-        for (block, register), word in writes.items():
-            self.registers.write_fields(block, register, **word)
+        return writes
 
     def _presets(self, preset: str | None, **of_laws: str | None) -> dict[str, int]:
         """Field name to integer, of the presets that are given."""

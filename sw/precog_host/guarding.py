@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from precog_hw.regmap.ecc import ECC_EVENTS
+from precog_models.predict.secded_fields import pairs
 
 from .registers import Registers
 from .transport import DeviceError
@@ -155,24 +156,14 @@ class Guarding(Windows):
         Raises
         ------
         ValueError
-            There is no such set, row, word, bit or copy, or another number of bits; nothing is
-            written.
+            As `check_place`, or the set is not valid; nothing is written.
         DeviceError
-            The device refused: the set is not valid, or the word is of the header, which is not
-            stored there. Or it did not find what was injected.
+            The device did not find what was injected.
         """
-        sets = self.registers.sizes.sets
-        for name, value, limit in (("set", number, sets), ("row", row, 32), ("word", word, 16)):
-            if not 0 <= value < limit:
-                raise ValueError(f"{name} must be in 0..{limit - 1}, not {value!r}")
-        if len(bits) not in (1, 2) or len(set(bits)) != len(bits):
-            raise ValueError(f"bits must be one, or two different ones, not {bits!r}")
-        for bit in bits:
-            if not 0 <= bit < 36:
-                raise ValueError(f"bit must be in 0..35, not {bit!r}")
+        self.check_place(number, row, word, bits, second=second, tree=tree)
+        if not self.registers.entry("MODEL", "SETS", number, "SET_STATE")["valid"]:
+            raise ValueError(f"set {number} must hold a valid model: load one first")
         place = {"set": number, "row": row, "word": word, "second": int(second)}
-        if tree and not self.registers.sizes.tree:
-            raise ValueError("tree must be False: the device was built without trees (tree=0)")
         if self.registers.sizes.tree:
             place["tree"] = int(tree)
         self.registers.write_fields("ECC", "PLACE", **place)
@@ -187,6 +178,42 @@ class Guarding(Windows):
         if last is None or there != wanted or last.double != (len(bits) == 2):
             raise DeviceError(f"device must find the error that was injected, it shows {last}")
         return last
+
+    def check_place(
+        self,
+        number: int,
+        row: int,
+        word: int,
+        bits: tuple[int, ...],
+        *,
+        second: bool = False,
+        tree: bool = False,
+    ) -> None:
+        """Refuse what `inject` cannot flip, whatever model the set holds.
+
+        Raises
+        ------
+        ValueError
+            There is no such set, row, word, bit or copy, the word is not stored there (of a header
+            nowhere), or another number of bits is given.
+        """
+        sets = self.registers.sizes.sets
+        for name, value, limit in (("set", number, sets), ("row", row, 32), ("word", word, 16)):
+            if not 0 <= value < limit:
+                raise ValueError(f"{name} must be in 0..{limit - 1}, not {value!r}")
+        if len(bits) not in (1, 2) or len(set(bits)) != len(bits):
+            raise ValueError(f"bits must be one, or two different ones, not {bits!r}")
+        for bit in bits:
+            if not 0 <= bit < 36:
+                raise ValueError(f"bit must be in 0..35, not {bit!r}")
+        if tree and not self.registers.sizes.tree:
+            raise ValueError("tree must be False: the device was built without trees (tree=0)")
+        if tree and second:
+            raise ValueError("second must be left out with tree: trees have no second copy")
+        copy = 2 if tree else int(second)
+        if (copy, row, word // 2) not in pairs(tree=tree):
+            where = ("the set's memory", "the second copy", "the trees' memory")[copy]
+            raise ValueError(f"word must be one that {where} stores, not {word} of row {row}")
 
     def _order(self, **commands: int) -> None:
         registers = self.registers

@@ -1,6 +1,7 @@
 """The packet path of a device in real units: queue pairs' keys, scores, destinations, counters."""
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -180,33 +181,53 @@ class PacketPath(Windows):
             The device refused, has no forecasts for such a source, no destinations, or knows no
             IPv6.
         """
-        if destination:
-            self._check_destinations()
-        self._check(destination, score, mtu)
-        self._check_slot(slot)
-        if mode not in set(Mode):
-            raise ValueError(f"mode must be off, s or r, not {mode!r}")
-        source = self._source(score_source)
-        address = _packed(remote)
-        if not self.registers.sizes.ipv6 and address >> 32 != IPV4_MAPPED >> 32:
-            raise DeviceError(
-                f"remote must be an IPv4 address, not {remote}: the device was built without IPv6 "
-                "(ipv6=0)"
-            )
-        writes = self.table().add(slot, address, remote_qp, local_qp)
-        row = {
-            "mode": int(mode),
-            "destination": destination,
-            "score": score or 0,
-            "score_valid": int(score is not None),
-            "score_source": source,
-            "remote_qp": remote_qp,
-            "remote_valid": 1,
-            "mtu_log2": mtu.bit_length() - 1,
-        }
+        peer = _parsed(remote)
+        wanted = Binding(
+            slot, peer, remote_qp, local_qp, mode, destination, score, score_source, mtu
+        )
+        row = self._planned_row(wanted)
+        writes = self.table().add(slot, _packed(peer), remote_qp, local_qp)
         # The row first: a packet that finds its slot finds what the slot is to do.
         self._apply_row(slot, row, clear=True)
         self._write_cells(writes)
+
+    def check_bindings(self, wanted: Iterable[Binding]) -> None:
+        """Refuse what `bind` could not bind, one after the other; nothing is written.
+
+        Raises
+        ------
+        ValueError, DeviceError
+            As `bind`, of the first that is refused.
+        """
+        table = deepcopy(self.table())
+        for one in wanted:
+            self._planned_row(one)
+            table.add(one.slot, _packed(one.remote), one.remote_qp, one.local_qp)
+
+    def _planned_row(self, wanted: Binding) -> dict[str, int]:
+        """The row of a binding, checked."""
+        if wanted.destination:
+            self._check_destinations()
+        self._check(wanted.destination, wanted.score, wanted.mtu)
+        self._check_slot(wanted.slot)
+        if wanted.mode not in set(Mode):
+            raise ValueError(f"mode must be off, s or r, not {wanted.mode!r}")
+        source = self._source(wanted.score_source)
+        if not self.registers.sizes.ipv6 and _packed(wanted.remote) >> 32 != IPV4_MAPPED >> 32:
+            raise DeviceError(
+                f"remote must be an IPv4 address, not {wanted.remote}: the device was built "
+                "without IPv6 (ipv6=0)"
+            )
+        return {
+            "mode": int(wanted.mode),
+            "destination": wanted.destination,
+            "score": wanted.score or 0,
+            "score_valid": int(wanted.score is not None),
+            "score_source": source,
+            "remote_qp": wanted.remote_qp,
+            "remote_valid": 1,
+            "mtu_log2": wanted.mtu.bit_length() - 1,
+        }
 
     def unbind(self, slot: int) -> None:
         """Take a slot from its connection: packets of it pass unchanged from now on.
@@ -398,12 +419,16 @@ class PacketPath(Windows):
             raise ValueError(f"mtu must be one of {PATH_MTUS}, not {mtu!r}")
 
 
-def _packed(remote: str | IPv4Address | IPv6Address) -> int:
-    """An address as packets' keys have it; `ValueError` if it is none."""
+def _parsed(remote: str | IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """An address; `ValueError` if it is none."""
     try:
-        address = ip_address(remote)
+        return ip_address(remote)
     except ValueError:
         raise ValueError(f"remote must be an IPv4 or IPv6 address, not {remote!r}") from None
+
+
+def _packed(address: IPv4Address | IPv6Address) -> int:
+    """An address as packets' keys have it."""
     return int(address) | (IPV4_MAPPED if isinstance(address, IPv4Address) else 0)
 
 

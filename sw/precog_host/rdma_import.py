@@ -12,8 +12,8 @@ from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.headers import PATH_MTUS
 
 from .device import Device
+from .packets import Binding
 from .rdma_list import RdmaQp
-from .transport import DeviceError
 
 __all__ = ["Plan", "Planned", "apply", "check", "plan"]
 
@@ -118,19 +118,39 @@ def plan(
     return Plan(tuple(planned), dict(sorted(left.items())))
 
 
-def check(device: Device, *, preset: str, algorithm: str, mode: str, mtu: int) -> None:
-    """Refuse what `apply` could not do.
+def check(
+    device: Device, wanted: Plan, *, preset: str, algorithm: str, mode: str, mtu: int
+) -> None:
+    """Refuse what `apply` could not do; nothing is written.
 
     Raises
     ------
     ValueError
-        A preset, a law, a mode or an MTU is none.
+        A preset, a law, a mode or an MTU is none, or a connection cannot be bound.
+    DeviceError
+        The device was built without what a connection needs.
     """
     device.qp(0).planned(preset=preset, enable=True, algorithm=algorithm)
     if mode.upper() not in Mode.__members__:
         raise ValueError(f"mode must be off, s or r, not {mode!r}")
     if mtu not in PATH_MTUS:
         raise ValueError(f"mtu must be one of {', '.join(map(str, PATH_MTUS))}, not {mtu!r}")
+    if device.packets is not None:
+        device.packets.check_bindings(
+            Binding(
+                slot=one.slot,
+                remote=one.remote,
+                remote_qp=one.qp.rqpn,
+                local_qp=one.qp.lqpn,
+                mode=Mode[mode.upper()],
+                destination=one.destination,
+                score=None,
+                score_source="host",
+                mtu=mtu,
+            )
+            for one in wanted.planned
+            if one.remote is not None
+        )
 
 
 def apply(
@@ -146,30 +166,23 @@ def apply(
 
     Raises
     ------
-    ValueError
+    ValueError, DeviceError
         As `check`; nothing is written then.
-    DeviceError
-        The device refused one; those before it are bound and enabled.
     """
-    check(device, preset=preset, algorithm=algorithm, mode=mode, mtu=mtu)
+    check(device, wanted, preset=preset, algorithm=algorithm, mode=mode, mtu=mtu)
     changes = [
         device.qp(one.slot).planned(preset=preset, enable=True, algorithm=algorithm)
         for one in wanted.planned
     ]
-    for n, (one, change) in enumerate(zip(wanted.planned, changes, strict=True)):
-        try:
-            if device.packets is not None and one.remote is not None:
-                device.packets.bind(
-                    one.slot,
-                    one.remote,
-                    remote_qp=one.qp.rqpn,
-                    local_qp=one.qp.lqpn,
-                    mode=Mode[mode.upper()],
-                    destination=one.destination,
-                    mtu=mtu,
-                )
-            device.qp(one.slot).apply(change)
-        except ValueError as error:
-            raise DeviceError(
-                f"{n} queue pairs are imported, then slot {one.slot}: {error}"
-            ) from error
+    for one, change in zip(wanted.planned, changes, strict=True):
+        if device.packets is not None and one.remote is not None:
+            device.packets.bind(
+                one.slot,
+                one.remote,
+                remote_qp=one.qp.rqpn,
+                local_qp=one.qp.lqpn,
+                mode=Mode[mode.upper()],
+                destination=one.destination,
+                mtu=mtu,
+            )
+        device.qp(one.slot).apply(change)

@@ -9,7 +9,6 @@ from tests.sw.support import random_image, random_samples
 from precog_host import cli
 from precog_host.device import Device
 from precog_host.guarding import Guarding
-from precog_host.transport import DeviceError
 from precog_models.predict.secded_fields import pairs
 
 
@@ -72,7 +71,7 @@ def test_a_double_error_disables_its_set_alone(device: Device, seed: int) -> Non
     assert device.registers.fields("ECC", "ERROR")["uncorrectable"]
     device.registers.write_fields("ECC", "ERROR", uncorrectable=1)
     assert not device.registers.fields("ECC", "ERROR")["uncorrectable"]
-    with pytest.raises(DeviceError, match="set is not valid, or the word is not stored"):
+    with pytest.raises(ValueError, match="set 0 must hold a valid model: load one first"):
         guarding.inject(0, 0, 0, (1,))
     device.load_model(random_image(seed), slot=0, set=0)
     assert guarding.state().sets == ()
@@ -117,10 +116,18 @@ def test_what_does_not_exist_is_refused(
 
 
 def test_words_that_are_not_stored_are_refused(device: Device, seed: int) -> None:
+    """By the driver, and by the device, which does not rely on it."""
     guarding = guarded(device, seed)
+    registers = device.registers
     for row, word, second in ((31, 10, False), (23, 0, True), (27, 0, True)):
-        with pytest.raises(DeviceError, match="inject was refused"):
+        with pytest.raises(ValueError, match=f"stores, not {word} of row {row}"):
             guarding.inject(0, row, word, (1,), second=second)
+        registers.write_fields("ECC", "PLACE", set=0, row=row, word=word, second=int(second))
+        registers.write_fields("ECC", "COMMAND", inject=1)
+        while registers.fields("ECC", "STATE")["busy"]:
+            pass
+        assert registers.fields("ECC", "ERROR")["refused"]
+        registers.write_fields("ECC", "ERROR", refused=1)
     assert guarding.state().counters["refused"] == 3
     assert guarding.state().last is None
 

@@ -13,6 +13,7 @@ from precog_host import cli
 from precog_host.device import Device
 from precog_host.rdma_import import apply, plan
 from precog_host.rdma_list import RdmaQp, peers_of, read_list
+from precog_host.transport import DeviceError
 from precog_models.packet.wire.cps import Mode
 
 LISTS = Path(__file__).parent / "rdma"
@@ -106,6 +107,18 @@ def test_the_card_gets_slots_keys_and_laws() -> None:
         again = plan(device, qps, skipped, remote=PEER, peers=peers)
         assert again.planned == ()
         assert again.skipped["bound already"] == 3
+
+
+def test_one_peer_that_cannot_be_bound_leaves_all_of_them_out() -> None:
+    """The second of three is at an address that the device was built without."""
+    qps, skipped = read_list(text("iproute2-6"))
+    with Device.open(f"{_PACKETS},ipv6=0") as device:
+        assert device.packets is not None
+        made = plan(device, qps, skipped, remote=PEER, peers=peers_of(["290=fe80::1"]))
+        with pytest.raises(DeviceError, match="must be an IPv4 address, not fe80::1"):
+            apply(device, made, preset="precog", algorithm="pid", mode="off", mtu=1024)
+        assert device.packets.bindings() == []
+        assert not any(device.qp(n).status().enable for n in range(8))
 
 
 def test_what_finds_no_slot_or_no_peer() -> None:

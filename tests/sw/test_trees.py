@@ -94,8 +94,10 @@ def test_flips_in_trees_are_found(emulator: Emulator, image: TreeImage) -> None:
     assert (found.tree, found.row, found.word, found.bit) == (True, 30, 3, 35)
     device.guarding.scrub()
     assert device.guarding.state().counters["scrubbed"] == 277 + 31 * 8
-    with pytest.raises(DeviceError, match="inject was refused"):
+    with pytest.raises(ValueError, match="the trees' memory stores, not 0 of row 31"):
         device.guarding.inject(number, 31, 0, (1,), tree=True)
+    with pytest.raises(ValueError, match="trees have no second copy"):
+        device.guarding.inject(number, 25, 0, (1,), second=True, tree=True)
     assert device.guarding.inject(number, 0, 0, (1, 2), tree=True).double
     assert not device.models()[number].valid
     device.qp(0).configure(preset="thesis", enable=True, algorithm="pid")

@@ -167,9 +167,11 @@ def incast(
 
     import numpy as np
 
+    from precog_sim.network import check_timing
     from precog_sim.network import incast as make
     from precog_sim.network.metrics import measure, summarise
 
+    check_timing(timing)
     network = make(scenario, senders=senders, sizes=size, jitter_ns=jitter_ns)
     predicts = "predpid" in laws or (made is not None and made.source == "model")
     image = find(model) if predicts else None

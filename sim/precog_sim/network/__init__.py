@@ -49,7 +49,7 @@ from precog_sim.network.messages import Bursts, Messages, Poisson, Trace
 from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
 from precog_sim.network.outside_law import Loop
 from precog_sim.network.result import Record, Result, SimulationError
-from precog_sim.network.run import run
+from precog_sim.network.run import check_timing, run
 from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Recovery, Scenario, incast
 from precog_sim.network.score_source import QUEUE_SOURCES, SOURCES, QueueCalls, Scores, ramp
 from precog_sim.network.topology import Link, Topology, fat_tree, star
@@ -87,6 +87,7 @@ __all__ = [
     "Topology",
     "Trace",
     "check_buffer_rules",
+    "check_timing",
     "estimate",
     "fat_tree",
     "incast",

@@ -35,7 +35,7 @@ from precog_sim.network.tables import (
 )
 from precog_sim.network.wheel import SLOTS, WORDS
 
-__all__ = ["run"]
+__all__ = ["check_timing", "run"]
 
 _WATCHED_MOST = 8
 _Table = NDArray[np.int64]
@@ -136,6 +136,18 @@ def _refuse_broken(rules: tuple[BufferRule, ...]) -> None:
         )
 
 
+def check_timing(timing: str) -> None:
+    """Refuse a timing that `run` does not have.
+
+    Raises
+    ------
+    ValueError
+        It is neither exact nor ns3.
+    """
+    if timing not in ("exact", "ns3"):
+        raise ValueError(f"timing must be exact or ns3, not {timing!r}")
+
+
 def run(
     scenario: Scenario,
     cc: CongestionControl,
@@ -173,8 +185,7 @@ def run(
     SimulationError
         The packet pool overflowed, or the decision function failed.
     """
-    if timing not in ("exact", "ns3"):
-        raise ValueError(f"timing must be exact or ns3, not {timing!r}")
+    check_timing(timing)
     record = record or Record()
     ns3 = timing == "ns3"
     topology = scenario.topology

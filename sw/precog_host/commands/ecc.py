@@ -92,9 +92,10 @@ def inject(
     from precog_models.contract import HeadKind
     from precog_models.tree_image import find_any
 
+    image = None if model is None else find_any(model)
     with _guarding(device) as (opened, guarding):
-        if model is not None:
-            image = find_any(model)
+        guarding.check_place(number, row, word, tuple(bits), second=second, tree=tree)
+        if image is not None:
             opened.load_model(image, set=number, queue=image.header.kind is HeadKind.QUEUE)
         found = guarding.inject(number, row, word, tuple(bits), second=second, tree=tree)
         state = guarding.state()

@@ -13,6 +13,7 @@ from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
     from precog_host.monitor.sampling import Sampler, Snapshot
+    from precog_host.monitor.view import MonitorApp
 
 _COLUMNS = (
     ("qp", "qp"),
@@ -56,6 +57,7 @@ def monitor(
     """Watch rates, RTTs, predictions and scores; -j prints a line for each snapshot, until ^C."""
     from precog_host.monitor.demo import Demo
     from precog_host.monitor.sampling import Sampler, qp_list
+    from precog_models.model_file import check_target
 
     if not 0.05 <= interval <= 3600:
         raise ValueError(f"interval must be in 0.05..3600 seconds, not {interval!r}")
@@ -66,11 +68,19 @@ def monitor(
     wanted = None if qp is None else qp_list(qp)
     if wanted is not None and not wanted:
         raise ValueError(f"queue pairs must be a list such as 1,3-5, not {qp!r}")
+    if screenshot is not None:
+        if screenshot.suffix != ".svg":
+            raise ValueError(f"screenshot must be a file .svg, not {screenshot}")
+        check_target(screenshot)
+    elif not (once or json_ or sys.stdout.isatty()):
+        raise ValueError("monitor needs a terminal: give --once, or -j for a stream")
+    view = None if once or (json_ and screenshot is None) else _view()
     sampler = Sampler(device, qps=wanted, trace=trace, before=Demo() if demo else None)
     try:
         sampler.open()  # a wrong URI is an error now, a device that leaves later is not
         if screenshot is not None:
-            _picture(sampler, screenshot, interval)
+            assert view is not None
+            _picture(view(sampler, interval), sampler, screenshot)
             done = {"path": str(screenshot)}
             emit(done, lambda: typer.echo(str(screenshot)), json_)
         elif once:
@@ -80,10 +90,9 @@ def monitor(
             emit(_plain(snapshot), lambda: _show(snapshot), json_)
         elif json_:
             _stream(sampler, interval, count)
-        elif not sys.stdout.isatty():
-            raise ValueError("monitor needs a terminal: give --once, or -j for a stream")
         else:
-            _app(sampler, interval).run()
+            assert view is not None
+            view(sampler, interval).run()
     finally:
         sampler.close()
 
@@ -111,25 +120,22 @@ def _stream(sampler: "Sampler", interval: float, count: int | None) -> None:
             time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _app(sampler: "Sampler", interval: float) -> Any:
+def _view() -> "type[MonitorApp]":
     try:
         from precog_host.monitor.view import MonitorApp
     except ImportError as error:
         raise DeviceError(
             "the live view needs textual: pip install 'precog[monitor]', or give --once or -j"
         ) from error
-    return MonitorApp(sampler, interval)
+    return MonitorApp
 
 
-def _picture(sampler: "Sampler", path: Path, interval: float) -> None:
+def _picture(app: "MonitorApp", sampler: "Sampler", path: Path) -> None:
     """The view, drawn without a terminal after enough snapshots."""
     import asyncio
 
-    if path.suffix != ".svg":
-        raise ValueError(f"screenshot must be a file .svg, not {path}")
     for _ in range(_SHOT_ROUNDS):
         sampler.take()
-    app = _app(sampler, interval)
 
     async def draw() -> str:
         async with app.run_test(size=_SHOT_SIZE) as pilot:

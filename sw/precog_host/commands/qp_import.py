@@ -66,7 +66,7 @@ def import_(
             opened, qps, skipped, remote=address, peers=peers, first_slot=first_slot
         )
         law = algorithm or pairs.first_law(opened)
-        rdma_import.check(opened, preset=preset, algorithm=law, mode=mode, mtu=mtu)
+        rdma_import.check(opened, plan, preset=preset, algorithm=law, mode=mode, mtu=mtu)
         if not dry_run:
             rdma_import.apply(opened, plan, preset=preset, algorithm=law, mode=mode, mtu=mtu)
     rows: list[dict[str, Any]] = [

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,12 +77,11 @@ def read(
     """Take the records that wait out of a device, and show them."""
     if limit is not None and limit < 0:
         raise ValueError(f"limit must be 0 or more, not {limit!r}")
-    with _tracing(device) as tracing:
+    with _tracing(device) as tracing, nullcontext() if output is None else output.open("a") as file:
         rows = [tracing.presented(record) for record in tracing.drain(limit)]
-        state = tracing.state()
-    if output is not None:
-        with output.open("a") as file:
+        if file is not None:  # it was opened first: records that are drained are gone
             file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in rows)
+        state = tracing.state()
 
     def draw() -> None:
         table(

@@ -81,7 +81,7 @@ class Sampler:
     trace : bool
         Take RTTs and scores from the trace. Records that are read are gone for other readers.
     before : callable, optional
-        Called with the device before each snapshot.
+        Called with the device, which must take samples from the host, before each snapshot.
 
     Attributes
     ----------
@@ -111,17 +111,20 @@ class Sampler:
         Raises
         ------
         DeviceError
-            There is none, or it has no trace and one is asked for.
+            There is none, it has no trace and one is asked for, or takes no samples and is to be
+            given some.
         ValueError
             It has not all the queue pairs that are asked for.
         """
         if self._device is None:
             opened = Device.open(self.uri)
             try:
-                if self._trace:
-                    self._set_trace(opened)
                 for qp in self._wanted or ():
                     opened.qp(qp)
+                if self._before is not None:
+                    opened.sampled()
+                if self._trace:  # last: it is the one that writes
+                    self._set_trace(opened)
             except BaseException:
                 opened.close()
                 raise
