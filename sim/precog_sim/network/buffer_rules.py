@@ -4,7 +4,8 @@
    headroom t_flight (22.4 KB per port and priority).
 2. The headroom holds what is in flight after a PAUSE: both ways of the cable and the packets
    already begun at either end.
-3. ECN fires before PFC: an egress queue at K_min, all of it from one ingress port, is below t_PFC.
+3. ECN fires before PFC: the egress queue with the largest K_min of a switch, all of it from the
+   ingress port with the smallest t_PFC, is below that when it reaches K_min.
 4. RESUME comes two MTUs below t_PFC.
 """
 
@@ -86,6 +87,8 @@ def check_buffer_rules(scenario: Scenario, ecn: Ecn | None, wire: int) -> tuple[
         headroom = sum(headroom_bytes(scenario, k.gbps, k.delay_ps) for k in links)
         bound = static_threshold(buffers.total, ports)
         free = buffers.total - headroom - ports * buffers.reserve
+        ratios = [link.gbps / topology.host_gbps for link in links]
+        mark = ecn.at(max(ratios)).min_bytes if ecn else 0
         if buffers.pfc == "static":
             threshold = buffers.pfc_bytes or bound
             ok = 0 < threshold <= bound
@@ -100,8 +103,9 @@ def check_buffer_rules(scenario: Scenario, ecn: Ecn | None, wire: int) -> tuple[
             )
             at_mark = threshold
         else:
-            threshold = free >> buffers.alpha_shift
-            at_mark = max(free - (ecn.min_bytes if ecn else 0), 0) >> buffers.alpha_shift
+            shift = buffers.shift_at(min(ratios))
+            threshold = free >> shift
+            at_mark = max(free - mark, 0) >> shift
             rules.append(
                 BufferRule(
                     "t_pfc",
@@ -130,9 +134,9 @@ def check_buffer_rules(scenario: Scenario, ecn: Ecn | None, wire: int) -> tuple[
             rules.append(
                 BufferRule(
                     "ecn_before_pfc",
-                    ecn.min_bytes < at_mark,
+                    mark < at_mark,
                     True,
-                    f"switch {switch}: ECN marks from {ecn.min_bytes} B, PFC pauses at "
+                    f"switch {switch}: ECN marks from {mark} B, PFC pauses at "
                     f"{at_mark} B: lower ecn.min_bytes, or raise the PFC threshold",
                 )
             )

@@ -110,7 +110,10 @@ class PortCol(IntEnum):
     RING = 19  # a host's first active flow
     LAST = 20  # the flow that sent last
     HIGH_BYTES = 21
-    WIDTH = 22
+    SHIFT = 22  # of the dynamic PFC threshold
+    ECN_MIN = 23
+    ECN_MAX = 24
+    WIDTH = 25
 
 
 class SwitchCol(IntEnum):
@@ -160,7 +163,8 @@ class FlowCol(IntEnum):
     BOOST = 32  # by which the receiver of its host has raised its priority
     BAND = 33  # that receiver's, of the last score
     MESSAGE = 34  # its first message that is not through, a row of the messages; -1: none
-    WIDTH = 35
+    UDP_PORTS = 35  # source + destination x 65536, for ns-3's hash
+    WIDTH = 36
 
 
 class Cfg(IntEnum):
@@ -174,10 +178,10 @@ class Cfg(IntEnum):
     RETIME = 5
     TELEMETRY = 6
     ECN = 7
-    ECN_MIN = 8
-    ECN_MAX = 9
+    NS3_ECMP = 8  # ns-3's hash chooses among equal ways
+    KEEP_SCORES = 9
     PFC = 10  # 0 off, 1 dynamic, 2 static
-    ALPHA_SHIFT = 11
+    RECEIVER_FUNCTION = 11  # 0: scores that arrive only come back
     RESERVE = 12
     RESUME = 13
     NACK_PS = 14
@@ -207,10 +211,8 @@ class Cfg(IntEnum):
     QUEUE_FUNCTION = 38  # 0: nobody is told what send queues do
     VISIT_FUNCTION = 39  # 0: nobody forecasts them
     VISIT_PS = 40
-    RECEIVER_FUNCTION = 41  # 0: scores that arrive only come back
-    RECEIVER_HANDLE = 42
-    KEEP_SCORES = 43
-    WIDTH = 44
+    RECEIVER_HANDLE = 41
+    WIDTH = 42
 
 
 class FCfg(IntEnum):

@@ -7,8 +7,9 @@ marking, RESUME and telemetry at dequeue are those of the HPCC authors' ns-3 cod
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.ecmp import route
 from precog_sim.network.jit import compiled, inlined
-from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, FlowCol, Kind, PortCol, Rec, SwitchCol
+from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, Kind, PortCol, Rec, SwitchCol
 from precog_sim.network.ns3_random import ns3_uniform
 from precog_sim.network.wheel import schedule
 
@@ -19,7 +20,6 @@ __all__ = [
     "free",
     "gap_ps",
     "push",
-    "route",
     "switch_arrive",
     "switch_next",
     "tx_done_row",
@@ -165,29 +165,12 @@ def _send_pfc(
 
 
 @inlined
-def _threshold(cfg: _Table, switch: _Table, s: int) -> int:
-    """Bytes of the shared part that one ingress port may hold now."""
+def _threshold(cfg: _Table, port: _Table, switch: _Table, p: int, s: int) -> int:
+    """Bytes of the shared part that ingress port `p` of switch `s` may hold now."""
     left = switch[s, SwitchCol.FREE] - switch[s, SwitchCol.SHARED]
     if cfg[Cfg.PFC] == 1:
-        return int(left >> cfg[Cfg.ALPHA_SHIFT])
+        return int(left >> port[p, PortCol.SHIFT])
     return int(min(left, switch[s, SwitchCol.STATIC]))
-
-
-@inlined
-def route(
-    route_start: _Table, route_count: _Table, route_ports: _Table, node: int, dst: int, key: int
-) -> int:
-    """Output port at `node` towards host `dst`, by hash among equals; -1: none."""
-    n = route_count[node, dst]
-    if n == 1:
-        return int(route_ports[route_start[node, dst]])
-    if n == 0:
-        return -1
-    x = (key * 0x9E3779B1 + node * 0x85EBCA77) & 0xFFFFFFFF
-    x = ((x ^ (x >> 15)) * 0x2C1B3C6D) & 0xFFFFFFFF
-    x = ((x ^ (x >> 12)) * 0x297A2D39) & 0xFFFFFFFF
-    x ^= x >> 15
-    return int(route_ports[route_start[node, dst] + x % n])
 
 
 @inlined
@@ -223,11 +206,7 @@ def switch_arrive(
             ctl[Ctl.DATA_DROPPED] += 1
         free(rec, ctl, row)
         return -1
-    # The two directions of a flow hash apart, as their headers differ.
-    if is_data:
-        out = route(route_start, route_count, route_ports, node, flow[f, FlowCol.DST], 2 * f)
-    else:
-        out = route(route_start, route_count, route_ports, node, flow[f, FlowCol.SRC], 2 * f + 1)
+    out = route(cfg, flow, route_start, route_count, route_ports, node, f, not is_data)
     if out < 0:
         ctl[Ctl.ERROR] = Err.NO_ROUTE
         ctl[Ctl.ERROR_VALUE] = f
@@ -239,7 +218,7 @@ def switch_arrive(
     s = node - cfg[Cfg.HOSTS]
     reserve = cfg[Cfg.RESERVE]
     held = port[p, PortCol.INGRESS]
-    limit = _threshold(cfg, switch, s)
+    limit = _threshold(cfg, port, switch, p, s)
     if (
         size + port[p, PortCol.HEADROOM_USED] > port[p, PortCol.HEADROOM]
         and size + max(held - reserve, 0) > limit
@@ -266,7 +245,7 @@ def switch_arrive(
         and port[p, PortCol.PAUSING] == 0
         and (
             port[p, PortCol.HEADROOM_USED] > 0
-            or max(port[p, PortCol.INGRESS] - reserve, 0) >= _threshold(cfg, switch, s)
+            or max(port[p, PortCol.INGRESS] - reserve, 0) >= _threshold(cfg, port, switch, p, s)
         )
     ):
         port[p, PortCol.PAUSING] = 1
@@ -303,21 +282,22 @@ def _leave(
     switch[s, SwitchCol.SHARED] -= from_shared
     behind = port[out, PortCol.LOW_BYTES] - size
     port[out, PortCol.LOW_BYTES] = behind
-    if cfg[Cfg.ECN] != 0 and behind > cfg[Cfg.ECN_MIN]:
-        mark = behind > cfg[Cfg.ECN_MAX]
+    if cfg[Cfg.ECN] != 0 and behind > port[out, PortCol.ECN_MIN]:
+        mark = behind > port[out, PortCol.ECN_MAX]
         if not mark:
-            span = cfg[Cfg.ECN_MAX] - cfg[Cfg.ECN_MIN]
-            share = (behind - cfg[Cfg.ECN_MIN]) / span if span > 0 else 1.0
+            span = port[out, PortCol.ECN_MAX] - port[out, PortCol.ECN_MIN]
+            share = (behind - port[out, PortCol.ECN_MIN]) / span if span > 0 else 1.0
             draw = ns3_uniform(ctl) if cfg[Cfg.NS3] != 0 else uniform(ctl)
             mark = draw < fcfg[FCfg.ECN_P] * share
-        if mark and rec[row, Rec.KIND] & Kind.MARK == 0:
-            if rec[row, Rec.KIND] == Kind.DATA:
-                ctl[Ctl.MARKS] += 1
+        # An acknowledgement's mark is the echo of its data's: one of its own way back says nothing
+        # of that way, and the sender ignores it.
+        if mark and rec[row, Rec.KIND] == Kind.DATA:
+            ctl[Ctl.MARKS] += 1
             rec[row, Rec.KIND] |= Kind.MARK
     if port[p, PortCol.PAUSING] != 0:
         held = max(port[p, PortCol.INGRESS] - reserve, 0)
         if port[p, PortCol.HEADROOM_USED] == 0 and (
-            held == 0 or held + cfg[Cfg.RESUME] <= _threshold(cfg, switch, s)
+            held == 0 or held + cfg[Cfg.RESUME] <= _threshold(cfg, port, switch, p, s)
         ):
             port[p, PortCol.PAUSING] = 0
             _send_pfc(rec, wheel, bits, heap, port, port_f, ctl, cfg, p, Kind.RESUME, now)

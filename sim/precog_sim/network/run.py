@@ -156,6 +156,7 @@ def run(
     seed: int = 0,
     record: Record | None = None,
     pool: int = 0,
+    ecmp: str = "own",
 ) -> Result:
     """Simulate `scenario` with every flow under `cc`.
 
@@ -173,6 +174,9 @@ def run(
         What to keep.
     pool : int
         Packets that the pool holds; 0: sized to the scenario.
+    ecmp : str
+        How packets choose among equal paths: ``"own"``, or ``"ns3"``, the HPCC authors' hash, in
+        ns3 timing only (`ecmp`).
 
     Returns
     -------
@@ -181,11 +185,16 @@ def run(
     Raises
     ------
     ValueError
-        Unknown timing, buffers that break a rule of source 004, or not one start rate per flow.
+        Unknown timing or hash, buffers that break a rule of source 004, or not one start rate per
+        flow.
     SimulationError
         The packet pool overflowed, or the decision function failed.
     """
     check_timing(timing)
+    if ecmp not in ("own", "ns3"):
+        raise ValueError(f"ecmp must be own or ns3, not {ecmp!r}")
+    if ecmp == "ns3" and timing != "ns3":
+        raise ValueError(f"ecmp ns3 must have timing ns3, not {timing!r}")
     record = record or Record()
     ns3 = timing == "ns3"
     topology = scenario.topology
@@ -198,7 +207,7 @@ def run(
     rules = check_buffer_rules(scenario, ecn, scenario.payload + law.header)
     _refuse_broken(rules)
 
-    port, port_f = port_tables(scenario)
+    port, port_f = port_tables(scenario, ecn)
     rows = Rows(port.shape[0], flows, pool or pool_rows(scenario))
     window = link.bdp if law.window != "none" and law.law != Law.LOOP else 0
     starts = scenario.starts_ps(seed, whole_ns=ns3)
@@ -208,7 +217,14 @@ def run(
     state = start_states(law, rate, flows)
     kept = _room(scenario, record, law, port, messages)
     cfg, fcfg = configuration(
-        scenario, law, ecn, record, ns3=ns3, rows=rows, watched=kept.watched.size
+        scenario,
+        law,
+        ecn,
+        record,
+        ns3=ns3,
+        ns3_ecmp=ecmp == "ns3",
+        rows=rows,
+        watched=kept.watched.size,
     )
     ctl = controls(rows, record, topology.hosts + topology.switches, seed)
     carries = law.telemetry or (law.scores is not None and law.scores.echo)

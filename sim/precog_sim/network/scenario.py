@@ -34,12 +34,14 @@ class Flow:
         time drawn uniformly from 0 to this with the run's seed (whole nanoseconds).
     messages : Messages, optional
         When the bytes are handed over; None: all of them at the start.
+    dst_port : int
+        Only ns-3's hash of paths looks at it (`run`, ``ecmp="ns3"``).
 
     Raises
     ------
     ValueError
-        The size is not in 1 byte..1 TiB, the start is negative, the jitter is not in 0..1 s, or
-        source and destination are the same.
+        The size is not in 1 byte..1 TiB, the start is negative, the jitter is not in 0..1 s, source
+        and destination are the same, or the port is not in 0..65535.
     """
 
     src: int
@@ -48,6 +50,7 @@ class Flow:
     start_ps: int = 0
     rtt_jitter_ps: int = 0
     messages: Messages | None = None
+    dst_port: int = 100
 
     def __post_init__(self) -> None:
         if not self.size > 0:
@@ -66,11 +69,16 @@ class Flow:
             )
         if self.src == self.dst:
             raise ValueError(f"flow destination must differ from its source, not {self.dst!r}")
+        if not 0 <= self.dst_port <= 65535:
+            raise ValueError(f"flow dst_port must be in 0..65535, not {self.dst_port!r}")
 
 
 @dataclass(frozen=True)
 class Ecn:
     """RED-like marking at dequeue: never below `min_bytes`, always above `max_bytes`.
+
+    The thresholds are those of a switch port as fast as the slowest host's link; another port's are
+    in proportion to its rate, as in ns-3's configurations.
 
     Raises
     ------
@@ -90,6 +98,10 @@ class Ecn:
             )
         if not 0 <= self.probability <= 1:
             raise ValueError(f"ECN probability must be in [0, 1], not {self.probability!r}")
+
+    def at(self, ratio: float) -> "Ecn":
+        """The marking of a port that is `ratio` times as fast."""
+        return Ecn(round(self.min_bytes * ratio), round(self.max_bytes * ratio), self.probability)
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,8 @@ class Buffers:
     reserve : int
         Bytes per port that never count against the shared part.
     alpha_shift : int
-        Shift of the dynamic threshold.
+        Shift of the dynamic threshold of a port as fast as the slowest host's link; of a faster
+        one it is less by one for every doubling begun, down to 0, as in ns-3.
     resume_bytes : int
         RESUME is sent this far below the threshold; 0: two packets of full size.
 
@@ -135,6 +148,10 @@ class Buffers:
         for name in ("total", "pfc_bytes", "headroom", "reserve", "alpha_shift", "resume_bytes"):
             if getattr(self, name) < 0:
                 raise ValueError(f"buffer {name} must be >= 0, not {getattr(self, name)!r}")
+
+    def shift_at(self, ratio: float) -> int:
+        """Shift of the dynamic threshold of a port that is `ratio` times as fast."""
+        return max(self.alpha_shift - max(math.ceil(math.log2(ratio)), 0), 0)
 
 
 @dataclass(frozen=True)

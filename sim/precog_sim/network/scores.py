@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from precog_models.contract import Fmt
 from precog_models.predict.cps import rtt_position, score
 from precog_models.rate.law_fields import NO_SCORE, SCORE_MAX, EventKind
+from precog_sim.network.ecmp import route
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, Ctl, FlowCol, PortCol, ScoreSource
 from precog_sim.network.outside import tell
-from precog_sim.network.port import drawn, route
+from precog_sim.network.port import drawn
 
 __all__ = ["hear", "make_score"]
 
@@ -41,7 +42,7 @@ def _queueing_ps(
     waits = 0.0
     node = port[port[flow[f, FlowCol.PORT], PortCol.PEER], PortCol.NODE]
     while node >= cfg[Cfg.HOSTS]:
-        p = route(route_start, route_count, route_ports, node, flow[f, FlowCol.DST], 2 * f)
+        p = route(cfg, flow, route_start, route_count, route_ports, node, f, False)
         if p < 0:
             break  # the first packet will find that out
         waits += port[p, PortCol.LOW_BYTES] * port_f[p]

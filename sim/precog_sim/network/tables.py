@@ -10,6 +10,7 @@ from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid
 from precog_models.rate.reference.common import STATES
 from precog_sim.network.buffer_rules import headroom_bytes, static_threshold
 from precog_sim.network.congestion import LawSetup
+from precog_sim.network.ecmp import FIRST_PORT
 from precog_sim.network.layout import (
     Cfg,
     Ctl,
@@ -41,6 +42,7 @@ __all__ = [
     "score_knots",
     "start_states",
     "switch_table",
+    "udp_ports",
 ]
 
 _TIMERS_PER_FLOW = 4
@@ -112,9 +114,10 @@ def controls(rows: Rows, record: Record, nodes: int, seed: int) -> _Table:
     return ctl
 
 
-def port_tables(scenario: Scenario) -> tuple[_Table, NDArray[np.float64]]:
-    """Port table and picoseconds per byte of every port."""
-    links = scenario.topology.links
+def port_tables(scenario: Scenario, ecn: Ecn | None) -> tuple[_Table, NDArray[np.float64]]:
+    """Port table and picoseconds per byte of every port; `ecn` is the marking in force."""
+    topology = scenario.topology
+    links = topology.links
     port = np.zeros((2 * len(links), PortCol.WIDTH), dtype=np.int64)
     for column in (
         PortCol.WAKE,
@@ -134,6 +137,12 @@ def port_tables(scenario: Scenario) -> tuple[_Table, NDArray[np.float64]]:
             port[p, PortCol.PEER] = 2 * k + 1 - end
             port[p, PortCol.DELAY] = link.delay_ps
             port[p, PortCol.MBPS] = round(link.gbps * 1000)
+            ratio = link.gbps / topology.host_gbps
+            port[p, PortCol.SHIFT] = scenario.buffers.shift_at(ratio)
+            if ecn is not None:
+                marking = ecn.at(ratio)
+                port[p, PortCol.ECN_MIN] = marking.min_bytes
+                port[p, PortCol.ECN_MAX] = marking.max_bytes
             if scenario.buffers.pfc != "off":
                 port[p, PortCol.HEADROOM] = headroom_bytes(scenario, link.gbps, link.delay_ps)
             port_f[p] = 8000.0 / link.gbps
@@ -179,9 +188,23 @@ def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
     table[:, [FlowCol.SCORE, FlowCol.HEARD]] = NO_SCORE
     table[:, FlowCol.WINDOW] = window
     table[:, [FlowCol.REVERSE, FlowCol.MESSAGE]] = -1
+    table[:, FlowCol.UDP_PORTS] = udp_ports(scenario, starts)
     for f, g in scenario.connections().items():
         table[f, FlowCol.REVERSE] = g
     return table
+
+
+def udp_ports(scenario: Scenario, starts: _Table) -> _Table:
+    """Source + destination port x 65536 of every flow, as the HPCC authors' programs number them:
+    between two hosts, source ports count up in the order of the flows' starts."""
+    count: dict[tuple[int, int], int] = {}
+    ports = np.zeros(len(scenario.flows), dtype=np.int64)
+    for f in np.argsort(starts, kind="stable").tolist():
+        flow = scenario.flows[f]
+        before = count.get((flow.src, flow.dst), 0)
+        count[flow.src, flow.dst] = before + 1
+        ports[f] = (FIRST_PORT + before) % 65536 + flow.dst_port * 65536
+    return ports
 
 
 def message_table(messages: _Table, flow: _Table) -> _Table:
@@ -204,6 +227,7 @@ def configuration(
     record: Record,
     *,
     ns3: bool,
+    ns3_ecmp: bool,
     rows: Rows,
     watched: int,
 ) -> tuple[_Table, NDArray[np.float64]]:
@@ -220,10 +244,8 @@ def configuration(
         Cfg.RETIME: int(law.retime),
         Cfg.TELEMETRY: int(law.telemetry),
         Cfg.ECN: int(ecn is not None),
-        Cfg.ECN_MIN: ecn.min_bytes if ecn else 0,
-        Cfg.ECN_MAX: ecn.max_bytes if ecn else 0,
+        Cfg.NS3_ECMP: int(ns3_ecmp),
         Cfg.PFC: ("off", "dynamic", "static").index(buffers.pfc),
-        Cfg.ALPHA_SHIFT: buffers.alpha_shift,
         Cfg.RESERVE: 0 if buffers.pfc == "off" else buffers.reserve,
         Cfg.RESUME: buffers.resume_bytes or 2 * wire,
         Cfg.NACK_PS: round(scenario.recovery.nack_us * 1e6),

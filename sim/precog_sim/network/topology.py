@@ -133,6 +133,11 @@ class Topology:
         """The one link of `host`."""
         return next(link for link in self.links if host in (link.a, link.b))
 
+    @cached_property
+    def host_gbps(self) -> float:
+        """Rate of the slowest host's link: what buffers' and marks' thresholds are given for."""
+        return min(link.gbps for link in self.links if min(link.a, link.b) < self.hosts)
+
     def path(self, src: int, dst: int) -> tuple[Link, ...]:
         """The links of one shortest path from host `src` to host `dst`.
 

@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from precog_sim.network import Buffers, Dcqcn, Ecn, Pid, check_buffer_rules, incast, run
+from precog_sim.network import (
+    Buffers,
+    Dcqcn,
+    Ecn,
+    Flow,
+    Pid,
+    Scenario,
+    check_buffer_rules,
+    fat_tree,
+    incast,
+    run,
+)
 from precog_sim.network.buffer_rules import T_FLIGHT, static_threshold
 
 _INCAST = incast("hundredth")
@@ -41,6 +52,18 @@ def test_a_run_refuses_broken_rules(buffers: Buffers, ecn: Ecn | None, message: 
     scenario = replace(_INCAST, buffers=buffers, ecn=ecn)
     with pytest.raises(ValueError, match=message):
         run(scenario, Pid())
+
+
+def test_the_fabric_marks_later_and_its_hosts_are_paused_first() -> None:
+    # 20 ports, 16 of them at 100 Gb/s: K_min is 1.6 MB at 400 Gb/s, an eighth of the rest is held
+    scenario = Scenario("tree", fat_tree(), (Flow(0, 1, 5),))
+    left = scenario.buffers.total - 16 * 37_500 - 4 * 150_000 - 20 * 4096
+    rules = check_buffer_rules(scenario, Ecn(900_000, 900_000), 1048)
+    rack = next(rule for rule in rules if rule.rule == "ecn_before_pfc")
+    at_mark = (left - 3_600_000) >> 3
+    assert at_mark < 3_600_000
+    assert not rack.ok
+    assert f"ECN marks from 3600000 B, PFC pauses at {at_mark} B" in rack.message
 
 
 def test_resume_offset_is_a_warning() -> None:

@@ -34,6 +34,13 @@ def test_jitter_comes_from_the_seed() -> None:
     assert (incast(jitter_ns=0).starts_ps(3, whole_ns=False) == 0).all()
 
 
+def test_thresholds_follow_a_port_s_rate() -> None:
+    # ns-3: one less for each doubling begun, so 2 at 200 and 1 at 400 Gb/s for 3 at 100
+    ratios = (0.5, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0)
+    assert [Buffers().shift_at(ratio) for ratio in ratios] == [3, 3, 2, 2, 1, 0, 0]
+    assert Ecn(400_000, 1_600_000, 0.2).at(4.0) == Ecn(1_600_000, 6_400_000, 0.2)
+
+
 def test_unknown_preset() -> None:
     with pytest.raises(ValueError, match=r"incast preset must be one of base8us,.*, not 'huge'"):
         incast("huge")
@@ -63,6 +70,7 @@ def test_a_flow_of_no_bytes(size: int) -> None:
         (lambda: incast("hundredth", jitter_ns=1e9), "jitter_ns must be in 0..1e.09"),
         (lambda: incast(jitter_ns=-1), "jitter_ns must be in .*, not -1"),
         (lambda: Flow(0, 1, 5, -1), "flow start must be >= 0 ps, not -1"),
+        (lambda: Flow(0, 1, 5, dst_port=65536), r"flow dst_port must be in 0\.\.65535, not 65536"),
         (lambda: Ecn(5, 4), "ECN thresholds must satisfy 0 <= min <= max, not 5, 4"),
         (lambda: Ecn(4, 5, 1.5), r"ECN probability must be in \[0, 1\], not 1.5"),
         (lambda: Buffers(pfc="some"), "pfc must be one of dynamic, static, off, not 'some'"),

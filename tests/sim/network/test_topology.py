@@ -15,6 +15,7 @@ def test_fat_tree_of_320_hosts() -> None:
     topology = fat_tree()
     assert (topology.hosts, topology.switches) == (320, 56)
     hops = topology.routes.hops
+    assert topology.host_gbps == 100.0
     assert hops[0, 1] == 2  # one rack
     assert hops[0, 16] == 4  # one pod
     assert hops[0, 64] == 6  # another pod

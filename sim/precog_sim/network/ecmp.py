@@ -1,0 +1,98 @@
+"""Equal-cost paths: which of a switch's equal next hops a flow's packets take.
+
+The simulator's own hash mixes the flow's number with the switch's. For comparison with figures of
+the HPCC authors' ns-3 code there is its hash: MurmurHash3 (x86, 32 bit; Appleby, public domain) of
+the addresses and ports, with the number of the switch as seed. Data and answers hash apart, for
+the two ends of their headers are swapped.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_sim.network.jit import compiled, inlined
+from precog_sim.network.layout import Cfg, FlowCol
+
+__all__ = ["FIRST_PORT", "ns3_hash", "route"]
+
+FIRST_PORT = 10_000  # source port of the first flow between two hosts
+_FIRST_ADDRESS = 0x0B00_0001
+_M32 = 0xFFFF_FFFF
+
+_Table = NDArray[np.int64]
+
+
+@inlined
+def _absorb(h: int, k: int) -> int:
+    """One word of MurmurHash3's input."""
+    k = (k * 0xCC9E2D51) & _M32
+    k = ((k << 15) | (k >> 17)) & _M32
+    h ^= (k * 0x1B873593) & _M32
+    h = ((h << 13) | (h >> 19)) & _M32
+    return (h * 5 + 0xE6546B64) & _M32
+
+
+@inlined
+def _address(node: int) -> int:
+    """IPv4 address of a node in the HPCC authors' programs."""
+    return _FIRST_ADDRESS + node // 256 * 0x10000 + node % 256 * 0x100
+
+
+@compiled
+def ns3_hash(switch: int, source: int, destination: int, ports: int) -> int:
+    """MurmurHash3 of the twelve bytes that ns-3 hashes of a packet.
+
+    Parameters
+    ----------
+    switch : int
+        Node number of the switch: the seed.
+    source, destination : int
+        Node numbers of the hosts.
+    ports : int
+        Source port + destination port x 65536.
+
+    Returns
+    -------
+    int
+        32 bits.
+    """
+    h = _absorb(switch, _address(source))
+    h = _absorb(h, _address(destination))
+    h = _absorb(h, ports) ^ 12  # bytes
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & _M32
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & _M32
+    return int(h ^ (h >> 16))
+
+
+@inlined
+def route(
+    cfg: _Table,
+    flow: _Table,
+    route_start: _Table,
+    route_count: _Table,
+    route_ports: _Table,
+    node: int,
+    f: int,
+    answer: bool,
+) -> int:
+    """Output port at `node` for the data of flow `f`, or for what answers it; -1: none."""
+    src, dst = flow[f, FlowCol.SRC], flow[f, FlowCol.DST]
+    ports = flow[f, FlowCol.UDP_PORTS]
+    if answer:
+        src, dst = dst, src
+        ports = (ports >> 16) | (ports & 0xFFFF) << 16
+    n = route_count[node, dst]
+    if n == 1:
+        return int(route_ports[route_start[node, dst]])
+    if n == 0:
+        return -1
+    if cfg[Cfg.NS3_ECMP] != 0:
+        # ns-3 lists equal next hops in the opposite order
+        return int(
+            route_ports[route_start[node, dst] + n - 1 - ns3_hash(node, src, dst, ports) % n]
+        )
+    key = 2 * f + (1 if answer else 0)
+    x = (key * 0x9E3779B1 + node * 0x85EBCA77) & _M32
+    x = ((x ^ (x >> 15)) * 0x2C1B3C6D) & _M32
+    x = ((x ^ (x >> 12)) * 0x297A2D39) & _M32
+    x ^= x >> 15
+    return int(route_ports[route_start[node, dst] + x % n])
