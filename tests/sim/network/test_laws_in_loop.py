@@ -197,3 +197,12 @@ def test_references_have_the_same_constants() -> None:
 def test_refused(uri: str, setup: dict[str, str], message: str) -> None:
     with Device.open(uri) as device, pytest.raises(ValueError, match=message):
         run_in_loop(device, LoopSetup(**setup), incast("hundredth"))  # type: ignore[arg-type]
+
+
+def test_the_setup_s_least_rate_is_the_device_s() -> None:
+    # Twenty flows in the incast fall to whatever floor there is; the preset's is 1 Gb/s.
+    scenario = incast("hundredth")
+    for least in (None, 3.0):
+        setup = LoopSetup(algorithm="pid", init_gbps=10.0, min_gbps=least)
+        rates = _golden(setup, scenario).sample_rate_gbps
+        assert rates.min() == (least or 1.0)
