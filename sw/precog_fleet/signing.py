@@ -86,6 +86,11 @@ class SigningKey:
         )
         write_durably(path, pem, mode=0o600)
 
+    @property
+    def private(self) -> Ed25519PrivateKey:
+        """The key itself, for libraries that sign."""
+        return self._key
+
     def sign(self, message: bytes) -> bytes:
         """The signature of `message`."""
         return self._key.sign(message)
