@@ -4,8 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from precog_models.contract import MEAN_SAMPLES, Fmt
+from precog_models.contract import INVERSE_FRAC_BITS, MEAN_SAMPLES, Fmt, inverse_table
 from precog_models.rate.pid import pid_delta, pid_error
+
+from . import exact_pid
 
 
 def exact_error(value: int, target: int) -> Fraction:
@@ -45,6 +47,25 @@ def test_mean_is_the_running_mean_for_256_samples(seed: int) -> None:
         # 256 roundings of half an LSB, and 1/n to 16 bits.
         assert abs(state[1] / 256 - mean) < 1.5, n
     assert state[0] == MEAN_SAMPLES
+
+
+def test_every_step_is_that_of_exact_arithmetic(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        gains = rng.integers(Fmt.GAIN.min, Fmt.GAIN.max + 1, 3).tolist()
+        law = exact_pid.Law(*(Fraction(gain, Fmt.GAIN.one) for gain in gains))
+        state = np.zeros(3, dtype=np.int64)
+        for n, error in enumerate(rng.integers(-(1 << 14), 1 << 14, MEAN_SAMPLES + 64).tolist()):
+            delta = law.delta(Fraction(error, Fmt.ERR.one))
+            assert Fraction(pid_delta(state, error, *gains), Fmt.DELTA.one) == delta, n
+            assert Fraction(int(state[1]), 256 * Fmt.ERR.one) == law.mean, n
+
+
+def test_each_inverse_is_the_nearest() -> None:
+    table = inverse_table()
+    assert len(table) == MEAN_SAMPLES
+    for n, value in enumerate(table, 1):
+        assert Fraction(value, 1 << INVERSE_FRAC_BITS) == exact_pid.inverse(n), n
 
 
 def test_mean_forgets_after_256_samples() -> None:
