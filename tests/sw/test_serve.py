@@ -20,7 +20,7 @@ from precog_host.sealing import Refusal, Seal
 from precog_host.transport import DeviceError, open_transport
 from precog_host.udp import TOKEN_FILE
 from precog_models.bridge.etherbone import Record, decode, encode
-from precog_models.bridge.wire import Status, Window
+from precog_models.bridge.wire import BRIDGE_ID, Status, Window
 
 from .links import SCRATCH, LoggedCard, udp_server
 
@@ -168,6 +168,28 @@ def test_a_hog_with_a_datagram_each_half_second_shuts_nobody_out(card: LoggedCar
         finally:
             done.set()
             thread.join()
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_client_is_not_answered_with_what_the_one_before_it_asked(
+    card: LoggedCard, leaves: bool
+) -> None:
+    """Clients choose tickets by themselves: the same one, or an older one, is another request."""
+    leave = encode(Record(write_address=Window.ID.address, writes=(0,)))
+    with udp_server(card, hold_s=60.0 if leaves else 1e-6) as server:
+
+        def asks(client: str, ticket: int, address: int) -> int:
+            answer = server.handle(encode(Record(ticket=ticket, reads=(address,))), (client, 1))
+            (word,) = decode(answer).writes
+            return word
+
+        card.write32(SCRATCH, 5)
+        assert asks("first", 9 << 16, SCRATCH) == 5
+        assert asks("first", 9 << 16, SCRATCH) == 5  # once more: its answer was lost
+        for client, ticket in (("second", 9 << 16), ("third", 8 << 16)):
+            if leaves:
+                server.handle(leave, ("first" if client == "second" else "second", 1))
+            assert asks(client, ticket, Window.ID.address) == BRIDGE_ID
 
 
 def test_no_datagram_stops_the_server_and_no_answer_is_longer(card: LoggedCard, seed: int) -> None:
