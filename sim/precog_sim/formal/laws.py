@@ -22,9 +22,9 @@ from .mutate import Mutant, reimported
 from .past import Past
 from .peek import Opened
 
-__all__ = ["MUTANTS", "PROOFS"]
+__all__ = ["MUTANTS", "PROOFS", "STAGE", "StageHarness"]
 
-_STAGE = "precog_hw.rate.law_stage"
+STAGE = "precog_hw.rate.law_stage"
 QPS = 2
 CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1)
 DEPTH = 12
@@ -101,15 +101,18 @@ class StageHarness(wiring.Component):
             law: wiring.Component = made[-1]
             return law
 
-        with reimported(_STAGE) as module, patch.object(module, "LawUnit", any_law):
+        with reimported(STAGE) as module, patch.object(module, "LawUnit", any_law):
             dut = module.LawStage(CONFIG)
-            inner = Opened(dut)
-        m.submodules.dut = inner.fragment
+            self.inner = Opened(dut)
+        m.submodules.dut = self.inner.fragment
         (law,) = made
         past = Past(m)
         self._inputs(m, dut, law, past)
         m.d.comb += dut.o.ready.eq(self.ready)
+        self._claims(m, dut, law, past)
+        return m
 
+    def _claims(self, m: Module, dut: Any, law: Any, past: Past) -> None:
         held = past.known & past(dut.o.valid & ~dut.o.ready, "held")
         out = Value.cast(dut.o.payload)
         m.d.comb += [
@@ -119,7 +122,6 @@ class StageHarness(wiring.Component):
         self._decisions(m, dut, law)
         self._events(m, dut, law)
         self._asked(m, dut, law)
-        return m
 
     def _inputs(self, m: Module, dut: Any, law: Any, past: Past) -> None:
         """Free, and what is offered stays."""
@@ -266,14 +268,14 @@ PROOFS = (
 MUTANTS = (
     Mutant(
         "laws.stage",
-        _STAGE,
+        STAGE,
         "laws.o.ready.eq(~answers | ~passing | self.o.ready)",
         "laws.o.ready.eq(1)",
         "a decision that is being offered gives way to the law's",
     ),
     Mutant(
         "laws.stage",
-        _STAGE,
+        STAGE,
         "with m.If(to_law):",
         "with m.If(1):",
         "events of others reach the law",
@@ -281,14 +283,14 @@ MUTANTS = (
     ),
     Mutant(
         "laws.stage",
-        _STAGE,
+        STAGE,
         "again.eq(command.apply & command.clear)",
         "again.eq(0)",
         "a queue pair that is configured anew keeps its state",
     ),
     Mutant(
         "laws.stage",
-        _STAGE,
+        STAGE,
         "self.o.ready & (passing | (offers & ~of_event))",
         "self.o.ready & (passing | offers)",
         "an event's decision takes a sample's away",
