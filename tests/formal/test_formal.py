@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from precog_sim.formal.__main__ import main
-from precog_sim.formal.engine import Mode, Proof, check
+from precog_sim.formal.engine import Mode, Part, Proof, check
 from precog_sim.formal.mutate import Mutant, mutated
 from precog_sim.formal.run import MUTANTS, PROOFS, run
 
@@ -50,6 +50,17 @@ def test_a_bounded_proof_sees_no_further_than_its_depth() -> None:
     assert not check(counter(9, 8)).holds  # the induction step does not stop there
 
 
+def test_the_parts_of_an_induction_are_asked_one_by_one() -> None:
+    late = counter(9, 8)  # it fails, but not within its depth
+    assert check(late, Part.RESET).holds
+    assert not check(late, Part.RESET, depth=12).holds
+    assert not check(late, Part.STEP).holds
+    with pytest.raises(
+        ValueError, match="counter must be an induction to have a step, not bounded"
+    ):
+        check(counter(4, 4, Mode.BOUNDED), Part.STEP)
+
+
 @pytest.mark.parametrize("proof", [p for p in PROOFS if p.quick], ids=lambda p: str(p.name))
 def test_quick_proof(proof: Proof) -> None:
     (report,) = run([proof], [], quiet=True)
@@ -60,6 +71,12 @@ def test_quick_proof(proof: Proof) -> None:
 def test_quick_mutant_is_caught(mutant: Mutant) -> None:
     (report,) = run([], [mutant], quiet=True)
     assert report.ok, f"survived: {mutant.mistake}"
+
+
+def test_every_induction_has_a_mutant_of_its_own() -> None:
+    caught = {mutant.proof for mutant in MUTANTS}
+    alone = [p.name for p in PROOFS if p.mode is Mode.INDUCTION and p.name not in caught]
+    assert not alone, "an induction without a mutant may prove nothing: add one beside it"
 
 
 def test_every_mutant_still_applies() -> None:

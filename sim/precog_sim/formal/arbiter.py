@@ -239,4 +239,12 @@ MUTANTS = (
         "passed.eq(passed + 1)",
         "a burst that nobody waited for counts",
     ),
+    Mutant(
+        "arbiter.burst.64",
+        _ARBITER,
+        "starts = moves & ~inside",
+        "starts = moves",
+        "a burst's beats count as packets",
+        quick=True,
+    ),
 )

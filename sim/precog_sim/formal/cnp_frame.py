@@ -26,6 +26,7 @@ _NEAR = {
     "v6.8": ((True, 0), 8, 29),
 }
 _COVER = {8: 46, 64: 30}  # cycles
+_SOON = 14  # cycles from reset in which mutants of headers of full length show
 PROOFS = (
     *(
         Proof(
@@ -132,5 +133,22 @@ MUTANTS = (
         "read.data.word_select(beat[0], 8)",
         "read.data[:8]",
         "at 8 bits the first of two bytes leaves twice",
+    ),
+    Mutant(
+        "cnp.frame.8",
+        BUILDER,
+        "stores.eq(headers.valid)",
+        "stores.eq(headers.covered)",
+        "what no ICRC covers is not written",
+        quick=True,
+        cycles=_SOON,
+    ),
+    Mutant(
+        "cnp.frame.64",
+        BUILDER,
+        "with m.If(stores):",
+        "with m.If(stores & job.ipv6):",
+        "of IPv4 nothing is written",
+        cycles=_SOON,
     ),
 )

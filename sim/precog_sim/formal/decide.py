@@ -165,4 +165,11 @@ MUTANTS = (
         "write.addr.eq(take + rows - 1)",
         "delays are too short",
     ),
+    Mutant(
+        "parser.8",
+        _WINDOW,
+        "wanted & (last | (index == beats - 1))",
+        "wanted & (index == beats - 1)",
+        "a short packet has no descriptor",
+    ),
 )

@@ -80,6 +80,7 @@ _HARNESSES: dict[str, Callable[[int], wiring.Component]] = {
 DEPTH = 2
 #: Cycles from reset in which every mutant shows, and a packet has been grown or shrunk.
 _NEAR = {8: 22, 64: 10}
+_SOON = 6
 
 
 def _proofs(part: str, width: int) -> tuple[Proof, ...]:
@@ -177,5 +178,57 @@ MUTANTS = (
         "free = self.o.ready | ~self.o.valid",
         "free = self.o.ready",
         "the output waits for ready before it is valid",
+    ),
+    # Of the proofs for ever, at full size: these show soon after reset.
+    Mutant(
+        "editor.patch.8",
+        _PATCH,
+        "self.i.ready.eq(self.i_edit.valid & free)",
+        "self.i.ready.eq(free)",
+        "a beat is taken before its command is there",
+        quick=True,
+        cycles=_SOON,
+    ),
+    Mutant(
+        "editor.patch.64",
+        _PATCH,
+        "taken = self.i.valid & self.i_edit.valid & free",
+        "taken = self.i.valid & free",
+        "beats are counted that wait for their command",
+        cycles=_SOON,
+    ),
+    Mutant(
+        "editor.grow.8",
+        _GROW,
+        "with m.If(self.i.valid & due):",
+        "with m.If(due):",
+        "a byte of the shim leaves while no beat is offered",
+        quick=True,
+        cycles=_SOON,
+    ),
+    Mutant(
+        "editor.grow.64",
+        _GROW,
+        "spilling.eq(taken & i.spills)",
+        "spilling.eq(i.spills)",
+        "a beat that is not taken spills over",
+        cycles=_NEAR[64] + 4,
+    ),
+    Mutant(
+        "editor.shrink.8",
+        _SHRINK,
+        "with m.If(taken & ~used):",
+        "with m.If(self.i.valid & ~used):",
+        "a beat that is refused replaces the one held",
+        quick=True,
+        cycles=_SOON,
+    ),
+    Mutant(
+        "editor.shrink.64",
+        _SHRINK,
+        "self.i.ready.eq(free | ~full)",
+        "self.i.ready.eq(1)",
+        "a beat is taken while the one held has to stay",
+        cycles=_SOON,
     ),
 )

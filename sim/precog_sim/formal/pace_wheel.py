@@ -299,4 +299,13 @@ MUTANTS = (
         "next_in.en.eq(self.cut_stb & ~first)",
         "who is filed behind another one is not linked",
     ),
+    Mutant(
+        "pace.wheel",
+        _WHEEL,
+        "chains.near_stb.eq(op[3].detaches & ~op[3].far & old.valid)",
+        "chains.near_stb.eq(op[3].detaches & ~op[3].far)",
+        "empty lists are given back, too",
+        quick=True,
+        cycles=_SHOWN,
+    ),
 )

@@ -194,4 +194,12 @@ MUTANTS = (
         "gap.size.eq(c.wire)",
         "an answer is charged for as the request beside it",
     ),
+    Mutant(
+        "pace.whole",
+        _WHOLE,
+        "m.d.sync += new.una.eq(asked.psn)",
+        "m.d.sync += new.una.eq(row.una)",
+        "PSNs never begin",
+        quick=True,
+    ),
 )

@@ -82,6 +82,51 @@ PROOFS = tuple(_proofs())
 _STAGE, _FINISH, _TX, _RX = (
     f"precog_hw.packet.{name}" for name in ("stage", "finish", "tx_path", "rx_path")
 )
+_WAITING = """more = self.i.valid
+        m.d.comb += [
+            editor.i_edit.payload.eq(edits.o.payload),
+            editor.i_edit.valid.eq(edits.o.valid & more),
+            edits.o.ready.eq(editor.i_edit.ready & more),
+        ]"""
+
+
+def _own(path: str, width: int) -> Iterator[Mutant]:
+    """A mutant of each proof; those that wedge take packets that fill the FIFO to show."""
+    yield Mutant(
+        f"{path}.{Claims.RULES}.{width}",
+        _STAGE,
+        "begins.eq(taken & first)",
+        "begins.eq(taken)",
+        "every beat counts as a packet",
+        cycles=4,
+    )
+    yield Mutant(
+        f"{path}.{Claims.PACKET}.{width}",
+        _STAGE,
+        "wiring.connect(m, edits.o, editor.i_edit)",
+        _WAITING,
+        "a packet's command waits for another packet",
+        step=True,
+    )
+    yield Mutant(
+        f"{path}.{Claims.RECORD}.{width}",
+        _FINISH,
+        "self.o.valid.eq(both)",
+        "self.o.valid.eq(both & ~self.hold)",
+        "no record leaves while too many wait",
+        quick=(path, width) == ("path.tx", 8),
+        step=True,
+    )
+    yield Mutant(
+        f"{path}.{Claims.BEAT}.{width}",
+        _STAGE,
+        "room.eq((following != self.packets) & ~self.hold)",
+        "room.eq(room & (following != self.packets) & ~self.hold)",
+        "a stage that has been full stays shut",
+        step=True,
+    )
+
+
 MUTANTS = (
     Mutant(
         "path.tx.near",
@@ -146,5 +191,12 @@ MUTANTS = (
         "stage.edit_stb.eq(decide.edit_stb)",
         "stage.edit_stb.eq(decide.edit_stb & ~got.dropped)",
         "a packet that is to be dropped has no command",
+    ),
+    # Of the proofs for ever, at full size.
+    *(
+        mutant
+        for direction in ("tx", "rx")
+        for width in (8, 64)
+        for mutant in _own(f"path.{direction}", width)
     ),
 )

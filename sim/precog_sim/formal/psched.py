@@ -448,4 +448,19 @@ MUTANTS = (
         "new.command == ScoreCommand.HOLD",
         "a command to reduce is not followed",
     ),
+    *(
+        Mutant("psched.rate", _PSCHED, *mistake, step=True)
+        for mistake in (
+            (
+                "moves.eq(scored & ~held)",
+                "moves.eq(scored)",
+                "a score moves the rate while advice is held",
+            ),
+            (
+                "with m.If(binds & (new.output < wanted)):",
+                "with m.If(0):",
+                "a rate rises while its score is above the threshold",
+            ),
+        )
+    ),
 )

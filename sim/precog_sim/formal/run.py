@@ -24,6 +24,7 @@ from . import (
     editor,
     editor_chain,
     laws,
+    laws_turns,
     loader,
     owners,
     pace_credit,
@@ -40,7 +41,7 @@ from . import (
     store,
     streams,
 )
-from .engine import Proof, check
+from .engine import Part, Proof, check
 from .mutate import Mutant, mutated
 
 __all__ = ["MUTANTS", "PROOFS", "Report", "run"]
@@ -61,6 +62,7 @@ _BLOCKS = (
     samples,
     samples_pipeline,
     laws,
+    laws_turns,
     owners,
     pace_rows,
     pace_whole,
@@ -122,15 +124,15 @@ def prove(proof: Proof) -> Report:
 
 
 def catch(mutant: Mutant) -> Report:
-    """Run a proof on one of its mutants, which it must refute from reset."""
+    """Run a proof on one of its mutants, which it must refute."""
     proof = next(proof for proof in PROOFS if proof.name == mutant.proof)
     with mutated(mutant):
-        outcome = check(proof, base_case_only=True)
+        outcome = check(proof, Part.STEP if mutant.step else Part.RESET, depth=mutant.cycles)
     return Report(
         proof.name,
         mutant.mistake,
         "mutant",
-        proof.depth,
+        mutant.cycles or proof.depth,
         not outcome.holds,
         outcome.seconds,
         outcome.detail,

@@ -258,4 +258,13 @@ MUTANTS = (
         "rx_turn.eq(0)",
         "answers wait for all requests",
     ),
+    Mutant(
+        "samples.rules",
+        _COLLECTOR,
+        "rx.ready.eq(~self.i_reset.valid & ~(tx.valid & ~rx_turn))",
+        "rx.ready.eq(~self.i_reset.valid)",
+        "an answer that comes with a request is lost",
+        quick=True,
+        cycles=4,
+    ),
 )

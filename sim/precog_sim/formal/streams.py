@@ -222,4 +222,12 @@ MUTANTS = (
         "with m.If((waiting != 0) & ~self.i.valid):",
         "a new payload overtakes those that wait",
     ),
+    Mutant(
+        "queue.rules",
+        _QUEUE,
+        "with m.Elif(take & ~put):",
+        "with m.Elif(take):",
+        "a row that leaves while one comes is counted twice",
+        quick=True,
+    ),
 )
