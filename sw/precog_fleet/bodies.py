@@ -12,6 +12,7 @@ from precog_models.contract import CONTRACT_HASH
 from .assignments import Drift, Rollout
 from .delta import MAX_DELTA_BYTES
 from .fields import NAME, WORD, PoisonError, bounded, exactly, hexadecimal
+from .health import Health
 from .signing import PUBLIC_BYTES
 
 __all__ = [
@@ -195,11 +196,11 @@ class Membership:
         return cls(**exactly(cls, data) | {"public": hexadecimal("public", data["public"])})
 
 
-Body: TypeAlias = Report | Skill | Membership | Rollout | Drift
+Body: TypeAlias = Report | Skill | Membership | Rollout | Drift | Health
 
 #: Kind of record by the first part of its key.
 BODIES: dict[str, type[Body]] = {
-    kind.PREFIX: kind for kind in (Report, Skill, Membership, Rollout, Drift)
+    kind.PREFIX: kind for kind in (Report, Skill, Membership, Rollout, Drift, Health)
 }
 
 

@@ -1,0 +1,292 @@
+"""One host's member of the fleet: reads its cards, keeps windows, gossips, and changes models.
+
+    cards ─► windows ─┬─► telemetry: Parquet parts
+                      ├─► lineup: what is live, and what would be better
+                      └─► statistics of destinations ─► records ─► fleet
+    fleet ─► rollout ─► release ─► candidate ─► shadow ─► live
+          └► statistics of others ─► congestion ahead: scores and start rates on the cards
+
+`Agent.step` does a turn of all of it and returns; it waits for nothing. Clock, link, disk and the
+worker that fetches releases are given, so many agents run in one process. Nothing that comes from
+outside ends it: faults of devices, records, disk and repository are counted.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .ahead import Ahead
+from .assignments import LIVE_KEY, SHIPPED
+from .card import Card, CardDownError
+from .errors import FleetError
+from .following import Following, Source, Submit, at_once
+from .health import Health
+from .lineup import Rules
+from .modelset import ModelSet
+from .seating import Seating, card_status
+from .shelf import Shelf
+from .speaking import Identity, Link, Speaker, drift_of, refusals, reports, skills
+from .store import Store
+from .telemetry import Telemetry
+
+__all__ = ["Agent", "Timing"]
+
+_NO_DIGEST = bytes(32)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How often an agent does what, ms, and how much at once."""
+
+    batch: int = 512  #: records of a card in a turn
+    ask: int = 500
+    report: int = 1000
+    skill: int = 2000
+    drift: int = 10_000
+    models: int = 1000
+    ahead: int = 500
+    bindings: int = 10_000
+    save: int = 1000
+    life: int = 30_000  #: of reports and health
+    skill_life: int = 600_000
+
+
+@dataclass
+class _Due:
+    """When something was done last."""
+
+    at: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, what: str, now: int, every: int) -> bool:
+        last = self.at.get(what)
+        if last is not None and 0 <= now - last < every:  # a clock set back is no reason to wait
+            return False
+        self.at[what] = now
+        return True
+
+
+class Agent:
+    """An agent.
+
+    Parameters
+    ----------
+    identity : Identity
+    store : Store
+        Of its link's gossip.
+    link : Link
+    cards : sequence of Card
+    telemetry : Telemetry
+    shelf : Shelf
+        Gives versions, and keeps records.
+    folder : Path
+        For models and state.
+    shipped : ModelSet
+        What cards run before the first release.
+    source : Source, optional
+        Without one, no release is fetched.
+    rules : Rules
+    timing : Timing
+    submit : callable
+        Starts a download; `at_once` by default.
+    ahead : Ahead, optional
+        Judges what others say of destinations.
+    qps : sequence of int, optional
+        Queue pairs with queue models, of each card; those that lead somewhere if not given.
+
+    Attributes
+    ----------
+    counts : Counter of str
+        ``turns``, ``unsent``, ``unsaved``, ``unfit`` (models that a card did not take), ``drifts``.
+    errors : dict of str to str
+        The last of each kind.
+    speaker : Speaker
+    following : Following
+    ahead : Ahead
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        store: Store,
+        link: Link,
+        cards: Sequence[Card],
+        telemetry: Telemetry,
+        shelf: Shelf,
+        folder: Path,
+        shipped: ModelSet,
+        *,
+        source: Source | None = None,
+        rules: Rules | None = None,
+        timing: Timing | None = None,
+        submit: Submit = at_once,
+        ahead: Ahead | None = None,
+        qps: Sequence[int] | None = None,
+    ) -> None:
+        self.identity = identity
+        self.store = store
+        self.link = link
+        self.telemetry = telemetry
+        self.timing = timing or Timing()
+        self.counts: Counter[str] = Counter()
+        self.errors: dict[str, str] = {}
+        rules = rules or Rules()
+        self.seatings = [
+            Seating(identity.name, card, folder / "models", rules, qps) for card in cards
+        ]
+        self.speaker = Speaker(identity, store, link, shelf)
+        here = {_NO_DIGEST: shipped}
+        self.following = Following(identity.name, store, source, submit, here)
+        self._first = (SHIPPED, _NO_DIGEST, shipped)
+        self.ahead = ahead or Ahead()
+        self._shelf = shelf
+        self._due = _Due()
+        self._destinations: set[str] = set()
+
+    # --- a turn ----------------------------------------------------------------------------------
+
+    def step(self, now: int, wait_s: float = 0.0) -> int:
+        """Do a turn at `now`, ms; the records of traces that were read.
+
+        Parameters
+        ----------
+        wait_s : float
+            How long the link may wait for the first message.
+        """
+        self.counts["turns"] += 1
+        read = sum(self._card(seating, now) for seating in self.seatings)
+        self.telemetry.poll(now)
+        self._mesh(now, wait_s)
+        if self._due("models", now, self.timing.models):
+            self.following.turn(now, self.seatings)
+        if self._due("ahead", now, self.timing.ahead):
+            self._look_ahead(now)
+        self._speak(now)
+        if self._due("save", now, self.timing.save):
+            self.store.expire(now)
+            self._save()
+        return read
+
+    def _card(self, seating: Seating, now: int) -> int:
+        before = seating.card.tallies()["records"]
+        try:
+            if seating.ready(now, self._first):
+                windows = seating.card.poll(now, self.timing.batch)
+                self.telemetry.add(seating.judge(windows), now)
+                seating.decide(now)
+        except CardDownError as error:
+            self.errors["card"] = str(error)
+        except ValueError as error:  # of models that the card cannot take
+            self.errors["models"] = f"{seating.card.name}: {error}"
+            self.counts["unfit"] += 1
+        return seating.card.tallies()["records"] - before
+
+    def _mesh(self, now: int, wait_s: float) -> None:
+        try:
+            if self._due("bindings", now, self.timing.bindings):
+                self._bind(now)
+            self.link.pump(now, wait_s)
+            if self._due("ask", now, self.timing.ask):
+                self.link.ask(now)
+        except FleetError as error:
+            self.errors["link"] = str(error)
+            self.counts["unsent"] += 1
+
+    def _bind(self, now: int) -> None:
+        """Follow the destinations of all cards, the rollout and the members."""
+        found = {name for seating in self.seatings for name in seating.card.follow(now).values()}
+        if found != self._destinations or not self.counts["bound"]:
+            self._destinations = found
+            own = [f"{kind}/{self.identity.name}" for kind in ("health", "drift")]
+            self.link.follow([*(f"dst/{name}" for name in sorted(found)), LIVE_KEY, *own])
+            self.counts["bound"] += 1
+
+    def _look_ahead(self, now: int) -> None:
+        """Tell cards what others see where they send."""
+        self.ahead.look(self.store, self._destinations, now)
+        for seating in self.seatings:
+            if seating.card.observer is not None:
+                self.ahead.apply(seating.card, seating.card.observer.destinations, now)
+
+    def _save(self) -> None:
+        try:
+            self._shelf.save(self.store.changed())
+        except sqlite3.Error as error:
+            self.errors["store"] = str(error)
+            self.counts["unsaved"] += 1
+
+    # --- what is said ----------------------------------------------------------------------------
+
+    def _speak(self, now: int) -> None:
+        timing, say = self.timing, self.speaker.say
+        if self._due("report", now, timing.report):
+            for key, report in reports(self.seatings).items():
+                say(key, report, now, timing.life)
+            say(f"health/{self.identity.name}", self.health(), now, timing.life)
+        if self._due("skill", now, timing.skill):
+            for key, skill in skills(self.seatings).items():
+                say(key, skill, now, timing.skill_life)
+        if self._due("drift", now, timing.drift):
+            drift = drift_of(self.seatings)
+            if drift is not None:
+                say(f"drift/{self.identity.name}", drift, now, timing.skill_life)
+                self.counts["drifts"] += 1
+
+    # --- what others see -------------------------------------------------------------------------
+
+    def health(self) -> Health:
+        """The agent's state, as other members see it."""
+        cards = [seating.card for seating in self.seatings]
+        tallies: Counter[str] = Counter()
+        for card in cards:
+            tallies.update(card.tallies())
+        lineup = self.seatings[0].lineup if self.seatings else None
+        live = lineup.live if lineup else None
+        shadow = lineup.shadow if lineup else None
+        return Health(
+            cards=len(cards),
+            up=sum(card.device is not None for card in cards),
+            release=live.release if live else SHIPPED,
+            shadow=shadow.release if shadow else SHIPPED,
+            **{name: tallies[name] for name in ("records", "lost", "windows", "faults")},
+            rows=self.telemetry.counts["rows"],
+            rows_lost=self.telemetry.counts["rows_lost"],
+            rollbacks=sum(seating.counts["rollbacks"] for seating in self.seatings),
+            refused=refusals(self.store),
+        )
+
+    def status(self, now: int) -> dict[str, Any]:
+        """JSON data for who looks at this host."""
+        return {
+            "name": self.identity.name,
+            "role": "agent",
+            "at": now,
+            "cards": [card_status(seating) for seating in self.seatings],
+            "telemetry": dict(self.telemetry.counts)
+            | {"waiting": self.telemetry.waiting, "bytes": self.telemetry.size},
+            "destinations": {
+                name: {"score": of.score, "reporters": of.known.reporters if of.known else 0}
+                for name, of in self.ahead.map.items()
+            },
+            "counts": dict(self.counts + self.speaker.counts + self.following.counts),
+            "outcomes": {str(o): n for o, n in sorted(self.store.outcomes.items())},
+            "errors": self.errors
+            | {
+                name: text
+                for name, text in (
+                    ("record", self.speaker.error),
+                    ("release", self.following.error),
+                    ("telemetry", self.telemetry.error),
+                )
+                if text
+            },
+        }
+
+    def close(self, now: int) -> None:
+        """Write what waits, and give the cards back; they keep their models."""
+        self.telemetry.close(now)
+        self._save()
+        for seating in self.seatings:
+            seating.card.close()

@@ -1,0 +1,351 @@
+"""Models of one card: which queue pair names which slot, and releases from candidate to live.
+
+Each queue pair has a slot of its own where the card has sets for three plans (live, shadow and
+previous); else all share one slot, and heads of single queues are left out. What is live, what was
+before and what was refused survives a restart: files of models and one state file a card.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from precog_host.device import Device
+from precog_models.contract import TRACE_BODIES, TraceKind
+
+from .bodies import Skill
+from .card import Card, CardDownError
+from .durable import write_durably
+from .judging import Tally
+from .lineup import Lineup, Plan, Rules
+from .modelset import ModelSet, Queue
+from .observing import Window
+from .telemetry import Observation
+
+__all__ = ["Seating", "as_skill", "card_status"]
+
+_MILLION = 1_000_000
+_MOST_CRPS = 16 * _MILLION
+_PLANS = 3
+_FIRST_SLOT = 1  # slot 0 is where models of RTTs are loaded by default
+_VERSION_BITS = dict(TRACE_BODIES[TraceKind.FORECAST])["version"]
+
+
+def as_skill(tally: Tally) -> Skill:
+    """A tally as members exchange it."""
+    score, reference = (
+        min(round(value * _MILLION), _MOST_CRPS) for value in (tally.score, tally.reference)
+    )
+    return Skill(tally.n, score, reference)
+
+
+class Seating:
+    """The models of a card of a member.
+
+    Parameters
+    ----------
+    origin : str
+        The member.
+    card : Card
+    folder : Path
+        For models and state; made if it is not there.
+    rules : Rules
+    qps : sequence of int, optional
+        Queue pairs that name queue models; those that lead somewhere if not given.
+
+    Attributes
+    ----------
+    lineup : Lineup
+    counts : Counter of str
+        ``risen``, ``fallen``, ``rollbacks``, ``refused`` (candidates), ``reloaded``, ``unlike``
+        (forecasts of the card that its golden model does not make).
+    error : str
+        Why the last candidate was refused.
+    """
+
+    def __init__(
+        self,
+        origin: str,
+        card: Card,
+        folder: Path,
+        rules: Rules,
+        qps: Sequence[int] | None = None,
+    ) -> None:
+        self.origin = origin
+        self.card = card
+        self.lineup = Lineup(rules)
+        self.counts: Counter[str] = Counter()
+        self.error = ""
+        self.slots: dict[int, int] = {}
+        self._qps = None if qps is None else sorted(set(qps))
+        self._folder = folder
+        self._opened = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        name = re.sub(r"[^a-z0-9]+", "-", card.name.lower()).strip("-") or "card"
+        self._state = folder / f"{name}.json"
+        self._sets: dict[bytes, ModelSet] = {}
+        self._restore()
+
+    # --- state on disk ---------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        """What was live; damaged state or models count as none."""
+        try:
+            told = json.loads(self._state.read_bytes())
+            self.lineup.refused = {bytes.fromhex(k): str(v) for k, v in told["refused"].items()}
+            self._told = {
+                name: None if told[name] is None else (int(told[name][0]), str(told[name][1]))
+                for name in ("live", "previous")
+            }
+        except FileNotFoundError:
+            self._told = {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+            self.counts["damaged"] += 1
+            self._told = {}
+
+    def _save(self) -> None:
+        lineup = self.lineup
+        data: dict[str, Any] = {
+            name: None if plan is None else [plan.release, plan.digest.hex()]
+            for name, plan in (("live", lineup.live), ("previous", lineup.previous))
+        }
+        data["refused"] = {digest.hex(): why for digest, why in lineup.refused.items()}
+        try:
+            for plan in lineup.plans():
+                folder = self._folder / plan.digest.hex()
+                if plan.digest in self._sets and not (folder / "manifest.json").exists():
+                    self._sets[plan.digest].save(folder)
+            write_durably(self._state, json.dumps(data, sort_keys=True).encode())
+        except OSError:
+            self.counts["unsaved"] += 1
+
+    def _remembered(self, name: str) -> Plan | None:
+        told = self._told.get(name)
+        if told is None:
+            return None
+        try:
+            models = ModelSet.load(self._folder / told[1])
+            return self._plan(told[0], bytes.fromhex(told[1]), models)
+        except (OSError, ValueError):
+            self.counts["damaged"] += 1
+            return None
+
+    # --- the card --------------------------------------------------------------------------------
+
+    def _plan(self, release: int, digest: bytes, models: ModelSet) -> Plan:
+        own = len(set(self.slots.values())) == len(self.slots)
+        images = {
+            slot: models.image(Queue(self.origin, self.card.name, qp)) if own else models.base
+            for qp, slot in self.slots.items()
+        }
+        self._sets[digest] = models
+        return Plan(release, digest, images)
+
+    def ready(self, now: int, first: tuple[int, bytes, ModelSet]) -> bool:
+        """Whether the card is up and runs what it should; `first` is live where nothing was.
+
+        Raises
+        ------
+        CardDownError
+            The card is down.
+        """
+        if not self.card.up(now):
+            return False
+        if self._opened == self.card.counts["opened"]:
+            return self.lineup.live is not None
+        self._place(now)
+        if not self.slots:
+            return False
+        live = self.lineup.live or self._remembered("live") or self._plan(*first)
+        previous = self.lineup.previous or self._remembered("previous")
+        self._told = {}
+        live.sets.clear()
+        mapped = self.card.mapped(now)
+        runs = {slot: image.header.version for slot, image in live.images.items()}
+        if all(slot in mapped and mapped[slot][1] == runs[slot] for slot in runs):
+            live.sets.update({slot: mapped[slot][0] for slot in runs})
+            self.card.settle(now, live.settings)
+        else:
+            self._go_live(now, live, keep=())
+            self.counts["reloaded"] += 1
+        self.card.seat(now, self.slots)
+        if self.lineup.live is None:
+            self.lineup.previous = previous
+            self.lineup.begin(live)
+        for plan in (self.lineup.shadow, self.lineup.previous):
+            if plan is not None:
+                plan.sets.clear()  # loaded again when it is needed
+        self._opened = self.card.counts["opened"]
+        self._save()
+        return True
+
+    def _place(self, now: int) -> None:
+        """Give queue pairs their slots; once, so that images stay with their queues."""
+        if self.slots:
+            return
+        qps = self._qps if self._qps is not None else sorted(self.card.follow(now))
+
+        def sets(device: Device) -> int:
+            return device.sizes.sets
+
+        count = self.card.do(now, sets)
+        own = len(qps) > 0 and _PLANS * len(qps) + _FIRST_SLOT <= count
+        self.slots = {qp: _FIRST_SLOT + (n if own else 0) for n, qp in enumerate(qps)}
+
+    def _load(self, now: int, plan: Plan, keep: Sequence[int]) -> None:
+        if set(plan.sets) == set(plan.images):
+            return
+        slots = sorted(plan.images)
+        numbers = self.card.load(now, [plan.images[slot] for slot in slots], keep)
+        plan.sets.update(zip(slots, numbers, strict=True))
+
+    def _go_live(self, now: int, plan: Plan, keep: Sequence[int]) -> None:
+        self._load(now, plan, keep)
+        self.card.settle(now, plan.settings)
+        self.card.switch(now, plan.sets)
+
+    def _kept(self) -> list[int]:
+        return [number for plan in self.lineup.plans() for number in plan.sets.values()]
+
+    # --- releases --------------------------------------------------------------------------------
+
+    def wants(self, digest: bytes) -> bool:
+        """Whether a release that is assigned is neither here nor refused."""
+        here = {plan.digest for plan in self.lineup.plans()}
+        live = self.lineup.live
+        if live is None or digest in self.lineup.refused:
+            return False
+        return digest not in here or self.lineup.previous_is(digest)
+
+    def offer(self, now: int, release: int, digest: bytes, models: ModelSet) -> bool:
+        """Take a release that is assigned: the one before at once, another into the shadow.
+
+        Returns
+        -------
+        bool
+            False: it was refused, for the reason in `error`, or the card is down.
+        """
+        lineup = self.lineup
+        assert lineup.live is not None
+        try:
+            if lineup.previous_is(digest):
+                self._back(now, "")
+                return True
+            plan = self._plan(release, digest, models)
+            if not plan.fits(lineup.live):
+                raise ValueError(
+                    "model must have the bins, horizon and inputs of the live one, but differs"
+                )
+            shadow, lineup.shadow = lineup.shadow, None
+            if shadow is not None:
+                shadow.sets.clear()
+            try:
+                self._load(now, plan, self._kept())
+            except ValueError:
+                if lineup.previous is None:
+                    raise
+                lineup.previous.sets.clear()  # few sets: it is loaded again if it is needed
+                self._load(now, plan, self._kept())
+            lineup.offer(plan)
+        except CardDownError:
+            return False
+        except ValueError as error:
+            self.counts["refused"] += 1
+            self.error = str(error)
+            lineup.refused[digest] = self.error
+            self._save()
+            return False
+        return True
+
+    def _back(self, now: int, why: str) -> None:
+        """The previous plan is live again."""
+        lineup = self.lineup
+        assert lineup.previous is not None
+        self._go_live(now, lineup.previous, self._kept())
+        lineup.relapse(why)
+        self.counts["rollbacks"] += 1
+        self._save()
+
+    # --- windows ---------------------------------------------------------------------------------
+
+    def judge(self, windows: Sequence[Window]) -> list[Observation]:
+        """Rows of telemetry; all plans are judged."""
+        observer = self.card.observer
+        if observer is None or not windows:
+            return []
+        made = self.lineup.judge(windows, self.slots, observer.scale.period)
+        rows = []
+        for window, (plan, predicted) in zip(windows, made, strict=True):
+            model = 0
+            if plan is not None:
+                model = plan.images[self.slots[window.qp]].crc32
+                tail = int(predicted[plan.settings.threshold_bin :].sum())
+                self.counts["unlike"] += tail != window.probability
+            rows.append(
+                Observation(
+                    t=window.ms,
+                    device=self.card.name,
+                    qp=window.qp,
+                    destination=observer.destinations.get(window.qp, ""),
+                    set=window.set,
+                    version=window.version % (1 << _VERSION_BITS),
+                    model=model,
+                    signals=window.signals,
+                    predicted=np.asarray(predicted, dtype=np.int64),
+                    later=window.later,
+                    highest=window.highest,
+                )
+            )
+        return rows
+
+    def decide(self, now: int) -> str:
+        """Carry out what the windows say; what was done, or empty.
+
+        Raises
+        ------
+        CardDownError
+            The card is down; nothing is decided then.
+        """
+        lineup = self.lineup
+        verdict = lineup.verdict()
+        if verdict == "rise" and lineup.shadow is not None:
+            # A card that was opened anew has lost the shadow's sets.
+            self._go_live(now, lineup.shadow, self._kept())
+            lineup.rise()
+            self.counts["risen"] += 1
+        elif verdict == "fall":
+            lineup.fall("worse than the live model on this card's windows")
+            self.counts["fallen"] += 1
+        elif verdict == "relapse":
+            self._back(now, "worse than the one before on this card's windows")
+            return verdict
+        if verdict:
+            self._save()
+        return verdict
+
+
+def card_status(of: Seating) -> dict[str, Any]:
+    """JSON data of a card and its models."""
+
+    def shown(plan: Plan | None) -> dict[str, Any] | None:
+        if plan is None:
+            return None
+        tally = of.lineup.tally(plan)
+        skill = None if tally is None or not math.isfinite(tally.skill) else tally.skill
+        windows = 0 if tally is None else tally.n
+        return {"release": plan.release, "skill": skill, "windows": windows}
+
+    lineup = of.lineup
+    return {
+        "name": of.card.name,
+        "up": of.card.device is not None,
+        "error": of.card.error,
+        "counts": dict(of.card.tallies() + of.counts),
+        "refused": {digest.hex()[:12]: why for digest, why in lineup.refused.items()},
+        **{name: shown(getattr(lineup, name)) for name in ("live", "shadow", "previous")},
+    }

@@ -1,0 +1,146 @@
+"""What an agent tells its fleet: destinations, skill, drift, and how it is."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .assignments import Drift, skill_key
+from .bodies import Body, Report, Statistics
+from .errors import FleetError
+from .observing import merged
+from .outcome import Outcome
+from .records import Record, seal
+from .seating import Seating, as_skill
+from .shelf import Shelf
+from .signing import SigningKey
+from .store import Store
+
+__all__ = ["Identity", "Link", "Speaker", "drift_of", "refusals", "reports", "skills"]
+
+#: What is usual between peers.
+_USUAL = (Outcome.ACCEPTED, Outcome.KNOWN)
+
+
+class Link(Protocol):
+    """The way to the other members: `mesh.Mesh`, or one within a process."""
+
+    def publish(self, key: str, frame: bytes) -> None:
+        """Send a record to those who follow its key."""
+
+    def pump(self, now: int, wait_s: float = 0.0) -> int:
+        """Handle what has come."""
+
+    def ask(self, now: int) -> bool:
+        """Begin an exchange with a peer."""
+
+    def follow(self, interest: Iterable[str]) -> None:
+        """Change which keys are of interest."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who an agent is.
+
+    Parameters
+    ----------
+    name : str
+    key : SigningKey
+    authority : bytes
+        The fleet's public key.
+    """
+
+    name: str
+    key: SigningKey
+    authority: bytes
+
+
+class Speaker:
+    """A member's signature on records.
+
+    Parameters
+    ----------
+    identity : Identity
+    store : Store
+    link : Link
+    shelf : Shelf
+        Gives versions.
+
+    Attributes
+    ----------
+    counts : Counter of str
+        ``published``; ``unsent`` (nobody could take it), ``unsaid`` (the own store refused it).
+    error : str
+        The last one.
+    """
+
+    def __init__(self, identity: Identity, store: Store, link: Link, shelf: Shelf) -> None:
+        self.counts: Counter[str] = Counter()
+        self.error = ""
+        self._identity = identity
+        self._store = store
+        self._link = link
+        self._shelf = shelf
+
+    def say(self, key: str, body: Body, now: int, life: int) -> bool:
+        """Sign a record and give it to the fleet; False, and counted, if nobody can take it now."""
+        who = self._identity
+        try:
+            version = self._shelf.next_version(now)
+            record = Record(who.name, key, version, now, now + life, body)
+            frame = seal(record, who.key, who.authority)
+            outcome = self._store.receive(frame, now)
+            if outcome is not Outcome.ACCEPTED:
+                self.error = f"own record of {key} was {outcome}"
+                self.counts["unsaid"] += 1
+                return False
+            self._link.publish(key, frame)
+        except (ValueError, sqlite3.Error, FleetError) as error:
+            self.error = str(error)
+            self.counts["unsent"] += 1
+            return False
+        self.counts["published"] += 1
+        return True
+
+
+def refusals(store: Store) -> dict[str, int]:
+    """Records that were not taken, by reason; what is usual between peers is left out."""
+    return {
+        str(outcome): count
+        for outcome, count in sorted(store.outcomes.items())
+        if outcome not in _USUAL and count
+    }
+
+
+def reports(seatings: Sequence[Seating]) -> dict[str, Report]:
+    """What all cards of a host saw of each destination since the last call."""
+    seen: dict[str, list[Statistics]] = {}
+    for seating in seatings:
+        if seating.card.observer is not None:
+            for name, statistics in seating.card.observer.statistics().items():
+                seen.setdefault(name, []).append(statistics)
+    return {f"dst/{name}": Report(merged(parts)) for name, parts in seen.items()}
+
+
+def skills(seatings: Sequence[Seating]) -> dict[str, Body]:
+    """How releases do, live, in the shadow or refused, each on the first card that has it."""
+    found: dict[str, Body] = {}
+    for seating in seatings:
+        for plan in (seating.lineup.live, seating.lineup.shadow):
+            tally = None if plan is None else seating.lineup.tally(plan)
+            if plan is not None and tally is not None:
+                found.setdefault(skill_key(plan.release), as_skill(tally))
+        for release, tally in seating.lineup.worse.items():
+            found.setdefault(skill_key(release), as_skill(tally))
+    return found
+
+
+def drift_of(seatings: Sequence[Seating]) -> Drift | None:
+    """The wish for new models, of the first card whose live ones have lost their skill."""
+    for seating in seatings:
+        tally, live = seating.lineup.drifted(), seating.lineup.live
+        if tally is not None and live is not None:
+            skill = as_skill(tally)
+            return Drift(live.release, skill.n, skill.score, skill.reference)
+    return None

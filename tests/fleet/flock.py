@@ -1,0 +1,166 @@
+"""Agents with emulated cards in one process: traffic that is made, links that only gossip."""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from precog_fleet.agent import Agent, Timing
+from precog_fleet.assignments import ALL, LIVE_KEY, Rollout
+from precog_fleet.card import Card
+from precog_fleet.errors import FleetError
+from precog_fleet.gossip import EVERYTHING, Gossip, exchange
+from precog_fleet.lineup import Rules
+from precog_fleet.modelset import ModelSet
+from precog_fleet.outcome import Outcome
+from precog_fleet.practice import Practice
+from precog_fleet.shelf import Shelf
+from precog_fleet.speaking import Identity
+from precog_fleet.store import Store
+from precog_fleet.telemetry import Telemetry
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_hw.regmap.precog import Sizes
+from precog_models.image import Image, pretrained
+
+from .support import ROOT, key_of, membership, record, sealed, store
+
+DAY = 86_400_000
+PERIOD = 6000  # ticks of 1 ns
+QPS = (0, 1)
+SIZES = Sizes(qps=4, sets=12, trace=1, forecast=1, profile=1)
+RULES = Rules(least=8, patience=30, kept=100)
+
+
+def shipped() -> ModelSet:
+    """What cards run at first."""
+    return ModelSet(pretrained("queue-4rtt"))
+
+
+def spoiled(version: int = 9, seed: int = 0) -> ModelSet:
+    """Valid models that forecast badly: outputs in another order."""
+    base = pretrained("queue-4rtt")
+    weights = base.weights
+    order = np.random.default_rng(seed).permutation(weights.outputs)
+    order = np.concatenate([order, np.arange(weights.outputs, len(weights.bl))])
+    swapped = {name: getattr(weights, name)[order] for name in ("wl", "bl", "sh_l")}
+    return ModelSet(Image(replace(weights, version=version, **swapped), base.card))
+
+
+class LocalLink:
+    """A link to peers of this process."""
+
+    def __init__(
+        self,
+        gossip: Gossip,
+        peers: list[Gossip],
+        rng: random.Random,
+        clock: Callable[[], int],
+    ) -> None:
+        self.gossip = gossip
+        self.clock = clock
+        self.cut = False
+        self.sent = 0
+        self._peers = peers
+        self._rng = rng
+
+    def publish(self, key: str, frame: bytes) -> None:
+        """To the hub, which others ask."""
+        if self.cut:
+            raise FleetError("mesh took no record: cut")
+        self.sent += len(frame)
+        for peer in self._peers:
+            peer.take([frame], self.clock())
+
+    def pump(self, now: int, wait_s: float = 0.0) -> int:
+        """Nothing comes by itself."""
+        return 0
+
+    def ask(self, now: int) -> bool:
+        """One exchange."""
+        if self.cut or not self._peers:
+            return False
+        exchange(self.gossip, self._rng.choice(self._peers), now)
+        return True
+
+    def follow(self, interest: Iterable[str]) -> None:
+        """As the mesh."""
+        self.gossip.follow(interest)
+
+
+class Flock:
+    """Agents ``host0`` and so on, a hub that holds all records, and a clock."""
+
+    def __init__(self, folder: Path, count: int, *, seed: int, start: int, **options: object):
+        self.folder, self.now = folder, start
+        self.rng = random.Random(seed)
+        self.names = [f"host{n}" for n in range(count)]
+        self.hub = Gossip(self._store(), EVERYTHING)
+        self.emulators = {name: Emulator(SIZES) for name in self.names}
+        self.traffic = {
+            name: Practice(emulator, QPS, seed + k, period=PERIOD)
+            for k, (name, emulator) in enumerate(self.emulators.items())
+        }
+        self._options = options
+        self.releases: dict[bytes, ModelSet] = {}
+        self._version = 0
+        self.agents = {name: self.start(name) for name in self.names}
+
+    def start(self, name: str, **options: object) -> Agent:
+        """An agent on its folder and card, also once more after another has ended."""
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        shelf = Shelf(folder / "store.sqlite")
+        held = self._store()
+        held.restore(shelf.rows(), self.now)
+        gossip = Gossip(held, ["dst/"])
+        emulator = self.emulators[name]
+        card = Card(
+            "card0",
+            lambda: Device(emulator),
+            {qp: f"10.0.0.{qp}" for qp in QPS},
+            period_us=PERIOD / 1000,
+        )
+        return Agent(
+            Identity(name, key_of(name), ROOT.public),
+            held,
+            LocalLink(gossip, [self.hub], self.rng, lambda: self.now),
+            [card],
+            Telemetry(folder / "telemetry", name, rows=200, age_ms=5000),
+            shelf,
+            folder,
+            shipped(),
+            source=self,
+            qps=QPS,
+            **({"rules": RULES, "timing": Timing()} | self._options | options),  # type: ignore[arg-type]
+        )
+
+    def _store(self) -> Store:
+        made = store(*self.names)
+        made.receive(membership("trainer0", role="trainer"), self.now)
+        return made
+
+    def roll_out(self, release: int, models: ModelSet, *, previous: int = 0) -> Rollout:
+        """A trainer's record for everybody, and what its repository then offers."""
+        digest = bytes([release]) * 32
+        self.releases[digest] = models
+        before = bytes([previous]) * 32
+        body = Rollout(release, digest, previous, before, ALL, 1)
+        self._version += 1
+        given = record("trainer0", LIVE_KEY, self._version, t0=self.now, body=body, life=DAY)
+        assert self.hub.store.receive(sealed(given), self.now) is Outcome.ACCEPTED
+        return body
+
+    def fetch(self, number: int, digest: bytes, origin: str) -> ModelSet:
+        """As a repository."""
+        return self.releases[digest]
+
+    def run(self, turns: int, periods: int = 24, ms: int = 100) -> None:
+        """Turns of all agents, with traffic between them."""
+        for _ in range(turns):
+            self.now += ms
+            for name, agent in self.agents.items():
+                self.traffic[name].run(periods, remember=True)
+                agent.step(self.now)

@@ -1,0 +1,267 @@
+"""Agents on emulated cards: windows that came true, models that rise and fall, faults."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from precog_fleet.agent import Agent
+from precog_fleet.assignments import skill_key
+from precog_fleet.bodies import Report
+from precog_fleet.lineup import Rules
+from precog_fleet.modelset import ModelSet
+from precog_fleet.seating import Seating
+from precog_fleet.telemetry import read_part
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.transport import DeviceError
+from precog_models.forecast.forecaster import Forecaster
+from precog_models.image import Image, pretrained
+
+from .flock import QPS, SIZES, Flock, shipped, spoiled
+from .support import NOW
+
+GOOD = ModelSet(
+    Image(replace(pretrained("queue-4rtt").weights, version=5), pretrained("queue-4rtt").card)
+)
+
+
+@contextmanager
+def flock(folder: Path, count: int, seed: int, **options: object) -> Iterator[Flock]:
+    made = Flock(folder, count, seed=seed, start=NOW, **options)
+    try:
+        yield made
+    finally:
+        for agent in made.agents.values():
+            agent.close(made.now)
+
+
+def only(of: Flock) -> tuple[Agent, Seating]:
+    agent = of.agents["host0"]
+    return agent, agent.seatings[0]
+
+
+def live_versions(of: Flock, name: str = "host0") -> set[int]:
+    """Of the sets that the card's slots stand for."""
+    return {m.version for m in Device(of.emulators[name]).models() if m.slots}
+
+
+def test_windows_tell_what_came_true(tmp_path: Path, seed: int) -> None:
+    """Rows hold the queue's true lengths, and the card's forecasts are the golden model's."""
+    with flock(tmp_path, 1, seed) as of:
+        of.run(25)
+        agent, seating = only(of)
+        agent.telemetry.flush(of.now)
+        assert seating.card.tallies()["lost"] == 0
+        assert seating.counts["unlike"] == 0
+        history = of.traffic["host0"].history
+    parts = sorted((tmp_path / "host0" / "telemetry").glob("*.parquet"))
+    rows = [row for part in parts for row in read_part(part).to_pylist()]
+    assert len(rows) == agent.telemetry.counts["rows"] > 200
+    forecaster = Forecaster(pretrained("queue-4rtt"))
+    by_queue = {qp: [*of_.values()] for qp, of_ in history.items()}
+    for row in rows:
+        signals = np.array(row["signals"]).reshape(1, 8, 4)
+        seen = [*signals[0, :, 0], row["later"][0], row["later"][1]]
+        true = by_queue[row["qp"]]
+        fits = [
+            n
+            for n in range(len(true) - 11)
+            if all(
+                0 <= b - a <= b / 1000
+                for a, b in zip(seen, [*true[n : n + 9], true[n + 11]], strict=True)
+            )
+        ]
+        assert len(fits) >= 1, row
+        assert row["highest"][1] >= max(row["later"])
+        assert (row["origin"], row["device"], row["destination"]) == (
+            *("host0", "card0"),
+            f"10.0.0.{row['qp']}",
+        )
+        if row["model"]:
+            assert row["model"] == pretrained("queue-4rtt").crc32
+            assert row["predicted"] == forecaster.distributions(signals)[0].tolist()
+    assert sum(row["model"] != 0 for row in rows) > len(rows) * 0.9
+
+
+def test_a_better_release_rises_and_a_worse_one_falls(tmp_path: Path, seed: int) -> None:
+    with flock(tmp_path, 1, seed) as of:
+        agent, seating = only(of)
+        of.run(2)
+        assert live_versions(of) == {1}
+        of.roll_out(1, spoiled(version=7))
+        while seating.lineup.shadow is None:
+            of.run(1)
+        assert live_versions(of) == {1}
+        of.run(40)
+        assert seating.counts["fallen"] == 1
+        assert live_versions(of) == {1}
+        assert agent.store.entry("host0", skill_key(1)) is not None  # what its windows said
+        assert not seating.wants(bytes([1]) * 32)
+        of.roll_out(2, GOOD)
+        of.run(80)
+        # No better than the shipped one, which it equals: it rises when patience is over.
+        assert (seating.counts["risen"], live_versions(of)) == (1, {5})
+        assert agent.health().release == 2
+        skill = agent.store.skills("r2")["host0"]
+        assert skill.score < skill.reference
+        of.roll_out(0, shipped(), previous=2)  # the trainer takes it back
+        of.run(20)
+        assert (seating.counts["rollbacks"], live_versions(of)) == (1, {1})
+
+
+def test_a_model_that_the_old_one_beats_is_taken_back(tmp_path: Path, seed: int) -> None:
+    with flock(tmp_path, 1, seed) as of:
+        agent, seating = only(of)
+        of.run(2)
+        of.roll_out(1, spoiled(version=7))
+        while seating.lineup.shadow is None:
+            of.run(1)
+        seating.card.switch(of.now, seating.lineup.shadow.sets)  # as if luck had let it rise
+        seating.lineup.rise()
+        assert live_versions(of) == {7}
+        of.run(60)
+        assert live_versions(of) == {1}
+        assert seating.counts["rollbacks"] == 1
+        assert bytes([1]) * 32 in seating.lineup.refused
+        assert agent.health().rollbacks == 1
+
+
+def test_lost_skill_asks_for_new_models(tmp_path: Path, seed: int) -> None:
+    rules = Rules(least=8, patience=10_000, kept=100, drift=0.05)
+    with flock(tmp_path, 1, seed, rules=rules) as of:
+        agent, seating = only(of)
+        of.run(50)
+        assert agent.counts["drifts"] == 0
+        traffic = of.traffic["host0"]
+        traffic.wave = 3  # what no window of 8 samples can foresee
+        of.run(150)
+        assert agent.counts["drifts"] > 0
+        entry = agent.store.entry("host0", "drift/host0")
+        assert entry is not None
+        assert seating.lineup.live is not None
+
+
+def test_restart_keeps_the_live_model_and_what_was_flushed(tmp_path: Path, seed: int) -> None:
+    with flock(tmp_path, 1, seed) as of:
+        of.run(2)
+        of.roll_out(1, spoiled(version=7))
+        of.run(60)
+        agent, seating = only(of)
+        assert seating.counts["fallen"] == 1
+        of.roll_out(2, GOOD)
+        of.run(80)
+        assert live_versions(of) == {5}
+        waiting, rows = agent.telemetry.waiting, agent.telemetry.counts["rows"]
+        mapped = Device(of.emulators["host0"]).models()
+        agent._shelf.close()  # the process is killed: nothing is flushed
+        os.close(agent.telemetry._lock)
+        of.agents["host0"] = again = of.start("host0")
+        of.run(3)
+        assert Device(of.emulators["host0"]).models() == mapped
+        seating = again.seatings[0]
+        assert seating.counts["reloaded"] == 0
+        assert [*seating.lineup.refused] == [bytes([1]) * 32]
+        assert seating.lineup.live is not None
+        assert (seating.lineup.live.release, again.following.counts["fetched"]) == (2, 0)
+        parts = (tmp_path / "host0" / "telemetry").glob("*.parquet")
+        assert sum(len(read_part(part)) for part in parts) >= rows
+        assert waiting < 200
+        # A card that lost power gets its model again.
+        of.emulators["host0"].nic.map_slot(1, 0, enable=False)
+        again.seatings[0].card._fail(DeviceError("power"), of.now)
+        of.run(20)
+        assert live_versions(of) == {5}
+        assert again.seatings[0].counts["reloaded"] == 1
+
+
+def test_faults_end_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with flock(tmp_path, 1, seed) as of:
+        agent, seating = only(of)
+        of.run(5)
+        emulator = of.emulators["host0"]
+        true = emulator.read32
+
+        def broken(address: int) -> int:
+            raise DeviceError("no answer")
+
+        monkeypatch.setattr(emulator, "read32", broken)
+        of.run(5)
+        assert (agent.health().up, agent.health().faults) == (0, 1)
+        assert "no answer" in seating.card.error
+        monkeypatch.setattr(emulator, "read32", true)
+        agent.link.cut = True  # type: ignore[attr-defined]
+
+        def full(path: Path, data: bytes) -> None:
+            raise OSError(28, "No space left on device", str(path))
+
+        monkeypatch.setattr(agent.telemetry, "_write", full)
+        of.run(60)
+        assert agent.health().up == 1
+        assert agent.speaker.counts["unsent"] > 0
+        assert agent.telemetry.counts["failed"] > 0
+        agent.link.cut = False  # type: ignore[attr-defined]
+        of.run(20)
+        assert agent.speaker.counts["published"] > 0
+        assert of.hub.store.entry("host0", "health/host0") is not None
+        assert seating.lineup.live is not None
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"refused": {}, "live": [1]}', b"\xff"])
+def test_damaged_state_counts_as_none(tmp_path: Path, seed: int, damage: bytes) -> None:
+    state = tmp_path / "host0" / "models" / "card0.json"
+    state.parent.mkdir(parents=True)
+    state.write_bytes(damage)
+    with flock(tmp_path, 1, seed) as of:
+        of.run(3)
+        _, seating = only(of)
+        assert (seating.counts["damaged"], live_versions(of)) == (1, {1})
+
+
+def test_candidates_that_do_not_fit_are_refused(tmp_path: Path, seed: int) -> None:
+    """Other bins or another horizon; a repository that fails; a release that nobody has."""
+    with flock(tmp_path, 1, seed) as of:
+        agent, seating = only(of)
+        of.run(3)
+        of.roll_out(1, ModelSet(pretrained("queue-1rtt")))
+        of.run(20)
+        assert seating.counts["refused"] == 1
+        assert "bins, horizon and inputs of the live one" in agent.following.error
+        body = of.roll_out(2, GOOD)
+        del of.releases[body.digest]
+        of.run(30)
+        assert agent.following.counts["unfetched"] > 0
+        assert live_versions(of) == {1}
+        assert len(seating.lineup.refused) == 1
+
+
+def test_a_card_that_cannot_be_watched_is_down(tmp_path: Path, seed: int) -> None:
+    with flock(tmp_path, 1, seed) as of:
+        of.emulators["host0"] = Emulator(replace(SIZES, trace=0))
+        of.agents["host0"].close(of.now)
+        of.agents["host0"] = of.start("host0")
+        of.agents["host0"].step(of.now)
+        agent, _ = only(of)
+        assert agent.health().up == 0
+        assert "agent needs a device with trace" in agent.seatings[0].card.error
+
+
+def test_twenty_agents_share_what_they_see(tmp_path: Path, seed: int) -> None:
+    with flock(tmp_path, 20, seed) as of:
+        of.run(25, periods=4)
+        for agent in of.agents.values():
+            for qp in QPS:
+                entries = [*agent.store.entries(f"dst/10.0.0.{qp}")]
+                assert len(entries) == 20
+                for entry in entries:
+                    assert isinstance(entry.record.body, Report)
+                    stats = entry.record.body.stats
+                    assert stats.n == 1
+                    assert 5000 <= stats.mean <= stats.p99 < 25_000
+        assert all(a.health().windows > 0 for a in of.agents.values())
+        assert all(not a.errors for a in of.agents.values())
