@@ -60,7 +60,7 @@ class NicConfig:
         1 with IPv6 packets; 0: they pass unchanged, like any that is not RoCEv2. With packets.
     destinations : int
         1 with enables and numbers of destinations (`precog_hw.measure.destinations`), 0 without:
-        all packets may carry scores. With packets.
+        every destination is trusted with scores. With packets.
     cnps : int
         1 with DCQCN's notification point (`precog_hw.packet.notification`), 0 without: packets with
         CE pass unanswered. CNPs that arrive are events all the same. With packets.

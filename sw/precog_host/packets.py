@@ -333,7 +333,9 @@ class PacketPath(Windows):
     # --- destinations and counters ---------------------------------------------------------------
 
     def enable_destination(self, destination: int, *, enable: bool = True) -> None:
-        """Whether packets to a destination may carry scores.
+        """Whether a destination is trusted with scores.
+
+        Packets to it may carry them, those from it are heard, and their shims taken out.
 
         Raises
         ------

@@ -7,7 +7,7 @@ import pytest
 from precog_models.packet.card import CardConfig
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
-from precog_models.packet.wire.cps import Mode
+from precog_models.packet.wire.cps import SCORE_MAX, Mode, ShimFault
 from precog_sim.rtl.card import RtlCard
 from precog_sim.rtl.card_pair import CardPair
 from precog_sim.rtl.packet_block import Wire
@@ -138,6 +138,35 @@ def test_without_ipv6(seed: int, volume: int) -> None:
         b.receive(there, t, t, error=not whole and rng.random() < 0.1)
     assert sixes
     assert b.golden.notification.sent
+    check(a, b)
+
+
+@pytest.mark.xdist_group("card-64")
+def test_every_value_of_mode_r(seed: int) -> None:
+    """All 64 of the six bits: no score, 0 to 100 in twos, and those that are not ours."""
+    a, b = cards(64, CardConfig(), seed, mode=Mode.R)
+    scores = [b.receive(packet(bytes(8), bth={"resv6": n}), n, n).received.score for n in range(64)]
+    assert scores == [None, *range(0, SCORE_MAX + 1, 2), *[None] * 12]
+    check(a, b)
+
+
+@pytest.mark.xdist_group("card-64")
+def test_only_trusted_packets_are_rewritten(seed: int) -> None:
+    """A right shim of an unknown peer, or of one that is not enabled, goes on as it came."""
+    rng = random.Random(seed)
+    a, b = cards(64, CardConfig(CpsConfig(drop_malformed=True)), seed)
+    frames, faults = [*synthetic(rng).values()], set()
+    for n in range(200):
+        frame = bytearray(a.golden.transmit(rng.choice(frames), n, n).frame)
+        destination, enable = rng.choice((0, 7)), rng.random() < 0.5
+        b.enable(destination, enable=enable)
+        if rng.random() < 0.3:
+            frame[29] ^= rng.getrandbits(1)  # the IP source, or a part of it
+        got = b.receive(bytes(frame), n, n).received
+        faults.add(got.fault)
+        assert (got.shim is None) == (got.frame == bytes(frame))
+        assert got.shim is None or got.fault is ShimFault.NONE
+    assert faults == {ShimFault.NONE, ShimFault.UNTRUSTED}
     check(a, b)
 
 

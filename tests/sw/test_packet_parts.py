@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.models.packet.frames import A_QP, B_ADDRESS, B_QP, packet
+from tests.models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
 
 from precog_host import cli
 from precog_host.device import Device
@@ -15,7 +15,7 @@ from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.parts import PACKET_PARTS, lacking
 from precog_hw.regmap.precog import Identity, Sizes, build_map
 from precog_hw.regmap.reset import resets_of
-from precog_models.packet.card import CardConfig
+from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
 
 PEER = "10.0.0.7"
@@ -176,3 +176,27 @@ def test_what_cannot_be_built(part: str) -> None:
 def test_a_card_without_cnps_enables_none() -> None:
     with pytest.raises(ValueError, match="cnps must be True with CNPs enabled, not False"):
         CardConfig(cnp=CnpConfig(enabled=True), cnps=False)
+
+
+def test_a_strangers_shim_is_counted_and_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    """From the wire to `precog packet counter show`, by destination as the host enables it."""
+    emulator = Emulator(Sizes(width=64, qps=4), tick_ps=16000)
+    path, packets = Device(emulator).packets, emulator.packets
+    assert path is not None
+    assert packets is not None
+    peer = Card(4, CardConfig())
+    peer.add(0, A_ADDRESS, A_QP, B_QP, score=64)
+    frame = packet(bytes(100), back=True)
+    shimmed = peer.transmit(frame, 0, 0).frame
+    assert packets.receive(shimmed, 9).received.frame == shimmed
+    address = ".".join(map(str, (B_ADDRESS & 0xFFFF_FFFF).to_bytes(4, "big")))
+    path.bind(1, address, remote_qp=B_QP, local_qp=A_QP, destination=3)
+    for n, enable in enumerate((True, False, True)):
+        path.enable_destination(3, enable=enable)
+        assert packets.receive(shimmed, 10 + n).received.frame == (frame if enable else shimmed)
+    counters = path.counters()
+    assert (counters["rx"]["shim_untrusted"], counters["events"]["extracted"]) == (2, 2)
+    assert path.destination(3).score == 64
+    with pytest.raises(SystemExit):
+        cli.main(["packet", "counter", "show", "-j", "-d", "emu:width=64"])
+    assert json.loads(capsys.readouterr().out)["rx"]["shim_untrusted"] == 0

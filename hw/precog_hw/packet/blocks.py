@@ -38,6 +38,9 @@ def _members(width: int, slots: int) -> dict[str, Any]:
         "row_stb": In(1),
         "row_slot": In(range(slots)),
         "row_config": In(slot_config_layout(DESTINATIONS)),
+        "enable_stb": In(1),
+        "enable_destination": In(range(DESTINATIONS)),
+        "enable": In(1),
     }
 
 
@@ -94,9 +97,6 @@ class CpsTx(wiring.Component):
         super().__init__(
             {
                 **_members(width, slots),
-                "enable_stb": In(1),
-                "enable_destination": In(range(DESTINATIONS)),
-                "enable": In(1),
                 "i_reset": In(stream.Signature(range(slots))),
                 "echo_stb": In(1),
                 "echo_slot": In(range(slots)),
@@ -120,9 +120,6 @@ class CpsTx(wiring.Component):
         if self._relaxed:
             m.d.comb += slots.arriving.eq(self.echo_stb | self.arrival_stb)
         m.d.comb += [
-            slots.enable_stb.eq(self.enable_stb),
-            slots.enable_destination.eq(self.enable_destination),
-            slots.enable.eq(self.enable),
             *(
                 getattr(slots, name).eq(getattr(self, name))
                 for name in ("echo_stb", "echo_slot", "echo")
@@ -163,6 +160,8 @@ class CpsRx(wiring.Component):
         What an access to the table reads.
     row_stb, row_slot, row_config : In
         Host: a slot's configuration.
+    enable_stb, enable_destination, enable : In
+        Host: a destination's enable.
     o_received : Out(stream.Signature(finished_layout(received_layout(slots), PARSED)))
         What was found in each packet, at its end; not taken, it holds the packets.
     icrc_done, icrc_checked, icrc_ok : Out(1)
@@ -224,4 +223,7 @@ def _host(
         slots.config_stb.eq(block.row_stb),
         slots.config_slot.eq(block.row_slot),
         slots.config.eq(block.row_config),
+        slots.enable_stb.eq(block.enable_stb),
+        slots.enable_destination.eq(block.enable_destination),
+        slots.enable.eq(block.enable),
     ]

@@ -41,6 +41,9 @@ _LATE = ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "shim", "resv
 #: What a slot's row decides.
 _JUDGED = data.StructLayout(
     {
+        "end": PARSED["end"].shape,
+        **dict.fromkeys(("shim", "known", "extracted", "turnaround_valid"), unsigned(1)),
+        "fault": unsigned(_FAULT_BITS),
         "own_score": SCORE,
         "destination": unsigned((DESTINATIONS - 1).bit_length()),
         "resv6_read": unsigned(1),
@@ -60,7 +63,7 @@ def received_layout(slots: int) -> data.StructLayout:
             "end": PARSED["end"].shape,  # as it goes on: without the shim that was taken out
             "known": unsigned(1),  # `slot` is the packet's
             "slot": unsigned((slots - 1).bit_length()),
-            "fault": unsigned(_FAULT_BITS),  # `ShimFault`: to the shim's port, but not ours
+            "fault": unsigned(_FAULT_BITS),  # `ShimFault`: to the shim's port, and stays as it is
             "extracted": unsigned(1),
             "dropped": unsigned(1),
             "score": SCORE,
@@ -170,12 +173,16 @@ class CpsReceive(wiring.Component):
                 m.d.sync += [kept_known.eq(known), kept_slot.eq(slot)]
             known, slot, answers = kept_known, kept_slot, answered_stb.o
         m.d.comb += [answered.i.received.known.eq(known), answered.i.received.slot.eq(slot)]
-        found, writes = self._score(m, answered.o, answers)
+        found, writes = self._judge(m, answered.o, answers)
         self._edit(m, found, writes, answers)
         return m
 
     def _read_shim(self, m: Module) -> tuple[data.View, Signal]:
-        """Cycle 1: what the shim says; `known` means here that the table is to be asked."""
+        """Cycle 1: what the shim says.
+
+        `known` means here that the table is to be asked, and `extracted` that the shim is right:
+        `_judge` says whether it is trusted.
+        """
         m.submodules.decode = decode = ShimDecode()
         parsed, descriptor = self.parsed, self.parsed.descriptor
         waiting, strobe = Signal(_waiting_layout(self._slots)), Signal()
@@ -198,7 +205,7 @@ class CpsReceive(wiring.Component):
             *(waiting.headers[name].eq(parsed.headers[name]) for name in _LATE),
             read.reason.eq(descriptor.reason),
             read.shim.eq(descriptor.shim & ~ours),
-            read.end.eq(Mux(ours, parsed.end - SHIM.size, parsed.end)),
+            read.end.eq(parsed.end),
             read.known.eq(roce & (ours | ~descriptor.shim)),
             read.fault.eq(Mux(descriptor.shim, fault, ShimFault.NONE)),
             read.extracted.eq(ours),
@@ -211,22 +218,31 @@ class CpsReceive(wiring.Component):
         ]
         return waiting, strobe
 
-    def _score(self, m: Module, waiting: data.View, answers: Value) -> tuple[data.View, Signal]:
-        """Registered: the score of modes R and C, where no shim brought one."""
+    def _judge(self, m: Module, waiting: data.View, answers: Value) -> tuple[data.View, Signal]:
+        """Registered: whether the shim goes, and the score of modes R and C where none brought one.
+
+        Nothing is taken out, nor any score heard, of packets to and from a destination that is not
+        enabled, and no shim but of a queue pair in mode S.
+        """
         passed, scored = (
             Signal(_waiting_layout(self._slots), name=n) for n in ("passed", "scored")
         )
         found, writes = Signal(_JUDGED), Signal()
         before = waiting.received
         bits = reserved_bits(waiting.headers.resv)
-        mode_r = before.known & ~before.extracted & (self.row.mode == Mode.R)
+        enabled = before.known & self.row.enable
+        taken = before.extracted & enabled & (self.row.mode == Mode.S)
+        refused = before.extracted & ~taken
+        mode_r = enabled & ~before.extracted & (self.row.mode == Mode.R)
         in_range = (bits != 0) & (bits <= RESV6_MAX)
         reads = mode_r & in_range
-        brought = before.score.valid | reads
+        brought = (taken & before.score.valid) | reads
         mark, byte = waiting.headers.cnp[8:], waiting.headers.cnp[:8]
         is_cnp = waiting.opcode == CNP
-        marked = before.known & is_cnp & ~brought & (mark == CNP_MARK) & (byte != SCORE_NONE)
+        carries = (mark == CNP_MARK) & (byte != SCORE_NONE)
+        marked = enabled & ~refused & is_cnp & ~brought & carries
         wild = byte > SCORE_MAX
+        clamped = Mux(taken, before.clamped, 0)
         passing = m.d.comb if self._relaxed else m.d.sync
         passing += passed.eq(waiting)
         m.d.comb += [
@@ -242,14 +258,20 @@ class CpsReceive(wiring.Component):
                 found.resv6_fault.eq(mode_r & (bits != 0) & ~in_range),
                 found.score.valid.eq(brought | marked),
                 found.score.value.eq(before.score.value),
-                found.clamped.eq(before.clamped),
+                found.clamped.eq(clamped),
+                found.end.eq(Mux(taken, before.end - SHIM.size, before.end)),
+                found.shim.eq(before.shim | refused),
+                found.known.eq(before.known & ~refused),
+                found.extracted.eq(taken),
+                found.turnaround_valid.eq(taken & before.turnaround_valid),
+                found.fault.eq(Mux(refused, ShimFault.UNTRUSTED, before.fault)),
             ]
             with m.If(reads):
                 m.d.sync += found.score.value.eq((bits - 1) << 1)
             with m.Elif(marked):
                 m.d.sync += [
                     found.score.value.eq(Mux(wild, SCORE_MAX, byte)),
-                    found.clamped.eq(before.clamped + wild),
+                    found.clamped.eq(clamped + wild),
                 ]
         return scored, writes
 

@@ -65,6 +65,7 @@ def rx_row_layout(destinations: int) -> data.StructLayout:
         {
             "mode": unsigned(MODE_BITS),
             "destination": unsigned((destinations - 1).bit_length()),
+            "enable": unsigned(1),  # the destination's
             "score": SCORE,  # the slot's own
         }
     )
@@ -243,7 +244,7 @@ class CpsSlots(wiring.Component):
         ]
 
         # The destination's enable, in cycle 2; then wait for the turnaround.
-        enable = self._enable(m, config) if self._enables else Const(1)
+        enable, rx_enable = self._enable(m, config, self.rx_row)
         early = data.StructLayout({"mode": MODE_BITS, "score": SCORE, "enable": 1, "echo": SCORE})
         if isinstance(turnaround, TurnaroundSearch):
             # What was read stays in one register.
@@ -261,6 +262,7 @@ class CpsSlots(wiring.Component):
         m.d.comb += [
             *(passed.mode.eq(config.mode), passed.score.eq(score)),
             passed.enable.eq(enable),
+            self.rx_row.enable.eq(rx_enable),
             passed.echo.eq(echo),
             *delays,
             self.tx_done.eq(done),
@@ -273,22 +275,25 @@ class CpsSlots(wiring.Component):
         ]
         return m
 
-    def _enable(self, m: Module, config: data.View) -> Value:
-        """That of the destination that a row names, in its cycle."""
+    def _enable(self, m: Module, *rows: data.View) -> list[Value]:
+        """Those of the destinations that rows name, in their cycle."""
+        if not self._enables:
+            return [Const(1) for _ in rows]
         m.submodules.enables = enables = Memory(
             shape=1,
             depth=self._destinations,
             init=[1] * self._destinations,
             attrs={"ram_style": "distributed"},
         )
-        write, read = enables.write_port(), enables.read_port(domain="comb")
+        write = enables.write_port()
+        reads = [enables.read_port(domain="comb") for _ in rows]
         m.d.comb += [
             write.en.eq(self.enable_stb),
             write.addr.eq(self.enable_destination),
             write.data.eq(self.enable),
-            read.addr.eq(config.destination),
+            *(read.addr.eq(row.destination) for read, row in zip(reads, rows, strict=True)),
         ]
-        return read.data
+        return [read.data for read in reads]
 
     def _config(self, m: Module) -> tuple[data.View, data.View]:
         """The rows and what they send, once for each direction; TX in cycle 2."""
@@ -301,7 +306,7 @@ class CpsSlots(wiring.Component):
         word = Signal(layout)
         m.d.comb += [
             word[name].eq(self.config[name])
-            for name in rx_row_layout(2).members
+            for name in ("mode", "destination", "score")
             if self._enables or name != "destination"
         ]
         if self._predicted:

@@ -60,6 +60,7 @@ RX_CLASSES: tuple[str, ...] = (
     "shim_version",
     "shim_type",
     "shim_crc",
+    "shim_untrusted",
 )
 
 #: (name, doc) of the other 64-bit counters, in table order.
@@ -229,8 +230,9 @@ PACKET_QP_CONFIG: tuple[Register, ...] = (
 DESTINATION_CONFIG: tuple[Register, ...] = (
     Register(
         "ENABLE",
-        "Whether packets to it may carry scores.",
-        (Field("enable", 1, RW, "They may.", reset=1),),
+        "Whether it is trusted with scores: packets to it may carry them, those from it are heard, "
+        "and their shims taken out.",
+        (Field("enable", 1, RW, "It is.", reset=1),),
         loadable=True,
     ),
 )
@@ -358,7 +360,7 @@ def packet_blocks(sizes: object) -> tuple[Block, ...]:
             "Packets by what became of them, and events, since reset. Read LOW first: it keeps "
             "HIGH of the same instant.",
             id=0x34,
-            version=(1, 0),
+            version=(2, 0),
             registers=(),
             tables=tuple(
                 Table(

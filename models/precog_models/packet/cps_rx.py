@@ -1,12 +1,15 @@
-"""CPS extraction, the first stage behind the wire: every shim of ours leaves the packet here.
+"""CPS extraction, the first stage behind the wire: shims of trusted peers leave the packet here.
 
-    frame ─► parse ─► shim port? ─► length, version, type, CRC ─► shim out, original bytes restored
-                  └─► port 4791 ─► mode R's six bits, mode C's mark ─► score
+    frame ─► parse ─► shim port? ─► length, version, type, CRC ─► trusted? ─► shim out, original
+                  │                                                           bytes restored
+                  └─► port 4791 ─► mode R's six bits, mode C's mark ─► trusted? ─► score
 
-Extraction does not ask the QP table: a valid shim is removed for every QP. A frame to the shim's
-port that is not ours passes untouched, or is dropped, as configured; it is counted by cause. A
-score becomes the QP's echo, and a request's arrival time T1 is kept, only from frames without
-error: both are known to be wanted only at the end of the frame.
+A frame is trusted if it is of a queue pair that the table knows, whose destination is enabled; a
+shim, if that queue pair is in mode S, too. A right shim that is not trusted passes untouched, so
+that nobody can have a packet of his rewritten to port 4791. A frame with a wrong shim passes
+untouched, or is dropped, as configured. Both are counted by cause. A score becomes the QP's echo,
+and a request's arrival time T1 is kept, only from frames without error: both are known to be wanted
+only at the end of the frame.
 """
 
 from typing import NamedTuple
@@ -60,30 +63,30 @@ def receive(
     out, shim, score = bytes(frame), None, None
     if parsed.descriptor.shim:
         fault, shim, clamped = _read(frame, parsed)
-        counters.clamped += clamped
-        if shim is None:
+        if shim is not None and not _takes_shims(state, parsed):
+            fault = ShimFault.UNTRUSTED
+        if fault is not ShimFault.NONE or shim is None:
             counters.faults[fault] += 1
-            dropped = state.config.drop_malformed
+            dropped = state.config.drop_malformed and fault is not ShimFault.UNTRUSTED
             counters.dropped += dropped
             return Received(None if dropped else out, parsed, None, fault, None, None)
+        counters.clamped += clamped
         counters.extracted += 1
         score = shim.score
         out = remove(frame, parsed)
         parsed = parse(out, Direction.RX, shim_port=port, error=error, knows_ipv6=state.ipv6)
 
-    found = parsed.descriptor
-    slot = None
-    if found.reason is Reason.NONE:
-        slot = state.table.lookup(Direction.RX, found.remote, found.dest_qp)
+    found, slot = parsed.descriptor, _slot(state, parsed)
     unknown = found.reason is Reason.NONE and slot is None
     counters.passed_rx[Reason.UNKNOWN_QP if unknown else found.reason] += 1
     if slot is None:
-        return Received(out, parsed, None, ShimFault.NONE, shim, score)
+        return Received(out, parsed, None, ShimFault.NONE, None, None)
 
     row = state.slots[slot]
-    if shim is None and row.mode is Mode.R:
+    enabled = state.destination_enable[row.destination]
+    if enabled and shim is None and row.mode is Mode.R:
         out, score = _resv6(state, out, parsed)
-    if found.opcode == CNP and score is None:
+    if enabled and found.opcode == CNP and score is None:
         score = _mark(state, out, parsed)
     if not found.error:
         if score is not None:
@@ -91,6 +94,23 @@ def receive(
         if solicits(found.opcode, found.ack_req):
             row.turnaround.arrived(found.psn, now_ns)
     return Received(out, parsed, slot, ShimFault.NONE, shim, score)
+
+
+def _slot(state: CpsState, parsed: Parsed) -> int | None:
+    """The queue pair of a packet from the wire."""
+    found = parsed.descriptor
+    if found.reason is not Reason.NONE:
+        return None
+    return state.table.lookup(Direction.RX, found.remote, found.dest_qp)
+
+
+def _takes_shims(state: CpsState, parsed: Parsed) -> bool:
+    """Whether the packet is of a queue pair in mode S to an enabled destination."""
+    slot = _slot(state, parsed)
+    if slot is None:
+        return False
+    row = state.slots[slot]
+    return row.mode is Mode.S and state.destination_enable[row.destination]
 
 
 def _read(frame: bytes | bytearray, parsed: Parsed) -> tuple[ShimFault, Shim | None, int]:

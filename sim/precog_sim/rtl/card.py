@@ -131,6 +131,10 @@ class RtlCard:
         )
         self.block.pulse("row_stb", row_slot=slot, row_config=made.as_bits())
 
+    def enable(self, destination: int, *, enable: bool) -> None:
+        """Whether a destination is trusted with scores."""
+        self.block.pulse("enable_stb", enable_destination=destination, enable=int(enable))
+
     def mtu(self, slot: int, size: int) -> None:
         """A slot's path MTU, bytes."""
         self.block.pulse("mtu_stb", mtu_slot=slot, mtu_log2=size.bit_length() - 1)

@@ -78,6 +78,11 @@ class CardPair:
         if mtu is not None:
             self.rtl.mtu(slot, mtu)
 
+    def enable(self, destination: int, *, enable: bool) -> None:
+        """Whether a destination is trusted with scores."""
+        self.golden.cps.destination_enable[destination] = enable
+        self.rtl.enable(destination, enable=enable)
+
     def sweep(self, t: int) -> None:
         """Let the collectors look at every slot at `t`."""
         self._t = t

@@ -183,12 +183,12 @@ def show_destination(
 def set_destination(
     number: _DestinationArgument,
     enable: Annotated[
-        bool, typer.Option("--enable/--no-enable", help="Packets to it may carry scores.")
+        bool, typer.Option("--enable/--no-enable", help="It is sent scores, and heard.")
     ],
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Set whether packets to a destination may carry scores."""
+    """Set whether a destination is trusted: sent scores, heard, and its shims taken out."""
     with _packets(device) as path:
         path.enable_destination(number, enable=enable)
         _emit_destination(path, number, json_)

@@ -80,7 +80,7 @@ def test_exact_with_latency(
     psns = [rng.getrandbits(24) for _ in range(6)]
     enables: deque[tuple[int, int, bool]] = deque()
     tx: deque[tuple[int, dict[str, int | None], int]] = deque()
-    rx: deque[tuple[int, int, int | None]] = deque()
+    rx: deque[tuple[int, int, int | None, int]] = deque()
     resetting: list[int] = []
     times = {"known": 0, "unknown": 0, "reset": 0}
 
@@ -158,7 +158,8 @@ def test_exact_with_latency(
             asked = rng.choice(used)
             ctx.set(dut.rx_slot, asked)
             row = golden.slots[asked]
-            rx.append((cycle + CpsSlots.RX_LATENCY, int(row.mode), row.carried))
+            asked_row = (int(row.mode), row.carried, row.destination)
+            rx.append((cycle + CpsSlots.RX_LATENCY, *asked_row))
             # The enable is looked up behind the configuration, two cycles later.
             while enables and enables[0][0] <= cycle:
                 _, changed, value = enables.popleft()
@@ -177,7 +178,9 @@ def test_exact_with_latency(
             if rx[0][0] == cycle:
                 told = ctx.get(dut.rx_row)
                 score = told.score.value if told.score.valid else None
-                assert (told.mode, score) == rx.popleft()[1:]
+                _, mode, carried, destination = rx.popleft()
+                assert (told.mode, score) == (mode, carried)
+                assert told.enable == golden.enables[destination]
             await ctx.tick()
 
     run(dut, bench, cycles=cycles + 10)

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from precog_models.packet.cps_rx import receive
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import transmit
+from precog_models.packet.crc import crc8
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import parse
 from precog_models.packet.shim import Shim, encode, insert
-from precog_models.packet.wire.cps import SHIM_PORT, Mode, ShimFault, ShimType
+from precog_models.packet.wire.cps import CNP_MARK, SHIM_PORT, Mode, ShimFault, ShimType
 from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_models.packet.wire.opcodes import CNP
 
 from .frames import SLOT4, SLOT6, card, packet, synthetic
 
@@ -37,7 +39,7 @@ def test_there_and_back_is_identity(seed: int) -> None:
 
 @given(data=st.data())
 def test_mutated_frames_come_back_or_pass(data: st.DataObject) -> None:
-    """No input raises; what was inserted is extracted to the same bytes, cut frames too."""
+    """No input raises; what a known peer inserted comes back, cut frames too."""
     a, b = card("A"), card("B")
     frame = bytearray(packet(data.draw(st.binary(max_size=30)), ipv6=data.draw(st.booleans())))
     for _ in range(data.draw(st.integers(0, 4))):
@@ -45,7 +47,8 @@ def test_mutated_frames_come_back_or_pass(data: st.DataObject) -> None:
     cut = bytes(frame[: data.draw(st.integers(0, len(frame)))])
     sent = transmit(a, cut, 5)
     if sent.reason is Reason.NONE:
-        assert receive(b, sent.frame, 6).frame == cut
+        got = receive(b, sent.frame, 6)
+        assert got.frame == (sent.frame if got.fault is ShimFault.UNTRUSTED else cut)
     else:
         assert sent.frame == cut
     receive(b, cut, 7)
@@ -103,14 +106,49 @@ def test_enables_by_queue_pair_and_by_destination() -> None:
     assert transmit(state, packet(bytes(8), ipv6=True), 0).reason is Reason.NONE
 
 
-def test_extraction_does_not_ask_the_table() -> None:
-    stranger = packet(bytes(8), bth={"dqpn": 0x777})
-    out = insert(stranger, parse(stranger, Direction.TX), encode(Shim(ShimType.DATA, 9)), SHIM_PORT)
-    state = card("B")
-    got = receive(state, out, 0)
-    assert (got.frame, got.slot, got.score) == (stranger, None, 9)
-    assert state.counters.passed_rx[Reason.UNKNOWN_QP] == 1
+def shimmed(frame: bytes, score: int = 101) -> bytes:
+    """A frame with a right shim, whose score has to be clamped."""
+    shim = bytearray(encode(Shim(ShimType.DATA, 100)))
+    shim[2] = score
+    shim[7] = crc8(shim[:7])
+    return insert(frame, parse(frame, Direction.TX), bytes(shim), SHIM_PORT)
+
+
+@pytest.mark.parametrize("who", ["stranger", "another peer", "off", "mode R", "disabled"])
+@pytest.mark.parametrize("opcode", [0x04, CNP])
+def test_a_shim_that_is_not_trusted_stays(who: str, opcode: int) -> None:
+    """Anybody's packet to the shim's port would become one to port 4791."""
+    frame = packet(bytes(16), opcode=opcode, bth={"dqpn": 0x777} if who == "stranger" else {})
+    if who == "another peer":
+        frame = frame[:29] + bytes([frame[29] ^ 1]) + frame[30:]  # the IP source
+    state = card("B", config=CpsConfig(drop_malformed=True))
+    row = state.slots[SLOT4]
+    row.mode = {"off": Mode.OFF, "mode R": Mode.R}.get(who, Mode.S)
+    row.destination = 9
+    state.destination_enable[9] = who != "disabled"
+    got = receive(state, shimmed(frame), 0)
+    assert (got.frame, got.slot, got.score) == (shimmed(frame), None, None)
+    assert got.fault is ShimFault.UNTRUSTED
+    counted = {fault: n for fault, n in state.counters.faults.items() if n}
+    assert counted == {ShimFault.UNTRUSTED: 1}
+    assert not any(state.counters.passed_rx.values())
+    assert (state.counters.extracted, state.counters.clamped, state.counters.dropped) == (0, 0, 0)
     assert all(row.echo is None for row in state.slots)
+
+
+def test_a_destination_that_is_not_enabled_is_not_heard() -> None:
+    """Neither mode R's bits nor a CNP's mark: they pass as they came."""
+    state = card("B", mode=Mode.R)
+    state.slots[SLOT4].destination = 9
+    marked = packet(bytes([CNP_MARK, 80]) + bytes(14), opcode=CNP)
+    frames = (packet(bytes(8), bth={"resv6": 41}), marked)
+    for enabled, score in ((True, 80), (False, None)):
+        state.destination_enable[9] = enabled
+        for frame in frames:
+            got = receive(state, frame, 0)
+            assert (got.slot, got.score) == (SLOT4, score)
+            assert (got.frame == frame) == (not enabled or frame is frames[1])
+    assert state.counters.resv6_read == 1
 
 
 def damaged(byte: int, value: int) -> bytes:

@@ -86,13 +86,14 @@ class ShimType(IntEnum):
 
 
 class ShimFault(IntEnum):
-    """Why a frame to the shim port is not ours; the first that holds counts."""
+    """Why a frame to the shim port keeps its shim; the first that holds counts."""
 
     NONE = 0
     LENGTH = 1  # UDP and IP lengths disagree, too small for shim and BTH, or the frame ends before
     VERSION = 2
     TYPE = 3
     CRC = 4
+    UNTRUSTED = 5  # a right shim, but of no queue pair in mode S to an enabled destination
 
 
 def resv6_from_score(score: int) -> int:
