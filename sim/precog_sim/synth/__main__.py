@@ -20,12 +20,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from precog_hw.config import PRESETS
 from precog_hw.export import PACKET_BLOCKS
 from precog_hw.stream.packet import WIDTHS
+from precog_sim.commit import commit_name
 
 from .blocks import LANES
 from .netlist_run import run_netlist
 from .place import Placed, place
 from .rate import QPS, RATE_BLOCKS
-from .record import commit_name, recorded, update
+from .record import recorded, update
 from .subject import Subject, best_of, core_subject, packet_subject, rate_subject
 
 __all__ = ["main"]
@@ -125,7 +126,7 @@ def _place_all(
     wanted: dict[str, Callable[[], Subject]], arguments: argparse.Namespace
 ) -> dict[str, tuple[dict[str, Any], Placed]]:
     """Synthesise, place and route; each one's line and its best seed, if one has an end."""
-    commit = commit_name()
+    commit = commit_name("hw", "models")
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from precog_hw.boards.board import BOARDS, board
+from precog_sim.commit import commit_name
 
 from .bitstream import BitstreamError, build, row
-from .record import commit_name
 
 __all__ = ["COLUMNS", "main", "shown"]
 
@@ -38,7 +38,7 @@ def main() -> int:
         print(f"{name}: synthesis, place and route, some ten minutes ...", flush=True)
         seed = board(name).seed if arguments.seed is None else arguments.seed
         built = build(name, seed, arguments.out, anew=arguments.twice)
-        line = row(built, commit_name())
+        line = row(built, commit_name("hw", "models"))
         if arguments.twice:
             again = build(name, seed, arguments.out, anew=True)
             line["reproduced"] = again.sha256 == built.sha256

@@ -1,11 +1,10 @@
 """What was synthesised, on disk: a list of lines, each named by its block and its size."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SIZES", "commit_name", "name_of", "recorded", "update"]
+__all__ = ["SIZES", "name_of", "recorded", "update"]
 
 #: What a line's size is: each line has one of these.
 SIZES = ("lanes", "width", "qps")
@@ -50,14 +49,3 @@ def update(path: Path, lines: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     by_name = {name_of(line): line for line in [*recorded(path), *lines]}
     path.write_text(json.dumps([by_name[name] for name in sorted(by_name)], indent=1) + "\n")
-
-
-def commit_name() -> str:
-    """The commit that was synthesised, marked if the gateware differs from it."""
-
-    def git(*command: str) -> str:
-        done = subprocess.run(["git", *command], capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    name = git("rev-parse", "--short=12", "HEAD") or "unknown"
-    return name + ("+" if git("status", "--porcelain", "hw", "models") else "")

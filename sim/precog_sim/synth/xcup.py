@@ -15,11 +15,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from precog_hw.config import PRESETS
 from precog_hw.export import nic_verilog
+from precog_sim.commit import commit_name
 
 from .blocks import TOP
 from .place import xcup_cells
 from .rate import rate_verilog
-from .record import commit_name
 
 __all__ = ["Xcup", "main", "xcup_area"]
 
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"Mapping {name} to UltraScale+: some minutes, a NIC some tens of them"
             )
             area = xcup_area(verilog(), TOP, given.out)
-        line = {**what, "xcup": asdict(area), "commit": commit_name()}
+        line = {**what, "xcup": asdict(area), "commit": commit_name("hw", "models")}
         (given.out / f"xcup-{name}.json").write_text(json.dumps(line, indent=1) + "\n")
         print(f"{name}: {', '.join(f'{count} {kind}' for kind, count in asdict(area).items())}")
     return 0
