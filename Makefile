@@ -14,7 +14,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test soak coverage bench synth boards formal lint clean
+.PHONY: help demo test soak coverage bench fabric synth boards formal lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -58,6 +58,9 @@ coverage: $(STAMP) ## which lines of the NIC's Verilog its tests run, per module
 
 bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a baseline of the same run
 	$(PY) -m precog_sim.bench --out build/bench
+
+fabric: $(STAMP) ## the simulator's 320-host fat tree against ns-3's figures
+	$(PY) -m precog_sim.fabric --out build/fabric --page docs/fabric.md
 
 synth: $(STAMP) ## place and route on LFE5UM5G-85F-8: core at three lane counts, cps-tx at two widths
 	$(PY) -m precog_sim.synth --out build/synth

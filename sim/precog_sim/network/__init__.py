@@ -26,12 +26,13 @@ of source 004 (`buffer_rules`) before it runs.
 
 Two timings. ``exact``: integer picoseconds. ``ns3``: as the HPCC authors' ns-3 code, which cuts
 transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.84: the link carries
-101 Gb/s); the incast under HPCC, TIMELY, DCTCP and DCQCN equals ns-3's packet for packet.
+101 Gb/s); the incast under HPCC, TIMELY, DCTCP and DCQCN equals ns-3's packet for packet. With
+``ecmp="ns3"`` flows take ns-3's paths, too: `precog_sim.fabric` compares a fat tree with ns-3's.
 
 Inside: `topology`, `scenario` (data) -> `tables` (int64 tables laid out by `layout`) -> `kernel`
-(the loop; `wheel` = event queue, `port` = switch, `host` = NIC, `laws` = decisions, `outside` =
-those of `Loop`) -> `result`, `metrics`. One compiled function serves all laws and scenarios; the
-first call compiles it (about 25 s), later processes load it from the cache.
+(the loop; `wheel` = event queue, `port` = switch, `ecmp` = its paths, `host` = NIC, `laws` =
+decisions, `outside` = those of `Loop`) -> `result`, `metrics`. One compiled function serves all
+laws and scenarios; the first call compiles it (about 25 s), later processes load it from the cache.
 """
 
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules

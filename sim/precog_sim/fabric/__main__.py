@@ -1,0 +1,59 @@
+"""``python -m precog_sim.fabric``: the simulator's 320-host fat tree against ns-3's.
+
+Writes ``fabric.json`` and ``fabric.md``; fails where a flow is not complete, or a 95th percentile
+of the normal flows' slowdowns is further from ns-3's than its limit.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+
+from precog_sim.commit import commit_name
+from precog_sim.fabric.campaign import simulate
+from precog_sim.fabric.page import page
+from precog_sim.fabric.traffic import LAWS, NETWORKS
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: 0 if every flow is complete and every limit holds."""
+    parser = argparse.ArgumentParser(prog="precog_sim.fabric", description=__doc__)
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--laws", nargs="+", choices=LAWS, default=list(LAWS))
+    parser.add_argument("--out", type=Path, default=Path("build/fabric"), help="folder for results")
+    parser.add_argument("--page", type=Path, help="where the page goes; default: into the folder")
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    asked = parser.parse_args(given)
+    commit = commit_name("sim", "models")
+    record = asked.out / "fabric.json"
+    runs: list[dict[str, Any]] = []
+    with Progress() as progress:
+        task = progress.add_task("simulating", total=len(asked.networks) * len(asked.laws))
+        for network in asked.networks:
+            for law in asked.laws:
+                runs.append(simulate(NETWORKS[network], law)[1])
+                progress.advance(task)
+    said = {
+        "command": " ".join(["python -m precog_sim.fabric", *given]),
+        "commit": commit,
+        "record": record.as_posix(),
+        "runs": runs,
+    }
+    text = page(said)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps(said, indent=1) + "\n")
+    (asked.page or asked.out / "fabric.md").write_text(text)
+    for line in runs:
+        off = "not complete" if line["distance"] is None else f"{line['distance']:+.2%}"
+        print(f"{line['network']:9} {line['law']:6} {off:>12}, limit {line['within']:.0%}")
+    return int(not all(line["holds"] and line["unfinished"] == 0 for line in runs))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
