@@ -173,7 +173,7 @@ def replay(
     seen = [
         Seen(flow, p.descriptor, f.time_ns)
         for f, data, p in zip(frames, driven, parsed, strict=True)
-        if (flow := _flow(data, p)) is not None
+        if (flow := _flow(data, p, cps.shim_port)) is not None
     ]
     pairs = connections(seen)
     mtus = path_mtus(seen, pairs) if mtu is None else [mtu] * len(pairs)
@@ -212,7 +212,7 @@ def replay(
                 _sweep(card, slots, swept & _TIME_MASK)
             swept = frame.time_ns
         before_ns = frame.time_ns
-        flow = _flow(data, before)
+        flow = _flow(data, before, cps.shim_port)
         source = local if flow is None else flow.source
         destination = local if flow is None else flow.destination
         now = frame.time_ns & _TIME_MASK
@@ -263,12 +263,12 @@ def _address(value: int) -> str:
     return str(IPv4Address(value & 0xFFFFFFFF) if mapped else IPv6Address(value))
 
 
-def _flow(data: bytes, parsed: Parsed) -> Flow | None:
-    """Flow of a RoCEv2 packet, None of any other."""
+def _flow(data: bytes, parsed: Parsed, shim_port: int) -> Flow | None:
+    """Flow of a RoCEv2 packet, with a shim or without, None of any other."""
     found = parsed.descriptor
-    if found.reason is not Reason.NONE or found.shim:
+    if found.reason is not Reason.NONE:
         return None
-    source = parse(data, Direction.RX).descriptor.remote
+    source = parse(data, Direction.RX, shim_port=shim_port).descriptor.remote
     return Flow(source, found.remote, found.dest_qp)
 
 
