@@ -1,13 +1,21 @@
-"""Telemetry of made-up queues."""
+"""Telemetry of made-up queues: random numbers, or queues that fill and drain."""
+
+from pathlib import Path
 
 import numpy as np
 
-from precog_fleet.telemetry import Observation
+from precog_fleet.telemetry import Observation, Telemetry
 from precog_models.contract import PROBABILITY
+from precog_models.data.queue_trace import QueueTrace
+from precog_models.data.windows import make_windows
+from precog_models.forecast.forecaster import Forecaster
+from precog_models.image import Image
 
 from .support import NOW
 
-__all__ = ["observation"]
+__all__ = ["observation", "telemetry", "traffic"]
+
+_RTT = 5000  # ticks
 
 
 def observation(
@@ -37,3 +45,69 @@ def observation(
         later=rng.integers(0, 1 << 20, 2),
         highest=rng.integers(0, 1 << 20, 2),
     )
+
+
+def traffic(seed: int, *, queues: int = 2, samples: int = 600, load: float = 0.8) -> QueueTrace:
+    """Queues that messages fill in bursts and a link of steady rate drains, packet by packet.
+
+    Parameters
+    ----------
+    load : float
+        Of the link of each queue, in a burst twice that.
+    """
+    rng = np.random.default_rng(seed)
+    end = samples * _RTT
+    changes: list[tuple[int, int, int]] = []
+    for queue in range(queues):
+        per_tick = 4096 / 1000  # bytes that leave
+        t = free = 0
+        while t < end:
+            busy = t // (40 * _RTT) % 2
+            size = int(rng.choice([4096, 16384, 65536], p=[0.5, 0.3, 0.2]))
+            t += int(rng.exponential(size / per_tick / load / (1.5 if busy else 0.5)))
+            changes.append((t, queue, size))
+            for _ in range(size // 4096):
+                free = max(free, t) + 1000
+                changes.append((free, queue, -4096))
+    changes = sorted(change for change in changes if change[0] < end)
+    t_, queue_, size_ = (np.array(column, dtype=np.int64) for column in zip(*changes, strict=True))
+    return QueueTrace(queue_, t_, size_, queues, _RTT, end, "made up", "none")
+
+
+def telemetry(
+    folder: Path,
+    origin: str,
+    seed: int,
+    *,
+    model: Image | None = None,
+    load: float = 0.8,
+    start: int = NOW,
+    samples: int = 600,
+) -> int:
+    """Write the parts of an agent whose queues carry `traffic`, a window a millisecond; rows."""
+    windows = make_windows([traffic(seed, load=load, samples=samples)], stride=3)
+    order = np.argsort(windows.block, kind="stable")
+    windows = windows.select(order)
+    forecasts = np.zeros((len(windows), 16), dtype=np.int64)
+    if model is not None:
+        forecasts = Forecaster(model).distributions(windows.signals)
+    rows = [
+        Observation(
+            t=start + n,
+            device="emu0",
+            qp=int(windows.queue[n]),
+            destination=f"10.0.0.{windows.queue[n]}",
+            set=1,
+            version=1,
+            model=0 if model is None else model.crc32,
+            signals=windows.signals[n],
+            predicted=forecasts[n],
+            later=windows.later[n],
+            highest=windows.highest[n],
+        )
+        for n in range(len(windows))
+    ]
+    writer = Telemetry(folder, origin, rows=100)
+    writer.add(rows, start)
+    writer.close(start)
+    return len(rows)

@@ -21,18 +21,16 @@ from precog_models.data.windows import (
     Windows,
     make_windows,
 )
-from precog_models.float_lstm import FloatLstm
-from precog_models.forecast.calibrate import fit_knots
-from precog_models.forecast.forecaster import Forecaster, Settings
+from precog_models.forecast.finish import calibrated
+from precog_models.forecast.forecaster import Settings
 from precog_models.image import Image, pretrained
 from precog_models.predict.cps import identity_knots
-from precog_models.quantize import quantize
 from precog_models.train.queue import QueueRecipe, fit
 from precog_models.train.stacked import Stack
 from precog_sim.forecast.path import PathSamples, path_samples
 from precog_sim.forecast.scenarios import QueueRun, queue_trace
 
-__all__ = ["Data", "Progress", "calibrated", "collect", "train_base"]
+__all__ = ["Data", "Progress", "collect", "train_base"]
 
 Progress = Callable[[str, int, int], None]  # what is going on, done, of how many
 
@@ -83,23 +81,6 @@ def collect(runs: dict[str, tuple[QueueRun, ...]], progress: Progress) -> Data:
             make_windows(traces) if use == "test" else make_windows(traces, stride=_TRAIN_STRIDE)
         )
     return Data(runs, windows, paths, Normaliser.fit(windows["train"].signals))
-
-
-def calibrated(model: FloatLstm, settings: Settings, validation: Windows, **card: object) -> Image:
-    """The image of a model whose score's table is fitted to validation windows.
-
-    The score's event is a queue that reaches the threshold at some time within the horizon, while
-    the bins say where it is at its end: the table makes one of the other.
-    """
-    raw = quantize(model, card=settings.card())
-    forecaster = Forecaster(raw)
-    position = forecaster.tails(forecaster.distributions(validation.signals))
-    highest = validation.highest[:, HORIZONS.index(settings.horizon)]
-    knots = fit_knots(position, highest >= settings.threshold_bytes)
-    fitted = Settings(
-        settings.bin_edges, settings.horizon, settings.normaliser, settings.threshold_bin, knots
-    )
-    return quantize(model, card={**card, **fitted.card()}, version=1)
 
 
 def train_base(
