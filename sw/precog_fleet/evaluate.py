@@ -1,0 +1,261 @@
+"""The evaluation of a model set, without which there is no release.
+
+Two questions, both by paired comparison with 95 % intervals. Does it forecast what came, on windows
+that no part of training has seen: against persistence, and against the set that runs? And does it
+steer no worse in the closed loop: a simulated network asks the card's golden model, with the same
+seeds under the law alone, the set that runs and the new one. The simulator offers that run as an
+entry point; this package does not import it.
+
+An evaluation names the set by its digest, and its verdict follows from its figures: `check` works
+it out again before a release.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_models.data.windows import Windows
+from precog_models.forecast.baselines import Persistence
+from precog_models.forecast.forecaster import Forecaster
+from precog_models.forecast.metrics import crps, skill
+from precog_models.image import Image
+
+from .dataset import Dataset
+from .durable import write_durably
+from .errors import FleetError
+from .fitting import column_of, crps_of
+from .modelset import MANIFEST, Manifest, ModelSet
+from .releases import EVALUATION, MAX_EVALUATION_BYTES
+
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "Limits",
+    "check",
+    "closed_loop",
+    "evaluate",
+    "forecast_figures",
+    "load_evaluation",
+    "verdict",
+]
+
+ENTRY_POINT_GROUP = "precog.closed_loop"
+#: From the files of a model and of the one that runs, of seeds and a scale, to figures.
+ClosedLoop = Callable[..., dict[str, Any]]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a set must reach to be released.
+
+    Parameters
+    ----------
+    persistence : float
+        Lower end of its skill over persistence.
+    live : float
+        Lower end of its skill over the set that runs.
+    loop : float
+        Upper end of each figure's ratio to that of the set that runs, and of the law alone.
+    windows : int
+        Held-back windows.
+    seeds : int
+        Of the closed loop.
+    """
+
+    persistence: float = 0.0
+    live: float = -0.02
+    loop: float = 1.05
+    windows: int = 200
+    seeds: int = 5
+
+
+def closed_loop() -> ClosedLoop:
+    """The closed loop that is installed.
+
+    Raises
+    ------
+    FleetError
+        There is none.
+    """
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
+        found: ClosedLoop = point.load()
+        return found
+    raise FleetError("closed loop needs the simulator: pip install 'precog[sim]'")
+
+
+def evaluate(
+    folder: Path,
+    data: Dataset,
+    live: ModelSet,
+    loop: ClosedLoop,
+    *,
+    seeds: int,
+    scale: float = 0.3,
+    limits: Limits | None = None,
+) -> dict[str, Any]:
+    """Judge the model set of a folder, and write the evaluation there.
+
+    Parameters
+    ----------
+    folder : Path
+    data : Dataset
+        Its test part counts.
+    live : ModelSet
+        What runs.
+    loop : callable
+        As `closed_loop` gives it.
+    seeds : int
+        Runs of the closed loop for each law and network.
+    scale : float
+        Of the runs' length.
+    limits : Limits, optional
+
+    Returns
+    -------
+    dict
+        JSON data; ``passed`` says whether it may be released, ``failed`` why not.
+    """
+    wanted = limits or Limits()
+    models = ModelSet.load(folder)
+    digest = Manifest.parse((folder / MANIFEST).read_bytes()).digest
+    found: dict[str, Any] = {
+        "digest": digest.hex(),
+        "live_crc32": f"{live.base.crc32:#010x}",
+        "data": {"sha256": data.card["sha256"], "test": list(data.times["test"])},
+        "forecast": forecast_figures(models, live, data),
+        "closed_loop": loop(
+            models.base.to_bytes(), live.base.to_bytes(), seeds=range(seeds), scale=scale
+        ),
+        "limits": asdict(wanted),
+    }
+    failed = verdict(found, wanted)
+    found |= {"passed": not failed, "failed": failed}
+    text = json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    write_durably(folder / EVALUATION, text.encode())
+    return found
+
+
+def forecast_figures(models: ModelSet, live: ModelSet, data: Dataset) -> dict[str, Any]:
+    """Mean CRPS of the set, of what runs and of persistence on held-back windows; skill over both.
+
+    Persistence is fitted to the training part, as all baselines are.
+    """
+    test = data.parts["test"]
+    settings = Forecaster(models.base).settings
+    column = column_of(settings)
+    edges = np.array(settings.bin_edges)
+    y = settings.bins(test.later[:, column])
+    own = _scores(models, data, test)
+    running = _scores(live, data, test)
+    reference = crps(Persistence.fit(data.parts["train"], column, edges).predict(test), y)
+    return {
+        "windows": len(test),
+        "blocks": len(np.unique(test.block)),
+        "crps": float(own.mean()),
+        "live_crps": float(running.mean()),
+        "persistence_crps": float(reference.mean()),
+        "skill": asdict(skill(own, reference, test.block)),
+        "skill_over_live": asdict(skill(own, running, test.block)),
+    }
+
+
+def _scores(models: ModelSet, data: Dataset, test: Windows) -> Floats:
+    """CRPS of each window under its queue's own model."""
+    found = np.zeros(len(test))
+    images: dict[int, list[int]] = {}  # queues that share the base are judged at once
+    base = [n for n, queue in enumerate(data.queues) if queue not in models.heads]
+    for n in range(len(data.queues)):
+        images.setdefault(-1 if n in set(base) else n, []).append(n)
+    for key, queues in images.items():
+        image: Image = models.base if key < 0 else models.image(data.queues[key])
+        which = np.isin(test.queue, queues)
+        if which.any():
+            found[which] = crps_of(image, test.select(which))
+    return found
+
+
+def verdict(found: Mapping[str, Any], limits: Limits) -> list[str]:
+    """What keeps a set from being released; nothing: it has passed.
+
+    Raises
+    ------
+    ValueError
+        Figures are missing.
+    """
+    try:
+        forecast, loop = found["forecast"], found["closed_loop"]
+        failed = []
+        if forecast["windows"] < limits.windows:
+            failed.append(f"held-back windows must be {limits.windows}, not {forecast['windows']}")
+        for name, low in (("skill", limits.persistence), ("skill_over_live", limits.live)):
+            told = forecast[name]["low"]
+            if not told > low:
+                failed.append(f"{name} must be above {low:g} at its lower end, not {told:.4f}")
+        if loop["seeds"] < limits.seeds:
+            failed.append(f"closed loop must have {limits.seeds} seeds, not {loop['seeds']}")
+        if not loop["results"]:
+            failed.append("closed loop must have results")
+        for row in loop["results"]:
+            for other in ("alone", "live"):
+                for name, ratio in row[other].items():
+                    high = ratio["high"]
+                    if high is None or not high <= limits.loop:
+                        failed.append(
+                            f"{name} under {row['law']} in {row['network']} must be at most "
+                            f"{limits.loop:g} times that of {other}, not {high}"
+                        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"evaluation must have figures: {error!r}") from error
+    return failed
+
+
+def load_evaluation(folder: Path) -> dict[str, Any]:
+    """The evaluation of a model set's folder.
+
+    Raises
+    ------
+    FleetError
+        There is none.
+    ValueError
+        It is damaged.
+    """
+    path = folder / EVALUATION
+    if not path.is_file():
+        raise FleetError(f"{folder} must have an evaluation: make one with fleet evaluate")
+    data = path.read_bytes()
+    if len(data) > MAX_EVALUATION_BYTES:
+        raise ValueError(f"{path} must have at most {MAX_EVALUATION_BYTES} bytes, not {len(data)}")
+    found = json.loads(data)
+    if type(found) is not dict:
+        raise ValueError(f"{path} must be a JSON object")
+    return found
+
+
+def check(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The files of a set that may be released, and its evaluation.
+
+    Raises
+    ------
+    FleetError
+        It has not been evaluated, did not pass, or was changed since.
+    ValueError
+        A file is damaged.
+    """
+    files = ModelSet.load(folder).files()
+    digest = Manifest.parse(files[MANIFEST]).digest.hex()
+    evaluation = load_evaluation(folder)
+    if evaluation.get("digest") != digest:
+        raise FleetError(
+            f"evaluation must be of the models of {folder}, SHA-256 {digest}, "
+            f"not of {evaluation.get('digest')}: evaluate them again"
+        )
+    failed = verdict(evaluation, limits or Limits())
+    if failed:
+        raise FleetError(f"models of {folder} did not pass their evaluation: {'; '.join(failed)}")
+    return files | {EVALUATION: (folder / EVALUATION).read_bytes()}, evaluation
