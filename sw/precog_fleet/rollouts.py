@@ -1,0 +1,360 @@
+"""Rollouts by stages: a release goes to a share of agents, and on only if it does well there.
+
+    start ─► stage 1 ─► stage 2 ─► all ─► done
+               └──────────┴─────────┴──► rolled back: everybody runs what ran before
+
+A stage waits until enough of its agents have told how the release does on their own traffic. The
+median counts, of each agent's skill less that of what it ran before: some liars move it little. A
+stage that nobody reports on is rolled back, too: silence proves nothing. The state is on disk
+before anything is said, so that whoever continues says the same again.
+"""
+
+import json
+import math
+import random
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .assignments import ALL, LIVE_KEY, SHIPPED, Rollout, skill_key
+from .bodies import Skill
+from .durable import write_durably
+from .errors import FleetError
+from .store import Store
+
+__all__ = ["Rollouts", "Stages"]
+
+_FORMAT = 1
+_LIFE_MS = 90 * 86_400_000
+_SAY_MS = 86_400_000  # how often a rollout that stands is said again
+_HISTORY = 50
+_NO_DIGEST = bytes(32)
+
+
+@dataclass(frozen=True)
+class Stages:
+    """How a rollout goes.
+
+    Parameters
+    ----------
+    shares : tuple of int
+        Thousandths of all agents, rising to 1000; a stage has one agent more than the one before,
+        at least.
+    dwell_ms : int
+        Shortest time of a stage.
+    patience_ms : int
+        Longest time to wait for reports.
+    quorum : float
+        Share of a stage's agents that must have reported.
+    tolerance : float
+        By how much the median skill may fall.
+    windows : int
+        That a report must rest on.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range.
+    """
+
+    shares: tuple[int, ...] = (50, 250, ALL)
+    dwell_ms: int = 60_000
+    patience_ms: int = 3_600_000
+    quorum: float = 0.5
+    tolerance: float = 0.02
+    windows: int = 100
+
+    def __post_init__(self) -> None:
+        rising = all(a < b for a, b in zip(self.shares, self.shares[1:], strict=False))
+        if not self.shares or self.shares[0] < 1 or self.shares[-1] != ALL or not rising:
+            raise ValueError(f"shares must rise from at least 1 to {ALL}, not {self.shares}")
+        if not 0 <= self.dwell_ms <= self.patience_ms:
+            raise ValueError(
+                f"dwell must be in 0..{self.patience_ms} ms, the patience, not {self.dwell_ms}"
+            )
+        if not 0.0 < self.quorum <= 1.0:
+            raise ValueError(f"quorum must be above 0 and at most 1, not {self.quorum!r}")
+        if not 0.0 <= self.tolerance < 1.0:
+            raise ValueError(f"tolerance must be in 0..1, not {self.tolerance!r}")
+        if self.windows < 1:
+            raise ValueError(f"windows must be at least 1, not {self.windows!r}")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A rollout that is under way."""
+
+    stage: int
+    since: int
+    began: int
+
+
+class Rollouts:
+    """What the fleet's agents are to run.
+
+    Parameters
+    ----------
+    path : Path
+        File of the state.
+    store : Store
+        Agents' skill.
+    say : callable
+        Signs and publishes a record: key, body, time, life in ms; False: not sent yet.
+    stages : Stages, optional
+    rng : random.Random, optional
+        Chooses the order of agents.
+
+    Attributes
+    ----------
+    history : list of dict
+        What happened, the newest last.
+
+    Raises
+    ------
+    FleetError
+        The state is damaged.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        store: Store,
+        say: Callable[[str, Rollout, int, int], bool],
+        stages: Stages | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._path = path
+        self._store = store
+        self._say = say
+        self.stages = stages or Stages()
+        self._rng = rng or random.Random()
+        self._order: Rollout | None = None
+        self._run: _Run | None = None
+        self.history: list[dict[str, Any]] = []
+        self._said_at: int | None = None
+        if path.exists():
+            self._load()
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        try:
+            told = json.loads(self._path.read_bytes())
+            if told["format"] != _FORMAT:
+                raise ValueError(f"format must be {_FORMAT}")
+            self._order = None if told["order"] is None else Rollout.parse(told["order"])
+            self._run = None if told["run"] is None else _Run(**told["run"])
+            self.history = list(told["history"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise FleetError(f"{self._path} must be the state of rollouts: {error}") from error
+
+    def _save(self) -> None:
+        told = {
+            "format": _FORMAT,
+            "order": None if self._order is None else self._order.plain(),
+            "run": None if self._run is None else asdict(self._run),
+            "history": self.history[-_HISTORY:],
+        }
+        write_durably(self._path, (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
+
+    @property
+    def running(self) -> bool:
+        """Whether a rollout is under way."""
+        return self._run is not None
+
+    @property
+    def live(self) -> tuple[int, bytes]:
+        """Number and digest of the release that all agents run, but for a rollout under way."""
+        order = self._order
+        if order is None:
+            return SHIPPED, _NO_DIGEST
+        if self._run is None and order.share == ALL:
+            return order.release, order.digest
+        return order.previous, order.previous_digest
+
+    # --- what is done ----------------------------------------------------------------------------
+
+    def start(self, release: int, digest: bytes, now: int) -> None:
+        """Begin with the first stage.
+
+        Raises
+        ------
+        FleetError
+            A rollout is under way, or the release is the one that runs, or nobody is there.
+        """
+        if self._run is not None and self._order is not None:
+            raise FleetError(
+                f"rollout of release {self._order.release} must end first: wait, or roll it back"
+            )
+        live, live_digest = self.live
+        if digest == live_digest:
+            raise FleetError(f"release {release} must be a new one, but it runs everywhere already")
+        if not self.agents():
+            raise FleetError("fleet must have agents: no member of that role is known")
+        salt = self._rng.getrandbits(32)
+        order = Rollout(release, digest, live, live_digest, 1, salt)
+        self._order = replace(order, share=self._share(order, 0))
+        self._run = _Run(0, now, now)
+        self._note(now, "started", f"previous {live}")
+        self._publish(now)
+
+    def rollback(self, now: int, why: str) -> int:
+        """Let everybody run what ran before; the number of that release.
+
+        Raises
+        ------
+        FleetError
+            There was nothing before.
+        """
+        order = self._order
+        if order is None or (self._run is None and order.share == 0):
+            raise FleetError("rollout must have been made before it can be rolled back")
+        self._run = None
+        self._order = replace(order, share=0)
+        self._note(now, "rolled back", why)
+        self._publish(now)
+        return order.previous
+
+    def step(self, now: int) -> str | None:
+        """Go on, if it is time; what happened, if anything did."""
+        if self._order is None:
+            return None
+        if self._said_at is None or not 0 <= now - self._said_at < _SAY_MS:
+            self._send(now)
+        if self._run is None:
+            return None
+        waited = now - self._run.since
+        if waited < 0:  # the clock was set back
+            self._run = replace(self._run, since=now)
+            return None
+        if waited < self.stages.dwell_ms:
+            return None
+        told = self.told()
+        if told["reporters"] < told["needed"]:
+            if waited < self.stages.patience_ms:
+                return None
+            return self._fail(
+                now, f"only {told['reporters']} of {told['agents']} agents reported on it"
+            )
+        if not told["gain"] >= -self.stages.tolerance:
+            return self._fail(now, f"median skill fell by {-told['gain']:.4f}")
+        return self._advance(now, f"median skill changed by {told['gain']:+.4f}")
+
+    def _fail(self, now: int, why: str) -> str:
+        assert self._order is not None
+        release = self._order.release
+        self.rollback(now, why)
+        return f"release {release} was rolled back: {why}"
+
+    def _advance(self, now: int, why: str) -> str:
+        assert self._order is not None
+        assert self._run is not None
+        stage = self._run.stage + 1
+        if stage == len(self.stages.shares) or self._order.share == ALL:
+            self._run = None
+            self._order = replace(self._order, share=ALL)
+            self._note(now, "done", why)
+            text = f"release {self._order.release} runs everywhere: {why}"
+        else:
+            self._run = _Run(stage, now, self._run.began)
+            self._order = replace(self._order, share=self._share(self._order, stage))
+            self._note(now, "advanced", why)
+            text = f"release {self._order.release} goes to {self._order.share / 10:g} %: {why}"
+        self._publish(now)
+        return text
+
+    # --- what agents say -------------------------------------------------------------------------
+
+    def agents(self) -> list[str]:
+        """Names of the members that run models."""
+        members = self._store.members.items()
+        return sorted(name for name, of in members if of.role == "agent" and not of.revoked)
+
+    def _share(self, order: Rollout, stage: int) -> int:
+        """The share of a stage, or that of one agent more than the stage before has."""
+        places = sorted(order.place(name) for name in self.agents())
+        share = self.stages.shares[min(stage, len(self.stages.shares) - 1)]
+        before = sum(place < order.share for place in places) if stage else 0
+        if before >= len(places):
+            return ALL
+        return max(share, places[before] + 1)
+
+    def told(self) -> dict[str, Any]:
+        """What the agents of the stage say: how many must report and do, and the median gain."""
+        order, run = self._order, self._run
+        if order is None or run is None:
+            return {"agents": 0, "needed": 0, "reporters": 0, "gain": math.nan, "skill": math.nan}
+        chosen = [name for name in self.agents() if order.chosen(name)]
+        new = self._skills(order.release, chosen, run.began)
+        old = self._skills(order.previous, chosen, 0)
+        # Without a figure of before, the release must at least beat persistence.
+        gains = [new[name] - old.get(name, 0.0) for name in new]
+        return {
+            "agents": len(chosen),
+            "needed": max(1, math.ceil(self.stages.quorum * len(chosen))),
+            "reporters": len(new),
+            "gain": statistics.median(gains) if gains else math.nan,
+            "skill": statistics.median(new.values()) if new else math.nan,
+        }
+
+    def _skills(self, release: int, names: Iterable[str], since: int) -> dict[str, float]:
+        """Skill over persistence that agents report of a release, by name."""
+        found = {}
+        for name in names:
+            entry = self._store.entry(name, skill_key(release))
+            if entry is None or not isinstance(entry.record.body, Skill):
+                continue
+            body = entry.record.body
+            fresh = entry.record.t0 >= since and body.n >= self.stages.windows
+            if fresh and body.reference:
+                found[name] = 1.0 - body.score / body.reference
+        return found
+
+    # --- what is said ----------------------------------------------------------------------------
+
+    def _note(self, now: int, what: str, why: str) -> None:
+        assert self._order is not None
+        self.history.append(
+            {
+                "at": now,
+                "release": self._order.release,
+                "what": what,
+                "share": self._order.share,
+                "why": why,
+            }
+        )
+
+    def _publish(self, now: int) -> None:
+        self._save()
+        self._said_at = None
+        self._send(now)
+
+    def _send(self, now: int) -> None:
+        assert self._order is not None
+        if self._say(LIVE_KEY, self._order, now, _LIFE_MS):
+            self._said_at = now
+
+    def status(self, now: int) -> dict[str, Any]:
+        """JSON data: what runs, the stage, what its agents say, and what happened."""
+        release, digest = self.live
+        order, run = self._order, self._run
+        told = self.told()
+        under_way = None
+        if order is not None and run is not None:
+            under_way = {
+                "release": order.release,
+                "digest": order.digest.hex(),
+                "share": order.share,
+                "stage": run.stage + 1,
+                "stages": len(self.stages.shares),
+                "seconds": (now - run.since) / 1000,
+                **{name: None if value != value else value for name, value in told.items()},
+            }
+        return {
+            "live": {"release": release, "digest": digest.hex()},
+            "rollout": under_way,
+            "unsaid": order is not None and self._said_at is None,
+            "history": self.history,
+        }
