@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+from .limits import brief
 from .model_file import (
     MAX_FILE_BYTES,
     ModelFile,
@@ -175,15 +176,15 @@ def _architecture(meta: dict[str, Any]) -> tuple[int, int, int, HeadKind]:
     if arch.get("cell") != "lstm" or arch.get("hidden") != HIDDEN:
         raise ModelImageError(
             f"the engine runs an lstm of hidden size {HIDDEN}, "
-            f"not {arch.get('cell')!r} of {arch.get('hidden')!r}"
+            f"not {brief(arch.get('cell'))} of {brief(arch.get('hidden'))}"
         )
     heads = {kind.name.lower(): kind for kind in HeadKind}
     head = arch.get("head")
     if not isinstance(head, str) or head not in heads:
-        raise ModelImageError(f"head must be one of {', '.join(heads)}, not {head!r}")
+        raise ModelImageError(f"head must be one of {', '.join(heads)}, not {brief(head)}")
     inputs = integer(arch, "inputs")
     outputs = integer(arch, "outputs")
     for name, value, high in (("inputs", inputs, MAX_INPUTS), ("outputs", outputs, MAX_OUTPUTS)):
         if not 1 <= value <= high:
-            raise ModelImageError(f"{name} must be in 1..{high}, not {value!r}")
+            raise ModelImageError(f"{name} must be in 1..{high}, not {brief(value)}")
     return inputs, outputs, integer(arch, "steps"), heads[head]

@@ -9,6 +9,7 @@ bytes. Reading trusts nothing: every error is a `ModelImageError` that says what
 import errno
 import json
 import os
+import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,11 +19,13 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
+from safetensors import SafetensorError, deserialize
 from safetensors.numpy import load as _load_tensors
 from safetensors.numpy import save as _save_tensors
 
 from .contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind, contract_dict
+from .limits import DIMENSIONS, brief, check_depth
+from .limits import MODEL_BYTES as MAX_FILE_BYTES
 
 __all__ = [
     "MAX_FILE_BYTES",
@@ -35,8 +38,9 @@ __all__ = [
     "read_file",
 ]
 
-MAX_FILE_BYTES = 64 * 1024
 _METADATA_KEY = "precog"
+_HEX = re.compile(r"(0x)?[0-9a-fA-F]{1,8}")
+_WORD = 64  # bits of an integer that may mean something
 _FORMAT = 1  # of the file; the integers' formats have the contract's hash
 
 Tensors = Mapping[str, NDArray[Any]]
@@ -241,7 +245,15 @@ def read_bytes(data: bytes) -> tuple[Tensors, dict[str, Any]]:
             f"a model file must have at most {MAX_FILE_BYTES} bytes, not {len(data)}"
         )
     try:
+        for name, stored in deserialize(data):
+            if len(stored["shape"]) > DIMENSIONS:
+                raise ModelImageError(
+                    f"tensor {brief(name)} must have at most {DIMENSIONS} dimensions, "
+                    f"not {len(stored['shape'])}"
+                )
         tensors: dict[str, NDArray[Any]] = _load_tensors(data)
+    except ModelImageError:
+        raise
     except KeyError as error:
         raise ModelImageError(
             f"tensors must be int8, int16, uint8 or uint16, not of data type {error.args[0]}"
@@ -250,6 +262,8 @@ def read_bytes(data: bytes) -> tuple[Tensors, dict[str, Any]]:
         raise ModelImageError(
             f"not a complete safetensors file (truncated or corrupted): {error}"
         ) from error
+    except ValueError as error:  # of types that have no whole bytes
+        raise ModelImageError(f"tensors must be int8, int16, uint8 or uint16: {error}") from error
     return tensors, _metadata(data)
 
 
@@ -276,18 +290,21 @@ def check_target(path: str | Path) -> None:
 def _metadata(data: bytes) -> dict[str, Any]:
     """The JSON under our key; safetensors has checked the header's frame."""
     length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
-    text = header.get("__metadata__", {}).get(_METADATA_KEY)
-    if text is None:
-        raise ModelImageError(f"not a Precog model: metadata key {_METADATA_KEY!r} is missing")
     try:
+        header = json.loads(data[8 : 8 + length])
+        text = (header.get("__metadata__") or {}).get(_METADATA_KEY)
+        if text is None:
+            raise ModelImageError(f"not a Precog model: metadata key {_METADATA_KEY!r} is missing")
         meta = json.loads(text)
+        check_depth(meta, "metadata")
+    except ModelImageError:
+        raise
     except (ValueError, RecursionError) as error:
         raise ModelImageError(f"metadata must be JSON: {error}") from error
     if not isinstance(meta, dict) or not isinstance(meta.get("card"), dict):
         raise ModelImageError("metadata must be a JSON object with a data card")
     if integer(meta, "format") != _FORMAT:
-        raise ModelImageError(f"file format must be {_FORMAT}, not {meta['format']!r}")
+        raise ModelImageError(f"file format must be {_FORMAT}, not {brief(meta['format'])}")
     contract = _hex(meta, "contract_hash")
     if contract != CONTRACT_HASH:
         raise ModelImageError(
@@ -306,7 +323,7 @@ def check_tensors(tensors: Tensors, spec: Mapping[str, tuple[tuple[int, ...], st
         They differ from `spec`.
     """
     if set(tensors) != set(spec):
-        raise ModelImageError(f"tensors must be {sorted(spec)}, not {sorted(tensors)}")
+        raise ModelImageError(f"tensors must be {sorted(spec)}, not {brief(sorted(tensors))}")
     for name, (shape, dtype) in spec.items():
         tensor = tensors[name]
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
@@ -322,14 +339,13 @@ def check_tensors(tensors: Tensors, spec: Mapping[str, tuple[tuple[int, ...], st
 def integer(data: dict[str, Any], key: str) -> int:
     """The integer of that name; `ModelImageError` without."""
     value = data.get(key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ModelImageError(f"{key} must be an integer, not {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or value.bit_length() > _WORD:
+        raise ModelImageError(f"{key} must be an integer, not {brief(value)}")
     return value
 
 
 def _hex(data: dict[str, Any], key: str) -> int:
     value = data.get(key)
-    try:
-        return int(str(value), 16)
-    except ValueError:
-        raise ModelImageError(f"{key} must be a hexadecimal number, not {value!r}") from None
+    if not isinstance(value, str) or not _HEX.fullmatch(value):
+        raise ModelImageError(f"{key} must be a hexadecimal number, not {brief(value)}")
+    return int(value, 16)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .contract import MAX_OUTPUTS, TREE_DEPTH, HeadKind
 from .image import Image, find, pretrained_names
+from .limits import brief
 from .model_file import (
     ModelFile,
     ModelImageError,
@@ -76,13 +77,13 @@ class TreeImage(ModelFile):
         arch = meta.get("architecture")
         if not isinstance(arch, dict) or arch.get("cell") != "tree":
             found = arch.get("cell") if isinstance(arch, dict) else arch
-            raise ModelImageError(f"cell must be 'tree' here, not {found!r}")
+            raise ModelImageError(f"cell must be 'tree' here, not {brief(found)}")
         if arch.get("head") != HeadKind.QUEUE.name.lower():
-            raise ModelImageError(f"a tree's head must be queue, not {arch.get('head')!r}")
+            raise ModelImageError(f"a tree's head must be queue, not {brief(arch.get('head'))}")
         depth, outputs = integer(arch, "depth"), integer(arch, "outputs")
         for name, value, high in (("depth", depth, TREE_DEPTH), ("outputs", outputs, MAX_OUTPUTS)):
             if not 1 <= value <= high:
-                raise ModelImageError(f"{name} must be in 1..{high}, not {value!r}")
+                raise ModelImageError(f"{name} must be in 1..{high}, not {brief(value)}")
         check_tensors(tensors, _tensor_spec(depth, outputs))
         leaves = np.zeros((1 << depth, MAX_OUTPUTS), dtype=np.int64)
         leaves[:, :outputs] = tensors["leaves"]
@@ -94,7 +95,7 @@ class TreeImage(ModelFile):
             if integer(arch, name) != getattr(model, name):
                 raise ModelImageError(
                     f"{name} must be {getattr(model, name)}, as the tree looks at them, "
-                    f"not {arch[name]}"
+                    f"not {brief(arch[name])}"
                 )
         image = cls(model, meta["card"])
         unpack_tree(image.payload)

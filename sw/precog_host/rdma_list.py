@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
+from precog_models.limits import DIGITS
+
 __all__ = ["RdmaQp", "parse_address", "peers_of", "read_list"]
 
 _CONNECTED = ("RC", "XRC_INI")  # acknowledged, and sent by this host: there are RTTs and rates
 _ALIVE = ("RTR", "RTS", "SQD")
 _QPN = 1 << 24
+_PORTS = 1 << 32  # the kernel's numbers of ports have 32 bits
+_HUGE = 10**DIGITS
+_SHOWN = 24  # characters of a type or a state in the reason for leaving an entry out
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ def read_list(
         The text is not a list in JSON.
     """
     try:
-        listed = json.loads(text)
+        listed = json.loads(text, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"list must be what rdma -j resource show qp prints (-j: JSON), not {text[:40]!r}"
@@ -90,11 +95,11 @@ def _usable(entry: Any) -> RdmaQp | str:
     """A queue pair, or why it is none that can be paced."""
     if not isinstance(entry, dict):
         return "not an object"
-    kind, state = (str(entry.get(key, "")).upper() for key in ("type", "state"))
+    kind, state = (_text(entry, key).upper() for key in ("type", "state"))
     if kind not in _CONNECTED:
-        return f"type {kind}" if kind else "without a type"
+        return f"type {kind[:_SHOWN]}" if kind else "without a type"
     if state not in _ALIVE:
-        return f"state {state}" if state else "without a state"
+        return f"state {state[:_SHOWN]}" if state else "without a state"
     lqpn, rqpn = _number(entry, "lqpn"), _number(entry, "rqpn")
     for name, value in (("lqpn", lqpn), ("rqpn", rqpn)):
         if value is None:
@@ -103,21 +108,34 @@ def _usable(entry: Any) -> RdmaQp | str:
             return f"{name} out of range"
     assert lqpn is not None
     assert rqpn is not None
-    link, _, link_port = str(entry.get("link", "")).partition("/")
+    link, _, link_port = _text(entry, "link").partition("/")
     port = _number(entry, "port")
-    if port is None and link_port.isdecimal():
-        port = int(link_port)
-    ifname = str(entry.get("ifname", link))
-    return RdmaQp(ifname, port, lqpn, rqpn, kind, state, str(entry.get("comm", "")))
+    if port is None:
+        port = _number({"port": link_port}, "port")
+    if port is not None and not 0 <= port < _PORTS:
+        return "port out of range"
+    ifname = _text(entry, "ifname") or link
+    return RdmaQp(ifname, port, lqpn, rqpn, kind, state, _text(entry, "comm"))
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    """Text of that name; numbers and what is nested are none."""
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _number(entry: Mapping[str, Any], key: str) -> int | None:
     value = entry.get(key)
     if isinstance(value, bool):
         return None
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
-        return int(value)
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        return _whole(value)
     return value if isinstance(value, int) else None
+
+
+def _whole(digits: str) -> int:
+    """A whole number; one of too many digits is out of every range, and stops nobody."""
+    return int(digits) if len(digits) <= DIGITS else _HUGE
 
 
 def peers_of(assignments: Collection[str]) -> dict[str, IPv4Address | IPv6Address]:

@@ -9,6 +9,7 @@ from enum import Enum
 
 import onnx
 
+from ..limits import DIMENSIONS
 from . import ModelImportError
 from .onnx_graph import Graph, integer, integer_list
 
@@ -53,6 +54,15 @@ def moved(graph: Graph, node: onnx.NodeProto, axes: Axes, steps: int, features: 
         It picks another step than the last, picks from the batch or the features, mixes axes, or
         depends on more than constants.
     """
+    result = _moved(graph, node, axes, steps, features)
+    if len(result) > DIMENSIONS:
+        raise ModelImportError(
+            f"{node.op_type} must make at most {DIMENSIONS} dimensions, not {len(result)}"
+        )
+    return result
+
+
+def _moved(graph: Graph, node: onnx.NodeProto, axes: Axes, steps: int, features: int) -> Axes:
     match node.op_type:
         case "Flatten":
             at = integer(node, "axis", 1)

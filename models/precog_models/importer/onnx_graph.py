@@ -4,6 +4,7 @@ Exporters hide weights behind small graphs; they are followed through Constant, 
 Unsqueeze, Squeeze, Reshape, Concat, Slice and Transpose. Nothing outside of the file is read.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,18 +13,20 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from ..limits import DEPTH, DIMENSIONS, ELEMENTS, NODES, brief
 from . import ModelImportError
 
 __all__ = ["Array", "Graph", "attributes", "integer", "integer_list"]
 
 Array = NDArray[Any]
+_NAME = 64  # characters of an operator's name, and of a tensor's in a message
 
 
 def attributes(node: onnx.NodeProto) -> dict[str, Any]:
     """A node's attributes by name."""
     try:
         return {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ModelImportError(f"attributes of {node.op_type} are malformed: {error}") from error
 
 
@@ -31,7 +34,7 @@ def integer(node: onnx.NodeProto, name: str, default: int) -> int:
     """An attribute that is one integer."""
     value = attributes(node).get(name, default)
     if not isinstance(value, int):
-        raise ModelImportError(f"{name} of {node.op_type} must be an integer, not {value!r}")
+        raise ModelImportError(f"{name} of {node.op_type} must be an integer, not {brief(value)}")
     return value
 
 
@@ -41,22 +44,50 @@ def integer_list(node: onnx.NodeProto, name: str) -> list[int] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
-        raise ModelImportError(f"{name} of {node.op_type} must be integers, not {value!r}")
+        raise ModelImportError(f"{name} of {node.op_type} must be integers, not {brief(value)}")
+    if len(value) > DIMENSIONS:
+        raise ModelImportError(
+            f"{name} of {node.op_type} must be at most {DIMENSIONS} integers, not {len(value)}"
+        )
     return value
 
 
 class Graph:
-    """Constants of a graph, and who makes and reads each tensor."""
+    """Constants of a graph, and who makes and reads each tensor.
+
+    Raises
+    ------
+    ModelImportError
+        The graph has more than `NODES` nodes or tensors, or two nodes make one tensor.
+    """
 
     def __init__(self, graph: onnx.GraphProto) -> None:
+        for what, count in (
+            ("nodes", len(graph.node)),
+            ("stored tensors", len(graph.initializer)),
+            ("inputs", len(graph.input)),
+        ):
+            if count > NODES:
+                raise ModelImportError(f"the graph must have at most {NODES} {what}, not {count}")
         self._initializers = {i.name: i for i in graph.initializer}
-        self._makers = {name: node for node in graph.node for name in node.output}
-        self._nodes = list(graph.node)
+        self._makers: dict[str, onnx.NodeProto] = {}
+        self._readers: dict[str, list[onnx.NodeProto]] = {}
+        for node in graph.node:
+            if len(node.op_type) > _NAME:
+                raise ModelImportError(f"{brief(node.op_type)} must be an operator's name")
+            for name in filter(None, node.output):
+                if name in self._makers:
+                    raise ModelImportError(f"tensor {name[:_NAME]} must be made by one node")
+                self._makers[name] = node
+            for name in dict.fromkeys(node.input):
+                self._readers.setdefault(name, []).append(node)
         self._inputs = {i.name for i in graph.input} - set(self._initializers)
+        self._known: dict[str, Array | None] = {}
+        self._computed = 0
 
     def readers(self, name: str) -> list[onnx.NodeProto]:
         """Nodes that read a tensor."""
-        return [node for node in self._nodes if name in node.input]
+        return self._readers.get(name, [])
 
     def maker(self, name: str) -> onnx.NodeProto | None:
         """The node that makes a tensor."""
@@ -79,8 +110,12 @@ class Graph:
         return str(node.output[0])
 
     def integers(self, name: str, what: str) -> Array:
-        """The value of a constant of integers."""
+        """The value of a constant of integers, one for each dimension at most."""
         value = self.constant(name, what)
+        if value.size > DIMENSIONS:
+            raise ModelImportError(
+                f"{what} must hold at most {DIMENSIONS} integers, not {value.size}"
+            )
         if value.dtype.kind not in "iu":
             raise ModelImportError(f"{what} must hold integers, not {value.dtype}")
         return value
@@ -118,15 +153,28 @@ class Graph:
     def is_zero(self, name: str) -> bool:
         """Whether a tensor is known to be all zero, whatever its shape."""
         maker = self._makers.get(name)
-        if maker is not None and maker.op_type == "Expand":
-            return self.is_zero(maker.input[0])
+        for _ in range(DEPTH):
+            if maker is None or maker.op_type != "Expand":
+                break
+            name = self.input(maker, 0)
+            maker = self._makers.get(name)
         if maker is not None and maker.op_type == "ConstantOfShape":
             value = attributes(maker).get("value")
             return value is None or not _to_array(value).any()
         constant = self._constant(name)
         return constant is not None and not constant.any()
 
-    def _constant(self, name: str) -> Array | None:
+    def _constant(self, name: str, depth: int = 0) -> Array | None:
+        """The value, computed once; None where it depends on more than constants."""
+        if depth > DEPTH:
+            raise ModelImportError(
+                f"constants must be computed by at most {DEPTH} operators in a row, without a cycle"
+            )
+        if name not in self._known:
+            self._known[name] = self._computed_constant(name, depth)
+        return self._known[name]
+
+    def _computed_constant(self, name: str, depth: int) -> Array | None:
         if name in self._initializers:
             return _to_array(self._initializers[name])
         maker = self._makers.get(name)
@@ -138,28 +186,50 @@ class Graph:
         fold = _FOLDS.get(maker.op_type)
         if fold is None:
             return None
-        arguments = [self._constant(i) if i else None for i in maker.input]
+        arguments = [self._constant(i, depth + 1) if i else None for i in maker.input]
         if any(i and a is None for i, a in zip(maker.input, arguments, strict=True)):
             return None
+        # Each fold makes at most what it is given.
+        self._computed += sum(a.size for a in arguments if a is not None)
+        if self._computed > ELEMENTS:
+            raise ModelImportError(
+                f"constants must be computed from at most {ELEMENTS} numbers in all, "
+                f"{name[:_NAME]} needs more"
+            )
         try:
             return fold(arguments, attributes(maker))
-        except (IndexError, KeyError, TypeError, ValueError) as error:
+        except ModelImportError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise ModelImportError(
-                f"constant {name} cannot be computed by {maker.op_type}: {error}"
+                f"constant {name[:_NAME]} cannot be computed by {maker.op_type}: {error}"
             ) from error
 
 
-def _to_array(tensor: onnx.TensorProto) -> Array:
+def _to_array(tensor: Any) -> Array:
+    if not isinstance(tensor, onnx.TensorProto):
+        raise ModelImportError(f"a constant must be a tensor, not {brief(tensor)}")
+    name = tensor.name[:_NAME]
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        raise ModelImportError(f"weights must be inside of the file: {tensor.name} is external")
+        raise ModelImportError(f"weights must be inside of the file: {name} is external")
+    if len(tensor.dims) > DIMENSIONS:
+        raise ModelImportError(
+            f"tensor {name} must have at most {DIMENSIONS} dimensions, not {len(tensor.dims)}"
+        )
+    if any(length < 0 for length in tensor.dims):
+        raise ModelImportError(f"tensor {name} must not have a negative dimension")
+    if math.prod(tensor.dims) > ELEMENTS:
+        raise ModelImportError(
+            f"tensor {name} must have at most {ELEMENTS} numbers, not {math.prod(tensor.dims)}"
+        )
     try:
         return np.asarray(numpy_helper.to_array(tensor))
     except KeyError:
         raise ModelImportError(
-            f"tensor {tensor.name} must have a data type of ONNX, not {tensor.data_type}"
+            f"tensor {name} must have a data type of ONNX, not {tensor.data_type}"
         ) from None
-    except (TypeError, ValueError) as error:
-        raise ModelImportError(f"tensor {tensor.name} is malformed: {error}") from error
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise ModelImportError(f"tensor {name} is malformed: {error}") from error
 
 
 def _axes(arguments: list[Any], at: dict[str, Any]) -> tuple[int, ...] | None:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ..contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
 from ..float_lstm import FloatLstm
-from . import ModelImportError
+from ..limits import DEPTH, brief
+from . import ModelImportError, read_foreign
 from .onnx_axes import MOVES, Axes, Axis, moved
 from .onnx_graph import Array, Graph, attributes, integer
 
@@ -24,6 +25,7 @@ _LAYOUT_MOVES = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")  # 
 _ACTIVATIONS = ["sigmoid", "tanh", "tanh"]
 _ATTRIBUTES = {"activations", "clip", "direction", "hidden_size", "input_forget", "layout"}
 _IOFC_TO_IFGO = (0, 2, 3, 1)
+_SHOWN = 24  # characters of a name in a message, and names
 
 
 def load_onnx(path: str | Path, *, steps: int = 3, kind: HeadKind = HeadKind.RTT) -> FloatLstm:
@@ -45,11 +47,11 @@ def load_onnx(path: str | Path, *, steps: int = 3, kind: HeadKind = HeadKind.RTT
         There is no such file.
     """
     try:
-        model = onnx.load_model_from_string(Path(path).read_bytes())
-    except DecodeError as error:
-        raise ModelImportError(f"{path}: must be an ONNX file: {error}") from error
-    try:
+        data = read_foreign(path)
+        model = onnx.load_model_from_string(data)
         return from_onnx(model, steps=steps, kind=kind)
+    except (DecodeError, UnicodeError) as error:
+        raise ModelImportError(f"{path}: must be an ONNX file: {error}") from error
     except ModelImportError as error:
         raise ModelImportError(f"{path}: {error}") from error
 
@@ -77,14 +79,10 @@ def from_onnx(
         another hidden size than 16, more than 8 inputs or 16 outputs, an LSTM that does not read
         the graph's input as it is, or no linear head on the hidden state of the last step.
     """
-    graph = Graph(model.graph)
-    try:
-        return _read(graph, model, steps, kind)
-    except RecursionError:
-        raise ModelImportError("the graph must have no cycle") from None
+    return _read(Graph(model.graph), model, steps, kind)
 
 
-def _read(graph: "Graph", model: onnx.ModelProto, steps: int, kind: HeadKind) -> FloatLstm:
+def _read(graph: Graph, model: onnx.ModelProto, steps: int, kind: HeadKind) -> FloatLstm:
     nodes = [node for node in model.graph.node if node.op_type == "LSTM"]
     if len(nodes) != 1:
         raise ModelImportError(f"the graph must have one LSTM node (one layer), not {len(nodes)}")
@@ -158,20 +156,20 @@ def _check_input(graph: Graph, name: str) -> None:
 
 
 def _text(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else repr(value)
+    return value.decode(errors="replace")[:_SHOWN] if isinstance(value, bytes) else brief(value)
 
 
 def _check_attributes(node: onnx.NodeProto) -> None:
     given = attributes(node)
     unknown = sorted(set(given) - _ATTRIBUTES)
     if unknown:
-        raise ModelImportError(f"the LSTM must have no attribute {', '.join(unknown)}")
+        raise ModelImportError(f"the LSTM must have no attribute {unknown[0][:_SHOWN]}")
     direction = _text(given.get("direction", b"forward"))
     if direction != "forward":
         raise ModelImportError(f"direction must be forward, not {direction}")
     layout = given.get("layout", 0)
     if layout != 0:
-        raise ModelImportError(f"layout must be 0 (steps first), not {layout!r}")
+        raise ModelImportError(f"layout must be 0 (steps first), not {brief(layout)}")
     if "clip" in given:
         raise ModelImportError("the LSTM must have no clip")
     if given.get("input_forget", 0):
@@ -180,11 +178,11 @@ def _check_attributes(node: onnx.NodeProto) -> None:
     activations = [_text(a) for a in listed] if isinstance(listed, list) else [_text(listed)]
     if activations and [a.lower() for a in activations] != _ACTIVATIONS:
         raise ModelImportError(
-            f"activations must be Sigmoid, Tanh, Tanh, not {', '.join(activations)}"
+            f"activations must be Sigmoid, Tanh, Tanh, not {', '.join(activations[:_SHOWN])}"
         )
     hidden = given.get("hidden_size", HIDDEN)
     if hidden != HIDDEN:
-        raise ModelImportError(f"hidden size must be {HIDDEN}, not {hidden}")
+        raise ModelImportError(f"hidden size must be {HIDDEN}, not {brief(hidden)}")
 
 
 def _head(
@@ -242,9 +240,16 @@ def _check_shapes(weight: NDArray[np.float64], bias: NDArray[np.float64]) -> Non
 
 
 def _check_end(
-    graph: Graph, name: str, axes: Axes, lengths: tuple[int, int], kind: HeadKind
+    graph: Graph,
+    name: str,
+    axes: Axes,
+    lengths: tuple[int, int],
+    kind: HeadKind,
+    depth: int = 0,
 ) -> None:
     """Nothing may compute behind the head; a queue model's softmax is the engine's own."""
+    if depth > DEPTH:
+        raise ModelImportError(f"at most {DEPTH} operators in a row may follow the head")
     readers = [node for node in graph.readers(name) if node.op_type != "Shape"]
     if not readers and Axis.STEP in axes:
         raise ModelImportError(f"the head must read the last of {lengths[0]} steps, not all")
@@ -258,7 +263,7 @@ def _check_end(
             following = moved(graph, node, axes, *lengths)
         else:
             raise ModelImportError(f"the head must be the graph's end, not lead to {node.op_type}")
-        _check_end(graph, graph.output(node), following, lengths, kind)
+        _check_end(graph, graph.output(node), following, lengths, kind, depth + 1)
 
 
 _Linear = tuple[NDArray[np.float64], NDArray[np.float64], str]  # weights, bias, the result's name

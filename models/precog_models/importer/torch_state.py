@@ -7,7 +7,9 @@ torch.compile) are dropped.
 
 import re
 import warnings
+import zipfile
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +19,18 @@ from numpy.typing import NDArray
 
 from ..contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
 from ..float_lstm import FloatLstm
-from . import ModelImportError
+from ..limits import ELEMENTS, FOREIGN_BYTES, brief
+from . import ModelImportError, read_foreign
+from .pickled import check_pickle
 
 __all__ = ["from_state_dict", "load_torch"]
 
 _WRAPPERS = re.compile(r"^((module|_orig_mod)\.)+")
 _CELL = re.compile(
-    r"^(?:(?P<path>.+)\.)?(?P<part>(?:weight|bias)_(?:ih|hh|hr)(?:_l\d+)?(?:_reverse)?)$"
+    r"^(?:(?P<path>.+)\.)?(?P<part>(?:weight|bias)_(?:ih|hh|hr)(?:_l\d{1,4})?(?:_reverse)?)$"
 )
-_LFS_POINTER = b"version https://git-lfs"
+_SHOWN = 200  # characters of torch's reason
+_LEGACY_PICKLES = 5  # before torch 1.6: magic, version, host, the state dict, names of storages
 _NESTED = ("state_dict", "model_state_dict", "model")  # where check points keep it
 
 _GATES = 4 * HIDDEN
@@ -60,18 +65,19 @@ def load_torch(
         raise ModelImportError(f"{path}: {error}") from error
 
 
-def _load(path: str | Path) -> Mapping[str, Any]:
+def _load(path: str | Path) -> Mapping[Any, Any]:
     """The state dict in a file."""
-    with Path(path).open("rb") as file:
-        if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
-            raise ModelImportError("is a Git LFS pointer, not the file itself: run `git lfs pull`")
+    data = BytesIO(read_foreign(path))
     try:
+        _check_stored(data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what torch thinks of old files is not the user's
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            state = torch.load(data, map_location="cpu", weights_only=True)
+    except ModelImportError:
+        raise
     except Exception as error:  # an unpickler fails in any way on damaged bytes, OSError too
         lines = (str(error) or type(error).__name__).splitlines()
-        reason = lines[0].split(". ")[0]
+        reason = lines[0].split(". ")[0][:_SHOWN]
         raise ModelImportError(
             f"must be a file of torch.save with tensors only: {type(error).__name__}: {reason}"
         ) from error
@@ -85,8 +91,28 @@ def _load(path: str | Path) -> Mapping[str, Any]:
     return state
 
 
+def _check_stored(data: BytesIO) -> None:
+    """Refuse a file that would be larger when it is unpacked; torch does not compress."""
+    if not zipfile.is_zipfile(data):
+        data.seek(0)
+        for _ in range(_LEGACY_PICKLES):
+            check_pickle(data)
+        data.seek(0)
+        return
+    with zipfile.ZipFile(data) as archive:
+        for entry in archive.infolist():
+            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > FOREIGN_BYTES:
+                raise ModelImportError(
+                    f"must be an archive without compression, as torch.save writes it: "
+                    f"{brief(entry.filename)}"
+                )
+            if entry.filename.endswith(".pkl"):
+                check_pickle(BytesIO(archive.read(entry)))
+    data.seek(0)
+
+
 def from_state_dict(
-    state: Mapping[str, Any],
+    state: Mapping[Any, Any],
     *,
     steps: int = 3,
     head: str | None = None,
@@ -112,9 +138,9 @@ def from_state_dict(
         8 inputs or 16 outputs, no or several possible heads, or a number that is NaN or infinite.
     """
     tensors = {
-        _WRAPPERS.sub("", str(name)): value
+        _WRAPPERS.sub("", name): value
         for name, value in state.items()
-        if isinstance(value, torch.Tensor)
+        if isinstance(name, str) and isinstance(value, torch.Tensor)
     }
     cell, rest = _split(tensors)
     w_ih = cell.get("weight_ih")
@@ -150,6 +176,10 @@ def from_state_dict(
 
 def _array(tensor: torch.Tensor, name: str) -> NDArray[np.float64]:
     """A tensor's numbers."""
+    if tensor.numel() > ELEMENTS:
+        raise ModelImportError(
+            f"{brief(name)} must have at most {ELEMENTS} numbers, not {tensor.numel()}"
+        )
     if tensor.is_complex():
         raise ModelImportError(f"{name} must hold real numbers, not {tensor.dtype}")
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
@@ -196,12 +226,13 @@ def _head(
     }
     if head is not None:
         if head not in found:
-            raise ModelImportError(f"head must be one of {sorted(found)}, not {head!r}")
+            raise ModelImportError(f"head must be one of {brief(sorted(found))}, not {head!r}")
         found = {head: found[head]}
     if len(found) != 1:
         names = ", ".join(sorted(found)) or "none"
         raise ModelImportError(
-            f"the model must have one linear head with {HIDDEN} inputs, not {len(found)} ({names})"
+            f"the model must have one linear head with {HIDDEN} inputs, not {len(found)} "
+            f"({names[:_SHOWN]})"
         )
     ((name, weight),) = found.items()
     if weight.shape[0] > MAX_OUTPUTS:

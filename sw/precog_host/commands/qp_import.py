@@ -8,7 +8,6 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, table
 
-_MOST_BYTES = 64 << 20  # a hundred thousand queue pairs
 _COLUMNS = ("slot", "ifname", "port", "lqpn", "rqpn", "remote", "destination", "owner")
 
 
@@ -99,11 +98,13 @@ def import_(
 
 def _text(source: str) -> str:
     """The list, of a file or of standard input."""
+    from precog_models.limits import LIST_BYTES
+
     if source == "-":
-        raw = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        raw = sys.stdin.buffer.read(LIST_BYTES + 1)
     else:
         with Path(source).open("rb") as file:
-            raw = file.read(_MOST_BYTES + 1)
-    if len(raw) > _MOST_BYTES:
-        raise ValueError(f"list must have at most {_MOST_BYTES >> 20} MiB: {source}")
+            raw = file.read(LIST_BYTES + 1)
+    if len(raw) > LIST_BYTES:
+        raise ValueError(f"list must have at most {LIST_BYTES >> 20} MiB: {source}")
     return raw.decode("utf-8", errors="replace")
