@@ -6,9 +6,13 @@ A verb imports its work inside of its function, within `precog_fleet.errors.need
 
 import typer
 
+from .agent import agent, router
+from .dashboard import dashboard
 from .enroll import enroll, join
 from .init import init
+from .status import status
 from .trust import app as trust
+from .up import up
 
 __all__ = ["app"]
 
@@ -19,4 +23,9 @@ app = typer.Typer(
 app.command()(init)
 app.command()(enroll)
 app.command()(join)
+app.command()(agent)
+app.command()(router)
+app.command()(up)
+app.command()(dashboard)
+app.command()(status)
 app.add_typer(trust, name="trust")

@@ -1,0 +1,56 @@
+"""``precog fleet up``: a whole fleet on this machine, for a first try."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from precog_host.output import JsonOption, emit
+
+from ..errors import needs
+
+__all__ = ["up"]
+
+
+def up(
+    folder: Annotated[Path, typer.Argument(help="Folder of all members; made the first time.")],
+    agents: Annotated[int, typer.Option(help="Agents, each with an emulated device.", min=1)] = 5,
+    metrics: Annotated[
+        int | None,
+        typer.Option(help="Serve metrics of agent n at this port plus n.", min=1, max=65000),
+    ] = None,
+    releases: Annotated[Path | None, typer.Option(help="Repository of releases, a folder.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Run authority, router and agents on emulated devices whose queues swing; until ^C."""
+    with needs():
+        from ..processes import until_stopped
+        from ..trial import Trial
+
+    more = [] if releases is None else ["--releases", str(releases)]
+    if releases is not None:
+        root = releases / "metadata" / "1.root.json"
+        if not root.is_file():
+            raise ValueError(f"releases must be a repository, but {root} is not there")
+        more += ["--root", str(root)]
+    trial = Trial(folder, agents, more, metrics=metrics)
+    try:
+        trial.start()
+        emit(
+            {"members": trial.members},
+            lambda: typer.echo(
+                f"{agents} agents run; look at them with precog fleet status {trial.members[0]}"
+            ),
+            json_,
+        )
+        sys.stdout.flush()
+
+        def turn() -> None:
+            trial.check()
+            time.sleep(0.2)
+
+        until_stopped(turn)
+    finally:
+        trial.stop()

@@ -1,0 +1,151 @@
+"""A fleet on one machine for a first try: authority, router and agents, each as an operator's.
+
+Folders are made the first time, by the same steps that an operator takes; later the fleet starts
+with what it had. Every member is a process of its own, which this one starts and ends.
+"""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from .authority import Authority
+from .clock import now_ms
+from .errors import FleetError
+from .member import Credentials, Member
+from .practice import PRACTICE_URI
+
+__all__ = ["Trial"]
+
+_ROUTER = "rack0"
+_GRACE_S = 20.0
+_START_S = 60.0
+
+
+class Trial:
+    """A fleet under one folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    agents : int
+    arguments : sequence of str
+        Further arguments of each agent.
+    metrics : int, optional
+        Agent n serves metrics at this port plus n.
+
+    Attributes
+    ----------
+    members : list of str
+        Folders of the members, the router's first.
+
+    Raises
+    ------
+    ValueError
+        There are no agents.
+    FleetError
+        The folder is something else.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        agents: int,
+        arguments: Sequence[str] = (),
+        *,
+        metrics: int | None = None,
+    ) -> None:
+        if agents < 1:
+            raise ValueError(f"agents must be at least 1, not {agents!r}")
+        self.folder = folder
+        self._arguments = list(arguments)
+        self._metrics = metrics
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        authority = folder / "authority"
+        if not authority.exists():
+            Authority.create(authority, "trial", (f"tls/127.0.0.1:{_free_port()}",))
+        self._authority = Authority(authority)
+        self.members = [self._member(_ROUTER, "router")]
+        self.members += [self._member(f"host{n}", "agent") for n in range(agents)]
+
+    def _member(self, name: str, role: str) -> str:
+        folder = self.folder / name
+        if not (folder / "link.pem").exists():
+            asked = Member.enroll(folder, name, role, ("127.0.0.1",))
+            given = folder / "credentials.json"
+            self._authority.approve(asked, now_ms()).save(given)
+            Member.join(folder, Credentials.load(given))
+        return str(folder)
+
+    def start(self) -> None:
+        """Start all members.
+
+        Raises
+        ------
+        FleetError
+            One of them ended at once.
+        """
+        router, *agents = self.members
+        self._run(router, "router", router)
+        for n, folder in enumerate(agents):
+            device = ("-d", PRACTICE_URI, "--practice")
+            more = list(self._arguments)
+            if self._metrics is not None:
+                more += ["--metrics", f"127.0.0.1:{self._metrics + n}"]
+            self._run(folder, "agent", folder, *device, *more)
+        end = time.monotonic() + _START_S
+        while not all((Path(folder) / "status.json").exists() for folder in self.members):
+            self.check()
+            if time.monotonic() > end:
+                raise FleetError(f"members must start within {_START_S:g} s, but have not")
+            time.sleep(0.1)
+
+    def _run(self, folder: str, *arguments: str) -> None:
+        (Path(folder) / "status.json").unlink(missing_ok=True)
+        log = (Path(folder) / "log").open("ab")
+        with log:
+            self._running[folder] = subprocess.Popen(
+                [sys.executable, "-m", "precog_fleet", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def check(self) -> None:
+        """Whether all members still run.
+
+        Raises
+        ------
+        FleetError
+            One has ended.
+        """
+        for folder, process in self._running.items():
+            if process.poll() is not None:
+                said = (Path(folder) / "log").read_text(errors="replace").strip().splitlines()
+                last = said[-1] if said else "nothing was said"
+                raise FleetError(f"{folder} must run, but has ended: {last}")
+
+    def stop(self) -> None:
+        """End all members, agents before their router; who does not end is killed."""
+        for folder in reversed(self._running):
+            process = self._running[folder]
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        end = time.monotonic() + _GRACE_S
+        for process in self._running.values():
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._running.clear()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,226 @@
+"""Agents and routers on folders over Zenoh, the look of a fleet, metrics, `fleet up`."""
+
+import json
+import re
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from precog_fleet import trial
+from precog_fleet.ahead import Ahead
+from precog_fleet.clock import now_ms
+from precog_fleet.errors import FleetError
+from precog_fleet.exporter import MLX5_NAMES, MemberCollector, serve_metrics
+from precog_fleet.looking import Look
+from precog_fleet.practice import PRACTICE_URI
+from precog_fleet.processes import AgentProcess, RouterProcess
+from precog_fleet.trial import Trial
+from precog_host import cli
+
+from .meshed import Lab
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    made = Lab(tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    capsys.readouterr()
+
+    def go(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["fleet", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return go
+
+
+def turns(processes: list[AgentProcess | RouterProcess], until: Callable[[], object]) -> None:
+    end = now_ms() + 30_000
+    while not until():
+        assert now_ms() < end, "nothing happens"
+        for process in processes:
+            process.turn()
+
+
+def wide() -> str:
+    """A card with everything that has counters."""
+    return PRACTICE_URI.replace("profile=1", "profile=1,width=64,cnps=1,icrc=1,destinations=1")
+
+
+def exported(process: AgentProcess | RouterProcess) -> dict[str, set[str]]:
+    """Labels of each sample that Prometheus would get, by its name."""
+    found: dict[str, set[str]] = {}
+    for family in MemberCollector(process).collect():
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+def test_two_agents_and_a_router(lab: Lab) -> None:
+    """Records flow, the router's restart loses nothing, and everything can be looked at."""
+    with ExitStack() as stack:
+        _run_two(lab, stack)
+
+
+def _run_two(lab: Lab, stack: ExitStack) -> None:
+    router = lab.member("rack0", "router")
+    hosts = [lab.member(name) for name in ("host0", "host1")]
+    agents = [AgentProcess(host.folder, [wide()], practice=True) for host in hosts]
+    for agent in agents:
+        stack.callback(agent.close)
+        agent.agent.ahead = Ahead(quorum=2)
+        agent.turn()  # without a router it reads its cards
+        assert agent.snapshot["link"] != "up"
+    relay = RouterProcess(router.folder)
+    closed: list[RouterProcess] = []
+    stack.callback(lambda: closed or relay.close())
+    everybody: list[AgentProcess | RouterProcess] = [relay, *agents]
+    key = "dst/10.0.0.1"
+    turns(everybody, lambda: all(len([*a.agent.store.entries(key)]) == 2 for a in agents))
+    turns(everybody, lambda: relay.store.entry("host1", "health/host1"))
+    look = stack.enter_context(closing(Look(hosts[0])))
+    turns(everybody, lambda: look.turn(0.01) or look.mesh.equal_at)  # type: ignore[func-returns-value]
+    found = look.settle()
+    states = {row["name"]: (row["role"], row["state"]) for row in found["members"]}
+    assert states["host1"] == ("agent", "alive")
+    assert states["rack0"][0] == "router"
+    assert {row["destination"] for row in found["hotspots"]} >= {"10.0.0.0", "10.0.0.3"}
+    status = json.loads((hosts[0].folder / "status.json").read_text())
+    assert status["cards"][0]["up"]
+    assert status["link"] == "up"
+
+    url = serve_metrics("127.0.0.1:0", agents[0])
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        text = answer.read().decode()
+    assert 'precog_card_up{device="emu:' in text
+    names = exported(agents[0])
+    for name, labels in exported(relay).items():
+        names.setdefault(name, set()).update(labels)
+    for mlx5 in MLX5_NAMES.values():
+        assert f"rdma_hw_{mlx5}_total" in names
+    check_dashboard(names)
+
+    relay.close()
+    closed.append(relay)
+    again = RouterProcess(router.folder)
+    stack.callback(again.close)
+    assert again.store.entry("host0", "health/host0") is not None  # from its disk
+    heard = agents[1].agent.counts["turns"]
+    turns([again, *agents], lambda: agents[1].agent.counts["turns"] > heard + 5)
+    with pytest.raises(FleetError, match="must be a member of role router, not agent"):
+        RouterProcess(hosts[0].folder)
+
+
+def check_dashboard(names: dict[str, set[str]]) -> None:
+    """Every panel asks for metrics and labels that members export."""
+    place = resources.files("precog_fleet") / "data" / "dashboard.json"
+    board = json.loads(place.read_text())
+    panels = board["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) >= 12
+    cells: set[tuple[int, int]] = set()
+    for panel in panels:
+        at = panel["gridPos"]
+        area = {
+            (x, y)
+            for x in range(at["x"], at["x"] + at["w"])
+            for y in range(at["y"], at["y"] + at["h"])
+        }
+        assert max(x for x, _ in area) < 24
+        assert not area & cells, panel["title"]
+        cells |= area
+        assert panel["title"]
+        for target in panel["targets"]:
+            expression = target["expr"]
+            used = set(re.findall(r"\b(?:precog|rdma_hw)_[a-z0-9_]+", expression))
+            assert used, expression
+            assert used <= names.keys(), f"{panel['title']}: {used - names.keys()}"
+            labels = set(re.findall(r'([a-z_]+)(?:=|!=|=~|!~)"', expression))
+            labels |= set(re.findall(r"{{([a-z_]+)}}", target["legendFormat"]))
+            for name in used:
+                assert labels <= names[name], f"{panel['title']}: {labels - names[name]}"
+    variables = [one["name"] for one in board["templating"]["list"]]
+    assert variables == ["datasource", "member"]
+    assert "precog_member" in names
+
+
+def test_a_dashboard_that_asks_for_nothing_is_found() -> None:
+    with pytest.raises(AssertionError, match="precog_card_up"):
+        check_dashboard({"precog_member": {"member", "role"}})
+
+
+def test_a_fleet_for_a_first_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members start, one that is killed is missed, all end; a second start finds the first."""
+    made = Trial(tmp_path / "fleet", 1)
+    made.start()
+    try:
+        made.check()
+        process = made._running[made.members[1]]
+        process.kill()
+        process.wait()
+        with pytest.raises(FleetError, match=r"host0 must run, but has ended: host0 reads emu:"):
+            made.check()
+    finally:
+        made.stop()
+    keys = (tmp_path / "fleet" / "host0" / "signing.key").read_bytes()
+    again = Trial(tmp_path / "fleet", 1)
+    assert (tmp_path / "fleet" / "host0" / "signing.key").read_bytes() == keys
+    assert again.members == made.members
+    monkeypatch.setattr(trial, "PRACTICE_URI", "emu:qps=4")
+    again.start()
+    again.stop()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("agent", "{host}", "-d", "emu:", "-d", "emu:"), 2, "devices must be at least one and"),
+        (
+            (
+                "agent",
+                "{host}",
+            ),
+            2,
+            "missing option",
+        ),
+        (("agent", "{new}", "-d", "emu:"), 1, "must be a member's folder"),
+        (("agent", "{host}", "-d", "emu:", "--destination", "x"), 2, "destination must be <QP>="),
+        (("agent", "{host}", "-d", "emu:", "--destination", "1=A B"), 2, "destination must be"),
+        (("agent", "{host}", "-d", "emu:", "--releases", "{new}"), 2, "source must be a folder"),
+        (("agent", "{host}", "-d", "emu:", "--metrics", "x"), 2, "metrics must be served at"),
+        (("agent", "{host}", "-d", "emu:", "--model", "{new}"), 2, "No such file"),
+        (("router", "{host}"), 1, "must be a member of role router, not agent"),
+        (("router", "{new}"), 1, "must be a member's folder"),
+        (("status", "{new}"), 1, "must be a member's folder"),
+        (("status", "{host}"), 1, "cannot be joined"),
+        (("status", "{host}", "--watch", "-j"), 2, "watch must be without --json"),
+        (("up", "{new}", "--agents", "0"), 2, "--agents"),
+        (("up", "{new}", "--releases", "{new}"), 2, "releases must be a repository"),
+    ],
+)
+def test_wrong_arguments(
+    run: Run,
+    lab: Lab,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    status: int,
+    message: str,
+) -> None:
+    monkeypatch.setattr("precog_fleet.looking._CONNECT_MS", 200)
+    places = {"new": tmp_path / "new", "host": lab.member("host0").folder}
+    got, out, error = run(*(text.format(**places) for text in arguments))
+    assert (got, out) == (status, "")
+    assert message in error
+    assert not places["new"].exists()
