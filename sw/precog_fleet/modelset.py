@@ -10,7 +10,7 @@ hundred kilobytes a member. Reading trusts nothing: sizes are bounded before any
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -238,8 +238,13 @@ class ModelSet:
         OSError
             A file cannot be read.
         """
-        manifest = Manifest.parse(_read(folder / MANIFEST))
-        data = {name: manifest.check(name, _read(folder / name)) for name in manifest.files}
+        return cls.read(lambda name: _read(folder / name))
+
+    @classmethod
+    def read(cls, file: Callable[[str], bytes]) -> "ModelSet":
+        """All models of files that are read by name; errors as of `load`."""
+        manifest = Manifest.parse(file(MANIFEST))
+        data = {name: manifest.check(name, file(name)) for name in manifest.files}
         heads: dict[Queue, bytes] = {}
         for name in sorted(set(data) - {BASE}):
             heads |= parse_heads(data[name])

@@ -30,6 +30,7 @@ from tuf.api.metadata import (
 
 from .durable import write_durably
 from .errors import FleetError
+from .modelset import MANIFEST, Manifest, ModelSet
 from .signing import SigningKey
 
 __all__ = ["ROLES", "Repository", "Roles"]
@@ -152,9 +153,38 @@ class Repository:
         found: dict[int, dict[str, Any]] = {}
         for name, target in self._targets.signed.targets.items():
             release, _, file = name.partition("/")
-            if file == "manifest.json":
+            if file == MANIFEST:
                 found[int(release[1:])] = dict(target.custom or {})
         return dict(sorted(found.items()))
+
+    def digests(self) -> dict[bytes, int]:
+        """Numbers of the releases that are kept, by the SHA-256 of their manifests."""
+        targets = self._targets.signed.targets
+        return {
+            bytes.fromhex(targets[f"r{number}/{MANIFEST}"].hashes["sha256"]): number
+            for number in self.releases()
+        }
+
+    def models(self, number: int) -> tuple[ModelSet, bytes]:
+        """All models of a release that is kept, and the SHA-256 of its manifest.
+
+        Raises
+        ------
+        FleetError
+            It is not offered.
+        ValueError
+            A file is damaged.
+        """
+        paths = {
+            target.path.partition("/")[2]: self._place(target)
+            for target in self._targets.signed.targets.values()
+            if target.path.startswith(f"r{number}/")
+        }
+        if MANIFEST not in paths:
+            known = ", ".join(map(str, self.releases())) or "none yet"
+            raise FleetError(f"release must be one of {known}, not {number}")
+        found = ModelSet.read(lambda name: paths[name].read_bytes())
+        return found, Manifest.parse(paths[MANIFEST].read_bytes()).digest
 
     def publish(self, files: Mapping[str, bytes], about: Mapping[str, Any]) -> int:
         """Add a release; its number. The oldest ones beyond `_KEPT` are no longer offered.
@@ -181,7 +211,7 @@ class Repository:
         custom["x-precog-last"] = number
         for name, data in files.items():
             target = TargetFile.from_data(f"r{number}/{name}", data, ["sha256"])
-            if name == "manifest.json":
+            if name == MANIFEST:
                 target.unrecognized_fields["custom"] = dict(about)
             targets.signed.targets[target.path] = target
             self._put_target(target, data)
@@ -291,11 +321,14 @@ class Repository:
         self._timestamp.signed.expires = _until(self._now_ms(), "timestamp")
         self._write(self._timestamp)
 
-    def _put_target(self, target: TargetFile, data: bytes) -> None:
+    def _place(self, target: TargetFile) -> Path:
         folder, _, name = target.path.rpartition("/")
-        place = self.folder / _TARGETS / folder
-        place.mkdir(parents=True, exist_ok=True)
-        write_durably(place / f"{target.hashes['sha256']}.{name}", data)
+        return self.folder / _TARGETS / folder / f"{target.hashes['sha256']}.{name}"
+
+    def _put_target(self, target: TargetFile, data: bytes) -> None:
+        place = self._place(target)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_durably(place, data)
 
 
 def _time(now: int) -> datetime:

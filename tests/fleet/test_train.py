@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from precog_fleet import train as training
-from precog_fleet.collect import collect
-from precog_fleet.dataset import Dataset, load_dataset
+from precog_fleet.dataset import Dataset
 from precog_fleet.errors import FleetError
 from precog_fleet.fitting import crps_of
 from precog_fleet.modelset import BASE, MANIFEST, ModelSet
@@ -20,26 +19,8 @@ from precog_fleet.train import TRAINING, FleetRecipe, train
 from precog_models.image import ModelImageError, pretrained
 
 from .jobs import SMALL, dies_once
-from .windows import telemetry
 
 START = pretrained("queue-1rtt")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    folder = tmp_path_factory.mktemp("data")
-    for k in range(3):
-        telemetry(folder / f"host{k}", f"host{k}", k)
-    collect([folder], folder / "set")
-    return load_dataset(folder / "set")
-
-
-@pytest.fixture(scope="module")
-def trained(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What training in one process makes."""
-    out = tmp_path_factory.mktemp("trained")
-    train(data, START, out, SMALL, Here())
-    return out
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -47,28 +47,27 @@ def observation(
     )
 
 
-def traffic(seed: int, *, queues: int = 2, samples: int = 600, load: float = 0.8) -> QueueTrace:
-    """Queues that messages fill in bursts and a link of steady rate drains, packet by packet.
+def traffic(seed: int, *, queues: int = 2, samples: int = 600, spacing: int = 500) -> QueueTrace:
+    """Queues that bursts of packets fill and a link of steady rate drains, a packet in 1000 ticks.
 
     Parameters
     ----------
-    load : float
-        Of the link of each queue, in a burst twice that.
+    spacing : int
+        Mean ticks between packets of a burst.
     """
     rng = np.random.default_rng(seed)
     end = samples * _RTT
     changes: list[tuple[int, int, int]] = []
     for queue in range(queues):
-        per_tick = 4096 / 1000  # bytes that leave
-        t = free = 0
+        t = int(rng.integers(1, 10 * _RTT))
+        free = 0
         while t < end:
-            busy = t // (40 * _RTT) % 2
-            size = int(rng.choice([4096, 16384, 65536], p=[0.5, 0.3, 0.2]))
-            t += int(rng.exponential(size / per_tick / load / (1.5 if busy else 0.5)))
-            changes.append((t, queue, size))
-            for _ in range(size // 4096):
+            for _ in range(int(rng.uniform(6, 14) * _RTT / spacing)):
+                changes.append((t, queue, 4096))
                 free = max(free, t) + 1000
                 changes.append((free, queue, -4096))
+                t += int(rng.integers(spacing * 4 // 5, spacing * 6 // 5))
+            t += int(rng.uniform(8, 16) * _RTT)
     changes = sorted(change for change in changes if change[0] < end)
     t_, queue_, size_ = (np.array(column, dtype=np.int64) for column in zip(*changes, strict=True))
     return QueueTrace(queue_, t_, size_, queues, _RTT, end, "made up", "none")
@@ -80,12 +79,12 @@ def telemetry(
     seed: int,
     *,
     model: Image | None = None,
-    load: float = 0.8,
+    spacing: int = 500,
     start: int = NOW,
     samples: int = 600,
 ) -> int:
     """Write the parts of an agent whose queues carry `traffic`, a window a millisecond; rows."""
-    windows = make_windows([traffic(seed, load=load, samples=samples)], stride=3)
+    windows = make_windows([traffic(seed, spacing=spacing, samples=samples)], stride=3)
     order = np.argsort(windows.block, kind="stable")
     windows = windows.select(order)
     forecasts = np.zeros((len(windows), 16), dtype=np.int64)

@@ -1,0 +1,326 @@
+"""The trainer's loop: agents that lose skill ask, and new models come without a person.
+
+    drift ─► collect ─► train ─► evaluate ─► release ─► rollout ─► done, or rolled back
+             └──────── a job, in a thread ─────────┘    by stages, as agents report
+
+One job at a time, and a pause after each, so that no number of requests makes a storm. Only
+requests about what runs now count. A job's steps leave files; a trainer that was killed goes on
+with the job that it had begun. Whatever fails is noted and changes nothing that runs.
+"""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .assignments import SHIPPED, Drift
+from .collect import CARD, collect
+from .dataset import load_dataset
+from .durable import write_durably
+from .errors import FleetError
+from .evaluate import ClosedLoop, Limits, check, evaluate
+from .modelset import MANIFEST, Manifest, ModelSet
+from .releases import EVALUATION
+from .repository import Repository
+from .rollouts import Rollouts
+from .runner import Runner
+from .store import Store
+from .train import FleetRecipe, train
+
+__all__ = ["Job", "Trainer", "release_models"]
+
+_FORMAT = 1
+_HISTORY = 50
+_RENEW_MS = 600_000
+Submit = Callable[[Callable[[], Path]], "Future[Path]"]
+
+
+def release_models(repository: Repository, folder: Path, limits: Limits) -> tuple[int, bytes]:
+    """Release the models of a folder that passed their evaluation; number and digest.
+
+    Models that have been released already keep their number: a crash may come between a release
+    and its rollout.
+
+    Raises
+    ------
+    FleetError
+        They did not pass, were changed since, or keys are missing.
+    """
+    files, evaluation = check(folder, limits)
+    digest = Manifest.parse(files[MANIFEST]).digest
+    known = repository.digests()
+    if digest in known:
+        return known[digest], digest
+    forecast = evaluation["forecast"]
+    about = {
+        "skill": f"{forecast['skill']['value']:.4f}",
+        "skill_over_live": f"{forecast['skill_over_live']['value']:.4f}",
+        "windows": forecast["windows"],
+    }
+    return repository.publish(files, about), digest
+
+
+@dataclass(frozen=True)
+class Job:
+    """How a job is done.
+
+    Parameters
+    ----------
+    telemetry : tuple of Path
+        Folders of agents' parts, or of many such folders.
+    recipe : FleetRecipe
+    runner : Runner
+    loop : callable
+        The closed loop (`evaluate.closed_loop`).
+    limits : Limits
+        What models must reach.
+    seeds : int
+        Of the closed loop.
+    scale : float
+        Of the length of its runs.
+    """
+
+    telemetry: tuple[Path, ...]
+    recipe: FleetRecipe
+    runner: Runner
+    loop: ClosedLoop
+    limits: Limits
+    seeds: int = 10
+    scale: float = 0.3
+
+    def __call__(self, folder: Path, live: ModelSet, since: int) -> Path:
+        """Collect, train and evaluate, or go on with it; the folder of the models.
+
+        Raises
+        ------
+        FleetError, ValueError, OSError
+            There is too little telemetry, or workers die again and again.
+        """
+        if not (folder / "set" / CARD).exists():
+            collect(self.telemetry, folder / "set", since=since, skip_foreign=True)
+        data = load_dataset(folder / "set")
+        models = folder / "models"
+        if not (models / MANIFEST).exists():
+            train(data, live.base, models, self.recipe, self.runner)
+        if not (models / EVALUATION).exists():
+            evaluate(
+                models,
+                data,
+                live,
+                self.loop,
+                seeds=self.seeds,
+                scale=self.scale,
+                limits=self.limits,
+            )
+        return models
+
+
+class Trainer:
+    """The loop.
+
+    Parameters
+    ----------
+    folder : Path
+        Of jobs and state.
+    store : Store
+        Agents' requests.
+    rollouts : Rollouts
+    repository : Repository
+    job : Job
+    shipped : ModelSet
+        What runs before the first release.
+    submit : callable
+        Starts a job in a thread; `following.at_once` does it in the caller's.
+    asks : int
+        Agents that must ask.
+    pause_ms : int
+        From the end of a job, and of its rollout, to the next one.
+    window_ms : int, optional
+        How far back telemetry is taken; all of it if not given.
+
+    Attributes
+    ----------
+    history : list of dict
+    errors : dict of str to str
+        The last of each kind.
+
+    Raises
+    ------
+    FleetError
+        The state is damaged.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        rollouts: Rollouts,
+        repository: Repository,
+        job: Job,
+        shipped: ModelSet,
+        submit: Submit,
+        *,
+        asks: int = 1,
+        pause_ms: int = 600_000,
+        window_ms: int | None = None,
+    ) -> None:
+        if asks < 1:
+            raise ValueError(f"asks must be at least 1, not {asks!r}")
+        self.rollouts = rollouts
+        self.repository = repository
+        self.errors: dict[str, str] = {}
+        self._folder, self._store, self._job = folder, store, job
+        self._shipped, self._submit = shipped, submit
+        self._asks, self._pause, self._window = asks, pause_ms, window_ms
+        self._path = folder / "trainer.json"
+        self._number = 0
+        self._open: dict[str, Any] | None = None  # the job that has begun
+        self._ended: int | None = None
+        self._future: Future[Path] | None = None
+        self._renewed: int | None = None
+        self.history: list[dict[str, Any]] = []
+        folder.mkdir(parents=True, exist_ok=True)
+        if self._path.exists():
+            self._load()
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        try:
+            told = json.loads(self._path.read_bytes())
+            if told["format"] != _FORMAT:
+                raise ValueError(f"format must be {_FORMAT}")
+            self._number = int(told["number"])
+            self._open, self._ended = told["open"], told["ended"]
+            self.history = list(told["history"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise FleetError(f"{self._path} must be the state of a trainer: {error}") from error
+
+    def _save(self) -> None:
+        told = {
+            "format": _FORMAT,
+            "number": self._number,
+            "open": self._open,
+            "ended": self._ended,
+            "history": self.history[-_HISTORY:],
+        }
+        write_durably(self._path, (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
+
+    def _note(self, now: int, what: str, why: str) -> str:
+        self.history.append({"at": now, "job": self._number, "what": what, "why": why})
+        return f"job {self._number} {what}: {why}"
+
+    # --- a turn ----------------------------------------------------------------------------------
+
+    def step(self, now: int) -> list[str]:
+        """Do what is due at `now`, ms; what happened."""
+        self._renew(now)
+        events = []
+        was_running = self.rollouts.running
+        event = self.rollouts.step(now)
+        if event:
+            events.append(event)
+        if was_running and not self.rollouts.running:
+            self._ended = now  # reports of before say nothing about what runs now
+            self._save()
+        if self._open is not None:
+            event = self._go_on(now)
+        elif not self.rollouts.running and (asking := self.asking(now)):
+            event = self.begin(now, f"asked by {', '.join(sorted(asking))}")
+        else:
+            event = None
+        return [*events, event] if event else events
+
+    def asking(self, now: int) -> dict[str, Drift]:
+        """Requests that count, by agent; none until enough agents ask and the pause is over."""
+        if self._ended is not None and 0 <= now - self._ended < self._pause:
+            return {}
+        live = self.rollouts.live[0]
+        found = {}
+        for entry in self._store.entries():
+            body = entry.record.body
+            late = self._ended is None or entry.record.t0 > self._ended
+            if isinstance(body, Drift) and body.release == live and late:
+                found[entry.record.origin] = body
+        return found if len(found) >= self._asks else {}
+
+    def begin(self, now: int, why: str) -> str:
+        """Begin a job.
+
+        Raises
+        ------
+        FleetError
+            One has begun already.
+        """
+        if self._open is not None:
+            raise FleetError(f"job {self._number} must end first")
+        self._number += 1
+        since = 0 if self._window is None else now - self._window
+        self._open = {"since": since, "live": self.rollouts.live[0]}
+        text = self._note(now, "began", why)
+        self._save()
+        return text
+
+    def _go_on(self, now: int) -> str | None:
+        assert self._open is not None
+        if self._future is None:
+            folder = self._folder / "jobs" / str(self._number)
+            try:
+                live = self.live(self._open["live"])
+            except (FleetError, ValueError, OSError) as error:
+                return self._end(now, "failed", str(error))
+            since = self._open["since"]
+            self._future = self._submit(lambda: self._job(folder, live, since))
+        if not self._future.done():
+            return None
+        future, self._future = self._future, None
+        try:
+            models = future.result()
+        except Exception as error:  # whatever was wrong with data or workers: the loop goes on
+            return self._end(now, "failed", str(error) or type(error).__name__)
+        try:
+            number, digest = release_models(self.repository, models, self._job.limits)
+            self.rollouts.start(number, digest, now)
+        except (FleetError, ValueError, OSError) as error:
+            return self._end(now, "failed", str(error))
+        return self._end(now, "released", f"release {number}")
+
+    def _end(self, now: int, what: str, why: str) -> str:
+        text = self._note(now, what, why)
+        self._open = None
+        self._ended = now
+        self._save()
+        return text
+
+    def live(self, release: int) -> ModelSet:
+        """The models of a release.
+
+        Raises
+        ------
+        FleetError, ValueError, OSError
+            The repository does not have it any more.
+        """
+        return self._shipped if release == SHIPPED else self.repository.models(release)[0]
+
+    def _renew(self, now: int) -> None:
+        if self._renewed is not None and 0 <= now - self._renewed < _RENEW_MS:
+            return
+        self._renewed = now
+        try:
+            self.repository.renew()
+        except (FleetError, OSError) as error:
+            self.errors["repository"] = str(error)
+
+    def status(self, now: int) -> dict[str, Any]:
+        """JSON data."""
+        return {
+            "role": "trainer",
+            "at": now,
+            "job": None if self._open is None else self._open | {"number": self._number},
+            "asking": {name: asdict(drift) for name, drift in self.asking(now).items()},
+            "rollouts": self.rollouts.status(now),
+            "jobs": self.history,
+            "errors": self.errors,
+        }

@@ -1,0 +1,144 @@
+"""Evaluations: figures that separate better from worse, and no release past them."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precog_fleet.dataset import Dataset
+from precog_fleet.errors import FleetError
+from precog_fleet.evaluate import Limits, check, evaluate, verdict
+from precog_fleet.modelset import BASE, MANIFEST, Manifest, ModelSet
+from precog_fleet.releases import EVALUATION
+from precog_fleet.trainer import release_models
+from precog_models.image import pretrained
+
+from .released import repository
+
+START = ModelSet(pretrained("queue-1rtt"))
+LIMITS = Limits(windows=100, seeds=2)
+
+
+def loop(candidate: bytes, live: bytes, *, seeds: range, scale: float) -> dict[str, Any]:
+    """A closed loop in which every model is as good as none."""
+    assert candidate
+    assert live
+    same = {"slowdown_p99": {"mean": 1.0, "low": 0.99, "high": 1.01}}
+    row = {"network": "messages", "law": "dcqcn", "alone": same, "live": same}
+    return {"seeds": len(seeds), "scale": scale, "results": [row]}
+
+
+@pytest.fixture
+def models(trained: Path, tmp_path: Path) -> Path:
+    """Models that may be changed."""
+    return Path(shutil.copytree(trained, tmp_path / "models"))
+
+
+def judged(models: Path, data: Dataset, live: ModelSet = START, **limits: float) -> dict[str, Any]:
+    wanted = Limits(**(vars(LIMITS) | limits))
+    return evaluate(models, data, live, loop, seeds=2, scale=0.1, limits=wanted)
+
+
+def test_better_models_pass_and_are_released_once(
+    models: Path, data: Dataset, tmp_path: Path
+) -> None:
+    found = judged(models, data)
+    forecast = found["forecast"]
+    assert found["passed"]
+    assert found["failed"] == []
+    assert forecast["windows"] == len(data.parts["test"])
+    assert forecast["crps"] < forecast["live_crps"]
+    assert 0 < forecast["skill_over_live"]["low"] < forecast["skill_over_live"]["value"]
+    assert forecast["skill"]["value"] == pytest.approx(
+        1 - forecast["crps"] / forecast["persistence_crps"]
+    )
+    files, _ = check(models, LIMITS)
+    digest = Manifest.parse(files[MANIFEST]).digest
+    assert found["digest"] == digest.hex()
+    made = repository(tmp_path)
+    assert release_models(made, models, LIMITS) == (1, digest)
+    assert release_models(made, models, LIMITS) == (1, digest)
+    assert made.models(1)[0].files()[MANIFEST] == files[MANIFEST]
+    assert made.models(1)[1] == digest
+    with pytest.raises(FleetError, match="release must be one of 1, not 2"):
+        made.models(2)
+
+
+def test_models_that_are_worse_than_what_runs_do_not_pass(
+    models: Path, data: Dataset, trained: Path, tmp_path: Path
+) -> None:
+    START.save(tmp_path / "old")
+    found = judged(tmp_path / "old", data, ModelSet.load(trained))
+    assert not found["passed"]
+    (why,) = [line for line in found["failed"] if line.startswith("skill_over_live")]
+    assert why.startswith("skill_over_live must be above -0.02 at its lower end, not -")
+    with pytest.raises(FleetError, match="did not pass their evaluation: skill"):
+        release_models(repository(tmp_path), tmp_path / "old", LIMITS)
+    assert models
+
+
+def test_no_release_without_an_evaluation(models: Path, tmp_path: Path) -> None:
+    made = repository(tmp_path)
+    with pytest.raises(FleetError, match="must have an evaluation: make one with fleet evaluate"):
+        release_models(made, models, LIMITS)
+    assert made.releases() == {}
+
+
+def test_an_evaluation_is_of_these_very_models(models: Path, data: Dataset) -> None:
+    judged(models, data)
+    changed = ModelSet(ModelSet.load(models).base)  # without heads
+    for path in models.glob("heads*"):
+        path.unlink()
+    changed.save(models)
+    with pytest.raises(FleetError, match=r"evaluation must be of the models of .*evaluate them"):
+        check(models, LIMITS)
+
+
+def test_a_damaged_model_is_not_released(models: Path, data: Dataset) -> None:
+    judged(models, data)
+    path = models / BASE
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    with pytest.raises(ValueError, match="must have SHA-256"):
+        check(models, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda e: e["forecast"]["skill"].update(low=-0.01), "skill must be above 0 at its lower"),
+        (lambda e: e["forecast"].update(windows=99), "held-back windows must be 100, not 99"),
+        (lambda e: e["closed_loop"].update(seeds=1), "closed loop must have 2 seeds, not 1"),
+        (lambda e: e["closed_loop"].update(results=[]), "closed loop must have results"),
+        (
+            lambda e: e["closed_loop"]["results"][0]["live"]["slowdown_p99"].update(high=1.06),
+            "slowdown_p99 under dcqcn in messages must be at most 1.05 times that of live, not 1.0",
+        ),
+        (
+            lambda e: e["closed_loop"]["results"][0]["alone"]["slowdown_p99"].update(high=None),
+            "times that of alone, not None",
+        ),
+    ],
+)
+def test_the_verdict_follows_from_figures_not_from_what_is_claimed(
+    models: Path, data: Dataset, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    judged(models, data)
+    path = models / EVALUATION
+    told = json.loads(path.read_bytes())
+    assert verdict(told, LIMITS) == []
+    change(told)
+    path.write_text(json.dumps(told))
+    assert told["passed"]
+    with pytest.raises(FleetError, match=message):
+        check(models, LIMITS)
+
+
+def test_figures_must_be_there(models: Path) -> None:
+    (models / EVALUATION).write_text("[]")
+    with pytest.raises(ValueError, match="must be a JSON object"):
+        check(models)
+    with pytest.raises(ValueError, match="evaluation must have figures"):
+        verdict({"forecast": {}}, LIMITS)

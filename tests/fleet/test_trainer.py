@@ -1,0 +1,239 @@
+"""The trainer's loop: requests make a job, a job makes a release, a release goes out or back."""
+
+import itertools
+import random
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precog_fleet.assignments import Drift, Rollout, skill_key
+from precog_fleet.bodies import Body, Skill
+from precog_fleet.clock import now_ms
+from precog_fleet.errors import FleetError
+from precog_fleet.evaluate import Limits
+from precog_fleet.following import at_once
+from precog_fleet.modelset import ModelSet
+from precog_fleet.outcome import Outcome
+from precog_fleet.releases import Releases
+from precog_fleet.repository import Repository
+from precog_fleet.rollouts import Rollouts, Stages
+from precog_fleet.runner import Here
+from precog_fleet.store import Store
+from precog_fleet.trainer import Job, Trainer
+from precog_models.image import pretrained
+
+from .jobs import SMALL
+from .released import repository
+from .support import membership, record, sealed, store
+from .test_evaluate import loop
+from .windows import telemetry
+
+NOW = now_ms()
+AGENTS = [f"host{k}" for k in range(3)]
+SHIPPED = ModelSet(pretrained("queue-1rtt"))
+
+
+class Lab:
+    """A trainer, its repository, and agents whose skill is given."""
+
+    def __init__(self, path: Path, hosts: Path) -> None:
+        self.path, self.hosts = path, hosts
+        self.now = NOW
+        self.version = 0
+        self.store: Store = store()
+        for name in (*AGENTS, "trainer0"):
+            role = "trainer" if name == "trainer0" else "agent"
+            made = membership(name, role=role, t0=NOW)
+            assert self.store.receive(made, NOW) is Outcome.ACCEPTED
+        self.repository: Repository = repository(path)
+        self.skill = {0: 0.1, 1: 0.4, 2: 0.4}
+        self.limits = Limits(windows=100, seeds=2)
+        self.submit: Callable[[Callable[[], Path]], Future[Path]] = at_once
+        self.trainer = self.open()
+
+    def open(self) -> Trainer:
+        stages = Stages(shares=(300, 1000), dwell_ms=1000, patience_ms=5000)
+        rollouts = Rollouts(self.path / "r.json", self.store, self.say, stages, random.Random(1))
+        job = Job((self.hosts,), SMALL, Here(), loop, self.limits, seeds=2)
+        return Trainer(
+            self.path / "trainer",
+            self.store,
+            rollouts,
+            self.repository,
+            job,
+            SHIPPED,
+            lambda work: self.submit(work),
+            pause_ms=20_000,
+        )
+
+    def put(self, name: str, key: str, body: Body) -> None:
+        self.version += 1
+        made = record(name, key, self.version, t0=self.now, body=body)
+        assert self.store.receive(sealed(made), self.now) is Outcome.ACCEPTED
+
+    def say(self, key: str, body: Rollout, now: int, life: int) -> bool:
+        self.put("trainer0", key, body)
+        return True
+
+    def ask(self, *names: str, release: int = 0) -> None:
+        for name in names:
+            self.put(name, f"drift/{name}", Drift(release, 500, 90_000, 100_000))
+
+    def run(self, seconds: int) -> list[str]:
+        events = []
+        for _ in range(seconds):
+            self.now += 1000
+            found = self.store.entry("trainer0", "rollout/live")
+            for name in AGENTS:
+                body = found.record.body if found else None
+                release = body.assigned(name)[0] if isinstance(body, Rollout) else 0
+                skill = Skill(500, round((1 - self.skill[release]) * 100_000), 100_000)
+                self.put(name, skill_key(release), skill)
+            events += self.trainer.step(self.now)
+        return events
+
+
+@pytest.fixture
+def lab(tmp_path: Path, hosts: Path) -> Lab:
+    return Lab(tmp_path, hosts)
+
+
+def test_the_loop_closes_without_a_person(lab: Lab, tmp_path: Path) -> None:
+    assert lab.run(3) == []
+    lab.ask("host1")
+    events = lab.run(8)
+    assert events[0] == "job 1 began: asked by host1"
+    assert events[1] == "job 1 released: release 1"
+    assert events[-1].startswith("release 1 runs everywhere: median skill changed by +0.3000")
+    assert lab.trainer.rollouts.live[0] == 1
+    client = Releases(tmp_path / "m", str(lab.repository.folder), root=lab.repository.root_bytes)
+    models = client.fetch(*lab.trainer.rollouts.live, "host0")
+    assert models.base.crc32 != SHIPPED.base.crc32
+    assert client.update()[1].about.keys() == {"skill", "skill_over_live", "windows"}
+    assert client.evaluation(1)["passed"]
+
+
+def test_a_pause_old_requests_and_requests_about_other_releases(lab: Lab) -> None:
+    lab.ask("host0")
+    lab.run(8)
+    assert lab.trainer.rollouts.live[0] == 1
+    lab.ask("host0", release=0)  # about models that it does not run any more
+    lab.ask("host1", release=1)  # in the pause
+    assert lab.run(5) == []
+    lab.run(20)
+    assert lab.trainer.history[-1]["job"] == 2
+    assert lab.trainer.history[-2]["why"] == "asked by host1"
+
+
+def test_models_that_do_not_pass_are_not_released(lab: Lab) -> None:
+    lab.limits = replace(lab.limits, persistence=0.99)
+    lab.trainer = lab.open()
+    lab.ask("host1")
+    events = lab.run(2)
+    assert events[1].startswith("job 1 failed: models of ")
+    assert "did not pass their evaluation: skill must be above 0.99" in events[1]
+    assert lab.repository.releases() == {}
+    assert lab.trainer.rollouts.live[0] == 0
+    assert not lab.trainer.rollouts.running
+
+
+def test_a_release_that_disappoints_goes_back(lab: Lab) -> None:
+    lab.skill[1] = -0.2
+    lab.ask("host1")
+    events = lab.run(8)
+    assert events[-1].startswith("release 1 was rolled back: median skill fell by 0.3000")
+    assert lab.trainer.rollouts.live[0] == 0
+
+
+def test_without_telemetry_the_job_fails_and_the_loop_goes_on(lab: Lab, tmp_path: Path) -> None:
+    lab.hosts = tmp_path / "none"
+    lab.trainer = lab.open()
+    lab.ask("host1")
+    assert "telemetry must be a folder that is there" in lab.run(2)[1]
+    lab.hosts = tmp_path / "hosts"
+    for k in range(3):
+        telemetry(lab.hosts / f"host{k}", f"host{k}", k)
+    lab.trainer = lab.open()
+    lab.run(22)
+    lab.ask("host2")
+    lab.run(9)
+    assert lab.trainer.rollouts.live[0] == 1
+
+
+def test_a_killed_trainer_goes_on_with_its_job(lab: Lab) -> None:
+    for point in itertools.count():
+        steps = 0
+
+        def dies(work: Callable[[], Path], limit: int = point) -> Future[Path]:
+            nonlocal steps
+            steps += 1
+            if steps > limit:
+                raise KeyboardInterrupt  # as a signal would
+            return at_once(work)
+
+        lab.submit = dies
+        lab.ask("host1")
+        try:
+            lab.run(2)
+            break
+        except KeyboardInterrupt:
+            lab.trainer = lab.open()
+            assert lab.trainer.status(lab.now)["job"]["number"] == 1
+    assert point == 1
+    lab.run(9)
+    assert [row["what"] for row in lab.trainer.history] == ["began", "released"]
+    assert lab.trainer.rollouts.live[0] == 1
+
+
+def test_a_crash_between_release_and_rollout_makes_no_second_release(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    lab.ask("host1")
+    monkeypatch.setattr(lab.trainer.rollouts, "start", dies)
+    with pytest.raises(KeyboardInterrupt):
+        lab.run(3)
+    lab.trainer = lab.open()
+    lab.run(9)
+    assert list(lab.repository.releases()) == [1]
+    assert lab.trainer.rollouts.live[0] == 1
+
+
+def test_the_repository_is_renewed(lab: Lab) -> None:
+    now = NOW
+    lab.repository = Repository(lab.repository.folder, [lab.path / "keys"], lambda: now)
+    lab.trainer = lab.open()
+    lab.trainer.step(now)
+    stamp = lab.repository.folder / "metadata" / "timestamp.json"
+    before = stamp.read_bytes()
+    now += 60_000_000
+    lab.trainer.step(now)
+    assert stamp.read_bytes() != before
+    shutil.rmtree(lab.path / "keys")
+    now += 60_000_000
+    lab.trainer.step(now)
+    assert "timestamp needs 1 of its 1 keys, found 0" in lab.trainer.errors["repository"]
+
+
+def test_a_damaged_state_and_bad_numbers(lab: Lab) -> None:
+    (lab.path / "trainer" / "trainer.json").write_text("{}")
+    with pytest.raises(FleetError, match=r"trainer\.json must be the state of a trainer"):
+        lab.open()
+    with pytest.raises(ValueError, match="asks must be at least 1, not 0"):
+        Trainer(
+            lab.path / "t",
+            lab.store,
+            lab.trainer.rollouts,
+            lab.repository,
+            lab.trainer._job,
+            SHIPPED,
+            at_once,
+            asks=0,
+        )
