@@ -144,6 +144,7 @@ class Agent:
         self._shelf = shelf
         self._due = _Due()
         self._destinations: set[str] = set()
+        self._bases: set[int] = set()
 
     # --- a turn ----------------------------------------------------------------------------------
 
@@ -161,6 +162,7 @@ class Agent:
         self._mesh(now, wait_s)
         if self._due("models", now, self.timing.models):
             self.following.turn(now, self.seatings)
+            self._reconsider()
         if self._due("ahead", now, self.timing.ahead):
             self._look_ahead(now)
         self._speak(now)
@@ -209,6 +211,17 @@ class Agent:
         for seating in self.seatings:
             if seating.card.observer is not None:
                 self.ahead.apply(seating.card, seating.card.observer.destinations, now)
+
+    def bases(self) -> set[int]:
+        """CRC-32 of the base images of all cards, for the store."""
+        return set().union(*(seating.bases() for seating in self.seatings))
+
+    def _reconsider(self) -> None:
+        """Heads that nothing here could use count again when other images run."""
+        bases = self.bases()
+        if bases != self._bases:
+            self._bases = bases
+            self.store.reconsider()
 
     def _save(self) -> None:
         try:

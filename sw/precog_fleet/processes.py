@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -60,9 +60,11 @@ def until_stopped(turn: Callable[[], None]) -> None:
             signal.signal(number, handler)
 
 
-def opened_store(member: Member, shelf: Shelf, now: int) -> Store:
+def opened_store(
+    member: Member, shelf: Shelf, now: int, bases: Callable[[], Iterable[int]] | None = None
+) -> Store:
     """The member's records: those of its disk, and memberships that came with its credentials."""
-    store = Store(member.info.public)
+    store = Store(member.info.public, bases=bases)
     for frame in member.memberships():
         store.receive(frame, now)
     store.outcomes.clear()
@@ -145,7 +147,7 @@ class AgentProcess:
         self._stack = ExitStack()
         with ExitStack() as opening:
             shelf = opening.enter_context(Shelf(member.store_path))
-            store = opened_store(member, shelf, now_ms())
+            store = opened_store(member, shelf, now_ms(), self._bases)
             _role(member, store, "agent")
             source = (
                 None if releases is None else Releases(folder / "releases", releases, root=root)
@@ -183,6 +185,10 @@ class AgentProcess:
         self.snapshot: dict[str, Any] = self.agent.status(now_ms()) | {"counters": {}}
         self._full = False
         self._practised_at = now_ms()
+
+    def _bases(self) -> set[int]:
+        """Before the first turn there are none."""
+        return self.agent.bases() if hasattr(self, "agent") else set()
 
     def _practised(self, uri: str) -> Device:
         """An emulated device stays when it is opened again, as a card does."""

@@ -303,6 +303,10 @@ class Seating:
             )
         return rows
 
+    def bases(self) -> set[int]:
+        """CRC-32 of the base images that are here: what others' heads may build on."""
+        return {self._sets[plan.digest].base.crc32 for plan in self.lineup.plans()}
+
     def decide(self, now: int) -> str:
         """Carry out what the windows say; what was done, or empty.
 

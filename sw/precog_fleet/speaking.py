@@ -124,12 +124,12 @@ def reports(seatings: Sequence[Seating]) -> dict[str, Report]:
 
 
 def skills(seatings: Sequence[Seating]) -> dict[str, Body]:
-    """How releases do, live, in the shadow or refused, each on the first card that has it."""
+    """How releases do, present and refused ones, each on the first card that has it."""
     found: dict[str, Body] = {}
     for seating in seatings:
-        for plan in (seating.lineup.live, seating.lineup.shadow):
-            tally = None if plan is None else seating.lineup.tally(plan)
-            if plan is not None and tally is not None:
+        for plan in seating.lineup.plans():
+            tally = seating.lineup.tally(plan)
+            if tally is not None:
                 found.setdefault(skill_key(plan.release), as_skill(tally))
         for release, tally in seating.lineup.worse.items():
             found.setdefault(skill_key(release), as_skill(tally))

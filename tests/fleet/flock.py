@@ -113,7 +113,8 @@ class Flock:
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
         shelf = Shelf(folder / "store.sqlite")
-        held = self._store()
+        agents: list[Agent] = []
+        held = self._store(bases=lambda: agents[0].bases() if agents else ())
         held.restore(shelf.rows(), self.now)
         gossip = Gossip(held, ["dst/"])
         emulator = self.emulators[name]
@@ -123,7 +124,7 @@ class Flock:
             {qp: f"10.0.0.{qp}" for qp in QPS},
             period_us=PERIOD / 1000,
         )
-        return Agent(
+        made = Agent(
             Identity(name, key_of(name), ROOT.public),
             held,
             LocalLink(gossip, [self.hub], self.rng, lambda: self.now),
@@ -136,9 +137,11 @@ class Flock:
             qps=QPS,
             **({"rules": RULES, "timing": Timing()} | self._options | options),  # type: ignore[arg-type]
         )
+        agents.append(made)
+        return made
 
-    def _store(self) -> Store:
-        made = store(*self.names)
+    def _store(self, **options: object) -> Store:
+        made = store(*self.names, **options)
         made.receive(membership("trainer0", role="trainer"), self.now)
         return made
 
