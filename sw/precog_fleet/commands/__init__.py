@@ -10,6 +10,10 @@ from .agent import agent, router
 from .dashboard import dashboard
 from .enroll import enroll, join
 from .init import init
+from .learn import collect, evaluate, train
+from .release import app as repository
+from .release import release
+from .rollout import rollback, rollout, trainer
 from .status import status
 from .trust import app as trust
 from .up import up
@@ -26,6 +30,14 @@ app.command()(join)
 app.command()(agent)
 app.command()(router)
 app.command()(up)
+app.command()(collect)
+app.command()(train)
+app.command()(evaluate)
+app.command()(release)
+app.command()(rollout)
+app.command()(rollback)
+app.command()(trainer)
 app.command()(dashboard)
 app.command()(status)
 app.add_typer(trust, name="trust")
+app.add_typer(repository, name="repository")

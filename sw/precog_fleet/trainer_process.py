@@ -1,0 +1,193 @@
+"""A trainer as a process: its folder, its session, and what other commands ask of it.
+
+One process at a time works on a trainer's folder. While one runs, `rollback` leaves a request
+there, which that process executes.
+"""
+
+import fcntl
+import json
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .assignments import Drift, Rollout
+from .bodies import Skill
+from .clock import now_ms
+from .durable import write_durably
+from .errors import FleetError
+from .gossip import Gossip
+from .member import Member
+from .mesh import MeshConfig
+from .processes import opened_store
+from .rollouts import Rollouts, Stages
+from .shelf import Shelf
+from .speaking import Identity, Speaker
+from .trainer import Trainer
+from .uplink import Uplink
+
+__all__ = ["TrainerNode", "ask_for_rollback"]
+
+_INTEREST = tuple(f"{kind.PREFIX}/" for kind in (Skill, Drift, Rollout))
+_REQUEST = "rollback.request"
+_ASK_MS = 500
+_SAVE_MS = 1000
+_ANSWER_S = 15.0
+
+
+class BusyError(FleetError):
+    """Another process works on the folder."""
+
+
+class TrainerNode:
+    """A trainer's member of the mesh, and its rollouts.
+
+    Parameters
+    ----------
+    folder : Path
+        The member's.
+    stages : Stages, optional
+
+    Attributes
+    ----------
+    store : Store
+    rollouts : Rollouts
+    trainer : Trainer or None
+        The loop, if one has been given.
+
+    Raises
+    ------
+    FleetError
+        The folder is not a trainer's, or another process works on it.
+    """
+
+    def __init__(self, folder: Path, stages: Stages | None = None) -> None:
+        member = Member(folder)
+        self.folder = folder
+        self.trainer: Trainer | None = None
+        self._asked_at = self._saved_at = 0
+        with ExitStack() as opening:
+            self._lock = _locked(folder)
+            opening.callback(os.close, self._lock)
+            self._shelf = opening.enter_context(Shelf(member.store_path))
+            self.store = opened_store(member, self._shelf, now_ms())
+            known = self.store.members.get(member.name)
+            if known is None or known.revoked or known.role != "trainer":
+                role = "none" if known is None or known.revoked else known.role
+                raise FleetError(
+                    f"{folder} must be a member of role trainer, not {role}: "
+                    "enroll another folder with --role trainer"
+                )
+            info = member.info
+            config = MeshConfig(info.fleet, member.name, folder, False, (), info.routers)
+            self.uplink = Uplink(config, Gossip(self.store, _INTEREST))
+            opening.callback(self.uplink.close)
+            identity = Identity(member.name, member.key, info.public)
+            speaker = Speaker(identity, self.store, self.uplink, self._shelf)
+            self.rollouts = Rollouts(folder / "rollouts.json", self.store, speaker.say, stages)
+            self._stack = opening.pop_all()
+
+    def turn(self, wait_s: float = 0.1) -> list[str]:
+        """One turn; what happened."""
+        now = now_ms()
+        try:
+            self.uplink.pump(now, wait_s)
+            if not 0 <= now - self._asked_at < _ASK_MS:
+                self._asked_at = now
+                self.uplink.ask(now)
+        except FleetError as error:
+            if self.trainer is not None:
+                self.trainer.errors["link"] = str(error)
+        if self.uplink.mesh is None:
+            time.sleep(wait_s)
+        events = self._requested(now)
+        if self.trainer is not None:
+            events += self.trainer.step(now)
+        elif event := self.rollouts.step(now):
+            events.append(event)
+        if not 0 <= now - self._saved_at < _SAVE_MS:
+            self._saved_at = now
+            self.store.expire(now)
+            self._shelf.save(self.store.changed())
+            if self.trainer is not None:
+                status = json.dumps(self.trainer.status(now), sort_keys=True)
+                write_durably(self.folder / "status.json", status.encode())
+        return events
+
+    def _requested(self, now: int) -> list[str]:
+        """Do what another command has asked for."""
+        path = self.folder / _REQUEST
+        if not path.exists():
+            return []
+        try:
+            release = self.rollouts.rollback(now, path.read_text(errors="replace")[:200])
+            return [f"rolled back to release {release}, by request"]
+        except FleetError as error:
+            return [str(error)]
+        finally:
+            path.unlink(missing_ok=True)
+
+    def wait_until_heard(self, limit_s: float) -> bool:
+        """Turn until a router holds all that was said; False: not in that time."""
+        end = time.monotonic() + limit_s
+        began = now_ms()
+        while time.monotonic() < end:
+            self.turn()
+            mesh = self.uplink.mesh
+            unsaid = self.rollouts.status(now_ms())["unsaid"]
+            if mesh is not None and not unsaid and any(at > began for at in mesh.equal_at.values()):
+                return True
+        return False
+
+    def close(self) -> None:
+        """Leave the mesh and the folder."""
+        self._shelf.save(self.store.changed())
+        self._stack.close()
+
+
+def ask_for_rollback(folder: Path, why: str, *, limit_s: float = _ANSWER_S) -> dict[str, Any]:
+    """Roll back, by the process that works on the folder if there is one; the state after it.
+
+    Raises
+    ------
+    FleetError
+        There is nothing to roll back, or nobody heard of it.
+    """
+    try:
+        node = TrainerNode(folder)
+    except BusyError:
+        return _asked(folder, why, limit_s)
+    try:
+        node.rollouts.rollback(now_ms(), why)
+        if not node.wait_until_heard(limit_s):
+            raise FleetError(
+                f"rollback is decided, but no router has heard of it: {node.uplink.error or 'wait'}"
+                "; start the trainer or repeat the command"
+            )
+        return node.rollouts.status(now_ms())
+    finally:
+        node.close()
+
+
+def _asked(folder: Path, why: str, limit_s: float) -> dict[str, Any]:
+    path = folder / _REQUEST
+    write_durably(path, why.encode())
+    end = time.monotonic() + limit_s
+    while path.exists():
+        if time.monotonic() > end:
+            path.unlink(missing_ok=True)
+            raise FleetError(f"process that works on {folder} did not answer in {limit_s:g} s")
+        time.sleep(0.05)
+    told: dict[str, Any] = json.loads((folder / "rollouts.json").read_bytes())
+    return told
+
+
+def _locked(folder: Path) -> int:
+    lock = os.open(folder / "trainer.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise BusyError(f"{folder} must be used by one process, but another works on it") from error
+    return lock
