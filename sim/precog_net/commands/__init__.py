@@ -1,0 +1,1 @@
+"""Commands of the network simulator, one file each."""

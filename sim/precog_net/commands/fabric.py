@@ -1,0 +1,110 @@
+"""``precog sim fabric``: laws on a network of many switches."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from precog_host.output import JsonOption, emit, plain, progress_bar, table
+
+_COLUMNS = ("law", "class", "flows", "mean", "p50", "p95", "p99", "p99.9")
+
+
+def fabric(
+    law: Annotated[
+        list[str] | None,
+        typer.Option(help="dcqcn, dctcp, fixed, hpcc, pid, timely, or module:name; often."),
+    ] = None,
+    topology: Annotated[
+        str,
+        typer.Option(
+            help="fat320, fattree:k=8, leafspine:leaves=4,spines=4,hosts=16,oversubscription=2, "
+            "dumbbell:pairs=4, parkinglot:hops=3, star:hosts=21, or a JSON file."
+        ),
+    ] = "fat320",
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            help="Parts with +: websearch:LOAD, hadoop:LOAD, storage:LOAD, rpc:LOAD, FILE:LOAD, "
+            "incast:SENDERSxBYTES:LOAD; loads are shares of the hosts' links. "
+            "[default: websearch:0.3, without --flows]"
+        ),
+    ] = None,
+    flows: Annotated[
+        Path | None,
+        typer.Option(help="CSV of flows: start_ns, src, dst, bytes, class; also .gz."),
+    ] = None,
+    duration_ms: Annotated[
+        float, typer.Option(help="Flows of the workload start within it.")
+    ] = 1.0,
+    stop_ms: Annotated[float, typer.Option(help="The run ends here at the latest.")] = 50.0,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each law, the same for all.")] = 1,
+    timing: Annotated[str, typer.Option(help="exact or ns3.")] = "exact",
+    ecmp: Annotated[
+        str, typer.Option(help="Hash of paths: own, or ns3 with --timing ns3.")
+    ] = "own",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: the cores]")] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for results.")] = Path(
+        "build/fabric"
+    ),
+    json_: JsonOption = False,
+) -> None:
+    """Run laws on a fabric under the same flows; a run whose result is there is not done again."""
+    from precog_net.campaign import run_all
+    from precog_net.job import Job
+    from precog_net.summary import summary
+
+    laws = list(dict.fromkeys(law or ["hpcc"]))
+    if workload is None:
+        workload = "" if flows else "websearch:0.3"
+    made = {
+        (name, seed): Job(
+            topology=topology,
+            workload=workload,
+            flows=str(flows or ""),
+            law=name,
+            seed=seed,
+            duration_ms=duration_ms,
+            stop_ms=stop_ms,
+            timing=timing,
+            ecmp=ecmp,
+        )
+        for name in laws
+        for seed in range(seeds)
+    }
+    with progress_bar("Fabric") as report:
+        outcomes = run_all(
+            list(made.values()), out / "runs", workers=jobs or os.cpu_count() or 1, report=report
+        )
+    results = {
+        name: summary({seed: outcomes[made[name, seed]] for seed in range(seeds)}) for name in laws
+    }
+    data = {
+        "topology": topology,
+        "workload": workload,
+        "flows": str(flows) if flows else None,
+        "duration_ms": duration_ms,
+        "timing": timing,
+        "results": results,
+    }
+    path = out / "fabric.json"
+    path.write_text(json.dumps(plain(data), sort_keys=True, allow_nan=False) + "\n")
+    emit(data, lambda: _show(data, seeds, path), json_)
+
+
+def _show(data: dict[str, Any], seeds: int, path: Path) -> None:
+    rows = []
+    for law, found in data["results"].items():
+        for kind, figures in found["classes"].items():
+            names = ("mean", "p50", "p95", "p99", "p999")
+            rows.append((law, kind, figures["n"], *(figures[name] for name in names)))
+    what = data["flows"] or data["workload"]
+    title = f"Slowdowns: {data['topology']}, {what}, {seeds} seed{'s' * (seeds > 1)}"
+    table(_COLUMNS, rows, title=title)
+    unfinished = {law: found["flows"] - found["finished"] for law, found in data["results"].items()}
+    for law, count in unfinished.items():
+        if count:
+            typer.echo(f"{law}: {count} flows did not finish")
+    typer.echo(f"all figures: {path}")

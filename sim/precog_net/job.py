@@ -1,0 +1,208 @@
+"""One run of a fabric as data: it can go to another process or machine, and has a key."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_net import workloads
+from precog_net.laws import law
+from precog_net.topologies import topology
+from precog_sim.network import Record, Scenario, run
+from precog_sim.network.result import Result
+
+__all__ = ["Job", "Outcome", "check", "execute"]
+
+_PACKAGES = ("precog_models", "precog_sim.network", "precog_net")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run.
+
+    Parameters
+    ----------
+    topology, workload, law : str
+        As on the command line; `workload` may be empty.
+    flows : str
+        A file of flows, or empty.
+    seed : int
+        Of the workload and of everything that is random in the network.
+    duration_ms, stop_ms : float
+        Flows of the workload start before the one; the run ends at the other at the latest.
+    timing, ecmp : str
+        As of `precog_sim.network.run`.
+    """
+
+    topology: str
+    workload: str
+    flows: str
+    law: str
+    seed: int
+    duration_ms: float
+    stop_ms: float
+    timing: str = "exact"
+    ecmp: str = "own"
+
+    @property
+    def key(self) -> str:
+        """Name of its results: of what is run, and of the code that runs it."""
+        digest = hashlib.blake2b(_sources(), digest_size=12)
+        digest.update(json.dumps(asdict(self), sort_keys=True).encode())
+        for text in (
+            self.topology,
+            self.flows,
+            *(p.split(":")[0] for p in self.workload.split("+")),
+        ):
+            if text and Path(text).is_file():
+                digest.update(Path(text).read_bytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a run leaves.
+
+    Parameters
+    ----------
+    flows : dict of str to list or ndarray
+        Columns, a value a flow: start_us, src, dst, bytes, class, fct_us (NaN: it did not finish),
+        slowdown (completion time over that alone in the network, at least 1).
+    counts : dict of str to float
+        Of the whole run.
+    """
+
+    flows: dict[str, Any]
+    counts: dict[str, float]
+
+
+@cache
+def _sources() -> bytes:
+    digest = hashlib.blake2b()
+    for package in _PACKAGES:
+        root = Path(str(files(package)))
+        for path in sorted(root.rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.digest()
+
+
+def scenario(job: Job) -> tuple[Scenario, tuple[str, ...]]:
+    """What is simulated, and the class of each flow.
+
+    Raises
+    ------
+    ValueError
+        A part of the job is wrong.
+    OSError
+        A file cannot be read.
+    """
+    network = topology(job.topology)
+    gbps = min(link.gbps for link in network.links if min(link.a, link.b) < network.hosts)
+    place = workloads.Place(network.hosts, gbps, round(job.duration_ms * 1e9))
+    parts = []
+    if job.flows:
+        parts.append(workloads.read_flows(Path(job.flows), network.hosts))
+    if job.workload:
+        parts.append(workloads.draw(workloads.workload(job.workload), place, job.seed))
+    traffic = workloads.merged(parts)
+    name = "+".join(filter(None, (job.workload, Path(job.flows).name if job.flows else "")))
+    made = Scenario(
+        f"{job.topology} {name}",
+        network,
+        traffic.flows(),
+        jitter_ns=0.0,
+        horizon_us=job.stop_ms * 1e3,
+    )
+    return made, traffic.kind
+
+
+def check(job: Job) -> None:
+    """Refuse a job that cannot run, before any runs.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `scenario`; or the law is wrong, or there is neither a workload nor a file of flows.
+    """
+    if not job.workload and not job.flows:
+        raise ValueError("workload or flows must be given: --workload websearch:0.3, --flows FILE")
+    for name in ("duration_ms", "stop_ms"):
+        if not 0 < getattr(job, name) <= 1e5:
+            option = name.replace("_", "-")
+            raise ValueError(
+                f"{option} must be above 0 and at most 1e5, not {getattr(job, name)!r}"
+            )
+    if job.stop_ms < job.duration_ms:
+        raise ValueError(
+            f"stop-ms must be at least duration-ms = {job.duration_ms:g}, not {job.stop_ms!r}"
+        )
+    if job.timing not in ("exact", "ns3"):
+        raise ValueError(f"timing must be exact or ns3, not {job.timing!r}")
+    if job.ecmp not in ("own", "ns3") or (job.ecmp == "ns3" and job.timing != "ns3"):
+        raise ValueError(f"ecmp must be own, or ns3 with --timing ns3, not {job.ecmp!r}")
+    law(job.law)
+    scenario(job)
+
+
+def execute(job: Job) -> Outcome:
+    """Run it.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `check`.
+    SimulationError
+        The run failed.
+    """
+    made, kinds = scenario(job)
+    result = run(
+        made,
+        law(job.law),
+        timing=job.timing,
+        seed=job.seed,
+        ecmp=job.ecmp,
+        record=Record(probe_us=0.0, packets=False),
+    )
+    fct: NDArray[np.float64] = result.fct_us
+    return Outcome(
+        {
+            "start_us": result.start_us,
+            "src": np.array([flow.src for flow in made.flows], dtype=np.int32),
+            "dst": np.array([flow.dst for flow in made.flows], dtype=np.int32),
+            "bytes": result.size,
+            "class": list(kinds),
+            "fct_us": fct,
+            "slowdown": np.maximum(fct / result.standalone_us, 1.0),
+        },
+        _counts(result),
+    )
+
+
+def _counts(result: Result) -> dict[str, float]:
+    """What is not of a flow; utilisation is of all hosts' links until the last flow is done."""
+    done = ~np.isnan(result.fct_us)
+    network = result.scenario.topology
+    packets = -(-result.size // result.scenario.payload)
+    wire = float((result.size + packets * result.header)[done].sum())
+    end_us = float(np.nanmax(result.start_us + result.fct_us)) if done.any() else result.end_us
+    began_us = float(result.start_us.min())
+    links = {link for link in network.links if min(link.a, link.b) < network.hosts}
+    capacity = sum(link.gbps for link in links)
+    return {
+        "events": result.events,
+        "pauses": result.pauses,
+        "drops": result.drops,
+        "marks": result.marks,
+        "timeouts": result.timeouts,
+        "retransmitted": result.retransmitted,
+        "max_queue": result.max_queue,
+        "end_us": end_us,
+        "utilisation": wire * 8e-3 / (capacity * (end_us - began_us)) if done.any() else 0.0,
+        "cpu_s": result.cpu_s,
+    }

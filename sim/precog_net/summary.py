@@ -1,0 +1,90 @@
+"""Figures of runs: slowdowns by class and by size, over all seeds and of each.
+
+A percentile p of n values is ``sorted[int(n p)]``, as in the HPCC authors' scripts: no value is
+made up between two that were measured.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_net.job import Outcome
+
+__all__ = ["BINS", "percentile", "summary"]
+
+#: Greatest sizes of the bins, bytes; the last bin has what is larger.
+BINS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
+_PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_SUMS = ("events", "pauses", "drops", "marks", "timeouts", "retransmitted", "cpu_s")
+_Reals = NDArray[np.float64]
+
+
+def percentile(ordered: _Reals, share: float) -> float:
+    """The value at `share` of the way, of values in ascending order."""
+    return float(ordered[min(int(len(ordered) * share), len(ordered) - 1)])
+
+
+def _figures(values: _Reals) -> dict[str, Any]:
+    """Number, mean and percentiles of slowdowns; None where nothing finished."""
+    ordered = np.sort(values[~np.isnan(values)])
+    if not len(ordered):
+        return {"n": 0, "mean": None} | dict.fromkeys(_PERCENTILES)
+    found = {"n": len(ordered), "mean": float(ordered.mean())}
+    return found | {name: percentile(ordered, share) for name, share in _PERCENTILES.items()}
+
+
+def _bins(size: NDArray[np.int64], slowdown: _Reals) -> list[dict[str, Any]]:
+    found = []
+    bin_of = np.searchsorted(BINS, size, side="left")
+    for n, most in enumerate((*BINS, None)):
+        chosen = slowdown[bin_of == n]
+        if len(chosen):
+            found.append({"max_bytes": most, **_figures(chosen)})
+    return found
+
+
+def _classes(flows: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = np.asarray(flows["class"])
+    slowdown = np.asarray(flows["slowdown"], dtype=np.float64)
+    return {
+        "flows": len(slowdown),
+        "finished": int((~np.isnan(slowdown)).sum()),
+        "all": _figures(slowdown),
+        "classes": {
+            str(kind): {
+                **_figures(slowdown[kinds == kind]),
+                "bins": _bins(np.asarray(flows["bytes"])[kinds == kind], slowdown[kinds == kind]),
+            }
+            for kind in sorted(set(flows["class"]))
+        },
+    }
+
+
+def summary(outcomes: Mapping[int, Outcome]) -> dict[str, Any]:
+    """Figures of a law over its seeds, and of each.
+
+    Parameters
+    ----------
+    outcomes : mapping of int to Outcome
+        By seed.
+    """
+    runs = list(outcomes.values())
+    pooled = {
+        name: _joined([run.flows[name] for run in runs]) for name in ("bytes", "class", "slowdown")
+    }
+    each = [{"seed": seed, **_classes(run.flows), **run.counts} for seed, run in outcomes.items()]
+    return {
+        **_classes(pooled),
+        **{name: sum(run.counts[name] for run in runs) for name in _SUMS},
+        "max_queue": max(run.counts["max_queue"] for run in runs),
+        "utilisation": float(np.mean([run.counts["utilisation"] for run in runs])),
+        "seeds": each,
+    }
+
+
+def _joined(columns: Sequence[Any]) -> Any:
+    if isinstance(columns[0], list):
+        return [value for column in columns for value in column]
+    return np.concatenate(columns)

@@ -1,0 +1,78 @@
+"""A topology in a file: JSON with the hosts, the switches and the links between them.
+
+``{"hosts": ["a", "b"], "switches": ["s"], "links": [["a", "s", 100, 1.0], ["b", "s", 100, 1.0]]}``:
+a link has two ends, a rate in Gb/s and a delay in microseconds. Numbers of nodes follow the order
+of the names, hosts first.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from precog_sim.network.topology import Link, Topology
+
+__all__ = ["read_topology"]
+
+_MOST_BYTES = 64 << 20
+_KEYS = ("hosts", "switches", "links")
+
+
+def read_topology(path: Path) -> Topology:
+    """The topology in `path`.
+
+    Raises
+    ------
+    ValueError
+        It is not such a file; the message says which entry is wrong.
+    OSError
+        It cannot be read.
+    """
+    if path.stat().st_size > _MOST_BYTES:
+        raise ValueError(f"file {path} must have at most {_MOST_BYTES} bytes")
+    try:
+        data = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"file {path} must be JSON: {error}") from error
+    if not isinstance(data, dict) or set(data) != set(_KEYS):
+        raise ValueError(f"file {path} must have the keys {', '.join(_KEYS)} and no others")
+    names = _names(path, data)
+    links = data["links"]
+    if not isinstance(links, list):
+        raise ValueError(f"file {path}: links must be a list, not {links!r}")
+    try:
+        made = tuple(_link(names, entry) for entry in links)
+        return Topology(len(data["hosts"]), len(data["switches"]), made)
+    except ValueError as error:
+        raise ValueError(f"file {path}: {error}") from error
+
+
+def _names(path: Path, data: dict[str, Any]) -> dict[str, int]:
+    names: dict[str, int] = {}
+    for kind in ("hosts", "switches"):
+        if not isinstance(data[kind], list):
+            raise ValueError(f"file {path}: {kind} must be a list of names, not {data[kind]!r}")
+        for name in data[kind]:
+            if not isinstance(name, str) or name in names:
+                raise ValueError(f"file {path}: names must be texts, each once, not {name!r}")
+            names[name] = len(names)
+    return names
+
+
+def _link(names: dict[str, int], entry: Any) -> Link:
+    if not isinstance(entry, list) or len(entry) != 4:
+        raise ValueError(f"link must be [end, end, Gb/s, µs], not {entry!r}")
+    for end in entry[:2]:
+        if not isinstance(end, str) or end not in names:
+            raise ValueError(f"link must end at a host or a switch, not at {end!r}")
+    gbps, delay_us = entry[2:]
+    for value in (gbps, delay_us):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"link {entry[0]}–{entry[1]} must have numbers, not {value!r}")
+    if entry[0] == entry[1]:
+        raise ValueError(f"link must have two ends, not {entry[0]!r} twice")
+    if not (0 < gbps < 1e6 and 0 <= delay_us < 1e9):
+        raise ValueError(
+            f"link {entry[0]}–{entry[1]} must have a rate above 0 Gb/s and a delay from 0 µs on, "
+            f"not {gbps!r} and {delay_us!r}"
+        )
+    return Link(names[entry[0]], names[entry[1]], float(gbps), round(delay_us * 1e6))

@@ -1,0 +1,117 @@
+"""``precog sim fabric``: the same flows under each law, each run done once."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precog_host import cli
+from precog_net import campaign
+from precog_net.job import Job, execute
+from precog_net.summary import summary
+from precog_sim.network import Dctcp
+
+Run = Callable[..., Any]
+SMALL = ("--topology", "star:hosts=5", "--workload", "rpc:0.1+incast:3x20k:0.1")
+SMALL += ("--duration-ms", "0.05")
+
+#: A law of a researcher's own module.
+OWN = Dctcp(start_gbps=1.0)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    def go(*arguments: str, status: int = 0) -> Any:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["sim", "fabric", "-o", str(tmp_path), "-j", *arguments])
+        said = capsys.readouterr()
+        assert int(caught.value.code or 0) == status, said.err
+        return said.err if status else json.loads(said.out)
+
+    return go
+
+
+def test_laws_meet_the_same_flows(run: Run, tmp_path: Path) -> None:
+    data = run(*SMALL, "--law", "hpcc", "--law", "dctcp", "--seeds", "2", "--jobs", "1")
+    assert json.loads((tmp_path / "fabric.json").read_text()) == data
+    hpcc, dctcp = (data["results"][law] for law in ("hpcc", "dctcp"))
+    for found in (hpcc, dctcp):
+        assert found["finished"] == found["flows"] > 10
+        assert set(found["classes"]) == {"rpc", "incast"}
+        assert [seed["seed"] for seed in found["seeds"]] == [0, 1]
+        assert found["flows"] == sum(seed["flows"] for seed in found["seeds"])
+        for kind in found["classes"].values():
+            assert kind["n"] == sum(part["n"] for part in kind["bins"])
+            assert 1 <= kind["p50"] <= kind["p95"] <= kind["p99"]
+        assert 0 < found["utilisation"] < 1
+    for kind in ("rpc", "incast"):
+        assert hpcc["classes"][kind]["n"] == dctcp["classes"][kind]["n"]
+    assert hpcc["seeds"][0]["flows"] != hpcc["seeds"][1]["flows"]
+
+
+def test_a_run_is_done_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Job] = []
+
+    def counted(job: Job) -> Any:
+        done.append(job)
+        return execute(job)
+
+    monkeypatch.setattr(campaign, "execute", counted)
+    first = run(*SMALL, "--law", "hpcc", "--jobs", "1")
+    assert len(done) == 1
+    assert run(*SMALL, "--law", "hpcc", "--jobs", "1") == first
+    assert len(done) == 1
+    run(*SMALL, "--law", "hpcc", "--jobs", "1", "--seeds", "2")
+    assert [job.seed for job in done] == [0, 1]
+
+
+def test_processes_change_nothing(tmp_path: Path) -> None:
+    jobs = [
+        Job("star:hosts=5", "rpc:0.1", "", law, 3, duration_ms=0.05, stop_ms=10.0)
+        for law in ("hpcc", "dctcp")
+    ]
+    one = campaign.run_all(jobs, tmp_path / "one", workers=1)
+    two = campaign.run_all(jobs, tmp_path / "two", workers=2)
+    for job in jobs:
+        assert one[job].flows["fct_us"].tolist() == two[job].flows["fct_us"].tolist()
+        assert one[job].flows["class"] == two[job].flows["class"]
+        a, b = ({**found[job].counts, "cpu_s": 0} for found in (one, two))
+        assert a == b
+        assert summary({3: one[job]})["classes"] == summary({3: two[job]})["classes"]
+
+
+def test_a_law_of_ones_own_and_a_file_of_flows(run: Run, tmp_path: Path) -> None:
+    flows = tmp_path / "flows.csv"
+    flows.write_text("start_ns,src,dst,bytes,class\n0,1,0,100000,big\n0,2,0,1000,small\n")
+    arguments = ("--topology", "star:hosts=3", "--flows", str(flows), "--jobs", "1")
+    name = f"{__name__}:OWN"
+    data = run(*arguments, "--law", name, "--law", "dctcp")
+    own, plain = (data["results"][law] for law in (name, "dctcp"))
+    assert own["classes"]["big"]["mean"] > 2 * plain["classes"]["big"]["mean"]
+    assert own["flows"] == own["finished"] == 2
+    flows.write_text("start_ns,src,dst,bytes,class\n0,1,0,100000,big\n")  # another content
+    assert run(*arguments, "--law", "dctcp")["results"]["dctcp"]["flows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--law", "bbr"), "law must be one of dcqcn, dctcp, fixed, hpcc, pid, timely, or module"),
+        (("--law", "no.such:law"), "law no.such:law cannot be imported"),
+        (("--law", "json:loads"), "law json:loads must need no arguments: loads()"),
+        (("--law", "json:decoder"), "law json:decoder must be a CongestionControl, not module"),
+        (("--duration-ms", "0"), "duration-ms must be above 0 and at most 1e5, not 0.0"),
+        (("--duration-ms", "60"), "stop-ms must be at least duration-ms = 60, not 50.0"),
+        (("--timing", "ns2"), "timing must be exact or ns3, not 'ns2'"),
+        (("--ecmp", "ns3"), "ecmp must be own, or ns3 with --timing ns3, not 'ns3'"),
+        (("--topology", "ring"), "topology must be one of"),
+        (("--workload", "x:1"), "workload must be one of"),
+        (("--flows", "/no/such"), "file /no/such: No such file"),
+    ],
+)
+def test_refusals(run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert message in run(*arguments, status=2)
+    assert not (tmp_path / "runs").exists(), "nothing runs before everything is checked"
