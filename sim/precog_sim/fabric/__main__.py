@@ -14,7 +14,7 @@ from typing import Any
 from rich.progress import Progress
 
 from precog_sim.commit import commit_name
-from precog_sim.fabric.campaign import simulate
+from precog_sim.fabric.campaign import DRAWS, other_seeds, simulate
 from precog_sim.fabric.page import page
 from precog_sim.fabric.traffic import LAWS, NETWORKS
 
@@ -28,8 +28,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--laws", nargs="+", choices=LAWS, default=list(LAWS))
     parser.add_argument("--out", type=Path, default=Path("build/fabric"), help="folder for results")
     parser.add_argument("--page", type=Path, help="where the page goes; default: into the folder")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=5,
+        help=f"seeds of the marks of {', '.join(DRAWS)}; 0 is judged",
+    )
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)
+    if asked.seeds < 1:
+        parser.error(f"--seeds must be at least 1, not {asked.seeds}")
     commit = commit_name("sim", "models")
     record = asked.out / "fabric.json"
     runs: list[dict[str, Any]] = []
@@ -37,7 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         task = progress.add_task("simulating", total=len(asked.networks) * len(asked.laws))
         for network in asked.networks:
             for law in asked.laws:
-                runs.append(simulate(NETWORKS[network], law)[1])
+                line = simulate(NETWORKS[network], law)[1]
+                line["p95_of_seeds"] = [
+                    line["figures"]["normal"]["p95"],
+                    *other_seeds(NETWORKS[network], law, asked.seeds),
+                ]
+                runs.append(line)
                 progress.advance(task)
     said = {
         "command": " ".join(["python -m precog_sim.fabric", *given]),

@@ -50,9 +50,26 @@ def page(said: dict[str, Any]) -> str:
             f"| {'holds' if line['holds'] else '**missed**'} | {line['pauses']:,} "
             f"| {line['drops']:,} | {line['unfinished']:,} |"
         )
+    lines += _seeds(said["runs"])
     for line in said["runs"]:
         lines += ["", *_sizes(line)]
     return "\n".join([*lines, ""])
+
+
+def _seeds(runs: list[dict[str, Any]]) -> list[str]:
+    """How much the judged figures depend on the marks' seed, for laws that draw marks."""
+    lines = []
+    for line in runs:
+        found = [value for value in line["p95_of_seeds"] if value is not None]
+        if len(found) > 1:
+            lines.append(
+                f"* {NETWORKS[line['network']].title}, {line['law'].upper()}: {min(found):.2f} to "
+                f"{max(found):.2f} over {len(found)} seeds of the marks (ns-3, one run: "
+                f"{line['ns3']['normal']['p95']:.2f})"
+            )
+    if not lines:
+        return []
+    return ["", "Seed 0 is judged. Marks drawn at random move the p95 by themselves:", "", *lines]
 
 
 def _sizes(line: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from precog_sim.fabric import __main__ as command
-from precog_sim.fabric.campaign import distance, judge, simulate
+from precog_sim.fabric.campaign import distance, judge, other_seeds, simulate
 from precog_sim.fabric.slowdown import Spread, by_size, quantile, slowdowns, spread
 from precog_sim.fabric.traffic import LAWS, NETWORKS, ns3_figures
 from precog_sim.network import Flow, Result, run
@@ -116,7 +116,9 @@ def test_command_writes_what_it_found_and_fails_beyond_a_limit(
 ) -> None:
     line = _made_up(p95, unfinished=unfinished)
     monkeypatch.setattr(command, "simulate", lambda network, law: (None, line))
+    monkeypatch.setattr(command, "other_seeds", lambda *asked: [p95 + n for n in range(asked[2])])
     options = ["--networks", "websearch", "--laws", "hpcc", "--out", str(tmp_path / "a")]
+    options += ["--seeds", "3"]
     page = tmp_path / "page.md"
     assert command.main([*options, "--page", str(page)]) == status
     said = json.loads((tmp_path / "a/fabric.json").read_text(), parse_constant=pytest.fail)
@@ -128,8 +130,17 @@ def test_command_writes_what_it_found_and_fails_beyond_a_limit(
     assert f"`{said['command']}` from commit {said['commit']} (" in text
     assert row in text
     assert "| (3K,10K] | 207 | " in text
+    low, over = (p95, 4) if unfinished == 0 else (p95, 3)  # with the run's own, if it has one
+    assert f"* WebSearch, HPCC: {low:.2f} to {p95 + 2:.2f} over {over} seeds of the marks" in text
     assert command.main(options) == status
     assert (tmp_path / "a/fabric.md").read_text().count("## WebSearch, HPCC") == 1
+
+
+def test_only_drawn_marks_have_seeds() -> None:
+    assert other_seeds(NETWORKS["websearch"], "timely", 5) == []
+    assert other_seeds(NETWORKS["websearch"], "dcqcn", 1) == []
+    with pytest.raises(SystemExit):
+        command.main(["--seeds", "0"])
 
 
 def test_distance() -> None:
