@@ -17,7 +17,9 @@ __all__ = ["ACK", "RESPONSE", "SEND", "Traffic"]
 
 PSNS, TIMES = 1 << 24, 1 << 40
 SEND, WRITE_MIDDLE, READ, RESPONSE, ACK, ATOMIC, ATOMIC_ACK = 4, 7, 0x0C, 0x0E, 0x11, 0x13, 0x12
+RNR, RESERVED, NAK = 1, 2, 3
 UC, UD, CNP, XRC_SEND, XRC_ACK = 0x24, 0x64, 0x81, 0xA4, 0xB1
+PLAIN = (ACK, ATOMIC_ACK, XRC_ACK)
 REQUESTS = (SEND, SEND, SEND, WRITE_MIDDLE, READ, ATOMIC, XRC_SEND, UC, UD, CNP, ACK, 0xFF)
 ANSWERS = (ACK, ACK, ACK, RESPONSE, ATOMIC_ACK, XRC_ACK, SEND, CNP, 0x31)
 SYNDROMES = (0x1F, 0x00, 0x1F, 0x2E, 0x60, 0x62, 0x40, 0x80)
@@ -39,9 +41,13 @@ class Traffic:
         self.seen = dict.fromkeys(Outcome, 0)
         self.kinds: list[EventKind] = []
         self.taken = 0
+        self._acked: tuple[int, int] | None = None  # that is to be told in this cycle
+        self._acks: tuple[int, int] | None = None  # and in the next
+        self._rtts: deque[int | None] = deque([None] * RttCollector.RTT_CYCLES)
 
     def tick(self) -> None:
         """One cycle of time; sometimes much more."""
+        self._acked, self._acks = self._acks, None
         step = 1 if self.rng.random() < 0.995 else self.rng.choice([300, 1 << 25, 1 << 39])
         self.now = (self.now + step) % TIMES
 
@@ -94,8 +100,11 @@ class Traffic:
         counts = is_reliable(packet.opcode) and (
             (packet.opcode in ACKNOWLEDGES) == (kind is EventKind.RX)
         )
-        if counts and packet.opcode in (ACK, ATOMIC_ACK, XRC_ACK) and kind is EventKind.RX:
-            counts = packet.syndrome >> 5 & 3 != 2
+        if counts and packet.opcode in PLAIN and kind is EventKind.RX:
+            counts = packet.syndrome >> 5 & 3 != RESERVED
+        if counts and kind is EventKind.RX:
+            refuses = packet.opcode in PLAIN and packet.syndrome >> 5 & 3 in (RNR, NAK)
+            self._acks = event[0], packet.psn if refuses else (packet.psn + 1) % PSNS
         if counts:
             self.pending[kind].append(event)
         else:
@@ -113,7 +122,17 @@ class Traffic:
             self.samples.append((slot, rtt, t))
 
     def watch(self, ctx: Any) -> None:
-        """Replay what took effect in this cycle."""
+        """Replay what took effect in this cycle, and compare what is told of it."""
+        told = ctx.get(self.dut.acked_slot), ctx.get(self.dut.acked_psn)
+        assert (told if ctx.get(self.dut.acked_stb) else None) == self._acked
+        rtt = self._rtts.popleft()
+        assert rtt is None or ctx.get(self.dut.rtt) == rtt
+        made = self.golden.counts[Outcome.SAMPLE]
+        self._commit(ctx)
+        sampled = self.golden.counts[Outcome.SAMPLE] != made
+        self._rtts.append(self.samples[-1][1] if sampled else None)
+
+    def _commit(self, ctx: Any) -> None:
         commit = ctx.get(self.dut.commit)
         if not ctx.get(self.dut.commit_stb):
             assert commit.outcome == 0

@@ -207,6 +207,7 @@ def test_the_sweep_gives_up_alone() -> None:
     dut = RttCollector(4, sweep_cycles=8)
     timeout = 20
     ended: list[int] = []
+    looks: list[tuple[int, int]] = []
 
     async def bench(ctx: Any) -> None:
         ctx.set(dut.timeout, timeout)
@@ -214,6 +215,8 @@ def test_the_sweep_gives_up_alone() -> None:
         ctx.set(dut.i_tx.valid, 1)
         for now in range(timeout + 4 * 8 + 40):
             ctx.set(dut.now, now)
+            if ctx.get(dut.commit_stb) and ctx.get(dut.commit.kind) == EventKind.SWEEP:
+                looks.append((now, ctx.get(dut.commit.slot)))
             if ctx.get(dut.commit.outcome) & Outcome.SWEPT:
                 assert ctx.get(dut.commit.slot) == 3
                 ended.append(ctx.get(dut.commit.t))
@@ -223,6 +226,8 @@ def test_the_sweep_gives_up_alone() -> None:
     run(dut, bench, cycles=200)
     assert len(ended) == 1
     assert timeout <= ended[0] < timeout + 4 * 8
+    assert looks == [(looks[0][0] + 8 * n, n % 4) for n in range(len(looks))]
+    assert len(looks) >= 8
 
 
 def test_configuration_errors() -> None:
