@@ -14,7 +14,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test soak coverage bench fabric synth boards formal lint clean
+.PHONY: help demo test soak coverage bench fabric synth boards formal mutate lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -70,6 +70,10 @@ boards: $(STAMP) ## a bitstream for each board
 
 formal: $(STAMP) ## every proof, and the mutants that must fail
 	$(PY) -m precog_sim.formal --out build/formal
+
+# Another SEED makes other mistakes; COUNT of them in each block.
+mutate: $(STAMP) ## mistakes made at random in central blocks, which tests or proofs must notice
+	$(PY) -m precog_sim.mutation --seed $(or $(SEED),1) --count $(or $(COUNT),8) --out build/mutation
 
 lint: $(STAMP) ## ruff and mypy --strict
 	$(VENV)/bin/ruff check .

@@ -15,6 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "names", nargs="*", default=["*"], help="proofs, such as path.tx.near.64 or 'editor.*'"
     )
     parser.add_argument("--list", action="store_true", help="names and claims; nothing is run")
+    parser.add_argument("--no-mutants", action="store_true", help="the proofs alone")
     parser.add_argument("--out", type=Path, default=Path("build/formal"), help="folder for results")
     arguments = parser.parse_args(argv)
     for name in arguments.names:
@@ -26,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     proofs = [proof for proof in PROOFS if chosen(proof.name)]
     mutants = [mutant for mutant in MUTANTS if chosen(mutant.proof)]
+    if arguments.no_mutants:
+        mutants = []
     if arguments.list:
         for proof in proofs:
             count = sum(mutant.proof == proof.name for mutant in mutants)
