@@ -26,8 +26,9 @@ from .following import Following, Source, Submit, at_once
 from .health import Health
 from .lineup import Rules
 from .modelset import ModelSet
-from .seating import Seating, card_status
+from .seating import Seating
 from .shelf import Shelf
+from .showing import card_status
 from .speaking import Identity, Link, Speaker, drift_of, refusals, reports, skills
 from .store import Store
 from .telemetry import Telemetry

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from precog_host.device import Device
 from precog_host.transport import DeviceError
-from precog_models.contract import PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS, HeadKind
 from precog_models.forecast.forecaster import Settings
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage
 
-from .observing import Observer, Scale, Window
+from .card_access import all_counters, apply_settings, scale_of
+from .observing import Observer, Window
 
 __all__ = ["Card", "CardDownError"]
 
@@ -25,7 +25,6 @@ _T = TypeVar("_T")
 
 _FIRST_PAUSE_MS = 1000
 _LAST_PAUSE_MS = 30_000
-_PARTS = {"center": PROFILE_CENTER, "gain": PROFILE_GAIN}
 
 
 class CardDownError(Exception):
@@ -119,15 +118,8 @@ class Card:
         device.tracing.configure(kinds=("decision", "forecast"), all_qps=True, every=1)
 
     def _observe(self, device: Device) -> None:
-        assert device.queues is not None
         self._forget_observer()
-        values = device.queues.parameters()
-        scales = [
-            [int(values[f"{name}_{part}"] * fmt.one) for name in PROFILE_INPUTS]
-            for part, fmt in _PARTS.items()
-        ]
-        period = round(values["period_us"] * 1e6 / device.tick_ps)
-        scale = Scale(max(1, period), device.tick_ps, *scales)
+        scale = scale_of(device)
         self._observer = Observer(scale, self._destinations(device))
 
     def _forget_observer(self) -> None:
@@ -241,22 +233,8 @@ class Card:
         """
 
         def work(device: Device) -> None:
-            assert device.forecasting is not None
-            assert device.queues is not None
-            scale = settings.normaliser
-            values = {"center": scale.centers, "gain": scale.gains}
-            wanted = {
-                f"{name}_{part}": value / _PARTS[part].one
-                for part, numbers in values.items()
-                for name, value in zip(PROFILE_INPUTS, numbers, strict=True)
-            }
-            shown = device.queues.parameters()
-            if any(shown[name] != value for name, value in wanted.items()):
-                device.queues.set_parameters(**wanted)
+            if apply_settings(device, settings):
                 self._observe(device)
-            if (device.forecasting.knots(HeadKind.QUEUE) != settings.knots).any():
-                device.forecasting.set_knots(HeadKind.QUEUE, settings.knots)
-            device.forecasting.set_parameters(threshold_bin=settings.threshold_bin)
 
         self.do(now, work)
 
@@ -306,7 +284,7 @@ class Card:
     def counters(self, now: int) -> dict[str, int]:
         """All counters of the device by a name such as ``packet.events.icrc``; empty while down."""
         try:
-            return self.do(now, _counters)
+            return self.do(now, all_counters)
         except CardDownError:
             return {}
 
@@ -316,22 +294,3 @@ class Card:
         if self.device is not None:
             self.device.close()
             self.device = None
-
-
-def _counters(device: Device) -> dict[str, int]:
-    found = {f"core.{name}": value for name, value in device.counters().items()}
-    for name, part in (
-        ("queues", device.queues),
-        ("forecasts", device.forecasting),
-        ("pacer", device.pacing),
-        ("waiting", device.waiting),
-    ):
-        if part is not None:
-            found |= {f"{name}.{event}": value for event, value in part.counters().items()}
-    if device.tracing is not None:
-        traced = device.tracing.state().counters
-        found |= {f"trace.{event}": value for event, value in traced.items()}
-    if device.packets is not None:
-        for table, events in device.packets.counters().items():
-            found |= {f"packet.{table}.{event}": value for event, value in events.items()}
-    return found

@@ -6,7 +6,6 @@ before and what was refused survives a restart: files of models and one state fi
 """
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -18,30 +17,18 @@ import numpy as np
 from precog_host.device import Device
 from precog_models.contract import TRACE_BODIES, TraceKind
 
-from .bodies import Skill
 from .card import Card, CardDownError
 from .durable import write_durably
-from .judging import Tally
 from .lineup import Lineup, Plan, Rules
 from .modelset import ModelSet, Queue
 from .observing import Window
 from .telemetry import Observation
 
-__all__ = ["Seating", "as_skill", "card_status"]
+__all__ = ["Seating"]
 
-_MILLION = 1_000_000
-_MOST_CRPS = 16 * _MILLION
 _PLANS = 3
 _FIRST_SLOT = 1  # slot 0 is where models of RTTs are loaded by default
 _VERSION_BITS = dict(TRACE_BODIES[TraceKind.FORECAST])["version"]
-
-
-def as_skill(tally: Tally) -> Skill:
-    """A tally as members exchange it."""
-    score, reference = (
-        min(round(value * _MILLION), _MOST_CRPS) for value in (tally.score, tally.reference)
-    )
-    return Skill(tally.n, score, reference)
 
 
 class Seating:
@@ -331,25 +318,3 @@ class Seating:
         if verdict:
             self._save()
         return verdict
-
-
-def card_status(of: Seating) -> dict[str, Any]:
-    """JSON data of a card and its models."""
-
-    def shown(plan: Plan | None) -> dict[str, Any] | None:
-        if plan is None:
-            return None
-        tally = of.lineup.tally(plan)
-        skill = None if tally is None or not math.isfinite(tally.skill) else tally.skill
-        windows = 0 if tally is None else tally.n
-        return {"release": plan.release, "skill": skill, "windows": windows}
-
-    lineup = of.lineup
-    return {
-        "name": of.card.name,
-        "up": of.card.device is not None,
-        "error": of.card.error,
-        "counts": dict(of.card.tallies() + of.counts),
-        "refused": {digest.hex()[:12]: why for digest, why in lineup.refused.items()},
-        **{name: shown(getattr(lineup, name)) for name in ("live", "shadow", "previous")},
-    }

@@ -12,8 +12,9 @@ from .errors import FleetError
 from .observing import merged
 from .outcome import Outcome
 from .records import Record, seal
-from .seating import Seating, as_skill
+from .seating import Seating
 from .shelf import Shelf
+from .showing import as_skill
 from .signing import SigningKey
 from .store import Store
 

@@ -18,9 +18,9 @@ from .clock import now_ms
 from .durable import write_durably
 from .errors import FleetError
 from .gossip import Gossip
+from .hosting import opened_store
 from .member import Member
 from .mesh import MeshConfig
-from .processes import opened_store
 from .rollouts import Rollouts, Stages
 from .shelf import Shelf
 from .speaking import Identity, Speaker

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from precog_fleet import trial
+from precog_fleet.agent_process import AgentProcess
 from precog_fleet.ahead import Ahead
 from precog_fleet.clock import now_ms
 from precog_fleet.errors import FleetError
 from precog_fleet.exporter import MLX5_NAMES, MemberCollector, serve_metrics
 from precog_fleet.looking import Look
 from precog_fleet.practice import PRACTICE_URI
-from precog_fleet.processes import AgentProcess, RouterProcess
+from precog_fleet.router_process import RouterProcess
 from precog_fleet.trial import Trial
 from precog_host import cli
 

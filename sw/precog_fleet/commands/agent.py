@@ -54,9 +54,10 @@ def agent(
     with needs():
         from precog_models.image import load
 
+        from ..agent_process import AgentProcess
         from ..exporter import serve_metrics
+        from ..hosting import until_stopped
         from ..modelset import ModelSet
-        from ..processes import AgentProcess, until_stopped
 
     process = AgentProcess(
         folder,
@@ -108,7 +109,8 @@ def router(
     """Relay records for a rack and hold all of them; until ^C."""
     with needs():
         from ..exporter import serve_metrics
-        from ..processes import RouterProcess, until_stopped
+        from ..hosting import until_stopped
+        from ..router_process import RouterProcess
 
     process = RouterProcess(folder, listen)
     try:

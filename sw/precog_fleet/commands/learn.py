@@ -93,9 +93,9 @@ def train(
     with needs("fleet,train"):
         from precog_models.image import find
 
+        from ..agent_process import SHIPPED_MODEL
         from ..dataset import load_dataset
         from ..modelset import ModelSet
-        from ..processes import SHIPPED_MODEL
         from ..train import FleetRecipe
         from ..train import train as work
 
@@ -145,12 +145,12 @@ def evaluate(
     with needs("fleet,sim"):
         from precog_models.image import find
 
+        from ..agent_process import SHIPPED_MODEL
         from ..dataset import load_dataset
         from ..errors import FleetError
         from ..evaluate import closed_loop
         from ..evaluate import evaluate as work
         from ..modelset import ModelSet
-        from ..processes import SHIPPED_MODEL
 
     if not 0.0 < scale <= 100.0:
         raise ValueError(f"scale must be above 0 and at most 100, not {scale!r}")

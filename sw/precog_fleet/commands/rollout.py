@@ -177,10 +177,11 @@ def trainer(
     with needs("fleet,train,sim"):
         from precog_models.image import pretrained
 
+        from ..agent_process import SHIPPED_MODEL
         from ..clock import now_ms
         from ..evaluate import Limits, closed_loop
+        from ..hosting import until_stopped
         from ..modelset import ModelSet
-        from ..processes import SHIPPED_MODEL, until_stopped
         from ..repository import Repository
         from ..train import FleetRecipe
         from ..trainer import Job, Trainer

@@ -26,7 +26,7 @@ def up(
 ) -> None:
     """Run authority, router and agents on emulated devices whose queues swing; until ^C."""
     with needs():
-        from ..processes import until_stopped
+        from ..hosting import until_stopped
         from ..trial import Trial
 
     more = [] if releases is None else ["--releases", str(releases)]

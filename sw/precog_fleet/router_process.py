@@ -1,0 +1,119 @@
+"""A router as a process: it relays for a rack and holds every record."""
+
+import sqlite3
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .clock import now_ms
+from .gossip import EVERYTHING, Gossip
+from .health import Health
+from .hosting import check_role, opened_store, write_status
+from .member import Member
+from .mesh import Mesh, MeshConfig
+from .shelf import Shelf
+from .speaking import Identity, Speaker, refusals
+
+__all__ = ["RouterProcess"]
+
+_WAIT_S = 0.1
+_ASK_MS = 500
+_SAVE_MS = 1000
+_LIFE_MS = 30_000
+
+
+class RouterProcess:
+    """A router on a member's folder.
+
+    Parameters
+    ----------
+    folder : Path
+    listen : str, optional
+        Endpoint; that of the fleet's only router if not given.
+
+    Attributes
+    ----------
+    store : Store
+    mesh : Mesh
+    snapshot : dict
+        The status of a second ago at most; replaced as a whole.
+
+    Raises
+    ------
+    FleetError, ValueError, OSError
+        The folder is not a router's, or the endpoint cannot be listened at.
+    """
+
+    def __init__(self, folder: Path, listen: str | None = None) -> None:
+        member = Member(folder)
+        routers = member.info.routers
+        if listen is None and len(routers) != 1:
+            raise ValueError(
+                f"listen must be given where a fleet has {len(routers)} routers: --listen"
+            )
+        self.listen = routers[0] if listen is None else listen
+        self._stack = ExitStack()
+        with ExitStack() as opening:
+            self._shelf = opening.enter_context(Shelf(member.store_path))
+            self.store = opened_store(member, self._shelf, now_ms())
+            check_role(member, self.store, "router")
+            others = tuple(one for one in routers if one != self.listen)
+            config = MeshConfig(
+                member.info.fleet, member.name, folder, True, (self.listen,), others
+            )
+            self.mesh = Mesh(config, Gossip(self.store, EVERYTHING))
+            opening.callback(self.mesh.close)
+            self._stack = opening.pop_all()
+        identity = Identity(member.name, member.key, member.info.public)
+        self.speaker = Speaker(identity, self.store, self.mesh, self._shelf)
+        self.name = member.name
+        self._path = folder / "status.json"
+        self._asked = self._saved = self._said = 0
+        self._began = time.monotonic()
+        self.snapshot = self.status(now_ms())
+
+    def turn(self) -> None:
+        """One turn: answer, ask another router, write what is new."""
+        now = now_ms()
+        self.mesh.pump(now, _WAIT_S)
+        if not 0 <= now - self._asked < _ASK_MS:
+            self._asked = now
+            self.mesh.ask(now)
+        if not 0 <= now - self._saved < _SAVE_MS:
+            self._saved = now
+            self.store.expire(now)
+            self.speaker.say(f"health/{self.name}", self.health(), now, _LIFE_MS)
+            self._save()
+            self.snapshot = self.status(now)
+            write_status(self._path, self.snapshot)
+
+    def _save(self) -> None:
+        """A full disk ends nothing: peers hold the records, too."""
+        try:
+            self._shelf.save(self.store.changed())
+        except sqlite3.Error:
+            self.mesh.counts["unsaved"] += 1
+
+    def health(self) -> Health:
+        """As an agent without cards."""
+        return Health(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, refusals(self.store))
+
+    def status(self, now: int) -> dict[str, Any]:
+        """JSON data."""
+        return {
+            "name": self.name,
+            "role": "router",
+            "at": now,
+            "uptime_s": round(time.monotonic() - self._began),
+            "records": len(self.store),
+            "members": len(self.store.members),
+            "peers": sorted(self.mesh.peers),
+            "mesh": dict(self.mesh.counts),
+            "outcomes": {str(o): n for o, n in sorted(self.store.outcomes.items())},
+        }
+
+    def close(self) -> None:
+        """Leave the mesh; what is new is written."""
+        self._save()
+        self._stack.close()
