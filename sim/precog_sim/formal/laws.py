@@ -222,6 +222,7 @@ class StageHarness(wiring.Component):
             Assert(~answered | (about.rated == of_law), "a rate if there is a law's"),
             Assert(~answered | ~of_law | (payload.rate == rate), "the law's"),
             Assert(~answered | (~about.sample & (about.psched == asks) & (about.t == told.t))),
+            Assert(~answered | (about.rtt == 0), "and no RTT"),
             Assert(~answered | (about.score_stb == is_score), "a score as it came"),
             Assert(~answered | ~is_score | (Cat(about.score, about.command) == told.value[:10])),
             Cover(answered & of_law),

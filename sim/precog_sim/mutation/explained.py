@@ -3,7 +3,13 @@
 __all__ = ["EXPLAINED", "explanation"]
 
 #: By file, the line as it was and as it is.
-EXPLAINED: dict[tuple[str, str, str], str] = {}
+EXPLAINED: dict[tuple[str, str, str], str] = {
+    (
+        "hw/precog_hw/rate/law_stage.py",
+        "m.d.sync += [answers.eq(1), of_event.eq(0), again.eq(0)]",
+        "m.d.sync += [answers.eq(1), of_event.eq(0), []]",
+    ): "the answer to a command has cleared it before, as has the reset",
+}
 
 
 def explanation(file: str, old: str, new: str) -> str:

@@ -77,7 +77,8 @@ class Twin:
         base, rtt = 4100, given.get("rtt", 0)
         srtt = rtt << Fmt.SRTT.frac_bits if sample else 0
         flags = 0 if sample else 1 << Flag.EVENT
-        ctx.set(dut.i.payload, {"qp": qp, "rate": max(rate, 0), "window": 77, "flags": flags})
+        window = self.rng.getrandbits(Fmt.WINDOW.width)
+        ctx.set(dut.i.payload, {"qp": qp, "rate": max(rate, 0), "window": window, "flags": flags})
         ctx.set(dut.i.payload.base, base if sample else 0)
         ctx.set(dut.i.payload.srtt, srtt)
         about = {"t": t, "psched": 1, "sample": sample, "rtt": rtt, "rated": rate >= 0}
@@ -87,12 +88,16 @@ class Twin:
         ctx.set(dut.o.ready, 1)
         waited = 0
         while not ctx.get(dut.o.valid) and waited <= LATENCY:
+            assert ctx.get(dut.busy)
             await ctx.tick()
             waited += 1
-        found = (ctx.get(dut.o.payload.rate), ctx.get(dut.o.payload.flags) & ~flags)
+        out = ctx.get(dut.o.payload)
+        found = (out.rate, out.window, out.flags & ~flags)
+        assert ctx.get(dut.busy)
         await ctx.tick()
         ctx.set(dut.i.valid, 0)
         assert waited == LATENCY
+        assert not ctx.get(dut.busy)
         state = self.states[qp]
         if "score" in given:
             psched_score(state, given["score"], t)
@@ -104,10 +109,10 @@ class Twin:
             rate,
             srtt if sample else -1,
             rtt - base if sample else 0,
-            77,
+            window,
             False,
         )
-        assert found == (expected[0], expected[2])
+        assert found == expected
         self.flags.append(expected[2])
 
 
