@@ -1,0 +1,167 @@
+"""The trainer's verbs as an operator types them: the whole way, and with wrong arguments."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precog_fleet import evaluate as evaluation
+from precog_fleet.authority import Authority
+from precog_fleet.clock import now_ms
+from precog_fleet.member import Member
+from precog_fleet.modelset import ModelSet
+from precog_fleet.releases import Releases
+from precog_fleet.runner import Here
+from precog_host import cli
+
+from .test_evaluate import loop
+
+ROUTER = "tls/127.0.0.1:9"  # nobody listens there
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Commands, in this process: a pool and the closed loop have tests of their own."""
+    monkeypatch.setattr("precog_fleet.commands.learn.runner_of", lambda *_: Here())
+    monkeypatch.setattr(evaluation, "closed_loop", lambda: loop)
+    capsys.readouterr()
+
+    def go(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["fleet", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return go
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Path:
+    """A trainer's folder."""
+    authority = Authority.create(tmp_path / "authority", "lab", (ROUTER,))
+    asked = Member.enroll(tmp_path / "trainer", "trainer0", "trainer")
+    Member.join(tmp_path / "trainer", authority.approve(asked, now_ms()))
+    return tmp_path / "trainer"
+
+
+def told(result: tuple[int, str, str]) -> Any:
+    status, out, err = result
+    assert status == 0, err
+    return json.loads(out)
+
+
+def test_from_telemetry_to_a_release(run: Run, hosts: Path, tmp_path: Path) -> None:
+    data, models, repo, keys = (tmp_path / name for name in ("set", "models", "repo", "keys"))
+    card = told(run("collect", hosts, "-o", data, "-j"))
+    assert len(card["origins"]) == 3
+    base = ("--base", "queue-1rtt")
+    done = told(
+        run(
+            "train", data, "-o", models, *base, "--rounds", 1, "--updates", 150, "--least", 20, "-j"
+        )
+    )
+    assert done["base_changed"]
+    assert done["queues"] == 6
+    made = told(run("repository", "init", repo, "-k", keys, "-j"))
+    release = ("release", models, "-r", repo, "-k", keys)
+    status, _, err = run(*release)
+    assert (status, "must have an evaluation: make one with fleet evaluate" in err) == (1, True)
+    status, out, err = run("evaluate", models, data, "--live", "queue-1rtt", "--seeds", 4, "-j")
+    found = json.loads(out)
+    assert status == 1  # too few windows and seeds for a release
+    assert "held-back windows must be 200, not 174" in err
+    assert "closed loop must have 5 seeds, not 4" in err
+    assert found["forecast"]["skill"]["low"] > 0
+    assert run(*release)[0] == 1
+    # With as many as it takes.
+    path = models / "evaluation.json"
+    found["forecast"]["windows"], found["closed_loop"]["seeds"] = 200, 5
+    path.write_text(json.dumps(found))
+    first = told(run(*release, "-j"))
+    assert first == {"release": 1, "digest": done["digest"], "repository": str(repo)}
+    assert run(*release)[1].startswith(f"release 1, SHA-256 {done['digest']}: bring it out")
+    (row,) = told(run("repository", "list", repo, "-j"))["releases"]
+    assert (row["release"], row["digest"]) == (1, done["digest"])
+    assert told(run("repository", "renew", repo, "-k", keys, "-j"))["renewed"] == []
+    client = Releases(tmp_path / "m", str(repo), root=Path(made["root"]).read_bytes())
+    got = client.fetch(1, bytes.fromhex(done["digest"]), "host0")
+    assert got.base.crc32 == ModelSet.load(models).base.crc32
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("collect", "{tmp}/none", "-o", "{tmp}/o"), 2, "telemetry must be a folder that is"),
+        (("collect", "{tmp}", "-o", "{tmp}/o"), 1, "no window in"),
+        (("collect", "{tmp}"), 2, "missing option '-o'"),
+        (("collect", "{tmp}", "-o", "x", "--since", "soon"), 2, "since must be a time such as"),
+        (
+            ("collect", "{tmp}", "-o", "x", "--since", "2026-01-02", "--until", "2026-01-01"),
+            2,
+            "since must be before until",
+        ),
+        (("train", "{tmp}", "-o", "{tmp}/o"), 2, "card.json: No such file"),
+        (
+            ("train", "{tmp}", "-o", "{tmp}/o", "--workers", "0"),
+            2,
+            "greater than or equal to 1, not '0'",
+        ),
+        (("train", "{tmp}", "-o", "o", "--base", "nobody"), 2, "shipped models: queue-1rtt"),
+        (("evaluate", "{tmp}", "{tmp}"), 2, "No such file"),
+        (("evaluate", "{tmp}", "{tmp}", "--scale", "0"), 2, "scale must be above 0"),
+        (("release", "{tmp}", "-r", "{tmp}", "-k", "{tmp}"), 1, "must be a repository: make one"),
+        (("release", "{tmp}", "-r", "{tmp}"), 2, "missing option '-k'"),
+        (
+            ("repository", "init", "{tmp}/r", "-k", "{tmp}/k", "--root-keys", "1"),
+            2,
+            "root threshold must be in 1..1 keys, at most 16, not 2",
+        ),
+        (("repository", "list", "{tmp}/none"), 1, "must be a repository: make one with fleet"),
+        (("rollout", "{tmp}"), 1, "must be a member's folder: make one with fleet enroll"),
+        (("rollout", "{tmp}", "1"), 2, "repository of release 1 must be given: -r FOLDER"),
+        (("rollout", "{tmp}", "0"), 2, "greater than or equal to 1, not '0'"),
+        (("rollout", "{tmp}", "--status"), 1, "must be a trainer's folder with a rollout"),
+        (("rollout", "{tmp}", "1", "--status"), 2, "release must be left out with --status"),
+        (("rollout", "{tmp}", "--shares", "a"), 2, "shares must be numbers with commas"),
+        (("rollout", "{tmp}", "--shares", "9,5"), 2, "shares must rise from at least 1 to 1000"),
+        (("rollout", "{tmp}", "--dwell", "-1"), 2, "dwell must be in 0..1e8 seconds, not -1"),
+        (("rollout", "{tmp}", "--quorum", "2"), 2, "quorum must be above 0 and at most 1, not 2"),
+        (("rollback", "{tmp}"), 1, "must be a member's folder"),
+        (
+            ("trainer", "{tmp}", "-t", "{tmp}", "-r", "{tmp}", "-k", "{tmp}"),
+            1,
+            "must be a repository",
+        ),
+        (
+            ("trainer", "{tmp}", "-t", "x", "-r", "x", "-k", "x", "--pause", "-1"),
+            2,
+            "pause must be in 0..1e8, not -1",
+        ),
+    ],
+)
+def test_wrong_arguments(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    before = sorted(path.name for path in tmp_path.iterdir())
+    got, out, err = run(*(text.replace("{tmp}", str(tmp_path)) for text in arguments))
+    assert (got, out) == (status, "")
+    assert message in err
+    assert err.startswith("error: ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_trainer_s_folder(run: Run, member: Path, tmp_path: Path) -> None:
+    assert "rollout must have been made before it can be rolled back" in run("rollback", member)[2]
+    assert run("rollout", member)[2] == (
+        "error: no rollout is under way: give the number of a release\n"
+    )
+    authority = Authority(tmp_path / "authority")
+    Member.join(
+        tmp_path / "host0",
+        authority.approve(Member.enroll(tmp_path / "host0", "host0", "agent"), now_ms()),
+    )
+    status, _, err = run("rollback", tmp_path / "host0")
+    assert (status, "must be a member of role trainer, not agent: enroll" in err) == (1, True)
