@@ -20,6 +20,7 @@ from typing import Any
 
 from .ahead import Ahead
 from .assignments import LIVE_KEY, SHIPPED
+from .borrowing import borrow
 from .card import Card, CardDownError
 from .errors import FleetError
 from .following import Following, Source, Submit, at_once
@@ -49,6 +50,7 @@ class Timing:
     drift: int = 10_000
     models: int = 1000
     ahead: int = 500
+    borrow: int = 30_000
     bindings: int = 10_000
     save: int = 1000
     life: int = 30_000  #: of reports and health
@@ -164,6 +166,8 @@ class Agent:
         if self._due("models", now, self.timing.models):
             self.following.turn(now, self.seatings)
             self._reconsider()
+        if self._due("borrow", now, self.timing.borrow):
+            self._borrow(now)
         if self._due("ahead", now, self.timing.ahead):
             self._look_ahead(now)
         self._speak(now)
@@ -216,6 +220,11 @@ class Agent:
     def bases(self) -> set[int]:
         """CRC-32 of the base images of all cards, for the store."""
         return set().union(*(seating.bases() for seating in self.seatings))
+
+    def _borrow(self, now: int) -> None:
+        """Try heads of neighbours where no release waits to be judged."""
+        for seating in self.seatings:
+            borrow(seating, self.store, now)
 
     def _reconsider(self) -> None:
         """Heads that nothing here could use count again when other images run."""

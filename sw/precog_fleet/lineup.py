@@ -76,14 +76,18 @@ class Plan:
         By slot.
     sets : dict of int to int
         Sets by slot, as far as they are loaded.
+    parent : bytes
+        Digest of the release, where heads of neighbours make another set of it.
     """
 
     release: int
     digest: bytes
     images: Mapping[int, Image | TreeImage] = field(repr=False)
     sets: dict[int, int] = field(default_factory=dict)
+    parent: bytes = b""
 
     def __post_init__(self) -> None:
+        self.parent = self.parent or self.digest
         self._forecasters = {slot: Forecaster(image) for slot, image in self.images.items()}
         self.settings: Settings = next(iter(self._forecasters.values())).settings
 
@@ -159,8 +163,8 @@ class Lineup:
         return [plan for plan in (self.live, self.shadow, self.previous) if plan is not None]
 
     def previous_is(self, digest: bytes) -> bool:
-        """Whether the plan before the live one is that."""
-        return self.previous is not None and self.previous.digest == digest
+        """Whether the plan before the live one is of that release."""
+        return self.previous is not None and self.previous.parent == digest
 
     # --- judging ---------------------------------------------------------------------------------
 
@@ -262,7 +266,7 @@ class Lineup:
     def _refuse(self, plan: Plan, why: str) -> None:
         self.refused[plan.digest] = why
         tally = self.tally(plan)
-        if tally is not None:
+        if tally is not None and plan.digest == plan.parent:
             self.worse[plan.release] = tally
 
     def relapse(self, why: str) -> None:

@@ -5,12 +5,9 @@ previous); else all share one slot, and heads of single queues are left out. Wha
 before and what was refused survives a restart: files of models and one state file a card.
 """
 
-import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,9 +15,9 @@ from precog_host.device import Device
 from precog_models.contract import TRACE_BODIES, TraceKind
 
 from .card import Card, CardDownError
-from .durable import write_durably
 from .lineup import Lineup, Plan, Rules
-from .modelset import ModelSet, Queue
+from .memory import Memory
+from .modelset import MANIFEST, Manifest, ModelSet, Queue
 from .observing import Window
 from .telemetry import Observation
 
@@ -49,7 +46,8 @@ class Seating:
     ----------
     lineup : Lineup
     counts : Counter of str
-        ``risen``, ``fallen``, ``rollbacks``, ``refused`` (candidates), ``reloaded``, ``unlike``
+        ``risen``, ``fallen``, ``rollbacks``, ``refused`` (candidates), ``borrowed`` (heads that
+        were tried), ``reloaded``, ``damaged`` and ``unsaved`` (state), ``unlike``
         (forecasts of the card that its golden model does not make).
     error : str
         Why the last candidate was refused.
@@ -70,68 +68,46 @@ class Seating:
         self.error = ""
         self.slots: dict[int, int] = {}
         self._qps = None if qps is None else sorted(set(qps))
-        self._folder = folder
         self._opened = 0
-        folder.mkdir(parents=True, exist_ok=True)
-        name = re.sub(r"[^a-z0-9]+", "-", card.name.lower()).strip("-") or "card"
-        self._state = folder / f"{name}.json"
         self._sets: dict[bytes, ModelSet] = {}
-        self._restore()
-
-    # --- state on disk ---------------------------------------------------------------------------
-
-    def _restore(self) -> None:
-        """What was live; damaged state or models count as none."""
-        try:
-            told = json.loads(self._state.read_bytes())
-            self.lineup.refused = {bytes.fromhex(k): str(v) for k, v in told["refused"].items()}
-            self._told = {
-                name: None if told[name] is None else (int(told[name][0]), str(told[name][1]))
-                for name in ("live", "previous")
-            }
-        except FileNotFoundError:
-            self._told = {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-            self.counts["damaged"] += 1
-            self._told = {}
+        self._memory = Memory(folder, card.name)
+        self.counts["damaged"] += self._memory.damaged
+        self.lineup.refused = dict(self._memory.refused)
 
     def _save(self) -> None:
-        lineup = self.lineup
-        data: dict[str, Any] = {
-            name: None if plan is None else [plan.release, plan.digest.hex()]
-            for name, plan in (("live", lineup.live), ("previous", lineup.previous))
-        }
-        data["refused"] = {digest.hex(): why for digest, why in lineup.refused.items()}
+        kept = {plan.digest for plan in self.lineup.plans()}
+        self._sets = {digest: models for digest, models in self._sets.items() if digest in kept}
         try:
-            for plan in lineup.plans():
-                folder = self._folder / plan.digest.hex()
-                if plan.digest in self._sets and not (folder / "manifest.json").exists():
-                    self._sets[plan.digest].save(folder)
-            write_durably(self._state, json.dumps(data, sort_keys=True).encode())
+            self._memory.save(self.lineup, self._sets)
         except OSError:
             self.counts["unsaved"] += 1
 
-    def _remembered(self, name: str) -> Plan | None:
-        told = self._told.get(name)
-        if told is None:
-            return None
+    def _remembered(self, place: str) -> Plan | None:
         try:
-            models = ModelSet.load(self._folder / told[1])
-            return self._plan(told[0], bytes.fromhex(told[1]), models)
+            found = self._memory.plan(place)
+            if found is None:
+                return None
+            told, models = found
+            return self._plan(told.release, told.digest, models, told.parent)
         except (OSError, ValueError):
             self.counts["damaged"] += 1
             return None
 
     # --- the card --------------------------------------------------------------------------------
 
-    def _plan(self, release: int, digest: bytes, models: ModelSet) -> Plan:
-        own = len(set(self.slots.values())) == len(self.slots)
+    def _plan(self, release: int, digest: bytes, models: ModelSet, parent: bytes = b"") -> Plan:
+        own = self._own_slots
         images = {
             slot: models.image(Queue(self.origin, self.card.name, qp)) if own else models.base
             for qp, slot in self.slots.items()
         }
         self._sets[digest] = models
-        return Plan(release, digest, images)
+        return Plan(release, digest, images, parent=parent)
+
+    @property
+    def _own_slots(self) -> bool:
+        """Whether each queue pair has a slot of its own, and so may have its own head."""
+        return len(set(self.slots.values())) == len(self.slots)
 
     def ready(self, now: int, first: tuple[int, bytes, ModelSet]) -> bool:
         """Whether the card is up and runs what it should; `first` is live where nothing was.
@@ -150,7 +126,6 @@ class Seating:
             return False
         live = self.lineup.live or self._remembered("live") or self._plan(*first)
         previous = self.lineup.previous or self._remembered("previous")
-        self._told = {}
         live.sets.clear()
         mapped = self.card.mapped(now)
         runs = {slot: image.header.version for slot, image in live.images.items()}
@@ -202,15 +177,21 @@ class Seating:
     # --- releases --------------------------------------------------------------------------------
 
     def wants(self, digest: bytes) -> bool:
-        """Whether a release that is assigned is neither here nor refused."""
-        here = {plan.digest for plan in self.lineup.plans()}
-        live = self.lineup.live
-        if live is None or digest in self.lineup.refused:
+        """Whether a release that is assigned is neither live, in the shadow, nor refused."""
+        lineup = self.lineup
+        if lineup.live is None or digest in lineup.refused:
             return False
-        return digest not in here or self.lineup.previous_is(digest)
+        return digest not in {p.parent for p in (lineup.live, lineup.shadow) if p is not None}
 
-    def offer(self, now: int, release: int, digest: bytes, models: ModelSet) -> bool:
-        """Take a release that is assigned: the one before at once, another into the shadow.
+    def offer(
+        self, now: int, release: int, digest: bytes, models: ModelSet, parent: bytes = b""
+    ) -> bool:
+        """Take a candidate: the release before at once, another set into the shadow.
+
+        Parameters
+        ----------
+        parent : bytes
+            The release's digest, where the set is one with a neighbour's head.
 
         Returns
         -------
@@ -220,10 +201,10 @@ class Seating:
         lineup = self.lineup
         assert lineup.live is not None
         try:
-            if lineup.previous_is(digest):
+            if not parent and lineup.previous_is(digest):
                 self._back(now, "")
                 return True
-            plan = self._plan(release, digest, models)
+            plan = self._plan(release, digest, models, parent)
             if not plan.fits(lineup.live):
                 raise ValueError(
                     "model must have the bins, horizon and inputs of the live one, but differs"
@@ -257,6 +238,33 @@ class Seating:
         lineup.relapse(why)
         self.counts["rollbacks"] += 1
         self._save()
+
+    def head(self, qp: int) -> tuple[int, bytes] | None:
+        """CRC-32 of the live base, and a queue's own head; None: the base serves it."""
+        live = self.lineup.live
+        if live is None or not self._own_slots:
+            return None
+        models = self._sets[live.digest]
+        delta = models.heads.get(Queue(self.origin, self.card.name, qp))
+        return None if delta is None else (models.base.crc32, delta)
+
+    def borrow(self, now: int, qp: int, delta: bytes, base_crc: int) -> bool:
+        """Try a neighbour's head for a queue; False: it does not fit, or was tried before."""
+        live = self.lineup.live
+        if live is None or not self._own_slots or qp not in self.slots:
+            return False
+        models = self._sets[live.digest]
+        if models.base.crc32 != base_crc:
+            return False
+        queue = Queue(self.origin, self.card.name, qp)
+        tried = ModelSet(models.base, {**models.heads, queue: delta})
+        digest = Manifest.parse(tried.files()[MANIFEST]).digest
+        if digest in self.lineup.refused or digest in {p.digest for p in self.lineup.plans()}:
+            return False
+        if not self.offer(now, live.release, digest, tried, live.parent):
+            return False
+        self.counts["borrowed"] += 1
+        return True
 
     # --- windows ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from .assignments import Drift, skill_key
 from .bodies import Body, Report, Statistics
+from .borrowing import own_head
 from .errors import FleetError
 from .observing import merged
 from .outcome import Outcome
@@ -121,7 +122,11 @@ def reports(seatings: Sequence[Seating]) -> dict[str, Report]:
         if seating.card.observer is not None:
             for name, statistics in seating.card.observer.statistics().items():
                 seen.setdefault(name, []).append(statistics)
-    return {f"dst/{name}": Report(merged(parts)) for name, parts in seen.items()}
+    made = {}
+    for name, parts in seen.items():
+        crc, delta = own_head(seatings, name) or (0, b"")
+        made[f"dst/{name}"] = Report(merged(parts), base_crc=crc, delta=delta)
+    return made
 
 
 def skills(seatings: Sequence[Seating]) -> dict[str, Body]:

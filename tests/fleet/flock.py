@@ -93,8 +93,18 @@ class LocalLink:
 class Flock:
     """Agents ``host0`` and so on, a hub that holds all records, and a clock."""
 
-    def __init__(self, folder: Path, count: int, *, seed: int, start: int, **options: object):
+    def __init__(
+        self,
+        folder: Path,
+        count: int,
+        *,
+        seed: int,
+        start: int,
+        first: dict[str, ModelSet] | None = None,
+        **options: object,
+    ):
         self.folder, self.now = folder, start
+        self.first = first or {}
         self.rng = random.Random(seed)
         self.names = [f"host{n}" for n in range(count)]
         self.hub = Gossip(self._store(), EVERYTHING)
@@ -132,7 +142,7 @@ class Flock:
             Telemetry(folder / "telemetry", name, rows=200, age_ms=5000),
             shelf,
             folder,
-            shipped(),
+            self.first.get(name) or shipped(),
             source=self,
             qps=QPS,
             **({"rules": RULES, "timing": Timing()} | self._options | options),  # type: ignore[arg-type]

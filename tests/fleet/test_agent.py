@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precog_fleet.agent import Agent
+from precog_fleet.agent import Agent, Timing
 from precog_fleet.assignments import skill_key
 from precog_fleet.bodies import Report
+from precog_fleet.delta import head_delta
 from precog_fleet.lineup import Rules
-from precog_fleet.modelset import ModelSet
+from precog_fleet.modelset import ModelSet, Queue
 from precog_fleet.seating import Seating
 from precog_fleet.telemetry import read_part
 from precog_host.device import Device
@@ -212,7 +213,9 @@ def test_faults_end_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.Monke
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b'{"refused": {}, "live": [1]}', b"\xff"])
+@pytest.mark.parametrize(
+    "damage", [b"", b"[]", b'{"refused": {}, "live": [1], "previous": null}', b"\xff"]
+)
 def test_damaged_state_counts_as_none(tmp_path: Path, seed: int, damage: bytes) -> None:
     state = tmp_path / "host0" / "models" / "card0.json"
     state.parent.mkdir(parents=True)
@@ -238,6 +241,52 @@ def test_candidates_that_do_not_fit_are_refused(tmp_path: Path, seed: int) -> No
         assert agent.following.counts["unfetched"] > 0
         assert live_versions(of) == {1}
         assert len(seating.lineup.refused) == 1
+
+
+def test_a_neighbours_head_runs_only_if_it_is_better_here(tmp_path: Path, seed: int) -> None:
+    """Of two neighbours one has learned well and one badly, upon a base that all share."""
+    base = spoiled(version=9).base
+    heads = {
+        name: head_delta(base.payload, models.base.payload)
+        for name, models in (("host1", spoiled(version=8, seed=3)), ("host2", GOOD))
+    }
+    first = {
+        f"host{n}": ModelSet(
+            base, {Queue(f"host{n}", "card0", qp): heads[f"host{n}"] for qp in QPS} if n else {}
+        )
+        for n in range(3)
+    }
+    timing = Timing(borrow=200)
+    with flock(tmp_path, 3, seed, first=first, timing=timing) as of:
+        agent, seating = only(of)
+        of.run(3)
+        assert live_versions(of) == {9}
+        assert live_versions(of, "host2") == {5}
+        for _ in range(12):
+            of.run(20)
+            if live_versions(of) == {5}:
+                break
+        assert live_versions(of) == {5}
+        assert seating.counts["risen"] >= 2
+        assert seating.counts["borrowed"] > seating.counts["risen"] or not seating.lineup.refused
+        assert live_versions(of, "host2") == {5}
+        assert not seating.wants(bytes(32))  # it is still the release that it was
+        assert seating.head(0) == (base.crc32, heads["host2"])
+        entry = agent.store.entry("host0", "dst/10.0.0.0")
+        assert entry is not None
+        assert isinstance(entry.record.body, Report)
+        of.run(12)
+        again = agent.store.entry("host0", "dst/10.0.0.0")
+        assert again is not None
+        assert isinstance(again.record.body, Report)
+        assert again.record.body.delta == heads["host2"]  # and passes it on
+        # Noise instead of a head is refused once, and nothing else happens.
+        before = seating.counts["refused"]
+        assert not seating.borrow(of.now, 0, b"noise", base.crc32)
+        assert not seating.borrow(of.now, 0, b"noise", base.crc32)
+        assert not seating.borrow(of.now, 0, heads["host1"], 1)
+        assert seating.counts["refused"] == before + 1
+        assert live_versions(of) == {5}
 
 
 def test_a_card_that_cannot_be_watched_is_down(tmp_path: Path, seed: int) -> None:
