@@ -35,15 +35,25 @@ class SourceTree:
         assert text.count(old) == 1
         path.write_text(text.replace(old, new))
 
-    def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
+    def start(
+        self, script: str, errors: int | None = None, **environment: str
+    ) -> subprocess.Popen[str]:
         """A process that runs `script`."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         return subprocess.Popen(
             [sys.executable, "-c", script],
             env={**clean, "PYTHONPATH": str(self.root), **environment},
             stdout=subprocess.PIPE,
+            stderr=errors,
             text=True,
         )
+
+    def says(self, script: str, **environment: str) -> tuple[str, str]:
+        """What `script` prints, and what it says on standard error."""
+        with self.start(script, errors=subprocess.PIPE, **environment) as process:
+            output, errors = process.communicate()
+        assert process.returncode == 0
+        return output.strip(), errors.strip()
 
     def run(self, script: str, **environment: str) -> str:
         """What `script` prints."""

@@ -7,10 +7,12 @@ function outside `precog_models` must therefore call only functions of these two
 
 The folders are in ``precog_models/__pycache__``; where that is read-only, in the user's cache
 folder; in ``NUMBA_CACHE_DIR``, if it is set. Only the `KEPT` folders of the latest use remain.
-Without a folder that can be written, every process compiles for itself.
+Without a folder that can be written, every process compiles for itself. Whoever waits for the
+compiler is told so, by a warning of the logger ``precog``.
 """
 
 import hashlib
+import logging
 import os
 import shutil
 import threading
@@ -23,6 +25,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba import config
+from numba.core import event
 from platformdirs import user_cache_path
 
 __all__ = ["KEPT", "cfunc", "njit"]
@@ -34,6 +37,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _MODELS = Path(__file__).parent
 _BY_USER = config.CACHE_DIR
 _LOCK = threading.RLock()
+_LOG = logging.getLogger("precog")
+#: What is compiled together, by the folder of its sources, and how long that takes on two cores.
+_TIMES = {"precog_models": ("golden models", 30), "network": ("network simulator", 40)}
 
 
 def njit(function: _F, **options: Any) -> _F:
@@ -127,6 +133,30 @@ def _sources(folder: Path) -> _Sources:
     if folder != _MODELS and folder.is_relative_to(_MODELS):
         return _sources(_MODELS)
     return _Sources(folder)
+
+
+class _Announcer(event.Listener):
+    """Says once of each part that it is being compiled: of a cached one nothing is."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def on_start(self, event: event.Event) -> None:
+        file = Path(event.data["dispatcher"].py_func.__code__.co_filename)
+        part = _MODELS.name if file.is_relative_to(_MODELS) else file.parent.name
+        if part not in _TIMES or part in self._said:
+            return
+        self._said.add(part)
+        what, seconds = _TIMES[part]
+        kept = "kept for the next time" if _folder(str(file)) else "for this process only"
+        # Unless a program sets logging up, a warning is a line on standard error.
+        _LOG.warning("compiling the %s, about %d s, %s", what, seconds, kept)
+
+    def on_end(self, event: event.Event) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _Announcer())
 
 
 def _roots() -> list[Path]:

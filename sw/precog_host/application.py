@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points, version
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -30,6 +30,7 @@ from .commands import (
     serve,
     trace,
 )
+from .extras import advice
 from .output import group, printable
 from .transport import DeviceError
 
@@ -83,7 +84,7 @@ def application() -> typer.Typer:
             if name not in groups:
                 groups[name] = group(_GROUPS.get(name, ""))
             parent = groups[name]
-        _add(parent, command, _load(point))
+        _add(parent, command, point)
     for name, child in groups.items():
         app.add_typer(child, name=name)
     app.callback()(_root)
@@ -108,22 +109,25 @@ def _root(
     """An RDMA NIC datapath that sees congestion coming."""
 
 
-def _add(parent: typer.Typer, name: str, command: Any) -> None:
+def _add(parent: typer.Typer, name: str, point: EntryPoint) -> None:
+    try:
+        command = point.load()
+    except ImportError as error:
+        reason = advice(error) or str(error)
+        # It takes whatever the command that is missing would take.
+        anything = {"ignore_unknown_options": True}
+        parent.command(name, context_settings=anything)(_missing(point, reason))
+        return
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name)
     else:
         parent.command(name)(command)
 
 
-def _load(point: EntryPoint) -> Any:
-    try:
-        return point.load()
-    except ImportError as error:
-        return _missing(point, str(error))
-
-
 def _missing(point: EntryPoint, reason: str) -> Callable[..., None]:
-    def command() -> None:
+    def command(
+        words: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="")] = None,
+    ) -> None:
         raise DeviceError(f"command {point.name.replace('.', ' ')} is not available: {reason}")
 
     command.__doc__ = f"(not available: {reason})"
@@ -170,8 +174,8 @@ def _message(error: Exception) -> str:
         return where + (error.strerror or str(error))
     if isinstance(error, MemoryError):
         return "memory is exhausted: give smaller sizes"
-    text = str(error) or type(error).__name__
-    if isinstance(error, DeviceError | ValueError | RuntimeError):
+    text = advice(error) or str(error) or type(error).__name__
+    if advice(error) or isinstance(error, DeviceError | ValueError | RuntimeError):
         return text
     return f"internal error, {type(error).__name__}: {text}; --debug shows where"
 

@@ -12,6 +12,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from .extras import advice
+
 __all__ = [
     "ENTRY_POINT_GROUP",
     "BusError",
@@ -140,7 +142,11 @@ def open_transport(uri: str) -> Transport:
     if name in _BUILT_IN:
         return _BUILT_IN[name](argument)
     for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
-        opener: Callable[[str], Transport] = point.load()
+        try:
+            opener: Callable[[str], Transport] = point.load()
+        except ImportError as error:
+            reason = advice(error) or str(error)
+            raise DeviceError(f"device transport {name}: is not available: {reason}") from error
         return opener(argument)
     known = ", ".join(f"{known}:" for known in transport_names())
     raise DeviceError(f"device transport must be one of {known}, not {name}:")

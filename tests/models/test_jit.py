@@ -84,3 +84,14 @@ def test_processes_may_begin_at_once(tree: SourceTree) -> None:
     assert {process.communicate()[0].split()[0] for process in processes} == {"1"}
     assert [process.wait() for process in processes] == [0] * 4
     assert tree.run(CALL) == "1 1"
+
+
+def test_whoever_waits_for_the_compiler_is_told_so_once(tree: SourceTree, tmp_path: Path) -> None:
+    told = "compiling the golden models, about 30 s, kept for the next time"
+    assert tree.says(CALL) == ("1 0", told)
+    assert tree.says(CALL) == ("1 1", "")
+    (tmp_path / "none").touch()
+    nowhere = {"NUMBA_CACHE_DIR": str(tmp_path / "none")}
+    assert tree.says(CALL, **nowhere)[1] == told.replace(
+        "kept for the next time", "for this process only"
+    )

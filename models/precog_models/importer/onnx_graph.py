@@ -148,7 +148,8 @@ class Graph:
         value = self.constant(name, what)
         if value.dtype.kind in "bcOSU":
             raise ModelImportError(f"{what} must hold real numbers, not {value.dtype}")
-        return np.asarray(value.astype(np.float64))
+        with np.errstate(all="ignore"):  # a NaN is refused by its name, later
+            return np.asarray(value.astype(np.float64))
 
     def is_zero(self, name: str) -> bool:
         """Whether a tensor is known to be all zero, whatever its shape."""
@@ -197,7 +198,8 @@ class Graph:
                 f"{name[:_NAME]} needs more"
             )
         try:
-            return fold(arguments, attributes(maker))
+            with np.errstate(all="ignore"):
+                return fold(arguments, attributes(maker))
         except ModelImportError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

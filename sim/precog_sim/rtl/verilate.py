@@ -7,6 +7,7 @@ went into it, so that a library is never stale and every parameter set is compil
 
 import fcntl
 import importlib.util
+import logging
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .clocking import model_header
@@ -21,6 +23,8 @@ from .compiling import FAST, PREFIX, Plan, VerilateError, compiled, digest, run_
 from .reroll import reroll
 
 __all__ = ["BUILD_ROOT", "COVERAGE", "VerilateError", "shared_library", "verilator_environment"]
+
+_LOG = logging.getLogger("precog")
 
 BUILD_ROOT = Path("build") / "rtl"
 
@@ -150,6 +154,8 @@ def shared_library(
     with (root / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test workers want the same library
         if not library.exists():
+            if not quiet:
+                _LOG.warning("building the simulation of %s, one to three minutes, once", label)
             _build(verilog, harness, headers, prefix, top, label, directory, plan)
     return library
 
@@ -191,7 +197,8 @@ def _build(
         TextColumn("{task.completed}/{task.total} files"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, disable=plan.quiet, transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=plan.quiet, transient=True) as progress:
         task = progress.add_task(f"Verilating {label}", total=None)
         name = f"V{top}"
         extra = (*(COVERAGE_FLAGS if plan.coverage else ()), *(ONCE_FLAGS if plan.once else ()))
