@@ -77,7 +77,8 @@ def _show(found: Mapping[str, Any]) -> None:
     rows = []
     for member in found["members"]:
         shown = dict(member)
-        shown["skill"] = best.get((member["name"], f"r{member.get('release')}"))
+        skill = best.get((member["name"], f"r{member.get('release')}"))
+        shown["skill"] = None if skill is None else round(skill, 3)
         shown["refused"] = _refused(member.get("refused"))
         rows.append([shown.get(key) for key, _ in _MEMBERS])
     table([title for _, title in _MEMBERS], rows)
