@@ -196,6 +196,8 @@ class Outcome(IntFlag):
     DROPPED_TIMEOUT = 64
     SWEPT = 128  # the time-out was found without a packet of the queue pair
     FORGOTTEN = 256  # a reset of the queue pair found a timed packet
+    REFUSED_PSN = 512  # the answer is to no PSN that is in flight
+    REFUSED_TURNAROUND = 1024  # T2 - T1 leaves less of the measured time than any path takes
 
 
 class HeadKind(IntEnum):

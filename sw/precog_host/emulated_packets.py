@@ -25,10 +25,10 @@ from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import Sent
 from precog_models.packet.qp_table import WAYS, Key, Write
+from precog_models.packet.trust import TrustConfig
 from precog_models.packet.wire.cps import SCORE_MAX, Mode, ShimFault
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.headers import Ecn
-from precog_models.packet.wire.opcodes import CNP
 from precog_models.packet.wire.qp_key import IPV4_MAPPED
 from precog_models.rate.law_fields import EventKind
 
@@ -182,11 +182,11 @@ class EmulatedPackets:
             self._errors["icrc_ok" if arrived.icrc_ok else "icrc_bad"] += 1
             if not arrived.icrc_ok:
                 self._damaged()
-        if got.slot is not None and not got.descriptor.error:
-            if got.descriptor.opcode == CNP:
+        if got.slot is not None:
+            if arrived.notified:
                 self._happen(EventKind.CNP, got.slot, self._stamps(t)[0], 0)
-            if got.score is not None:
-                self._happen(EventKind.SCORE, got.slot, self._stamps(t)[0], got.score)
+            if arrived.score is not None:
+                self._happen(EventKind.SCORE, got.slot, self._stamps(t)[0], arrived.score)
         self.decided = self.decided[:0]
         if arrived.rtt is not None:
             stamp, _ = self._stamps(t)
@@ -242,17 +242,21 @@ class EmulatedPackets:
             self._bad_shim = False
         card = self.card
         cnp = _cnp_config(value) if card.config.cnps else card.config.cnp
+        trust = TrustConfig(bool(value.get("icrc_gate", 1)), value["cnp_gap"])
         card.config = replace(
             card.config,
             cps=cps,
             cnp=cnp,
+            trust=trust,
             timeout=value["timeout"],
             any_packet=bool(value["any_packet"]),
             corrected=bool(value["corrected"]),
+            rtt_floor=value["rtt_floor"],
         )
-        card.cps.config, card.notification.config = cps, cnp
+        card.cps.config, card.notification.config, card.trust.config = cps, cnp, trust
         card.collector.timeout = value["timeout"]
         card.collector.any_packet = bool(value["any_packet"])
+        card.collector.floor = value["rtt_floor"]
 
     def _lookup(self, value: int) -> None:
         asked = self._file.asked("LOOKUP.COMMAND", value)
@@ -349,6 +353,7 @@ class EmulatedPackets:
         found |= {
             f"cnp_{name}": getattr(point, name) for name in ("sent", "limited", "unknown", "busy")
         }
+        found |= {name: getattr(self.card.trust, name) for name in ("refused_icrc", "refused_cnp")}
         counts = self.card.collector.counts
         outcomes = zip(OUTCOME_EVENTS, Outcome, strict=True)
         return found | self._errors | {name: counts[bit] for name, bit in outcomes}

@@ -17,6 +17,7 @@ from precog_hw.regmap.packet import (
     packet_events,
     packet_parameters,
     packet_qp_config,
+    part_of,
 )
 from precog_models.contract import CarriedScore
 from precog_models.packet.cps_state import CpsConfig
@@ -114,7 +115,9 @@ class PacketPath(Windows):
         known = self.parameters()
         elsewhere = {field.name for register in PACKET_PARAMETERS for field in register.fields}
         for name in sorted(values.keys() & (elsewhere - known.keys())):
-            raise DeviceError(f"device has no parameter {name}: it was built without CNPs (cnps=0)")
+            raise DeviceError(
+                f"device has no parameter {name}: it was built with {part_of(name)}=0"
+            )
         unknown = sorted(values.keys() - known.keys())
         if unknown:
             names = ", ".join(known)

@@ -234,6 +234,8 @@ def test_dcqcn_hears_the_wire(pair: Pair, seed: int) -> None:
     arm(pair)
     for device in (pair.rtl, pair.golden):
         device.set_parameters(dcqcn="paper", dcqcn_byte_count=1500, dcqcn_rate_us=40.0)
+        assert device.packets is not None
+        device.packets.set_parameters(cnp_gap=0)  # each CNP counts
         device.qp(1).configure(preset="precog", enable=True, algorithm="dcqcn", init_gbps=40.0)
     golden = pair.emulator.nic
     heard = bytes_sent = bytes_told = 0

@@ -102,7 +102,11 @@ def _parameters(m: Module, bank: RegisterBank, card: Card, config: NicConfig) ->
         for field in register.fields
     }
     _guard_shim(m, bank, values)
-    nested = {name: group for group in ("cps", "cnp") for name in CARD_CONFIG[group].shape.members}
+    nested = {
+        name: group
+        for group in ("cps", "cnp", "trust")
+        for name in CARD_CONFIG[group].shape.members
+    }
     for name, value in values.items():
         where = card.registers[nested[name]] if name in nested else card.registers
         m.d.comb += where[name].eq(value)
@@ -296,11 +300,16 @@ def _counters(
         "clamped": (got & received.clamped.any()) | twice,
         "tx_errors": card.tx_error,
         "rx_errors": card.rx_error,
+        "refused_cnp": card.refused_cnp,
         **{name: card.commit_stb & did for name, did in outcomes},
     }
     if config.icrc:
         checked = card.icrc_done & card.icrc_checked
-        events |= {"icrc_ok": checked & card.icrc_ok, "icrc_bad": checked & ~card.icrc_ok}
+        events |= {
+            "icrc_ok": checked & card.icrc_ok,
+            "icrc_bad": checked & ~card.icrc_ok,
+            "refused_icrc": card.refused_icrc,
+        }
     if config.cnps:
         names = ("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy")
         events |= {name: getattr(card, name) for name in names}

@@ -7,9 +7,20 @@ from precog_hw.config import NicConfig
 from precog_models.contract import Fmt
 from precog_models.packet.wire.headers import PSN_BITS
 
-__all__ = ["answer_layout", "feature_layout", "measured_layout", "request_layout"]
+__all__ = [
+    "FLOOR_BITS",
+    "SCORED",
+    "answer_layout",
+    "feature_layout",
+    "measured_layout",
+    "request_layout",
+]
 
 TURNAROUND_BITS = 32  # 24 bits of ns, in ticks that may be shorter
+FLOOR_BITS = 16
+
+#: A score that a packet has brought, 0..100.
+SCORED = data.StructLayout({"value": unsigned(7), "valid": unsigned(1)})
 
 
 def request_layout(slots: int) -> data.StructLayout:
@@ -27,7 +38,7 @@ def request_layout(slots: int) -> data.StructLayout:
 
 
 def answer_layout(slots: int) -> data.StructLayout:
-    """A packet that arrived without error, of a queue pair that exists."""
+    """A packet that arrived and may have an effect, of a queue pair that exists."""
     return data.StructLayout(
         {
             "slot": unsigned((slots - 1).bit_length()),
@@ -37,6 +48,7 @@ def answer_layout(slots: int) -> data.StructLayout:
             "t": unsigned(Fmt.TIME.width),  # T3, ticks
             "turnaround": unsigned(TURNAROUND_BITS),  # T2 - T1, ticks
             "turnaround_valid": unsigned(1),
+            "score": SCORED,
         }
     )
 

@@ -22,7 +22,7 @@ from precog_models.packet.wire.opcodes import (
     SYNDROME_RNR,
 )
 
-from .layouts import answer_layout, request_layout
+from .layouts import FLOOR_BITS, answer_layout, request_layout
 from .rtt_events import EventKind, commit_layout, event_layout
 from .rtt_pipeline import MTU_BITS, RttPipeline
 
@@ -38,7 +38,7 @@ class RttCollector(wiring.Component):
     ::
 
         i_tx ─► requests of reliable services? ─► queue ─┐
-        i_rx ─► answers? ──────────────────────► queue ──┼► one of them ─► pipeline ─► queue ─► o
+        i_rx ─► answers, or with scores? ──────► queue ──┼► one of them ─► pipeline ─► queue ─► o
         i_reset ─────────────────────────────────────────┤                    └► commit
         sweep ───────────────────────────────────────────┘
 
@@ -83,6 +83,8 @@ class RttCollector(wiring.Component):
         Ticks after which a timed packet is given up; 0: never.
     any_packet : In(1)
         Also time packets that do not ask for an answer.
+    floor : In(16)
+        Ticks that a sample is longer than, or T2 - T1 is refused.
     mtu_stb : In(1)
         Host: write the path MTU of slot `mtu_slot`; 1024 bytes at power-up.
     mtu_slot : In(range(slots))
@@ -135,6 +137,7 @@ class RttCollector(wiring.Component):
                 "now": In(Fmt.TIME.width),
                 "timeout": In(32),
                 "any_packet": In(1),
+                "floor": In(FLOOR_BITS),
                 "mtu_stb": In(1),
                 "mtu_slot": In(range(slots)),
                 "mtu_log2": In(MTU_BITS),
@@ -167,7 +170,7 @@ class RttCollector(wiring.Component):
             self._decode(m, tx_queue.i, rx_queue.i)
             self._grant(m, may, tx_queue.o, rx_queue.o, pipeline)
 
-        for name in ("mtu_stb", "mtu_slot", "mtu_log2", "timeout"):
+        for name in ("mtu_stb", "mtu_slot", "mtu_log2", "timeout", "floor"):
             m.d.comb += getattr(pipeline, name).eq(getattr(self, name))
         m.d.comb += [
             self.commit_stb.eq(pipeline.commit_stb),
@@ -194,6 +197,8 @@ class RttCollector(wiring.Component):
         kind = answer.syndrome[5:7]
         plain = answer.opcode.matches(*PLAIN_ACKNOWLEDGES)
         refuses = plain & ((kind == SYNDROME_NAK) | (kind == SYNDROME_RNR))
+        answers = answer.opcode.matches(*ACKNOWLEDGES) & (~plain | refuses | (kind == SYNDROME_ACK))
+        acks = answers & rx.valid & rx.ready
         m.d.comb += [
             self.i_tx.ready.eq(tx.ready),
             tx.valid.eq(self.i_tx.valid & sent.opcode.matches(*RELIABLE_REQUESTS)),
@@ -207,12 +212,13 @@ class RttCollector(wiring.Component):
             tx.payload.number.eq(sent.dma_length),
             tx.payload.counts.eq(sent.opcode.matches(*READ_REQUEST)),
             self.i_rx.ready.eq(rx.ready),
+            # An acknowledge with a syndrome that there is not says nothing at all.
             rx.valid.eq(
                 self.i_rx.valid
-                & answer.opcode.matches(*ACKNOWLEDGES)
-                & (~plain | refuses | (kind == SYNDROME_ACK))
+                & (answers | (answer.score.valid & ~answer.opcode.matches(*ACKNOWLEDGES)))
             ),
-            rx.payload.kind.eq(EventKind.RX),
+            rx.payload.kind.eq(Mux(answers, EventKind.RX, EventKind.SCORE)),
+            rx.payload.score.eq(answer.score),
             rx.payload.slot.eq(answer.slot),
             rx.payload.psn.eq(answer.psn),
             rx.payload.t.eq(answer.t),
@@ -221,7 +227,7 @@ class RttCollector(wiring.Component):
             rx.payload.counts.eq(answer.turnaround_valid),
         ]
         m.d.sync += [
-            *(self.acked_stb.eq(rx.valid & rx.ready), self.acked_slot.eq(answer.slot)),
+            *(self.acked_stb.eq(acks), self.acked_slot.eq(answer.slot)),
             self.acked_psn.eq(
                 Mux(refuses, answer.psn, answer.psn + 1)
             ),  # a NAK names what it lacks

@@ -6,20 +6,21 @@ from amaranth.lib import data, enum
 from precog_models.contract import Fmt, Outcome
 from precog_models.packet.wire.headers import PSN_BITS
 
-from .layouts import TURNAROUND_BITS
+from .layouts import SCORED, TURNAROUND_BITS
 
 __all__ = ["EventKind", "commit_layout", "event_layout"]
 
 NUMBER_BITS = max(32, TURNAROUND_BITS)  # a READ's length has 32 bits
 
 
-class EventKind(enum.Enum, shape=2):  # type: ignore[call-arg]
+class EventKind(enum.Enum, shape=3):  # type: ignore[call-arg]
     """Where an event comes from."""
 
     TX = 0  # a request left
     RX = 1  # an answer came
     SWEEP = 2  # nothing happened
     RESET = 3  # the host
+    SCORE = 4  # a packet that is no answer brought a score
 
 
 def event_layout(slots: int) -> data.StructLayout:
@@ -33,6 +34,7 @@ def event_layout(slots: int) -> data.StructLayout:
             "flag": 1,  # TX: may be timed. RX: a NAK. RESET: the first one, of what memory kept
             "number": unsigned(NUMBER_BITS),  # TX: bytes that a READ asks for. RX: T2 - T1, ticks
             "counts": 1,  # TX: a READ. RX: T2 - T1 is known
+            "score": SCORED,  # RX, SCORE
         }
     )
 
@@ -45,5 +47,6 @@ def commit_layout(slots: int) -> data.StructLayout:
             "slot": unsigned((slots - 1).bit_length()),
             "t": unsigned(Fmt.TIME.width),
             "outcome": unsigned(len(Outcome)),  # `Outcome` bits, 0 without an event
+            "score": SCORED,  # that may be followed
         }
     )

@@ -11,7 +11,8 @@ from precog_hw.rows import RowMemory, plain_memory
 from precog_models.contract import Fmt, Outcome
 from precog_models.packet.wire.headers import PATH_MTUS, PSN_BITS
 
-from .rtt_events import EventKind, commit_layout, event_layout
+from .layouts import FLOOR_BITS
+from .rtt_events import NUMBER_BITS, EventKind, commit_layout, event_layout
 
 __all__ = ["MTU_BITS", "RttPipeline"]
 
@@ -26,6 +27,7 @@ _STATE = data.StructLayout(
         "next": unsigned(PSN_BITS),  # next new PSN
         "psn": unsigned(PSN_BITS),  # of the timed packet
         "t0": unsigned(Fmt.TIME.width),  # likewise
+        "acked": unsigned(PSN_BITS),  # the last one that is acknowledged
     }
 )
 
@@ -36,8 +38,25 @@ _SIGNS = data.StructLayout(
         "expired": 1,  # T0 is a time-out ago, or more
         "repeats": 1,  # its PSN is before the next new one
         "before": 1,  # its PSN is before the timed one
+        "stale": 1,  # what it acknowledges is before what is acknowledged
+        "lies": 1,  # its T2 - T1 leaves no more than the floor
     }
 )
+
+
+#: What an event's own numbers come to, in cycle 4.
+_PSNS = data.StructLayout(
+    {
+        "behind": unsigned(PSN_BITS),  # the PSN behind those that a request occupies
+        "psn": unsigned(PSN_BITS),  # of a request; what an answer acknowledges
+        "acks": unsigned(PSN_BITS),  # what counts as acknowledged
+        "due": unsigned(Fmt.TIME.width),  # what is timed since then, or longer, has expired
+        "left": unsigned(Fmt.TIME.width),  # an answer's time without T2 - T1 and the floor
+    }
+)
+
+#: Which parts of its row an event replaces.
+_DOES = data.StructLayout({"starts": 1, "advances": 1, "acks": 1})
 
 
 class RttPipeline(wiring.Component):
@@ -74,6 +93,8 @@ class RttPipeline(wiring.Component):
         8..12 for 256..4096 bytes; any other number stands for 4096.
     timeout : In(32)
         Ticks after which a timed packet is given up; 0: never.
+    floor : In(16)
+        Ticks that a sample is longer than, or T2 - T1 is refused.
     i_stb : In(1)
         Take `i`.
     i : In(event_layout(slots))
@@ -100,6 +121,7 @@ class RttPipeline(wiring.Component):
                 "mtu_slot": In(range(slots)),
                 "mtu_log2": In(MTU_BITS),
                 "timeout": In(32),
+                "floor": In(FLOOR_BITS),
                 "i_stb": In(1),
                 "i": In(event_layout(slots)),
                 "commit_stb": Out(1),
@@ -124,17 +146,22 @@ class RttPipeline(wiring.Component):
             e.append(Signal(event_layout(self._slots), name=f"e{n}"))
             m.d.sync += [e[n].eq(e[n - 1]), valid[n].eq(valid[n - 1])]
 
-        # Numbers of the event alone. `psn` in cycle 4 is what an answer acknowledges.
-        behind, psn, due = Signal(PSN_BITS), Signal(PSN_BITS), Signal(Fmt.TIME.width)
+        # Numbers of the event alone. `psn` in cycle 4 is what an answer acknowledges; `acks` is so,
+        # too, and of a queue pair's first request the PSN before it, which counts as acknowledged.
+        psns = Signal(_PSNS)
+        taken_off = Signal(NUMBER_BITS + 1)
         span, more = self._span(m, e)
         m.d.sync += [
-            behind.eq(e[3].psn + span + more),
-            psn.eq(e[3].psn - ((e[3].kind == EventKind.RX) & e[3].flag)),
-            due.eq(e[3].t - self.timeout),
+            psns.behind.eq(e[3].psn + span + more),
+            psns.psn.eq(e[3].psn - ((e[3].kind == EventKind.RX) & e[3].flag)),
+            psns.acks.eq(e[3].psn - ((e[3].kind == EventKind.TX) | e[3].flag)),
+            psns.due.eq(e[3].t - self.timeout),
+            taken_off.eq(e[2].number + self.floor),
+            psns.left.eq(e[3].t - taken_off),
         ]
 
         if self._spaced:
-            outcome, row = self._alone(m, e, valid, behind, psn, due)
+            outcome, row = self._alone(m, e, valid, psns)
             self._finish(m, e, valid, outcome, row)
             return m
 
@@ -161,39 +188,36 @@ class RttPipeline(wiring.Component):
         # Cycle 4: on a circle, the half behind is negative. Against the row and the event ahead.
         base = Signal(_STATE)
         signs, signs_ahead, signs5 = (Signal(_SIGNS, name=n) for n in ("signs", "beside", "signs5"))
-        behind5 = Signal(PSN_BITS)
+        psns5 = Signal(_PSNS)
         together = same[2][0]
         m.d.comb += base.eq(_first([(together, row5), (same[2][1], done[0])], row4))
         limited = self.timeout != 0
-        for out, t0, timed, following in (
-            (signs, base.t0, base.psn, base.next),
-            (signs_ahead, e[5].t, e[5].psn, behind5),
-        ):
-            _compare(m, out, e[4].t, due, psn, t0, timed, following, limited)
+        ahead = Signal(_STATE)  # what the event ahead makes of the row, if it does
+        m.d.comb += self._replaced(ahead, e[5], psns5)
+        for out, row in ((signs, base), (signs_ahead, ahead)):
+            _compare(m, out, e[4].t, psns, row, limited)
 
         # Cycle 5: the decision, and its effect on the row of the next event.
-        psn5, new, outcome, starts, advances = (
-            *(Signal(PSN_BITS), Signal(_STATE), Signal(len(Outcome))),
-            *(Signal(), Signal()),
+        new, outcome, does = Signal(_STATE), Signal(len(Outcome)), Signal(_DOES)
+        self._decide(m, e[5], row5, signs5, psns5.psn, outcome, new, does)
+        m.d.comb += self._changed(new, row5, ahead, does)
+        starting, advancing, acking = (
+            together & did for did in (does.starts, does.advances, does.acks)
         )
-        self._decide(m, e[5], row5, signs5, psn5, outcome, new, starts, advances)
-        starting, advancing = together & starts, together & advances
-        m.d.comb += [
-            new.next.eq(Mux(advances, behind5, row5.next)),
-            new.psn.eq(Mux(starts, e[5].psn, row5.psn)),
-            new.t0.eq(Mux(starts, e[5].t, row5.t0)),
-        ]
         m.d.sync += [
-            *(behind5.eq(behind), psn5.eq(psn), done[0].eq(new)),
+            *(psns5.eq(psns), done[0].eq(new)),
             row5.seen.eq(Mux(together, new.seen, base.seen)),
             row5.timed.eq(Mux(together, new.timed, base.timed)),
-            row5.next.eq(Mux(advancing, behind5, base.next)),
-            row5.psn.eq(Mux(starting, e[5].psn, base.psn)),
-            row5.t0.eq(Mux(starting, e[5].t, base.t0)),
+            row5.next.eq(Mux(advancing, ahead.next, base.next)),
+            row5.psn.eq(Mux(starting, ahead.psn, base.psn)),
+            row5.t0.eq(Mux(starting, ahead.t0, base.t0)),
+            row5.acked.eq(Mux(acking, ahead.acked, base.acked)),
             signs5.early.eq(Mux(starting, signs_ahead.early, signs.early)),
             signs5.expired.eq(Mux(starting, signs_ahead.expired, signs.expired)),
             signs5.repeats.eq(Mux(advancing, signs_ahead.repeats, signs.repeats)),
             signs5.before.eq(Mux(starting, signs_ahead.before, signs.before)),
+            signs5.lies.eq(Mux(starting, signs_ahead.lies, signs.lies)),
+            signs5.stale.eq(Mux(acking, signs_ahead.stale, signs.stale)),
         ]
 
         self._finish(m, e, valid, outcome, row5)
@@ -204,9 +228,7 @@ class RttPipeline(wiring.Component):
         m: Module,
         e: list[data.View],
         valid: list[Signal],
-        behind: Signal,
-        psn: Signal,
-        due: Signal,
+        psns: data.View,
     ) -> tuple[Signal, data.View]:
         """What an event finds in its row that meets no other: both stay, and so do the numbers."""
         m.d.sync += Assert(
@@ -216,21 +238,41 @@ class RttPipeline(wiring.Component):
         write, read = rows.write_port(), rows.read_port()
         row, new, outcome = read.data, Signal(_STATE), Signal(len(Outcome))
         signs, signs5 = Signal(_SIGNS), Signal(_SIGNS)
-        starts, advances = Signal(), Signal()
-        limited = self.timeout != 0
-        _compare(m, signs, self.i.t, due, psn, row.t0, row.psn, row.next, limited)
+        does, replaced = Signal(_DOES), Signal(_STATE)
+        _compare(m, signs, self.i.t, psns, row, self.timeout != 0)
         m.d.sync += signs5.eq(signs)
-        self._decide(m, self.i, row, signs5, psn, outcome, new, starts, advances)
+        self._decide(m, self.i, row, signs5, psns.psn, outcome, new, does)
         m.d.comb += [
+            *self._replaced(replaced, self.i, psns),
+            *self._changed(new, row, replaced, does),
             read.addr.eq(self.i.slot),
             write.addr.eq(self.i.slot),
             write.en.eq(valid[5]),
             write.data.eq(new),
-            new.next.eq(Mux(advances, behind, row.next)),
-            new.psn.eq(Mux(starts, self.i.psn, row.psn)),
-            new.t0.eq(Mux(starts, self.i.t, row.t0)),
         ]
         return outcome, row
+
+    @staticmethod
+    def _replaced(row: data.View, event: data.View, psns: data.View) -> list[object]:
+        """What an event puts into a row, where it does."""
+        return [
+            row.next.eq(psns.behind),
+            row.psn.eq(event.psn),
+            row.t0.eq(event.t),
+            row.acked.eq(psns.acks),
+        ]
+
+    @staticmethod
+    def _changed(
+        new: data.View, row: data.View, replaced: data.View, does: data.View
+    ) -> list[object]:
+        """A row after an event, but for the bits that `_decide` sets."""
+        return [
+            new.next.eq(Mux(does.advances, replaced.next, row.next)),
+            new.psn.eq(Mux(does.starts, replaced.psn, row.psn)),
+            new.t0.eq(Mux(does.starts, replaced.t0, row.t0)),
+            new.acked.eq(Mux(does.acks, replaced.acked, row.acked)),
+        ]
 
     def _span(self, m: Module, e: list[data.View]) -> tuple[Signal, Signal]:
         """PSNs that an event occupies, in two parts, in cycle 3."""
@@ -260,8 +302,7 @@ class RttPipeline(wiring.Component):
         psn: Signal,
         outcome: Signal,
         new: data.View,
-        starts: Signal,
-        advances: Signal,
+        does: data.View,
     ) -> None:
         """`sent`, `answered`, `swept` and the reset, in cycle 5."""
         did = {bit: outcome[n] for n, bit in enumerate(Outcome)}
@@ -271,23 +312,28 @@ class RttPipeline(wiring.Component):
             with m.Case(EventKind.TX):
                 repeats, still = row.seen & signs.repeats, row.timed & ~signs.expired
                 m.d.comb += [
-                    advances.eq(~repeats),
-                    starts.eq(~repeats & ~still & event.flag),
+                    does.advances.eq(~repeats),
+                    does.starts.eq(~repeats & ~still & event.flag),
+                    does.acks.eq(~row.seen),
                     new.seen.eq(1),
                     new.timed.eq(~repeats & (still | event.flag)),
-                    did[Outcome.STARTED].eq(starts),
+                    did[Outcome.STARTED].eq(does.starts),
                     did[Outcome.DROPPED_RETRANSMISSION].eq(repeats & still),
                     did[Outcome.DROPPED_TIMEOUT].eq(gives_up),
                 ]
             with m.Case(EventKind.RX):
-                alive = row.timed & ~signs.expired & ~signs.early
-                taken = alive & ~signs.before & signs.repeats
+                flies = row.seen & signs.repeats & ~signs.stale
+                alive = row.timed & ~signs.expired & ~signs.early & flies
+                taken = alive & ~signs.before
                 refused = alive & signs.before & event.flag
                 m.d.comb += [
+                    does.acks.eq(flies),
                     new.timed.eq(row.timed & ~signs.expired & ~taken & ~refused),
                     did[Outcome.SAMPLE].eq(taken),
                     did[Outcome.COALESCED].eq(taken & (psn != row.psn)),
-                    did[Outcome.CORRECTED].eq(taken & event.counts),
+                    did[Outcome.CORRECTED].eq(taken & event.counts & ~signs.lies),
+                    did[Outcome.REFUSED_TURNAROUND].eq(taken & event.counts & signs.lies),
+                    did[Outcome.REFUSED_PSN].eq(~flies),
                     did[Outcome.DROPPED_NAK].eq(refused),
                     did[Outcome.DROPPED_TIMEOUT].eq(gives_up),
                 ]
@@ -301,23 +347,24 @@ class RttPipeline(wiring.Component):
                     *(new.seen.eq(0), new.timed.eq(0)),
                     did[Outcome.FORGOTTEN].eq(row.timed & ~event.flag),
                 ]
+            with m.Case(EventKind.SCORE):
+                m.d.comb += new.timed.eq(row.timed)
 
     def _finish(
         self, m: Module, e: list[data.View], valid: list[Signal], outcome: Signal, row: data.View
     ) -> None:
         """Cycles 5 to 8: the sample in ticks."""
-        elapsed = Signal(Fmt.TIME.width)
-        net = Signal(Fmt.TIME.width + 1)
+        elapsed, net = Signal(Fmt.TIME.width), Signal(Fmt.TIME.width)
         is_sample = Signal(2)
+        did = dict(zip(Outcome, self.commit.outcome, strict=True))
+        brings = (e[6].kind == EventKind.SCORE) | (e[6].kind == EventKind.RX)
         m.d.sync += [
             self.commit.outcome.eq(outcome & valid[5].replicate(len(outcome))),
             elapsed.eq(e[5].t - row.t0),
-            net.eq(elapsed - Mux(e[6].counts, e[6].number, 0)),
-            is_sample.eq(Cat(self.commit.outcome[list(Outcome).index(Outcome.SAMPLE)], is_sample)),
+            net.eq(elapsed - Mux(did[Outcome.CORRECTED], e[6].number, 0)),
+            is_sample.eq(Cat(did[Outcome.SAMPLE], is_sample)),
         ]
-        with m.If(net[-1]):
-            m.d.sync += self.sample_rtt.eq(0)
-        with m.Elif(net[Fmt.RTT.width : -1].any()):
+        with m.If(net[Fmt.RTT.width :].any()):
             m.d.sync += self.sample_rtt.eq(Fmt.RTT.max)
         with m.Else():
             m.d.sync += self.sample_rtt.eq(net)
@@ -326,6 +373,10 @@ class RttPipeline(wiring.Component):
             self.commit.kind.eq(e[6].kind),
             self.commit.slot.eq(e[6].slot),
             self.commit.t.eq(e[6].t),
+            self.commit.score.value.eq(e[6].score.value),
+            self.commit.score.valid.eq(
+                valid[6] & brings & e[6].score.valid & ~did[Outcome.REFUSED_PSN]
+            ),
             self.sample_stb.eq(is_sample[-1]),
             self.sample_slot.eq(e[8].slot),
             self.sample_t.eq(e[8].t),
@@ -333,23 +384,18 @@ class RttPipeline(wiring.Component):
 
 
 def _compare(
-    m: Module,
-    out: data.View,
-    t: Value,
-    due: Value,
-    psn: Value,
-    t0: Value,
-    timed: Value,
-    following: Value,
-    limited: Value,
+    m: Module, out: data.View, t: Value, psns: data.View, row: data.View, limited: Value
 ) -> None:
     """`_SIGNS` of an event's numbers against those of a row or of an event ahead."""
-    early = (t - t0)[Fmt.TIME.width - 1]
+    top = Fmt.TIME.width - 1
+    early = (t - row.t0)[top]
     m.d.comb += [
         out.early.eq(early),
-        out.expired.eq(~early & ~(due - t0)[Fmt.TIME.width - 1] & limited),
-        out.repeats.eq((psn - following)[PSN_BITS - 1]),
-        out.before.eq((psn - timed)[PSN_BITS - 1]),
+        out.expired.eq(~early & ~(psns.due - row.t0)[top] & limited),
+        out.repeats.eq((psns.psn - row.next)[PSN_BITS - 1]),
+        out.before.eq((psns.psn - row.psn)[PSN_BITS - 1]),
+        out.stale.eq((psns.psn - row.acked)[PSN_BITS - 1]),
+        out.lies.eq((psns.left + ~row.t0)[top]),  # left - T0 - 1
     ]
 
 

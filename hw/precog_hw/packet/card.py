@@ -6,14 +6,14 @@
                  ▲          │ ▲ slot, row           T0 │
                  │       [QpLookup] [CpsSlots]    [RttCollector] ─► o_sample
                  │          │ ▼ slot, mode          T3 ▲
-    o_rx ◄───────┼─────── [RxPath] ◄──────────────────────────────────────────── i_rx
-                 │          └─► echo, arrival, CE mark ─► [Destinations] ◄─ outcomes
-                 └── CNPs ── [NotificationPoint] ◄──────┘
+    o_rx ◄───────┼─────── [RxPath] ◄───────────────────┼──────────────────────── i_rx
+                 │          └─► [Trust] ─► echo, arrival, CE mark ─► [Destinations] ◄─ outcomes
+                 └── CNPs ── [NotificationPoint] ◄─────────────┘
 
 Destinations, notification point with arbiter, and the path's ICRC check can be left out.
 """
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -32,7 +32,7 @@ from precog_models.packet.wire.headers import PSN_BITS, Ecn
 from precog_models.packet.wire.opcodes import CNP, RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
 from .cnp_limiter import remote_qp_layout
-from .cps_rx import received_layout
+from .cps_rx import CpsReceive, received_layout
 from .cps_slots import DESTINATIONS, SCORE, CpsSlots, slot_config_layout
 from .cps_tx import sent_layout
 from .layouts import CARD_CONFIG, LENGTH_BITS
@@ -40,11 +40,14 @@ from .notification import NotificationPoint
 from .qp_lookup import cell_layout, table_access_layout
 from .qp_turns import qp_lookup
 from .rx_path import RxPath
+from .stage import Stage
+from .trust import Trust
 from .tx_path import TxPath
 
 __all__ = ["MIN_TICK_PS", "Card"]
 
 _ANSWERED = ("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy")
+_REFUSED = ("refused_icrc", "refused_cnp")
 _ACKED = ("acked_stb", "acked_slot", "acked_psn")
 MIN_TICK_PS = 4  # 24 bits of ns in 32 bits of ticks
 
@@ -115,6 +118,8 @@ class Card(wiring.Component):
         Strobes: a frame ended wrong.
     icrc_done, icrc_checked, icrc_ok : Out(1)
         With `icrc`.
+    refused_icrc, refused_cnp : Out(1)
+        Of `Trust`.
     cnp_sent, cnp_limited, cnp_unknown, cnp_busy : Out(1)
         With `cnps`.
     commit_stb, commit : Out
@@ -122,11 +127,11 @@ class Card(wiring.Component):
     frame_sent, frame_slot, frame_bytes : Out
         A whole packet of a known queue pair has left.
     cnp_heard, cnp_slot : Out
-        A CNP of a known queue pair has come.
+        A CNP has come that may have an effect.
     acked_stb, acked_slot, acked_psn : Out
         Of `RttCollector`.
     score_heard, score_slot, score : Out
-        A packet of a known queue pair has brought its sender's score.
+        A packet has brought its sender's score, which the queue pair's law may follow.
 
     Raises
     ------
@@ -204,6 +209,7 @@ class Card(wiring.Component):
                 "received_stb": Out(1),
                 "received": Out(received_layout(slots)),
                 **(dict.fromkeys(RxPath.CHECKED, Out(1)) if icrc else {}),
+                **dict.fromkeys(_REFUSED, Out(1)),
                 **(dict.fromkeys(_ANSWERED, Out(1)) if cnps else {}),
                 "frame_sent": Out(1),
                 "frame_slot": Out(range(slots)),
@@ -244,23 +250,24 @@ class Card(wiring.Component):
             enables=self._measured,
         )
         m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
+        trust = self._trust(m, rx)
         connect(m, tx.o, flipped(self.o_tx))
         connect(m, flipped(self.i_rx), rx.i)
         connect(m, rx.o, flipped(self.o_rx))
         connect(m, collector.o, flipped(self.o_sample))
         connect(m, flipped(self.i_table), lookup.i_access)
         self._registers(m, tx, rx, slots, collector)
-        self._reset(m, slots, collector)
+        self._reset(m, slots, collector, trust)
         tx.ask(m, lookup, slots)
         rx.ask(m, lookup, slots)
         self._sent(m, tx, collector)
-        taken = self._received(m, rx, slots, collector)
+        taken = self._received(m, trust, slots, collector)
         if self._notifies:
-            self._notify(m, tx, rx, taken)
+            self._notify(m, tx, trust, taken)
         else:
             connect(m, flipped(self.i_tx), tx.i)
         if self._measured:
-            self._destinations(m, rx, collector, slots)
+            self._destinations(m, trust, taken, collector, slots)
         m.d.comb += [
             self.table_stb.eq(lookup.read_stb),
             self.table_cell.eq(lookup.read_cell),
@@ -269,13 +276,30 @@ class Card(wiring.Component):
             self.received_stb.eq(rx.decided_stb),
             self.received.eq(rx.decided),
             *(getattr(self, n).eq(getattr(rx, n)) for n in RxPath.CHECKED if self._checks),
+            *(getattr(self, n).eq(getattr(trust, n)) for n in _REFUSED),
             *(getattr(self, n).eq(getattr(collector, n)) for n in _ACKED),
             self.commit_stb.eq(collector.commit_stb),
             self.commit.eq(collector.commit),
         ]
         return m
 
-    def _notify(self, m: Module, tx: TxPath, rx: RxPath, taken: Signal) -> None:
+    def _trust(self, m: Module, rx: RxPath) -> Trust:
+        """Records of packets that came wait for their ICRCs."""
+        # As many as wait in `Finish`; relaxed, one there and one copied.
+        packets = 1 if self._relaxed else Stage.packets_of(self._width, CpsReceive.LATENCY)
+        m.submodules.trust = trust = Trust(
+            self._slots, 2 * packets if self._checks else 0, relaxed=self._relaxed
+        )
+        connect(m, rx.o_received, trust.i)
+        m.d.comb += trust.config.eq(self.registers.trust)
+        if self._checks:
+            m.d.comb += [
+                trust.verdict_stb.eq(rx.icrc_done),
+                trust.verdict.eq(rx.icrc_ok),
+            ]
+        return trust
+
+    def _notify(self, m: Module, tx: TxPath, trust: Trust, taken: Signal) -> None:
         """CE marks of packets become CNPs, which take turns with those of the transport."""
         m.submodules.notification = point = NotificationPoint(
             self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
@@ -284,14 +308,14 @@ class Card(wiring.Component):
         connect(m, point.o, arbiter.i[0])
         connect(m, flipped(self.i_tx), arbiter.i[1])
         connect(m, arbiter.o, tx.i)
-        received = rx.o_received.payload
+        received = trust.o.payload
         got, request = received.decided, point.i_request
         m.d.comb += [
             point.i_remote.valid.eq(self.remote_stb),
             point.i_remote.payload.eq(self.remote),
             point.config.eq(self.registers.cnp),
             point.now.eq(self.now),
-            request.valid.eq(taken & ~got.dropped),
+            request.valid.eq(taken & ~got.dropped & received.right),
             request.payload.parsed.eq(received.parsed),
             request.payload.error.eq(received.error),
             request.payload.found.eq(got.known),
@@ -327,19 +351,20 @@ class Card(wiring.Component):
             collector.now.eq(self.now),
             collector.timeout.eq(self.registers.timeout),
             collector.any_packet.eq(self.registers.any_packet),
+            collector.floor.eq(self.registers.rtt_floor),
             collector.first.eq(self.first_reset),
             collector.mtu_stb.eq(self.mtu_stb),
             collector.mtu_slot.eq(self.mtu_slot),
             collector.mtu_log2.eq(self.mtu_log2),
         ]
 
-    def _reset(self, m: Module, slots: CpsSlots, collector: RttCollector) -> None:
-        """One command for two blocks, which take it when they can."""
-        done = Signal(2)
-        both = (slots.i_reset, collector.i_reset)
-        taken = [done[n] | part.ready for n, part in enumerate(both)]
-        m.d.comb += self.i_reset.ready.eq(taken[0] & taken[1])
-        for n, part in enumerate(both):
+    def _reset(self, m: Module, slots: CpsSlots, collector: RttCollector, trust: Trust) -> None:
+        """One command for three blocks, which take it when they can."""
+        parts = (slots.i_reset, collector.i_reset, trust.i_reset)
+        done = Signal(len(parts))
+        taken = [done[n] | part.ready for n, part in enumerate(parts)]
+        m.d.comb += self.i_reset.ready.eq(Cat(taken).all())
+        for n, part in enumerate(parts):
             m.d.comb += [
                 part.valid.eq(self.i_reset.valid & ~done[n]),
                 part.payload.eq(self.i_reset.payload),
@@ -367,7 +392,7 @@ class Card(wiring.Component):
     def _received(
         self,
         m: Module,
-        rx: RxPath,
+        trust: Trust,
         slots: CpsSlots,
         collector: RttCollector,
     ) -> Signal:
@@ -375,7 +400,7 @@ class Card(wiring.Component):
 
         Returns the cycle in which it is taken.
         """
-        received = rx.o_received.payload
+        received = trust.o.payload
         got, error, parsed = received.decided, received.error, received.parsed
         descriptor = parsed.descriptor
         answer = Signal(answer_layout(self._slots))
@@ -386,21 +411,21 @@ class Card(wiring.Component):
             descriptor.ack_req & descriptor.opcode.matches(*RELIABLE_REQUESTS)
         )
         m.d.comb += [
-            rx.o_received.ready.eq(collector.i_rx.ready | ~answered),
-            taken.eq(rx.o_received.valid & rx.o_received.ready),
+            trust.o.ready.eq(collector.i_rx.ready | ~answered),
+            taken.eq(trust.o.valid & trust.o.ready),
             self.rx_error.eq(taken & error),
-            counts.eq(taken & got.known & ~error),
+            counts.eq(taken & received.acts),
             self.cnp_heard.eq(counts & (descriptor.opcode == CNP)),
             self.cnp_slot.eq(got.slot),
             collector.i_rx.valid.eq(answered),
             collector.i_rx.payload.eq(answer),
-            self.score_heard.eq(counts & got.score.valid),
-            self.score_slot.eq(got.slot),
-            self.score.eq(got.score.value),
-            slots.echo_stb.eq(self.score_heard),
+            self.score_heard.eq(collector.commit.score.valid),
+            self.score_slot.eq(collector.commit.slot),
+            self.score.eq(collector.commit.score.value),
+            slots.echo_stb.eq(counts & got.score.valid),
             slots.echo_slot.eq(got.slot),
             slots.echo.eq(got.score.value),
-            *((slots.arriving.eq(rx.o_received.valid),) if self._relaxed else ()),
+            *((slots.arriving.eq(trust.o.valid),) if self._relaxed else ()),
             slots.arrival_stb.eq(counts & asks),
             slots.arrival_slot.eq(got.slot),
             slots.arrival_psn.eq(descriptor.psn),
@@ -414,11 +439,12 @@ class Card(wiring.Component):
                 answer.t.eq(parsed.time),
                 answer.turnaround.eq((got.turnaround * factor) >> TICKS_FACTOR_BITS),
                 answer.turnaround_valid.eq(got.turnaround_valid & self.registers.corrected),
+                answer.score.eq(got.score),
             ]
         return taken
 
     def _destinations(
-        self, m: Module, rx: RxPath, collector: RttCollector, slots: CpsSlots
+        self, m: Module, trust: Trust, taken: Signal, collector: RttCollector, slots: CpsSlots
     ) -> None:
         """Statistics; the collector names the slot, the answer's path knows the destination."""
         m.submodules.destinations = destinations = Destinations(DESTINATIONS)
@@ -429,7 +455,7 @@ class Card(wiring.Component):
         did = data.StructLayout({"rtt": 1, "loss": 1})
         m.submodules.did = late = DelayLine(did, cycles)
         outcome = dict(zip(Outcome, collector.commit.outcome, strict=True))
-        got = rx.o_received.payload
+        got = trust.o.payload
         found, mark = got.decided, Signal()
         m.d.comb += [
             slots.enable_stb.eq(self.enable_stb),
@@ -451,13 +477,7 @@ class Card(wiring.Component):
             destinations.timed.rtt_valid.eq(late.o.rtt),
             destinations.timed.loss.eq(late.o.loss),
             mark.eq(got.parsed.descriptor.ecn == Ecn.CE),
-            destinations.heard_stb.eq(
-                rx.o_received.valid
-                & rx.o_received.ready
-                & found.known
-                & ~got.error
-                & (mark | found.score.valid)
-            ),
+            destinations.heard_stb.eq(taken & got.acts & (mark | found.score.valid)),
             destinations.heard.destination.eq(found.destination),
             destinations.heard.mark.eq(mark),
             destinations.heard.score.eq(found.score.value),

@@ -20,6 +20,7 @@ __all__ = [
     "LENGTH_BITS",
     "PARSED",
     "TAIL",
+    "TRUST_CONFIG",
     "Edit",
 ]
 
@@ -82,12 +83,16 @@ CPS_CONFIG = _chosen("shim_port", "max_frame", "drop_malformed")
 #: Registers of the notification point, `precog_models.packet.cnp.CnpConfig`.
 CNP_CONFIG = _chosen("enabled", "interval_ticks", "dscp", "ecn", "ttl", "mode_c")
 
+#: Registers of `Trust`, `precog_models.packet.trust.TrustConfig`.
+TRUST_CONFIG = _chosen("icrc_gate", "cnp_gap")
+
 #: Registers of the whole packet path.
 CARD_CONFIG = data.StructLayout(
     {
         "cps": CPS_CONFIG,
         "cnp": CNP_CONFIG,
-        **_chosen("timeout", "any_packet", "corrected").members,
+        "trust": TRUST_CONFIG,
+        **_chosen("timeout", "any_packet", "corrected", "rtt_floor").members,
     }
 )
 

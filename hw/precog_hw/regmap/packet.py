@@ -25,6 +25,7 @@ __all__ = [
     "packet_events",
     "packet_parameters",
     "packet_qp_config",
+    "part_of",
 ]
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
@@ -74,6 +75,8 @@ PACKET_EVENTS: tuple[tuple[str, str], ...] = (
     ("rx_errors", "the same, from the wire"),
     ("icrc_ok", "packets from the wire whose ICRC is right"),
     ("icrc_bad", "packets from the wire whose ICRC is wrong"),
+    ("refused_icrc", "packets of a queue pair that had no effect: their ICRC is wrong"),
+    ("refused_cnp", "CNPs that had no effect: the interval since the last was not over"),
     ("cnp_sent", "CNPs made"),
     ("cnp_limited", "marked data within the interval of the last CNP"),
     ("cnp_unknown", "marked data of no queue pair"),
@@ -87,6 +90,8 @@ PACKET_EVENTS: tuple[tuple[str, str], ...] = (
     ("rtt_timeout", "timed packets given up: no answer in time"),
     ("rtt_swept", "time-outs found without a packet of the queue pair"),
     ("rtt_forgotten", "timed packets that a reset of the queue pair ended"),
+    ("rtt_refused_psn", "answers that had no effect: to no PSN in flight"),
+    ("rtt_refused_turnaround", "T2 - T1 that were not taken off: they left too little"),
 )
 
 #: Of these, one for each outcome of the RTT collector's events, in the order of its bits.
@@ -102,7 +107,7 @@ _OF_PARTS: dict[str, tuple[str, ...]] = {
         *("remote_qp", "remote_valid"),
         *("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy"),
     ),
-    "icrc": ("icrc_ok", "icrc_bad"),
+    "icrc": ("icrc_gate", "icrc_ok", "icrc_bad", "refused_icrc"),
 }
 
 #: Parameters of the packet path.
@@ -132,12 +137,27 @@ PACKET_PARAMETERS: tuple[Register, ...] = (
             Field("drop_malformed", 1, RW, "Drop frames to the shim's port that are not ours."),
             Field("any_packet", 1, RW, "Time packets that do not ask for an answer.", lsb=1),
             Field("corrected", 1, RW, "Take T2 - T1 off, where the peer tells it.", lsb=2, reset=1),
+            Field(
+                "icrc_gate",
+                1,
+                RW,
+                "Packets with a wrong ICRC have no effect; 0 where an ICRC means nothing, as in a "
+                "capture that has cut its packets.",
+                lsb=3,
+                reset=1,
+            ),
         ),
     ),
     Register(
         "TIMEOUT",
         "When the RTT collector gives a timed packet up.",
         (Field("timeout", 32, RW, "Age; 0: never.", unit="ticks"),),
+    ),
+    Register(
+        "RTT_FLOOR",
+        "T2 - T1 is not taken off an RTT of which it would leave no more than this. No answer "
+        "comes before its request has passed our transmit path, 36 cycles at least.",
+        (Field("rtt_floor", 16, RW, "Floor.", reset=32, unit="ticks"),),
     ),
     Register(
         "CNP",
@@ -154,6 +174,12 @@ PACKET_PARAMETERS: tuple[Register, ...] = (
         "CNP_INTERVAL",
         "At most one CNP per queue pair in this time.",
         (Field("interval_ticks", 32, RW, "Interval.", reset=50_000, unit="ticks"),),
+    ),
+    Register(
+        "CNP_GAP",
+        "CNPs that come: of each queue pair one in this time has an effect. Half of a peer's "
+        "interval, because switches bring two CNPs closer together than they left.",
+        (Field("cnp_gap", 32, RW, "Interval; 0: all.", reset=25_000, unit="ticks"),),
     ),
 )
 
@@ -272,6 +298,11 @@ DESTINATION_VALUES: tuple[Register, ...] = tuple(
         ("score", "", "Last score received.", (("score", 7, 0), ("score_valid", 1, 31))),
     )
 )
+
+
+def part_of(name: str) -> str:
+    """The part, a field of `Sizes`, without which a device lacks the field or counter `name`."""
+    return next(part for part, names in _OF_PARTS.items() if name in names)
 
 
 def packet_parameters(sizes: object) -> tuple[Register, ...]:
@@ -406,7 +437,7 @@ def _packet(parameters: tuple[Register, ...]) -> Block:
         "PACKET",
         "The packet path: parameters, and the card's time.",
         id=0x30,
-        version=(1, 0),
+        version=(1, 1),
         registers=(
             *parameters,
             Register(

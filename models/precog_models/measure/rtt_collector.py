@@ -5,7 +5,8 @@ the next one timed (section 3.2). T2 - T1 comes from the answer's time field if 
 
     sent      new PSN, none timed, asks for an answer ─► time it
               PSN sent before (retransmission)        ─► drop what is timed: Karn's rule
-    answered  acknowledges the timed PSN              ─► sample; a later PSN: coalesced
+    answered  to no PSN in flight                     ─► refuse: it is a forgery, or old
+              acknowledges the timed PSN              ─► sample; a later PSN: coalesced
               NAK at or before the timed PSN          ─► drop: it will be sent again
     any       timed for longer than the time-out      ─► drop: the answer was lost
     swept     that, where no packet comes any more
@@ -15,7 +16,13 @@ message asks, and that would measure the sender's own pace. `any_packet` times t
 the thesis does, where every packet is acknowledged.
 
 PSNs are compared on the circle of 2**24: the half ahead is new. A READ request occupies as many
-PSNs as its response has packets. An answer to a PSN that was never sent is ignored.
+PSNs as its response has packets.
+
+In flight are the PSNs from the first that is not acknowledged to the last that was sent. An answer
+acknowledges one of them, or repeats the last acknowledgement; a NAK may name the first of them.
+Everything else is refused: who does not see the packets has a chance of (PSNs in flight + 1) in
+2**24 for each forgery. A turnaround that would leave `floor` ticks or less is refused, and the
+sample is T3 - T0: no peer answers before the packet has left our own transmit path.
 
 The two directions' events may come out of their stamps' order: an answer that is stamped before T0
 answers something older, and no event that is stamped before T0 finds a time-out.
@@ -46,8 +53,9 @@ from ..packet.wire.opcodes import (
 
 __all__ = ["COLLECTOR_STATE", "NO_TURNAROUND", "RttCollector", "answered", "sent", "swept"]
 
-#: A queue pair's row of state: a PSN was sent; next new PSN; a packet is timed; its PSN; its T0.
-COLLECTOR_STATE = ("seen", "next", "timed", "psn", "t0")
+#: A queue pair's row of state: a PSN was sent; next new PSN; a packet is timed; its PSN; its T0;
+#: the last PSN that is acknowledged.
+COLLECTOR_STATE = ("seen", "next", "timed", "psn", "t0", "acked")
 
 NO_TURNAROUND = -1
 
@@ -70,6 +78,8 @@ _RETRANSMISSION = int(Outcome.DROPPED_RETRANSMISSION)
 _NAK_DROP = int(Outcome.DROPPED_NAK)
 _TIMEOUT = int(Outcome.DROPPED_TIMEOUT)
 _SWEPT = int(Outcome.SWEPT)
+_REFUSED_PSN = int(Outcome.REFUSED_PSN)
+_REFUSED_TURNAROUND = int(Outcome.REFUSED_TURNAROUND)
 _NAK = int(_Answer.NAK)
 _DEFAULT_MTU = 1024
 
@@ -86,7 +96,7 @@ def sent(state: NDArray[np.int64], psn: int, span: int, wanted: bool, t: int, ti
 
     Parameters
     ----------
-    state : ndarray of int64, shape (5,)
+    state : ndarray of int64, shape (6,)
         `COLLECTOR_STATE` of the queue pair; zeros after a reset. Changed in place.
     psn : int
         Its PSN, 24 bits.
@@ -113,6 +123,8 @@ def sent(state: NDArray[np.int64], psn: int, span: int, wanted: bool, t: int, ti
             state[2] = 0
             outcome |= _RETRANSMISSION
         return outcome
+    if state[0] == 0:
+        state[5] = (psn - 1) & _PSN_MASK
     state[0] = 1
     state[1] = (psn + span) & _PSN_MASK
     if state[2] == 0 and wanted:
@@ -125,13 +137,19 @@ def sent(state: NDArray[np.int64], psn: int, span: int, wanted: bool, t: int, ti
 
 @njit
 def answered(
-    state: NDArray[np.int64], psn: int, answer: int, t: int, turnaround: int, timeout: int
+    state: NDArray[np.int64],
+    psn: int,
+    answer: int,
+    t: int,
+    turnaround: int,
+    timeout: int,
+    floor: int,
 ) -> tuple[int, int]:
     """An acknowledge, a NAK or a READ response arrives.
 
     Parameters
     ----------
-    state : ndarray of int64, shape (5,)
+    state : ndarray of int64, shape (6,)
         As for `sent`.
     psn : int
         Its PSN, 24 bits.
@@ -143,38 +161,45 @@ def answered(
         T2 - T1 in ticks, `NO_TURNAROUND` if unknown.
     timeout : int
         As for `sent`.
+    floor : int
+        Ticks that a sample is longer than, or T2 - T1 is refused.
 
     Returns
     -------
     outcome : int
         `Outcome` bits.
     rtt : int
-        The sample in ticks, at most RTT's greatest; 0 without one, and where T2 - T1 is larger.
+        The sample in ticks, at most RTT's greatest; 0 without one.
     """
-    if state[2] == 0:
-        return 0, 0
     elapsed = _age(state, t)
-    if elapsed < 0:
-        return 0, 0
-    if timeout > 0 and elapsed >= timeout:
+    outcome = 0
+    if state[2] != 0 and timeout > 0 and elapsed >= timeout:
         state[2] = 0
-        return _TIMEOUT, 0
+        outcome = _TIMEOUT
     through = (psn - answer) & _PSN_MASK
+    sent_before = ((through - state[1]) & _PSN_MASK) >= _PSN_HALF
+    stale = ((through - state[5]) & _PSN_MASK) >= _PSN_HALF
+    if state[0] == 0 or not sent_before or stale:
+        return outcome | _REFUSED_PSN, 0
+    state[5] = through
+    if state[2] == 0 or elapsed < 0:
+        return outcome, 0
     beyond = (through - state[3]) & _PSN_MASK
     if beyond >= _PSN_HALF:  # the timed PSN is not acknowledged
         if answer != _NAK:
-            return 0, 0
+            return outcome, 0
         state[2] = 0
-        return _NAK_DROP, 0
-    if ((state[1] - 1 - through) & _PSN_MASK) >= _PSN_HALF:
-        return 0, 0
+        return outcome | _NAK_DROP, 0
     state[2] = 0
-    outcome = _SAMPLE
+    outcome |= _SAMPLE
     if beyond != 0:
         outcome |= _COALESCED
     if turnaround >= 0:
-        outcome |= _CORRECTED
-        elapsed = max(0, elapsed - turnaround)
+        if elapsed - turnaround > floor:
+            outcome |= _CORRECTED
+            elapsed -= turnaround
+        else:
+            outcome |= _REFUSED_TURNAROUND
     return outcome, min(elapsed, _RTT_MAX)
 
 
@@ -198,6 +223,8 @@ class RttCollector:
         Ticks after which a timed packet is given up; 0: never.
     any_packet : bool
         Also time packets that do not ask for an answer.
+    floor : int
+        Ticks that a sample is longer than, or T2 - T1 is refused.
     mtu : sequence of int, optional
         Path MTU of each slot in bytes, for the length of READ responses; 1024 without it.
 
@@ -213,9 +240,11 @@ class RttCollector:
         timeout: int,
         *,
         any_packet: bool = False,
+        floor: int = 0,
         mtu: Sequence[int] | None = None,
     ) -> None:
         self.timeout = timeout
+        self.floor = floor
         self.any_packet = any_packet
         self.mtu = list(mtu) if mtu is not None else [_DEFAULT_MTU] * slots
         if len(self.mtu) != slots or not set(self.mtu) <= set(PATH_MTUS):
@@ -255,7 +284,7 @@ class RttCollector:
             elif kind != SYNDROME_ACK:
                 return None
         outcome, rtt = answered(
-            self._state[slot], packet.psn, int(answer), t, turnaround, self.timeout
+            self._state[slot], packet.psn, int(answer), t, turnaround, self.timeout, self.floor
         )
         return rtt if Outcome.SAMPLE in self._count(outcome) else None
 

@@ -1,8 +1,9 @@
 """A card's packet path, both directions: what every stage does to one packet, in order.
 
     transmit:  insertion ─► wire             + T0 to the RTT collector
-    receive:   extraction ─► host            + T3 to the RTT collector, CE marks to the notification
-                                               point, whose CNPs wait to be transmitted
+    receive:   extraction ─► host            + what `trust` lets act: T3 to the RTT collector, CE
+                                               marks to the notification point, whose CNPs wait to
+                                               be transmitted, CNPs and scores to the laws
 
 The golden twin of the gateware's packet path. An event that needs the whole frame to be right (an
 RTT, a CNP, an echo) is made at the frame's end; frames are taken in the order of their ends.
@@ -16,19 +17,22 @@ from ..contract import Outcome
 from ..measure.destinations import DestinationEvent, Destinations
 from ..measure.rtt_collector import NO_TURNAROUND, RttCollector
 from .cnp import CnpConfig, NotificationPoint
-from .cps_rx import Received, receive
+from .cps_rx import Received, receive, remember
 from .cps_state import CpsConfig, CpsState
 from .cps_tx import Sent, transmit
 from .icrc import icrc_ok
 from .qp_table import QpTable
+from .trust import Trust, TrustConfig
 from .turnaround import Turnaround
 from .wire.cps import TICKS_FACTOR_BITS, Mode, ShimType, ticks_factor
 from .wire.descriptor import Reason
 from .wire.headers import Ecn
+from .wire.opcodes import CNP
 
 __all__ = ["TIMEOUT_MAX", "Arrived", "Card", "CardConfig", "ticks_from_ns"]
 
 TIMEOUT_MAX = 0xFFFFFFFF  # ticks
+FLOOR_MAX = 0xFFFF  # ticks
 _LOSSES = Outcome.DROPPED_RETRANSMISSION | Outcome.DROPPED_NAK | Outcome.DROPPED_TIMEOUT
 
 
@@ -47,26 +51,30 @@ class CardConfig:
     Raises
     ------
     ValueError
-        The tick is not positive, the time-out does not fit its register, or a notification point
-        that there is not is enabled.
+        The tick is not positive, the time-out or the floor does not fit its register, or a
+        notification point that there is not is enabled.
     """
 
     cps: CpsConfig = field(default_factory=CpsConfig)
     cnp: CnpConfig = field(default_factory=lambda: CnpConfig(enabled=False))
+    trust: TrustConfig = field(default_factory=TrustConfig)
     tick_ps: int = 1000
     timeout: int = 0  # ticks after which the RTT collector gives a packet up; 0: never
     any_packet: bool = False  # time packets that do not ask for an answer
     corrected: bool = True  # take T2 - T1 off, where the peer tells it
+    rtt_floor: int = 32  # ticks; a T2 - T1 that leaves no more of an RTT is refused
     ipv6: bool = True  # IPv6 packets are understood
     destinations: bool = True  # enables and numbers of destinations
     cnps: bool = True  # the notification point
-    icrc: bool = True  # the ICRC check
+    icrc: bool = True  # the ICRC check; without it all ICRCs count as right
 
     def __post_init__(self) -> None:
         if self.tick_ps <= 0:
             raise ValueError(f"tick_ps must be positive, not {self.tick_ps!r}")
         if not 0 <= self.timeout <= TIMEOUT_MAX:
             raise ValueError(f"timeout must be 0..{TIMEOUT_MAX} ticks, not {self.timeout!r}")
+        if not 0 <= self.rtt_floor <= FLOOR_MAX:
+            raise ValueError(f"rtt_floor must be 0..{FLOOR_MAX} ticks, not {self.rtt_floor!r}")
         if self.cnp.enabled and not self.cnps:
             raise ValueError("cnps must be True with CNPs enabled, not False")
 
@@ -79,6 +87,8 @@ class Arrived(NamedTuple):
     icrc_checked: bool  # it is RoCEv2 and there to its end, and the card checks
     rtt: int | None  # ticks
     cnp: bytes | None  # for the wire
+    notified: bool  # a CNP that may cut the queue pair's rate
+    score: int | None  # that its law may follow
 
 
 class Card:
@@ -96,8 +106,15 @@ class Card:
     def __init__(self, slots: int, config: CardConfig, *, mtu: Sequence[int] | None = None) -> None:
         self.config = config
         self.cps = CpsState(QpTable(slots), config.cps, ipv6=config.ipv6)
-        self.collector = RttCollector(slots, config.timeout, any_packet=config.any_packet, mtu=mtu)
+        self.collector = RttCollector(
+            slots,
+            config.timeout,
+            any_packet=config.any_packet,
+            floor=config.rtt_floor,
+            mtu=mtu,
+        )
         self.notification = NotificationPoint(self.cps.table, config.cnp)
+        self.trust = Trust(slots, config.trust)
         self.destinations = Destinations(len(self.cps.destination_enable))
 
     def add(
@@ -133,9 +150,16 @@ class Card:
         self, frame: bytes | bytearray, t: int, now_ns: int, *, error: bool = False
     ) -> Arrived:
         """A packet from the wire; times as for `transmit`."""
-        got = receive(self.cps, frame, now_ns, error=error)
-        rtt = cnp = None
-        if got.slot is not None:
+        got = receive(self.cps, frame, error=error)
+        checked = self.config.icrc and _has_icrc(got)
+        right = checked and got.frame is not None and icrc_ok(got.frame, got.parsed)
+        unlooked = not self.config.icrc or not self.trust.config.icrc_gate
+        believed = got.frame is not None and (right or unlooked)
+        acts = self.trust.acts(got, t, right=believed)
+        rtt = cnp = score = None
+        if acts:
+            assert got.slot is not None
+            remember(self.cps, got, now_ns)
             turnaround = NO_TURNAROUND
             shim = got.shim
             if (
@@ -146,15 +170,15 @@ class Card:
             ):
                 turnaround = ticks_from_ns(shim.time, self.config.tick_ps)
             rtt = self.collector.received(got.slot, got.descriptor, t, turnaround)
-            if not got.descriptor.error:
-                mark = got.descriptor.ecn == Ecn.CE
-                self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
-        if got.frame is not None:
-            score = None if got.slot is None else self.cps.slots[got.slot].carried
-            cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, score)
-        checked = self.config.icrc and _has_icrc(got)
-        right = checked and got.frame is not None and icrc_ok(got.frame, got.parsed)
-        return Arrived(got, right, checked, rtt, cnp)
+            mark = got.descriptor.ecn == Ecn.CE
+            self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
+            refused = Outcome.REFUSED_PSN in self.collector.outcome
+            score = None if refused else got.score
+        if believed and got.frame is not None:
+            own = None if got.slot is None else self.cps.slots[got.slot].carried
+            cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, own)
+        notified = acts and got.descriptor.opcode == CNP
+        return Arrived(got, right, checked, rtt, cnp, notified, score)
 
     def sweep(self, slot: int, t: int) -> None:
         """The collector's look at a queue pair that may have no packets any more."""
@@ -162,10 +186,11 @@ class Card:
         self._account(slot, DestinationEvent())
 
     def reset(self, slot: int) -> None:
-        """Forget a slot's echo, arrivals and timed packet."""
+        """Forget a slot's echo, arrivals, timed packet and last CNP."""
         row = self.cps.slots[slot]
         row.echo, row.turnaround = None, Turnaround()
         self.collector.reset(slot)
+        self.trust.reset(slot)
 
     def _account(self, slot: int, event: DestinationEvent) -> None:
         """Count an event, with what the collector just said, for the slot's destination."""

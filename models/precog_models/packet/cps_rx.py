@@ -8,8 +8,8 @@ A frame is trusted if it is of a queue pair that the table knows, whose destinat
 shim, if that queue pair is in mode S, too. A right shim that is not trusted passes untouched, so
 that nobody can have a packet of his rewritten to port 4791. A frame with a wrong shim passes
 untouched, or is dropped, as configured. Both are counted by cause. A score becomes the QP's echo,
-and a request's arrival time T1 is kept, only from frames without error: both are known to be wanted
-only at the end of the frame.
+and a request's arrival time T1 is kept (`remember`), only from packets that may have an effect
+(`trust`): which these are is known only at the end of the frame.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from .wire.descriptor import Direction, Reason
 from .wire.headers import BTH, CNP_PAYLOAD
 from .wire.opcodes import CNP, solicits
 
-__all__ = ["Received", "receive"]
+__all__ = ["Received", "receive", "remember"]
 
 
 class Received(NamedTuple):
@@ -42,19 +42,15 @@ class Received(NamedTuple):
         return self.parsed.descriptor
 
 
-def receive(
-    state: CpsState, frame: bytes | bytearray, now_ns: int, *, error: bool = False
-) -> Received:
+def receive(state: CpsState, frame: bytes | bytearray, *, error: bool = False) -> Received:
     """Receive a frame.
 
     Parameters
     ----------
     state : CpsState
-        Counters, echo and turnaround change.
+        Counters change.
     frame : bytes
         Without FCS.
-    now_ns : int
-        The card's time: T1 of requests.
     error : bool
         The stream's error flag.
     """
@@ -88,12 +84,27 @@ def receive(
         out, score = _resv6(state, out, parsed)
     if enabled and found.opcode == CNP and score is None:
         score = _mark(state, out, parsed)
-    if not found.error:
-        if score is not None:
-            row.echo = score
-        if solicits(found.opcode, found.ack_req):
-            row.turnaround.arrived(found.psn, now_ns)
     return Received(out, parsed, slot, ShimFault.NONE, shim, score)
+
+
+def remember(state: CpsState, got: Received, now_ns: int) -> None:
+    """Keep a packet's score as the echo, and T1 of one that asks for an answer.
+
+    Parameters
+    ----------
+    state : CpsState
+        Echo and turnaround change.
+    got : Received
+        Of a slot.
+    now_ns : int
+        The card's time when the packet's first beat came.
+    """
+    assert got.slot is not None
+    row, found = state.slots[got.slot], got.descriptor
+    if got.score is not None:
+        row.echo = got.score
+    if solicits(found.opcode, found.ack_req):
+        row.turnaround.arrived(found.psn, now_ns)
 
 
 def _slot(state: CpsState, parsed: Parsed) -> int | None:

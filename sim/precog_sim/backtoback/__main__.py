@@ -57,7 +57,7 @@ def report(run: BackToBack) -> dict[str, Any]:
                     f"{slot} {source}": len(seen.scores_sent[slot])
                     for slot, (_, source, _) in enumerate(SLOTS)
                 },
-                "scores_heard": sum(seen.scores_came),
+                "scores_heard": sum(seen.scores_followed),
                 "counters": {
                     "packets": {name: node.counts(name) for name in ("tx", "rx", "events")},
                     **{name: node.counts(name) for name in ("core", "receiver", "forecasts")},

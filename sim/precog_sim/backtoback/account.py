@@ -57,6 +57,8 @@ def _packets(run: BackToBack, side: int) -> Iterator[_Fact]:
         "icrc_ok": came,
         "cnp_sent": cnps,
         "cnp_limited": marks - cnps,
+        "refused_cnp": sum(seen.cnps_came) - sum(seen.cnps_acted),
+        "rtt_refused_psn": seen.psns_refused,
         "rtt_samples": sum(seen.samples),
         "rtt_corrected": seen.corrected,
         "rtt_started": sum(events[f"rtt_{name}"] for name in timed),
@@ -70,7 +72,7 @@ def _packets(run: BackToBack, side: int) -> Iterator[_Fact]:
         status = node.path.destination(slot)
         samples, marks = (numbers[slot] for numbers in seen.cleared)
         yield f"samples of destination {slot}", seen.samples[slot] - samples, status.samples
-        yield f"marks of destination {slot}", seen.marks_came[slot] - marks, status.marks
+        yield f"marks of destination {slot}", seen.marks_acted[slot] - marks, status.marks
         yield f"score of destination {slot}", seen.shown[slot], status.score
 
 
@@ -83,9 +85,9 @@ def _nic(run: BackToBack, side: int) -> Iterator[_Fact]:
     events = seen.told
     for slot, (law, _, hears) in enumerate(SLOTS):
         if law == "dcqcn":  # notifications, and each packet's bytes
-            events += seen.cnps_came[slot] + seen.sent[slot] + seen.cnps[slot]
+            events += seen.cnps_acted[slot] + seen.sent[slot] + seen.cnps[slot]
         if hears:
-            events += seen.scores_came[slot]
+            events += seen.scores_followed[slot]
     yield "samples", samples, core["samples"]
     if not node.merges:
         yield "events", events, core["events"]
@@ -96,7 +98,7 @@ def _nic(run: BackToBack, side: int) -> Iterator[_Fact]:
         n for n, (law, _, _) in zip(seen.samples, SLOTS, strict=True) if law == "predpid"
     )
     yield "predictions", predicted, core["predictions"] + core["unskilled"]
-    yield "scores that the receiver heard", sum(seen.scores_came), receiver["scores"]
+    yield "scores that the receiver heard", sum(seen.scores_followed), receiver["scores"]
     yield "scores that were too old", 0, receiver["aged"]
     yield "profiles that led to forecasts", node.profiles(), forecasts["forecasts"]
     for name in ("no_model", "dropped", "stale", "wrong_head"):

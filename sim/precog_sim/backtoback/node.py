@@ -14,7 +14,7 @@ from precog_models.image import pretrained
 
 from .frames import Host
 
-__all__ = ["HOST_SCORE", "SIZES", "SLOTS", "Ends", "Node", "Out", "Through"]
+__all__ = ["CNP_GAP", "HOST_SCORE", "SIZES", "SLOTS", "Ends", "Node", "Out", "Through"]
 
 #: A device with all that scores take part in.
 SIZES = Sizes(qps=4, sets=4, width=64, forecast=1, profile=1, receiver=1)
@@ -27,6 +27,7 @@ SLOTS: tuple[tuple[str, str, bool], ...] = (
     ("timely", "host", True),
 )
 HOST_SCORE = 33
+CNP_GAP = 10_000  #: ticks; half of the interval of the peer's notification point
 _INIT_GBPS = 8.0
 _RTT_MODEL = "rtt-incast"
 _COUNTERS = ("core", "receiver", "forecasts", "profiles", "tx", "rx", "events")
@@ -116,6 +117,7 @@ class Node:
         forecasting.set_parameters(rtt_budget_us=4.0)
         receiving.set_parameters(score_us=0)  # what a card has heard lasts until the next score
         path.set_parameters(enabled=1, mode_c=1, interval_ticks=20_000, timeout=400_000)
+        path.set_parameters(cnp_gap=CNP_GAP)
         for slot, (law, source, hears) in enumerate(SLOTS):
             path.bind(
                 slot,

@@ -15,7 +15,7 @@ from precog_models.packet.wire.opcodes import CNP
 
 from .endpoint import Endpoint, EndpointSettings
 from .frames import ACK, ACKNOWLEDGE, BTH_AT, Host, Packet, build, read, with_ce
-from .node import HOST_SCORE, SLOTS, Ends, Node, Out
+from .node import CNP_GAP, HOST_SCORE, SLOTS, Ends, Node, Out
 from .waiting import Waiting, WaitingSettings
 from .wire import Flight, Wire, WireSettings
 
@@ -46,9 +46,12 @@ class Seen:
     cnps: list[int] = field(default_factory=lambda: [0] * len(SLOTS))  # of the card, to the wire
     came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     cnps_came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    cnps_acted: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     marks_came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    marks_acted: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
     cnps_marked: int = 0  # among the marks; nobody answers a CNP
-    scores_came: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    scores_followed: list[int] = field(default_factory=lambda: [0] * len(SLOTS))
+    psns_refused: int = 0  # answers to what is not in flight
     scores_sent: list[set[int]] = field(default_factory=lambda: [set() for _ in SLOTS])
     score: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # last that came
     echo: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # since `rtt`
@@ -66,6 +69,8 @@ class Seen:
     asked: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T0
     arrived: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T1
     newest: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # since `rtt`
+    acked: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # likewise
+    cnp_at: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # likewise
 
 
 def _before(psn: int, other: int) -> bool:
@@ -220,9 +225,11 @@ class BackToBack:
         if "rtt" in parts:
             seen.echo = [None] * len(SLOTS)
             seen.newest = [None] * len(SLOTS)
+            seen.acked = [None] * len(SLOTS)
+            seen.cnp_at = [None] * len(SLOTS)
             seen.arrived = [{} for _ in SLOTS]
         if "statistics" in parts:
-            seen.cleared = [list(seen.samples), list(seen.marks_came)]
+            seen.cleared = [list(seen.samples), list(seen.marks_acted)]
             seen.shown = [None] * len(SLOTS)
 
     # --- requests --------------------------------------------------------------------------------
@@ -285,6 +292,8 @@ class BackToBack:
         newest = seen.newest[slot]
         if packet.opcode != ACKNOWLEDGE and (newest is None or not _before(packet.psn, newest)):
             seen.newest[slot] = packet.psn
+            if newest is None:
+                seen.acked[slot] = (packet.psn - 1) & _PSN_MASK
         if packet.ack_req:
             seen.asked[slot][packet.psn] = out.t
         self._carry(side, slot, packet, frame, out, self.nodes[side].score(slot))
@@ -330,14 +339,20 @@ class BackToBack:
         packet = read(wanted)
         seen.came[slot] += 1
         seen.marks_came[slot] += flight.marked
+        acts = packet.opcode != CNP or self._cnp_acts(side, slot, through.t)
+        follows = acts and (packet.opcode != ACKNOWLEDGE or self._flies(side, slot, packet))
+        seen.marks_acted[slot] += flight.marked and acts
         if about.shim.score is not None:
-            seen.scores_came[slot] += 1
-            seen.score[slot] = seen.echo[slot] = seen.shown[slot] = about.shim.score
+            seen.scores_followed[slot] += follows
+            seen.score[slot] = about.shim.score
+            if acts:
+                seen.echo[slot] = seen.shown[slot] = about.shim.score
         if packet.opcode == CNP:
             seen.cnps_came[slot] += 1
+            seen.cnps_acted[slot] += acts
             seen.cnps_marked += flight.marked
             after = node.rate(slot)
-            if SLOTS[slot][0] == "dcqcn":
+            if SLOTS[slot][0] == "dcqcn" and acts:
                 seen.cuts += after < before
                 seen.at_floor += after >= before
         elif packet.opcode != ACKNOWLEDGE and packet.ack_req:
@@ -387,6 +402,28 @@ class BackToBack:
         if rtt not in may:
             self.differ(f"side {side}, slot {slot}: RTT {rtt} is none of {sorted(may)}")
         seen.rtt_min, seen.rtt_max = min(seen.rtt_min, rtt), max(seen.rtt_max, rtt)
+
+    # --- what may have an effect -----------------------------------------------------------------
+
+    def _cnp_acts(self, side: int, slot: int, t: int) -> bool:
+        """The last CNP that had an effect came a gap before this one, or earlier."""
+        seen = self.seen[side]
+        last = seen.cnp_at[slot]
+        if last is not None and t - last < CNP_GAP:
+            return False
+        seen.cnp_at[slot] = t
+        return True
+
+    def _flies(self, side: int, slot: int, packet: Packet) -> bool:
+        """An answer is to one of the PSNs in flight, or repeats the last."""
+        seen = self.seen[side]
+        through = (packet.psn - (packet.syndrome != ACK)) & _PSN_MASK
+        newest, acked = seen.newest[slot], seen.acked[slot]
+        if newest is None or acked is None or _before(newest, through) or _before(through, acked):
+            seen.psns_refused += 1
+            return False
+        seen.acked[slot] = through
+        return True
 
     # --- windows ---------------------------------------------------------------------------------
 

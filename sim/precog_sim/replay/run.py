@@ -24,6 +24,7 @@ from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import Sent
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import Parsed, parse
+from precog_models.packet.trust import TrustConfig
 from precog_models.packet.wire.cps import Mode
 from precog_models.packet.wire.descriptor import Direction, Reason
 from precog_models.packet.wire.headers import BTH, PATH_MTUS
@@ -187,7 +188,13 @@ def replay(
         )
     hosts.setdefault(local)  # takes what is not RoCEv2
     # A capture shows both ends of the path at one point: T2 - T1 would be all of the RTT.
-    card_config = CardConfig(cps, timeout=timeout_ns or TIMEOUT_MAX, corrected=False)
+    # What the capture cut has no ICRC any more.
+    card_config = CardConfig(
+        cps,
+        trust=TrustConfig(icrc_gate=False, cnp_gap=0),
+        timeout=timeout_ns or TIMEOUT_MAX,
+        corrected=False,
+    )
     slots = _slots(len(pairs))  # one size: one library
     cards: dict[int, Card | CardPair] = {}
     for number, host in enumerate(hosts):

@@ -90,9 +90,14 @@ class RtlCard:
                 "ttl": cnp.ttl,
                 "mode_c": cnp.mode_c,
             },
+            "trust": {
+                "icrc_gate": config.trust.icrc_gate,
+                "cnp_gap": config.trust.cnp_gap,
+            },
             "timeout": config.timeout,
             "any_packet": config.any_packet,
             "corrected": config.corrected,
+            "rtt_floor": config.rtt_floor,
         }
         self.block.poke(registers=CARD_CONFIG.const(values).as_bits(), o_sample_ready=1)
 

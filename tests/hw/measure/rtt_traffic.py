@@ -33,14 +33,14 @@ class Traffic:
         self.dut, self.golden, self.slots = dut, golden, slots
         self.psn = {slot: PSNS - self.rng.randrange(40) for slot in slots}
         self.now = TIMES - 2000
-        self.pending: dict[EventKind, deque[tuple[int, Descriptor, int, int]]] = {
+        self.pending: dict[EventKind, deque[tuple[int, Descriptor, int, int, int | None]]] = {
             EventKind.TX: deque(), EventKind.RX: deque()
         }  # fmt: skip
         self.samples: deque[tuple[int, int, int]] = deque()
         self.resets: deque[int] = deque()
         self.seen = dict.fromkeys(Outcome, 0)
         self.kinds: list[EventKind] = []
-        self.taken = 0
+        self.taken = self.scores = 0
         self._acked: tuple[int, int] | None = None  # that is to be told in this cycle
         self._acks: tuple[int, int] | None = None  # and in the next
         self._rtts: deque[int | None] = deque([None] * RttCollector.RTT_CYCLES)
@@ -74,29 +74,31 @@ class Traffic:
             {"slot": slot, "opcode": opcode, "psn": psn, "ack_req": int(packet.ack_req)}
             | {"dma_length": length, "t": t},
         )
-        self.next_tx = (slot, packet, t, 0)
+        self.next_tx = (slot, packet, t, 0, None)
 
     def answer(self, ctx: Any) -> None:
         rng = self.rng
         slot, opcode = rng.choice(self.slots), rng.choice(ANSWERS)
-        psn = (self.psn[slot] - rng.choice([0, 1, 1, 1, 2, 3, 6])) % PSNS
+        psn = (self.psn[slot] - rng.choice([0, 1, 1, 1, 2, 3, 6, rng.randrange(PSNS)])) % PSNS
         packet = Descriptor(
             Direction.RX, False, False, Reason.NONE, opcode=opcode, psn=psn,
             syndrome=rng.choice(SYNDROMES),
         )  # fmt: skip
         t = self._stamp()
-        turnaround = rng.choice([NO_TURNAROUND, 0, 3, 1000, rng.getrandbits(32)])
+        turnaround = rng.choice([NO_TURNAROUND, 0, 3, 9, 1000, rng.getrandbits(32)])
+        score = rng.choice([None, None, rng.randrange(101)])
         ctx.set(
             self.dut.i_rx.payload,
             {"slot": slot, "opcode": opcode, "psn": psn, "syndrome": packet.syndrome, "t": t}
-            | {"turnaround": max(0, turnaround), "turnaround_valid": int(turnaround >= 0)},
+            | {"turnaround": max(0, turnaround), "turnaround_valid": int(turnaround >= 0)}
+            | {"score": {"value": score or 0, "valid": int(score is not None)}},
         )
-        self.next_rx = (slot, packet, t, turnaround)
+        self.next_rx = (slot, packet, t, turnaround, score)
 
     def took(self, kind: EventKind) -> None:
         """A packet went in; those that do not count must not come out."""
         event = self.next_tx if kind is EventKind.TX else self.next_rx
-        _, packet, _, _ = event
+        _, packet, _, _, score = event
         counts = is_reliable(packet.opcode) and (
             (packet.opcode in ACKNOWLEDGES) == (kind is EventKind.RX)
         )
@@ -105,15 +107,15 @@ class Traffic:
         if counts and kind is EventKind.RX:
             refuses = packet.opcode in PLAIN and packet.syndrome >> 5 & 3 in (RNR, NAK)
             self._acks = event[0], packet.psn if refuses else (packet.psn + 1) % PSNS
-        if counts:
+        if counts or (score is not None and packet.opcode not in ACKNOWLEDGES):
             self.pending[kind].append(event)
         else:
             before = dict(self.golden.counts)
             self._replay(kind, event)
             assert before == self.golden.counts
 
-    def _replay(self, kind: EventKind, event: tuple[int, Descriptor, int, int]) -> None:
-        slot, packet, t, turnaround = event
+    def _replay(self, kind: EventKind, event: tuple[int, Descriptor, int, int, int | None]) -> None:
+        slot, packet, t, turnaround, _ = event
         if kind is EventKind.TX:
             self.golden.sent(slot, packet, t)
             return
@@ -136,24 +138,33 @@ class Traffic:
         commit = ctx.get(self.dut.commit)
         if not ctx.get(self.dut.commit_stb):
             assert commit.outcome == 0
+            assert not commit.score.valid
             return
         kind = EventKind(commit.kind)
         before = dict(self.golden.counts)
+        score = None
         if kind is EventKind.RESET:
             assert commit.slot == self.resets.popleft()
             self.golden.reset(commit.slot)
         elif kind is EventKind.SWEEP:
             self.golden.sweep(commit.slot, commit.t)
         else:
-            event = self.pending[kind].popleft()
+            side = EventKind.TX if kind is EventKind.TX else EventKind.RX
+            event = self.pending[side].popleft()
             assert (commit.slot, commit.t) == (event[0], event[2])
-            self._replay(kind, event)
+            assert (kind is EventKind.SCORE) == (
+                side is EventKind.RX and event[1].opcode not in ACKNOWLEDGES
+            )
+            self._replay(side, event)
+            score = None if Outcome.REFUSED_PSN in self.golden.outcome else event[4]
         did = Outcome(0)
         for bit, count in self.golden.counts.items():
             if count != before[bit]:
                 did |= bit
                 self.seen[bit] += 1
         assert Outcome(commit.outcome) == did
+        assert (commit.score.value if commit.score.valid else None) == score
+        self.scores += score is not None
         self.kinds.append(kind)
 
     def receive(self, ctx: Any, ready: bool) -> None:

@@ -23,7 +23,7 @@ def made(slots: int, seed: int, *, timeout: int, any_packet: bool = False, **siz
     mtu = [1024] * slots
     for slot in used[1:]:  # the first keeps what it has at power-up
         mtu[slot] = rng.choice(PATH_MTUS)
-    golden = Golden(slots, timeout, any_packet=any_packet, mtu=mtu)
+    golden = Golden(slots, timeout, any_packet=any_packet, floor=seed % 6, mtu=mtu)
     return Traffic(RttCollector(slots, **sizes), golden, used, seed)
 
 
@@ -31,6 +31,7 @@ async def configure(ctx: Any, traffic: Traffic) -> None:
     dut, golden = traffic.dut, traffic.golden
     ctx.set(dut.timeout, golden.timeout)
     ctx.set(dut.any_packet, golden.any_packet)
+    ctx.set(dut.floor, golden.floor)
     for slot in traffic.slots[1:]:
         ctx.set(dut.mtu_stb, 1)
         ctx.set(dut.mtu_slot, slot)
@@ -113,6 +114,7 @@ def test_exact_in_the_exported_order(
 
     run(dut, bench, cycles=20 * cycles)
     assert not any([*traffic.pending.values(), traffic.samples, traffic.resets])
+    assert traffic.scores > cycles // 100
 
 
 def test_one_event_per_cycle_and_fair(seed: int) -> None:

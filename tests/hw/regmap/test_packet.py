@@ -40,15 +40,16 @@ def test_outcomes_stand_in_the_order_of_their_bits() -> None:
 
 def test_resets_are_the_golden_cards_defaults() -> None:
     config = CardConfig()
-    values = {**vars(config), **vars(config.cps), **vars(config.cnp)}
+    values = {**vars(config), **vars(config.cps), **vars(config.cnp), **vars(config.trust)}
     for register in PACKET_PARAMETERS:
         for field in register.fields:
             assert field.reset == int(values[field.name]), field.name
 
 
 def test_every_parameter_is_one_of_the_cards() -> None:
-    nested = {name for group in ("cps", "cnp") for name in CARD_CONFIG[group].shape.members}
-    flat = {name for name in CARD_CONFIG.members if name not in ("cps", "cnp")}
+    groups = ("cps", "cnp", "trust")
+    nested = {name for group in groups for name in CARD_CONFIG[group].shape.members}
+    flat = {name for name in CARD_CONFIG.members if name not in groups}
     assert {f.name for r in PACKET_PARAMETERS for f in r.fields} == nested | flat
 
 

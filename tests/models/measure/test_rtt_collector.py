@@ -50,8 +50,53 @@ def test_coalesced_acknowledge_and_turnaround(collector: RttCollector) -> None:
     assert collector.received(SLOT, rx(9), 50) is None
     assert collector.received(SLOT, rx(12), 4010, turnaround=300) == 3700
     assert collector.counts[Outcome.COALESCED] == collector.counts[Outcome.CORRECTED] == 1
-    collector.sent(SLOT, tx(13), 0)
-    assert collector.received(SLOT, rx(13), 100, turnaround=101) == 0
+
+
+@pytest.mark.parametrize("floor", [0, 1, 30])
+def test_a_turnaround_leaves_more_than_the_floor(floor: int) -> None:
+    """A peer that lies does not make an RTT shorter than its path, let alone 0."""
+    collector = RttCollector(SLOTS, TIMEOUT, floor=floor)
+    for n, off in enumerate((0, 99 - floor, 100 - floor, 100, 101, 1 << 32, TIMEOUT)):
+        collector.sent(SLOT, tx(n), 1000 * n)
+        rtt = collector.received(SLOT, rx(n), 1000 * n + 100, turnaround=off)
+        assert rtt == (100 - off if off < 100 - floor else 100)
+    assert collector.counts[Outcome.CORRECTED] == 2
+    assert collector.counts[Outcome.REFUSED_TURNAROUND] == 5
+    assert collector.counts[Outcome.SAMPLE] == 7
+
+
+@pytest.mark.parametrize("syndrome", [GOOD, RNR, SEQUENCE])
+def test_answers_are_to_what_is_in_flight(syndrome: int, seed: int) -> None:
+    """Of all PSNs those from the last acknowledged to the last sent; the others end no sample."""
+    rng = random.Random(seed)
+    first, flying = rng.randrange(PSNS), rng.randrange(1, 40)
+    nak = int(syndrome != GOOD)
+    near = [*range(first - 4, first + flying + 4)]
+    far = [rng.randrange(first + flying + 1, first + PSNS - 1) for _ in range(40)]
+    for psn in [*near, *far]:
+        collector = RttCollector(SLOTS, TIMEOUT)
+        collector.received(SLOT, rx(psn, syndrome), 0)  # nothing was sent
+        assert collector.counts[Outcome.REFUSED_PSN] == 1
+        collector.sent(SLOT, tx(first - 1), 0)
+        collector.received(SLOT, rx(first - 1), 100)
+        for n in range(flying):
+            collector.sent(SLOT, tx(first + n), 1000 + n)
+        collector.received(SLOT, rx(psn, syndrome), 2000)
+        plausible = 0 <= psn - nak - (first - 1) <= flying
+        assert collector.counts[Outcome.REFUSED_PSN] == 1 + (not plausible), psn - first
+        if not plausible:
+            assert collector.received(SLOT, rx(first), 3000) == 2000
+
+
+def test_a_replayed_acknowledge_ends_no_later_sample(collector: RttCollector) -> None:
+    for n in range(10, 20):
+        collector.sent(SLOT, tx(n), 1000 * n)
+        assert collector.received(SLOT, rx(n), 1000 * n + 400) == 400
+    collector.sent(SLOT, tx(20), 20_000)
+    for n in range(10, 20):
+        assert collector.received(SLOT, rx(n), 20_050) is None
+    assert collector.counts[Outcome.REFUSED_PSN] == 9  # the last one may be sent twice
+    assert collector.received(SLOT, rx(20), 20_400) == 400
 
 
 @pytest.mark.parametrize("ack_req", [False, True])
