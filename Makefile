@@ -46,6 +46,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(SOAK) tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
 	$(SOAK) tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
 	$(SOAK) tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
+	$(SOAK) tests/fleet/test_ray.py --volume 2 --junit-xml build/soak/ray.xml
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
 	$(SOAK) tests/integration/test_back_to_back.py \
 	    tests/integration/test_back_to_back_cocotb.py --volume 20 --junit-xml build/soak/two.xml

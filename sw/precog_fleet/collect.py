@@ -138,6 +138,7 @@ def collect(
     if not found.sound:
         raise FleetError(f"no window in {', '.join(map(str, given)) or 'no folder'}")
     with duckdb.connect() as db:
+        db.execute("SET enable_progress_bar = false")  # it would stand in the command's output
         parts = [str(path) for path in found.sound]
         options = {"parts": parts, "since": since, "until": until}
         result: Any = db.sql(_QUERY, params=options).to_arrow_table()

@@ -171,7 +171,8 @@ def ask_for_rollback(folder: Path, why: str, *, limit_s: float = _ANSWER_S) -> d
 
 
 def _asked(folder: Path, why: str, limit_s: float) -> dict[str, Any]:
-    path = folder / _REQUEST
+    path, state = folder / _REQUEST, folder / "rollouts.json"
+    before = state.read_bytes() if state.exists() else b""
     write_durably(path, why.encode())
     end = time.monotonic() + limit_s
     while path.exists():
@@ -179,7 +180,10 @@ def _asked(folder: Path, why: str, limit_s: float) -> dict[str, Any]:
             path.unlink(missing_ok=True)
             raise FleetError(f"process that works on {folder} did not answer in {limit_s:g} s")
         time.sleep(0.05)
-    told: dict[str, Any] = json.loads((folder / "rollouts.json").read_bytes())
+    after = state.read_bytes() if state.exists() else b""
+    if after == before:
+        raise FleetError("rollout must have been made before it can be rolled back")
+    told: dict[str, Any] = json.loads(after)
     return told
 
 
