@@ -101,14 +101,17 @@ class Flock:
         seed: int,
         start: int,
         first: dict[str, ModelSet] | None = None,
+        opener: Callable[[], Device] | None = None,
+        emulators: dict[str, Emulator] | None = None,
         **options: object,
     ):
         self.folder, self.now = folder, start
         self.first = first or {}
+        self.opener = opener
         self.rng = random.Random(seed)
         self.names = [f"host{n}" for n in range(count)]
         self.hub = Gossip(self._store(), EVERYTHING)
-        self.emulators = {name: Emulator(SIZES) for name in self.names}
+        self.emulators = emulators or {name: Emulator(SIZES) for name in self.names}
         self.traffic = {
             name: Practice(emulator, QPS, seed + k, period=PERIOD)
             for k, (name, emulator) in enumerate(self.emulators.items())
@@ -130,7 +133,7 @@ class Flock:
         emulator = self.emulators[name]
         card = Card(
             "card0",
-            lambda: Device(emulator),
+            self.opener or (lambda: Device(emulator)),
             {qp: f"10.0.0.{qp}" for qp in QPS},
             period_us=PERIOD / 1000,
         )
@@ -143,9 +146,8 @@ class Flock:
             shelf,
             folder,
             self.first.get(name) or shipped(),
-            source=self,
             qps=QPS,
-            **({"rules": RULES, "timing": Timing()} | self._options | options),  # type: ignore[arg-type]
+            **({"rules": RULES, "timing": Timing(), "source": self} | self._options | options),  # type: ignore[arg-type]
         )
         agents.append(made)
         return made
@@ -159,6 +161,10 @@ class Flock:
         """A trainer's record for everybody, and what its repository then offers."""
         digest = bytes([release]) * 32
         self.releases[digest] = models
+        return self.announce(release, digest, previous)
+
+    def announce(self, release: int, digest: bytes, previous: int = 0) -> Rollout:
+        """The record alone."""
         before = bytes([previous]) * 32
         body = Rollout(release, digest, previous, before, ALL, 1)
         self._version += 1

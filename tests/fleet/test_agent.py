@@ -1,6 +1,7 @@
 """Agents on emulated cards: windows that came true, models that rise and fall, faults."""
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,15 +16,18 @@ from precog_fleet.bodies import Report
 from precog_fleet.delta import head_delta
 from precog_fleet.lineup import Rules
 from precog_fleet.modelset import ModelSet, Queue
+from precog_fleet.releases import Releases
 from precog_fleet.seating import Seating
 from precog_fleet.telemetry import read_part
 from precog_host.device import Device
 from precog_host.emulator import Emulator
+from precog_host.serve import EtherboneServer
 from precog_host.transport import DeviceError
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import Image, pretrained
 
 from .flock import QPS, SIZES, Flock, shipped, spoiled
+from .released import model_set, publish, repository
 from .support import NOW
 
 GOOD = ModelSet(
@@ -287,6 +291,45 @@ def test_a_neighbours_head_runs_only_if_it_is_better_here(tmp_path: Path, seed: 
         assert not seating.borrow(of.now, 0, heads["host1"], 1)
         assert seating.counts["refused"] == before + 1
         assert live_versions(of) == {5}
+
+
+def test_a_release_by_tuf_reaches_a_card_behind_udp(tmp_path: Path, seed: int) -> None:
+    """Nothing is stood in for: repository, keys and metadata, and registers over Etherbone."""
+    offers = repository(tmp_path / "trainer")
+    queues = tuple(Queue("host0", "card0", qp) for qp in QPS)
+    number, digest = publish(offers, model_set(7, queues, base=GOOD.base))
+    source = Releases(tmp_path / "seen", str(offers.folder), root=offers.root_bytes)
+    emulator = Emulator(SIZES)
+    server = EtherboneServer(emulator)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        uri = f"udp:127.0.0.1:{server.port}"
+        with flock(
+            tmp_path,
+            1,
+            seed,
+            emulators={"host0": emulator},
+            opener=lambda: Device.open(uri),
+            source=source,
+            rules=Rules(least=4, patience=6, z=1000.0),  # it rises with time alone
+        ) as of:
+            _, seating = only(of)
+            of.run(4, periods=8)
+            assert seating.card.error == ""
+            of.announce(number, digest)
+            for _ in range(60):
+                of.run(1, periods=24)
+                if seating.counts["risen"]:
+                    break
+            assert (seating.counts["risen"], source.counts["fetched"]) == (1, 1)
+            assert seating.counts["unlike"] == 0
+            assert {m.version for m in Device(emulator).models() if m.slots} == {107}
+            assert len({seating.head(qp) for qp in QPS} - {None}) == 2
+    finally:
+        server.stop()
+        thread.join()
+        server.close()
 
 
 def test_a_card_that_cannot_be_watched_is_down(tmp_path: Path, seed: int) -> None:
