@@ -174,6 +174,8 @@ class PschedPreset:
         The queueing delay that counts as congestion when scores are judged.
     skill : bool
         Scores are followed only while they have shown skill.
+    cut : int
+        Scores take 2**-cut of the law's rate at most; 0: all of it.
     """
 
     threshold: int = 70
@@ -182,6 +184,7 @@ class PschedPreset:
     score_us: float = 200.0
     delay_us: float = 4.0
     skill: bool = True
+    cut: int = 1
 
     def parameters(self, tick_ps: int) -> dict[str, int]:
         """`rate.psched.PSCHED_PARAMETERS`, without the name in front, as integers.
@@ -198,10 +201,12 @@ class PschedPreset:
             "score_ticks": round(self.score_us * 1e6 / tick_ps),
             "delay": _ticks("delay_us", self.delay_us, tick_ps),
             "skill": int(self.skill),
+            "cut": self.cut,
         }
 
 
-#: ``source`` is 000's, whose scores neither age nor have a hysteresis, and are followed blindly.
+#: ``source`` is 000's: its scores neither age nor have a hysteresis, and are followed blindly. But
+#: what they take is bounded.
 PSCHED_PRESETS: dict[str, PschedPreset] = {
     "source": PschedPreset(hysteresis=0, score_us=0.0, skill=False),
     "precog": PschedPreset(),

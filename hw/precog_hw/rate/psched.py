@@ -16,6 +16,7 @@ from precog_hw.rate.law_layouts import ABOUT, clamped
 from precog_hw.rows import plain_memory
 from precog_models.contract import SKILL_SHIFT, Algorithm, Flag, Fmt
 from precog_models.rate.law_fields import (
+    DOUBT_MAX,
     DROP,
     DROP_FRAC,
     FACTOR_FRAC,
@@ -53,8 +54,14 @@ ROW = data.StructLayout(
         "congested": unsigned(1),
         "command": unsigned(2),  # of the score
         "late": unsigned(1),  # the smoothed RTT is above the SLA's
+        "cut": unsigned(1),  # a score has cut since the last sample
+        "doubt": range(DOUBT_MAX + 1),  # samples in a row that found no congestion after a cut
         "judged": range(_MANY + 1),
-        "claim": unsigned(_SCORE_BITS),  # the score at the last sample
+        "least": unsigned(_SCORE_BITS),  # of the scores since the last sample
+        "most": unsigned(_SCORE_BITS),
+        "heard": unsigned(1),
+        "claim_least": unsigned(_SCORE_BITS),  # of those before it
+        "claim_most": unsigned(_SCORE_BITS),
         "claimed": unsigned(1),
         "error": range(_MANY * _SQUARE + 1),  # sum of squares
         "often": range(_MANY * SCORE_MAX + 1),  # sum of outcomes
@@ -76,7 +83,7 @@ class Psched(wiring.Component):
         └──────────────── of other queue pairs ────────────────────────────────────────────────► o
 
     Latency: none for queue pairs that do not ask, 20 cycles for others. Throughput: one of theirs
-    in 21 cycles. Cost: 1 multiplier, qps x 319 bits of memory.
+    in 21 cycles. Cost: 1 multiplier, qps x 345 bits of memory.
 
     Parameters
     ----------
@@ -214,14 +221,20 @@ class Psched(wiring.Component):
         held = Signal()
         moves = Signal()
         m.submodules.multiplier = product = Multiplier(_OPERAND, _OPERAND, dsp=self._config.dsp)
-        a, b = Signal(signed(_OPERAND)), Signal(signed(_OPERAND))
-        m.d.comb += [product.a.eq(a), product.b.eq(b)]
+        multiplicand = Signal(signed(_OPERAND))
+        multiplier = Signal(signed(_OPERAND))
+        m.d.comb += [product.a.eq(multiplicand), product.b.eq(multiplier)]
         factor, part = Signal(_FACTOR_BITS), Signal(_FACTOR_BITS)
         wanted = Signal(_RATE + 1)
+        halvings = Signal(range(DOUBT_MAX + (1 << len(par.psched_cut))))
+        floor = Signal(_RATE)  # what the law's rate may be cut down to
+        sunk = Signal()  # the last output is below it
         drops = Array(Const(value, _OPERAND - 1) for value in DROP)[config.sla_priority]
         raises = Array(Const(value, _OPERAND - 1) for value in RAISE)[config.sla_priority]
         one = 1 << FACTOR_FRAC
-        delay, congestion, judges = Signal(Fmt.RTT.width), Signal(), Signal()
+        delay = Signal(Fmt.RTT.width)
+        congestion = Signal()
+        judges = Signal()
         spread = Signal(range(3 * _SQUARE * _MANY * _MANY // 4 + 1))
         excess = Signal(range((_MANY * _SQUARE >> 3) + 1))
         drop, step = product.p >> (DROP_FRAC - FACTOR_FRAC), product.p >> 16
@@ -230,7 +243,8 @@ class Psched(wiring.Component):
             slow = (decision.srtt >> Fmt.SRTT.frac_bits) > config.sla_latency
             m.d.sync += [
                 new.eq(old),
-                age.eq(Mux(about.score_stb, 0, about.t - old.score_t)),
+                # Scores that no sample has judged age as one.
+                age.eq(Mux(about.score_stb & ~old.heard, 0, about.t - old.score_t)),
                 held.eq(Mux(about.sample, decision.flags[Flag.HELD], self.hold | par.advice_hold)),
                 delay.eq(about.rtt - decision.base),
             ]
@@ -245,9 +259,10 @@ class Psched(wiring.Component):
                 m.d.sync += [
                     new.score.eq(Mux(about.score > SCORE_MAX, SCORE_MAX, about.score)),
                     new.scored.eq(about.score != NO_SCORE),
-                    new.score_t.eq(about.t),
                     new.command.eq(about.command),
                 ]
+                with m.If(~old.heard):
+                    m.d.sync += new.score_t.eq(about.t)
             m.next = "AGE"
         with m.State("AGE"):
             past = ~age[-1]  # else the score is of later than now
@@ -259,6 +274,12 @@ class Psched(wiring.Component):
                 ),
                 congestion.eq(delay >= par.psched_delay),
             ]
+            with m.If(about.score_stb & new.scored):
+                m.d.sync += new.heard.eq(1)
+                with m.If(~old.heard | (new.score < old.least)):
+                    m.d.sync += new.least.eq(new.score)
+                with m.If(~old.heard | (new.score > old.most)):
+                    m.d.sync += new.most.eq(new.score)
             m.next = "BAND"
         with m.State("BAND"):
             scored = new.scored & ~expired
@@ -269,15 +290,29 @@ class Psched(wiring.Component):
                 m.d.sync += new.congested.eq(0)
             with m.Elif(above > 0):
                 m.d.sync += new.congested.eq(1)
-            missed = Mux(congestion, SCORE_MAX - old.claim, old.claim)
-            m.d.sync += [a.eq(missed), b.eq(missed), judges.eq(about.sample & old.claimed)]
+            missed = Mux(congestion, SCORE_MAX - old.claim_least, old.claim_most)
+            m.d.sync += [
+                multiplicand.eq(missed),
+                multiplier.eq(missed),
+                judges.eq(about.sample & old.claimed),
+            ]
+            with m.If(about.sample):
+                m.d.sync += new.cut.eq(0)
+                with m.If(congestion):
+                    m.d.sync += new.doubt.eq(0)
+                with m.Elif(old.cut & (old.doubt != DOUBT_MAX)):
+                    m.d.sync += new.doubt.eq(old.doubt + 1)
             m.next = "SQUARE"
         with m.State("SQUARE"):
+            holds = Mux(new.scored, new.score, 0)
             with m.If(about.sample):
                 m.d.sync += [
-                    new.claimed.eq(new.scored),
-                    new.claim.eq(Mux(new.scored, new.score, 0)),
+                    new.claimed.eq(old.heard | new.scored),
+                    new.claim_least.eq(Mux(old.heard, old.least, holds)),
+                    new.claim_most.eq(Mux(old.heard, old.most, holds)),
                 ]
+                m.d.sync += [new[name].eq(0) for name in ("least", "most", "heard")]
+            m.d.sync += halvings.eq(par.psched_cut + new.doubt)
             m.next = "JUDGE"
         with m.State("JUDGE"):
             many = old.judged == _MANY
@@ -288,17 +323,23 @@ class Psched(wiring.Component):
                     new.often.eq(_summed(old.often, many, outcome)),
                     new.judged.eq(Mux(many, _MANY, old.judged + 1)),
                 ]
+            m.d.sync += floor.eq(new.base >> halvings)
             m.next = "SPREAD"
         with m.State("SPREAD"):
             over = new.error - _SQUARE
             m.d.sync += [
-                a.eq(new.often),
-                b.eq(SCORE_MAX * new.judged - new.often),
+                multiplicand.eq(new.often),
+                multiplier.eq(SCORE_MAX * new.judged - new.often),
                 excess.eq(Mux(over < 0, 0, over >> 3)),
+                floor.eq(new.base - floor),
             ]
             m.next = "WEIGH"
         with m.State("WEIGH"):
-            m.d.sync += [a.eq(excess), b.eq(new.judged)]
+            m.d.sync += [
+                multiplicand.eq(excess),
+                multiplier.eq(new.judged),
+                sunk.eq(new.output < floor),
+            ]
             m.next = "PROVE"
         with m.State("PROVE"):
             m.d.sync += spread.eq(3 * product.p)
@@ -310,8 +351,8 @@ class Psched(wiring.Component):
             m.next = "STEP"
         with m.State("STEP"):
             m.d.sync += [
-                a.eq(Mux(new.congested, Mux(above > 0, above, 0), par.psched_increase)),
-                b.eq(Mux(new.congested, drops, raises)),
+                multiplicand.eq(Mux(new.congested, Mux(above > 0, above, 0), par.psched_increase)),
+                multiplier.eq(Mux(new.congested, drops, raises)),
                 flags.eq(0),
                 flags[Flag.SCORED].eq(moves),
                 flags[Flag.CONGESTED].eq(moves & new.congested),
@@ -329,10 +370,10 @@ class Psched(wiring.Component):
                 m.d.sync += factor.eq(one - Mux(drop > half, half, drop))
             m.next = "LOW"
         with m.State("LOW"):
-            m.d.sync += [a.eq(new.base[:_HALF]), b.eq(factor)]
+            m.d.sync += [multiplicand.eq(new.base[:_HALF]), multiplier.eq(factor)]
             m.next = "HIGH"
         with m.State("HIGH"):
-            m.d.sync += a.eq(new.base[_HALF:])
+            m.d.sync += multiplicand.eq(new.base[_HALF:])
             m.next = "PART"
         with m.State("PART"):
             m.d.sync += part.eq(product.p >> FACTOR_FRAC)
@@ -341,9 +382,14 @@ class Psched(wiring.Component):
             m.d.sync += wanted.eq(Mux(moves, product.p + part, new.base))
             m.next = "LEAST"
         with m.State("LEAST"):
-            binds = moves & new.congested & new.has_output
-            with m.If(binds & (new.output < wanted)):
-                m.d.sync += wanted.eq(new.output)
+            # min(wanted, output), but at least the floor.
+            falls_back = new.has_output & (new.output < wanted)
+            with m.If(moves & new.congested):
+                m.d.sync += new.cut.eq(1)
+                with m.If(Mux(falls_back, sunk, wanted < floor)):
+                    m.d.sync += wanted.eq(floor)
+                with m.Elif(falls_back):
+                    m.d.sync += wanted.eq(new.output)
             m.next = "CLAMP"
         with m.State("CLAMP"):
             m.d.sync += [new.output.eq(clamped(wanted, config)), new.has_output.eq(1)]

@@ -146,7 +146,7 @@ def psched_block(tick_ps: int) -> Block:
         "Parameters of the predictive scheduler, which moves a law's rate by a congestion score; "
         "shared by all QPs.",
         id=0x14,
-        version=(2, 0),
+        version=(2, 1),
         registers=(
             one(
                 "threshold",
@@ -160,7 +160,8 @@ def psched_block(tick_ps: int) -> Block:
                 "score_ticks",
                 32,
                 round(200e6 / tick_ps),
-                "A score older than this is none; 0: it holds for ever.",
+                "A score older than this is none, nor is one that came so long after another with "
+                "no sample in between; 0: it holds for ever.",
                 unit="ticks",
             ),
             one(
@@ -171,5 +172,12 @@ def psched_block(tick_ps: int) -> Block:
                 unit="ticks",
             ),
             one("skill", 1, 1, "Follow a queue pair's scores only while they have shown skill."),
+            one(
+                "cut",
+                3,
+                1,
+                "Scores take 2**-n of a law's rate at most, half as much after each sample that "
+                "finds no congestion; 0: all of it.",
+            ),
         ),
     )

@@ -15,6 +15,7 @@ __all__ = [
     "DCQCN_STATE",
     "DECAY_BITS",
     "DECAY_LEVELS",
+    "DOUBT_MAX",
     "DROP",
     "DROP_FRAC",
     "EVENT_FIELDS",
@@ -182,7 +183,8 @@ LAW_PARAMETERS = tuple(
 
 # --- PSCHED: scores, and the factors that they make --------------------------------------------
 #: Parameters shared by all queue pairs, and their widths: scores; UQ0.16; ticks, 0: for ever; the
-#: queueing delay in ticks that a score is about; whether scores are followed only with skill.
+#: queueing delay in ticks that a score is about; whether scores are followed only with skill; of
+#: the law's rate scores take 2**-cut at most.
 PSCHED_PARAMETERS = (
     ("psched_threshold", 7),
     ("psched_hysteresis", 7),
@@ -190,6 +192,7 @@ PSCHED_PARAMETERS = (
     ("psched_score_ticks", 32),
     ("psched_delay", _RTT),
     ("psched_skill", 1),
+    ("psched_cut", 3),
 )
 
 #: A queue pair's configuration: priority, latency in ticks (0: none promised), RATE's.
@@ -198,6 +201,7 @@ PSCHED_CONFIG = ("sla_priority", "sla_latency", "min_rate", "max_rate")
 SCORE_MAX = 100
 SCORE_BITS = 8
 JUDGED_MIN = 16  # scores that must have been judged before one is followed
+DOUBT_MAX = 7  # halvings of what scores may take
 FACTOR_FRAC = 16
 INCREASE_MAX = 6553  # the factor stays below 1.1
 

@@ -3,7 +3,8 @@
     base law's rate ─► x (1 + increase (1 + p/20))         score at most the threshold, or none of:
                        x (1 - (score - threshold)(1 - p/20))      above it, and until it has fallen
                        │                                      below it by the hysteresis, or to 0
-                       └─► above: not more than the last output ─► [min, max] ─► output
+                       └─► above: not more than the last output, nor less than
+                           base (1 - 2^-(cut + doubt)) ─► [min, max] ─► output
 
 The score is 0 to 100, p the queue pair's priority 0 to 7, the factor in [1/2, 1.1]. It multiplies
 the law's output and is never written back into the law's state. There is no increase while the
@@ -11,9 +12,15 @@ queue pair's smoothed RTT is above the latency that its SLA promises. A command 
 score only takes away: HOLD the increase, REDUCE too, as a score above the threshold does. Without
 a score, with one that is too old, or while advice is held, the output is the base law's rate.
 
+Scores are hearsay, so what they take is bounded and decays. In all they take 2^-cut of what the law
+decided, half by default, however long they stay above the threshold. Each sample that finds no
+congestion after a cut halves that (doubt), each that finds some makes it whole. Scores that no
+sample judges lapse as one: `score_ticks` after the first of them.
+
 Where the source contradicts itself: its pseudocode multiplies by the priority after the cap, which
 can break the SLA and raise a rate above the threshold; here the priority scales the step, and the
-bounds come last.
+bounds come last. Its outputs above the threshold fall for ever, as those of a law that swings do;
+here they rise with the law, to what the bound leaves.
 """
 
 import numpy as np
@@ -23,6 +30,7 @@ from ..contract import Flag, Fmt
 from ..fixed import clamp
 from ..jit import njit
 from .law_fields import (
+    DOUBT_MAX,
     DROP,
     DROP_FRAC,
     FACTOR_FRAC,
@@ -35,7 +43,7 @@ from .law_fields import (
     SCORE_MAX,
     ScoreCommand,
 )
-from .score_skill import SCORE_SKILL_STATE, score_skilled, score_step
+from .score_skill import SCORE_SKILL_STATE, score_heard, score_skilled, score_step
 
 __all__ = [
     "CONGESTED",
@@ -49,9 +57,10 @@ __all__ = [
 ]
 
 #: What is kept of a queue pair: the base law's rate and the last output, whether there are both;
-#: the score, whether there is one, and when it came; above the threshold; its command; latency
-#: broken; what the scores' skill is judged by; the window of the last sample's decision, which
-#: those of events repeat.
+#: the score, whether there is one, and when it came, or the first since the last sample; above the
+#: threshold; its command; latency broken; whether a score has cut since the last sample, and how
+#: often in a row that found no congestion; what the scores' skill is judged by; the window of the
+#: last sample's decision, which those of events repeat.
 PSCHED_STATE = (
     "base",
     "based",
@@ -63,6 +72,8 @@ PSCHED_STATE = (
     "congested",
     "command",
     "late",
+    "cut",
+    "doubt",
     *SCORE_SKILL_STATE,
     "window",
 )
@@ -71,7 +82,15 @@ SCORED = 1 << Flag.SCORED
 CONGESTED = 1 << Flag.CONGESTED
 _HOLD, _REDUCE = int(ScoreCommand.HOLD), int(ScoreCommand.REDUCE)
 _HALF = 1 << (FACTOR_FRAC - 1)
-_THRESHOLD, _HYSTERESIS, _INCREASE, _SCORE_TICKS, _DELAY, _SKILL = range(len(PSCHED_PARAMETERS))
+(
+    _THRESHOLD,
+    _HYSTERESIS,
+    _INCREASE,
+    _SCORE_TICKS,
+    _DELAY,
+    _SKILL,
+    _CUT_MOST,
+) = range(len(PSCHED_PARAMETERS))
 _PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
 (
     _BASE,
@@ -84,9 +103,12 @@ _PRIORITY, _LATENCY, _MIN, _MAX = range(len(PSCHED_CONFIG))
     _CONGESTED,
     _COMMAND,
     _LATE,
-) = range(PSCHED_STATE.index("late") + 1)
+    _CUT,
+    _DOUBT,
+) = range(PSCHED_STATE.index("doubt") + 1)
 _JUDGED = PSCHED_STATE.index(SCORE_SKILL_STATE[0])
 _WINDOW = PSCHED_STATE.index("window")
+_HEARD = PSCHED_STATE.index("heard")
 _TIME_BITS = Fmt.TIME.width
 _TIME_MAX = Fmt.TIME.max
 _SRTT_FRAC = Fmt.SRTT.frac_bits
@@ -98,7 +120,7 @@ def psched_configure(state: NDArray[np.int64], on: bool, windowed: bool, init_ra
 
     Parameters
     ----------
-    state : ndarray of int64, shape (16,)
+    state : ndarray of int64, shape (22,)
         `PSCHED_STATE`. Changed in place.
     on : bool
         The queue pair's output is moved; else all but what the law decided is forgotten.
@@ -130,7 +152,10 @@ def psched_score(state: NDArray[np.int64], value: int, t: int) -> None:
     state[_SCORED] = score < NO_SCORE
     state[_COMMAND] = value >> SCORE_BITS & 3
     state[_SCORE] = min(score, SCORE_MAX)
-    state[_SCORE_T] = t
+    if not state[_HEARD]:
+        state[_SCORE_T] = t
+    if score < NO_SCORE:
+        score_heard(state[_JUDGED:_WINDOW], state[_SCORE])
 
 
 @njit
@@ -156,11 +181,11 @@ def psched_output(
 
     Parameters
     ----------
-    state : ndarray of int64, shape (16,)
+    state : ndarray of int64, shape (22,)
         `PSCHED_STATE`. Changed in place.
     config : ndarray of int64, shape (4,)
         `PSCHED_CONFIG`.
-    parameters : ndarray of int64, shape (6,)
+    parameters : ndarray of int64, shape (7,)
         `PSCHED_PARAMETERS`.
     t : int
         Now, ticks, 40 bits.
@@ -194,7 +219,13 @@ def psched_output(
     threshold, score = parameters[_THRESHOLD], state[_SCORE]
     skill = state[_JUDGED:_WINDOW]
     if sample:
-        score_step(skill, delay >= parameters[_DELAY], state[_SCORED] != 0, score)
+        congestion = delay >= parameters[_DELAY]
+        score_step(skill, congestion, state[_SCORED] != 0, score)
+        if congestion:
+            state[_DOUBT] = 0
+        elif state[_CUT]:
+            state[_DOUBT] = min(state[_DOUBT] + 1, DOUBT_MAX)
+        state[_CUT] = 0
     if state[_SCORED] and state[_COMMAND] == _REDUCE:
         state[_CONGESTED] = 1
     elif not state[_SCORED] or score == 0 or score + parameters[_HYSTERESIS] <= threshold:
@@ -217,8 +248,12 @@ def psched_output(
             step = (parameters[_INCREASE] * _RAISE[config[_PRIORITY]]) >> 16
             factor = (1 << FACTOR_FRAC) + min(step, INCREASE_MAX)
         wanted = (wanted * factor) >> FACTOR_FRAC
-        if state[_CONGESTED] and state[_HAS_OUTPUT]:
-            wanted = min(wanted, state[_OUTPUT])
+        if state[_CONGESTED]:
+            if state[_HAS_OUTPUT]:
+                wanted = min(wanted, state[_OUTPUT])
+            taken = state[_BASE] >> (parameters[_CUT_MOST] + state[_DOUBT])
+            wanted = max(wanted, state[_BASE] - taken)
+            state[_CUT] = 1
     output = clamp(wanted, config[_MIN], config[_MAX])
     state[_OUTPUT], state[_HAS_OUTPUT] = output, 1
     return int(output), int(state[_WINDOW]), flags

@@ -1,15 +1,17 @@
 """The skill monitor of scores: does a score say more than what is known without it?
 
-The score that holds when a sample comes claims that the next one's queueing delay is at least
-`psched_delay`, with so many percent. The next one shows whether it was: the outcome is 0 or 100.
+A score claims that the queueing delay of the sample after the next is at least `psched_delay`, with
+so many percent; one that still holds when a sample comes claims that of the next one. The outcome
+is 0 or 100. All scores between two samples may have been followed, so all of them are judged, as
+one: by the one that is furthest from the outcome. The right one in time hides no wrong one.
 The sum of the claims' squared errors (Brier's), but for one whole miss, must be at most three
 quarters of climatology's, who always says how often there has been congestion: n p (100 - p), p the
 mean of the n outcomes.
-A queue pair's scores are not followed before `JUDGED_MIN` of them have been judged. From 64 on the
+A queue pair's scores are not followed before `JUDGED_MIN` claims have been judged. From 64 on the
 sums are 64 times running means. A source without skill is not followed, and the law decides alone.
 
-         score ─► claim ─┐
-    sample ─► outcome ───┴─► sum (claim - outcome)^2 - 100^2 <= 3/4 n p (100 - p) ?
+    scores ─► least, most ─► claim ─┐
+             sample ─► outcome ─────┴─► sum (claim - outcome)^2 - 100^2 <= 3/4 n p (100 - p) ?
 """
 
 import numpy as np
@@ -19,35 +21,74 @@ from ..contract import SKILL_SHIFT
 from ..jit import njit
 from .law_fields import JUDGED_MIN, SCORE_MAX
 
-__all__ = ["SCORE_SKILL_STATE", "score_skilled", "score_step"]
+__all__ = ["SCORE_SKILL_STATE", "score_heard", "score_skilled", "score_step"]
 
-#: How many claims have been judged, 64 at most; the claim, whether there is one; of the claims the
-#: sum of squared errors, and of the outcomes, 0 or 100, the sum: 64 times the means later on.
-SCORE_SKILL_STATE = ("judged", "claim", "claimed", "error", "often")
+#: How many claims have been judged, 64 at most; the least and the greatest score since the last
+#: sample, whether there was one; the same of the claim that the next sample judges; of the claims
+#: the sum of squared errors, and of the outcomes, 0 or 100, the sum: 64 times the means later on.
+SCORE_SKILL_STATE = (
+    "judged",
+    "least",
+    "most",
+    "heard",
+    "claim_least",
+    "claim_most",
+    "claimed",
+    "error",
+    "often",
+)
 
 _LAST = 1 << SKILL_SHIFT
 _SLACK = SCORE_MAX * SCORE_MAX
-_JUDGED, _CLAIM, _CLAIMED, _ERROR, _OFTEN = range(len(SCORE_SKILL_STATE))
+(
+    _JUDGED,
+    _LEAST,
+    _MOST,
+    _HEARD,
+    _CLAIM_LEAST,
+    _CLAIM_MOST,
+    _CLAIMED,
+    _ERROR,
+    _OFTEN,
+) = range(len(SCORE_SKILL_STATE))
+
+
+@njit
+def score_heard(state: NDArray[np.int64], score: int) -> None:
+    """Take a score, 0 to 100, that has come since the last sample.
+
+    Parameters
+    ----------
+    state : ndarray of int64, shape (9,)
+        `SCORE_SKILL_STATE`; zeros after a reset. Changed in place.
+    score : int
+    """
+    first = state[_HEARD] == 0
+    if first or score < state[_LEAST]:
+        state[_LEAST] = score
+    if first or score > state[_MOST]:
+        state[_MOST] = score
+    state[_HEARD] = 1
 
 
 @njit
 def score_step(state: NDArray[np.int64], congested: bool, scored: bool, score: int) -> None:
-    """Judge the last claim by a sample, and take the score that holds now as the next.
+    """Judge the last claim by a sample, and take the scores since the last sample as the next.
 
     Parameters
     ----------
-    state : ndarray of int64, shape (5,)
+    state : ndarray of int64, shape (9,)
         `SCORE_SKILL_STATE`; zeros after a reset. Changed in place.
     congested : bool
         The sample's queueing delay is at least `psched_delay`.
     scored : bool
-        There is a score.
+        A score still holds: the claim, where none has come since the last sample.
     score : int
         0 to 100.
     """
     outcome = SCORE_MAX if congested else 0
     if state[_CLAIMED]:
-        missed = outcome - state[_CLAIM]
+        missed = outcome - state[_CLAIM_LEAST] if congested else state[_CLAIM_MOST]
         if state[_JUDGED] == _LAST:
             state[_ERROR] -= state[_ERROR] >> SKILL_SHIFT
             state[_OFTEN] -= state[_OFTEN] >> SKILL_SHIFT
@@ -55,8 +96,11 @@ def score_step(state: NDArray[np.int64], congested: bool, scored: bool, score: i
             state[_JUDGED] += 1
         state[_ERROR] += missed * missed
         state[_OFTEN] += outcome
-    state[_CLAIMED] = scored
-    state[_CLAIM] = score if scored else 0
+    if not state[_HEARD]:
+        state[_LEAST] = state[_MOST] = score if scored else 0
+    state[_CLAIM_LEAST], state[_CLAIM_MOST] = state[_LEAST], state[_MOST]
+    state[_CLAIMED] = state[_HEARD] or scored
+    state[_LEAST] = state[_MOST] = state[_HEARD] = 0
 
 
 @njit

@@ -1,4 +1,4 @@
-"""The predictive scheduler: bounds come last, and above the threshold nothing rises.
+"""The predictive scheduler: bounds come last, what scores take is bounded, none rises above them.
 
 `Psched` is the gateware as it is, with two queue pairs, its memories made of registers. In place of
 the multiplier stands one that gives any product: what is claimed does not rest on arithmetic.
@@ -29,6 +29,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.config import NicConfig
 from precog_models.contract import Flag
 from precog_models.rate.law_fields import (
+    DOUBT_MAX,
     NO_SCORE,
     PSCHED_PARAMETERS,
     SCORE_MAX,
@@ -48,6 +49,8 @@ QPS = 2
 CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1)
 DEPTH = 26  # a command and a decision from reset
 BOUND = 20  # cycles from a decision's offer to its answer, commands left out
+#: What of a queue pair is forgotten by whoever resets it, or no longer lets scores move it.
+_FORGOTTEN = ("scored", "score", "score_t", "heard", "least", "most", "doubt", "cut")
 
 
 class _Port:
@@ -122,6 +125,8 @@ class PschedHarness(wiring.Component):
                 "hold": In(1),
                 "ready": In(1),
                 "product": In(signed(36)),
+                "taken": In(32),
+                "floor": In(32),
             }
             | {name: In(bits) for name, bits in PSCHED_PARAMETERS}
         )
@@ -217,13 +222,18 @@ class PschedHarness(wiring.Component):
             "score": Signal(7, name="last_score"),
             "scored": Signal(name="has_score"),
             "score_t": Signal(40, name="last_score_t"),
+            "heard": Signal(name="heard_since_a_sample"),
+            "least": Signal(7, name="least_heard"),
+            "most": Signal(7, name="most_heard"),
+            "doubt": Signal(range(DOUBT_MAX + 1), name="refuted_in_a_row"),
+            "cut": Signal(name="has_cut"),
         }
         with m.If(done & mine):
             with m.If(command.apply):
                 m.d.sync += ghost["config"].eq(config)
             m.d.sync += ghost["has_last"].eq(0)
             with m.If(command.clear | ~config.psched):
-                m.d.sync += [ghost[name].eq(0) for name in ("scored", "score", "score_t")]
+                m.d.sync += [ghost[name].eq(0) for name in _FORGOTTEN]
             with m.If(command.clear):
                 m.d.sync += ghost["based"].eq(0)
             with m.If(command.clear | ~ghost["based"]):
@@ -241,14 +251,14 @@ class PschedHarness(wiring.Component):
             "base": "base",
             "based": "based",
             "has_output": "has_last",
-            "score": "score",
-            "score_t": "score_t",
+            **{name: name for name in _FORGOTTEN if name != "scored"},
         }
         for name, of in pairs.items():
             m.d.comb += Assert(kept[name] == ghost[of], f"kept {name}")
         m.d.comb += [
             Assert(~ghost["has_last"] | (kept["output"] == ghost["last"])),
             Assert(~kept["scored"] | ghost["scored"], "a score that was told"),
+            Assert(~ghost["heard"] | (ghost["least"] <= ghost["most"])),
             Assert(told.min_rate <= told.max_rate),
             Assert(
                 ~ghost["has_last"]
@@ -278,8 +288,32 @@ class PschedHarness(wiring.Component):
         told = about.score_stb
         score = Mux(told, Mux(about.score > SCORE_MAX, SCORE_MAX, about.score), ghost["score"])
         scored = Mux(told, about.score != NO_SCORE, ghost["scored"])
-        age = Signal(40)
-        m.d.comb += age.eq(Mux(told, 0, about.t - ghost["score_t"]))
+        age, heard, first = Signal(40), told & (about.score != NO_SCORE), ~ghost["heard"]
+        m.d.comb += age.eq(Mux(told & first, 0, about.t - ghost["score_t"]))
+        sample, congestion = about.sample, Signal()
+        delay = (about.rtt - decision.base)[: len(about.rtt)]
+        m.d.comb += congestion.eq(delay >= self.psched_delay)
+        doubt = Signal.like(ghost["doubt"], name="doubt")
+        m.d.comb += doubt.eq(ghost["doubt"])
+        with m.If(sample & congestion):
+            m.d.comb += doubt.eq(0)
+        with m.Elif(sample & ghost["cut"] & (ghost["doubt"] != DOUBT_MAX)):
+            m.d.comb += doubt.eq(ghost["doubt"] + 1)
+        # What scores must leave of the law's rate, before the bounds of the SLA. An input that is
+        # told what it is, so that the solver shifts once, not in each state.
+        floor = self.floor
+        m.d.comb += [
+            Assume(self.taken == base >> (self.psched_cut + doubt)),
+            Assume(floor == base - self.taken),
+        ]
+        left = Mux(floor > high, high, Mux(floor < low, low, floor))
+        since = {
+            "heard": ~sample & (ghost["heard"] | heard),
+            "least": Mux(heard & (first | (score < ghost["least"])), score, ghost["least"]),
+            "most": Mux(heard & (first | (score > ghost["most"])), score, ghost["most"]),
+            "doubt": doubt,
+            "cut": flags[Flag.CONGESTED] | (~sample & ghost["cut"]),
+        }
         fresh = (self.psched_score_ticks == 0) | age[-1] | (age <= self.psched_score_ticks)
         held = flags[Flag.HELD]
         # Once it has been seen to be too old, a score stays so: an earlier time does not undo it.
@@ -292,7 +326,14 @@ class PschedHarness(wiring.Component):
                 ~mine | ~told | ~scored | ~above | self.psched_skill | flags[Flag.CONGESTED],
                 "a high score acts, where skill is not asked for",
             ),
-            Assert(~mine | ~flags[Flag.CONGESTED] | ~rises, "above the threshold nothing rises"),
+            Assert(
+                ~mine | ~flags[Flag.CONGESTED] | ~rises | (rate == left),
+                "above the threshold nothing rises, but to what scores must leave",
+            ),
+            Assert(
+                ~mine | ~flags[Flag.CONGESTED] | (rate >= left),
+                "scores take no more than their share, less when samples refute them",
+            ),
             Assert(~mine | flags[Flag.SCORED] | (rate == bounded), "without a score the base law"),
             Assert(~mine | ~flags[Flag.SCORED] | (scored & fresh & ~held), "a score that holds"),
             Assert(~mine | ~about.sample | (held == decision.flags[Flag.HELD])),
@@ -302,25 +343,35 @@ class PschedHarness(wiring.Component):
         with m.If(mine & self.ready):
             m.d.sync += [ghost["last"].eq(rate), ghost["has_last"].eq(1)]
             m.d.sync += [ghost["score"].eq(score), ghost["scored"].eq(scored)]
-            with m.If(told):
+            m.d.sync += [ghost[name].eq(value) for name, value in since.items()]
+            with m.If(sample):
+                m.d.sync += [ghost[name].eq(0) for name in ("least", "most")]
+            with m.If(told & first):
                 m.d.sync += ghost["score_t"].eq(about.t)
             with m.If(about.rated):
                 m.d.sync += [ghost["base"].eq(decision.rate), ghost["based"].eq(1)]
         with m.If(dut.o.valid & self.ready & ~about.psched & (decision.qp == self.who)):
             m.d.sync += [ghost["base"].eq(decision.rate), ghost["based"].eq(1)]
-            m.d.sync += [ghost[name].eq(0) for name in ("has_last", "scored", "score", "score_t")]
+            m.d.sync += [ghost[name].eq(0) for name in ("has_last", *_FORGOTTEN)]
         return Told(
             base=base,
             based=ghost["based"] | about.rated,
             score=score,
             scored=scored,
-            score_t=Mux(told, about.t, ghost["score_t"]),
+            score_t=Mux(told & first, about.t, ghost["score_t"]),
             age=age,
             fresh=fresh,
             new_score=told,
             reduces=reduces,
             held=decision.flags[Flag.HELD],
             sample=about.sample,
+            heard=heard,
+            congestion=congestion,
+            delay=self.psched_delay,
+            since=since,
+            cut=self.psched_cut,
+            taken=self.taken,
+            floor=floor,
             threshold=self.psched_threshold,
             skill=self.psched_skill,
         )
@@ -373,8 +424,7 @@ class PschedHarness(wiring.Component):
         init = Mux(command.apply, command.config.init_rate, ghost["config"].init_rate)
         made = (
             ~new.has_output
-            & (new.score == Mux(keeps, ghost["score"], 0))
-            & (new.score_t == Mux(keeps, ghost["score_t"], 0))
+            & Cat(new[name] == Mux(keeps, ghost[name], 0) for name in _FORGOTTEN[1:]).all()
             & (~new.scored | (keeps & ghost["scored"]))
             & (new.based == based)
             & (new.base == Mux(based, ghost["base"], init))
@@ -391,8 +441,10 @@ PROOFS = (
         PschedHarness,
         Mode.INDUCTION,
         1,
-        "for ever, any law, products, scores: [min, max]; above the threshold no rise; without a "
-        "score the base law alone, within 20 cycles; no queue pair moves another's",
+        "for ever, any law, products, scores: [min, max]; above the threshold no rise but to the "
+        "share of the law's rate that scores must leave, and never less; every score is among "
+        "those to be judged; without one the base law alone, within 20 cycles; no queue pair moves "
+        "another's",
         quick=False,
     ),
     Proof(
@@ -440,6 +492,48 @@ MUTANTS = (
         "with m.Elif(above > 0):",
         "with m.Elif(above > 5):",
         "a score just above the threshold does not act",
+    ),
+    Mutant(
+        "psched.near",
+        _PSCHED,
+        "Mux(falls_back, sunk, wanted < floor)",
+        "wanted < floor",
+        "the last output binds below what scores must leave: a ratchet",
+    ),
+    Mutant(
+        "psched.near",
+        _PSCHED,
+        "halvings.eq(par.psched_cut + new.doubt)",
+        "halvings.eq(new.doubt)",
+        "scores take more than their share",
+    ),
+    Mutant(
+        "psched.near",
+        _PSCHED,
+        "new.doubt.eq(old.doubt + 1)",
+        "new.doubt.eq(old.doubt)",
+        "what samples refute goes on as it was",
+    ),
+    Mutant(
+        "psched.near",
+        _PSCHED,
+        "with m.If(~old.heard | (new.score > old.most)):",
+        "with m.If(~old.heard):",
+        "only the first score between two samples is judged",
+    ),
+    Mutant(
+        "psched.near",
+        _PSCHED,
+        "Mux(old.heard, old.most, holds)",
+        "holds",
+        "a forged score is not judged if a right one holds when the sample comes",
+    ),
+    Mutant(
+        "psched.near",
+        _PSCHED,
+        "Mux(about.score_stb & ~old.heard, 0, about.t - old.score_t)",
+        "Mux(about.score_stb, 0, about.t - old.score_t)",
+        "without samples each new score renews the others' life",
     ),
     Mutant(
         "psched.near",

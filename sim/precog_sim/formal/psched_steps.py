@@ -4,13 +4,14 @@ Said of one cycle and kept by the next, so that one cycle's induction is enough:
 sees twenty cycles of registers at once.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from amaranth.hdl import Assert, Module, Mux, Value
 from amaranth.lib import data
 
 from precog_models.contract import Flag
-from precog_models.rate.law_fields import JUDGED_MIN, ScoreCommand
+from precog_models.rate.law_fields import JUDGED_MIN, SCORE_MAX, ScoreCommand
 
 from .peek import Opened
 
@@ -41,6 +42,16 @@ class Told:
     held : Value
         The law said that advice is held (samples).
     sample : Value
+    heard : Value
+        A score comes with this decision: to be judged.
+    congestion, delay : Value
+        The sample's delay is congestion; from where on it is (the parameter).
+    since : dict of Value
+        What is kept of scores, by name, after this decision.
+    cut : Value
+        The parameter.
+    taken, floor : Value
+        What scores may take of the law's rate, and what they must leave.
     threshold : Value
     skill : Value
         Skill is asked for.
@@ -57,6 +68,13 @@ class Told:
     reduces: Value
     held: Value
     sample: Value
+    heard: Value
+    congestion: Value
+    delay: Value
+    since: dict[str, Value]
+    cut: Value
+    taken: Value
+    floor: Value
     threshold: Value
     skill: Value
 
@@ -93,7 +111,8 @@ def steps(
         return flies & (state >= first)
 
     def claim(when: Value, *facts: Value) -> None:
-        m.d.comb += [Assert(~when | fact) for fact in facts]
+        for fact in facts:  # a failure names the line that claims it
+            m.d.comb += Assert(~when | fact, src_loc_at=1)
 
     claim(flies & (state == LOAD), read[0] == Value.cast(row), read[1] == Value.cast(config))
     claim(
@@ -118,6 +137,7 @@ def steps(
         above == told.score - told.threshold,
         (told.score <= told.threshold) | ~inner["falls"],
     )
+    _scores(claim, after, state, inner, told, old, new)
     claim(after(SQUARE), ~new.scored | told.fresh, ~moves | (new.scored & ~held))
     acts = told.new_score & told.scored & told.fresh & ~held
     high = told.reduces | (told.score > told.threshold)
@@ -130,7 +150,58 @@ def steps(
     )
     claim(after(LEAST), moves | (wanted == new.base))
     binds = moves & new.congested & row.has_output
-    claim(after(CLAMP), ~binds | (wanted <= row.output))
+    floor, cuts = told.floor, moves & new.congested
+    claim(
+        after(CLAMP),
+        ~binds | (wanted <= row.output) | (wanted == floor),
+        ~cuts | (wanted >= floor),
+        new.cut == (cuts | (~told.sample & row.cut)),
+    )
     low, high_rate = config.min_rate, config.max_rate
     within = Mux(wanted > high_rate, high_rate, Mux(wanted < low, low, wanted))
     claim(flies & (state == OFFER), new.has_output, new.output == within)
+
+
+def _scores(
+    claim: Callable[..., None],
+    after: Callable[[int], Value],
+    state: Value,
+    inner: Opened,
+    told: Told,
+    old: data.View,
+    new: data.View,
+) -> None:
+    """What is kept of scores since the last sample, and what they may take."""
+    since, halvings, floor = told.since, told.cut + told.since["doubt"], inner["floor"]
+    heard = ("heard", "least", "most")
+    early = after(AGE) & (state < SQUARE)  # as it was, of what a sample changes
+    claim(early, new.cut == old.cut, new.doubt == old.doubt)
+    claim(after(AGE) & (state == AGE), *(new[name] == old[name] for name in heard))
+    claims = ("claim_least", "claim_most", "claimed")
+    claim(after(AGE) & (state <= SQUARE), *(new[name] == old[name] for name in claims))
+    claim(
+        after(BAND) & (state <= SQUARE),
+        new.heard == (old.heard | told.heard),
+        *(new[name] == since[name] for name in ("least", "most")),
+    )
+    claim(after(AGE) & (state == AGE), (inner["delay"] >= told.delay) == told.congestion)
+    claim(after(BAND), inner["congestion"] == told.congestion)
+    claim(
+        after(SQUARE),
+        new.doubt == since["doubt"],
+        (state > LEAST) | (new.cut == (~told.sample & old.cut)),
+    )
+    missed = Mux(told.congestion, SCORE_MAX - old.claim_least, old.claim_most)
+    claim(after(SQUARE) & (state == SQUARE) & told.sample, inner["multiplicand"] == missed)
+    claim(
+        after(JUDGE),
+        new.heard == since["heard"],
+        *(new[name] == Mux(told.sample, 0, since[name]) for name in ("least", "most")),
+        *(told.sample | (new[name] == old[name]) for name in claims),
+        ~told.sample | ~old.heard | (new.claimed & (new.claim_least == old.least)),
+        ~told.sample | ~old.heard | (new.claim_most == old.most),
+        inner["halvings"] == halvings,
+    )
+    claim(after(SPREAD) & (state == SPREAD), floor == told.taken)
+    claim(after(WEIGH), floor == told.floor)
+    claim(after(PROVE), inner["sunk"] == (old.output < told.floor))

@@ -116,10 +116,10 @@ class Twin:
         self.flags.append(expected[2])
 
 
-@pytest.mark.parametrize("kind", ["honest", "late", "random", "blind"])
+@pytest.mark.parametrize("kind", ["honest", "late", "random", "blind", "forged", "blindly forged"])
 def test_equals_the_golden_model(kind: str, seed: int) -> None:
     rng = random.Random(seed)
-    twin = Twin(rng, delay=rng.choice([1, 2000]), skill=int(kind != "blind"))
+    twin = Twin(rng, delay=rng.choice([1, 2000]), skill=int("blind" not in kind))
 
     async def main(ctx: Any) -> None:
         congested = [False] * QPS
@@ -131,15 +131,20 @@ def test_equals_the_golden_model(kind: str, seed: int) -> None:
                 await twin.configure(ctx, qp)
             high = rng.random() < 0.05
             rtt = 4100 + rng.randrange(2000, 9000) if congested[qp] else 4100
+            if "forged" in kind:
+                await twin.decide(ctx, qp, t * 2000 - 100, score=100 * congested[qp])
             await twin.decide(ctx, qp, t * 2000, rtt=rtt, rate=rng.getrandbits(28))
             congested[qp] ^= rng.random() < 0.1
             truth = 100 * congested[qp]
-            score = {"honest": truth, "late": 100 * (rtt > 4100)}.get(kind, rng.randrange(256))
+            known = {"honest": truth, "late": 100 * (rtt > 4100), "forged": 100}
+            score = known.get(kind.split()[-1], rng.randrange(256))
             if rng.random() < 0.95:
                 await twin.decide(ctx, qp, t * 2000 + 500, score=score)
+            if rng.random() < (0.1 if kind == "honest" else 0.3):  # two to be judged as one
+                await twin.decide(ctx, qp, t * 2000 + 700, score=rng.choice((0, 100, 255)))
             if high:
                 await twin.decide(ctx, qp, t * 2000 + 900, rate=rng.getrandbits(32))
 
     twin.run(main)
-    if kind == "blind":  # of the others nothing is certain for every seed but equality
+    if "blind" in kind:  # of the others nothing is certain for every seed but equality
         assert any(flags & SCORED for flags in twin.flags)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.rate.law_fields import (
+    DOUBT_MAX,
     JUDGED_MIN,
     NO_SCORE,
     PSCHED_CONFIG,
@@ -52,6 +53,14 @@ class Scheduled:
         )
         return value
 
+    def event(self, t: int, score: int) -> int:
+        """A score that comes at `t`."""
+        self.score(score, t)
+        value, _, self.flags = psched_output(
+            self.state, self.config, self.parameters, t, -1, -1, 0, 0, False
+        )
+        return value
+
 
 def test_fields() -> None:
     assert PSCHED_CONFIG == ("sla_priority", "sla_latency", "min_rate", "max_rate")
@@ -91,14 +100,77 @@ def test_scores_above_100_count_as_100() -> None:
     assert qp.output() == RATE - ((RATE * ((30 * 41943) >> 6)) >> 16)
 
 
-def test_above_the_threshold_it_never_rises() -> None:
+def test_above_the_threshold_it_rises_to_what_the_bound_leaves_at_most() -> None:
     """Whatever the law wants and however the score moves."""
     qp = Scheduled()
     qp.score(90)
-    first = qp.output()
+    first = qp.output(delay=4000)
     qp.score(71)
-    assert qp.output(rate=2 * RATE) == first
-    assert qp.output(rate=RATE // 2) < first
+    assert qp.output(rate=3 * RATE // 2, delay=4000) == first
+    assert qp.output(rate=2 * RATE, delay=4000) == RATE
+    assert qp.output(rate=RATE // 2, delay=4000) < first
+
+
+@pytest.mark.parametrize("cut", [1, 2, 5])
+def test_what_scores_take_is_bounded(cut: int, seed: int) -> None:
+    """However the law swings: no ratchet, though all samples find congestion."""
+    rng = np.random.default_rng(seed)
+    qp = Scheduled(cut=cut)
+    for n in range(500):
+        rate = int(rng.integers(LOW, RATE))
+        assert qp.event(n, 100) >= max(LOW, qp.state[0] - (qp.state[0] >> cut))
+        assert qp.output(n, rate=rate, delay=4000) >= max(LOW, rate - (rate >> cut))
+        assert qp.flags & CONGESTED
+
+
+def test_what_scores_take_decays_until_a_sample_finds_congestion() -> None:
+    """Half as much after each sample that finds none; in all twice the first cut at most."""
+    qp = Scheduled(increase=0)
+    for _ in range(3):
+        taken = []
+        for n in range(40):
+            qp.score(100)
+            taken.append(RATE - qp.output(delay=4000 * (n == 0)))
+        expected = [RATE * 3 // 10, *(RATE >> 1 + min(k, DOUBT_MAX) for k in range(1, 40))]
+        assert [abs(a - b) < RATE >> 14 for a, b in zip(taken, expected, strict=True)] == [
+            True
+        ] * 40
+        assert sum(taken[: DOUBT_MAX + 1]) < RATE
+
+
+def test_what_was_not_cut_is_not_doubted() -> None:
+    """Samples without a cut before them leave it as it is."""
+    qp = Scheduled()
+    for n in range(20):
+        qp.score(0 if n % 10 < 9 else 100)
+        qp.output()
+    assert qp.state[PSCHED_STATE.index("doubt")] == 1
+
+
+def test_scores_that_no_sample_judges_lapse() -> None:
+    """However many come: an attacker who stops the samples gains one lifetime."""
+    qp = Scheduled()
+    for start in (0, 10**6):
+        qp.output(start)
+        outputs = [qp.event(start + 1 + t, 100) for t in range(0, 10**6 - 10, 10_000)]
+        assert [output < RATE for output in outputs] == [n <= 20 for n in range(100)]
+
+
+def test_a_forged_score_after_each_right_one_is_not_followed() -> None:
+    """The right one holds whenever a sample comes: the forged one is judged all the same."""
+    qp = Scheduled(skill=1)
+    for n in range(400):
+        congested, soon = n % 20 >= 10, (n + 1) % 20 >= 10
+        qp.output(n, delay=4000 * congested)
+        qp.event(n, 100)
+        followed = bool(qp.flags & SCORED)
+        qp.event(n, 100 * soon)
+        assert not followed
+    honest = Scheduled(skill=1)
+    for n in range(400):
+        honest.output(n, delay=4000 * (n % 20 >= 10))
+        honest.event(n, 100 * ((n + 1) % 20 >= 10))
+        assert bool(honest.flags & SCORED) == (n > JUDGED_MIN)
 
 
 def test_a_command_only_takes_away() -> None:
@@ -114,7 +186,7 @@ def test_a_command_only_takes_away() -> None:
         assert output == (allowed if command == ScoreCommand.FREE else min(allowed, RATE))
         reduces = score > 70 or command == ScoreCommand.REDUCE
         assert qp.flags == SCORED | (CONGESTED if reduces else 0)
-        assert (qp.output(rate=2 * RATE) <= output) == reduces
+        assert (qp.output(rate=5 * RATE // 4, delay=4000) <= output) == reduces
         assert (qp.output(held=True), qp.flags) == (RATE, 0)
         qp.score(0)
         assert qp.output() > RATE
@@ -126,7 +198,7 @@ def test_hysteresis() -> None:
     low = qp.output()
     for score in (70, 66):
         qp.score(score)
-        assert qp.output(rate=2 * RATE) == low
+        assert qp.output(rate=3 * RATE // 2, delay=4000) == low
         assert qp.flags & CONGESTED
     qp.score(65)
     assert qp.output() > RATE
@@ -182,7 +254,7 @@ def test_a_broken_latency_forbids_the_rise() -> None:
 
 
 def test_bounds_come_last(seed: int) -> None:
-    """Any state of the law, any parameters; above the threshold never more than before."""
+    """Any law, any parameters; above the threshold never more than before or the floor."""
     rng = np.random.default_rng(seed)
     for _ in range(200):
         qp = Scheduled(
@@ -201,7 +273,8 @@ def test_bounds_come_last(seed: int) -> None:
             output = qp.output(rate=rate)
             assert low <= output <= high
             if score > qp.parameters[0] and last is not None:
-                assert output <= last
+                floor = rate - (rate >> int(1 + qp.state[PSCHED_STATE.index("doubt")]))
+                assert output <= max(last, min(floor, high))
             last = output
 
 

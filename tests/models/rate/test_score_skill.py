@@ -7,7 +7,12 @@ import pytest
 from numpy.typing import NDArray
 
 from precog_models.rate.law_fields import JUDGED_MIN
-from precog_models.rate.score_skill import SCORE_SKILL_STATE, score_skilled, score_step
+from precog_models.rate.score_skill import (
+    SCORE_SKILL_STATE,
+    score_heard,
+    score_skilled,
+    score_step,
+)
 
 _N = 4000
 Bools = NDArray[np.bool_]
@@ -91,6 +96,28 @@ def test_sums_and_the_rule_are_those_of_float(seed: int) -> None:
         else:
             close += 1
     assert close < _N // 10
+
+
+def test_all_scores_between_two_samples_are_judged(seed: int) -> None:
+    """By the worst of them: brute force over random numbers of scores, held ones among them."""
+    rng = np.random.default_rng(seed)
+    state = np.zeros(len(SCORE_SKILL_STATE), dtype=np.int64)
+    names, claims, total, judged = SCORE_SKILL_STATE, [], 0, 0
+    held: list[int] = []
+    for _ in range(60):
+        came = rng.integers(0, 101, rng.integers(0, 5)).tolist()
+        for score in came:
+            score_heard(state, score)
+        held = came[-1:] or held
+        if rng.random() < 0.2:
+            held = []  # it is too old
+        outcome = bool(rng.integers(2))
+        if claims:
+            total += max((100 * outcome - score) ** 2 for score in claims)
+            judged += 1
+        score_step(state, outcome, bool(held), held[0] if held else 0)
+        claims = came or held
+        assert (state[names.index("error")], state[names.index("judged")]) == (total, judged)
 
 
 def test_what_is_certain_stays_within_its_format() -> None:
