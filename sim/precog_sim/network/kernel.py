@@ -39,7 +39,7 @@ from precog_sim.network.layout import (
 )
 from precog_sim.network.outside import notify_outside, observe, retime, sweep
 from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
-from precog_sim.network.scores import hear, make_score
+from precog_sim.network.scores import hear, make_score, restore_score
 from precog_sim.network.wheel import pop, schedule
 
 __all__ = ["simulate"]
@@ -215,6 +215,11 @@ def simulate(
                         if again > 0:
                             observe(ctl, cfg, asked, decision, f, _ARRIVAL, again, now)
                     full = completes(flow, f, seq, row)
+                    if full and cfg[Cfg.SCORE_SOURCE] == ScoreSource.FORGED:
+                        restore_score(
+                            port, port_f, flow, rate, ctl, cfg, route_start, route_count,
+                            route_ports, knots, asked, decision, log, f, now,
+                        )  # fmt: skip
                     predicted = decide(
                         rec, wheel, bits, heap, flow, rate, top, state, par, weights, work,
                         telemetry, ctl, cfg, fcfg, asked, decision, log, row, full, rtt, now,

@@ -81,8 +81,10 @@ class ScoreSource(IntEnum):
     PERSISTENCE = 3  # the RTT just measured
     MODEL = 4  # the RTT that the device predicts
     GARBAGE = 5  # drawn at random
-    QUEUE = 6  # what the device's queue model says of the send queue; from here on not by samples
-    QUEUE_INVERTED = 7  # 100 minus that
+    FORGED = 6  # the oracle's when a sample comes, 100 from then on: an attack on what judges them
+    CONSTANT = 7  # 100, whatever the network does
+    QUEUE = 8  # what the device's queue model says of the send queue; from here on not by samples
+    QUEUE_INVERTED = 9  # 100 minus that
 
 
 class PortCol(IntEnum):

@@ -73,8 +73,10 @@ class Scores:
     source : str
         ``"oracle"``: the queueing delay that the switches on the way hold now; ``"inverted"``: 100
         minus that; ``"persistence"``: the delay that was measured just now; ``"model"``: the one
-        that the device predicts; ``"garbage"``: uniform in 0..100; ``"queue"``: the device's queue
-        model of the sender's own send queue; ``"queue_inverted"``: 100 minus that.
+        that the device predicts; ``"garbage"``: uniform in 0..100; ``"forged"``: the oracle's when
+        a sample comes, 100 at all other times, at home only; ``"constant"``: always 100;
+        ``"queue"``: the device's queue model of the sender's own send queue; ``"queue_inverted"``:
+        100 minus that.
     budget_us : float
         The queueing delay that counts as congestion.
     table : tuple of int
@@ -88,7 +90,8 @@ class Scores:
     Raises
     ------
     ValueError
-        Unknown source, a budget that is no time, a bad table, or a receiver without a way to it.
+        Unknown source, a budget that is no time, a bad table, a receiver without a way to it, or
+        forged scores that travel.
     """
 
     source: str
@@ -104,6 +107,8 @@ class Scores:
             raise ValueError(
                 f"score source must be one of {', '.join(SOURCES)}, not {self.source!r}"
             )
+        if self.echo and self.source == "forged":
+            raise ValueError("forged scores must act at home: they are timed by samples; no echo")
         if not 1 <= self.budget_us * _TICKS_PER_US <= Fmt.RTT.max:
             raise ValueError(
                 f"score budget_us must be in 0.001..{Fmt.RTT.max / _TICKS_PER_US:g}, "

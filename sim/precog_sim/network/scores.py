@@ -17,7 +17,7 @@ from precog_sim.network.layout import Cfg, Ctl, FlowCol, PortCol, ScoreSource
 from precog_sim.network.outside import tell
 from precog_sim.network.port import drawn
 
-__all__ = ["hear", "make_score"]
+__all__ = ["hear", "make_score", "restore_score"]
 
 _SCORE = int(EventKind.SCORE)
 _SRTT_FRAC = Fmt.SRTT.frac_bits
@@ -50,6 +50,25 @@ def _queueing_ps(
     return waits
 
 
+@inlined
+def _oracle(
+    port: _Table,
+    port_f: _Reals,
+    flow: _Table,
+    cfg: _Table,
+    route_start: _Table,
+    route_count: _Table,
+    route_ports: _Table,
+    knots: _Table,
+    f: int,
+    budget: int,
+) -> int:
+    """The score of the queueing delay that is there now."""
+    waits = _queueing_ps(port, port_f, flow, cfg, route_start, route_count, route_ports, f)
+    ticks = int(waits / _PS_PER_TICK * (1 << _SRTT_FRAC))
+    return score(knots, rtt_position(ticks, 0, budget))
+
+
 @compiled
 def make_score(
     port: _Table,
@@ -72,7 +91,9 @@ def make_score(
     source = cfg[Cfg.SCORE_SOURCE]
     budget = cfg[Cfg.SCORE_BUDGET]
     made = NO_SCORE
-    if source == ScoreSource.GARBAGE:
+    if source in (ScoreSource.FORGED, ScoreSource.CONSTANT):
+        made = SCORE_MAX
+    elif source == ScoreSource.GARBAGE:
         made = int(drawn(ctl, Ctl.SCORE_RNG) * (SCORE_MAX + 1))
     elif source == ScoreSource.PERSISTENCE:
         made = score(knots, rtt_position(asked[1] << _SRTT_FRAC, decision[5], budget))
@@ -80,14 +101,38 @@ def make_score(
         if decision[3] > 0:
             made = score(knots, rtt_position(decision[3], decision[5], budget))
     else:
-        waits = _queueing_ps(port, port_f, flow, cfg, route_start, route_count, route_ports, f)
-        ticks = int(waits / _PS_PER_TICK * (1 << _SRTT_FRAC))
-        made = score(knots, rtt_position(ticks, 0, budget))
+        made = _oracle(
+            port, port_f, flow, cfg, route_start, route_count, route_ports, knots, f, budget
+        )
         if source == ScoreSource.INVERTED:
             made = SCORE_MAX - made
     flow[f, FlowCol.SCORE] = made
     if cfg[Cfg.SCORE_ECHO] == 0:
         tell(flow, rate, ctl, cfg, asked, decision, log, _SCORE, f, made, now)
+
+
+@compiled
+def restore_score(
+    port: _Table,
+    port_f: _Reals,
+    flow: _Table,
+    rate: _Reals,
+    ctl: _Table,
+    cfg: _Table,
+    route_start: _Table,
+    route_count: _Table,
+    route_ports: _Table,
+    knots: _Table,
+    asked: _Table,
+    decision: _Table,
+    log: _Table,
+    f: int,
+    now: int,
+) -> None:
+    """Just before a sample a forger says the truth, so that no forged score holds when it comes."""
+    budget = cfg[Cfg.SCORE_BUDGET]
+    made = _oracle(port, port_f, flow, cfg, route_start, route_count, route_ports, knots, f, budget)
+    tell(flow, rate, ctl, cfg, asked, decision, log, _SCORE, f, made, now)
 
 
 @inlined

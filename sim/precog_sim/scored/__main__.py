@@ -39,7 +39,7 @@ __all__ = ["main", "record", "run_case"]
 _PROBE_US = 2.0
 _PROBES = 4096
 _WIDE = 150
-_NONSENSE = ("inverted", "garbage", "queue_inverted")
+_NONSENSE = ("inverted", "garbage", "forged", "constant", "queue_inverted")
 _RTL_SCALE = 0.1  # of the runs that the RTL decides as well
 _NAMES = {"slowdown_p50": "slowdown p50", "slowdown_p99": "p99", "queue_p99_kb": "queue p99"}
 
