@@ -9,6 +9,11 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "m.d.sync += [answers.eq(1), of_event.eq(0), again.eq(0)]",
         "m.d.sync += [answers.eq(1), of_event.eq(0), []]",
     ): "the answer to a command has cleared it before, as has the reset",
+    (
+        "models/precog_models/packet/cps_rx.py",
+        "return ShimFault.LENGTH, None, 0",
+        "return ShimFault.LENGTH, None, 1",
+    ): "nobody looks at the score of a shim that is refused",
 }
 
 

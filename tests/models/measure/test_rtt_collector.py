@@ -153,6 +153,18 @@ def test_read_occupies_psns(collector: RttCollector) -> None:
     assert collector.sent(SLOT, tx(15), 5001) == Outcome.STARTED
 
 
+@pytest.mark.parametrize(
+    ("length", "psns"), [(0, 1), (1, 1), (1024, 1), (1025, 2), (2048, 2), (2049, 3)]
+)
+def test_a_read_occupies_as_many_psns_as_its_response(length: int, psns: int) -> None:
+    """IBTA Volume 1, 9.7.2: one for each packet of the response, which has one at least."""
+    for psn, outcome in ((10 + psns - 1, Outcome(0)), (10 + psns, Outcome.STARTED)):
+        collector = RttCollector(SLOTS, TIMEOUT)
+        collector.sent(SLOT, tx(10, opcode=READ, ack_req=False, length=length), 0)
+        assert collector.received(SLOT, rx(10, opcode=RESPONSE_FIRST), 4000) == 4000
+        assert collector.sent(SLOT, tx(psn), 5000) == outcome
+
+
 def test_read_response_acknowledges_what_was_before(collector: RttCollector) -> None:
     collector.sent(SLOT, tx(10), 0)
     collector.sent(SLOT, tx(11, opcode=READ, length=64), 1)
