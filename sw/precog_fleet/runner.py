@@ -7,7 +7,7 @@ again; a task that raises has failed, and so has the job.
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
@@ -90,6 +90,7 @@ class Pool:
             raise ValueError(f"workers must be at least 1, not {workers!r}")
         self._workers = workers
         self._pool: ProcessPoolExecutor | None = None
+        self._closed = False
         self.lost = 0
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
@@ -101,7 +102,9 @@ class Pool:
                 for task, result in self._round(list(left.values())):
                     del left[task.name]
                     yield task, result
-            except BrokenProcessPool:
+            except (BrokenProcessPool, CancelledError):
+                if self._closed:
+                    raise FleetError("workers were ended before their job was") from None
                 self.lost += 1
                 # Nobody says which task it was: all that are left have been tried.
                 tries = {name: tries[name] + 1 for name in left}
@@ -113,32 +116,47 @@ class Pool:
                     ) from None
 
     def _round(self, tasks: list[Task]) -> Iterator[tuple[Task, Any]]:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(
+        pool = self._pool
+        if pool is None:
+            pool = self._pool = ProcessPoolExecutor(
                 self._workers, mp_context=get_context("spawn"), initializer=_one_thread
             )
-        pending: dict[Future[Any], Task] = {
-            self._pool.submit(task.function, *task.arguments): task for task in tasks
-        }
+        pending: dict[Future[Any], Task] = {}
+        try:
+            for task in tasks:
+                pending[pool.submit(task.function, *task.arguments)] = task
+        except RuntimeError:  # it was ended meanwhile, or is broken
+            if not self._closed:
+                raise
+            raise CancelledError from None
         try:
             while pending:
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 # Results first: what died with the pool must not hide what was done.
-                for future in sorted(done, key=lambda f: f.exception() is not None):
+                for future in sorted(
+                    done, key=lambda f: f.cancelled() or f.exception() is not None
+                ):
                     result = future.result()
                     yield pending.pop(future), result
         except BrokenProcessPool:
-            self.close()
+            self._end()
             raise
         finally:
             for future in pending:
                 future.cancel()
 
+    def _end(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            processes = list((pool._processes or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:  # a round may take minutes, and is done again later
+                process.terminate()
+
     def close(self) -> None:
-        """End the processes."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-        self._pool = None
+        """End the processes at once, whatever they do; a job that another thread runs fails."""
+        self._closed = True
+        self._end()
 
 
 class RayRunner:

@@ -7,7 +7,10 @@ there, which that process executes.
 import fcntl
 import json
 import os
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,13 +30,27 @@ from .speaking import Identity, Speaker
 from .trainer import Trainer
 from .uplink import Uplink
 
-__all__ = ["TrainerNode", "ask_for_rollback"]
+__all__ = ["TrainerNode", "ask_for_rollback", "in_background"]
 
 _INTEREST = tuple(f"{kind.PREFIX}/" for kind in (Skill, Drift, Rollout))
 _REQUEST = "rollback.request"
 _ASK_MS = 500
 _SAVE_MS = 1000
 _ANSWER_S = 15.0
+
+
+def in_background(work: Callable[[], Path]) -> "Future[Path]":
+    """Do the work in a thread that does not keep the process: a job goes on with the next one."""
+    future: Future[Path] = Future()
+
+    def done() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=done, name="job", daemon=True).start()
+    return future
 
 
 class BusyError(FleetError):

@@ -2,8 +2,11 @@
 
 import json
 import os
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +122,28 @@ def test_a_task_that_kills_every_worker_ends_the_job() -> None:
     assert runner.lost == 3
     with pytest.raises(ValueError, match="workers must be at least 1, not 0"):
         Pool(0)
+
+
+def test_workers_end_with_their_pool_at_once() -> None:
+    runner = Pool(1)
+    failed: list[BaseException] = []
+
+    def job() -> None:
+        try:
+            list(runner.run([Task("long", time.sleep, (600,)), Task("next", time.sleep, (600,))]))
+        except FleetError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=job)
+    thread.start()
+    while not active_children():
+        time.sleep(0.01)
+    began = time.monotonic()
+    runner.close()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert time.monotonic() - began < 60
+    assert [str(error) for error in failed] == ["workers were ended before their job was"]
 
 
 def test_what_a_task_raises_is_the_job_s(data: Dataset, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """``precog fleet rollout``, ``rollback``, ``trainer``: releases go out, by hand or by the loop."""
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -185,7 +184,7 @@ def trainer(
         from ..repository import Repository
         from ..train import FleetRecipe
         from ..trainer import Job, Trainer
-        from ..trainer_process import TrainerNode
+        from ..trainer_process import TrainerNode, in_background
 
     stages = _stages(shares, dwell, patience, quorum, tolerance)
     for name, value in (("pause", pause), ("hours", hours)):
@@ -196,7 +195,6 @@ def trainer(
     limits = Limits(seeds=min(seeds, Limits().seeds))
     job = Job(tuple(telemetry), FleetRecipe(), runner, closed_loop(), limits, seeds)
     node = TrainerNode(folder, stages)
-    pool = ThreadPoolExecutor(1, thread_name_prefix="job")
     try:
         node.trainer = Trainer(
             folder / "trainer",
@@ -205,7 +203,7 @@ def trainer(
             opened,
             job,
             ModelSet(pretrained(SHIPPED_MODEL)),
-            pool.submit,
+            in_background,
             asks=asks,
             pause_ms=round(pause * 1000),
             window_ms=None if hours is None else round(hours * 3_600_000),
@@ -226,5 +224,4 @@ def trainer(
         until_stopped(turn)
     finally:
         runner.close()
-        pool.shutdown(wait=False, cancel_futures=True)
         node.close()
