@@ -14,7 +14,6 @@ outside ends it: faults of devices, records, disk and repository are counted.
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,42 +32,11 @@ from .showing import card_status
 from .speaking import Identity, Link, Speaker, drift_of, refusals, reports, skills
 from .store import Store
 from .telemetry import Telemetry
+from .timing import Due, Timing
 
-__all__ = ["Agent", "Timing"]
+__all__ = ["Agent"]
 
 _NO_DIGEST = bytes(32)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How often an agent does what, ms, and how much at once."""
-
-    batch: int = 512  #: records of a card in a turn
-    ask: int = 500
-    report: int = 1000
-    skill: int = 2000
-    drift: int = 10_000
-    models: int = 1000
-    ahead: int = 500
-    borrow: int = 30_000
-    bindings: int = 10_000
-    save: int = 1000
-    life: int = 30_000  #: of reports and health
-    skill_life: int = 600_000
-
-
-@dataclass
-class _Due:
-    """When something was done last."""
-
-    at: dict[str, int] = field(default_factory=dict)
-
-    def __call__(self, what: str, now: int, every: int) -> bool:
-        last = self.at.get(what)
-        if last is not None and 0 <= now - last < every:  # a clock set back is no reason to wait
-            return False
-        self.at[what] = now
-        return True
 
 
 class Agent:
@@ -145,7 +113,7 @@ class Agent:
         self._first = (SHIPPED, _NO_DIGEST, shipped)
         self.ahead = ahead or Ahead()
         self._shelf = shelf
-        self._due = _Due()
+        self._due = Due()
         self._destinations: set[str] = set()
         self._bases: set[int] = set()
 

@@ -12,7 +12,7 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_models.image import pretrained
 
-from .agent import Agent, Timing
+from .agent import Agent
 from .card import Card
 from .clock import now_ms
 from .errors import FleetError
@@ -27,6 +27,7 @@ from .releases import Releases
 from .shelf import Shelf
 from .speaking import Identity
 from .telemetry import Telemetry
+from .timing import Timing
 from .uplink import Uplink
 
 __all__ = ["SHIPPED_MODEL", "AgentProcess"]

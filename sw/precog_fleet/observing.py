@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from precog_models.contract import PROFILE_INPUTS, TRACE_SERIALS, Flag, Fmt, TraceKind
 from precog_models.data.windows import HORIZONS, STEPS
+from precog_models.image import Image
 from precog_models.measure.profiler import denormalise
+from precog_models.tree_image import TreeImage
 
 from .bodies import Statistics
+from .telemetry import Observation
 
 __all__ = ["Observer", "Scale", "Window", "merged"]
 
@@ -79,6 +82,24 @@ class Window:
     signals: Ints
     later: Ints
     highest: Ints
+
+    def observation(
+        self, device: str, destination: str, image: Image | TreeImage | None, predicted: Ints
+    ) -> Observation:
+        """The row of telemetry; `image` is what forecast `predicted`, None: nothing did."""
+        return Observation(
+            t=self.ms,
+            device=device,
+            qp=self.qp,
+            destination=destination,
+            set=self.set,
+            version=self.version,
+            model=0 if image is None else image.crc32,
+            signals=self.signals,
+            predicted=np.asarray(predicted, dtype=np.int64),
+            later=self.later,
+            highest=self.highest,
+        )
 
 
 @dataclass

@@ -9,10 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from precog_host.device import Device
-from precog_models.contract import TRACE_BODIES, TraceKind
 
 from .card import Card, CardDownError
 from .lineup import Lineup, Plan, Rules
@@ -25,7 +22,6 @@ __all__ = ["Seating"]
 
 _PLANS = 3
 _FIRST_SLOT = 1  # slot 0 is where models of RTTs are loaded by default
-_VERSION_BITS = dict(TRACE_BODIES[TraceKind.FORECAST])["version"]
 
 
 class Seating:
@@ -276,26 +272,12 @@ class Seating:
         made = self.lineup.judge(windows, self.slots, observer.scale.period)
         rows = []
         for window, (plan, predicted) in zip(windows, made, strict=True):
-            model = 0
+            image = None if plan is None else plan.images[self.slots[window.qp]]
             if plan is not None:
-                model = plan.images[self.slots[window.qp]].crc32
                 tail = int(predicted[plan.settings.threshold_bin :].sum())
                 self.counts["unlike"] += tail != window.probability
-            rows.append(
-                Observation(
-                    t=window.ms,
-                    device=self.card.name,
-                    qp=window.qp,
-                    destination=observer.destinations.get(window.qp, ""),
-                    set=window.set,
-                    version=window.version % (1 << _VERSION_BITS),
-                    model=model,
-                    signals=window.signals,
-                    predicted=np.asarray(predicted, dtype=np.int64),
-                    later=window.later,
-                    highest=window.highest,
-                )
-            )
+            leads = observer.destinations.get(window.qp, "")
+            rows.append(window.observation(self.card.name, leads, image, predicted))
         return rows
 
     def bases(self) -> set[int]:

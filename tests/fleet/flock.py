@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from precog_fleet.agent import Agent, Timing
+from precog_fleet.agent import Agent
 from precog_fleet.assignments import ALL, LIVE_KEY, Rollout
 from precog_fleet.card import Card
 from precog_fleet.errors import FleetError
@@ -20,6 +20,7 @@ from precog_fleet.shelf import Shelf
 from precog_fleet.speaking import Identity
 from precog_fleet.store import Store
 from precog_fleet.telemetry import Telemetry
+from precog_fleet.timing import Timing
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.regmap.precog import Sizes

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precog_fleet.agent import Agent, Timing
+from precog_fleet.agent import Agent
 from precog_fleet.assignments import skill_key
 from precog_fleet.bodies import Report
 from precog_fleet.delta import head_delta
@@ -19,6 +19,7 @@ from precog_fleet.modelset import ModelSet, Queue
 from precog_fleet.releases import Releases
 from precog_fleet.seating import Seating
 from precog_fleet.telemetry import read_part
+from precog_fleet.timing import Timing
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.serve import EtherboneServer
