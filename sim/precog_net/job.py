@@ -19,6 +19,7 @@ from precog_sim.network.result import Result
 
 __all__ = ["Job", "Outcome", "check", "execute"]
 
+_DEPTH_US = 5.0  # between samples of queues
 _PACKAGES = ("precog_models", "precog_sim.network", "precog_net")
 
 
@@ -167,7 +168,7 @@ def execute(job: Job) -> Outcome:
         timing=job.timing,
         seed=job.seed,
         ecmp=job.ecmp,
-        record=Record(probe_us=0.0, packets=False),
+        record=Record(probe_us=0.0, packets=False, depth_us=_DEPTH_US),
     )
     fct: NDArray[np.float64] = result.fct_us
     return Outcome(
@@ -185,7 +186,11 @@ def execute(job: Job) -> Outcome:
 
 
 def _counts(result: Result) -> dict[str, float]:
-    """What is not of a flow; utilisation is of all hosts' links until the last flow is done."""
+    """What is not of a flow.
+
+    Utilisation is of all hosts' links until the last flow is done; queues are those of all switch
+    ports at equal spacing, in bytes; `pause_share` is the mean of all ports.
+    """
     done = ~np.isnan(result.fct_us)
     network = result.scenario.topology
     packets = -(-result.size // result.scenario.payload)
@@ -201,8 +206,19 @@ def _counts(result: Result) -> dict[str, float]:
         "marks": result.marks,
         "timeouts": result.timeouts,
         "retransmitted": result.retransmitted,
-        "max_queue": result.max_queue,
+        "queue_p50": _depth(result, 0.5),
+        "queue_p99": _depth(result, 0.99),
+        "queue_max": result.max_queue,
+        "pause_share": float(result.paused_us.mean()) / result.end_us,
         "end_us": end_us,
         "utilisation": wire * 8e-3 / (capacity * (end_us - began_us)) if done.any() else 0.0,
         "cpu_s": result.cpu_s,
     }
+
+
+def _depth(result: Result, share: float) -> int:
+    """The length below which `share` of the samples of queues are, in bytes."""
+    up_to = np.cumsum(result.depths)
+    if not up_to[-1]:
+        return 0
+    return int(np.searchsorted(up_to, share * up_to[-1], side="right")) << 10

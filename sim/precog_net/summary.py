@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_net.job import Outcome
+from precog_net.workloads.collectives import SHAPES
 
 __all__ = ["BINS", "percentile", "summary"]
 
@@ -18,6 +19,7 @@ __all__ = ["BINS", "percentile", "summary"]
 BINS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 _PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _SUMS = ("events", "pauses", "drops", "marks", "timeouts", "retransmitted", "cpu_s")
+_MEANS = ("utilisation", "pause_share", "queue_p50", "queue_p99")
 _Reals = NDArray[np.float64]
 
 
@@ -62,6 +64,17 @@ def _classes(flows: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _jct_ms(flows: Mapping[str, Any]) -> dict[str, float]:
+    """Job completion time of each collective: first start to last end; NaN if it has no end."""
+    kinds = np.asarray(flows["class"])
+    start, fct = (np.asarray(flows[name], dtype=np.float64) for name in ("start_us", "fct_us"))
+    found = {}
+    for kind in sorted(set(flows["class"]) & set(SHAPES)):
+        mine = kinds == kind
+        found[kind] = float((start + fct)[mine].max() - np.nanmin(start[mine])) * 1e-3
+    return found
+
+
 def summary(outcomes: Mapping[int, Outcome]) -> dict[str, Any]:
     """Figures of a law over its seeds, and of each.
 
@@ -74,12 +87,17 @@ def summary(outcomes: Mapping[int, Outcome]) -> dict[str, Any]:
     pooled = {
         name: _joined([run.flows[name] for run in runs]) for name in ("bytes", "class", "slowdown")
     }
-    each = [{"seed": seed, **_classes(run.flows), **run.counts} for seed, run in outcomes.items()]
+    each = [
+        {"seed": seed, **_classes(run.flows), **run.counts, "jct_ms": _jct_ms(run.flows)}
+        for seed, run in outcomes.items()
+    ]
+    jcts = [run["jct_ms"] for run in each]
     return {
         **_classes(pooled),
         **{name: sum(run.counts[name] for run in runs) for name in _SUMS},
-        "max_queue": max(run.counts["max_queue"] for run in runs),
-        "utilisation": float(np.mean([run.counts["utilisation"] for run in runs])),
+        "queue_max": max(run.counts["queue_max"] for run in runs),
+        **{name: float(np.mean([run.counts[name] for run in runs])) for name in _MEANS},
+        "jct_ms": {kind: float(np.mean([jct[kind] for jct in jcts])) for kind in jcts[0]},
         "seeds": each,
     }
 

@@ -28,7 +28,8 @@ def fabric(
         str | None,
         typer.Option(
             help="Parts with +: websearch:LOAD, hadoop:LOAD, storage:LOAD, rpc:LOAD, FILE:LOAD, "
-            "incast:SENDERSxBYTES:LOAD; loads are shares of the hosts' links. "
+            "incast:SENDERSxBYTES:LOAD; loads are shares of the hosts' links. Collectives: ring, "
+            "tree, alltoall, moe, pipeline:HOSTSxBYTES[:spread]. "
             "[default: websearch:0.3, without --flows]"
         ),
     ] = None,
@@ -103,6 +104,9 @@ def _show(data: dict[str, Any], seeds: int, path: Path) -> None:
     what = data["flows"] or data["workload"]
     title = f"Slowdowns: {data['topology']}, {what}, {seeds} seed{'s' * (seeds > 1)}"
     table(_COLUMNS, rows, title=title)
+    for law, found in data["results"].items():
+        for kind, ms in found["jct_ms"].items():
+            typer.echo(f"{law}: {kind} took {ms:.6g} ms")
     unfinished = {law: found["flows"] - found["finished"] for law, found in data["results"].items()}
     for law, count in unfinished.items():
         if count:

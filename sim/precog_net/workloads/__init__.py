@@ -1,7 +1,9 @@
-"""What hosts send: random arrivals, incasts, flow files. ``--workload`` as text.
+"""What hosts send: random arrivals, incasts, collectives, flow files. ``--workload`` as text.
 
 ``websearch:0.3+incast:60x500k:0.02`` is web search at 30 % of the hosts' links and on top of it
 incasts of 60 senders with 500 KB each that make up 2 %. A size distribution may be a file.
+``ring:64x100M`` is one all-reduce of 100 MB by the first 64 hosts, ``ring:64x100M:spread`` by 64
+drawn from all (`collectives`).
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ import numpy as np
 from precog_net.specs import amount, split_name
 
 from .arrivals import Incasts, Place, Poisson
+from .collectives import SHAPES, Collective
 from .flow_file import read_flows
 from .sizes import SHIPPED, Sizes, read_sizes, shipped_sizes
 from .traffic import Traffic, merged
@@ -40,9 +43,14 @@ def workload(text: str) -> tuple[Source, ...]:
 
 def _source(text: str) -> Source:
     name, rest = split_name(text)
+    shape, _, load = rest.partition(":")
+    degree, by, size = shape.partition("x")
+    if name in SHAPES:
+        if not by or load not in ("", "spread"):
+            raise ValueError(f"{name} must be {name}:<hosts>x<bytes>[:spread], not {text!r}")
+        hosts, each = amount(degree, f"{name} hosts"), amount(size, f"{name} size")
+        return Collective(name, hosts, each, load == "spread")
     if name == "incast":
-        shape, _, load = rest.partition(":")
-        degree, by, size = shape.partition("x")
         if not by:
             raise ValueError(f"incast must be incast:<senders>x<bytes>:<load>, not {text!r}")
         return Incasts(
@@ -56,7 +64,7 @@ def _sizes(name: str) -> Sizes:
         return shipped_sizes(name)
     if Path(name).is_file():
         return read_sizes(Path(name))
-    known = ", ".join([*SHIPPED, "incast"])
+    known = ", ".join([*SHIPPED, "incast", *SHAPES])
     raise ValueError(f"workload must be one of {known}, or a file of sizes, not {name!r}")
 
 

@@ -11,8 +11,8 @@ from precog_sim.network.scenario import Flow
 __all__ = ["Traffic", "merged"]
 
 _PORT, _INCAST_PORT = 100, 200  # the HPCC authors' destination ports: ns-3's hash sees them
-
 _Ints = NDArray[np.int64]
+_COLUMNS = ("start_ps", "src", "dst", "size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +22,12 @@ class Traffic:
     Parameters
     ----------
     start_ps, src, dst, size : ndarray of int64, shape (n,)
-        When each starts at the earliest, between which hosts, and how many bytes.
-    kind : str or sequence of str
-        The class of all of them, or of each.
+        When each starts at the earliest, between which hosts, and how many bytes. A flow that waits
+        for others starts `start_ps` after the last of them has arrived.
+    kind : tuple of str
+        The class of each.
+    after : tuple of tuple of int, optional
+        The flows, by their place here, that each waits for; by default none waits.
     """
 
     start_ps: _Ints
@@ -32,9 +35,15 @@ class Traffic:
     dst: _Ints
     size: _Ints
     kind: tuple[str, ...]
+    after: tuple[tuple[int, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.size)
+
+    @property
+    def waits(self) -> tuple[tuple[int, ...], ...]:
+        """`after` of every flow."""
+        return self.after or ((),) * len(self)
 
     def flows(self) -> tuple[Flow, ...]:
         """As the simulator takes them.
@@ -44,11 +53,18 @@ class Traffic:
         ValueError
             One is of no bytes, or from a host to itself.
         """
-        columns = (self.src, self.dst, self.size, self.start_ps)
-        rows = zip(*(column.tolist() for column in columns), self.kind, strict=True)
+        columns = (getattr(self, name).tolist() for name in _COLUMNS)
+        rows = zip(*columns, self.kind, self.waits, strict=True)
         return tuple(
-            Flow(src, dst, size, start, dst_port=_INCAST_PORT if kind == "incast" else _PORT)
-            for src, dst, size, start, kind in rows
+            Flow(
+                src,
+                dst,
+                size,
+                start,
+                dst_port=_INCAST_PORT if kind == "incast" else _PORT,
+                after=after,
+            )
+            for start, src, dst, size, kind, after in rows
         )
 
 
@@ -56,9 +72,21 @@ def merged(parts: Sequence[Traffic]) -> Traffic:
     """All flows of `parts` by their start."""
     start = np.concatenate([part.start_ps for part in parts])
     order = np.argsort(start, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
     kinds = [kind for part in parts for kind in part.kind]
+    waits: list[tuple[int, ...]] = []
+    for part in parts:
+        base = len(waits)
+        waits += [tuple(place[base + f] for f in after) for after in part.waits]
     src, dst, size = (
-        np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in ("src", "dst", "size")
+        np.concatenate([getattr(part, name) for part in parts])[order] for name in _COLUMNS[1:]
     )
-    return Traffic(start[order], src, dst, size, tuple(kinds[n] for n in order.tolist()))
+    return Traffic(
+        start[order],
+        src,
+        dst,
+        size,
+        tuple(kinds[n] for n in order.tolist()),
+        tuple(waits[n] for n in order.tolist()),
+    )

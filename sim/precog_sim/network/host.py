@@ -32,11 +32,13 @@ __all__ = [
     "CNP_BYTES",
     "add_flow",
     "after_send",
+    "begin_flow",
     "deliver",
     "hand_over",
     "host_next",
     "note_queue",
     "receive_data",
+    "release_followers",
     "remove_flow",
     "wake",
     "wake_earlier",
@@ -158,6 +160,62 @@ def note_queue(
     changes[n, QueueCol.BYTES] = size
     changes[n, QueueCol.QUEUE] = flow[f, FlowCol.OFFERED] - flow[f, FlowCol.NEXT]
     ctl[Ctl.NOTED] = n + 1
+
+
+@inlined
+def begin_flow(
+    rec: _Table,
+    wheel: _Wheel,
+    bits: _Table,
+    heap: _Table,
+    port: _Table,
+    flow: _Table,
+    ctl: _Table,
+    cfg: _Table,
+    asked: _Table,
+    decision: _Table,
+    changes: _Table,
+    f: int,
+    now: int,
+) -> None:
+    """`f` may send from now on."""
+    flow[f, FlowCol.AVAILABLE] = now
+    flow[f, FlowCol.PROGRESS] = now
+    add_flow(port, flow, f)
+    if flow[f, FlowCol.OFFERED] > 0:
+        size = flow[f, FlowCol.OFFERED]
+        note_queue(flow, ctl, cfg, asked, decision, changes, f, size, now)
+    if cfg[Cfg.TIMEOUT_PS] > 0:
+        timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f + 3
+        schedule(rec, wheel, bits, heap, ctl, timer, now + cfg[Cfg.TIMEOUT_PS])
+
+
+@inlined
+def release_followers(
+    rec: _Table,
+    wheel: _Wheel,
+    bits: _Table,
+    heap: _Table,
+    flow: _Table,
+    ctl: _Table,
+    cfg: _Table,
+    followers: _Table,
+    f: int,
+    now: int,
+) -> None:
+    """All of `f` has arrived: those that waited for it alone begin after their gap."""
+    first = flow[f, FlowCol.FOLLOWER]
+    for k in range(first, first + flow[f, FlowCol.FOLLOWERS]):
+        g = followers[k]
+        flow[g, FlowCol.WAITS] -= 1
+        if flow[g, FlowCol.WAITS] == 0:
+            row = allocate(rec, ctl, cfg)
+            if row < 0:
+                return
+            rec[row, Rec.KIND] = Kind.BEGIN
+            rec[row, Rec.OWNER] = g
+            schedule(rec, wheel, bits, heap, ctl, row, now + flow[g, FlowCol.GAP])
+    flow[f, FlowCol.FOLLOWERS] = 0
 
 
 @inlined

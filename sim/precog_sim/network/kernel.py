@@ -12,13 +12,13 @@ from precog_models.contract import QueueEvent
 from precog_models.rate.reference import dcqcn
 from precog_sim.network.forecasts import hear_peer, visit_queues
 from precog_sim.network.host import (
-    add_flow,
     after_send,
+    begin_flow,
     deliver,
     hand_over,
     host_next,
-    note_queue,
     receive_data,
+    release_followers,
     remove_flow,
     wake_earlier,
 )
@@ -129,6 +129,8 @@ def simulate(
     forecast_log: _Table,
     received: _Table,
     receiver_log: _Table,
+    followers: _Table,
+    depths: _Table,
 ) -> None:
     """Run until every flow is complete, nothing is left to happen, or the horizon is reached.
 
@@ -145,6 +147,9 @@ def simulate(
     if cfg[Cfg.VISIT_FUNCTION] != 0:
         timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * cfg[Cfg.FLOWS] + 1
         schedule(rec, wheel, bits, heap, ctl, timer, cfg[Cfg.VISIT_PS])
+    if cfg[Cfg.DEPTH_PS] != 0:
+        timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * cfg[Cfg.FLOWS] + 2
+        schedule(rec, wheel, bits, heap, ctl, timer, cfg[Cfg.DEPTH_PS])
     while ctl[Ctl.ERROR] == 0:
         row = pop(rec, wheel, bits, heap, ctl)
         if row < 0:
@@ -171,7 +176,11 @@ def simulate(
                         flow, rate, ctl, cfg, asked, decision, log, received, receiver_log,
                         rec[row, Rec.OWNER], telemetry[row, 0], now,
                     )  # fmt: skip
+                f = rec[row, Rec.OWNER]
                 kick = receive_data(rec, port, flow, ctl, cfg, row, now)
+                arrived = flow[f, FlowCol.EXPECTED] >= flow[f, FlowCol.SIZE]
+                if arrived and flow[f, FlowCol.FOLLOWERS] > 0:
+                    release_followers(rec, wheel, bits, heap, flow, ctl, cfg, followers, f, now)
             elif kind == Kind.CNP:
                 f = rec[row, Rec.OWNER]
                 if flow[f, FlowCol.END] < 0:
@@ -257,9 +266,11 @@ def simulate(
             free(rec, ctl, row)
             if kind == Kind.PAUSE:
                 port[p, PortCol.PAUSED] = 1
+                port[p, PortCol.PAUSED_AT] = now
                 ctl[Ctl.PAUSES] += 1
             else:
                 port[p, PortCol.PAUSED] = 0
+                port[p, PortCol.PAUSED_PS] += now - port[p, PortCol.PAUSED_AT]
                 ctl[Ctl.RESUMES] += 1
                 kick = p
         elif kind == Kind.TX_DONE:
@@ -278,19 +289,26 @@ def simulate(
             rec[row, Rec.OWNER] = 0
             f = order[ctl[Ctl.STARTED]]
             ctl[Ctl.STARTED] += 1
-            if ctl[Ctl.STARTED] < cfg[Cfg.FLOWS]:
+            if ctl[Ctl.STARTED] < order.size:
                 due = flow[order[ctl[Ctl.STARTED]], FlowCol.START]
                 schedule(rec, wheel, bits, heap, ctl, row, due)
-            flow[f, FlowCol.AVAILABLE] = now
-            flow[f, FlowCol.PROGRESS] = now
-            add_flow(port, flow, f)
-            if flow[f, FlowCol.OFFERED] > 0:
-                size = flow[f, FlowCol.OFFERED]
-                note_queue(flow, ctl, cfg, asked, decision, changes, f, size, now)
-            if cfg[Cfg.TIMEOUT_PS] > 0:
-                timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f + 3
-                schedule(rec, wheel, bits, heap, ctl, timer, now + cfg[Cfg.TIMEOUT_PS])
+            begin_flow(
+                rec, wheel, bits, heap, port, flow, ctl, cfg, asked, decision, changes, f, now
+            )
             kick = flow[f, FlowCol.PORT]
+        elif kind == Kind.BEGIN:
+            f = rec[row, Rec.OWNER]
+            free(rec, ctl, row)
+            flow[f, FlowCol.START] = now
+            begin_flow(
+                rec, wheel, bits, heap, port, flow, ctl, cfg, asked, decision, changes, f, now
+            )
+            kick = flow[f, FlowCol.PORT]
+        elif kind == Kind.DEPTH:
+            for p in range(cfg[Cfg.PORTS]):
+                if port[p, PortCol.NODE] >= hosts:
+                    depths[min(port[p, PortCol.LOW_BYTES] >> 10, depths.size - 1)] += 1
+            schedule(rec, wheel, bits, heap, ctl, row, now + cfg[Cfg.DEPTH_PS])
         elif kind == Kind.PROBE:
             _probe(
                 ctl, cfg, port, flow, rate, watched, probe_time, probe_rate, probe_got,

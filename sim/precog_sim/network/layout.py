@@ -57,6 +57,8 @@ class Kind(IntEnum):
     SWEEP = 24
     MESSAGE = 25
     VISIT = 26
+    BEGIN = 27
+    DEPTH = 28
 
 
 class Law(IntEnum):
@@ -115,7 +117,9 @@ class PortCol(IntEnum):
     SHIFT = 22  # of the dynamic PFC threshold
     ECN_MIN = 23
     ECN_MAX = 24
-    WIDTH = 25
+    PAUSED_AT = 25  # ps
+    PAUSED_PS = 26  # for how long it was paused, up to the last RESUME
+    WIDTH = 27
 
 
 class SwitchCol(IntEnum):
@@ -166,7 +170,11 @@ class FlowCol(IntEnum):
     BAND = 33  # that receiver's, of the last score
     MESSAGE = 34  # its first message that is not through, a row of the messages; -1: none
     UDP_PORTS = 35  # source + destination x 65536, for ns-3's hash
-    WIDTH = 36
+    WAITS = 36  # flows that must arrive before this one begins
+    GAP = 37  # ps: from then to its beginning
+    FOLLOWER = 38  # its first one in the list of flows that wait for it
+    FOLLOWERS = 39  # how many; 0 when they have been told
+    WIDTH = 40
 
 
 class Cfg(IntEnum):
@@ -214,7 +222,8 @@ class Cfg(IntEnum):
     VISIT_FUNCTION = 39  # 0: nobody forecasts them
     VISIT_PS = 40
     RECEIVER_HANDLE = 41
-    WIDTH = 42
+    DEPTH_PS = 42  # spacing of the samples of queues; 0: none
+    WIDTH = 43
 
 
 class FCfg(IntEnum):

@@ -31,6 +31,8 @@ class Record:
         Every change of every send queue.
     scores : bool
         Every forecast of a send queue, and every event of the receivers.
+    depth_us : float
+        Spacing of the samples of all switch ports' queues. 0: none.
     probe_us : float
         First spacing of the rate and queue traces; it doubles as often as the run needs to stay
         within `probes` rows. 0: no traces.
@@ -47,12 +49,14 @@ class Record:
     log: bool = False
     queues: bool = False
     scores: bool = False
+    depth_us: float = 0.0
     probe_us: float = 5.0
     probes: int = 4096
 
     def __post_init__(self) -> None:
-        if self.probe_us < 0:
-            raise ValueError(f"probe_us must be >= 0, not {self.probe_us!r}")
+        for name in ("probe_us", "depth_us"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must be >= 0, not {getattr(self, name)!r}")
         if self.probes < 2:
             raise ValueError(f"probes must be at least 2, not {self.probes!r}")
 
@@ -106,6 +110,11 @@ class Result:
     message_flow, message_bytes, message_t_us, message_us : ndarray (messages,)
         Messages in order of time: flow, size, when each was handed over, and how long it took until
         its last byte was acknowledged; NaN: it was not.
+    depths : ndarray of int64
+        How many samples of switch ports' queues had each length in KiB; the last entry has all that
+        were longer. Empty without `Record.depth_us`.
+    paused_us : ndarray (ports,)
+        For how long each port was paused.
     max_queue : int
         Largest egress queue of any switch port in bytes, the packet on the wire not counted.
     events, marks, drops, lost, pauses, resumes, nacks, timeouts, cnps : int
@@ -159,6 +168,8 @@ class Result:
     marks: int
     drops: int
     lost: int
+    depths: NDArray[np.int64]
+    paused_us: NDArray[np.float64]
     pauses: int
     resumes: int
     nacks: int

@@ -18,10 +18,12 @@ from precog_sim.network.layout import Ctl, Err, FlowCol, Law, MessageCol, PortCo
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.scenario import Scenario
 from precog_sim.network.tables import (
+    NEVER,
     Rows,
     configuration,
     controls,
     flow_table,
+    follower_table,
     forecast_rows,
     log_rows,
     message_table,
@@ -38,6 +40,7 @@ from precog_sim.network.wheel import SLOTS, WORDS
 __all__ = ["check_timing", "run"]
 
 _WATCHED_MOST = 8
+_DEPTHS = 1 << 16  # samples of queues by their KiB; the last one has what is longer
 _Table = NDArray[np.int64]
 
 
@@ -62,6 +65,7 @@ class _Kept:
     changes: _Table
     forecasts: _Table
     received: _Table
+    depths: _Table
 
 
 def _room(
@@ -100,6 +104,7 @@ def _room(
         changes=np.empty((queue_rows if record.queues else 1, QueueCol.WIDTH), np.int64),
         forecasts=np.empty((visits if record.scores else 1, len(FORECAST_FIELDS)), np.int64),
         received=np.empty((visits + 2 * packets if record.scores else 1, acts), np.int64),
+        depths=np.zeros(_DEPTHS if record.depth_us else 1, dtype=np.int64),
     )
 
 
@@ -231,6 +236,8 @@ def run(
     columns = 1 + (4 * hpcc.HOPS if law.telemetry else 0)
     telemetry = np.zeros((rows.total if carries else 1, columns), dtype=np.int64)
     routes = topology.routes
+    order = np.argsort(starts, kind="stable").astype(np.int64)
+    followers = follower_table(scenario, flow)
 
     began = time.process_time()
     simulate(
@@ -252,7 +259,7 @@ def run(
         routes.start,
         routes.count,
         routes.ports,
-        np.argsort(starts, kind="stable").astype(np.int64),
+        order[flow[order, FlowCol.WAITS] == 0],
         ctl,
         cfg,
         fcfg,
@@ -274,6 +281,8 @@ def run(
         kept.forecasts,
         np.zeros(len(RECEIVER_EVENT) + len(RECEIVER_RESULT), dtype=np.int64),
         kept.received,
+        followers,
+        kept.depths,
     )
     cpu_s = time.process_time() - began
     _raise_if_failed(ctl, rows.packets)
@@ -281,6 +290,8 @@ def run(
     n = int(ctl[Ctl.SAMPLES])
     probes = int(ctl[Ctl.PROBES])
     ended = flow[:, FlowCol.END]
+    begun = flow[:, FlowCol.START] < NEVER
+    still = np.where(port[:, PortCol.PAUSED] > 0, ctl[Ctl.NOW] - port[:, PortCol.PAUSED_AT], 0)
     is_pid = law.law in (Law.PID, Law.PREDPID)
     gains = state[:, pid.State.KP : pid.State.KD + 1] if is_pid else np.full((flows, 3), np.nan)
     at_switch = port[:, PortCol.NODE] >= topology.hosts
@@ -293,7 +304,7 @@ def run(
         timing=timing,
         seed=seed,
         size=flow[:, FlowCol.SIZE].copy(),
-        start_us=_us(flow[:, FlowCol.START]),
+        start_us=np.where(begun, flow[:, FlowCol.START] * 1e-6, np.nan),
         fct_us=np.where(ended >= 0, (ended - flow[:, FlowCol.START]) * 1e-6, np.nan),
         sample_flow=kept.samples[:n, 0].copy(),
         sample_t_us=_us(kept.samples[:n, 1]),
@@ -325,6 +336,8 @@ def run(
         marks=int(ctl[Ctl.MARKS]),
         drops=int(ctl[Ctl.DROPS]),
         lost=int(ctl[Ctl.LOST]),
+        depths=kept.depths,
+        paused_us=_us(port[:, PortCol.PAUSED_PS] + still),
         pauses=int(ctl[Ctl.PAUSES]),
         resumes=int(ctl[Ctl.RESUMES]),
         nacks=int(ctl[Ctl.NACKS]),

@@ -34,6 +34,9 @@ class Flow:
         time drawn uniformly from 0 to this with the run's seed (whole nanoseconds).
     messages : Messages, optional
         When the bytes are handed over; None: all of them at the start.
+    after : tuple of int
+        Flows, by their place in the scenario, that must have arrived before this one begins,
+        `start_ps` later. Each begins or ends at this flow's source, which knows of no other.
     dst_port : int
         Only ns-3's hash of paths looks at it (`run`, ``ecmp="ns3"``).
 
@@ -51,6 +54,7 @@ class Flow:
     rtt_jitter_ps: int = 0
     messages: Messages | None = None
     dst_port: int = 100
+    after: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.size > 0:
@@ -69,6 +73,8 @@ class Flow:
             )
         if self.src == self.dst:
             raise ValueError(f"flow destination must differ from its source, not {self.dst!r}")
+        if self.after and self.messages is not None:
+            raise ValueError("flow with messages must wait for no other flow: leave after out")
         if not 0 <= self.dst_port <= 65535:
             raise ValueError(f"flow dst_port must be in 0..65535, not {self.dst_port!r}")
 
@@ -224,6 +230,7 @@ class Scenario:
                     raise ValueError(
                         f"flow host must be in 0..{self.topology.hosts - 1}, not {host!r}"
                     )
+        self._check_order()
         if not 1 <= self.payload <= 9000:
             raise ValueError(f"payload must be in 1..9000 bytes, not {self.payload!r}")
         if not self.min_gbps > 0:
@@ -236,6 +243,34 @@ class Scenario:
         for name in ("loss_data", "loss_ack"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in [0, 1), not {getattr(self, name)!r}")
+
+    def _check_order(self) -> None:
+        """Every flow that waits begins some day."""
+        waits = [len(flow.after) for flow in self.flows]
+        followers: dict[int, list[int]] = {}
+        for g, flow in enumerate(self.flows):
+            for f in flow.after:
+                if not 0 <= f < len(self.flows):
+                    raise ValueError(
+                        f"flow {g} must wait for one of the {len(self.flows)} flows, not for {f!r}"
+                    )
+                if flow.src not in (self.flows[f].src, self.flows[f].dst):
+                    raise ValueError(
+                        f"flow {g} must wait for flows that begin or end at its source, host "
+                        f"{flow.src}, not for flow {f}"
+                    )
+                followers.setdefault(f, []).append(g)
+        free = [f for f, count in enumerate(waits) if count == 0]
+        begun = 0
+        while free:
+            begun += 1
+            for g in followers.get(free.pop(), ()):
+                waits[g] -= 1
+                if waits[g] == 0:
+                    free.append(g)
+        if begun < len(self.flows):
+            first = next(f for f, count in enumerate(waits) if count)
+            raise ValueError(f"flows must not wait for each other in a circle: flow {first} does")
 
     def starts_ps(self, seed: int, *, whole_ns: bool) -> NDArray[np.int64]:
         """Start of every flow for `seed`, in picoseconds; in whole nanoseconds as ns-3 drew them.

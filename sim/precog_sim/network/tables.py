@@ -28,10 +28,12 @@ from precog_sim.network.result import Record
 from precog_sim.network.scenario import Ecn, Scenario
 
 __all__ = [
+    "NEVER",
     "Rows",
     "configuration",
     "controls",
     "flow_table",
+    "follower_table",
     "forecast_rows",
     "log_rows",
     "message_table",
@@ -46,6 +48,7 @@ __all__ = [
 ]
 
 _TIMERS_PER_FLOW = 4
+NEVER = 1 << 62  #: start of a flow that has not begun
 _FORECASTS_MOST = 1 << 22
 _Table = NDArray[np.int64]
 
@@ -53,7 +56,7 @@ _Table = NDArray[np.int64]
 @dataclass(frozen=True)
 class Rows:
     """Where records lie: START, PROBE, per port TX_DONE and WAKE, flow timers, MESSAGE, VISIT,
-    packets."""
+    DEPTH, packets."""
 
     ports: int
     flows: int
@@ -71,8 +74,8 @@ class Rows:
 
     @property
     def first_packet(self) -> int:
-        """First packet of the pool; before it, behind the messages' timer, the one of visits."""
-        return self.message + 2
+        """First packet of the pool; before it the timers of messages, visits and depths."""
+        return self.message + 3
 
     @property
     def total(self) -> int:
@@ -98,6 +101,7 @@ def records(rows: Rows) -> _Table:
     timers[:, Rec.OWNER] = np.repeat(np.arange(rows.flows), _TIMERS_PER_FLOW)
     rec[rows.message, Rec.KIND] = Kind.MESSAGE
     rec[rows.message + 1, Rec.KIND] = Kind.VISIT
+    rec[rows.message + 2, Rec.KIND] = Kind.DEPTH
     return rec
 
 
@@ -182,7 +186,10 @@ def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
         table[f, FlowCol.SIZE] = flow.size
         table[f, FlowCol.JITTER] = flow.rtt_jitter_ps
         table[f, FlowCol.OFFERED] = flow.size if flow.messages is None else 0
-    table[:, FlowCol.START] = starts
+    waits = np.array([len(flow.after) for flow in scenario.flows])
+    table[:, FlowCol.WAITS] = waits
+    table[:, FlowCol.GAP] = starts
+    table[:, FlowCol.START] = np.where(waits > 0, NEVER, starts)
     table[:, FlowCol.END] = -1
     table[:, FlowCol.NACK_SEQ] = -1
     table[:, [FlowCol.SCORE, FlowCol.HEARD]] = NO_SCORE
@@ -192,6 +199,18 @@ def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
     for f, g in scenario.connections().items():
         table[f, FlowCol.REVERSE] = g
     return table
+
+
+def follower_table(scenario: Scenario, flow: _Table) -> _Table:
+    """Flows that wait for others, by whom they wait for; each flow knows its own part."""
+    followers: list[list[int]] = [[] for _ in scenario.flows]
+    for g, waiting in enumerate(scenario.flows):
+        for f in waiting.after:
+            followers[f].append(g)
+    counts = np.array([len(part) for part in followers])
+    flow[:, FlowCol.FOLLOWERS] = counts
+    flow[:, FlowCol.FOLLOWER] = np.cumsum(counts) - counts
+    return np.array([g for part in followers for g in part] or [0], dtype=np.int64)
 
 
 def udp_ports(scenario: Scenario, starts: _Table) -> _Table:
@@ -278,6 +297,7 @@ def configuration(
         Cfg.RECEIVER_FUNCTION: law.receivers[0],
         Cfg.RECEIVER_HANDLE: law.receivers[1],
         Cfg.KEEP_SCORES: int(record.scores),
+        Cfg.DEPTH_PS: round(record.depth_us * 1e6),
     }
     for place, value in values.items():
         cfg[place] = value
