@@ -125,10 +125,11 @@ class Pool:
         try:
             for task in tasks:
                 pending[pool.submit(task.function, *task.arguments)] = task
-        except RuntimeError:  # it was ended meanwhile, or is broken
-            if not self._closed:
-                raise
-            raise CancelledError from None
+        except RuntimeError as error:  # it was ended meanwhile, or a worker has died already
+            if self._closed:
+                raise CancelledError from None
+            self._end()
+            raise BrokenProcessPool(str(error)) from error
         try:
             while pending:
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
