@@ -1,8 +1,7 @@
 """Simulation side of Precog: packet-level network and RTL in the loop."""
 
 import sys
+from importlib import import_module
 
 if sys.argv[:1] == ["-m"]:  # python -m precog_sim.demo, which Python is about to find
-    from precog_host.extras import explain_missing
-
-    explain_missing()
+    import_module("precog_host.extras").explain_missing()

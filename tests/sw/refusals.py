@@ -33,7 +33,16 @@ _NO_LAW = {"preset": "--preset nobody", "model_slot": "--model-slot 4"}
 _CAUSES = Run({"causes": "dropped load"}, {"causes": "dropped nobody"})
 #: By the words of the command.
 RUNS: dict[str, Run] = {
-    "serve": Run(bad={"udp": "--udp 65536", "bind": "--bind 203.0.113.7", "hold": "--hold 0"}),
+    "serve": Run(
+        bad={
+            "udp": "--udp 65536",
+            "bind": "--bind 203.0.113.7",
+            "token_file": "--token-file {tmp}/nobody/token",
+            "hold": "--hold 0",
+            "turn": "--turn 0",
+            "demo": "--demo",
+        }
+    ),
     "monitor": Run(
         {"once": "--once", "trace": "--trace", "screenshot": ""},
         {
@@ -259,6 +268,19 @@ RUNS: dict[str, Run] = {
         changes=False,
     ),
     "dump save": Run({"path": "{tmp}/dump"}, {"path": "{tmp}/nobody/dump"}, changes=False),
+    # Its devices are opened only by a member of a fleet.
+    "fleet agent": Run(
+        bad={
+            "folder": "{tmp}/nobody",
+            "releases": "{tmp}/nobody --releases nobody",
+            "root": "{tmp}/nobody --root {tmp}/nobody",
+            "model": "{tmp}/nobody --model {tmp}/cut.safetensors",
+            "qp": "{tmp}/nobody --qp 99",
+            "destination": "{tmp}/nobody --destination nobody",
+            "disk": "{tmp}/nobody --disk 0",
+            "metrics": "{tmp}/nobody --metrics nobody",
+        }
+    ),
     # Only emu: and sim: can be in the loop: every run on a served device is refused.
     "sim incast": Run(
         bad={

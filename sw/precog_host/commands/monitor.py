@@ -75,7 +75,10 @@ def monitor(
     elif not (once or json_ or sys.stdout.isatty()):
         raise ValueError("monitor needs a terminal: give --once, or -j for a stream")
     view = None if once or (json_ and screenshot is None) else _view()
-    sampler = Sampler(device, qps=wanted, trace=trace, before=Demo() if demo else None)
+    feed = Demo() if demo else None
+    sampler = Sampler(
+        device, qps=wanted, trace=trace, before=feed, check=None if feed is None else feed.check
+    )
     try:
         sampler.open()  # a wrong URI is an error now, a device that leaves later is not
         if screenshot is not None:

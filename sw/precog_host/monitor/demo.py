@@ -27,22 +27,35 @@ class Demo:
         self._round = 0
         self._device: Device | None = None
 
+    @staticmethod
+    def check(device: Device) -> bool:
+        """Whether the device is to be fed from here, not by its server, which does the same.
+
+        Raises
+        ------
+        DeviceError
+            It takes no samples; nothing was written to it.
+        """
+        if not isinstance(device.transport, SharedTransport):
+            device.sampled()
+            return True
+        if not device.transport.is_fed():
+            raise DeviceError(
+                "device is served without a demo: serve it with precog serve --demo, or leave "
+                "--demo out"
+            )
+        return False
+
     def __call__(self, device: Device) -> None:
         """Let some time pass on a device that takes samples, from here or from its server.
 
         Raises
         ------
         DeviceError
-            It takes none; nothing was written to it.
+            As `check`.
         """
-        if isinstance(device.transport, SharedTransport):
-            if device.transport.is_fed():
-                return  # its server does the same
-            raise DeviceError(
-                "device is served without a demo: serve it with precog serve --demo, or leave "
-                "--demo out"
-            )
-        device.sampled()
+        if not self.check(device):
+            return
         if device is not self._device:
             self._set_up(device)
             self._device = device

@@ -81,7 +81,9 @@ class Sampler:
     trace : bool
         Take RTTs and scores from the trace. Records that are read are gone for other readers.
     before : callable, optional
-        Called with the device, which must take samples from the host, before each snapshot.
+        Called with the device before each snapshot.
+    check : callable, optional
+        Called with the device before anything is written to it; refuses one by its error.
 
     Attributes
     ----------
@@ -95,10 +97,12 @@ class Sampler:
         qps: AbstractSet[int] | None = None,
         trace: bool = False,
         before: Callable[[Device], None] | None = None,
+        check: Callable[[Device], object] | None = None,
     ) -> None:
         self.uri = uri
         self.history: dict[int, History] = {}
-        self._wanted, self._trace, self._before = qps, trace, before
+        self._wanted, self._trace = qps, trace
+        self._before, self._check = before, check
         self._device: Device | None = None
         self._round = 0
         self._bindings: list[Binding] = []
@@ -111,8 +115,7 @@ class Sampler:
         Raises
         ------
         DeviceError
-            There is none, it has no trace and one is asked for, or takes no samples and is to be
-            given some.
+            There is none, it has no trace and one is asked for, or `check` refuses it.
         ValueError
             It has not all the queue pairs that are asked for.
         """
@@ -121,8 +124,8 @@ class Sampler:
             try:
                 for qp in self._wanted or ():
                     opened.qp(qp)
-                if self._before is not None:
-                    opened.sampled()
+                if self._check is not None:
+                    self._check(opened)
                 if self._trace:  # last: it is the one that writes
                     self._set_trace(opened)
             except BaseException:
