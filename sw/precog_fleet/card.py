@@ -75,7 +75,7 @@ class Card:
         self._period_us = period_us
         self._observer: Observer | None = None
         self._pause = _FIRST_PAUSE_MS
-        self._retry_at = 0
+        self._failed_at = self._wait = 0
 
     # --- up and down -----------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ class Card:
         """Whether the device answers; one that is down is opened again when its pause is over."""
         if self.device is not None:
             return True
-        if now < self._retry_at:
+        if 0 <= now - self._failed_at < self._wait:  # a clock set back is no reason to wait
             return False
         try:
             self.device = self._open()
@@ -98,7 +98,7 @@ class Card:
     def _fail(self, error: Exception, now: int) -> None:
         self.counts["faults"] += 1
         self.error = str(error) or type(error).__name__
-        self._retry_at = now + self._pause
+        self._failed_at, self._wait = now, self._pause
         self._pause = min(2 * self._pause, _LAST_PAUSE_MS)
         self._forget_observer()
         if self.device is not None:

@@ -38,7 +38,8 @@ class Uplink:
         self._mesh: Mesh | None = None
         self._opening: Future[Mesh] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="uplink")
-        self._pause, self._retry_at = _FIRST_PAUSE_MS, 0
+        self._pause = _FIRST_PAUSE_MS
+        self._failed_at = self._wait = 0
 
     @property
     def mesh(self) -> Mesh | None:
@@ -47,7 +48,7 @@ class Uplink:
 
     def _try(self, now: int) -> None:
         if self._opening is None:
-            if now < self._retry_at:
+            if 0 <= now - self._failed_at < self._wait:  # a clock set back is no reason to wait
                 return
             self.attempts += 1
             self._opening = self._pool.submit(
@@ -63,7 +64,7 @@ class Uplink:
             self._mesh.follow(self.gossip.interest)  # it may have changed meanwhile
         except FleetError as error:
             self.error = str(error)
-            self._retry_at = now + self._pause
+            self._failed_at, self._wait = now, self._pause
             self._pause = min(2 * self._pause, _LAST_PAUSE_MS)
 
     def publish(self, key: str, frame: bytes) -> None:

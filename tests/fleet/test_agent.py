@@ -13,6 +13,7 @@ import pytest
 from precog_fleet.agent import Agent
 from precog_fleet.assignments import skill_key
 from precog_fleet.bodies import Report
+from precog_fleet.card import Card
 from precog_fleet.delta import head_delta
 from precog_fleet.lineup import Rules
 from precog_fleet.modelset import ModelSet, Queue
@@ -229,6 +230,16 @@ def test_damaged_state_counts_as_none(tmp_path: Path, seed: int, damage: bytes) 
         of.run(3)
         _, seating = only(of)
         assert (seating.counts["damaged"], live_versions(of)) == (1, {1})
+
+
+@pytest.mark.parametrize(("later", "up"), [(999, False), (1000, True), (-3_600_000, True)])
+def test_a_card_is_opened_again_whatever_the_clock_does(later: int, up: bool) -> None:
+    """After its pause, or at once when the clock has been set back."""
+    card = Card("card0", lambda: Device(Emulator(SIZES)), {})
+    assert card.up(NOW)
+    card._fail(DeviceError("no answer"), NOW)
+    assert card.up(NOW + later) == up
+    card.close()
 
 
 def test_candidates_that_do_not_fit_are_refused(tmp_path: Path, seed: int) -> None:

@@ -101,7 +101,7 @@ def test_a_card_that_fails_is_told_again() -> None:
     say(held, NOW, 8000)
     leads = made.follow(NOW)
     made.device = None
-    made._retry_at = NOW + 100
+    made._failed_at, made._wait = NOW, 100
     ahead.look(held, leads.values(), NOW)
     ahead.apply(made, leads, NOW)
     assert scores(device) == [None, None, None]
