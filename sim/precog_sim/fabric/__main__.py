@@ -7,6 +7,7 @@ of the normal flows' slowdowns is further from ns-3's than its limit.
 import argparse
 import json
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     said = {
         "command": " ".join(["python -m precog_sim.fabric", *given]),
         "commit": commit,
+        "cpu_s": round(time.process_time(), 1),  # of the process, every seed's runs included
         "record": record.as_posix(),
         "runs": runs,
     }

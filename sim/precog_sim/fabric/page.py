@@ -8,7 +8,7 @@ __all__ = ["page"]
 
 _TOP = """# The fabric against ns-3
 
-Made by `{command}` from commit {commit} ({cpu:.0f} CPU seconds of simulation); do not edit.
+Made by `{command}` from commit {commit} in {cpu:.0f} CPU seconds; do not edit.
 For machines: `{record}`.
 
 The network: {hosts}, and the very flows that the HPCC authors' ns-3 simulator (commit 9f4be2a) was
@@ -33,7 +33,7 @@ def page(said: dict[str, Any]) -> str:
         _TOP.format(
             command=said["command"],
             commit=said["commit"],
-            cpu=sum(line["cpu_s"] for line in said["runs"]),
+            cpu=said["cpu_s"],
             record=said["record"],
             hosts=_HOSTS,
             limits=limits,

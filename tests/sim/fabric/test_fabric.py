@@ -127,7 +127,8 @@ def test_command_writes_what_it_found_and_fails_beyond_a_limit(
     assert said["command"] == " ".join(
         ["python -m precog_sim.fabric", *options, "--page", str(page)]
     )
-    assert f"`{said['command']}` from commit {said['commit']} (" in text
+    made = f"`{said['command']}` from commit {said['commit']} in {said['cpu_s']:.0f} CPU seconds"
+    assert made in text
     assert row in text
     assert "| (3K,10K] | 207 | " in text
     low, over = (p95, 4) if unfinished == 0 else (p95, 3)  # with the run's own, if it has one
