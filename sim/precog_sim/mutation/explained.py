@@ -5,6 +5,11 @@ __all__ = ["EXPLAINED", "explanation"]
 #: By file, the line as it was and as it is.
 EXPLAINED: dict[tuple[str, str, str], str] = {
     (
+        "hw/precog_hw/stream/queue.py",
+        "m.d.sync += [out.eq(read.data), valid.eq(1)]",
+        "m.d.sync += [out.eq(read.data), []]",
+    ): "while a row waits the output is valid",
+    (
         "hw/precog_hw/rate/law_stage.py",
         "m.d.sync += [answers.eq(1), of_event.eq(0), again.eq(0)]",
         "m.d.sync += [answers.eq(1), of_event.eq(0), []]",
@@ -13,7 +18,7 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "models/precog_models/packet/cps_rx.py",
         "return ShimFault.LENGTH, None, 0",
         "return ShimFault.LENGTH, None, 1",
-    ): "nobody looks at the score of a shim that is refused",
+    ): "of a shim that is refused nobody asks whether its score was clamped",
 }
 
 

@@ -1,7 +1,8 @@
 """Mistakes in a file's text, one at a time, found in its syntax tree.
 
 Only what functions compute is changed: no port's width (``__init__``), no message of an error or an
-assertion, no annotation, no default.
+assertion, no annotation, no default, no name, nothing that only synthesis reads. A register gets no
+wider: it would do the same.
 """
 
 import ast
@@ -27,8 +28,10 @@ _COMPARED: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Gt: (">", ">="),
     ast.GtE: (">=", ">"),
 }
+_MORE = "one more"
 _CONDITIONS = ("If", "Elif")
 _SKIPPED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.arguments)
+_NAMED = ("attrs", "name")
 _TOLD = ("Assert", "Assume", "Cover")
 
 
@@ -88,8 +91,17 @@ class _Finder:
             if node.value is not None:
                 yield from self.of(node.value, inside=inside)
             return
+        if isinstance(node, ast.keyword) and node.arg in _NAMED:
+            return
         if inside:
             yield from self._here(node)
+        if isinstance(node, ast.Call) and _called(node) == "Signal":
+            for argument in node.args:
+                shape = self.of(argument, inside=inside)
+                yield from (change for change in shape if change.kind != _MORE)
+            for option in node.keywords:
+                yield from self.of(option, inside=inside)
+            return
         for child in ast.iter_child_nodes(node):
             yield from self.of(child, inside=inside)
 
@@ -105,7 +117,7 @@ class _Finder:
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
             yield self._instead(node, f"({self._of(node.operand)})", "not negated")
         elif isinstance(node, ast.Constant) and type(node.value) is int:
-            yield self._instead(node, str(node.value + 1), "one more")
+            yield self._instead(node, str(node.value + 1), _MORE)
         elif isinstance(node, ast.BoolOp):
             old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
             yield self._between(node.values[0], node.values[1], old, new)

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ class Block:
         self.width = width + 1
 
     def elaborate(self, m, a, b):
+        z = Signal(range(a + 1), init=1, name=f"z{a - 1}", attrs={"keep": 1})
         m.d.comb += [self.x.eq(a & ~b), self.y.eq(Mux(a, 7, b))]
         with m.If(a == b):
             m.d.sync += self.z.eq(a - 1)
@@ -41,6 +43,8 @@ def test_which_mistakes_are_made() -> None:
         for text in made
     }  # fmt: skip
     assert lines == {
+        'z = Signal(range(a - 1), init=1, name=f"z{a - 1}", attrs={"keep": 1})',
+        'z = Signal(range(a + 1), init=2, name=f"z{a - 1}", attrs={"keep": 1})',
         "m.d.comb += [self.x.eq(a | ~b), self.y.eq(Mux(a, 7, b))]",
         "m.d.comb += [self.x.eq(a & (b)), self.y.eq(Mux(a, 7, b))]",
         "m.d.comb += [[], self.y.eq(Mux(a, 7, b))]",
@@ -58,11 +62,11 @@ def test_which_mistakes_are_made() -> None:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: str(block.name))
-def test_every_mistake_in_a_block_is_a_program(block: Block) -> None:
+def test_mistakes_in_a_block_are_programs(block: Block, seed: int) -> None:
     source = (ROOT / block.file).read_text()
     found = changes(source)
     assert len(found) > 20
-    for change in found:
+    for change in random.Random(seed).sample(found, 20):
         ast.parse(changed(source, change))
     for test in block.tests:
         assert (ROOT / test).exists()
