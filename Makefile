@@ -34,7 +34,7 @@ test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))
 
 # Seeds are new each time. CAPTURES=folder: also replay the captures that are there.
-soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer, two NICs
+soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer, two NICs; agents under faults
 	$(PY) -m precog_sim.rtl.exactness --out build/soak/exactness.json
 	$(SOAK) tests/models/packet/test_fuzz.py tests/integration/test_card.py \
 	    tests/integration/test_packet_nic.py tests/integration/test_predicted_scores.py tests/sim/replay tests/hw/test_export.py --volume 170 \
@@ -47,6 +47,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(SOAK) tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
 	$(SOAK) tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
 	$(SOAK) tests/fleet/test_ray.py --volume 2 --junit-xml build/soak/ray.xml
+	$(SOAK) tests/fleet/test_agent_faults.py --volume 70 --junit-xml build/soak/fleet.xml
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
 	$(SOAK) tests/integration/test_back_to_back.py \
 	    tests/integration/test_back_to_back_cocotb.py --volume 20 --junit-xml build/soak/two.xml
