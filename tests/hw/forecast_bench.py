@@ -11,7 +11,7 @@ import numpy as np
 from amaranth.hdl import Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
-from tests.hw.test_core import PARAMETERS
+from tests.hw.core_bench import PARAMETERS
 from tests.models.predict.trees import random_tree
 from tests.models.predict.weights import random_weights
 

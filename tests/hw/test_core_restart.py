@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """A restart of the predictor in the core: exact where it works, no loss where it is stuck."""
 
 from typing import Any
@@ -13,7 +14,11 @@ from precog_hw.predict.engine import LstmEngine
 from precog_models.contract import Flag
 from precog_models.nic import Decision
 
-from .test_core import CONFIG, MICRO, PARAMETERS, CoreBench
+from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench
+from .forecast_bench import OF_TREES
+from .test_core import made
+
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
 
 _BEFORE = 2  # requests that the stuck engine answers
 _PATIENCE = 700
@@ -27,12 +32,12 @@ async def restart(ctx: Any, bench: CoreBench) -> None:
     ctx.set(dut.command.valid, 0)
 
 
-@pytest.mark.parametrize(("config", "count"), [(CONFIG, 24), (MICRO, 10)])
+@pytest.mark.parametrize(("config", "count"), [(OF_TREES, 24), (MICRO, 10)])
 def test_it_acts_after_what_has_begun_and_all_of_it_has_left(
     config: NicConfig, count: int, seed: int
 ) -> None:
     """Contexts are empty then, for models that look back."""
-    bench = CoreBench(seed, config)
+    bench = made(seed, config)
     dut, rng = bench.dut, bench.rng
     samples = [
         (rng.randrange(CONFIG.qps), rng.randrange(4000, 6500), 100 * n) for n in range(count)
@@ -67,7 +72,7 @@ def test_it_acts_after_what_has_begun_and_all_of_it_has_left(
 
 def test_no_word_of_a_load_is_lost(seed: int) -> None:
     """Restarts while models are loaded: what these decide is golden."""
-    bench = CoreBench(seed)
+    bench = made(seed)
     dut = bench.dut
     restarts, loading = 0, True
 

@@ -1,0 +1,131 @@
+"""Test benches for Amaranth's simulator, on a Verilated component: some hundred times as fast.
+
+A bench is written against `ctx.set`, `ctx.get` and `ctx.tick`, and names signals of a component of
+the same interface, which is never elaborated.
+"""
+
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+from amaranth.hdl import Value
+from amaranth.hdl._ast import Slice
+from amaranth.lib import data, wiring
+
+from precog_hw.export import port_map
+from precog_sim.rtl.block import RtlBlock
+
+__all__ = ["Verilated"]
+
+Bench = Callable[["_Context"], Coroutine[Any, Any, None]]
+
+
+class Verilated:
+    """Runs benches in lockstep, as `amaranth.sim.Simulator` does: in their order in each cycle.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        Whose signals the benches name; ports that the library lacks must not be used.
+    library : Path
+        Of a module with its ports (`precog_hw.export.port_map`).
+    """
+
+    def __init__(self, component: wiring.Component, library: Path) -> None:
+        self._block = RtlBlock(library)
+        self._context = _Context(component, self._block)
+
+    def run(self, *benches: Bench, cycles: int) -> None:
+        """Until all benches have ended.
+
+        Raises
+        ------
+        AssertionError
+            They have not after so many cycles.
+        """
+        context = self._context
+        runs = [bench(context) for bench in benches]
+        wanted = {n: run.send(None) for n, run in enumerate(runs)}
+        for _ in range(cycles):
+            sampled = {n: [context.get(one) for one in some] for n, some in wanted.items()}
+            self._block.tick()
+            for n, values in sampled.items():
+                try:
+                    wanted[n] = runs[n].send(values)
+                except StopIteration:
+                    del wanted[n]
+            if not wanted:
+                self._block.close()
+                return
+        raise AssertionError(f"the design hangs: no end after {cycles} cycles")
+
+
+class _Context:
+    """What a bench sees of the simulation."""
+
+    def __init__(self, component: wiring.Component, block: RtlBlock) -> None:
+        self._block = block
+        self._names = {id(value): name for name, (value, _) in port_map(component).items()}
+        self._component = component  # its signals live as long as their ids are used
+
+    def set(self, signal: Any, value: Any) -> None:
+        """Give a port a value: an integer, or fields by name."""
+        port = Value.cast(signal)
+        if isinstance(value, dict):
+            value = int(signal.shape().const(value).as_bits())
+        self._block.poke(**{self._name(port): int(value) & (1 << len(port)) - 1})
+
+    def get(self, expression: Any) -> Any:
+        """Value of a port, or of a field of one."""
+        if isinstance(expression, data.View):
+            return expression.shape().from_bits(self._bits(Value.cast(expression)))
+        value = Value.cast(expression)
+        bits = self._bits(value)
+        if value.shape().signed and bits >> len(value) - 1:
+            bits -= 1 << len(value)
+        return bits
+
+    def tick(self) -> "_Tick":
+        """Until the next clock edge; awaited."""
+        return _Tick()
+
+    def _bits(self, value: Value) -> int:
+        start, width = 0, len(value)
+        while id(value) not in self._names:
+            if isinstance(value, Slice):
+                start, value = start + value.start, value.value
+            else:  # a signed field of a structure
+                (value,) = value.operands
+        return self._block.peek(self._names[id(value)]) >> start & (1 << width) - 1
+
+    def _name(self, value: Value) -> str:
+        if id(value) not in self._names:
+            raise KeyError(f"signal must be a port of the component, not {value!r}")
+        return self._names[id(value)]
+
+
+class _Tick:
+    """Clock edges, with values of the cycle before each, as `amaranth.sim`'s tick trigger."""
+
+    def __init__(self, sampled: Sequence[Any] = ()) -> None:
+        self._sampled = list(sampled)
+
+    def sample(self, *values: Any) -> "_Tick":
+        """With the values of signals; awaited: clock, reset and these."""
+        return _Tick([*self._sampled, *values])
+
+    def __await__(self) -> Generator[list[Any], list[Any], tuple[Any, ...]]:
+        values = yield self._sampled
+        return True, False, *values
+
+    async def repeat(self, count: int) -> None:
+        """Some edges."""
+        for _ in range(count):
+            await self
+
+    async def until(self, condition: Any) -> tuple[Any, ...]:
+        """The edge at the end of the first cycle in which something holds; the sampled values."""
+        while True:
+            _, _, *values, met = await self.sample(condition)
+            if met:
+                return tuple(values)
