@@ -49,6 +49,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(SOAK) tests/fleet/test_ray.py --volume 2 --junit-xml build/soak/ray.xml
 	$(SOAK) tests/fleet/test_agent_faults.py --volume 70 --junit-xml build/soak/fleet.xml
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
+	$(PY) -m precog_sim.backtoback.instant --runs 1000 --seed $$RANDOM --out build/soak/instant.json
 	$(SOAK) tests/integration/test_back_to_back.py \
 	    tests/integration/test_back_to_back_cocotb.py --volume 20 --junit-xml build/soak/two.xml
 

@@ -17,7 +17,7 @@ _ENGINE = "core.predictor.engine"
 UNITS: dict[str, tuple[str, ...]] = {
     "nic": (".",),
     "csr": ("front", "bank"),
-    "results": ("window", "counters", "ecc_counters"),
+    "results": ("window", "counters", "flight", "ecc_counters"),
     "core": ("core.",),
     "store": ("core.predictor.store",),
     "restart": ("core.predictor.restart",),

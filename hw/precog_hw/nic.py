@@ -180,11 +180,11 @@ class PrecogNic(wiring.Component):
             sources = [(decided, told)]
             if config.receiver:
                 sources.append(trace_host.receiver_source(self.receive_log_stb, self.receive_log))
-            causes["trace"] = trace_host.attach(m, bank, sources)
+            causes["trace"] = trace_host.attach(m, bank, tables, sources)
         host.parameters(parts, self.regmap)
         host.models(parts)
         if config.ecc:
-            ecc_host.attach(m, bank, core, sets=config.sets)
+            ecc_host.attach(m, bank, tables, core, sets=config.sets)
             causes["ecc"] = core.ecc_events.uncorrectable
         host.queue_pairs(parts)
         if config.macs:

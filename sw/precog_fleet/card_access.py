@@ -49,7 +49,12 @@ def apply_settings(device: Device, settings: Settings) -> bool:
 
 
 def all_counters(device: Device) -> dict[str, int]:
-    """Every counter by a name such as ``packet.events.icrc_bad``."""
+    """Every counter of one instant, by a name such as ``packet.events.icrc_bad``."""
+    with device.one_instant():
+        return _counted(device)
+
+
+def _counted(device: Device) -> dict[str, int]:
     found = {f"core.{name}": value for name, value in device.counters().items()}
     for name, part in (
         ("queues", device.queues),

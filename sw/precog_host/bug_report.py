@@ -1,8 +1,8 @@
 """All that a device says about itself in one JSON file, for who is to find out what is wrong.
 
-A part that cannot be read is an error's text in its place, not the end of the report. Counters are
-read, nothing is written but the commands that fetch rows, and nothing is cleared. Addresses of
-peers are in it.
+A part that cannot be read is an error's text in its place, not the end of the report. All counters
+are of one instant. Nothing is written but the commands that keep them and that fetch rows, and
+nothing is cleared. Addresses of peers are in it.
 """
 
 import json
@@ -44,12 +44,22 @@ def collect(device: Device, uri: str) -> dict[str, Any]:
         },
         "device": uri,
     }
-    for name, read in _sections(device).items():
+    sections = _sections(device)
+    try:
+        with device.one_instant():
+            return report | _read(sections)
+    except (DeviceError, OSError) as error:  # without a snapshot: the rest may still say much
+        return report | _read(sections) | {"snapshot": {"error": str(error)}}
+
+
+def _read(sections: dict[str, Callable[[], Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, read in sections.items():
         try:
-            report[name] = plain(read())
+            found[name] = plain(read())
         except (DeviceError, OSError, ValueError) as error:
-            report[name] = {"error": str(error)}
-    return report
+            found[name] = {"error": str(error)}
+    return found
 
 
 def _package() -> str:

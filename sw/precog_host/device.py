@@ -5,7 +5,8 @@ One class on every transport: what works on the golden NIC (``emu:``) works on t
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -526,12 +527,26 @@ class Device:
 
     def counters(self) -> dict[str, int]:
         """Events since power-up or the last reset of `counters`, by name."""
-        result = {}
-        for index, (name, _) in enumerate(COUNTERS):
-            low = self.registers.entry("COUNTERS", "COUNTERS", index, "LOW")["low"]
-            high = self.registers.entry("COUNTERS", "COUNTERS", index, "HIGH")["high"]
-            result[name] = high << 32 | low
-        return result
+        names = [name for name, _ in COUNTERS]
+        return self.registers.snapshots.read("COUNTERS", "COUNTERS", names)
+
+    @contextmanager
+    def one_instant(self, *, idle: bool = False) -> Iterator[None]:
+        """In the context counters of all parts are of one instant.
+
+        Parameters
+        ----------
+        idle : bool
+            Of one in which every sample and every event that was counted had had its decision, or
+            was dropped or ignored.
+
+        Raises
+        ------
+        DeviceError
+            The device does not answer, or is never idle.
+        """
+        with self.registers.snapshots.one_instant(idle=idle):
+            yield
 
     # --- watchdog --------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from precog_models.packet.card import Card
 from precog_models.predict.carried import CarriedScores
 from precog_models.predict.carried_fields import CarriedKind
 
-from .emulated_packets import EmulatedCounters
+from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile
 
 __all__ = ["EmulatedCarried"]

@@ -14,7 +14,7 @@ from precog_models.nic import GoldenNic
 from precog_models.predict.secded import Found, decode_pairs, guard
 from precog_models.predict.secded_fields import PAIRS, STORED_BITS, pairs
 
-from .emulated_packets import EmulatedCounters
+from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedEcc"]

@@ -15,7 +15,7 @@ from precog_models.contract import (
 )
 from precog_models.nic import GoldenNic
 
-from .emulated_packets import EmulatedCounters
+from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedForecasts"]

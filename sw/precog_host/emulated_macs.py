@@ -2,7 +2,7 @@
 
 from precog_hw.regmap.mac import MAC_EVENTS
 
-from .emulated_packets import EmulatedCounters
+from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedMacs"]

@@ -11,7 +11,7 @@ from precog_models.contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt
 from precog_models.pace.pacer import Grant, Pacer, State
 from precog_models.packet.wire.headers import PATH_MTUS
 
-from .emulated_packets import EmulatedCounters
+from .emulated_counters import EmulatedCounters
 from .emulated_profiler import EmulatedProfiler
 from .register_file import RegisterFile, ignored
 

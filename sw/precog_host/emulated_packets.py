@@ -1,12 +1,12 @@
 """The packet path of an emulated device: the golden card behind its register blocks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.model import Register, Word, resets
+from precog_hw.regmap.model import Register, resets
 from precog_hw.regmap.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
@@ -32,50 +32,12 @@ from precog_models.packet.wire.headers import Ecn
 from precog_models.packet.wire.qp_key import IPV4_MAPPED
 from precog_models.rate.law_fields import EventKind
 
+from .emulated_counters import EmulatedClock, EmulatedCounters
 from .register_file import RegisterFile, ignored
 
-__all__ = ["EmulatedCounters", "EmulatedPackets"]
+__all__ = ["EmulatedPackets"]
 
 _WORD = 0xFFFF_FFFF
-
-
-class EmulatedCounters:
-    """64-bit counters that are read in two halves.
-
-    Parameters
-    ----------
-    names : sequence of str
-        In table order.
-    values : callable, optional
-        Gives the counts by name; without it they are those of `add`.
-    """
-
-    def __init__(
-        self, names: Sequence[str], values: Callable[[], dict[str, int]] | None = None
-    ) -> None:
-        self._names = list(names)
-        self._counts = dict.fromkeys(names, 0)
-        self._values = values or (lambda: self._counts)
-        self._before = dict.fromkeys(names, 0)  # the last `clear`
-        self._high = 0
-
-    def add(self, name: str, count: int) -> None:
-        """Count up."""
-        self._counts[name] += count
-
-    def clear(self) -> None:
-        """Count from 0."""
-        self._before = dict(self._values())
-
-    def read(self, word: Word) -> int:
-        """A half of a counter; the low one keeps the high one."""
-        assert word.register is not None
-        if word.register.name == "HIGH":
-            return self._high
-        name = self._names[word.index]
-        value = self._values()[name] - self._before[name]
-        self._high = value >> 32 & _WORD
-        return value & _WORD
 
 
 class EmulatedPackets:
@@ -150,8 +112,8 @@ class EmulatedPackets:
         }
         if sizes.destinations:
             file.written["DESTINATION.COMMAND"] = self._destination
-        counters = {
-            "PACKET.CLOCK": EmulatedCounters(["ticks"], lambda: {"ticks": self._time}),
+        counters: dict[str, EmulatedClock | EmulatedCounters] = {
+            "PACKET.CLOCK": EmulatedClock(lambda: self._time),
             "PACKET_COUNTERS.TX": EmulatedCounters(TX_CLASSES, self._sent),
             "PACKET_COUNTERS.RX": EmulatedCounters(RX_CLASSES, self._received),
             "PACKET_COUNTERS.EVENTS": EmulatedCounters(packet_events(sizes), self._events),

@@ -11,7 +11,7 @@ from precog_hw.regmap.profiler import (
 from precog_models.contract import QueueEvent
 from precog_models.measure.profiler import Profiler, ProfileSample
 
-from .emulated_packets import EmulatedCounters
+from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedProfiler"]

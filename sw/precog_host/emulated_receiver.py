@@ -13,8 +13,8 @@ from precog_models.rate.law_fields import SCORE_BITS, ScoreCommand
 from precog_models.rate.receiver import Receiver
 from precog_models.rate.receiver_fields import Act, Band, ReceiverKind
 
+from .emulated_counters import EmulatedCounters
 from .emulated_pacer import EmulatedPacer
-from .emulated_packets import EmulatedCounters
 from .emulated_trace import EmulatedTrace
 from .register_file import RegisterFile, ignored
 

@@ -21,8 +21,8 @@ from precog_models.predict.forecast import P_AT
 from precog_models.rate.law_fields import NO_SCORE
 from precog_models.trace import TraceFifo, TraceFilter
 
+from .emulated_counters import EmulatedCounters
 from .emulated_interrupts import EmulatedInterrupts
-from .emulated_packets import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedTrace"]

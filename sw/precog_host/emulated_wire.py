@@ -6,7 +6,7 @@ from precog_models.packet.cps_tx import Sent
 from precog_models.packet.wire.descriptor import Reason
 from precog_models.packet.wire.opcodes import ACKNOWLEDGES, CNP
 
-from .emulated_packets import EmulatedCounters
+from .emulated_counters import EmulatedCounters
 from .emulated_profiler import EmulatedProfiler
 from .register_file import RegisterFile, ignored
 

@@ -42,12 +42,13 @@ from precog_models.predict.tree_model import TreeFault, read_image
 from precog_models.rate.law_fields import EventKind
 
 from .emulated_carried import EmulatedCarried
+from .emulated_counters import EmulatedCounters, EmulatedSnapshot
 from .emulated_ecc import EmulatedEcc
 from .emulated_forecast import EmulatedForecasts
 from .emulated_interrupts import EmulatedInterrupts
 from .emulated_macs import EmulatedMacs
 from .emulated_pacer import EmulatedPacer
-from .emulated_packets import EmulatedCounters, EmulatedPackets
+from .emulated_packets import EmulatedPackets
 from .emulated_profiler import EmulatedProfiler
 from .emulated_receiver import EmulatedReceiver
 from .emulated_reset import EmulatedResets
@@ -130,6 +131,7 @@ class Emulator:
             profile=self.sizes.profile,
         )
         self._file = file = RegisterFile(self.map)
+        self._snapshot = EmulatedSnapshot(file)
         self._counters = EmulatedCounters([name for name, _ in COUNTERS])
         self._last: Ints = np.zeros((self.sizes.qps, len(_DECISION)), dtype=np.int64)
         self._samples: Ints = np.zeros(self.sizes.qps, dtype=np.int64)
@@ -507,7 +509,7 @@ class Emulator:
         parts: dict[str, Callable[[], None]] = {
             "laws": self._clear_all,
             "predictor": self.nic.restart_predictor,
-            "counters": self._clear_counters,
+            "counters": self._snapshot.clear,
         }
         if self.packets is not None:
             parts["rtt"] = self.packets.forget
@@ -526,12 +528,6 @@ class Emulator:
             self._clear(qp)
             if self.pacer is not None:
                 self.pacer.command(qp, self.nic.configuration(qp), {"clear"})
-
-    def _clear_counters(self) -> None:
-        for name, (read, _) in self._file.tables.items():
-            counters = getattr(read, "__self__", None)
-            if isinstance(counters, EmulatedCounters) and name != "PACKET.CLOCK":
-                counters.clear()
 
     def _reset_receiver(self, receiver: EmulatedReceiver) -> None:
         for qp, score in receiver.reset():

@@ -172,10 +172,9 @@ class Forecasting(Windows):
 
     def counters(self) -> dict[str, int]:
         """Events since reset."""
-        return {
-            name: self._counter("FORECAST", "COUNTERS", n)
-            for n, (name, _) in enumerate(FORECAST_EVENTS)
-        }
+        return self.registers.snapshots.read(
+            "FORECAST", "COUNTERS", [name for name, _ in FORECAST_EVENTS]
+        )
 
     def _knot(self, kind: HeadKind, n: int) -> int:
         self.registers.write("FORECAST", "KNOT", kind * KNOT_STRIDE + n)

@@ -77,9 +77,9 @@ class Guarding(Windows):
         return GuardState(
             enabled=bool(control["enable"]),
             period_cycles=control["period"],
-            counters={
-                name: self._counter("ECC", "COUNTERS", n) for n, (name, _) in enumerate(ECC_EVENTS)
-            },
+            counters=self.registers.snapshots.read(
+                "ECC", "COUNTERS", [name for name, _ in ECC_EVENTS]
+            ),
             sets=tuple(
                 SetErrors(n, row["corrected"], bool(row["disabled"]))
                 for n, row in rows

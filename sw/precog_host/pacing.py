@@ -161,9 +161,9 @@ class Pacing(Windows):
 
     def counters(self) -> dict[str, int]:
         """Events since reset."""
-        return {
-            name: self._counter("PACER", "COUNTERS", n) for n, (name, _) in enumerate(PACER_EVENTS)
-        }
+        return self.registers.snapshots.read(
+            "PACER", "COUNTERS", [name for name, _ in PACER_EVENTS]
+        )
 
     def _row(self, qp: int) -> dict[str, int]:
         if not 0 <= qp < self.registers.sizes.qps:

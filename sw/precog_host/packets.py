@@ -136,7 +136,8 @@ class PacketPath(Windows):
 
     def ticks(self) -> int:
         """The card's time."""
-        return self._counter("PACKET", "CLOCK", 0)
+        low = self.registers.entry("PACKET", "CLOCK", 0, "LOW")["low"]
+        return self.registers.entry("PACKET", "CLOCK", 0, "HIGH")["high"] << 32 | low
 
     # --- queue pairs -----------------------------------------------------------------------------
 
@@ -385,16 +386,17 @@ class PacketPath(Windows):
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Packets to the wire and from it by what became of them, and events."""
-        return {
-            table.lower(): {
-                name: self._counter("PACKET_COUNTERS", table, n) for n, name in enumerate(names)
+        tables = (
+            ("TX", TX_CLASSES),
+            ("RX", RX_CLASSES),
+            ("EVENTS", packet_events(self.registers.sizes)),
+        )
+        snapshots = self.registers.snapshots
+        with snapshots.one_instant():
+            return {
+                table.lower(): snapshots.read("PACKET_COUNTERS", table, names)
+                for table, names in tables
             }
-            for table, names in (
-                ("TX", TX_CLASSES),
-                ("RX", RX_CLASSES),
-                ("EVENTS", packet_events(self.registers.sizes)),
-            )
-        }
 
     def _source(self, name: str) -> int:
         if name not in _SOURCES:

@@ -33,10 +33,8 @@ class Ports(Windows):
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Frames of each port by what became of them, since power-up or the last reset."""
+        names = [f"{port} {name}" for port in self.names for name, _ in MAC_EVENTS]
+        found = self.registers.snapshots.read("MAC", "COUNTERS", names)
         return {
-            port: {
-                name: self._counter("MAC", "COUNTERS", n * len(MAC_EVENTS) + event)
-                for event, (name, _) in enumerate(MAC_EVENTS)
-            }
-            for n, port in enumerate(self.names)
+            port: {name: found[f"{port} {name}"] for name, _ in MAC_EVENTS} for port in self.names
         }

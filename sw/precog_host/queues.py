@@ -104,7 +104,6 @@ class Queues(Windows):
 
     def counters(self) -> dict[str, int]:
         """Events since reset."""
-        return {
-            name: self._counter("PROFILER", "COUNTERS", n)
-            for n, (name, _) in enumerate(PROFILER_EVENTS)
-        }
+        return self.registers.snapshots.read(
+            "PROFILER", "COUNTERS", [name for name, _ in PROFILER_EVENTS]
+        )

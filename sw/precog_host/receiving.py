@@ -119,10 +119,9 @@ class Receiving(Windows):
 
     def counters(self) -> dict[str, int]:
         """Events since reset."""
-        return {
-            name: self._counter("RECEIVER", "COUNTERS", n)
-            for n, (name, _) in enumerate(RECEIVER_EVENTS)
-        }
+        return self.registers.snapshots.read(
+            "RECEIVER", "COUNTERS", [name for name, _ in RECEIVER_EVENTS]
+        )
 
     def _row(self, qp: int) -> dict[str, int]:
         if not 0 <= qp < self.registers.sizes.qps:

@@ -4,6 +4,7 @@ from precog_hw.regmap.model import HEADER_WORDS, VENDOR, Block, Field, Register
 from precog_hw.regmap.parts import PACKET_PARTS
 from precog_hw.regmap.precog import MAGIC, Identity, Sizes, build_map
 
+from .snapshots import Snapshots
 from .transport import BusError, DeviceError, Transport
 
 __all__ = ["Registers"]
@@ -24,6 +25,8 @@ class Registers:
         What the device says about its size.
     identity : Identity
         Its contract, tick and largest model.
+    snapshots : Snapshots
+        Its counters.
 
     Raises
     ------
@@ -36,6 +39,7 @@ class Registers:
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        self.snapshots = Snapshots(self)
         self._bases = self._walk()
         expected = build_map(Sizes(laws=0, ecc=0), Identity(0))
         self._blocks: dict[str, Block] = {}

@@ -68,10 +68,9 @@ class Tracing(Windows):
             threshold=self.registers.fields("TRACE", "THRESHOLD")["threshold"],
             level=state["level"],
             reached=bool(state["reached"]),
-            counters={
-                name: self._counter("TRACE", "COUNTERS", n)
-                for n, (name, _) in enumerate(TRACE_EVENTS)
-            },
+            counters=self.registers.snapshots.read(
+                "TRACE", "COUNTERS", [name for name, _ in TRACE_EVENTS]
+            ),
         )
 
     def configure(

@@ -123,6 +123,4 @@ class Waiting(Windows):
 
     def counters(self) -> dict[str, int]:
         """Events since reset."""
-        return {
-            name: self._counter("WIRE", "COUNTERS", n) for n, (name, _) in enumerate(WIRE_EVENTS)
-        }
+        return self.registers.snapshots.read("WIRE", "COUNTERS", [name for name, _ in WIRE_EVENTS])

@@ -1,4 +1,4 @@
-"""Register blocks that are windows on one row of many, and their counters."""
+"""Register blocks that are windows on one row of many."""
 
 from precog_hw.regmap.model import Register
 
@@ -20,10 +20,6 @@ class Windows:
 
     def __init__(self, registers: Registers) -> None:
         self.registers = registers
-
-    def _counter(self, block: str, table: str, index: int) -> int:
-        low = self.registers.entry(block, table, index, "LOW")["low"]
-        return self.registers.entry(block, table, index, "HIGH")["high"] << 32 | low
 
     def _fields(self, block: str, registers: tuple[Register, ...]) -> dict[str, int]:
         return {

@@ -65,6 +65,10 @@ def test_registers_reach_the_core() -> None:
         want |= {"qp": 2, "t": 77, "cps": NO_SCORE}
         assert {name: answer[name] for name, _ in FORECAST_FIELDS} == want
         counts = {}
+        first = {word.name: word.address for word in dut.regmap.words()}
+        assert await write(ctx, dut.s_axil, first["COUNTERS.COMMAND"], 1) == OKAY
+        while (await read(ctx, dut.s_axil, first["COUNTERS.STATE"]))[1] & 1:
+            pass
         for n, (name, _) in enumerate(FORECAST_EVENTS):
             at = base + block.table_offset("COUNTERS") + n * block.table("COUNTERS").stride
             counts[name] = (await read(ctx, dut.s_axil, at))[1]

@@ -51,8 +51,15 @@ class Twins:
         first, second = (transport.decide(samples) for transport in self.transports)
         assert np.array_equal(first, second)
 
+    def keep(self) -> None:
+        """All counters as they are now."""
+        self.settle("COUNTERS.STATE", 1)
+        self.write("COUNTERS.COMMAND", 1)
+        self.settle("COUNTERS.STATE", 1)
+
     def compare(self) -> None:
         """Every word of the map, once the loader is done with what was written."""
+        self.keep()
         self.settle("MODEL.STATUS", 1 << 8)
         self.settle("ECC.STATE", 1)
         for name in self.address:
@@ -173,6 +180,7 @@ def test_random_accesses(seed: int) -> None:
     for _ in range(120):
         rng.choice(actions)(twins, rng)
         twins.compare()
+    twins.keep()
     counts = {
         name: twins.read(f"COUNTERS.COUNTERS[{n}].LOW") for n, (name, _) in enumerate(COUNTERS)
     }
@@ -208,15 +216,23 @@ def test_account_counts_what_compiled_code_decided(seed: int) -> None:
     assert found[0] == found[1]
 
 
-def test_counters_are_64_bits_wide_and_latch() -> None:
+def test_counters_are_64_bits_wide_and_of_the_snapshot() -> None:
     device = Device(Emulator(Sizes(qps=4, sets=2)))
     transport = device.transport
     assert isinstance(transport, Emulator)
     transport._counters.add("decisions", (1 << 32) - 1)
     low = device.registers.entry("COUNTERS", "COUNTERS", 1, "LOW")["low"]
-    transport._counters.add("decisions", 1)
-    high = device.registers.entry("COUNTERS", "COUNTERS", 1, "HIGH")["high"]
-    assert high << 32 | low == (1 << 32) - 1
+    assert low == 0
+    with device.one_instant(idle=True):
+        transport._counters.add("decisions", 1)
+        assert device.counters()["decisions"] == (1 << 32) - 1
+        with device.one_instant():
+            assert device.counters()["decisions"] == (1 << 32) - 1
+        with (
+            pytest.raises(RuntimeError, match="counters must not be of another instant already"),
+            device.one_instant(idle=True),
+        ):
+            pass
     assert device.counters()["decisions"] == 1 << 32
 
 

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Value, ValueLike
 
 from precog_hw.csr.bank import port
 from precog_hw.csr.counter_table import EventCounters
+from precog_hw.csr.in_flight import InFlight
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.regmap.model import RegisterMap
 from precog_hw.regmap.precog import COUNTERS, QP_CONFIG, QP_STATUS
@@ -67,8 +68,11 @@ def count(
     load_error: ValueLike,
 ) -> EventCounters:
     """What is counted of the core."""
-    nic, core = parts.nic, parts.core
+    m, nic, core, config = parts.m, parts.nic, parts.core, parts.config
     flags = nic.o_decision.payload.flags
+    told: ValueLike = 0  # with forecasts, scores of their own are events, too
+    if config.laws:
+        told = core.event_stb if config.forecast else core.i_event.valid & core.i_event.ready
     events = {
         "samples": core.i_sample.valid & core.i_sample.ready,
         "decisions": decided,
@@ -80,8 +84,8 @@ def count(
         "target_moves": decided & flags[Flag.TARGET_MOVED],
         "dropped": core.dropped | missed,
         "load_errors": load_error,
-        "events": core.i_event.valid & core.i_event.ready if parts.config.laws else 0,
-        "ignored": core.event_ignored if parts.config.laws else 0,
+        "events": told,
+        "ignored": core.event_ignored if config.laws else 0,
         "unskilled": decided & flags[Flag.UNSKILLED],
         "late": decided & flags[Flag.LATE],
         "held": decided & flags[Flag.HELD],
@@ -89,5 +93,14 @@ def count(
         "congested": decided & flags[Flag.CONGESTED],
     }
     counters = parts.tables.events("counters", "counters", "counters", len(COUNTERS))
-    parts.m.d.comb += counters.events.eq(Cat(events[name] for name, _ in COUNTERS))
+    m.submodules.flight = flight = InFlight()
+    m.d.comb += [
+        counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),
+        flight.sample.eq(events["samples"]),
+        flight.event.eq(events["events"]),
+        flight.decided.eq(events["decisions"]),
+        flight.dropped.eq(core.dropped),
+        flight.ignored.eq(events["ignored"]),
+    ]
+    parts.tables.attach(flight)
     return counters

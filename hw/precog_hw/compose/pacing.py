@@ -15,7 +15,9 @@ def grants(parts: Parts) -> None:
     """A command is over when core and pacer have it; requests wait as samples do."""
     m, nic, core, window, wire = parts.m, parts.nic, parts.core, parts.window, parts.wire
     m.submodules.grants = pacer = Grants(parts.config)
-    attached = pacer_host.attach(m, parts.bank, pacer, slots=parts.config.qps, pause=nic.pause)
+    attached = pacer_host.attach(
+        m, parts.bank, parts.tables, pacer, slots=parts.config.qps, pause=nic.pause
+    )
     if parts.receiver is not None:
         wiring.connect(m, parts.receiver.o_boost, pacer.i_boost)
     command, taken = window.o_config, Signal()
@@ -54,7 +56,7 @@ def _to_packets(parts: Parts, pacer: Grants) -> None:
     m, nic, bank, wire = parts.m, parts.nic, parts.bank, parts.wire
     assert wire is not None
     m.submodules.wire = wire
-    wire_host.attach(m, bank, wire, slots=parts.config.qps)
+    wire_host.attach(m, bank, parts.tables, wire, slots=parts.config.qps)
     wiring.connect(m, pacer.o_grant, wire.i_grant)
     m.d.comb += [
         wire.refused.eq(pacer.refused),

@@ -142,4 +142,4 @@ def _receives(parts: Parts) -> Value:
     ]
     if not parts.config.grants:  # nobody has priorities
         m.d.comb += receiver.o_boost.ready.eq(1)
-    return receiver_host.attach(m, parts.bank, card, receiver, slots=parts.config.qps)
+    return receiver_host.attach(m, parts.bank, parts.tables, card, receiver, slots=parts.config.qps)

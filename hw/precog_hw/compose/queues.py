@@ -15,7 +15,7 @@ def profiles(parts: Parts) -> stream.Interface:
     """The queue profiler; gives its samples. No event waits but after reset."""
     m, nic, config, ready = parts.m, parts.nic, parts.config, parts.window.ready
     m.submodules.profiler = profiler = Profiler(config.qps, dsp=config.dsp)
-    profiler_host.attach(m, parts.bank, profiler, slots=config.qps)
+    profiler_host.attach(m, parts.bank, parts.tables, profiler, slots=config.qps)
     m.d.comb += profiler.now.eq(parts.now)
     if parts.wire is not None:
         profiler_host.follow_packets(m, profiler, parts.wire, parts.now)
@@ -48,7 +48,7 @@ def forecasts(parts: Parts, taken: stream.Interface | None) -> None:
         m.d.comb += [
             *(nic.carried_log_stb.eq(carried.commit_stb), nic.carried_log.eq(carried.commit)),
         ]
-    attached = forecast_host.attach(m, parts.bank, core, carried, slots=config.qps)
+    attached = forecast_host.attach(m, parts.bank, parts.tables, core, carried, slots=config.qps)
     ready = parts.window.ready & attached
     source, payload = taken, core.i_profile.payload
     if source is None:

@@ -37,5 +37,5 @@ def wakes(
         nic.active.eq(core.activity.as_value() | awake.replicate(len(UNITS))),
         nic.active.nic.eq(hold(m, "nic", awake | caused | others, 4)),
         nic.active.csr.eq(hold(m, "csr", awake | caused, 4)),
-        nic.active.results.eq(hold(m, "results", awake | counted, shows)),
+        nic.active.results.eq(hold(m, "results", awake | counted | parts.tables.busy, shows)),
     ]

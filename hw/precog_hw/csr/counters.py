@@ -1,6 +1,4 @@
-"""64-bit event counters that are read in two halves."""
-
-from typing import Any
+"""64-bit event counters, all kept at one instant for the host to read."""
 
 from amaranth.hdl import Array, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
@@ -14,21 +12,23 @@ _FLIGHT = 3  # cycles from a row's turn until the next reading sees its sum
 
 
 class Counters(wiring.Component):
-    """One 64-bit counter per event, in LUT RAM.
+    """One 64-bit counter per event, in LUT RAM, and a snapshot of all of them in another.
 
     ::
 
-        events ─► [what has come since] ─► one counter's in turn ─► + ─► [rows of 64 bits]
-                            └──────────────► + ◄─────────────────────────────┘
-                                             ▼ of `index`
+        events ─► [since the turn] ─┬────────────► one counter's in turn ─► + ─► [rows of 64 bits]
+                     `snapshot` ────┴─► [held] ─► one in turn ───────────────┴─► [kept rows] ─► low,
+                                                                                                high
 
-    What has come of an event waits in a few bits until the event's turn, when it is added to the
-    row, the low half in one cycle and the high half in the next. What is read is the row and all
-    that waits or is on its way, so that it is exact in every cycle.
+    An event waits in a few bits until its counter's turn, when the row is increased, the low half
+    in one cycle and the high half in the next. A snapshot moves what waits of all events aside in
+    one cycle. In the turns that follow, the rows take only that, and their sums are the snapshot.
+    Later events wait for the turns after those. The host reads the snapshot alone.
 
-    Latency: an event shows in `low` 2 cycles later, a new `index` 1 cycle later. Throughput: every
-    event in every cycle. Cost of 29 events (ECP5): 1436 LUT4, 161 CCU2C, 64 TRELLIS_DPR16X4, 430
-    flip-flops.
+    Latency: a snapshot has the events of all cycles before its strobe; `busy` falls `count` + 3
+    cycles after it, 6 or more. A new `index` shows in its cycle. Throughput: every event in every
+    cycle. Cost of 29 events (ECP5): 1043 LUT4, 128 CCU2C, 64 TRELLIS_DPR16X4, 534
+    flip-flops; of 17: 767, 92, 64, 378.
 
     Parameters
     ----------
@@ -45,14 +45,16 @@ class Counters(wiring.Component):
         Bit n counts up counter n.
     amount : In(amount_bits)
         With the last event.
-    index : In(range(count))
-        Counter to be read; from one cycle before `read` on.
-    read : In(1)
-        `low` is being read: keep the high half of the same instant.
+    snapshot : In(1)
+        Strobe, not while `busy`: keep all counters.
     clear : In(1)
-        Strobe: all counters are 0, with what has happened until now.
+        Strobe: all counters are 0, with all events until now, and so is the snapshot.
+    busy : Out(1)
+        The snapshot is not complete, after a reset or a clear likewise.
+    index : In(range(count))
+        Counter to be read.
     low, high : Out(32)
-        Halves of counter `index`; `high` is the one that was kept.
+        Halves of counter `index` in the snapshot, which is the host's unless `busy`.
 
     Raises
     ------
@@ -71,9 +73,10 @@ class Counters(wiring.Component):
             {
                 "events": In(count),
                 **({"amount": In(amount_bits)} if amount_bits else {}),
-                "index": In(range(max(count, 2))),
-                "read": In(1),
+                "snapshot": In(1),
                 "clear": In(1),
+                "busy": Out(1),
+                "index": In(range(max(count, 2))),
                 "low": Out(32),
                 "high": Out(32),
             }
@@ -82,35 +85,53 @@ class Counters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         period = max(self._count, _FLIGHT)  # a row comes once while a sum is on its way
-        m.submodules.rows = rows = Memory(
-            shape=_ROW,
-            depth=max(self._count, 2),
-            init=[],
-            attrs={"ram_style": "distributed"},
-        )
+        m.submodules.rows, m.submodules.kept = rows, kept = [
+            Memory(
+                shape=_ROW,
+                depth=max(self._count, 2),
+                init=[],
+                attrs={"ram_style": "distributed"},
+            )
+            for _ in range(2)
+        ]
         begun = Signal(self._count)  # rows written since reset or `clear`
         init = Signal(_ROW, init={"high": self._init >> 32, "low": self._init & 0xFFFF_FFFF})
 
-        def row(port: Any, index: Signal) -> data.View:
-            value = Signal(_ROW, name=f"row_of_{index.name}")
-            m.d.comb += port.addr.eq(index)
-            m.d.comb += value.eq(Mux(begun.bit_select(index, 1), port.data, init))
-            return value
+        # Whose turn it is; a snapshot begins with the counter that is next and passes over all.
+        turn = Signal(range(period))
+        left = Signal(range(period + 1), init=period)  # turns of the snapshot
+        copies = Signal()
+        m.d.comb += copies.eq(left != 0)
+        with m.If(self.snapshot):
+            m.d.sync += left.eq(period)
+        with m.Else():
+            m.d.sync += turn.eq(Mux(turn == period - 1, 0, turn + 1))
+            with m.If(copies):
+                m.d.sync += left.eq(left - 1)
+        counts, held = self._waiting(m, period, turn, copies)
+        waiting = Mux(copies, _array(m, held, "held")[turn], _array(m, counts, "waiting")[turn])
 
         # In turn: row and what waits, the low half's sum, the row.
-        turn = Signal(range(period))
-        counts = self._waiting(m, period, turn)
-        waiting = _array(m, counts)
-        m.d.sync += turn.eq(Mux(turn == period - 1, 0, turn + 1))
-        old = row(rows.read_port(domain="comb"), turn)
-        more = [Signal.like(waiting[turn], name=f"more{n}") for n in range(2)]
+        old = Signal(_ROW)
+        read = rows.read_port(domain="comb")
+        m.d.comb += [
+            read.addr.eq(turn),
+            old.eq(Mux(begun.bit_select(turn, 1), read.data, init)),
+        ]
+        more = Signal(len(waiting))
         which = [Signal(range(period + 1), init=period, name=f"which{n}") for n in range(2)]
+        keeps = [Signal(name=f"keeps{n}") for n in range(2)]
         write, total = rows.write_port(), Signal(33)
         first, high = Signal(_ROW), Signal(32)
         m.d.sync += [
-            *(more[0].eq(waiting[turn]), which[0].eq(turn), first.eq(old)),
-            *(more[1].eq(more[0]), which[1].eq(which[0])),
-            *(total.eq(first.low + more[0]), high.eq(first.high)),
+            which[0].eq(Mux(self.snapshot, period, turn)),
+            which[1].eq(which[0]),
+            keeps[0].eq(copies),
+            keeps[1].eq(keeps[0]),
+            more.eq(waiting),
+            first.eq(old),
+            total.eq(first.low + more),
+            high.eq(first.high),
         ]
         m.d.comb += [
             write.en.eq(which[1] < self._count),
@@ -121,49 +142,53 @@ class Counters(wiring.Component):
         with m.If(write.en):
             m.d.sync += begun.bit_select(which[1], 1).eq(1)
 
-        # The one that is read.
-        seen, after = Signal(_ROW), Signal(len(more[0]) + 1)
-        flying = [Mux(w == self.index, n, 0) for w, n in zip(which, more, strict=True)]
-        shown, latch = Signal(33), Signal(32)
-        m.d.sync += [
-            seen.eq(row(rows.read_port(domain="comb"), self.index)),
-            after.eq(waiting[self.index] + (flying[0] | flying[1])),
-        ]
+        # The snapshot.
+        copy, shown = kept.write_port(), kept.read_port(domain="comb")
         m.d.comb += [
-            shown.eq(seen.low + after),
-            self.low.eq(shown[:32]),
-            self.high.eq(latch),
+            copy.en.eq(write.en & keeps[1]),
+            copy.addr.eq(write.addr),
+            copy.data.eq(write.data),
+            self.busy.eq(copies | keeps[0] | keeps[1]),
+            shown.addr.eq(self.index),
+            self.low.eq(shown.data.low),
+            self.high.eq(shown.data.high),
         ]
-        with m.If(self.read):
-            m.d.sync += latch.eq(seen.high + shown[32])
 
-        # What waits or is on its way is forgotten, and so are the rows.
+        # Forget the rows and all that waits or is on its way; keep that as after a reset.
         with m.If(self.clear):
-            m.d.sync += [
-                *(count.eq(0) for count in counts),
-                *(w.eq(period) for w in which),
-                *(begun.eq(0), init.eq(0), seen.eq(0), after.eq(0)),
-            ]
+            m.d.sync += [count.eq(0) for count in (*counts, *held)]
+            m.d.sync += [w.eq(period) for w in which]
+            m.d.sync += [begun.eq(0), init.eq(0), left.eq(period)]
         return m
 
-    def _waiting(self, m: Module, period: int, turn: Signal) -> list[Signal]:
-        """What has come of each event since its turn."""
-        waiting = []
+    def _waiting(
+        self, m: Module, period: int, turn: Signal, copies: Signal
+    ) -> tuple[list[Signal], list[Signal]]:
+        """The events of each counter since its turn, and those that the last snapshot set aside.
+
+        Events wait for two periods at most: one of a snapshot, which takes none, and the next.
+        """
+        waiting, held = [], []
         for n in range(self._count):
             by: Value = self.events[n]
-            most = period
+            most = 2 * period
             if self._amount_bits and n == self._count - 1:
                 by = Mux(by, self.amount, 0)
                 most *= (1 << self._amount_bits) - 1
             count = Signal(range(most + 1), name=f"waiting_{n}")
-            m.d.sync += count.eq(Mux(turn == n, 0, count) + by)
+            aside = Signal.like(count, name=f"held_{n}")
+            gone = self.snapshot | (~copies & (turn == n))
+            m.d.sync += count.eq(Mux(gone, 0, count) + by)
+            with m.If(self.snapshot):
+                m.d.sync += aside.eq(count)
             waiting.append(count)
-        return waiting
+            held.append(aside)
+        return waiting, held
 
 
-def _array(m: Module, counts: list[Signal]) -> Array:
+def _array(m: Module, counts: list[Signal], name: str) -> Array:
     """The counts by number, all as wide as the widest."""
     longest = max(counts, key=len)
-    extended = [Signal.like(longest, name=f"extended_{n}") for n in range(len(counts))]
+    extended = [Signal.like(longest, name=f"{name}_extended_{n}") for n in range(len(counts))]
     m.d.comb += [e.eq(count) for e, count in zip(extended, counts, strict=True)]
     return Array(extended)

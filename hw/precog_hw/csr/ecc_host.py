@@ -12,7 +12,7 @@ from amaranth.lib.memory import Memory
 
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
-from precog_hw.csr.counter_table import show_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
 from precog_hw.regmap.ecc import ECC_EVENTS
 
@@ -21,7 +21,7 @@ __all__ = ["attach"]
 _COUNT_BITS = 16
 
 
-def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> None:
+def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core, *, sets: int) -> None:
     """Put registers and counters between a bank and a core with ECC.
 
     Parameters
@@ -30,6 +30,7 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> None:
         Of the NIC; the parts become its submodules.
     bank : RegisterBank
         Of a map with the block ECC.
+    tables : CounterTables
     core : Core
     sets : int
     """
@@ -77,7 +78,7 @@ def attach(m: Module, bank: RegisterBank, core: Core, *, sets: int) -> None:
         m.d.sync += disabled.bit_select(core.ecc_set, 1).eq(1)
 
     m.submodules.ecc_counters = counters = Counters(len(ECC_EVENTS))
-    show_counters(m, bank, "ecc", "counters", counters)
+    tables.show("ecc", "counters", counters)
     refused = Mux(no_set, 1, events.refused)
     m.d.comb += [
         counters.events.eq(

@@ -13,7 +13,7 @@ from amaranth.lib import data
 
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
-from precog_hw.csr.counter_table import show_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
@@ -30,7 +30,13 @@ _CONFIG = registers_layout(FORECAST_PAIR, Access.RW)
 
 
 def attach(
-    m: Module, bank: RegisterBank, core: Core, carried: CarriedScores | None, *, slots: int
+    m: Module,
+    bank: RegisterBank,
+    tables: CounterTables,
+    core: Core,
+    carried: CarriedScores | None,
+    *,
+    slots: int,
 ) -> Value:
     """Put window, tables and counters between a bank and a core with forecasts.
 
@@ -40,6 +46,7 @@ def attach(
         Of the NIC; the parts become its submodules.
     bank : RegisterBank
         Of a map with the block FORECAST.
+    tables : CounterTables
     core : Core
     carried : CarriedScores or None
         With packets: connected by `carry`.
@@ -80,7 +87,7 @@ def attach(
     events |= {"wrong_head": core.wrong_head, "carried": Const(0), "expired": Const(0)}
     if carried is not None:
         events |= {name: carried.events[name] for name in ("carried", "expired")}
-    show_counters(m, bank, "forecast", "counters", counters)
+    tables.show("forecast", "counters", counters)
     m.d.comb += [
         counters.events.eq(Cat(events[name] for name, _ in FORECAST_EVENTS)),
     ]

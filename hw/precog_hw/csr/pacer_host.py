@@ -10,7 +10,7 @@
 from amaranth.hdl import Module, Mux, Value
 
 from precog_hw.csr.bank import RegisterBank
-from precog_hw.csr.counter_table import show_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
@@ -27,7 +27,15 @@ _CONFIG = registers_layout(PACER_CONFIG, Access.RW)
 _LARGEST_MTU = 4  # log2(4096) - MTU_LOG2_MIN
 
 
-def attach(m: Module, bank: RegisterBank, grants: Grants, *, slots: int, pause: Value) -> Value:
+def attach(
+    m: Module,
+    bank: RegisterBank,
+    tables: CounterTables,
+    grants: Grants,
+    *,
+    slots: int,
+    pause: Value,
+) -> Value:
     """Put window, parameters and counters between a bank and a pacer.
 
     Parameters
@@ -36,6 +44,7 @@ def attach(m: Module, bank: RegisterBank, grants: Grants, *, slots: int, pause: 
         Of the NIC; the parts become its submodules.
     bank : RegisterBank
         Of a map with the block PACER.
+    tables : CounterTables
     grants : Grants
     slots : int
         QP slots.
@@ -66,7 +75,7 @@ def attach(m: Module, bank: RegisterBank, grants: Grants, *, slots: int, pause: 
         grants.pause.eq(pause | bank.pacer_pause_pause),
     ]
     m.submodules.pacer_events = counters = Counters(len(PACER_EVENTS), amount_bits=SIZE_BITS)
-    show_counters(m, bank, "pacer", "counters", counters)
+    tables.show("pacer", "counters", counters)
     m.d.comb += [
         *(counters.events.eq(grants.events), counters.amount.eq(grants.granted)),
     ]

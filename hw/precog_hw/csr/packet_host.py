@@ -89,7 +89,7 @@ def attach(
         _lookup(m, bank, card, config.qps, copy, bool(config.ipv6)),
         _queue_pairs(m, bank, card, config),
         *((_destinations(m, bank, card),) if config.destinations else ()),
-        _counters(m, bank, card, config, tables),
+        _counters(m, card, config, tables),
     ]
     return Cat(ready).all()
 
@@ -259,9 +259,7 @@ def _destinations(m: Module, bank: RegisterBank, card: Card) -> Value:
     return window.ready
 
 
-def _counters(
-    m: Module, bank: RegisterBank, card: Card, config: NicConfig, tables: CounterTables
-) -> Value:
+def _counters(m: Module, card: Card, config: NicConfig, tables: CounterTables) -> Value:
     sent, received = card.sent, card.received
     reason, fault = received.reason, received.fault
     unknown = (reason == Reason.NONE) & ~received.known
@@ -281,12 +279,11 @@ def _counters(
             ),
         ),
     }
-    ready, busy = [], []
+    ready = []
     for name, (names, stb, of) in classes.items():
         counters = tables.classes(f"{name}_counters", "packet_counters", name, len(names))
         m.d.comb += [counters.stb.eq(stb), counters.of.eq(of)]
         ready.append(counters.ready)
-        busy.append(counters.busy)
 
     got = card.received_stb
     twice = Signal()  # a packet with two clamped values has two beats or more
@@ -316,5 +313,4 @@ def _counters(
     counted = packet_events(config)
     table = tables.events("packet_events", "packet_counters", "events", len(counted))
     m.d.comb += table.events.eq(Cat(events[name] for name in counted))
-    m.d.comb += bank.reset_state_counters.eq(Cat(busy).any())
     return Cat(ready).all()

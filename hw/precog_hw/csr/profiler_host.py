@@ -11,7 +11,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
 from precog_hw.csr.bank import RegisterBank, port
-from precog_hw.csr.counter_table import show_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
@@ -27,7 +27,9 @@ __all__ = ["attach", "follow", "follow_packets"]
 _WORD_BITS = 32
 
 
-def attach(m: Module, bank: RegisterBank, profiler: Profiler, *, slots: int) -> None:
+def attach(
+    m: Module, bank: RegisterBank, tables: CounterTables, profiler: Profiler, *, slots: int
+) -> None:
     """Put window, parameters and counters between a bank and a profiler.
 
     Parameters
@@ -36,6 +38,7 @@ def attach(m: Module, bank: RegisterBank, profiler: Profiler, *, slots: int) -> 
         Of the NIC; the parts become its submodules.
     bank : RegisterBank
         Of a map with the block PROFILER.
+    tables : CounterTables
     profiler : Profiler
     slots : int
         QP slots.
@@ -73,7 +76,7 @@ def attach(m: Module, bank: RegisterBank, profiler: Profiler, *, slots: int) -> 
         "samples_merged": profiler.merged,
     }
     m.submodules.profiler_events = counters = Counters(len(PROFILER_EVENTS))
-    show_counters(m, bank, "profiler", "counters", counters)
+    tables.show("profiler", "counters", counters)
     m.d.comb += [
         counters.events.eq(Cat(events[name] for name, _ in PROFILER_EVENTS)),
     ]

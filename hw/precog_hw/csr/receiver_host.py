@@ -10,7 +10,7 @@
 from amaranth.hdl import Cat, Module, Signal, Value
 
 from precog_hw.csr.bank import RegisterBank, port
-from precog_hw.csr.counter_table import show_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.csr.row_window import RowWindow
@@ -31,7 +31,15 @@ __all__ = ["attach"]
 _CONFIG = registers_layout(RECEIVER_QP_CONFIG, Access.RW)
 
 
-def attach(m: Module, bank: RegisterBank, card: Card, receiver: Receiver, *, slots: int) -> Value:
+def attach(
+    m: Module,
+    bank: RegisterBank,
+    tables: CounterTables,
+    card: Card,
+    receiver: Receiver,
+    *,
+    slots: int,
+) -> Value:
     """Put window, parameters, counters and the meter between a bank, a card and a receiver.
 
     Parameters
@@ -40,6 +48,7 @@ def attach(m: Module, bank: RegisterBank, card: Card, receiver: Receiver, *, slo
         Of the NIC; the parts become its submodules.
     bank : RegisterBank
         Of a map with the block RECEIVER.
+    tables : CounterTables
     card : Card
         Whose scores are received, and whose packets to the wire take bandwidth.
     receiver : Receiver
@@ -80,7 +89,7 @@ def attach(m: Module, bank: RegisterBank, card: Card, receiver: Receiver, *, slo
         receiver.available.eq(meter.available),
     ]
     m.submodules.receiver_events = counters = Counters(len(RECEIVER_EVENTS))
-    show_counters(m, bank, "receiver", "counters", counters)
+    tables.show("receiver", "counters", counters)
     m.d.sync += counters.events.eq(_events(receiver))
     m.d.comb += []
     return window.ready

@@ -12,7 +12,7 @@ from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data
 
 from precog_hw.csr.bank import RegisterBank
-from precog_hw.csr.counter_table import show_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.trace import TraceFifo, record
 from precog_hw.regmap.trace import TRACE_EVENTS, TRACE_KINDS
@@ -43,7 +43,9 @@ def receiver_source(stb: Value, commit: data.View) -> tuple[Value, Value]:
     )
 
 
-def attach(m: Module, bank: RegisterBank, sources: Sequence[tuple[Value, Value]]) -> Value:
+def attach(
+    m: Module, bank: RegisterBank, tables: CounterTables, sources: Sequence[tuple[Value, Value]]
+) -> Value:
     """Put a trace FIFO between a bank and those who have something to tell.
 
     Parameters
@@ -52,6 +54,7 @@ def attach(m: Module, bank: RegisterBank, sources: Sequence[tuple[Value, Value]]
         Of the NIC; the parts become its submodules.
     bank : RegisterBank
         Of a map with the block TRACE.
+    tables : CounterTables
     sources : sequence of (Value, Value)
         Strobe and record of each; of those of one cycle the first goes first.
 
@@ -81,6 +84,5 @@ def attach(m: Module, bank: RegisterBank, sources: Sequence[tuple[Value, Value]]
         ),
         *(counters.events.eq(fifo.events), counters.amount.eq(fifo.lost)),
     ]
-    show_counters(m, bank, "trace", "counters", counters)
-    m.d.comb += []
+    tables.show("trace", "counters", counters)
     return fifo.reached

@@ -10,7 +10,7 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from precog_hw.csr.bank import RegisterBank, port
-from precog_hw.csr.counter_table import show_counters
+from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
@@ -20,7 +20,9 @@ from precog_hw.regmap.wire import WIRE_EVENTS, WIRE_ROW
 __all__ = ["attach", "cells_of"]
 
 
-def attach(m: Module, bank: RegisterBank, mode: WireMode, *, slots: int) -> None:
+def attach(
+    m: Module, bank: RegisterBank, tables: CounterTables, mode: WireMode, *, slots: int
+) -> None:
     """Put window, parameters and counters between a bank and wire mode.
 
     Parameters
@@ -29,6 +31,7 @@ def attach(m: Module, bank: RegisterBank, mode: WireMode, *, slots: int) -> None
         Of the NIC; the parts become its submodules.
     bank : RegisterBank
         Of a map with the block WIRE.
+    tables : CounterTables
     mode : WireMode
     slots : int
         QP slots.
@@ -55,7 +58,7 @@ def attach(m: Module, bank: RegisterBank, mode: WireMode, *, slots: int) -> None
         m.d.comb += getattr(bank, port("wire", register.name, field.name)).eq(row[field.name])
 
     m.submodules.wire_events = counters = Counters(len(WIRE_EVENTS))
-    show_counters(m, bank, "wire", "counters", counters)
+    tables.show("wire", "counters", counters)
     m.d.comb += [
         counters.events.eq(mode.events),
     ]

@@ -121,7 +121,7 @@ def ecc_block(sets: int, *, tree: bool = False) -> Block:
             ),
             Table(
                 "COUNTERS",
-                "Events since reset; read LOW first: it keeps HIGH of the same instant: "
+                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
                 + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(ECC_EVENTS)),
                 counter_registers(),
                 count=len(ECC_EVENTS),

@@ -127,7 +127,7 @@ def forecast_block(tick_ps: int) -> Block:
         tables=(
             Table(
                 "COUNTERS",
-                "Events since reset; read LOW first: it keeps HIGH of the same instant: "
+                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
                 + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(FORECAST_EVENTS)),
                 counter_registers(),
                 count=len(FORECAST_EVENTS),

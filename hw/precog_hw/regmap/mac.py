@@ -30,7 +30,7 @@ def mac_block(macs: int) -> Block:
         tables=(
             Table(
                 "COUNTERS",
-                "Read LOW first: it keeps HIGH of the same instant. "
+                "As of the last COUNTERS.COMMAND.snapshot. "
                 f"Of each port {len(MAC_EVENTS)}: "
                 + "; ".join(f"{n} {name}, {doc}" for n, (name, doc) in enumerate(MAC_EVENTS)),
                 counter_registers(),

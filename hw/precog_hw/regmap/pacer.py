@@ -109,7 +109,7 @@ def pacer_block(*, wire: bool) -> Block:
         tables=(
             Table(
                 "COUNTERS",
-                "Events since reset; read LOW first: it keeps HIGH of the same instant: "
+                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
                 + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(PACER_EVENTS)),
                 counter_registers(),
                 count=len(PACER_EVENTS),

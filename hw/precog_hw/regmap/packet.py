@@ -388,8 +388,8 @@ def packet_blocks(sizes: object) -> tuple[Block, ...]:
         *((_destination(),) if built(sizes, "destinations") else ()),
         Block(
             "PACKET_COUNTERS",
-            "Packets by what became of them, and events, since reset. Read LOW first: it keeps "
-            "HIGH of the same instant.",
+            "Packets by what became of them, and events, since reset, as of the last "
+            "COUNTERS.COMMAND.snapshot.",
             id=0x34,
             version=(2, 0),
             registers=(),
@@ -449,7 +449,8 @@ def _packet(parameters: tuple[Register, ...]) -> Block:
         tables=(
             Table(
                 "CLOCK",
-                "The card's time in ticks, of which stamps are the low bits. Read LOW first.",
+                "The card's time in ticks, of which stamps are the low bits. Read LOW first: it "
+                "keeps HIGH of the same instant.",
                 counter_registers(volatile=True),
                 count=1,
             ),

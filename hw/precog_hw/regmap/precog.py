@@ -24,6 +24,7 @@ from precog_hw.regmap.parts import PACKET_PARTS
 from precog_hw.regmap.profiler import profiler_block
 from precog_hw.regmap.receiver import receiver_block
 from precog_hw.regmap.reset import reset_block
+from precog_hw.regmap.snapshot import snapshot_registers
 from precog_hw.regmap.trace import trace_block
 from precog_hw.regmap.watchdog import watchdog_block
 from precog_hw.regmap.wire import CELLS_LEAST, CELLS_MOST, wire_block
@@ -346,7 +347,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((pacer_block(wire=bool(sizes.wire)),) if sizes.grants else ()),
             *((profiler_block(),) if sizes.profile else ()),
             *((forecast_block(identity.tick_ps),) if sizes.forecast else ()),
-            _counter_block(),
+            _counter_block(sizes),
             *(packet_blocks(sizes) if sizes.width else ()),
             *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
             *((trace_block(),) if sizes.trace else ()),
@@ -686,18 +687,18 @@ def _qp_block() -> Block:
     )
 
 
-def _counter_block() -> Block:
+def _counter_block(sizes: Sizes) -> Block:
     return Block(
         "COUNTERS",
-        "Events since power-up: "
+        "The snapshot of all 64-bit counters, and those of the core, events since power-up: "
         + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(COUNTERS)),
         id=0x20,
-        version=(2, 0),
-        registers=(),
+        version=(3, 0),
+        registers=snapshot_registers(sizes),
         tables=(
             Table(
                 "COUNTERS",
-                "Read LOW first: it keeps HIGH of the same instant.",
+                "As of the last COMMAND.snapshot.",
                 counter_registers(),
                 count=len(COUNTERS),
             ),

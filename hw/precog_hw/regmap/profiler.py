@@ -120,7 +120,7 @@ def profiler_block() -> Block:
         tables=(
             Table(
                 "COUNTERS",
-                "Events since reset; read LOW first: it keeps HIGH of the same instant: "
+                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
                 + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(PROFILER_EVENTS)),
                 counter_registers(),
                 count=len(PROFILER_EVENTS),

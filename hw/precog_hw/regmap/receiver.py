@@ -161,7 +161,7 @@ def receiver_block(tick_ps: int) -> Block:
         tables=(
             Table(
                 "COUNTERS",
-                "Events since reset; read LOW first: it keeps HIGH of the same instant: "
+                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
                 + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(RECEIVER_EVENTS)),
                 counter_registers(),
                 count=len(RECEIVER_EVENTS),

@@ -2,6 +2,7 @@
 
 from .model import Access, Block, Field, Register
 from .parts import built
+from .snapshot import counter_tables
 
 __all__ = ["RESET_BLOCKS", "reset_block", "resets_of"]
 
@@ -12,25 +13,12 @@ _RO, _PULSE = Access.RO, Access.PULSE
 RESET_BLOCKS: tuple[tuple[str, str, str], ...] = (
     ("laws", "", "QP.COMMAND.clear on every QP: laws start from their initial rates."),
     ("predictor", "", "The LSTM engine and all contexts; models and their map stay."),
-    ("counters", "", "All 64-bit counters start from 0 in one cycle, but for PACKET.CLOCK."),
+    ("counters", "", "All 64-bit counters and their snapshot start from 0, but for PACKET.CLOCK."),
     ("rtt", "width", "PACKET_QP.COMMAND.clear on every QP: no packet is timed, no echo is due."),
     ("statistics", "destinations", "DESTINATION.COMMAND.clear on every destination."),
     ("profiler", "profile", "PROFILER.COMMAND.clear on every QP; what is queued stays counted."),
     ("receiver", "receiver", "No QP has a band; priorities and quotas are as configured."),
     ("trace", "trace", "The FIFO is empty, and its next record is number 0."),
-)
-
-#: Field of `Sizes`, and what the resets change where it is set.
-_AFFECTED: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("", ("COUNTERS.COUNTERS",)),
-    ("grants", ("PACER.COUNTERS",)),
-    ("forecast", ("FORECAST.COUNTERS",)),
-    ("width", ("PACKET_COUNTERS.TX", "PACKET_COUNTERS.RX", "PACKET_COUNTERS.EVENTS")),
-    ("receiver", ("RECEIVER.COUNTERS",)),
-    ("trace", ("TRACE.COUNTERS", "TRACE.STATE", "TRACE.RECORDS")),
-    ("wire", ("WIRE.COUNTERS",)),
-    ("ecc", ("ECC.COUNTERS",)),
-    ("macs", ("MAC.COUNTERS",)),
 )
 
 
@@ -66,11 +54,9 @@ def reset_block(sizes: object) -> Block:
                 "COMMAND",
                 "Begins resets; one that is under way begins anew. Wait until STATE is 0.",
                 fields(_PULSE),
-                affects=tuple(
-                    name
-                    for part, names in _AFFECTED
-                    if not part or getattr(sizes, part)
-                    for name in names
+                affects=(
+                    *counter_tables(sizes),
+                    *(("TRACE.STATE", "TRACE.RECORDS") if "trace" in known else ()),
                 ),
             ),
             Register(

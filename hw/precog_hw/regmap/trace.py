@@ -113,10 +113,9 @@ def trace_block() -> Block:
             ),
             Table(
                 "COUNTERS",
-                "Events since reset; read LOW first: it keeps HIGH of the same instant: "
+                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
                 + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(TRACE_EVENTS)),
-                # The receiver's rows are made at power-up: so many records that none wants.
-                counter_registers(volatile=True),
+                counter_registers(),
                 count=len(TRACE_EVENTS),
             ),
         ),

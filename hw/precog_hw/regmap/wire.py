@@ -116,7 +116,7 @@ def wire_block(cells: int) -> Block:
         tables=(
             Table(
                 "COUNTERS",
-                "Events since reset; read LOW first: it keeps HIGH of the same instant: "
+                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
                 + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(WIRE_EVENTS)),
                 counter_registers(),
                 count=len(WIRE_EVENTS),

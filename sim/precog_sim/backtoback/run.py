@@ -19,11 +19,11 @@ from .node import CNP_GAP, HOST_SCORE, SLOTS, Ends, Node, Out
 from .waiting import Waiting, WaitingSettings
 from .wire import Flight, Wire, WireSettings
 
-__all__ = ["BackToBack", "Seen"]
+__all__ = ["HOSTS", "QPS", "UDP_SOURCE", "BackToBack", "Seen"]
 
-_HOSTS = (Host(0x020000000001, 0x0A000001), Host(0x020000000002, 0x0A000002))
-_QPS = (tuple(0x110 + n for n in range(len(SLOTS))), tuple(0x770 + n for n in range(len(SLOTS))))
-_UDP_SOURCE = 0xC000
+HOSTS = (Host(0x020000000001, 0x0A000001), Host(0x020000000002, 0x0A000002))
+QPS = (tuple(0x110 + n for n in range(len(SLOTS))), tuple(0x770 + n for n in range(len(SLOTS))))
+UDP_SOURCE = 0xC000
 _PSN_MASK, _HALF = (1 << 24) - 1, 1 << 23
 _RESEND_GAP = 64  # ticks at least between two packets of a queue pair
 _SWAPS = 0.25  # of all disturbances
@@ -126,7 +126,7 @@ class BackToBack:
         rng = random.Random(seed)
         settings = endpoint or EndpointSettings()
         self.nodes = tuple(
-            node(Ends(_HOSTS[1 - side], _QPS[side], _QPS[1 - side])) for side in range(2)
+            node(Ends(HOSTS[1 - side], QPS[side], QPS[1 - side])) for side in range(2)
         )
         self.seen = (Seen(), Seen())
         self.wires = tuple(
@@ -138,7 +138,7 @@ class BackToBack:
         self.ends = tuple(
             [
                 Endpoint(
-                    _QPS[1 - side][slot],
+                    QPS[1 - side][slot],
                     first[side][slot],
                     first[1 - side][slot],
                     settings,
@@ -276,7 +276,7 @@ class BackToBack:
 
     def _say(self, side: int, slot: int, packet: Packet, t: int) -> int:
         """A packet of the endpoint goes to the wire; the bytes that pace the endpoint."""
-        frame = build(packet, _HOSTS[side], _HOSTS[1 - side], _UDP_SOURCE + slot)
+        frame = build(packet, HOSTS[side], HOSTS[1 - side], UDP_SOURCE + slot)
         if self.waiting:
             self.waiting[side].put(slot, packet, frame, t)
             return 0

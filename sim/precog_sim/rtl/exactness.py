@@ -24,8 +24,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.config import PRESETS, NicConfig
-from precog_hw.csr.block_counters import BlockCounters
-from precog_hw.regmap.precog import COUNTERS, QP_CONFIG
+from precog_hw.regmap.precog import QP_CONFIG
 from precog_models.contract import DECISION_FIELDS, Algorithm, Flag
 from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 
@@ -230,8 +229,6 @@ class Campaign:
 
     def _compare_registers(self) -> None:
         """Counters, model sets, and the status of some queue pairs."""
-        if self.config.relaxed:
-            self.nic.idle(BlockCounters.latency_of(len(COUNTERS)))
         qps = self._rng.choice(self.config.qps, min(4, self.config.qps), replace=False)
         for what, rtl, golden in (
             ("counters", self.rtl.counters(), self.golden.counters()),

@@ -16,7 +16,7 @@ __all__ = ["BankBench", "bank_verilog", "hardware"]
 
 
 def _start(word: Word) -> int:
-    """A counter's word before it counts, if the low half has been read."""
+    """A counter's word before it counts; of a clock's, if the low half has been read."""
     assert word.register
     high, low = divmod(side.COUNT_START, 1 << 32)
     return low if word.register.name == "LOW" else high
@@ -28,7 +28,7 @@ def hardware(regmap: RegisterMap) -> dict[str, int]:
 
 
 class BankBench(wiring.Component):
-    """Front end and bank; 64-bit counters are real ones, words of other tables are stored."""
+    """Front end and bank; counters and clock count, words of other tables are stored."""
 
     def __init__(self, regmap: RegisterMap) -> None:
         self.regmap = regmap
@@ -85,14 +85,21 @@ class BankBench(wiring.Component):
 
     def _count(self, m: Module, bank: RegisterBank, block: Block, table: Table) -> None:
         base = port(block.name, table.name)
-        counters = Counters(table.count, init=side.COUNT_START)
-        m.submodules[base] = counters
+        low, high = (getattr(bank, f"{base}_{half}_{half}") for half in ("low", "high"))
+        if side.is_clock(table):
+            time = Signal(64, init=side.COUNT_START)
+            m.d.sync += time.eq(time + self.count)
+            m.d.comb += low.eq(time[:32])
+            with m.If(getattr(bank, f"{base}_low_read")):
+                m.d.sync += high.eq(time[32:])
+            return
+        m.submodules[base] = counters = Counters(table.count, init=side.COUNT_START)
         m.d.comb += [
             counters.events.eq(self.count.replicate(table.count)),
             counters.index.eq(getattr(bank, f"{base}_index")),
-            counters.read.eq(getattr(bank, f"{base}_low_read")),
-            getattr(bank, f"{base}_low_low").eq(counters.low),
-            getattr(bank, f"{base}_high_high").eq(counters.high),
+            counters.snapshot.eq(bank.counters_command_snapshot & ~counters.busy),
+            low.eq(counters.low),
+            high.eq(counters.high),
         ]
 
     def _store(self, m: Module, bank: RegisterBank, block: Block, table: Table) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "COUNT_START",
     "Place",
     "hardware_words",
+    "is_clock",
     "is_counters",
     "loadable",
     "own_words",
@@ -64,8 +65,13 @@ def loadable(regmap: RegisterMap) -> list[tuple[Word, Register]]:
 
 
 def is_counters(table: Table) -> bool:
-    """Whether a table is one of 64-bit counters in two halves."""
+    """Whether a table is one of 64-bit counters in two halves, or a clock."""
     return [register.name for register in table.registers] == ["LOW", "HIGH"]
+
+
+def is_clock(table: Table) -> bool:
+    """Whether a table is a clock, whose high half is that of the last read of the low one."""
+    return table.name == "CLOCK"
 
 
 def hardware_words(regmap: RegisterMap, counter: Callable[[Word], int]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from precog_hw.regmap.model import Access, RegisterMap, Word
 __all__ = ["SideSuite"]
 
 _ALL = 0xFFFF_FFFF
+_SNAPSHOT_CYCLES = 80  # more than any table's takes
 
 
 class SideSuite:
@@ -110,31 +111,48 @@ class SideSuite:
                 assert got & mask == wins & mask, f"{word.name}, {at - landing} cycles from a write"
 
     def counters(self) -> None:
-        """64 bits: halves of one instant, across the low half's wrap, while they count."""
+        """64 bits that one write keeps, of one instant in all tables, while they count; a clock's
+        halves are of the low one's read. Across the low half's wrap."""
         halves: dict[str, dict[str, int]] = {}
+        clocks: dict[str, dict[str, int]] = {}
         for word in self.regmap.words():
             if word.table and word.register and side.is_counters(word.table):
                 entry = word.name.rpartition(".")[0]
-                halves.setdefault(entry, {})[word.register.name] = word.address
-        wrapped = not halves
+                found = clocks if side.is_clock(word.table) else halves
+                found.setdefault(entry, {})[word.register.name] = word.address
         start, began = side.COUNT_START, self.block.cycles
         self.block.poke(count=1)
+        wrapped = not halves
         while not wrapped:
-            for name in self.rng.sample(sorted(halves), min(5, len(halves))):
-                before = self.block.cycles - began
-                low = self._value(halves[name]["LOW"])
-                after = self.block.cycles - began
-                self.block.tick(self.rng.choice((0, 0, 1, 40)))
-                count = self._value(halves[name]["HIGH"]) << 32 | low
-                assert start + before - 2 <= count <= start + after, f"{name}: {count:#x}"
-                assert self._value(halves[name]["HIGH"]) == count >> 32, "only LOW may change HIGH"
-                wrapped |= count >> 32 > start >> 32
+            before = self.block.cycles - began
+            kept = self._kept(self.rng.sample(sorted(halves.values(), key=str), 8))
+            after = self.block.cycles - began
+            assert start + before <= kept <= start + after, f"{kept:#x}"
+            wrapped = kept >> 32 > start >> 32
+            for half in clocks.values():
+                self._clock(half, start, began)
         self.block.poke(count=0)
         total = start + self.block.cycles - began
-        self.block.tick(4)
-        for name, half in halves.items():
-            low = self._value(half["LOW"])
-            assert self._value(half["HIGH"]) << 32 | low == total, name
+        if halves:
+            assert self._kept(list(halves.values())) == total
+
+    def _kept(self, halves: list[dict[str, int]]) -> int:
+        """What all of these counters, which count alike, show of a snapshot, also later."""
+        command = {word.name: word.address for word in self.regmap.words()}["COUNTERS.COMMAND"]
+        assert self.pins.write(command, 1) == OKAY
+        self.block.tick(_SNAPSHOT_CYCLES)
+        shown = {self._value(half["HIGH"]) << 32 | self._value(half["LOW"]) for half in halves}
+        assert len(shown) == 1, f"counters must be of one instant, not {shown}"
+        return shown.pop()
+
+    def _clock(self, half: dict[str, int], start: int, began: int) -> None:
+        before = self.block.cycles - began
+        low = self._value(half["LOW"])
+        after = self.block.cycles - began
+        self.block.tick(self.rng.choice((0, 0, 1, 40)))
+        count = self._value(half["HIGH"]) << 32 | low
+        assert start + before <= count <= start + after, f"{count:#x}"
+        assert self._value(half["HIGH"]) == count >> 32, "only LOW may change HIGH"
 
     def _value(self, address: int) -> int:
         response, value = self.pins.read(address)
