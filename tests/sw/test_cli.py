@@ -244,7 +244,7 @@ def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) ->
             ["cc", "param", "set", "kp=1", "kp=2"],
             "parameter kp must be given once, not again as 'kp=2'",
         ),
-        (["cc", "param", "set"], "error: at least one option must be given: --preset, --timely"),
+        (["cc", "param", "set"], "at least one name=value or preset must be given"),
         (["cc", "algo", "set", "pid", "--qp", "0"], "QP 0 must be enabled: precog qp add 0"),
         (["cc", "algo", "set", "--qp", "0"], "missing argument 'name'"),
         (["qp", "add", "0", "--model-slot", "99"], "model slot must be in 0..15, not 99"),

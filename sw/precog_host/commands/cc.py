@@ -115,8 +115,10 @@ def set_param(
     for reserved in ("timely", "dcqcn", "psched"):
         if reserved in values:
             raise ValueError(f"parameter {reserved} must be a preset: --{reserved} <name>")
-    if not values:
-        require_one(preset=preset, timely=timely, dcqcn=dcqcn, psched=psched)
+    if not values and not any((preset, timely, dcqcn, psched)):
+        raise ValueError(
+            "at least one name=value or preset must be given: precog cc param show lists the names"
+        )
     with Device.open(device) as opened:
         opened.set_parameters(preset, timely=timely, dcqcn=dcqcn, psched=psched, **values)
         parameters = opened.parameters()

@@ -38,12 +38,13 @@ def fit_queues(
     from precog_models.train.fit_queues import fit_queues as fit
     from precog_models.train.queue import QUEUE_RECIPES
 
-    output.mkdir(parents=True, exist_ok=True)
-    check_target(output / "q.safetensors")
     shared = find(base)
     recipe = QUEUE_RECIPES["tune"]
     recipe = replace(recipe, updates=updates or recipe.updates, batch=batch or recipe.batch)
-    windows = make_windows(load_queue_traces(traces), stride=_STRIDE)
+    histories = load_queue_traces(traces)
+    output.mkdir(parents=True, exist_ok=True)  # once all that was given is right
+    check_target(output / "q.safetensors")
+    windows = make_windows(histories, stride=_STRIDE)
     windows = windows.select(windows.whole)
     late = windows.block % BLOCKS >= _CHECK_FROM
     with progress_bar("Tuning") as report:
