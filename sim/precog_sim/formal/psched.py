@@ -551,8 +551,8 @@ MUTANTS = (
                 "a score moves the rate while advice is held",
             ),
             (
-                "with m.If(binds & (new.output < wanted)):",
-                "with m.If(0):",
+                "with m.Elif(falls_back):",
+                "with m.Elif(0):",
                 "a rate rises while its score is above the threshold",
             ),
         )
