@@ -15,6 +15,11 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "m.d.sync += [answers.eq(1), of_event.eq(0), []]",
     ): "the answer to a command has cleared it before, as has the reset",
     (
+        "models/precog_models/measure/rtt_collector.py",
+        "if beyond >= _PSN_HALF:  # the timed PSN is not acknowledged",
+        "if beyond > _PSN_HALF:  # the timed PSN is not acknowledged",
+    ): "a PSN half of all away has been refused before, as stale or as never sent",
+    (
         "models/precog_models/packet/cps_rx.py",
         "return ShimFault.LENGTH, None, 0",
         "return ShimFault.LENGTH, None, 1",

@@ -32,6 +32,7 @@ _MORE = "one more"
 _CONDITIONS = ("If", "Elif")
 _SKIPPED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.arguments)
 _NAMED = ("attrs", "name")
+_SHAPED = ("DelayLine", "Signal", "signed", "unsigned")  # the first argument is a shape
 _TOLD = ("Assert", "Assume", "Cover")
 
 
@@ -95,12 +96,10 @@ class _Finder:
             return
         if inside:
             yield from self._here(node)
-        if isinstance(node, ast.Call) and _called(node) == "Signal":
-            for argument in node.args:
-                shape = self.of(argument, inside=inside)
-                yield from (change for change in shape if change.kind != _MORE)
-            for option in node.keywords:
-                yield from self.of(option, inside=inside)
+        if isinstance(node, ast.Call) and _called(node) in _SHAPED:
+            for n, part in enumerate([*node.args, *node.keywords]):
+                found = self.of(part, inside=inside)
+                yield from (one for one in found if n or one.kind != _MORE)
             return
         for child in ast.iter_child_nodes(node):
             yield from self.of(child, inside=inside)

@@ -115,6 +115,12 @@ def test_psn_wraps(collector: RttCollector) -> None:
     assert collector.sent(SLOT, tx(PSNS + 2), 40) == Outcome.STARTED
 
 
+def test_the_last_psn_is_one_like_others(collector: RttCollector) -> None:
+    """The next one is 0, as it is of a queue pair that has sent nothing."""
+    collector.sent(SLOT, tx(PSNS - 1), 0)
+    assert collector.received(SLOT, rx(PSNS - 1), 30) == 30
+
+
 def test_time_wraps_and_the_sample_saturates() -> None:
     collector = RttCollector(SLOTS, 0)
     collector.sent(SLOT, tx(1), Fmt.TIME.max - 9)
@@ -190,6 +196,8 @@ def test_what_does_not_count(collector: RttCollector) -> None:
     assert collector.sent(SLOT, rx(500), 13) == Outcome(0)  # our answer to the peer's request
     for opcode in (0x24, 0x64, 0x81):  # UC, UD, CNP
         assert collector.sent(SLOT, tx(900, opcode=opcode), 14) == Outcome(0)
+    counted = {outcome: n for outcome, n in collector.counts.items() if n}
+    assert counted == {Outcome.STARTED: 1, Outcome.REFUSED_PSN: 1}
     assert collector.received(SLOT, rx(10), 4000) == 4000
 
 
