@@ -20,7 +20,7 @@ BLIND_SCORES_COST = 0.03
 
 #: Share of the law's rate that a peer takes which knows all there is to know, and forges as often
 #: as the skill monitor lets pass, on the path that is worst for it.
-BEST_FORGER_TAKES = 0.1
+BEST_FORGER_TAKES = 0.06
 
 #: Packets of peers that are unknown or not enabled that extraction rewrites.
 STRANGERS_REWRITTEN = 0
