@@ -66,7 +66,8 @@ class NicConfig:
         CE pass unanswered. CNPs that arrive are events all the same. With packets.
     icrc : int
         1 with the check of received packets' ICRC (`precog_hw.packet.icrc_check`), 0 without: they
-        pass as they do anyway, and nobody counts those that are wrong. With packets.
+        pass as they do anyway, nobody counts those that are wrong, and what they say has its
+        effect. With packets.
     relaxed : bool
         As few LUTs as can be: each direction of the packet path holds one packet at a time, which
         serves a Gigabit line at 62.5 MHz; fewer registers between steps; wide queues, the engine's

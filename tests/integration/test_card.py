@@ -3,8 +3,9 @@
 import random
 
 import pytest
+from scapy.contrib.roce import cnp as roce_cnp
 
-from precog_models.packet.card import CardConfig
+from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.wire.cps import SCORE_MAX, Mode, ShimFault
@@ -252,3 +253,35 @@ def test_streams_of_packets(width: int, speed: float, seed: int, volume: int) ->
         if r.frame is not None
     ]
     check(a, b)
+
+
+#: By width: cycles from the last beat in to a CNP and to a score of an acknowledgement that may
+#: have an effect, both the shortest there are; from the first beat in of a packet of data to its
+#: first beat out, which do not wait.
+_WAITS = {64: (51, 54, 43), 512: (43, 47, 31)}
+
+
+@pytest.mark.parametrize("width", [WIDTHS[1], WIDTHS[4]])
+def test_what_may_act_waits_for_its_icrc_and_data_does_not(width: int) -> None:
+    """The record of a packet waits, not the packet; see `docs/datapath.md`."""
+    config = CardConfig()
+    peer = Card(SLOTS, config)
+    peer.add(SLOT4, A_ADDRESS, A_QP, B_QP, score=50)
+    card = RtlCard(width, SLOTS, config)
+    card.add(SLOT4, B_ADDRESS, B_QP, A_QP)
+    card.row(SLOT4, Mode.S, 50)
+    card.transmit([Wire(packet(bytes(64), bth={"ackreq": 1}))], 1000, 1000)
+    ack = packet(opcode=0x11, back=True, aeth={"syndrome": 0x1F, "msn": 1})
+    cnp = packet(back=True, transport=roce_cnp(A_QP))
+    waited = []
+    for frame, strobe in ((cnp, "cnp_heard"), (peer.transmit(ack, 0, 0).frame, "score_heard")):
+        run = card.block.run(
+            {"s_axis_rx": [Wire(frame)]}, ["m_axis_rx"], monitors={strobe: []}, settle=99
+        )
+        ((cycle, _),) = run.events[strobe]
+        waited.append(cycle - run.sources["s_axis_rx"].last[0])
+    data = Wire(packet(bytes(200), psn=7, back=True))
+    run = card.block.run({"s_axis_rx": [data]}, ["m_axis_rx"], settle=99)
+    waited.append(run.sinks["m_axis_rx"].first[0] - run.sources["s_axis_rx"].first[0])
+    card.close()
+    assert tuple(waited) == _WAITS[width]
