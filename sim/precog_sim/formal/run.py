@@ -41,6 +41,7 @@ from . import (
     samples_pipeline,
     store,
     streams,
+    trust,
 )
 from .engine import Part, Proof, check
 from .mutate import Mutant, mutated
@@ -61,6 +62,7 @@ _BLOCKS = (
     checksum,
     cnp,
     cnp_frame,
+    trust,
     samples,
     samples_pipeline,
     laws,
