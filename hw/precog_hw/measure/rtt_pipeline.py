@@ -74,7 +74,7 @@ class RttPipeline(wiring.Component):
     that event's own numbers, since those replace the row's if that event is a packet to be timed.
 
     Latency: 6 cycles to `commit`, 8 to `sample`. Throughput: one event per cycle, of any slots.
-    Cost at 1024 slots (ECP5): 6 DP16KD.
+    Cost at 1024 slots (ECP5): 8 DP16KD.
 
     Parameters
     ----------
