@@ -147,16 +147,44 @@ def match(capture: Iterable[tuple[int, bytes]], local: bytes) -> list[int]:
     return [rtt for _, rtt in sorted(found)]
 
 
+def _behind(request: Packet, mtu: int) -> int:
+    """The PSN behind those that a request occupies."""
+    span = max(1, -(-request.length // mtu)) if request.opcode & 0x1F == _READ else 1
+    return (request.psn + span) & 0xFFFFFF
+
+
+def _believed(story: list[Packet], mtu: int) -> list[Packet]:
+    """Without answers to PSNs that are not in flight: older than the last answer, or never sent."""
+    kept: list[Packet] = []
+    oldest: int | None = None  # that may be acknowledged
+    following = 0
+    for p in story:
+        if not _is_answer(p):
+            if oldest is None:
+                oldest, following = (p.psn - 1) & 0xFFFFFF, p.psn
+            if _ahead(p.psn, following) >= 0:
+                following = _behind(p, mtu)
+            kept.append(p)
+            continue
+        through = _acknowledged(p)
+        if through is None or oldest is None:
+            continue
+        if _ahead(through, oldest) >= 0 and _ahead(following, through) > 0:
+            oldest = through
+            kept.append(p)
+    return kept
+
+
 def _measure(story: list[Packet], mtu: int) -> list[tuple[int, int]]:
     """(time, RTT) of each measurement of one connection."""
+    story = _believed(story, mtu)
     news: list[bool] = []  # request: never sent before
     nexts: list[int] = []  # next PSN, behind each packet
     following: int | None = None
     for p in story:
         fresh = not _is_answer(p) and (following is None or _ahead(p.psn, following) >= 0)
         if fresh:
-            span = max(1, -(-p.length // mtu)) if p.opcode & 0x1F == _READ else 1
-            following = (p.psn + span) & 0xFFFFFF
+            following = _behind(p, mtu)
         news.append(fresh)
         nexts.append(-1 if following is None else following)
     made, at = [], 0
