@@ -95,6 +95,7 @@ class TrustHarness(wiring.Component):
             queues.append(Listed(shape, depth))
             return queues[-1]
 
+        module: Any
         with reimported(_TRUST) as module:
             made = module.plain_memory
 
