@@ -24,3 +24,25 @@ BEST_FORGER_TAKES = 0.06
 
 #: Packets of peers that are unknown or not enabled that extraction rewrites.
 STRANGERS_REWRITTEN = 0
+
+#: Cuts, samples ended, CNPs made in answer, echoes: by any number of packets with a wrong ICRC.
+DAMAGED_EFFECTS = 0
+
+#: PSNs that there are. An answer of somebody who does not see the packets has a chance of
+#: (PSNs in flight + `PSNS_BESIDE_FLIGHT`) in `PSNS` to have an effect.
+PSNS = 1 << 24
+PSNS_BESIDE_FLIGHT = 1
+
+#: Samples that a replay of acknowledges made or ended, however many came.
+REPLAYED_ACK_SAMPLES = 0
+
+#: The shortest RTT that a peer makes a card believe by lying about its turnaround, unless the
+#: answer itself comes sooner.
+LYING_RTT_LEAST_TICKS = 33
+
+#: CNPs with a right ICRC, as many as the wire takes: those that have an effect on a queue pair.
+FLOOD_CNPS_PER_MS = 40
+
+#: How long such a flood must last until a queue pair of DCQCN at 40 Gb/s is at its floor of 1 Gb/s,
+#: by preset. The ICRC is no secret: who knows two addresses and a QPN can do this.
+FLOOD_US_TO_FLOOR = {"paper": 125, "vendor": 200}

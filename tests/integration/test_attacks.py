@@ -22,7 +22,10 @@ from precog_models.packet.shim import Shim, encode, insert
 from precog_models.packet.wire.cps import ShimType
 from precog_models.packet.wire.descriptor import Direction
 from precog_models.rate.law_fields import EventKind
-from precog_sim.attacks import (
+from precog_sim.rtl.packet_block import Wire
+
+from ..models.packet.frames import A_QP, B4, B_QP, packet
+from .attack_bounds import (
     DAMAGED_EFFECTS,
     FLOOD_CNPS_PER_MS,
     FLOOD_US_TO_FLOOR,
@@ -31,9 +34,6 @@ from precog_sim.attacks import (
     PSNS_BESIDE_FLIGHT,
     REPLAYED_ACK_SAMPLES,
 )
-from precog_sim.rtl.packet_block import Wire
-
-from ..models.packet.frames import A_QP, B4, B_QP, packet
 from .packet_bench import Pair, arm, open_pair, same_numbers
 
 SHIM_PORT = 54791
