@@ -5,6 +5,11 @@ __all__ = ["EXPLAINED", "explanation"]
 #: By file, the line as it was and as it is.
 EXPLAINED: dict[tuple[str, str, str], str] = {
     (
+        "hw/precog_hw/packet/checksum.py",
+        "ip_checksum.i.eq(_not(ip_sum[:16] + ip_sum[16:])),",
+        "ip_checksum.i.eq(_not(ip_sum[:17] + ip_sum[16:])),",
+    ): "the complement takes 16 bits: a 17th of one summand changes none of them",
+    (
         "hw/precog_hw/stream/queue.py",
         "m.d.sync += [out.eq(read.data), valid.eq(1)]",
         "m.d.sync += [out.eq(read.data), []]",
