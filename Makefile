@@ -14,7 +14,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test soak coverage bench fabric synth boards formal mutate lint clean
+.PHONY: help demo test soak coverage bench fabric sharing synth boards formal mutate lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -64,6 +64,9 @@ bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a base
 
 fabric: $(STAMP) ## the simulator's 320-host fat tree against ns-3's figures
 	$(PY) -m precog_sim.fabric --out build/fabric --page docs/fabric.md
+
+sharing: $(STAMP) ## what shared statistics are worth to new flows, by paired seeds
+	$(PY) -m precog_studies.sharing --out build/sharing --page docs/sharing.md
 
 synth: $(STAMP) ## place and route on LFE5UM5G-85F-8: core at three lane counts, cps-tx at two widths
 	$(PY) -m precog_sim.synth --out build/synth

@@ -16,6 +16,7 @@ PACKAGES = {
     "precog_fleet": ROOT / "sw/precog_fleet",
     "precog_net": ROOT / "sim/precog_net",
     "precog_sim": ROOT / "sim/precog_sim",
+    "precog_studies": ROOT / "sim/precog_studies",
 }
 HEAVY = ("amaranth", "torch", "cocotb", "onnx", "matplotlib", "precog_sim")
 FLEET = ("zenoh", "cryptography", "zstandard", "pyarrow", "duckdb", "tuf", "securesystemslib")
@@ -59,6 +60,7 @@ ALLOWED = {
     # The event loop is the only part of precog_sim that it needs.
     "precog_net": ("precog_net", "precog_host", "precog_models", "precog_sim.network"),
     "precog_sim": tuple(PACKAGES),
+    "precog_studies": tuple(PACKAGES),
 }
 
 

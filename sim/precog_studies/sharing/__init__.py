@@ -1,0 +1,1 @@
+"""What shared statistics are worth: new flows that start at the rate their fleet tells of."""
