@@ -18,7 +18,7 @@ from precog_models.bridge.wire import RESPONSES, EtherboneFault, Status, Window
 
 from .sealing import SealError, Verifier, inside
 from .transport import BusError, DeviceError, Transport
-from .turns import Turns
+from .turns import HOLD_S, TURN_S, Turns
 
 __all__ = ["EtherboneServer", "TransportBus"]
 
@@ -90,8 +90,8 @@ class EtherboneServer:
         host: str = "127.0.0.1",
         port: int = 0,
         *,
-        hold_s: float = 0.4,
-        turn_s: float = 10.0,
+        hold_s: float = HOLD_S,
+        turn_s: float = TURN_S,
         token: bytes | None = None,
         feed: Callable[[], None] | None = None,
         report: Callable[[str], None] = lambda _: None,

@@ -9,7 +9,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-__all__ = ["Turns"]
+__all__ = ["HOLD_S", "TURN_S", "Turns"]
+
+HOLD_S = 0.4  #: silence that costs a client the device, if another waits
+TURN_S = 10.0  #: seconds that a client keeps it while another waits
 
 _WAITING_S = 0.5  # a client that waits asks more often than this, or has gone
 _MOST_WAITING = 32  # clients in the queue; more are told to wait, but keep no place

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from precog_host.turns import Turns
+from precog_host.turns import HOLD_S, TURN_S, Turns
 
-HOLD, TURN, POLL = 0.4, 10.0, 0.05
+HOLD, TURN, POLL = HOLD_S, TURN_S, 0.05
 
 
 @dataclass

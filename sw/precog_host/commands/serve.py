@@ -10,6 +10,7 @@ from urllib.parse import quote
 import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, printable
+from precog_host.turns import HOLD_S, TURN_S
 
 _LEAST_S, _MOST_S = 0.05, 1e6
 
@@ -29,10 +30,10 @@ def serve(
     hold: Annotated[
         float,
         typer.Option(help="Seconds of silence that cost a client the device if another waits."),
-    ] = 0.4,
+    ] = HOLD_S,
     turn: Annotated[
         float, typer.Option(help="Seconds that a client keeps the device while another waits.")
-    ] = 10.0,
+    ] = TURN_S,
     demo: Annotated[
         bool, typer.Option("--demo", help="Six queue pairs with traffic, to practise on.")
     ] = False,
