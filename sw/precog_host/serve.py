@@ -202,6 +202,11 @@ class EtherboneServer:
             self._report(f"device takes no more samples: {error}; serve it again")
 
     @property
+    def holder(self) -> Client | None:
+        """The client that has the device."""
+        return self._last if self._turns.holder is not None else None
+
+    @property
     def faults(self) -> dict[str, int]:
         """What the bridge counted, and with a token what was refused."""
         counts = self._bridge.window.faults

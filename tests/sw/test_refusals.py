@@ -22,7 +22,7 @@ from .support import random_samples
 _FULL = "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,trace=1,macs=2"
 _BARE = "qps=4,sets=2,laws=0,ecc=0"
 #: What a command may write before it is refused: it reads rows of windows.
-_READS = {"SELECT", "PLACE", "KNOT", "ERROR", "COMMAND.fetch"}
+_READS = {"SELECT", "PLACE", "KNOT", "ERROR", "COMMAND.fetch", "COMMAND.snapshot"}
 
 
 class Served:
@@ -52,8 +52,10 @@ class Served:
         pass
 
     def everything(self) -> dict[str, int]:
-        """Every word: of registers, tables, and of each row behind a window."""
+        """Every word: of registers, tables and rows behind windows, and counters of now."""
         found = {}
+        command = self.card.map.block("COUNTERS").register("COMMAND")
+        self._put("COUNTERS", "COMMAND", command.field("snapshot").put(0, 1))
         for placed in self.card.map.blocks:
             block = placed.block
             names = [register.name for register in block.registers]

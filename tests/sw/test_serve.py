@@ -17,6 +17,7 @@ import pytest
 from precog_host import cli
 from precog_host.device import Device
 from precog_host.sealing import Refusal, Seal
+from precog_host.serve import EtherboneServer
 from precog_host.transport import DeviceError, open_transport
 from precog_host.udp import TOKEN_FILE
 from precog_models.bridge.etherbone import Record, decode, encode
@@ -67,6 +68,14 @@ def serving(*options: str) -> Iterator[str]:
     assert server.returncode == 130
     assert "has the device" in errors
     assert not out
+
+
+def wait_until_free(server: EtherboneServer) -> None:
+    """Until the server's thread has heard that the client left."""
+    until = time.monotonic() + 30
+    while server.holder is not None:
+        assert time.monotonic() < until, "the client's leave must arrive"
+        time.sleep(0.01)
 
 
 def test_a_served_card_keeps_its_state_between_commands(run: Run, tmp_path: Path) -> None:
@@ -132,6 +141,7 @@ def test_only_sealed_datagrams_are_obeyed(card: LoggedCard, tmp_path: Path) -> N
         link.write32(SCRATCH, 5)
         link.close()
         assert card.log == [(SCRATCH, 5)]
+        wait_until_free(server)
         for datagram in (write, Seal(token[::-1]).seal(write)):
             refused = decode(server.handle(datagram, ("x", 1)))
             assert Status.of(refused.writes[0]) == Status(0, sealed=True)

@@ -87,7 +87,7 @@ def test_show_changes_nothing(monkeypatch: pytest.MonkeyPatch, run: Run) -> None
         assert status == 0, f"{path}: {err}"
         json.loads(out)
     # A stale error of a window is cleared before its next command.
-    assert written == {"SELECT", "PLACE", "ERROR", "COMMAND.fetch"}
+    assert written == {"SELECT", "PLACE", "ERROR", "COMMAND.fetch", "COMMAND.snapshot"}
 
 
 def test_a_queue_pair_is_added_changed_and_taken_away(
