@@ -1,0 +1,80 @@
+"""``precog sim compare``: differences over paired seeds."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from precog_host import cli
+
+Run = Callable[..., Any]
+
+
+def seed(number: int, p95: float | None, queue: int = 0) -> dict[str, Any]:
+    figures = {"mean": 1.0, "p50": 1.0, "p95": p95, "p99": 2.0, "p999": 2.0}
+    whole = {"queue_p99": 0, "queue_max": queue, "pause_share": 0.0, "utilisation": 0.5, "drops": 0}
+    return {"seed": number, "classes": {"normal": figures}, "jct_ms": {}, **whole}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Differences of p95 that are 1, 2 and 3: mean 2, deviation 1."""
+    base = [seed(n, 10.0 + n) for n in range(3)]
+    more = [seed(n, 11.0 + 2 * n, queue=5) for n in range(3)]
+    shape = {"workload": "rpc:0.1", "flows": None, "duration_ms": 1.0}
+    results = {"x": {"seeds": base}, "y": {"seeds": more}}
+    (tmp_path / "both.json").write_text(json.dumps({**shape, "results": results}))
+    for name, other in (
+        ("one", {**shape, "results": {"x": {"seeds": base[:1]}}}),
+        ("other", {**shape, "workload": "rpc:0.2", "results": {"x": {"seeds": base}}}),
+        ("gap", {**shape, "results": {"x": {"seeds": [seed(n, None) for n in range(3)]}}}),
+        ("list", []),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(other))
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], files: Path) -> Run:
+    def go(*names: str, status: int = 0) -> Any:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["sim", "compare", *(str(files / name) for name in names), "-j"])
+        said = capsys.readouterr()
+        assert int(caught.value.code or 0) == status, said.err
+        return said.err if status else json.loads(said.out)
+
+    return go
+
+
+def test_differences_have_student_s_interval(run: Run) -> None:
+    found = run("both.json:x", "both.json:y")["classes"]
+    change = found["normal"]["p95"]
+    assert (change["before"], change["after"], change["mean"]) == (11.0, 13.0, 2.0)
+    assert change["half_width"] == pytest.approx(4.303 / math.sqrt(3))
+    assert change["sure"] is False
+    assert found["network"]["queue_max"] == {
+        **{"before": 0.0, "after": 5.0, "mean": 5.0, "half_width": 0.0},
+        "sure": True,
+    }
+    assert found["normal"]["p50"]["sure"] is False
+
+
+def test_what_did_not_finish_is_left_out(run: Run) -> None:
+    assert "p95" not in run("both.json:x", "gap.json")["classes"]["normal"]
+
+
+def test_refusals(run: Run) -> None:
+    for names, message in (
+        (("both.json", "one.json"), "has the laws x, y: say which, as"),
+        (("both.json:z", "one.json"), "law must be one of x, y in"),
+        (("both.json:x", "one.json"), "seeds must be the same in both, not [0, 1, 2] and [0]"),
+        (("one.json", "one.json"), "seeds must be at least 2, not 1"),
+        (("both.json:x", "other.json"), "workload must be the same in both"),
+        (("both.json:x", "list.json"), "must be a result of precog sim fabric"),
+        (("both.json:x", "none.json"), "none.json: No such file"),
+    ):
+        assert message in run(*names, status=2)
