@@ -4,12 +4,13 @@ Nodes are numbered hosts first (0 ... hosts - 1), then switches. Every host has 
 the set of shortest paths; a flow's packets pick among equal next hops by hash (ECMP).
 """
 
-from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from precog_sim.network.routing import Ends, all_routes
 
 __all__ = ["Link", "Routes", "Topology", "fat_tree", "star"]
 
@@ -94,44 +95,20 @@ class Topology:
     @cached_property
     def routes(self) -> Routes:
         """All shortest paths towards every host."""
-        nodes = self.hosts + self.switches
-        neighbours: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
-        for k, link in enumerate(self.links):
-            neighbours[link.a].append((link.b, 2 * k))
-            neighbours[link.b].append((link.a, 2 * k + 1))
-        start = np.zeros((nodes, self.hosts), dtype=np.int64)
-        count = np.zeros((nodes, self.hosts), dtype=np.int64)
-        hops = np.full((nodes, self.hosts), -1, dtype=np.int64)
-        ports: list[int] = []
-        for host in range(self.hosts):
-            distance = [-1] * nodes
-            distance[host] = 0
-            queue = deque([host])
-            while queue:
-                here = queue.popleft()
-                for there, _ in neighbours[here]:
-                    if distance[there] < 0:
-                        distance[there] = distance[here] + 1
-                        if there >= self.hosts:  # no packet passes through a host
-                            queue.append(there)
-            for node in range(nodes):
-                hops[node, host] = distance[node]
-                if node == host or distance[node] < 0:
-                    continue
-                nexts = [
-                    port
-                    for there, port in neighbours[node]
-                    if distance[there] == distance[node] - 1
-                    and (there >= self.hosts or there == host)
-                ]
-                start[node, host] = len(ports)
-                count[node, host] = len(nexts)
-                ports.extend(nexts)
-        return Routes(start, count, np.array(ports or [0], dtype=np.int64), hops)
+        a, b = (
+            np.array([getattr(link, end) for link in self.links], dtype=np.int64) for end in "ab"
+        )
+        return Routes(*all_routes(Ends(a, b, self.hosts, self.switches)))
 
     def host_link(self, host: int) -> Link:
         """The one link of `host`."""
-        return next(link for link in self.links if host in (link.a, link.b))
+        return self.links[self._host_links[host]]
+
+    @cached_property
+    def _host_links(self) -> dict[int, int]:
+        """The link of each host, by its place."""
+        ends = ((node, k) for k, link in enumerate(self.links) for node in (link.a, link.b))
+        return {node: k for node, k in ends if node < self.hosts}
 
     @cached_property
     def host_gbps(self) -> float:
