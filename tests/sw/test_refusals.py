@@ -22,11 +22,14 @@ from .support import random_samples
 _FULL = "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,trace=1,macs=2"
 _BARE = "qps=4,sets=2,laws=0,ecc=0"
 #: What a command may write before it is refused: it reads rows of windows.
-_READS = {"SELECT", "PLACE", "KNOT", "ERROR", "COMMAND.fetch", "COMMAND.snapshot"}
+_READS = {"SELECT", "PLACE", "KNOT", "ERROR", "COMMAND.fetch"}
 
 
 class Served:
-    """A device of golden models that others reach over UDP; it remembers what they write."""
+    """A device of golden models that others reach over UDP; it remembers what they write.
+
+    It forgets a snapshot of the counters once one of them is read: that is how they are read.
+    """
 
     def __init__(self, argument: str) -> None:
         self.card: Emulator = open_emulator(argument)
@@ -34,8 +37,12 @@ class Served:
         self.uri = ""
         self._words = {word.address: word for word in self.card.map.words()}
         self._at = {word.name: address for address, word in self._words.items()}
+        self._kept = self.card.map.block("COUNTERS").register("COMMAND").affects
 
     def read32(self, address: int) -> int:
+        word = self._words[address]
+        if word.table is not None and f"{word.block.name}.{word.table.name}" in self._kept:
+            self.written.discard("COMMAND.snapshot")
         return self.card.read32(address)
 
     def write32(self, address: int, value: int) -> None:
