@@ -158,6 +158,8 @@ def test_the_device_is_named_once_in_the_environment(
 
 
 def test_the_shell_completes(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    # Typer would look for the shell among the processes above this one: there may be none.
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     assert "_PRECOG_COMPLETE=complete_bash" in run("--show-completion", "bash")[1]
     assert "--install-completion" in run("--help")[1]
     for words, wanted in (
