@@ -195,13 +195,22 @@ def _cell(value: object) -> str:
 def progress_bar(label: str) -> Iterator[Callable[..., None]]:
     """A bar on a terminal's stderr; yields a function of (done, total) and perhaps a new label."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
     console = Console(stderr=True)
     with Progress(
