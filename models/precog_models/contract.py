@@ -204,7 +204,7 @@ class HeadKind(IntEnum):
     """What a model's outputs mean."""
 
     RTT = 0  # O = 1: out_t of (12)
-    QUEUE = 1  # O queue-length bins (issue D's softmax)
+    QUEUE = 1  # O queue-length bins, through a softmax
 
 
 class Cell(IntEnum):

@@ -49,7 +49,8 @@ def run_all(
         check(job)
     folder.mkdir(parents=True, exist_ok=True)
     paths = {job: folder / f"{job.key}.parquet" for job in jobs}
-    found = {job: _read(path) for job, path in paths.items() if path.is_file()}
+    kept = ((job, _read(path)) for job, path in paths.items() if path.is_file())
+    found = {job: outcome for job, outcome in kept if outcome is not None}
     report(len(found), len(jobs))
     missing = [job for job in jobs if job not in found]
     for job, outcome in _made(missing, workers):
@@ -83,8 +84,12 @@ def _write(path: Path, job: Job, outcome: Outcome) -> None:
     partial.replace(path)
 
 
-def _read(path: Path) -> Outcome:
-    table = pq.read_table(path)
-    counts = json.loads((table.schema.metadata or {})[_COUNTS])["counts"]
+def _read(path: Path) -> Outcome | None:
+    """The outcome in a file; None if it is damaged: then the run is done again."""
+    try:
+        table = pq.read_table(path)
+        counts = json.loads((table.schema.metadata or {})[_COUNTS])["counts"]
+    except (pa.ArrowException, OSError, ValueError, KeyError):
+        return None
     columns = {name: table[name].to_numpy() for name in table.column_names if name != "class"}
     return Outcome({**columns, "class": table["class"].to_pylist()}, counts)

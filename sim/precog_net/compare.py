@@ -5,10 +5,33 @@ from typing import Any
 
 from precog_sim.network.metrics import estimate
 
-__all__ = ["FIGURES", "paired"]
+__all__ = ["FIGURES", "is_result", "paired"]
 
 FIGURES = ("mean", "p50", "p95", "p99", "p999")
 _WHOLE = ("queue_p99", "queue_max", "pause_share", "utilisation", "drops")
+
+
+def is_result(seeds: Any) -> bool:
+    """Whether this has the form of ``seeds`` of a result, with one run at least."""
+    if not isinstance(seeds, list) or not seeds:
+        return False
+    return all(
+        isinstance(run, dict)
+        and all(_is_number(run.get(name)) for name in ("seed", "flows", "finished", *_WHOLE))
+        and all(isinstance(run.get(name), dict) for name in ("classes", "jct_ms"))
+        and all(isinstance(figures, dict) for figures in run["classes"].values())
+        and all(
+            figures.get(name) is None or _is_number(figures[name])
+            for figures in (*run["classes"].values(), run["jct_ms"])
+            for name in (set(FIGURES) & figures.keys())
+        )
+        and all(value is None or _is_number(value) for value in run["jct_ms"].values())
+        for run in seeds
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def paired(

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_net import workloads
-from precog_net.laws import law
+from precog_net.laws import law, law_sources
 from precog_net.topologies import topology
 from precog_sim.network import Record, Scenario, run
 from precog_sim.network.result import Result
 
 __all__ = ["Job", "Outcome", "check", "execute"]
 
+_PAYLOAD = 1000
+_MOST_PACKETS = 200_000_000
 _DEPTH_US = 5.0  # between samples of queues
 _PACKAGES = ("precog_models", "precog_sim.network", "precog_net")
 
@@ -56,6 +58,7 @@ class Job:
         """Name of its results: of what is run, and of the code that runs it."""
         digest = hashlib.blake2b(_sources(), digest_size=12)
         digest.update(json.dumps(asdict(self), sort_keys=True).encode())
+        digest.update(law_sources(self.law))
         for text in (
             self.topology,
             self.flows,
@@ -112,11 +115,18 @@ def scenario(job: Job) -> tuple[Scenario, tuple[str, ...]]:
     if job.workload:
         parts.append(workloads.draw(workloads.workload(job.workload), place, job.seed))
     traffic = workloads.merged(parts)
+    packets = int((-(-traffic.size // _PAYLOAD)).sum())
+    if packets > _MOST_PACKETS:
+        raise ValueError(
+            f"flows must have at most {_MOST_PACKETS:.0e} packets of {_PAYLOAD} bytes in all, not "
+            f"{packets:.3g}: give smaller sizes or a shorter time"
+        )
     name = "+".join(filter(None, (job.workload, Path(job.flows).name if job.flows else "")))
     made = Scenario(
         f"{job.topology} {name}",
         network,
         traffic.flows(),
+        payload=_PAYLOAD,
         jitter_ns=0.0,
         horizon_us=job.stop_ms * 1e3,
     )

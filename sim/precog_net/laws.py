@@ -1,12 +1,17 @@
 """Congestion controls by name: what ``--law`` takes.
 
 The names below, or ``module:attribute``: a `CongestionControl`, or what makes one without
-arguments. Other packages add names through the entry point group ``precog.laws``.
+arguments; modules of the current folder are found, too. Other packages add names through the entry
+point group ``precog.laws``.
 """
 
+import os
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import getsourcefile
+from pathlib import Path
 
 from precog_sim.network.congestion import (
     CongestionControl,
@@ -18,7 +23,7 @@ from precog_sim.network.congestion import (
     Timely,
 )
 
-__all__ = ["ENTRY_POINT_GROUP", "NAMES", "law"]
+__all__ = ["ENTRY_POINT_GROUP", "NAMES", "law", "law_sources"]
 
 ENTRY_POINT_GROUP = "precog.laws"
 
@@ -49,18 +54,45 @@ def law(text: str) -> CongestionControl:
     if not colon:
         known = sorted({*NAMES, *(point.name for point in entry_points(group=ENTRY_POINT_GROUP))})
         raise ValueError(f"law must be one of {', '.join(known)}, or module:name, not {text!r}")
+    if os.getcwd() not in sys.path:  # as `python -m` does: a file beside the command
+        sys.path.insert(0, os.getcwd())
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"law {text} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever a foreign module does
+        raise ValueError(f"law {text} cannot be imported: {_told(error)}") from error
     return _made(found, text)
 
 
 def _made(found: object, text: str) -> CongestionControl:
     try:
         made = found() if callable(found) else found
-    except TypeError as error:
-        raise ValueError(f"law {text} must need no arguments: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"law {text} cannot be made without arguments: {_told(error)}") from error
     if not isinstance(made, CongestionControl):
         raise ValueError(f"law {text} must be a CongestionControl, not {type(made).__name__}")
     return made
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def law_sources(text: str) -> bytes:
+    """What stands for the law in the key of a result: its settings, and the folder of its module.
+
+    Raises
+    ------
+    ValueError
+        As `law`.
+    """
+    made = law(text)
+    parts = [repr(made).encode()]
+    modules = {text.partition(":")[0], *(kind.__module__ for kind in type(made).__mro__)}
+    for name in sorted(modules & sys.modules.keys()):
+        try:
+            source = getsourcefile(sys.modules[name])
+        except TypeError:  # a built-in one
+            continue
+        if source is not None and not name.startswith("precog_"):
+            parts += [path.read_bytes() for path in sorted(Path(source).parent.glob("*.py"))]
+    return b"\0".join(parts)

@@ -57,6 +57,7 @@ def _classes(flows: Mapping[str, Any]) -> dict[str, Any]:
         "classes": {
             str(kind): {
                 **_figures(slowdown[kinds == kind]),
+                "unfinished": int(np.isnan(slowdown[kinds == kind]).sum()),
                 "bins": _bins(np.asarray(flows["bytes"])[kinds == kind], slowdown[kinds == kind]),
             }
             for kind in sorted(set(flows["class"]))

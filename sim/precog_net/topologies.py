@@ -25,7 +25,7 @@ from precog_sim.network.topology import Link, Topology, fat_tree, star
 __all__ = ["NAMES", "dumbbell", "k_ary_fat_tree", "leaf_spine", "parking_lot", "topology"]
 
 _MOST_HOSTS = 4096  # a table of routes has a row a node and a column a host
-_MOST_LINKS = 1 << 20
+_MOST_LINKS = 1 << 17
 
 
 def k_ary_fat_tree(k: int, *, gbps: float = 100.0, delay_ps: int = 1_000_000) -> Topology:
@@ -195,6 +195,8 @@ def topology(text: str) -> Topology:
     else:
         raise ValueError(f"topology must be one of {', '.join(NAMES)}, or a file, not {text!r}")
     _check_hosts(made.hosts)
+    if not made.switches:
+        raise ValueError("topology must have at least one switch, not none")
     cut_off = np.argwhere(made.routes.hops[: made.hosts] < 0)
     if len(cut_off):
         src, dst = cut_off[0].tolist()

@@ -16,7 +16,14 @@ Run = Callable[..., Any]
 def seed(number: int, p95: float | None, queue: int = 0) -> dict[str, Any]:
     figures = {"mean": 1.0, "p50": 1.0, "p95": p95, "p99": 2.0, "p999": 2.0}
     whole = {"queue_p99": 0, "queue_max": queue, "pause_share": 0.0, "utilisation": 0.5, "drops": 0}
-    return {"seed": number, "classes": {"normal": figures}, "jct_ms": {}, **whole}
+    return {
+        "seed": number,
+        "flows": 9,
+        "finished": 9,
+        "classes": {"normal": figures},
+        "jct_ms": {},
+        **whole,
+    }
 
 
 @pytest.fixture
@@ -25,13 +32,20 @@ def files(tmp_path: Path) -> Path:
     base = [seed(n, 10.0 + n) for n in range(3)]
     more = [seed(n, 11.0 + 2 * n, queue=5) for n in range(3)]
     shape = {"workload": "rpc:0.1", "flows": None, "duration_ms": 1.0}
+    shape |= {"stop_ms": 50.0, "timing": "exact", "ecmp": "own"}
+    left = [{**run, "finished": 3} for run in base]
     results = {"x": {"seeds": base}, "y": {"seeds": more}}
     (tmp_path / "both.json").write_text(json.dumps({**shape, "results": results}))
     for name, other in (
         ("one", {**shape, "results": {"x": {"seeds": base[:1]}}}),
         ("other", {**shape, "workload": "rpc:0.2", "results": {"x": {"seeds": base}}}),
         ("gap", {**shape, "results": {"x": {"seeds": [seed(n, None) for n in range(3)]}}}),
+        ("left", {**shape, "results": {"x": {"seeds": left}}}),
+        ("later", {**shape, "stop_ms": 60.0, "results": {"x": {"seeds": base}}}),
         ("list", []),
+        ("bare", {**shape, "results": {"x": {}}}),
+        ("odd", {**shape, "results": [1]}),
+        ("few", {**shape, "results": {"x": {"seeds": [{"seed": 0}]}}}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(other))
     return tmp_path
@@ -75,6 +89,11 @@ def test_refusals(run: Run) -> None:
         (("one.json", "one.json"), "seeds must be at least 2, not 1"),
         (("both.json:x", "other.json"), "workload must be the same in both"),
         (("both.json:x", "list.json"), "must be a result of precog sim fabric"),
+        (("both.json:x", "later.json"), "stop_ms must be the same in both, not 50.0 and 60.0"),
+        (("both.json:x", "left.json"), "law x must have finished all flows, not all but 18"),
+        (("both.json:x", "bare.json"), "must be a result of precog sim fabric"),
+        (("both.json:x", "odd.json"), "must be a result of precog sim fabric"),
+        (("both.json:x", "few.json"), "must be a result of precog sim fabric"),
         (("both.json:x", "none.json"), "none.json: No such file"),
     ):
         assert message in run(*names, status=2)

@@ -1,6 +1,9 @@
 """``precog sim fabric``: the same flows under each law, each run done once."""
 
+import importlib
 import json
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,13 +99,52 @@ def test_a_law_of_ones_own_and_a_file_of_flows(run: Run, tmp_path: Path) -> None
     assert run(*arguments, "--law", "dctcp")["results"]["dctcp"]["flows"] == 1
 
 
+def test_a_law_that_changed_is_another_law(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Modules of the current folder are found, and an edit of one is not the old result."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    text = "from precog_sim.network import Fixed\ndef slow(): return Fixed(start_gbps={})\n"
+    took = []
+    for gbps in (50.0, 5.0):
+        Path("my_law.py").write_text(text.format(gbps))
+        sys.modules.pop("my_law", None)
+        importlib.invalidate_caches()
+        shutil.rmtree("__pycache__", ignore_errors=True)
+        arguments = ("--topology", "star:hosts=4", "--workload", "ring:4x40k", "--jobs", "1")
+        took.append(run(*arguments, "--law", "my_law:slow")["results"]["my_law:slow"]["jct_ms"])
+    assert took[1]["ring"] > 3 * took[0]["ring"]
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(0)", "1 / 0", "x", "raise RuntimeError"])
+def test_a_law_s_module_that_fails(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    Path("bad_law.py").write_text(text)
+    importlib.invalidate_caches()
+    said = run("--law", "bad_law:x", status=2)
+    assert said.startswith("error: law bad_law:x cannot be imported: ")
+
+
+def test_a_damaged_result_is_made_again(run: Run, tmp_path: Path) -> None:
+    first = run(*SMALL, "--law", "hpcc", "--jobs", "1")
+    (path,) = (tmp_path / "runs").iterdir()
+    path.write_bytes(path.read_bytes()[:100])
+    again = run(*SMALL, "--law", "hpcc", "--jobs", "1")
+    assert again["results"]["hpcc"]["classes"] == first["results"]["hpcc"]["classes"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--law", "bbr"), "law must be one of dcqcn, dctcp, fixed, hpcc, pid, timely, or module"),
         (("--law", "no.such:law"), "law no.such:law cannot be imported"),
-        (("--law", "json:loads"), "law json:loads must need no arguments: loads()"),
+        (("--law", "json:loads"), "law json:loads cannot be made without arguments: TypeError"),
         (("--law", "json:decoder"), "law json:decoder must be a CongestionControl, not module"),
+        (("--workload", "ring:8x900G"), "flows must have at most 2e+08 packets of 1000 bytes in"),
         (("--duration-ms", "0"), "duration-ms must be above 0 and at most 1e5, not 0.0"),
         (("--duration-ms", "60"), "stop-ms must be at least duration-ms = 60, not 50.0"),
         (("--timing", "ns2"), "timing must be exact or ns3, not 'ns2'"),

@@ -94,7 +94,11 @@ def test_a_file(tmp_path: Path) -> None:
         (changed(links=[["a", "s", 1, -1]]), "a delay from 0 µs on"),
         (changed(links=[["a", "s", True, 1]]), "must have numbers, not True"),
         (changed(links=[["a", "s", float("nan"), 1]]), "rate above 0 Gb/s"),
-        (changed(links=GOOD["links"][:2]), "host 2 must have exactly one link, not 0"),
+        (changed(links=GOOD["links"][:2]), "'c' must have a link, not none"),
+        (changed(switches=["s", "t"]), "'t' must have a link, not none"),
+        (changed(hosts=["a", "b"], switches=[], links=[["a", "b", 1, 1]]), "at least one switch"),
+        (changed(links=[["a", "s", 10**4000, 1]]), "must have a rate above 0 Gb/s"),
+        (changed(switches=[f"s{n}" for n in range(20_000)]), "at most 16384 nodes and 131072 li"),
         (
             changed(
                 switches=["s", "t"], links=[["a", "s", 1, 1], ["b", "s", 1, 1], ["c", "t", 1, 1]]

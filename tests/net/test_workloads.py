@@ -89,6 +89,13 @@ def test_flow_files(tmp_path: Path) -> None:
         ("start_ns,src,dst,bytes\n1,0,1,0\n", "line 2: bytes must be at least 1, not 0"),
         ("start_ns,src,dst,bytes\n-1,0,1,5\n", "line 2: start_ns must be a whole number"),
         (f"start_ns,src,dst,bytes\n{'9' * 5000},0,1,5\n", "line 2: start_ns must be a whole"),
+        ("start_ns,src,dst,bytes\n9999999999999999,0,1,5\n", "line 2: start_ns must be a whole"),
+        ("start_ns,src,dst,bytes,bytes\n1,0,1,5,6\n", "must have each column once"),
+        ("start_ns,src,dst,bytes\n1,0,1,5,6\n", "line 2: must have as many fields as there are"),
+        (
+            "start_ns,src,dst,bytes,class\n1,0,1,5,\x1b[31m\n",
+            "line 2: class must be at most 64 pri",
+        ),
         (f"start_ns,src,dst,bytes\n{'x' * 200_000},0,1,5\n", "line 1: must be CSV: field larger"),
     ],
 )
@@ -97,6 +104,11 @@ def test_wrong_flow_files(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         read_flows(path, 4)
+
+
+def test_what_is_no_file_is_not_read() -> None:
+    with pytest.raises(ValueError, match="file /dev/zero must be a regular file"):
+        read_flows(Path("/dev/zero"), 4)
 
 
 def test_a_file_that_only_calls_itself_gzip(tmp_path: Path) -> None:

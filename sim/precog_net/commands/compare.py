@@ -8,12 +8,16 @@ import typer
 
 from precog_host.output import JsonOption, emit, table
 
-_SAME = ("workload", "flows", "duration_ms")
+_SAME = ("workload", "flows", "duration_ms", "stop_ms", "timing", "ecmp")
 
 
 def compare(
     before: Annotated[str, typer.Argument(help="fabric.json, or fabric.json:LAW.", metavar="A")],
     after: Annotated[str, typer.Argument(help="Likewise.", metavar="B")],
+    unfinished: Annotated[
+        bool,
+        typer.Option("--unfinished", help="Compare what has finished, though not all flows have."),
+    ] = False,
     json_: JsonOption = False,
 ) -> None:
     """Compare results of precog sim fabric: B less A, by paired seeds, with 95 % intervals."""
@@ -25,6 +29,13 @@ def compare(
             raise ValueError(
                 f"{name} must be the same in both, not {first[name]!r} and {second[name]!r}: other "
                 "flows cannot be paired"
+            )
+    for law, data in ((a, first), (b, second)):
+        left = sum(run["flows"] - run["finished"] for run in data["results"][law]["seeds"])
+        if left and not unfinished:
+            raise ValueError(
+                f"law {law} must have finished all flows, not all but {left}: its figures are of "
+                "the others; give fabric a later --stop-ms, or --unfinished here"
             )
     found = paired(first["results"][a]["seeds"], second["results"][b]["seeds"])
     rows = [
@@ -51,15 +62,18 @@ def compare(
 
 def _chosen(text: str) -> tuple[dict[str, Any], str]:
     """The data of a file, and a law in it."""
+    from precog_net.compare import is_result
+
     name, _, law = text.partition(".json:")
     path = Path(name + ".json" if law else text)
     try:
         data = json.loads(path.read_bytes())
         laws = list(data["results"])
-        missing = [key for key in _SAME if key not in data]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        laws, missing, data = [], [], {}
-    if not laws or missing:
+        whole = all(is_result(data["results"][law]["seeds"]) for law in laws)
+        whole &= all(key in data for key in _SAME)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        laws, whole, data = [], False, {}
+    if not laws or not whole:
         raise ValueError(f"file {path} must be a result of precog sim fabric")
     if not law and len(laws) > 1:
         raise ValueError(

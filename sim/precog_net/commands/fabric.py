@@ -9,7 +9,7 @@ import typer
 
 from precog_host.output import JsonOption, emit, plain, progress_bar, table
 
-_COLUMNS = ("law", "class", "flows", "mean", "p50", "p95", "p99", "p99.9")
+_COLUMNS = ("law", "class", "finished", "unfinished", "mean", "p50", "p95", "p99", "p99.9")
 
 
 def fabric(
@@ -87,7 +87,9 @@ def fabric(
         "workload": workload,
         "flows": str(flows) if flows else None,
         "duration_ms": duration_ms,
+        "stop_ms": stop_ms,
         "timing": timing,
+        "ecmp": ecmp,
         "results": results,
     }
     path = out / "fabric.json"
@@ -100,7 +102,9 @@ def _show(data: dict[str, Any], seeds: int, path: Path) -> None:
     for law, found in data["results"].items():
         for kind, figures in found["classes"].items():
             names = ("mean", "p50", "p95", "p99", "p999")
-            rows.append((law, kind, figures["n"], *(figures[name] for name in names)))
+            rows.append(
+                (law, kind, figures["n"], figures["unfinished"], *(figures[name] for name in names))
+            )
     what = data["flows"] or data["workload"]
     title = f"Slowdowns: {data['topology']}, {what}, {seeds} seed{'s' * (seeds > 1)}"
     table(_COLUMNS, rows, title=title)

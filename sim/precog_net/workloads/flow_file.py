@@ -18,7 +18,8 @@ __all__ = ["read_flows"]
 
 _NEEDED = ("start_ns", "src", "dst", "bytes")
 _CLASS = "normal"
-_MOST_DIGITS = 16
+_MOST_DIGITS = 15
+_MOST_NAME = 64
 _MOST_TEXT = 1 << 30
 
 
@@ -35,6 +36,8 @@ def read_flows(path: Path, hosts: int) -> Traffic:
     """
     rows = csv.DictReader(io.StringIO(_text(path)))
     names = rows.fieldnames or []
+    if len(set(names)) < len(names):
+        raise ValueError(f"file {path} must have each column once, not {', '.join(names)[:200]}")
     missing = [name for name in _NEEDED if name not in names]
     if missing:
         raise ValueError(f"file {path} must have the columns {', '.join(_NEEDED)}: no {missing[0]}")
@@ -45,7 +48,7 @@ def read_flows(path: Path, hosts: int) -> Traffic:
             if len(table) == MOST_FLOWS:
                 raise ValueError(f"file {path} must have at most {MOST_FLOWS} flows")
             table.append(_flow(row, hosts, f"file {path}, line {rows.line_num}"))
-            kinds.append(_kind(row))
+            kinds.append(_kind(row, f"file {path}, line {rows.line_num}"))
     except csv.Error as error:
         raise ValueError(f"file {path}, line {rows.line_num}: must be CSV: {error}") from error
     if not table:
@@ -55,6 +58,8 @@ def read_flows(path: Path, hosts: int) -> Traffic:
 
 
 def _flow(row: Mapping[str, str | None], hosts: int, where: str) -> tuple[int, int, int, int]:
+    if None in row:
+        raise ValueError(f"{where}: must have as many fields as there are columns, not more")
     start, src, dst, size = (_number(row[name], name, where) for name in _NEEDED)
     for name, value in (("src", src), ("dst", dst)):
         if value >= hosts:
@@ -66,13 +71,21 @@ def _flow(row: Mapping[str, str | None], hosts: int, where: str) -> tuple[int, i
     return start * 1000, src, dst, size
 
 
-def _kind(row: Mapping[str, str | None]) -> str:
+def _kind(row: Mapping[str, str | None], where: str) -> str:
     incast = (row.get("incast") or "0").strip() not in ("0", "")
-    return (row.get("class") or "").strip() or ("incast" if incast else _CLASS)
+    kind = (row.get("class") or "").strip() or ("incast" if incast else _CLASS)
+    if not kind.isprintable() or len(kind) > _MOST_NAME:
+        raise ValueError(
+            f"{where}: class must be at most {_MOST_NAME} printable characters, not {kind[:80]!r}"
+        )
+    return kind
 
 
 def _text(path: Path) -> str:
-    data = path.read_bytes()
+    if path.exists() and not path.is_file():
+        raise ValueError(f"file {path} must be a regular file")
+    with path.open("rb") as raw:
+        data = raw.read(_MOST_TEXT + 1)
     if path.suffix == ".gz":
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:

@@ -26,6 +26,7 @@ SHIPPED = {
 }
 _MOST_BYTES = 1 << 40
 _MOST_LINES = 100_000
+_MOST_FILE = 8 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,11 @@ def read_sizes(path: Path) -> Sizes:
     OSError
         It cannot be read.
     """
-    return _parse(path.read_text(errors="replace"), f"file {path}")
+    with path.open("rb") as file:
+        data = file.read(_MOST_FILE + 1)
+    if len(data) > _MOST_FILE:
+        raise ValueError(f"file {path} must have at most {_MOST_FILE} bytes")
+    return _parse(data.decode(errors="replace"), f"file {path}")
 
 
 def _parse(text: str, what: str) -> Sizes:
@@ -94,13 +99,18 @@ def _parse(text: str, what: str) -> Sizes:
         try:
             size, percent = map(float, line.split())
         except ValueError:
-            raise ValueError(f"{what}, line {n}: must be bytes and percent, not {line!r}") from None
+            raise ValueError(
+                f"{what}, line {n}: must be bytes and percent, not {line[:80]!r}"
+            ) from None
         if not (0 <= size <= _MOST_BYTES and 0 <= percent <= 100):
             raise ValueError(
-                f"{what}, line {n}: must be 0..{_MOST_BYTES} bytes and 0..100 percent, not {line!r}"
+                f"{what}, line {n}: must be 0..{_MOST_BYTES} bytes and 0..100 percent, "
+                f"not {line[:80]!r}"
             )
         if rows and (size <= rows[-1][0] or percent < rows[-1][1]):
-            raise ValueError(f"{what}, line {n}: sizes and percents must go upwards, not {line!r}")
+            raise ValueError(
+                f"{what}, line {n}: sizes and percents must go upwards, not {line[:80]!r}"
+            )
         rows.append((size, percent))
     if len(rows) < 2 or rows[0][1] != 0 or rows[-1][1] != 100:
         raise ValueError(f"{what} must begin at 0 percent and end at 100")
