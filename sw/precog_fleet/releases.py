@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tuf.api import exceptions as tuf
-from tuf.api.metadata import Metadata, Targets
+from tuf.api.metadata import Metadata, TargetFile, Targets
 from tuf.ngclient import Updater, UpdaterConfig
 
 from .durable import write_durably
@@ -222,12 +222,11 @@ class Releases:
         return found
 
     def _file(self, number: int, name: str) -> bytes:
-        if self._updater is None:
-            self._update()
-        updater = self._updater
-        assert updater is not None
         path = f"r{number}/{name}"
-        info = updater.get_targetinfo(path)
+        info = self._info(path)
+        if info is None:  # it may have been released since
+            self._update()
+            info = self._info(path)
         if info is None:
             raise RefusedError(Refusal.ABSENT, f"repository must offer {path}, but does not")
         limit = MAX_EVALUATION_BYTES if name == EVALUATION else max_bytes(name)
@@ -236,8 +235,13 @@ class Releases:
                 Refusal.OVERSIZED, f"{path} must have at most {limit} bytes, not {info.length}"
             )
         self._fetcher.restart()
+        updater = self._updater
+        assert updater is not None
         place = updater.find_cached_target(info) or updater.download_target(info)
         return Path(place).read_bytes()
+
+    def _info(self, path: str) -> TargetFile | None:
+        return None if self._updater is None else self._updater.get_targetinfo(path)
 
     def _new_updater(self) -> Updater:
         config = UpdaterConfig(

@@ -63,6 +63,14 @@ def test_what_is_released_arrives(made: Repository, tmp_path: Path) -> None:
     assert client.counts == {"updates": 2, "fetched": 2}
 
 
+def test_a_member_that_runs_on_finds_the_next_release(made: Repository, tmp_path: Path) -> None:
+    client = member(made, tmp_path)
+    client.fetch(*publish(made, model_set(1, QUEUES)), "host0")
+    number, digest = publish(made, model_set(2, QUEUES))
+    assert client.fetch(number, digest, "host0").base.weights.version == 102
+    refused(lambda: client.fetch(7, digest, "host0"), Refusal.ABSENT)
+
+
 @pytest.fixture
 def server(made: Repository) -> Iterator[str]:
     class Quiet(http.server.SimpleHTTPRequestHandler):
