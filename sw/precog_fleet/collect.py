@@ -80,14 +80,21 @@ def find_parts(folders: Iterable[Path]) -> Found:
     return found
 
 
+_COLUMNS = ", ".join(f'"{name}"' for name in SCHEMA.names)
+# A part that is found twice counts once; an idle queue's equal windows in one part are many.
 _QUERY = f"""
-    SELECT DISTINCT {", ".join(f'"{name}"' for name in SCHEMA.names)}
-    FROM read_parquet($parts)
-    WHERE t >= $since AND t < $until
-      AND list_min(signals) >= 0 AND list_max(signals) <= {_MAX_VALUE}
-      AND list_min(later) >= 0 AND list_max(later) <= {_MAX_VALUE}
-      AND list_min(highest) >= 0 AND list_max(highest) <= {_MAX_VALUE}
-      AND origin <> '' AND device <> ''
+    WITH numbered AS (
+        SELECT {_COLUMNS}, row_number() OVER (PARTITION BY filename, {_COLUMNS}) AS nth
+        FROM read_parquet($parts, filename = true)
+    ), plausible AS (
+        SELECT DISTINCT * FROM numbered
+        WHERE t >= $since AND t < $until
+          AND list_min(signals) >= 0 AND list_max(signals) <= {_MAX_VALUE}
+          AND list_min(later) >= 0 AND list_max(later) <= {_MAX_VALUE}
+          AND list_min(highest) >= 0 AND list_max(highest) <= {_MAX_VALUE}
+          AND origin <> '' AND device <> ''
+    )
+    SELECT {_COLUMNS} FROM plausible
     ORDER BY origin, device, qp, t, signals, later, highest, predicted
 """
 
@@ -140,7 +147,7 @@ def collect(
     with duckdb.connect() as db:
         db.execute("SET enable_progress_bar = false")  # it would stand in the command's output
         parts = [str(path) for path in found.sound]
-        options = {"parts": parts, "since": since, "until": until}
+        options = {"parts": list(dict.fromkeys(parts)), "since": since, "until": until}
         result: Any = db.sql(_QUERY, params=options).to_arrow_table()
         table = result.cast(SCHEMA)
         rows = db.execute("SELECT count(*) FROM read_parquet($parts)", {"parts": parts})

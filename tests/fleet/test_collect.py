@@ -68,6 +68,21 @@ def test_the_order_of_folders_changes_nothing(tmp_path: Path, folders: list[Path
     assert two["left_out"]["windows"] == one["origins"]["host0"]["windows"]
 
 
+def test_equal_windows_of_one_part_are_all_taken(tmp_path: Path, folders: list[Path]) -> None:
+    """An idle queue has many of them in a millisecond."""
+    same = observation(np.random.default_rng(1))
+    idle = Telemetry(tmp_path / "host7", "host7")
+    idle.add([same] * 5, NOW)
+    idle.close(NOW)
+    twice = tmp_path / "copy"
+    twice.mkdir()
+    for part in (tmp_path / "host7").glob("*.parquet"):
+        (twice / part.name).write_bytes(part.read_bytes())
+    card = collect([*folders, tmp_path / "host7", twice], tmp_path / "set")
+    assert card["origins"]["host7"]["windows"] == 5
+    assert card["left_out"]["windows"] == 5
+
+
 def test_times_bound_what_is_taken(tmp_path: Path, folders: list[Path]) -> None:
     card = collect(folders, tmp_path / "set", since=NOW + 10, until=NOW + 20)
     assert (card["t0"], card["t1"], card["windows"]) == (NOW + 10, NOW + 19, 20)
