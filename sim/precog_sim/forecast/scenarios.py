@@ -35,7 +35,7 @@ GROUPS = ("incast", "shared link")
 LAWS = ("dcqcn", "timely")
 
 _LINE_GBPS = 100.0
-_DELAY_PS = 1_000_000
+_PS_A_US = 1_000_000
 _MIN_GBPS = 0.1
 _ENDLESS = 1 << 36  # bytes of a flow: more than any run sends
 _PS_PER_TICK = 1000
@@ -61,11 +61,13 @@ class QueueRun:
         Of the traffic's constants and of the run.
     horizon_us : float
         Length.
+    delay_us : float
+        Of each link.
 
     Raises
     ------
     ValueError
-        There is no such group or law, or fewer than two senders.
+        There is no such group or law, fewer than two senders, or no delay.
     """
 
     group: str
@@ -74,6 +76,7 @@ class QueueRun:
     load: float
     seed: int
     horizon_us: float
+    delay_us: float = 1.0
 
     def __post_init__(self) -> None:
         for name, known in (("group", GROUPS), ("law", LAWS)):
@@ -83,6 +86,8 @@ class QueueRun:
                 )
         if self.senders < 2:
             raise ValueError(f"senders must be at least 2, not {self.senders!r}")
+        if not 0 < self.delay_us <= 1000:
+            raise ValueError(f"delay must be in 0..1000 us, not {self.delay_us!r}")
 
     def control(self) -> CongestionControl:
         """The rate law; constants that act at a base RTT of some microseconds."""
@@ -93,6 +98,7 @@ class QueueRun:
         rng = np.random.default_rng(self.seed)
         share = rng.dirichlet(np.full(self.senders, 3.0)) * self.load * _LINE_GBPS
         incast = self.group == "incast"
+        delay_ps = round(self.delay_us * _PS_A_US)
         flows = tuple(
             Flow(
                 k if not incast else k + 1,
@@ -104,7 +110,7 @@ class QueueRun:
         )
         return Scenario(
             f"{self.group}, {self.senders} senders, load {self.load:g}",
-            _star(self.senders) if incast else _two_switches(self.senders),
+            _star(self.senders, delay_ps) if incast else _two_switches(self.senders, delay_ps),
             flows,
             min_gbps=_MIN_GBPS,
             jitter_ns=5_000.0,
@@ -121,14 +127,14 @@ def _traffic(rng: np.random.Generator, gbps: float) -> Messages:
     return Bursts(gbps * peak, on_us, on_us * (peak - 1.0), size=_BURST_SIZES[kind])
 
 
-def _star(senders: int) -> Topology:
-    return star(senders + 1, gbps=_LINE_GBPS, delay_ps=_DELAY_PS)
+def _star(senders: int, delay_ps: int) -> Topology:
+    return star(senders + 1, gbps=_LINE_GBPS, delay_ps=delay_ps)
 
 
-def _two_switches(pairs: int) -> Topology:
+def _two_switches(pairs: int, delay_ps: int) -> Topology:
     left, right = 2 * pairs, 2 * pairs + 1
-    links = [Link(k, left if k < pairs else right, _LINE_GBPS, _DELAY_PS) for k in range(2 * pairs)]
-    return Topology(2 * pairs, 2, (*links, Link(left, right, _LINE_GBPS, _DELAY_PS)))
+    links = [Link(k, left if k < pairs else right, _LINE_GBPS, delay_ps) for k in range(2 * pairs)]
+    return Topology(2 * pairs, 2, (*links, Link(left, right, _LINE_GBPS, delay_ps)))
 
 
 def _runs(

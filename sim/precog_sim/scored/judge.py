@@ -32,6 +32,7 @@ def judge(
     scale: float,
     networks: Sequence[str] = _NETWORKS,
     laws: Sequence[str] = tuple(LAWS),
+    delay_us: float | None = None,
 ) -> dict[str, Any]:
     """Ratios of means with 95 % intervals, of every law in every network.
 
@@ -43,19 +44,21 @@ def judge(
     scale : float
         Of the flows' sizes.
     networks, laws : sequence of str
+    delay_us : float, optional
+        Of links, as in the networks that the models are for; the networks' own if not given.
 
     Returns
     -------
     dict
-        ``seeds``, ``scale`` and ``results``: rows with ``network``, ``law``, and of each figure
-        the ratio to the law ``alone`` and to the one that is ``live``.
+        ``seeds``, ``scale``, ``delay_us`` and ``results``: rows with ``network``, ``law``, and of
+        each figure the ratio to the law ``alone`` and to the one that is ``live``.
 
     Raises
     ------
     ModelImageError
         A model is none.
     ValueError
-        There is no seed.
+        There is no seed, network or delay.
     """
     images = {"candidate": Image.from_bytes(candidate), "live": Image.from_bytes(live)}
     if not seeds:
@@ -63,9 +66,10 @@ def judge(
     results = []
     for network in networks:
         for law in laws:
-            alone = _runs(Case(network, law), None, seeds, scale)
+            how = seeds, scale, delay_us
+            alone = _runs(Case(network, law), None, *how)
             case = Case(network, law, "queue")
-            runs = {name: _runs(case, image, seeds, scale) for name, image in images.items()}
+            runs = {name: _runs(case, image, *how) for name, image in images.items()}
             ours = runs["candidate"]
             results.append(
                 {
@@ -76,10 +80,12 @@ def judge(
                     "live": {n: asdict(r) for n, r in of_means(ours, runs["live"]).items()},
                 }
             )
-    return {"seeds": len(seeds), "scale": scale, "results": results}
+    return {"seeds": len(seeds), "scale": scale, "delay_us": delay_us, "results": results}
 
 
-def _runs(case: Case, image: Image | None, seeds: Sequence[int], scale: float) -> list[Figures]:
+def _runs(
+    case: Case, image: Image | None, seeds: Sequence[int], scale: float, delay_us: float | None
+) -> list[Figures]:
     setup = case.setup() if image is None else replace(case.setup(), queue_model=image)
     record = Record(
         packets=False, log=True, scores=case.forecasts, probe_us=_PROBE_US, probes=_PROBES
@@ -87,8 +93,7 @@ def _runs(case: Case, image: Image | None, seeds: Sequence[int], scale: float) -
     found = []
     for seed in seeds:
         with Device.open("emu:" + case.options) as device:
-            result = run_in_loop(
-                device, setup, scenario(case.network, scale), seed=seed, record=record
-            )
+            network = scenario(case.network, scale, delay_us=delay_us)
+            result = run_in_loop(device, setup, network, seed=seed, record=record)
         found.append(measure(result))
     return found

@@ -15,6 +15,8 @@ duplex
     two receivers together 80 % of their links, half of that back, 20 Gb/s each way across.
 """
 
+from dataclasses import replace
+
 from precog_sim.network import (
     Bursts,
     Flow,
@@ -40,6 +42,7 @@ _GBPS = 100.0
 _SENDERS, _LOAD = 16, 0.9
 _DUPLEX_LOAD, _BACK, _ACROSS_GBPS = 0.8, 0.5, 20.0
 _MESSAGES_US = 2000.0
+_PS_A_US = 1_000_000
 _MESSAGES_JITTER_NS = 5_000.0
 _POISSON_BYTES, _POISSON_WEIGHTS = (2_048, 16_384, 131_072), (0.6, 0.3, 0.1)
 _BURST_BYTES, _BURST_ON_US, _BURST_PEAK = 65_536, 50.0, 5.0
@@ -109,16 +112,29 @@ def _with_messages(name: str, topology: Topology, flows: tuple[Flow, ...]) -> Sc
     )
 
 
-def scenario(network: str, scale: float = 1.0) -> Scenario:
+def scenario(network: str, scale: float = 1.0, *, delay_us: float | None = None) -> Scenario:
     """One of the `NETWORKS`, all sizes times `scale`.
+
+    Parameters
+    ----------
+    delay_us : float, optional
+        Of every link, instead of the network's own.
 
     Raises
     ------
     ValueError
-        There is no such network.
+        There is no such network, or no such delay.
     """
-    if network == "incast":
-        return incast("tenth", scale=scale)
     if network not in NETWORKS:
         raise ValueError(f"network must be one of {', '.join(NETWORKS)}, not {network!r}")
-    return {"leaves": _two_tiers, "messages": _messages, "duplex": _duplex}[network](scale)
+    if network == "incast":
+        made = incast("tenth", scale=scale)
+    else:
+        made = {"leaves": _two_tiers, "messages": _messages, "duplex": _duplex}[network](scale)
+    if delay_us is None:
+        return made
+    if not 0 < delay_us <= 1000:
+        raise ValueError(f"delay must be in 0..1000 us, not {delay_us!r}")
+    delay_ps = round(delay_us * _PS_A_US)
+    links = tuple(replace(link, delay_ps=delay_ps) for link in made.topology.links)
+    return replace(made, topology=replace(made.topology, links=links))

@@ -1,6 +1,7 @@
 """The study of forecasts: its scenarios, its verdicts, and the whole of it in small."""
 
 import json
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,18 @@ def test_no_run_is_used_twice() -> None:
         seen = {getattr(run, what) for use in ("train", "validation") for run in full[use]}
         assert not seen & {getattr(run, what) for run in full["test"]}
     assert sum(run.senders for run in plan("queues")["own"]) >= 1000
+
+
+def test_traffic_for_cards(seed: int) -> None:
+    """Through its entry point: queues, and RTTs of a network of longer links."""
+    (point,) = entry_points(group="precog.traffic")
+    options = {"group": "incast", "law": "timely", "senders": 3, "load": 0.5, "seed": seed}
+    trace, rtts = point.load()(**options, horizon_us=1000.0, delay_us=3.0)
+    assert trace.base_rtt > 12_000  # four links of 3 us
+    assert (np.diff(rtts[:, 2]) >= 0).all()
+    assert set(rtts[:, 0]) <= {0, 1, 2}
+    assert rtts[:, 1].min() > 12_000
+    assert rtts[:, 2].max() <= trace.end
 
 
 @pytest.mark.parametrize("group", ["incast", "shared link"])
@@ -124,6 +137,7 @@ def test_sim_queues(tmp_path: Path, seed: int) -> None:
         ({"group": "ring"}, "group must be one of incast, shared link, not 'ring'"),
         ({"law": "hpcc"}, "law must be one of dcqcn, timely, not 'hpcc'"),
         ({"senders": 1}, "senders must be at least 2, not 1"),
+        ({"delay_us": 0.0}, r"delay must be in 0\.\.1000 us, not 0\.0"),
     ],
 )
 def test_refusals(change: dict[str, Any], message: str) -> None:

@@ -19,5 +19,8 @@ def test_the_closed_loop_of_the_simulator() -> None:
         assert ratio == {"mean": 1.0, "low": 1.0, "high": 1.0}
     assert row["followed"] > 0
     assert run(other, one, **options)["results"][0]["followed"] != row["followed"]
+    far = run(one, one, **options | {"delay_us": 3.0})
+    assert far["delay_us"] == 3.0
+    assert far["results"][0]["followed"] != row["followed"]
     with pytest.raises(ValueError, match="seeds must be at least 1, not 0"):
         run(one, one, **options | {"seeds": ()})

@@ -175,4 +175,6 @@ def test_other_bad_input_is_refused() -> None:
         run(incast("hundredth", senders=2), Loop(function=1, scores=Scores("oracle")))
     with pytest.raises(ValueError, match=r"network must be one of incast, leaves, .*, not 'ring'"):
         scenario("ring")
+    with pytest.raises(ValueError, match=r"delay must be in 0\.\.1000 us, not 0\.0"):
+        scenario("messages", delay_us=0.0)
     assert LoopSetup().scores is None
