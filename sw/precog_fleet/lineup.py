@@ -274,7 +274,9 @@ class Lineup:
         if self.live is not None and why:
             self._refuse(self.live, why)
         self.live, self.previous = self.previous, None
+        best = self._best  # traffic may have changed, and not the model: it is still missed
         self._begin()
+        self._best = best
 
     def begin(self, plan: Plan) -> None:
         """A plan is live that was so before: after a restart, or the first one."""

@@ -4,8 +4,9 @@
              └──────── a job, in a thread ─────────┘    by stages, as agents report
 
 One job at a time, and a pause after each, so that no number of requests makes a storm. Only
-requests about what runs now count. A job's steps leave files; a trainer that was killed goes on
-with the job that it had begun. Whatever fails is noted and changes nothing that runs.
+requests since the last job and rollout count, whatever release their agents have fallen back to.
+A job's steps leave files; a trainer that was killed goes on with the job that it had begun.
+Whatever fails is noted and changes nothing that runs.
 """
 
 import json
@@ -237,12 +238,11 @@ class Trainer:
         """Requests that count, by agent; none until enough agents ask and the pause is over."""
         if self._ended is not None and 0 <= now - self._ended < self._pause:
             return {}
-        live = self.rollouts.live[0]
         found = {}
         for entry in self._store.entries():
             body = entry.record.body
             late = self._ended is None or entry.record.t0 > self._ended
-            if isinstance(body, Drift) and body.release == live and late:
+            if isinstance(body, Drift) and late:
                 found[entry.record.origin] = body
         return found if len(found) >= self._asks else {}
 

@@ -153,6 +153,23 @@ def test_lost_skill_asks_for_new_models(tmp_path: Path, seed: int) -> None:
         assert seating.lineup.live is not None
 
 
+def test_who_falls_back_where_traffic_has_changed_still_asks(tmp_path: Path, seed: int) -> None:
+    with flock(tmp_path, 1, seed) as of:
+        agent, seating = only(of)
+        of.run(2)
+        of.roll_out(1, GOOD)
+        while agent.health().release != 1:
+            of.run(1)
+        of.run(40)
+        lineup = seating.lineup
+        lineup._best = 0.99  # as if it had been that good on the traffic of before
+        assert lineup.drifted() is not None
+        seating._back(of.now, "worse than the one before")
+        assert agent.health().release == 0
+        assert lineup.drifted() is not None
+        assert lineup._best == 0.99
+
+
 def test_restart_keeps_the_live_model_and_what_was_flushed(tmp_path: Path, seed: int) -> None:
     with flock(tmp_path, 1, seed) as of:
         of.run(2)

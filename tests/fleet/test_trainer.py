@@ -118,16 +118,24 @@ def test_the_loop_closes_without_a_person(lab: Lab, tmp_path: Path) -> None:
     assert client.evaluation(1)["passed"]
 
 
-def test_a_pause_old_requests_and_requests_about_other_releases(lab: Lab) -> None:
+def test_a_pause_and_old_requests(lab: Lab) -> None:
     lab.ask("host0")
     lab.run(8)
     assert lab.trainer.rollouts.live[0] == 1
-    lab.ask("host0", release=0)  # about models that it does not run any more
     lab.ask("host1", release=1)  # in the pause
     assert lab.run(5) == []
     lab.run(20)
     assert lab.trainer.history[-1]["job"] == 2
     assert lab.trainer.history[-2]["why"] == "asked by host1"
+
+
+def test_who_refused_what_runs_elsewhere_may_ask(lab: Lab) -> None:
+    lab.ask("host0")
+    lab.run(8)
+    assert lab.trainer.rollouts.live[0] == 1
+    lab.ask("host2", release=0)  # it fell back to that
+    lab.run(25)
+    assert lab.trainer.history[-2]["why"] == "asked by host2"
 
 
 def test_models_that_do_not_pass_are_not_released(lab: Lab) -> None:
