@@ -48,6 +48,7 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(SOAK) tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
 	$(SOAK) tests/fleet/test_ray.py --volume 2 --junit-xml build/soak/ray.xml
 	$(SOAK) tests/fleet/test_agent_faults.py --volume 70 --junit-xml build/soak/fleet.xml
+	$(PY) -m precog_fleet demo --seed $$RANDOM -o build/soak/fleet-demo.json
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
 	$(PY) -m precog_sim.backtoback.instant --runs 1000 --seed $$RANDOM --out build/soak/instant.json
 	$(SOAK) tests/integration/test_back_to_back.py \

@@ -1,7 +1,7 @@
 """An agent as a process: a member's folder, devices and a session around the plain object."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -55,8 +55,12 @@ class AgentProcess:
         The repository's first root.
     max_bytes : int
         Of telemetry.
+    part_ms : int
+        How long rows wait for their part at most.
     practice : bool
         Let queues of emulated devices swing.
+    opener : callable, optional
+        Opens a device by its name, instead of `Device.open`.
     qps : sequence of int, optional
         Queue pairs with queue models.
     destinations : mapping of int to str, optional
@@ -85,7 +89,9 @@ class AgentProcess:
         releases: str | None = None,
         root: bytes | None = None,
         max_bytes: int = 1 << 30,
+        part_ms: int = 60_000,
         practice: bool = False,
+        opener: Callable[[str], Device] | None = None,
         qps: Sequence[int] | None = None,
         destinations: Mapping[int, str] | None = None,
         rules: Rules | None = None,
@@ -102,14 +108,16 @@ class AgentProcess:
             source = (
                 None if releases is None else Releases(folder / "releases", releases, root=root)
             )
-            telemetry = Telemetry(folder / "telemetry", member.name, max_bytes=max_bytes)
+            telemetry = Telemetry(
+                folder / "telemetry", member.name, max_bytes=max_bytes, age_ms=part_ms
+            )
             info = member.info
             config = MeshConfig(info.fleet, member.name, folder, False, (), info.routers)
             self.uplink = Uplink(config, Gossip(store, ()))
             opening.callback(self.uplink.close)
             pool = opening.enter_context(ThreadPoolExecutor(1, thread_name_prefix="releases"))
             self._practices: dict[str, Practice] = {}
-            opener = self._practised if practice else Device.open
+            opener = self._practised if practice else opener or Device.open
             self._qps = list(qps or range(4)) if practice else qps
             if practice and destinations is None:
                 destinations = {qp: f"10.0.0.{qp}" for qp in self._qps or ()}

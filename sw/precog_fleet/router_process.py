@@ -73,10 +73,10 @@ class RouterProcess:
         self._began = time.monotonic()
         self.snapshot = self.status(now_ms())
 
-    def turn(self) -> None:
+    def turn(self, wait_s: float = _WAIT_S) -> None:
         """One turn: answer, ask another router, write what is new."""
         now = now_ms()
-        self.mesh.pump(now, _WAIT_S)
+        self.mesh.pump(now, wait_s)
         if not 0 <= now - self._asked < _ASK_MS:
             self._asked = now
             self.mesh.ask(now)

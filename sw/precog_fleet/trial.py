@@ -69,10 +69,11 @@ class Trial:
         if not authority.exists():
             Authority.create(authority, "trial", (f"tls/127.0.0.1:{_free_port()}",))
         self._authority = Authority(authority)
-        self.members = [self._member(_ROUTER, "router")]
-        self.members += [self._member(f"host{n}", "agent") for n in range(agents)]
+        self.members = [self.member(_ROUTER, "router")]
+        self.members += [self.member(f"host{n}", "agent") for n in range(agents)]
 
-    def _member(self, name: str, role: str) -> str:
+    def member(self, name: str, role: str) -> str:
+        """The folder of a member, which is made and approved the first time."""
         folder = self.folder / name
         if not (folder / "link.pem").exists():
             asked = Member.enroll(folder, name, role, ("127.0.0.1",))

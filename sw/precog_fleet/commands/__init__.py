@@ -8,6 +8,7 @@ import typer
 
 from .agent import agent, router
 from .dashboard import dashboard
+from .demo import demo
 from .enroll import enroll, join
 from .init import init
 from .learn import collect, evaluate, train
@@ -30,6 +31,7 @@ app.command()(join)
 app.command()(agent)
 app.command()(router)
 app.command()(up)
+app.command()(demo)
 app.command()(collect)
 app.command()(train)
 app.command()(evaluate)

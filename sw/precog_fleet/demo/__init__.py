@@ -1,0 +1,1 @@
+"""A whole fleet in one process: simulated traffic, real mesh, real releases, measured."""
