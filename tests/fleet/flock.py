@@ -111,7 +111,10 @@ class Flock:
         self.opener = opener
         self.rng = random.Random(seed)
         self.names = [f"host{n}" for n in range(count)]
+        folder.mkdir(parents=True, exist_ok=True)
+        self.shelf = Shelf(folder / "hub.sqlite")
         self.hub = Gossip(self._store(), EVERYTHING)
+        self.trainer = Gossip(self._store(), EVERYTHING)
         self.emulators = emulators or {name: Emulator(SIZES) for name in self.names}
         self.traffic = {
             name: Practice(emulator, QPS, seed + k, period=PERIOD)
@@ -170,8 +173,18 @@ class Flock:
         body = Rollout(release, digest, previous, before, ALL, 1)
         self._version += 1
         given = record("trainer0", LIVE_KEY, self._version, t0=self.now, body=body, life=DAY)
-        assert self.hub.store.receive(sealed(given), self.now) is Outcome.ACCEPTED
+        for store_ in (self.trainer.store, self.hub.store):
+            assert store_.receive(sealed(given), self.now) is Outcome.ACCEPTED
         return body
+
+    def save_hub(self) -> None:
+        """What a router does every second."""
+        self.shelf.save(self.hub.store.changed())
+
+    def kill_hub(self) -> None:
+        """As kill -9 of a router and another start: what was not saved is gone."""
+        self.hub.store = self._store()
+        self.hub.store.restore(self.shelf.rows(), self.now)
 
     def fetch(self, number: int, digest: bytes, origin: str) -> ModelSet:
         """As a repository."""

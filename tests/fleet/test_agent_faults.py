@@ -1,8 +1,9 @@
-"""Agents killed, cut off, out of disk and behind, at random: models stay, records converge.
+"""Agents and router killed, cut off, out of disk, behind, at random: models stay, records converge.
 
 Each run draws its faults from the seed; `--volume` makes more runs. What is asserted after each:
-every card runs a model that was shipped or released, every record that the hub had acknowledged is
-there or was replaced by a newer one, all agents agree in the end, and every part can be read.
+every card runs a model that was shipped or released, every record that the router ever acknowledged
+is there or was replaced by a newer one, although a killed router loses what it had not saved, all
+agents agree in the end, and every part can be read.
 """
 
 import os
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from precog_fleet.agent import Agent
+from precog_fleet.gossip import EVERYTHING, exchange
 from precog_fleet.modelset import ModelSet
+from precog_fleet.outcome import Pair
 from precog_fleet.telemetry import Telemetry, read_part
 from precog_host.device import Device
 from precog_host.transport import DeviceError
@@ -42,7 +45,7 @@ class Faults:
     def one(self) -> None:
         """A fault of any kind."""
         kind = self.rng.choice(
-            ["kill", "cut", "heal", "skew", "disk", "card", "rot", "slow", "roll"]
+            ["kill", "cut", "heal", "skew", "disk", "card", "rot", "slow", "roll", "router"]
         )
         name = self.rng.choice(self.of.names)
         self.done.append(f"{kind} {name}")
@@ -97,6 +100,10 @@ class Faults:
         """It has no turns while its card works on: the trace overflows."""
         self.of.traffic[name].run(400)
 
+    def _router(self, name: str, agent: Agent) -> None:
+        """As kill -9 of the router."""
+        self.of.kill_hub()
+
     def _roll(self, name: str, agent: Agent) -> None:
         number = len(self.of.releases) + 1
         models = self.rng.choice([better(), spoiled(version=7)])
@@ -111,20 +118,23 @@ def test_faults_at_random(tmp_path: Path, seed: int, pytestconfig: pytest.Config
 def faults(folder: Path, seed: int) -> None:
     of = Flock(folder, AGENTS, seed=seed, start=NOW)
     campaign = Faults(of, random.Random(seed))
+    acknowledged: dict[Pair, int] = {}
     of.run(12, periods=8)
     for _ in range(SLICES):
         campaign.one()
-        of.run(4, periods=16)
+        exchange(of.trainer, of.hub, of.now)
+        of.run(3, periods=16)
+        of.save_hub()
+        of.run(1, periods=16)
+        for pair, version in of.hub.store.pairs(EVERYTHING).items():
+            acknowledged[pair] = max(version, acknowledged.get(pair, 0))
         for name, emulator in of.emulators.items():
             live = {m.version for m in Device(emulator).models() if m.slots}
             assert live, (name, campaign.done)
             assert live <= VERSIONS, (name, campaign.done)
     campaign._heal("", of.agents["host0"])
-    acknowledged = {
-        (entry.record.origin, entry.record.key): entry.record.version
-        for entry in of.hub.store.entries()
-    }
     of.run(60, periods=4)  # closed cards are opened again after a second, then two, ...
+    exchange(of.trainer, of.hub, of.now)
     for pair, version in acknowledged.items():
         assert of.hub.store.mark(*pair) >= version, campaign.done
     for qp in (0, 1):
