@@ -14,7 +14,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test soak coverage bench fabric sharing synth boards formal mutate lint clean
+.PHONY: help demo test docs soak coverage bench fabric sharing synth boards formal mutate lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -32,6 +32,9 @@ demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a netwo
 
 test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))
+
+docs: $(STAMP) ## the documents as a site, build/docs/index.html
+	$(PY) -m sphinx -q -W --keep-going -b html docs build/docs
 
 # Seeds are new each time. CAPTURES=folder: also replay the captures that are there.
 soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packets at five widths, laws, pacer, two NICs; agents under faults
@@ -64,10 +67,10 @@ bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a base
 	$(PY) -m precog_sim.bench --out build/bench
 
 fabric: $(STAMP) ## the simulator's 320-host fat tree against ns-3's figures
-	$(PY) -m precog_sim.fabric --out build/fabric --page docs/fabric.md
+	$(PY) -m precog_sim.fabric --out build/fabric --page docs/evidence/fabric.md
 
 sharing: $(STAMP) ## what shared statistics are worth to new flows, by paired seeds
-	$(PY) -m precog_studies.sharing --out build/sharing --page docs/sharing.md
+	$(PY) -m precog_studies.sharing --out build/sharing --page docs/evidence/sharing.md
 
 synth: $(STAMP) ## place and route on LFE5UM5G-85F-8: core at three lane counts, cps-tx at two widths
 	$(PY) -m precog_sim.synth --out build/synth

@@ -1,4 +1,4 @@
-"""docs/security.md states the figures that tests assert, all of them, and no others."""
+"""docs/guide/security.md states the figures that tests assert, all of them, and no others."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.integration import attack_bounds
 
 from precog_host import sealing, turns
 
-_PAGE = Path(__file__).parents[1] / "docs/security.md"
+_PAGE = Path(__file__).parents[1] / "docs/guide/security.md"
 _ROW = re.compile(r"^\|[^|]*\|[^|]*\| `(\w+)` \| ([^|]+) \|$", re.M)
 
 

@@ -1,4 +1,4 @@
-"""Worst effects of attacks: tests assert these figures, and docs/security.md states them."""
+"""Worst effects of attacks: tests assert these figures, and docs/guide/security.md states them."""
 
 #: Of a law's rate, what congestion scores can take at any time (`psched_cut`'s reset).
 SCORES_TAKE_MOST = 0.5

@@ -263,7 +263,7 @@ _WAITS = {64: (51, 54, 43), 512: (43, 47, 31)}
 
 @pytest.mark.parametrize("width", [WIDTHS[1], WIDTHS[4]])
 def test_what_may_act_waits_for_its_icrc_and_data_does_not(width: int) -> None:
-    """The record of a packet waits, not the packet; see `docs/datapath.md`."""
+    """The record of a packet waits, not the packet; see `docs/guide/datapath.md`."""
     config = CardConfig()
     peer = Card(SLOTS, config)
     peer.add(SLOT4, A_ADDRESS, A_QP, B_QP, score=50)

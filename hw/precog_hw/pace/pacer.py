@@ -71,7 +71,7 @@ class Pacer(wiring.Component):
     After a reset it takes events when all its memories are empty, after as many cycles as there are
     queue pairs or slots of both levels, whichever are more.
     Cost at 1024 queue pairs (ECP5): 28 DP16KD, 5575 LUT4 with carries and LUT RAM, 4735 flip-flops,
-    1 multiplier (`docs/synth.json`).
+    1 multiplier (`docs/evidence/data/synth.json`).
 
     The order among queue pairs that are due within the same 4 ticks is that in which they were
     filed, but for those that went through level 1 beside one that did not: it may change once.

@@ -32,7 +32,7 @@ def synth(
     context: typer.Context,
     board: Annotated[
         list[str] | None,
-        typer.Option(help="A bitstream for this board, or several; see docs/boards.md."),
+        typer.Option(help="A bitstream for this board, or several; see docs/guide/boards.md."),
     ] = None,
     block: Annotated[
         list[str] | None,

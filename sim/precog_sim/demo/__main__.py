@@ -146,7 +146,7 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
             at_work=at_work,
             simulator=_simulator(outcomes),
             tables=tables(outcomes, learned.table1),
-            hardware=read_hardware(_ROOT / "docs" / "synth.json"),
+            hardware=read_hardware(_ROOT / "docs/evidence/data/synth.json"),
             model_card=learned.image.metadata(),
         )
         result.save(out)

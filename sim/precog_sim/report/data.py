@@ -284,7 +284,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Hardware:
-    """One line of the last ``make synth`` (docs/synth.json).
+    """One line of the last ``make synth`` (docs/evidence/data/synth.json).
 
     `fmax_seeds` has every placement seed's Fmax in MHz, None where routing had no end in its time;
     `fmax_mhz` is the best of them.

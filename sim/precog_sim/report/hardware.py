@@ -16,7 +16,7 @@ def read_hardware(path: Path) -> tuple[Hardware, ...]:
     Parameters
     ----------
     path : Path
-        ``docs/synth.json`` or ``build/synth/summary.json``.
+        ``docs/evidence/data/synth.json`` or ``build/synth/summary.json``.
 
     Returns
     -------

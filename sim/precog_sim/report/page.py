@@ -44,7 +44,7 @@ __all__ = ["REPORT_FILE", "compose", "load", "render"]
 
 REPORT_FILE = "report.html"
 TEMPLATE_FILE = "template.html.j2"
-_DOCS = Path(__file__).parents[3] / "docs"
+_DOCS = Path(__file__).parents[3] / "docs/evidence/data"
 
 
 def render(result_dir: Path) -> Path:

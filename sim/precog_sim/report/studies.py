@@ -1,7 +1,7 @@
 """The studies beside the demo: laws that share a link, and scores in the closed loop.
 
 They take longer than a demo and are run by commands of their own, which leave JSON files in
-``docs``; here those become what the page shows.
+``docs/evidence/data``; here those become what the page shows.
 """
 
 import json

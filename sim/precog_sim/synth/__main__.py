@@ -31,7 +31,7 @@ from .subject import Subject, best_of, core_subject, packet_subject, rate_subjec
 
 __all__ = ["main"]
 
-TRACKED = Path("docs") / "synth.json"
+TRACKED = Path("docs/evidence/data/synth.json")
 CORES = ("core", "core-ecc")  # without and with SECDED of the models' words
 
 

@@ -18,7 +18,7 @@ from .bitstream import BitstreamError, build, row
 
 __all__ = ["COLUMNS", "main", "shown"]
 
-RECORD = Path("docs") / "boards.json"
+RECORD = Path("docs/evidence/data/boards.json")
 COLUMNS = ("board", "seed", "met", "clocks_mhz", "lut4", "ff", "bram", "dsp", "seconds", "sha256")
 
 

@@ -108,7 +108,7 @@ def test_the_whole_in_small(tmp_path: Path) -> None:
 
 
 def test_the_record_is_of_the_shipped_models() -> None:
-    path = Path(__file__).parents[3] / "docs" / "forecast.json"
+    path = Path(__file__).parents[3] / "docs/evidence/data/forecast.json"
     for judged in json.loads(path.read_text())["horizons"]:
         image = pretrained(f"queue-{judged['horizon_base_rtts']}rtt")
         assert judged["crc32"] == f"{image.crc32:#010x}"

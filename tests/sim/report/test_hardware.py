@@ -39,7 +39,7 @@ def test_damaged_records_are_named(tmp_path: Path, text: str, message: str) -> N
 
 def test_the_recorded_table_can_be_read() -> None:
     """What `make synth` writes is what the report reads: the table in this repository."""
-    rows = read_hardware(Path(__file__).parents[3] / "docs" / "synth.json")
+    rows = read_hardware(Path(__file__).parents[3] / "docs/evidence/data/synth.json")
     assert rows
     for row in rows:
         assert row.fmax_mhz == max(mhz or 0.0 for mhz in row.fmax_seeds.values())

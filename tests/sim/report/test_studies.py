@@ -14,7 +14,7 @@ from precog_sim.report.studies import LAW_NAMES, SOURCE_NAMES, Studies
 
 pytestmark = pytest.mark.xdist_group("report")
 
-_DOCS = Path(__file__).parents[3] / "docs"
+_DOCS = Path(__file__).parents[3] / "docs/evidence/data"
 _ONE = {"mean": 1.0, "low": 0.9375, "high": 1.03125}
 
 

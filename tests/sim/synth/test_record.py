@@ -61,7 +61,7 @@ def test_a_line_is_the_best_seed_without_the_chains() -> None:
 
 
 def test_the_recorded_rates_follow_from_the_clocks() -> None:
-    record = json.loads((Path(__file__).parents[3] / "docs" / "synth.json").read_text())
+    record = json.loads((Path(__file__).parents[3] / "docs/evidence/data/synth.json").read_text())
     assert record == sorted(record, key=name_of)
     assert {next(size for size in SIZES if size in line) for line in record} == set(SIZES)
     for line in record:

@@ -1,0 +1,49 @@
+"""Sphinx configuration; before a build it writes the generated pages of the reference."""
+
+from pathlib import Path
+
+import typer
+from sphinx.application import Sphinx
+from typer.cli import get_docs_for_click
+
+from precog_host.application import application
+from precog_host.device import Device
+from precog_hw.regmap.generate import GENERATORS
+from precog_hw.regmap.precog import build_map
+
+project = "Precog"
+author = "the Precog authors"
+copyright = "the Precog authors, Apache-2.0"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+html_theme = "furo"
+html_title = "Precog"
+exclude_patterns = ["_build"]
+myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+
+_REFERENCE = Path(__file__).parent / "reference" / "generated"
+
+
+def _commands() -> str:
+    command = typer.main.get_command(application())
+    context = command.make_context("precog", [], resilient_parsing=True)
+    return get_docs_for_click(obj=command, ctx=context, name="precog", title="Commands")
+
+
+def _registers() -> str:
+    """Of a device with every part that excludes no other."""
+    with Device.open("emu:width=64,grants=1,profile=1,forecast=1,trace=1,receiver=1") as device:
+        return GENERATORS["md"](build_map(device.sizes, device.identity))
+
+
+def write_reference(_app: Sphinx) -> None:
+    """Write the pages that programs know better than people."""
+    _REFERENCE.mkdir(parents=True, exist_ok=True)
+    (_REFERENCE / "commands.md").write_text(_commands(), encoding="utf-8")
+    (_REFERENCE / "registers.md").write_text(_registers(), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> None:
+    """Sphinx calls this."""
+    app.connect("builder-inited", write_reference)
