@@ -58,7 +58,14 @@ ALLOWED = {
     "precog_host": ("precog_host", "precog_hw.regmap", "precog_models"),
     "precog_fleet": ("precog_fleet", "precog_host", "precog_models"),
     # The event loop is the only part of precog_sim that it needs.
-    "precog_net": ("precog_net", "precog_host", "precog_models", "precog_sim.network"),
+    "precog_net": (
+        "precog_net",
+        "precog_fleet.errors",
+        "precog_fleet.runner",  # other processes and machines
+        "precog_host",
+        "precog_models",
+        "precog_sim.network",
+    ),
     "precog_sim": tuple(PACKAGES),
     "precog_studies": tuple(PACKAGES),
 }

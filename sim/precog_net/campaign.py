@@ -1,4 +1,4 @@
-"""Many runs: on the cores of this machine, each result kept by its key.
+"""Many runs: on the cores of this machine or on a Ray cluster, each result kept by its key.
 
 A run whose result is there already is not done again, so a campaign that was cut off goes on.
 """
@@ -6,13 +6,12 @@ A run whose result is there already is not done again, so a campaign that was cu
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from precog_fleet.runner import Here, Pool, RayRunner, Runner, Task
 from precog_net.job import Job, Outcome, check, execute
 
 __all__ = ["run_all"]
@@ -25,6 +24,7 @@ def run_all(
     folder: Path,
     *,
     workers: int,
+    ray: str | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[Job, Outcome]:
     """The outcomes of `jobs`, from `folder` or made now and kept there.
@@ -35,6 +35,9 @@ def run_all(
         Gets a Parquet file for each run.
     workers : int
         Processes; 1: this one.
+    ray : str, optional
+        Run on the Ray cluster at this address instead. Its machines need this version of Precog,
+        and the files that the jobs name, under the same names.
     report : callable
         Told how many are done, of how many.
 
@@ -44,34 +47,50 @@ def run_all(
         A job cannot run; none has been run then.
     SimulationError
         A run failed; those that ended before are kept.
+    FleetError
+        Ray is not installed or cannot be reached, or a worker died with a run again and again.
     """
     for job in {(j.topology, j.workload, j.flows, j.law): j for j in jobs}.values():
         check(job)
-    folder.mkdir(parents=True, exist_ok=True)
     paths = {job: folder / f"{job.key}.parquet" for job in jobs}
     kept = ((job, _read(path)) for job, path in paths.items() if path.is_file())
     found = {job: outcome for job, outcome in kept if outcome is not None}
-    report(len(found), len(jobs))
     missing = [job for job in jobs if job not in found]
-    for job, outcome in _made(missing, workers):
-        _write(paths[job], job, outcome)
-        found[job] = outcome
-        report(len(found), len(jobs))
+    runner = _runner(len(missing), workers, ray)
+    folder.mkdir(parents=True, exist_ok=True)
+    report(len(found), len(jobs))
+    try:
+        for job, outcome in _made(missing, runner):
+            _write(paths[job], job, outcome)
+            found[job] = outcome
+            report(len(found), len(jobs))
+    finally:
+        runner.close()
     return {job: found[job] for job in jobs}
 
 
-def _made(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Outcome]]:
-    if workers == 1 or len(jobs) < 2:
-        yield from ((job, execute(job)) for job in jobs)
-        return
-    with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(execute, job): job for job in jobs}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+def _runner(jobs: int, workers: int, ray: str | None) -> Runner:
+    if ray is not None and jobs:
+        return RayRunner(ray)
+    return Here() if workers == 1 or jobs < 2 else Pool(min(workers, jobs))
+
+
+def _made(jobs: Sequence[Job], runner: Runner) -> Iterator[tuple[Job, Outcome]]:
+    by_key = {job.key: job for job in jobs}
+    tasks = [Task(key, _execute, (job, key)) for key, job in by_key.items()]
+    for task, outcome in runner.run(tasks):
+        yield by_key[task.name], outcome
+
+
+def _execute(job: Job, key: str) -> Outcome:
+    """Run a job where a worker is, if what it needs is the same there."""
+    if job.key != key:
+        raise ValueError(
+            f"worker {os.uname().nodename} must have the same Precog, and the same files under the "
+            f"same names, as the machine that asks: its key of seed {job.seed} is {job.key}, "
+            f"not {key}"
+        )
+    return execute(job)
 
 
 def _write(path: Path, job: Job, outcome: Outcome) -> None:

@@ -47,6 +47,10 @@ def fabric(
         str, typer.Option(help="Hash of paths: own, or ns3 with --timing ns3.")
     ] = "own",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: the cores]")] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(help="Run on a Ray cluster instead: HOST:PORT, ray://HOST:PORT, local."),
+    ] = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for results.")] = Path(
         "build/fabric"
     ),
@@ -77,7 +81,11 @@ def fabric(
     }
     with progress_bar("Fabric") as report:
         outcomes = run_all(
-            list(made.values()), out / "runs", workers=jobs or os.cpu_count() or 1, report=report
+            list(made.values()),
+            out / "runs",
+            workers=jobs or os.cpu_count() or 1,
+            ray=ray,
+            report=report,
         )
     results = {
         name: summary({seed: outcomes[made[name, seed]] for seed in range(seeds)}) for name in laws
