@@ -6,19 +6,15 @@ the addresses and ports, with the number of the switch as seed. Data and answers
 the two ends of their headers are swapped.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.layout import Cfg, FlowCol
+from precog_sim.network.net import Net
 
 __all__ = ["FIRST_PORT", "ns3_hash", "route"]
 
 FIRST_PORT = 10_000  # source port of the first flow between two hosts
 _FIRST_ADDRESS = 0x0B00_0001
 _M32 = 0xFFFF_FFFF
-
-_Table = NDArray[np.int64]
 
 
 @inlined
@@ -64,35 +60,28 @@ def ns3_hash(switch: int, source: int, destination: int, ports: int) -> int:
 
 
 @inlined
-def route(
-    cfg: _Table,
-    flow: _Table,
-    route_start: _Table,
-    route_count: _Table,
-    route_ports: _Table,
-    node: int,
-    f: int,
-    answer: bool,
-) -> int:
+def route(net: Net, node: int, f: int, answer: bool) -> int:
     """Output port at `node` for the data of flow `f`, or for what answers it; -1: none."""
-    src, dst = flow[f, FlowCol.SRC], flow[f, FlowCol.DST]
-    ports = flow[f, FlowCol.UDP_PORTS]
+    src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
+    ports = net.flow[f, FlowCol.UDP_PORTS]
     if answer:
         src, dst = dst, src
         ports = (ports >> 16) | (ports & 0xFFFF) << 16
-    n = route_count[node, dst]
+    n = net.route_count[node, dst]
     if n == 1:
-        return int(route_ports[route_start[node, dst]])
+        return int(net.route_ports[net.route_start[node, dst]])
     if n == 0:
         return -1
-    if cfg[Cfg.NS3_ECMP] != 0:
+    if net.cfg[Cfg.NS3_ECMP] != 0:
         # ns-3 lists equal next hops in the opposite order
         return int(
-            route_ports[route_start[node, dst] + n - 1 - ns3_hash(node, src, dst, ports) % n]
+            net.route_ports[
+                net.route_start[node, dst] + n - 1 - ns3_hash(node, src, dst, ports) % n
+            ]
         )
     key = 2 * f + (1 if answer else 0)
     x = (key * 0x9E3779B1 + node * 0x85EBCA77) & _M32
     x = ((x ^ (x >> 15)) * 0x2C1B3C6D) & _M32
     x = ((x ^ (x >> 12)) * 0x297A2D39) & _M32
     x ^= x >> 15
-    return int(route_ports[route_start[node, dst] + x % n])
+    return int(net.route_ports[net.route_start[node, dst] + x % n])

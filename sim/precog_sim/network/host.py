@@ -5,13 +5,10 @@ free for it, so no packet waits in the host and an RTT has no NIC queueing in it
 bytes that have been handed over, a flow's send queue.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from precog_models.contract import QueueEvent
 from precog_models.rate.law_fields import EventKind
 from precog_models.rate.reference import dcqcn
-from precog_sim.network.jit import compiled, inlined
+from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.layout import (
     Cfg,
     Ctl,
@@ -24,6 +21,7 @@ from precog_sim.network.layout import (
     QueueCol,
     Rec,
 )
+from precog_sim.network.net import Net
 from precog_sim.network.outside import observe, retime, tell
 from precog_sim.network.port import allocate, free, gap_ps, push, take
 from precog_sim.network.wheel import cancel, schedule
@@ -50,367 +48,264 @@ _ACK, _NACK = int(Kind.ACK), int(Kind.NACK)
 _BYTES = int(EventKind.BYTES)
 _ARRIVAL, _DEPARTURE = int(QueueEvent.ARRIVAL), int(QueueEvent.DEPARTURE)
 
-_Table = NDArray[np.int64]
-_Wheel = NDArray[np.int32]
-
 
 @inlined
-def wake(
-    rec: _Table,
-    wheel: _Wheel,
-    bits: _Table,
-    heap: _Table,
-    port: _Table,
-    ctl: _Table,
-    cfg: _Table,
-    p: int,
-    t: int,
-) -> None:
+def wake(net: Net, p: int, t: int) -> None:
     """Let host port `p` look for work at `t` or earlier."""
-    row = 2 + cfg[Cfg.PORTS] + p
-    if port[p, PortCol.WAKE] >= 0:
-        if port[p, PortCol.WAKE] <= t:
+    row = 2 + net.cfg[Cfg.PORTS] + p
+    if net.port[p, PortCol.WAKE] >= 0:
+        if net.port[p, PortCol.WAKE] <= t:
             return
-        cancel(rec, wheel, bits, heap, ctl, row)
-    port[p, PortCol.WAKE] = t
-    schedule(rec, wheel, bits, heap, ctl, row, t)
+        cancel(net, row)
+    net.port[p, PortCol.WAKE] = t
+    schedule(net, row, t)
 
 
 @inlined
-def wake_earlier(
-    rec: _Table,
-    wheel: _Wheel,
-    bits: _Table,
-    heap: _Table,
-    port: _Table,
-    flow: _Table,
-    ctl: _Table,
-    cfg: _Table,
-    f: int,
-    now: int,
-) -> None:
+def wake_earlier(net: Net, f: int, now: int) -> None:
     """In ns3 timing, where a WAKE that is set stays: move it for `f`, whose rate may have risen."""
-    if cfg[Cfg.NS3] != 0 and cfg[Cfg.RETIME] != 0:
-        p = flow[f, FlowCol.PORT]
-        due = max(now, flow[f, FlowCol.AVAILABLE])
-        if port[p, PortCol.WAKE] > due:
-            wake(rec, wheel, bits, heap, port, ctl, cfg, p, due)
+    if net.cfg[Cfg.NS3] != 0 and net.cfg[Cfg.RETIME] != 0:
+        p = net.flow[f, FlowCol.PORT]
+        due = max(now, net.flow[f, FlowCol.AVAILABLE])
+        if net.port[p, PortCol.WAKE] > due:
+            wake(net, p, due)
 
 
-@compiled
-def add_flow(port: _Table, flow: _Table, f: int) -> None:
+@outlined
+def add_flow(net: Net, f: int) -> None:
     """Put `f` at the end of its host's ring of active flows."""
-    p = flow[f, FlowCol.PORT]
-    first = port[p, PortCol.RING]
+    p = net.flow[f, FlowCol.PORT]
+    first = net.port[p, PortCol.RING]
     if first < 0:
-        port[p, PortCol.RING] = f
-        flow[f, FlowCol.RING_NEXT] = f
-        flow[f, FlowCol.RING_PREVIOUS] = f
+        net.port[p, PortCol.RING] = f
+        net.flow[f, FlowCol.RING_NEXT] = f
+        net.flow[f, FlowCol.RING_PREVIOUS] = f
         return
-    last = flow[first, FlowCol.RING_PREVIOUS]
-    flow[f, FlowCol.RING_NEXT] = first
-    flow[f, FlowCol.RING_PREVIOUS] = last
-    flow[last, FlowCol.RING_NEXT] = f
-    flow[first, FlowCol.RING_PREVIOUS] = f
+    last = net.flow[first, FlowCol.RING_PREVIOUS]
+    net.flow[f, FlowCol.RING_NEXT] = first
+    net.flow[f, FlowCol.RING_PREVIOUS] = last
+    net.flow[last, FlowCol.RING_NEXT] = f
+    net.flow[first, FlowCol.RING_PREVIOUS] = f
 
 
-@compiled
-def remove_flow(port: _Table, flow: _Table, f: int) -> None:
+@outlined
+def remove_flow(net: Net, f: int) -> None:
     """Take the finished flow `f` out of its host's ring."""
-    p = flow[f, FlowCol.PORT]
-    after = flow[f, FlowCol.RING_NEXT]
-    before = flow[f, FlowCol.RING_PREVIOUS]
+    p = net.flow[f, FlowCol.PORT]
+    after = net.flow[f, FlowCol.RING_NEXT]
+    before = net.flow[f, FlowCol.RING_PREVIOUS]
     if after == f:
-        port[p, PortCol.RING] = -1
-        port[p, PortCol.LAST] = -1
+        net.port[p, PortCol.RING] = -1
+        net.port[p, PortCol.LAST] = -1
         return
-    flow[before, FlowCol.RING_NEXT] = after
-    flow[after, FlowCol.RING_PREVIOUS] = before
-    if port[p, PortCol.RING] == f:
-        port[p, PortCol.RING] = after
-    if port[p, PortCol.LAST] == f:
-        port[p, PortCol.LAST] = before
+    net.flow[before, FlowCol.RING_NEXT] = after
+    net.flow[after, FlowCol.RING_PREVIOUS] = before
+    if net.port[p, PortCol.RING] == f:
+        net.port[p, PortCol.RING] = after
+    if net.port[p, PortCol.LAST] == f:
+        net.port[p, PortCol.LAST] = before
 
 
 @inlined
-def note_queue(
-    flow: _Table,
-    ctl: _Table,
-    cfg: _Table,
-    asked: _Table,
-    decision: _Table,
-    changes: _Table,
-    f: int,
-    size: int,
-    now: int,
-) -> None:
+def note_queue(net: Net, f: int, size: int, now: int) -> None:
     """A send queue has changed: `size` bytes came, or -`size` left. The device's profiler is told;
     a row is added to the queues' log, if one is kept."""
     kind = _ARRIVAL if size > 0 else _DEPARTURE
-    observe(ctl, cfg, asked, decision, f, kind, abs(size), now)
-    if cfg[Cfg.KEEP_QUEUES] == 0:
+    observe(net, f, kind, abs(size), now)
+    if net.cfg[Cfg.KEEP_QUEUES] == 0:
         return
-    n = ctl[Ctl.NOTED]
-    if n >= changes.shape[0]:
-        ctl[Ctl.ERROR] = Err.QUEUES
-        ctl[Ctl.ERROR_VALUE] = n
+    n = net.ctl[Ctl.NOTED]
+    if n >= net.changes.shape[0]:
+        net.ctl[Ctl.ERROR] = Err.QUEUES
+        net.ctl[Ctl.ERROR_VALUE] = n
         return
-    changes[n, QueueCol.TIME] = now
-    changes[n, QueueCol.FLOW] = f
-    changes[n, QueueCol.BYTES] = size
-    changes[n, QueueCol.QUEUE] = flow[f, FlowCol.OFFERED] - flow[f, FlowCol.NEXT]
-    ctl[Ctl.NOTED] = n + 1
+    net.changes[n, QueueCol.TIME] = now
+    net.changes[n, QueueCol.FLOW] = f
+    net.changes[n, QueueCol.BYTES] = size
+    net.changes[n, QueueCol.QUEUE] = net.flow[f, FlowCol.OFFERED] - net.flow[f, FlowCol.NEXT]
+    net.ctl[Ctl.NOTED] = n + 1
 
 
 @inlined
-def begin_flow(
-    rec: _Table,
-    wheel: _Wheel,
-    bits: _Table,
-    heap: _Table,
-    port: _Table,
-    flow: _Table,
-    ctl: _Table,
-    cfg: _Table,
-    asked: _Table,
-    decision: _Table,
-    changes: _Table,
-    f: int,
-    now: int,
-) -> None:
+def begin_flow(net: Net, f: int, now: int) -> None:
     """`f` may send from now on."""
-    flow[f, FlowCol.AVAILABLE] = now
-    flow[f, FlowCol.PROGRESS] = now
-    add_flow(port, flow, f)
-    if flow[f, FlowCol.OFFERED] > 0:
-        size = flow[f, FlowCol.OFFERED]
-        note_queue(flow, ctl, cfg, asked, decision, changes, f, size, now)
-    if cfg[Cfg.TIMEOUT_PS] > 0:
-        timer = cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f + 3
-        schedule(rec, wheel, bits, heap, ctl, timer, now + cfg[Cfg.TIMEOUT_PS])
+    net.flow[f, FlowCol.AVAILABLE] = now
+    net.flow[f, FlowCol.PROGRESS] = now
+    add_flow(net, f)
+    if net.flow[f, FlowCol.OFFERED] > 0:
+        size = net.flow[f, FlowCol.OFFERED]
+        note_queue(net, f, size, now)
+    if net.cfg[Cfg.TIMEOUT_PS] > 0:
+        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f + 3
+        schedule(net, timer, now + net.cfg[Cfg.TIMEOUT_PS])
 
 
 @inlined
-def release_followers(
-    rec: _Table,
-    wheel: _Wheel,
-    bits: _Table,
-    heap: _Table,
-    flow: _Table,
-    ctl: _Table,
-    cfg: _Table,
-    followers: _Table,
-    f: int,
-    now: int,
-) -> None:
+def release_followers(net: Net, f: int, now: int) -> None:
     """All of `f` has arrived: those that waited for it alone begin after their gap."""
-    first = flow[f, FlowCol.FOLLOWER]
-    for k in range(first, first + flow[f, FlowCol.FOLLOWERS]):
-        g = followers[k]
-        flow[g, FlowCol.WAITS] -= 1
-        if flow[g, FlowCol.WAITS] == 0:
-            row = allocate(rec, ctl, cfg)
+    first = net.flow[f, FlowCol.FOLLOWER]
+    for k in range(first, first + net.flow[f, FlowCol.FOLLOWERS]):
+        g = net.followers[k]
+        net.flow[g, FlowCol.WAITS] -= 1
+        if net.flow[g, FlowCol.WAITS] == 0:
+            row = allocate(net)
             if row < 0:
                 return
-            rec[row, Rec.KIND] = Kind.BEGIN
-            rec[row, Rec.OWNER] = g
-            schedule(rec, wheel, bits, heap, ctl, row, now + flow[g, FlowCol.GAP])
-    flow[f, FlowCol.FOLLOWERS] = 0
+            net.rec[row, Rec.KIND] = Kind.BEGIN
+            net.rec[row, Rec.OWNER] = g
+            schedule(net, row, now + net.flow[g, FlowCol.GAP])
+    net.flow[f, FlowCol.FOLLOWERS] = 0
 
 
 @inlined
-def hand_over(
-    flow: _Table,
-    ctl: _Table,
-    cfg: _Table,
-    asked: _Table,
-    decision: _Table,
-    changes: _Table,
-    f: int,
-    size: int,
-    now: int,
-) -> None:
+def hand_over(net: Net, f: int, size: int, now: int) -> None:
     """A message of `size` bytes has come for `f`."""
-    if flow[f, FlowCol.ACKED] == flow[f, FlowCol.OFFERED]:
-        flow[f, FlowCol.PROGRESS] = now  # it was idle: its time-out begins now
-    flow[f, FlowCol.OFFERED] += size
-    note_queue(flow, ctl, cfg, asked, decision, changes, f, size, now)
+    if net.flow[f, FlowCol.ACKED] == net.flow[f, FlowCol.OFFERED]:
+        net.flow[f, FlowCol.PROGRESS] = now  # it was idle: its time-out begins now
+    net.flow[f, FlowCol.OFFERED] += size
+    note_queue(net, f, size, now)
 
 
 @inlined
-def deliver(flow: _Table, messages: _Table, f: int, now: int) -> None:
+def deliver(net: Net, f: int, now: int) -> None:
     """More of `f` has been acknowledged: note the messages that are through with it."""
-    m = flow[f, FlowCol.MESSAGE]
-    while m >= 0 and messages[m, MessageCol.END] <= flow[f, FlowCol.ACKED]:
-        messages[m, MessageCol.DONE] = now
-        m = messages[m, MessageCol.AFTER]
-    flow[f, FlowCol.MESSAGE] = m
+    m = net.flow[f, FlowCol.MESSAGE]
+    while m >= 0 and net.messages[m, MessageCol.END] <= net.flow[f, FlowCol.ACKED]:
+        net.messages[m, MessageCol.DONE] = now
+        m = net.messages[m, MessageCol.AFTER]
+    net.flow[f, FlowCol.MESSAGE] = m
 
 
 @inlined
-def _may_send(
-    flow: _Table, rate: NDArray[np.float64], top: NDArray[np.float64], cfg: _Table, f: int
-) -> bool:
+def _may_send(net: Net, f: int) -> bool:
     """Whether `f` has bytes to send and room in its window."""
-    if flow[f, FlowCol.NEXT] >= flow[f, FlowCol.OFFERED]:
+    if net.flow[f, FlowCol.NEXT] >= net.flow[f, FlowCol.OFFERED]:
         return False
-    window = flow[f, FlowCol.WINDOW]
+    window = net.flow[f, FlowCol.WINDOW]
     if window == 0:
         return True
-    if cfg[Cfg.WINDOW_MODE] == 2:
-        window = max(int(window * rate[f] / top[f]), 1)
-    return bool(flow[f, FlowCol.NEXT] - flow[f, FlowCol.ACKED] < window)
+    if net.cfg[Cfg.WINDOW_MODE] == 2:
+        window = max(int(window * net.rate[f] / net.top[f]), 1)
+    return bool(net.flow[f, FlowCol.NEXT] - net.flow[f, FlowCol.ACKED] < window)
 
 
 @inlined
-def host_next(
-    rec: _Table,
-    wheel: _Wheel,
-    bits: _Table,
-    heap: _Table,
-    port: _Table,
-    flow: _Table,
-    rate: NDArray[np.float64],
-    top: NDArray[np.float64],
-    state: NDArray[np.float64],
-    par: NDArray[np.float64],
-    telemetry: _Table,
-    ctl: _Table,
-    cfg: _Table,
-    asked: _Table,
-    decision: _Table,
-    log: _Table,
-    changes: _Table,
-    p: int,
-    now: int,
-) -> int:
+def host_next(net: Net, p: int, now: int) -> int:
     """The packet that host port `p` sends next; -1: none now (and a WAKE is set if one will be)."""
-    ns3 = cfg[Cfg.NS3] != 0
-    if port[p, PortCol.PENDING] != 0:
+    ns3 = net.cfg[Cfg.NS3] != 0
+    if net.port[p, PortCol.PENDING] != 0:
         return -1
-    if port[p, PortCol.BUSY_UNTIL] > now:
-        wake(rec, wheel, bits, heap, port, ctl, cfg, p, port[p, PortCol.BUSY_UNTIL])
+    if net.port[p, PortCol.BUSY_UNTIL] > now:
+        wake(net, p, net.port[p, PortCol.BUSY_UNTIL])
         return -1
-    if port[p, PortCol.HIGH_HEAD] >= 0 and (port[p, PortCol.PAUSED] == 0 or cfg[Cfg.ACK_HIGH] != 0):
-        return take(rec, port, p, PortCol.HIGH_HEAD)
-    first = port[p, PortCol.RING]
+    if net.port[p, PortCol.HIGH_HEAD] >= 0 and (
+        net.port[p, PortCol.PAUSED] == 0 or net.cfg[Cfg.ACK_HIGH] != 0
+    ):
+        return take(net, p, PortCol.HIGH_HEAD)
+    first = net.port[p, PortCol.RING]
     if first < 0:
         return -1
-    if port[p, PortCol.LAST] >= 0:
-        first = flow[port[p, PortCol.LAST], FlowCol.RING_NEXT]
+    if net.port[p, PortCol.LAST] >= 0:
+        first = net.flow[net.port[p, PortCol.LAST], FlowCol.RING_NEXT]
     soonest = _NEVER
     f = first
     chosen = -1
     while True:
-        if flow[f, FlowCol.NEXT] < flow[f, FlowCol.OFFERED]:
-            due = flow[f, FlowCol.AVAILABLE]
-            open_window = _may_send(flow, rate, top, cfg, f)
-            if open_window and due <= now and port[p, PortCol.PAUSED] == 0:
+        if net.flow[f, FlowCol.NEXT] < net.flow[f, FlowCol.OFFERED]:
+            due = net.flow[f, FlowCol.AVAILABLE]
+            open_window = _may_send(net, f)
+            if open_window and due <= now and net.port[p, PortCol.PAUSED] == 0:
                 # Flows of the same priority take turns; a receiver may have raised some.
-                if chosen < 0 or flow[f, FlowCol.BOOST] > flow[chosen, FlowCol.BOOST]:
+                if chosen < 0 or net.flow[f, FlowCol.BOOST] > net.flow[chosen, FlowCol.BOOST]:
                     chosen = f
-                if cfg[Cfg.RECEIVER_FUNCTION] == 0:
+                if net.cfg[Cfg.RECEIVER_FUNCTION] == 0:
                     break
             # ns-3 also wakes for a flow that its window will hold back.
             if due < soonest and (open_window or ns3):
                 soonest = due
-        f = flow[f, FlowCol.RING_NEXT]
+        f = net.flow[f, FlowCol.RING_NEXT]
         if f == first:
             break
     if chosen < 0:
-        if now < soonest < _NEVER and not (ns3 and port[p, PortCol.WAKE] >= 0):
-            wake(rec, wheel, bits, heap, port, ctl, cfg, p, soonest)
+        if now < soonest < _NEVER and not (ns3 and net.port[p, PortCol.WAKE] >= 0):
+            wake(net, p, soonest)
         return -1
-    row = allocate(rec, ctl, cfg)
+    row = allocate(net)
     if row < 0:
         return row
     f = chosen
-    payload = min(flow[f, FlowCol.OFFERED] - flow[f, FlowCol.NEXT], cfg[Cfg.PAYLOAD])
-    wire = payload + cfg[Cfg.HEADER]
-    rec[row, Rec.KIND] = Kind.DATA
-    rec[row, Rec.OWNER] = f
-    rec[row, Rec.SEQ] = flow[f, FlowCol.NEXT]
-    rec[row, Rec.SIZE] = wire
-    rec[row, Rec.SENT] = now
-    if cfg[Cfg.TELEMETRY] != 0:
-        telemetry[row, 0] = 0
-    elif cfg[Cfg.SCORE_ECHO] != 0:
-        telemetry[row, 0] = flow[f, FlowCol.SCORE]
-    flow[f, FlowCol.NEXT] += payload
-    note_queue(flow, ctl, cfg, asked, decision, changes, f, -payload, now)
-    flow[f, FlowCol.LAST_WIRE] = wire
-    flow[f, FlowCol.SENT_PACKETS] += 1
-    flow[f, FlowCol.AVAILABLE] = now + gap_ps(cfg, wire, rate[f])
-    port[p, PortCol.LAST] = f
-    ctl[Ctl.DATA_SENT] += 1
-    if cfg[Cfg.LAW] == Law.DCQCN:
-        old = rate[f]
-        rate[f] = dcqcn.dcqcn_bytes(state, f, par, wire, old)
-        retime(flow, cfg, f, rate[f], old)
-    elif cfg[Cfg.TELL_BYTES] != 0:
-        tell(flow, rate, ctl, cfg, asked, decision, log, _BYTES, f, wire, now)
+    payload = min(net.flow[f, FlowCol.OFFERED] - net.flow[f, FlowCol.NEXT], net.cfg[Cfg.PAYLOAD])
+    wire = payload + net.cfg[Cfg.HEADER]
+    net.rec[row, Rec.KIND] = Kind.DATA
+    net.rec[row, Rec.OWNER] = f
+    net.rec[row, Rec.SEQ] = net.flow[f, FlowCol.NEXT]
+    net.rec[row, Rec.SIZE] = wire
+    net.rec[row, Rec.SENT] = now
+    if net.cfg[Cfg.TELEMETRY] != 0:
+        net.telemetry[row, 0] = 0
+    elif net.cfg[Cfg.SCORE_ECHO] != 0:
+        net.telemetry[row, 0] = net.flow[f, FlowCol.SCORE]
+    net.flow[f, FlowCol.NEXT] += payload
+    note_queue(net, f, -payload, now)
+    net.flow[f, FlowCol.LAST_WIRE] = wire
+    net.flow[f, FlowCol.SENT_PACKETS] += 1
+    net.flow[f, FlowCol.AVAILABLE] = now + gap_ps(net, wire, net.rate[f])
+    net.port[p, PortCol.LAST] = f
+    net.ctl[Ctl.DATA_SENT] += 1
+    if net.cfg[Cfg.LAW] == Law.DCQCN:
+        old = net.rate[f]
+        net.rate[f] = dcqcn.dcqcn_bytes(net.state, f, net.par, wire, old)
+        retime(net, f, net.rate[f], old)
+    elif net.cfg[Cfg.TELL_BYTES] != 0:
+        tell(net, _BYTES, f, wire, now)
     return row
 
 
 @inlined
-def after_send(
-    rec: _Table,
-    wheel: _Wheel,
-    bits: _Table,
-    heap: _Table,
-    port: _Table,
-    flow: _Table,
-    rate: NDArray[np.float64],
-    top: NDArray[np.float64],
-    ctl: _Table,
-    cfg: _Table,
-    p: int,
-) -> None:
+def after_send(net: Net, p: int) -> None:
     """In exact timing, set the WAKE for whatever port `p` may send next."""
-    free_at = port[p, PortCol.BUSY_UNTIL]
-    f = port[p, PortCol.RING]
-    if port[p, PortCol.HIGH_HEAD] >= 0 or (f >= 0 and flow[f, FlowCol.RING_NEXT] != f):
-        wake(rec, wheel, bits, heap, port, ctl, cfg, p, free_at)
-    elif f >= 0 and _may_send(flow, rate, top, cfg, f):
-        due = max(free_at, flow[f, FlowCol.AVAILABLE])
-        wake(rec, wheel, bits, heap, port, ctl, cfg, p, due)
+    free_at = net.port[p, PortCol.BUSY_UNTIL]
+    f = net.port[p, PortCol.RING]
+    if net.port[p, PortCol.HIGH_HEAD] >= 0 or (f >= 0 and net.flow[f, FlowCol.RING_NEXT] != f):
+        wake(net, p, free_at)
+    elif f >= 0 and _may_send(net, f):
+        due = max(free_at, net.flow[f, FlowCol.AVAILABLE])
+        wake(net, p, due)
 
 
 @inlined
-def receive_data(
-    rec: _Table, port: _Table, flow: _Table, ctl: _Table, cfg: _Table, row: int, now: int
-) -> int:
+def receive_data(net: Net, row: int, now: int) -> int:
     """Data has reached its host: answer in place. Returns the port to serve, -1: no answer."""
-    p = rec[row, Rec.PORT]
-    f = rec[row, Rec.OWNER]
-    mark = rec[row, Rec.KIND] & Kind.MARK
-    expected = flow[f, FlowCol.EXPECTED]
-    seq = rec[row, Rec.SEQ]
-    ctl[Ctl.DATA_GOT] += 1
+    p = net.rec[row, Rec.PORT]
+    f = net.rec[row, Rec.OWNER]
+    mark = net.rec[row, Rec.KIND] & Kind.MARK
+    expected = net.flow[f, FlowCol.EXPECTED]
+    seq = net.rec[row, Rec.SEQ]
+    net.ctl[Ctl.DATA_GOT] += 1
     answer = _ACK
     if seq == expected:
-        flow[f, FlowCol.EXPECTED] = expected + rec[row, Rec.SIZE] - cfg[Cfg.HEADER]
-        flow[f, FlowCol.GOT_PACKETS] += 1
+        net.flow[f, FlowCol.EXPECTED] = expected + net.rec[row, Rec.SIZE] - net.cfg[Cfg.HEADER]
+        net.flow[f, FlowCol.GOT_PACKETS] += 1
     elif seq > expected:
-        if flow[f, FlowCol.NACK_SEQ] == expected and now < flow[f, FlowCol.NACK_TIME]:
-            free(rec, ctl, row)
+        if net.flow[f, FlowCol.NACK_SEQ] == expected and now < net.flow[f, FlowCol.NACK_TIME]:
+            free(net, row)
             return -1
-        flow[f, FlowCol.NACK_SEQ] = expected
-        flow[f, FlowCol.NACK_TIME] = now + cfg[Cfg.NACK_PS]
+        net.flow[f, FlowCol.NACK_SEQ] = expected
+        net.flow[f, FlowCol.NACK_TIME] = now + net.cfg[Cfg.NACK_PS]
         answer = _NACK
-        ctl[Ctl.NACKS] += 1
-    if cfg[Cfg.CNP_PS] > 0 and mark != 0 and now >= flow[f, FlowCol.CNP_TIME]:
-        cnp = allocate(rec, ctl, cfg)
+        net.ctl[Ctl.NACKS] += 1
+    if net.cfg[Cfg.CNP_PS] > 0 and mark != 0 and now >= net.flow[f, FlowCol.CNP_TIME]:
+        cnp = allocate(net)
         if cnp < 0:
             return cnp
-        flow[f, FlowCol.CNP_TIME] = now + cfg[Cfg.CNP_PS]
-        rec[cnp, Rec.KIND] = Kind.CNP
-        rec[cnp, Rec.OWNER] = f
-        rec[cnp, Rec.SIZE] = CNP_BYTES
-        push(rec, port, p, cnp, PortCol.HIGH_HEAD)
-        ctl[Ctl.CNPS] += 1
-    rec[row, Rec.KIND] = answer | mark
-    rec[row, Rec.SEQ] = flow[f, FlowCol.EXPECTED]
-    rec[row, Rec.SIZE] = cfg[Cfg.ACK_BYTES]
-    push(rec, port, p, row, PortCol.HIGH_HEAD)
+        net.flow[f, FlowCol.CNP_TIME] = now + net.cfg[Cfg.CNP_PS]
+        net.rec[cnp, Rec.KIND] = Kind.CNP
+        net.rec[cnp, Rec.OWNER] = f
+        net.rec[cnp, Rec.SIZE] = CNP_BYTES
+        push(net, p, cnp, PortCol.HIGH_HEAD)
+        net.ctl[Ctl.CNPS] += 1
+    net.rec[row, Rec.KIND] = answer | mark
+    net.rec[row, Rec.SEQ] = net.flow[f, FlowCol.EXPECTED]
+    net.rec[row, Rec.SIZE] = net.cfg[Cfg.ACK_BYTES]
+    push(net, p, row, PortCol.HIGH_HEAD)
     return int(p)

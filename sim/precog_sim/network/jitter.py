@@ -1,10 +1,8 @@
 """Jitter of one flow's round-trip times, as a host adds it: late completions, not late wires."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from precog_sim.network.jit import inlined
 from precog_sim.network.layout import FlowCol, Kind, Rec
+from precog_sim.network.net import Net
 from precog_sim.network.port import uniform
 from precog_sim.network.wheel import schedule
 
@@ -12,46 +10,33 @@ __all__ = ["completes", "held_back"]
 
 _PS_PER_NS = 1000
 
-_Table = NDArray[np.int64]
-_Wheel = NDArray[np.int32]
-
 
 @inlined
-def held_back(
-    rec: _Table,
-    wheel: _Wheel,
-    bits: _Table,
-    heap: _Table,
-    flow: _Table,
-    ctl: _Table,
-    kind: int,
-    row: int,
-    now: int,
-) -> bool:
+def held_back(net: Net, kind: int, row: int, now: int) -> bool:
     """Whether the acknowledgement in `row` is to come again later, because its flow has jitter.
 
     Only the one that would complete a sample is held back. If all were, the quickest of a round
     trip's many would complete it, and the law would see next to none of the jitter.
     """
-    f = rec[row, Rec.OWNER]
+    f = net.rec[row, Rec.OWNER]
     if (
-        flow[f, FlowCol.JITTER] == 0
-        or flow[f, FlowCol.HELD] != 0
+        net.flow[f, FlowCol.JITTER] == 0
+        or net.flow[f, FlowCol.HELD] != 0
         or kind != Kind.ACK
-        or rec[row, Rec.SEQ] <= flow[f, FlowCol.SAMPLE_SEQ]
+        or net.rec[row, Rec.SEQ] <= net.flow[f, FlowCol.SAMPLE_SEQ]
     ):
         return False
-    flow[f, FlowCol.HELD] = row
-    late_ns = int(uniform(ctl) * (flow[f, FlowCol.JITTER] // _PS_PER_NS + 1))
-    schedule(rec, wheel, bits, heap, ctl, row, now + late_ns * _PS_PER_NS)
+    net.flow[f, FlowCol.HELD] = row
+    late_ns = int(uniform(net) * (net.flow[f, FlowCol.JITTER] // _PS_PER_NS + 1))
+    schedule(net, row, now + late_ns * _PS_PER_NS)
     return True
 
 
 @inlined
-def completes(flow: _Table, f: int, seq: int, row: int) -> bool:
+def completes(net: Net, f: int, seq: int, row: int) -> bool:
     """Whether the acknowledgement in `row` completes a sample: none does while one is held back."""
-    held = flow[f, FlowCol.HELD]
-    if seq <= flow[f, FlowCol.SAMPLE_SEQ] or (held != 0 and held != row):
+    held = net.flow[f, FlowCol.HELD]
+    if seq <= net.flow[f, FlowCol.SAMPLE_SEQ] or (held != 0 and held != row):
         return False
-    flow[f, FlowCol.HELD] = 0
+    net.flow[f, FlowCol.HELD] = 0
     return True

@@ -15,6 +15,7 @@ from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.kernel import simulate
 from precog_sim.network.layout import Ctl, Err, FlowCol, Law, MessageCol, PortCol, QueueCol
+from precog_sim.network.net import Net
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.scenario import Scenario
 from precog_sim.network.tables import (
@@ -239,51 +240,52 @@ def run(
     order = np.argsort(starts, kind="stable").astype(np.int64)
     followers = follower_table(scenario, flow)
 
-    began = time.process_time()
-    simulate(
-        records(rows),
-        np.full((SLOTS, 2), -1, dtype=np.int32),
-        np.zeros(WORDS, dtype=np.int64),
-        np.empty((rows.total, 3), dtype=np.int64),
-        port,
-        port_f,
-        switch_table(scenario, port),
-        flow,
-        rate,
-        top,
-        state,
-        law.par,
-        law.weights,
-        np.empty(predictor.WORK),
-        telemetry,
-        routes.start,
-        routes.count,
-        routes.ports,
-        order[flow[order, FlowCol.WAITS] == 0],
-        ctl,
-        cfg,
-        fcfg,
-        kept.packet_rtt,
-        kept.samples,
-        kept.sample_f,
-        kept.watched,
-        kept.probe_time,
-        kept.probe_rate,
-        kept.probe_got,
-        kept.probe_queue,
-        np.zeros(max(len(SAMPLE_FIELDS), len(LAW_EVENT_FIELDS)), dtype=np.int64),
-        np.zeros(len(DECISION_FIELDS), dtype=np.int64),
-        kept.log,
-        messages,
-        kept.changes,
-        score_knots(law),
-        np.zeros((flows, len(FORECAST_FIELDS)), dtype=np.int64),
-        kept.forecasts,
-        np.zeros(len(RECEIVER_EVENT) + len(RECEIVER_RESULT), dtype=np.int64),
-        kept.received,
-        followers,
-        kept.depths,
+    net = Net(
+        rec=records(rows),
+        wheel=np.full((SLOTS, 2), -1, dtype=np.int32),
+        bits=np.zeros(WORDS, dtype=np.int64),
+        heap=np.empty((rows.total, 3), dtype=np.int64),
+        port=port,
+        port_f=port_f,
+        switch=switch_table(scenario, port),
+        flow=flow,
+        rate=rate,
+        top=top,
+        state=state,
+        par=law.par,
+        weights=law.weights,
+        work=np.empty(predictor.WORK),
+        telemetry=telemetry,
+        route_start=routes.start,
+        route_count=routes.count,
+        route_ports=routes.ports,
+        order=order[flow[order, FlowCol.WAITS] == 0],
+        ctl=ctl,
+        cfg=cfg,
+        fcfg=fcfg,
+        packet_rtt=kept.packet_rtt,
+        samples=kept.samples,
+        sample_f=kept.sample_f,
+        watched=kept.watched,
+        probe_time=kept.probe_time,
+        probe_rate=kept.probe_rate,
+        probe_got=kept.probe_got,
+        probe_queue=kept.probe_queue,
+        asked=np.zeros(max(len(SAMPLE_FIELDS), len(LAW_EVENT_FIELDS)), dtype=np.int64),
+        decision=np.zeros(len(DECISION_FIELDS), dtype=np.int64),
+        log=kept.log,
+        messages=messages,
+        changes=kept.changes,
+        knots=score_knots(law),
+        forecasts=np.zeros((flows, len(FORECAST_FIELDS)), dtype=np.int64),
+        forecast_log=kept.forecasts,
+        received=np.zeros(len(RECEIVER_EVENT) + len(RECEIVER_RESULT), dtype=np.int64),
+        receiver_log=kept.received,
+        followers=followers,
+        depths=kept.depths,
     )
+    began = time.process_time()
+    simulate(net)
     cpu_s = time.process_time() - began
     _raise_if_failed(ctl, rows.packets)
 

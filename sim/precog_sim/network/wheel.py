@@ -16,8 +16,9 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from precog_sim.network.jit import compiled, inlined
+from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.layout import Ctl, Rec
+from precog_sim.network.net import Net
 
 __all__ = ["SLOTS", "WORDS", "cancel", "pop", "schedule"]
 
@@ -38,7 +39,7 @@ def _trailing_zeros(_context: Any, word: Any) -> Any:
     return types.int64(types.int64), codegen
 
 
-@compiled
+@outlined
 def _heap_put(heap: _Table, ctl: _Table, row: int, t: int, seq: int, at: int) -> None:
     """Place (t, seq, row) at `at`, towards the root."""
     while at > 0:
@@ -53,7 +54,7 @@ def _heap_put(heap: _Table, ctl: _Table, row: int, t: int, seq: int, at: int) ->
     heap[at, 2] = row
 
 
-@compiled
+@outlined
 def _heap_push(heap: _Table, ctl: _Table, row: int, t: int) -> None:
     ctl[Ctl.HEAP_SEQ] += 1
     at = ctl[Ctl.HEAP]
@@ -61,7 +62,7 @@ def _heap_push(heap: _Table, ctl: _Table, row: int, t: int) -> None:
     _heap_put(heap, ctl, row, t, ctl[Ctl.HEAP_SEQ], at)
 
 
-@compiled
+@outlined
 def _heap_take(heap: _Table, ctl: _Table, at: int) -> int:
     """Remove the entry at `at` and return its record."""
     taken = heap[at, 2]
@@ -90,108 +91,98 @@ def _heap_take(heap: _Table, ctl: _Table, at: int) -> int:
 
 
 @inlined
-def _insert(rec: _Table, wheel: NDArray[np.int32], bits: _Table, row: int, t: int) -> None:
+def _insert(net: Net, row: int, t: int) -> None:
     """Put `row` into the bucket of `t`, behind everything due no later."""
     slot = (t // 1000) & _MASK
-    tail = wheel[slot, 1]
+    tail = net.wheel[slot, 1]
     if tail < 0:
-        wheel[slot, 0] = row
-        wheel[slot, 1] = row
-        rec[row, Rec.NEXT] = -1
-        bits[slot >> 6] |= 1 << (slot & 63)
-    elif rec[tail, Rec.TIME] <= t:
-        rec[tail, Rec.NEXT] = row
-        rec[row, Rec.NEXT] = -1
-        wheel[slot, 1] = row
+        net.wheel[slot, 0] = row
+        net.wheel[slot, 1] = row
+        net.rec[row, Rec.NEXT] = -1
+        net.bits[slot >> 6] |= 1 << (slot & 63)
+    elif net.rec[tail, Rec.TIME] <= t:
+        net.rec[tail, Rec.NEXT] = row
+        net.rec[row, Rec.NEXT] = -1
+        net.wheel[slot, 1] = row
     else:
         before = -1
-        here = int(wheel[slot, 0])
-        while rec[here, Rec.TIME] <= t:
+        here = int(net.wheel[slot, 0])
+        while net.rec[here, Rec.TIME] <= t:
             before = here
-            here = rec[here, Rec.NEXT]
-        rec[row, Rec.NEXT] = here
+            here = net.rec[here, Rec.NEXT]
+        net.rec[row, Rec.NEXT] = here
         if before < 0:
-            wheel[slot, 0] = row
+            net.wheel[slot, 0] = row
         else:
-            rec[before, Rec.NEXT] = row
+            net.rec[before, Rec.NEXT] = row
 
 
 @inlined
-def schedule(
-    rec: _Table,
-    wheel: NDArray[np.int32],
-    bits: _Table,
-    heap: _Table,
-    ctl: _Table,
-    row: int,
-    t: int,
-) -> None:
+def schedule(net: Net, row: int, t: int) -> None:
     """Let record `row` be due at `t` ps (not before the present)."""
-    rec[row, Rec.TIME] = t
-    if t // 1000 - ctl[Ctl.BUCKET] >= SLOTS:
-        _heap_push(heap, ctl, row, t)
+    net.rec[row, Rec.TIME] = t
+    if t // 1000 - net.ctl[Ctl.BUCKET] >= SLOTS:
+        _heap_push(net.heap, net.ctl, row, t)
     else:
-        _insert(rec, wheel, bits, row, t)
+        _insert(net, row, t)
 
 
-@compiled
-def cancel(
-    rec: _Table, wheel: NDArray[np.int32], bits: _Table, heap: _Table, ctl: _Table, row: int
-) -> None:
+@outlined
+def cancel(net: Net, row: int) -> None:
     """Take the scheduled record `row` back."""
-    t = rec[row, Rec.TIME]
-    if t // 1000 - ctl[Ctl.BUCKET] >= SLOTS:
-        for at in range(ctl[Ctl.HEAP]):
-            if heap[at, 2] == row:
-                _heap_take(heap, ctl, at)
+    t = net.rec[row, Rec.TIME]
+    if t // 1000 - net.ctl[Ctl.BUCKET] >= SLOTS:
+        for at in range(net.ctl[Ctl.HEAP]):
+            if net.heap[at, 2] == row:
+                _heap_take(net.heap, net.ctl, at)
                 return
         return
     slot = (t // 1000) & _MASK
     before = -1
-    here = int(wheel[slot, 0])
+    here = int(net.wheel[slot, 0])
     while here != row:
         before = here
-        here = rec[here, Rec.NEXT]
-    after = rec[row, Rec.NEXT]
+        here = net.rec[here, Rec.NEXT]
+    after = net.rec[row, Rec.NEXT]
     if before < 0:
-        wheel[slot, 0] = after
+        net.wheel[slot, 0] = after
     else:
-        rec[before, Rec.NEXT] = after
+        net.rec[before, Rec.NEXT] = after
     if after < 0:
-        wheel[slot, 1] = before
+        net.wheel[slot, 1] = before
         if before < 0:
-            bits[slot >> 6] &= ~(1 << (slot & 63))
+            net.bits[slot >> 6] &= ~(1 << (slot & 63))
 
 
 @inlined
-def pop(rec: _Table, wheel: NDArray[np.int32], bits: _Table, heap: _Table, ctl: _Table) -> int:
+def pop(net: Net) -> int:
     """The record that is due next, taken out; -1 when nothing is scheduled."""
-    bucket = ctl[Ctl.BUCKET]
+    bucket = net.ctl[Ctl.BUCKET]
     slot = bucket & _MASK
-    row = int(wheel[slot, 0])
+    row = int(net.wheel[slot, 0])
     if row < 0:
         at = slot >> 6
-        word = bits[at] & (-1 << (slot & 63))
+        word = net.bits[at] & (-1 << (slot & 63))
         left = WORDS
         while word == 0 and left > 0:
             at = (at + 1) & (WORDS - 1)
-            word = bits[at]
+            word = net.bits[at]
             left -= 1
         if word != 0:
             bucket += (at * 64 + _trailing_zeros(word) - slot) & _MASK
-        elif ctl[Ctl.HEAP] > 0:
-            bucket = heap[0, 0] // 1000
+        elif net.ctl[Ctl.HEAP] > 0:
+            bucket = net.heap[0, 0] // 1000
         else:
             return -1
-        ctl[Ctl.BUCKET] = bucket
-        while ctl[Ctl.HEAP] > 0 and heap[0, 0] // 1000 - bucket < SLOTS:
-            due = heap[0, 0]
-            _insert(rec, wheel, bits, _heap_take(heap, ctl, 0), due)
+        net.ctl[Ctl.BUCKET] = bucket
+        while net.ctl[Ctl.HEAP] > 0 and net.heap[0, 0] // 1000 - bucket < SLOTS:
+            due = net.heap[0, 0]
+            _insert(net, _heap_take(net.heap, net.ctl, 0), due)
         slot = bucket & _MASK
-        row = int(wheel[slot, 0])
-    after = rec[row, Rec.NEXT]
-    wheel[slot, 0] = after
+        row = int(net.wheel[slot, 0])
+    after = net.rec[row, Rec.NEXT]
+    net.wheel[slot, 0] = after
     if after < 0:
-        wheel[slot, 1] = -1
-        bits[slot >> 6] &= ~(1 << (slot & 63))
+        net.wheel[slot, 1] = -1
+        net.bits[slot >> 6] &= ~(1 << (slot & 63))
     return row

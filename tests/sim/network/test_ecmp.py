@@ -2,9 +2,12 @@
 
 import random
 import struct
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from precog_sim.network import Fixed, Flow, Record, Scenario, fat_tree, run
 from precog_sim.network.ecmp import ns3_hash, route
@@ -12,6 +15,21 @@ from precog_sim.network.layout import Cfg
 from precog_sim.network.tables import flow_table, udp_ports
 
 _M = 0xFFFFFFFF
+
+
+class _Ways(NamedTuple):
+    """What routing needs of the kernel's record."""
+
+    cfg: NDArray[np.int64]
+    flow: NDArray[np.int64]
+    route_start: NDArray[np.int64]
+    route_count: NDArray[np.int64]
+    route_ports: NDArray[np.int64]
+
+
+@numba.njit
+def _route(net: Any, node: int, f: int, answer: bool) -> int:
+    return route(net, node, f, answer)
 
 
 def _rotated(x: int, r: int) -> int:
@@ -78,6 +96,7 @@ def test_routes_follow_the_hash_both_ways() -> None:
     table = flow_table(scenario, scenario.starts_ps(0, whole_ns=True), 0)
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
     cfg[Cfg.NS3_ECMP] = 1
+    net = _Ways(cfg, table, routes.start, routes.count, routes.ports)
     ports = [(10_001, 100), (10_000, 200), (10_000, 100), (10_000, 100)]
     several = 0
     for f, flow in enumerate(scenario.flows):
@@ -88,8 +107,7 @@ def test_routes_follow_the_hash_both_ways() -> None:
                 n = int(routes.count[node, ends[1]])
                 first = int(routes.start[node, ends[1]])
                 nexts = routes.ports[first : first + n].tolist()
-                at = (routes.start, routes.count, routes.ports)
-                ours = route(cfg, table, *at, node, f, answer)
+                ours = _route(net, node, f, answer)
                 number = _ns3(node, *ends, *numbers) if n > 1 else 0
                 assert ours == nexts[n - 1 - number % n]
                 several += n > 1

@@ -1,8 +1,11 @@
 """The event queue against a sorted list: exact order, first come first served among equals."""
 
 import heapq
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from precog_sim.network.layout import Ctl, Rec
 from precog_sim.network.wheel import SLOTS, WORDS, cancel, pop, schedule
@@ -10,25 +13,50 @@ from precog_sim.network.wheel import SLOTS, WORDS, cancel, pop, schedule
 _HORIZON_PS = SLOTS * 1000
 
 
+class _Events(NamedTuple):
+    """What the queue needs of the kernel's record."""
+
+    rec: NDArray[np.int64]
+    wheel: NDArray[np.int32]
+    bits: NDArray[np.int64]
+    heap: NDArray[np.int64]
+    ctl: NDArray[np.int64]
+
+
+@numba.njit
+def _schedule(net: Any, row: int, t: int) -> None:
+    schedule(net, row, t)
+
+
+@numba.njit
+def _cancel(net: Any, row: int) -> None:
+    cancel(net, row)
+
+
+@numba.njit
+def _pop(net: Any) -> int:
+    return pop(net)
+
+
 class _Queue:
     def __init__(self, rows: int) -> None:
-        self.tables = (
-            np.zeros((rows, 8), dtype=np.int64),
-            np.full((SLOTS, 2), -1, dtype=np.int32),
-            np.zeros(WORDS, dtype=np.int64),
-            np.zeros((rows, 3), dtype=np.int64),
-            np.zeros(Ctl.WIDTH, dtype=np.int64),
+        self.net = _Events(
+            rec=np.zeros((rows, 8), dtype=np.int64),
+            wheel=np.full((SLOTS, 2), -1, dtype=np.int32),
+            bits=np.zeros(WORDS, dtype=np.int64),
+            heap=np.zeros((rows, 3), dtype=np.int64),
+            ctl=np.zeros(Ctl.WIDTH, dtype=np.int64),
         )
 
     def schedule(self, row: int, t: int) -> None:
-        schedule(*self.tables, row, t)
+        _schedule(self.net, row, t)
 
     def cancel(self, row: int) -> None:
-        cancel(*self.tables, row)
+        _cancel(self.net, row)
 
     def pop(self) -> tuple[int, int] | None:
-        row = pop(*self.tables)
-        return None if row < 0 else (int(self.tables[0][row, Rec.TIME]), row)
+        row = _pop(self.net)
+        return None if row < 0 else (int(self.net.rec[row, Rec.TIME]), row)
 
 
 def test_order_of_random_events_near_and_far(seed: int) -> None:
