@@ -14,6 +14,7 @@ outside ends it: faults of devices, records, disk and repository are counted.
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from .showing import card_status
 from .speaking import Identity, Link, Speaker, drift_of, refusals, reports, skills
 from .store import Store
 from .telemetry import Telemetry
-from .timing import Due, Timing
+from .timing import Cadence, Due, Timing
 
 __all__ = ["Agent"]
 
@@ -114,6 +115,7 @@ class Agent:
         self.ahead = ahead or Ahead()
         self._shelf = shelf
         self._due = Due()
+        self._cadence = Cadence(self.timing, store)
         self._destinations: set[str] = set()
         self._bases: set[int] = set()
 
@@ -211,18 +213,19 @@ class Agent:
     # --- what is said ----------------------------------------------------------------------------
 
     def _speak(self, now: int) -> None:
-        timing, say = self.timing, self.speaker.say
-        if self._due("report", now, timing.report):
-            for key, report in reports(self.seatings).items():
-                say(key, report, now, timing.life)
-            say(f"health/{self.identity.name}", self.health(), now, timing.life)
-        if self._due("skill", now, timing.skill):
+        cadence, say = self._cadence, self.speaker.say
+        for key, report in reports(self.seatings, partial(cadence.due, now=now)).items():
+            say(key, report, now, cadence.life(key))
+        health, asking = (f"{kind}/{self.identity.name}" for kind in ("health", "drift"))
+        if cadence.due(health, now):
+            say(health, self.health(), now, cadence.life(health))
+        if cadence.due("skill/", now):
             for key, skill in skills(self.seatings).items():
-                say(key, skill, now, timing.skill_life)
-        if self._due("drift", now, timing.drift):
+                say(key, skill, now, cadence.life(key))
+        if cadence.due(asking, now):
             drift = drift_of(self.seatings)
             if drift is not None:
-                say(f"drift/{self.identity.name}", drift, now, timing.skill_life)
+                say(asking, drift, now, cadence.life(asking))
                 self.counts["drifts"] += 1
 
     # --- what others see -------------------------------------------------------------------------

@@ -230,12 +230,14 @@ class Observer:
         name = self.destinations.get(qp)
         return None if name is None else self._seen.setdefault(name, _Destination())
 
-    def statistics(self) -> dict[str, Statistics]:
-        """What each destination brought since the last call; without an RTT it says nothing."""
-        seen, self._seen = self._seen, {}
-        return {
-            name: self._summary(one) for name, one in sorted(seen.items()) if one.rtts and one.rates
-        }
+    def seen(self) -> set[str]:
+        """Destinations that brought something since their statistics were asked for."""
+        return set(self._seen)
+
+    def statistics(self, names: Iterable[str]) -> dict[str, Statistics]:
+        """What some destinations brought since they were last asked for; each with an RTT."""
+        taken = {name: self._seen.pop(name) for name in sorted(names) if name in self._seen}
+        return {name: self._summary(one) for name, one in taken.items() if one.rtts and one.rates}
 
     def _summary(self, of: _Destination) -> Statistics:
         ns = np.array(of.rtts) * self.scale.tick_ps / 1000

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -115,13 +115,21 @@ def refusals(store: Store) -> dict[str, int]:
     }
 
 
-def reports(seatings: Sequence[Seating]) -> dict[str, Report]:
-    """What all cards of a host saw of each destination since the last call."""
+def reports(seatings: Sequence[Seating], due: Callable[[str], bool]) -> dict[str, Report]:
+    """What all cards of a host saw of destinations since each was last reported.
+
+    Parameters
+    ----------
+    seatings : sequence of Seating
+    due : callable
+        Whether a key is to be reported now; the others wait.
+    """
+    observers = [one.card.observer for one in seatings if one.card.observer is not None]
+    names = {name for observer in observers for name in observer.seen() if due(f"dst/{name}")}
     seen: dict[str, list[Statistics]] = {}
-    for seating in seatings:
-        if seating.card.observer is not None:
-            for name, statistics in seating.card.observer.statistics().items():
-                seen.setdefault(name, []).append(statistics)
+    for observer in observers:
+        for name, statistics in observer.statistics(names).items():
+            seen.setdefault(name, []).append(statistics)
     made = {}
     for name, parts in seen.items():
         crc, delta = own_head(seatings, name) or (0, b"")

@@ -1,8 +1,18 @@
-"""How often an agent does what."""
+"""How often a member does what, and how often it speaks in a fleet of any size.
+
+What all members say to all listeners must not grow with the fleet: the more speak of the same, the
+less often each does. All reporters of a destination together say at most 16 records a second, all
+members together 200 of each other kind.
+"""
 
 from dataclasses import dataclass, field
 
-__all__ = ["Due", "Timing"]
+from .store import Store
+
+__all__ = ["Cadence", "Due", "Timing"]
+
+_REPORTERS_PER_S = 16  # of one destination
+_MEMBERS_PER_S = 200  # of the fleet, for each kind
 
 
 @dataclass(frozen=True)
@@ -11,7 +21,7 @@ class Timing:
 
     batch: int = 512  #: records of a card in a turn
     ask: int = 500
-    report: int = 1000
+    report: int = 1000  #: and health
     skill: int = 2000
     drift: int = 10_000
     models: int = 1000
@@ -35,3 +45,42 @@ class Due:
             return False
         self.at[what] = now
         return True
+
+
+class Cadence:
+    """When a member renews its records, and how long they last.
+
+    Parameters
+    ----------
+    timing : Timing
+        Nothing is said more often.
+    store : Store
+        Shows how many others speak.
+    """
+
+    def __init__(self, timing: Timing, store: Store) -> None:
+        self._timing = timing
+        self._store = store
+        self._due = Due()
+
+    def every(self, key: str) -> int:
+        """Time from a record of a key to its next one, ms; a kind such as ``skill/`` will do."""
+        timing, kind = self._timing, key.partition("/")[0]
+        least = {"skill": timing.skill, "drift": timing.drift}.get(kind, timing.report)
+        if kind == "dst":
+            return _paced(least, self._store.voices(key), _REPORTERS_PER_S)
+        return _paced(least, len(self._store.members), _MEMBERS_PER_S)
+
+    def due(self, key: str, now: int) -> bool:
+        """Whether it is to be said now; if so, it counts as said."""
+        return self._due(key, now, self.every(key))
+
+    def life(self, key: str) -> int:
+        """How long a record counts, ms; two in a row may be lost."""
+        timing = self._timing
+        least = timing.skill_life if key.startswith(("skill/", "drift/")) else timing.life
+        return max(least, 3 * self.every(key))
+
+
+def _paced(least: int, speakers: int, per_s: int) -> int:
+    return max(least, -(-1000 * speakers // per_s))
