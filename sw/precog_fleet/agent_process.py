@@ -19,7 +19,7 @@ from .errors import FleetError
 from .gossip import Gossip
 from .hosting import check_role, opened_store, write_status
 from .lineup import Rules
-from .member import Member
+from .member import Member, checked_endpoint
 from .mesh import MeshConfig
 from .modelset import ModelSet
 from .practice import Practice
@@ -66,6 +66,8 @@ class AgentProcess:
     destinations : mapping of int to str, optional
         Where queue pairs of each device lead; what the device's packet path says if not given.
     rules, timing : Rules, Timing, optional
+    routers : sequence of str, optional
+        Endpoints of this rack's; all of the fleet's if not given.
 
     Attributes
     ----------
@@ -96,6 +98,7 @@ class AgentProcess:
         destinations: Mapping[int, str] | None = None,
         rules: Rules | None = None,
         timing: Timing | None = None,
+        routers: Sequence[str] | None = None,
     ) -> None:
         if not devices or len(set(devices)) < len(devices):
             raise ValueError(f"devices must be at least one and differ, not {list(devices)}")
@@ -112,7 +115,8 @@ class AgentProcess:
                 folder / "telemetry", member.name, max_bytes=max_bytes, age_ms=part_ms
             )
             info = member.info
-            config = MeshConfig(info.fleet, member.name, folder, False, (), info.routers)
+            ends = tuple(map(checked_endpoint, routers or info.routers))
+            config = MeshConfig(info.fleet, member.name, folder, False, (), ends)
             self.uplink = Uplink(config, Gossip(store, ()))
             opening.callback(self.uplink.close)
             pool = opening.enter_context(ThreadPoolExecutor(1, thread_name_prefix="releases"))

@@ -10,6 +10,12 @@ Pairs (origin, key) fall into about √n buckets, so equal stores exchange 8 √
 record costs one bucket's list. Interest limits all of it to some keys. Messages are bounded on
 both sides; what does not fit goes with the next round. Lost questions and answers cost a round.
 Nothing here trusts a peer: frames are judged by `Store.receive`.
+
+Memberships are many and hardly ever change, so one hash stands for all of them. They fall into
+buckets, too, only after a peer has said that it holds others.
+
+Who is asked for a key begins to follow it: so a router holds what members around it need, and no
+more. A key that nobody has asked for in a minute is let go.
 """
 
 import math
@@ -26,12 +32,15 @@ from .store import Store
 
 __all__ = ["EVERYTHING", "Gossip", "Round", "exchange"]
 
-#: Interest of who keeps all records.
+#: Interest of a member that keeps all records.
 EVERYTHING = tuple(f"{kind}/" for kind in BODIES)
 _MAX_LISTED = 8192  # pairs in one list
 _MAX_FRAMES = 400  # in one message: with the head they fit
 _MAX_BUCKETS = 1024
 _MAX_INTEREST = 4096
+_MAX_LENT = 16_384  # keys that are followed because others ask for them
+_LENT_MS = 60_000
+_MEMBERS = "member/"
 
 
 @dataclass
@@ -53,6 +62,9 @@ class Gossip:
     store : Store
     interest : iterable of str
         Keys, or kinds such as ``dst/``; memberships are always of interest.
+    asks : iterable of str, optional
+        The part of it that its own questions are about; all of it if not given. Records that are
+        soon renewed need no questions between routers.
 
     Attributes
     ----------
@@ -60,11 +72,21 @@ class Gossip:
         Messages that said nothing.
     """
 
-    def __init__(self, store: Store, interest: Iterable[str] = EVERYTHING) -> None:
+    def __init__(
+        self,
+        store: Store,
+        interest: Iterable[str] = EVERYTHING,
+        asks: Iterable[str] | None = None,
+    ) -> None:
         self.store = store
+        self._asks = None if asks is None else {*asks, _MEMBERS}
         self.interest: tuple[str, ...] = ()
         self.follow(interest)
         self.refused = 0
+        self._lent: dict[str, int] = {}  # when others asked for keys last
+        self._opened: list[str] = []  # interest of the question that is under way
+        self._settled = False  # the last peer held the same memberships
+        self._roster = (-1, "")  # hash of memberships, and the state of the store that it is of
 
     def follow(self, interest: Iterable[str]) -> None:
         """Change what is of interest.
@@ -74,15 +96,39 @@ class Gossip:
         ValueError
             Something is no key and no kind.
         """
-        self.interest = _checked(sorted({*interest, "member/"}))
+        self.interest = _checked(sorted({*interest, _MEMBERS}))
+
+    def lent(self, now: int) -> frozenset[str]:
+        """Keys that are followed because others have asked for them in the last minute."""
+        self._lent = {key: at for key, at in self._lent.items() if 0 <= now - at < _LENT_MS}
+        return frozenset(self._lent)
+
+    def _lend(self, keys: Iterable[str], now: int) -> None:
+        """Follow what a peer follows; whole kinds are for members that ask for them."""
+        for key in keys:
+            if not key.endswith("/") and (key in self._lent or len(self._lent) < _MAX_LENT):
+                self._lent[key] = now
 
     # --- asking ----------------------------------------------------------------------------------
 
     def opening(self) -> bytes:
         """The first question."""
-        mine = self.store.pairs(self.interest)
-        count = _buckets(len(mine))
-        return pack({"interest": list(self.interest), "hashes": _hashes(mine, count)}, [])
+        self._opened = [
+            one
+            for one in self.interest
+            if (self._asks is None or one in self._asks) and (one != _MEMBERS or not self._settled)
+        ]
+        mine = self.store.pairs(self._opened)
+        hashes = _hashes(mine, _buckets(len(mine)))
+        head = {"interest": self._opened, "hashes": hashes, "members": self._members()}
+        return pack(head, [])
+
+    def _members(self) -> str:
+        """One hash of all memberships."""
+        if self._roster[0] != self.store.enrolments:
+            (text,) = _hashes(self.store.pairs([_MEMBERS]), 1)
+            self._roster = (self.store.enrolments, text)
+        return self._roster[1]
 
     def proceed(self, reply: bytes, round_: Round) -> bytes | None:
         """The second question after the peer's first answer; None: there is nothing to say.
@@ -96,12 +142,15 @@ class Gossip:
         count = number(head, "of", 1, _MAX_BUCKETS)
         differing = set(numbers(head, "buckets", count))
         theirs = _pairs(head, "pairs")
+        if type(head.get("settled")) is not bool:
+            raise MessageError(f"settled must be true or false, not {head.get('settled')!r}")
+        self._settled = head["settled"]
         if not differing:
-            round_.equal = True
+            round_.equal = self._settled
             return None
         mine = {
             pair: version
-            for pair, version in self.store.pairs(self.interest).items()
+            for pair, version in self.store.pairs(self._opened).items()
             if _bucket(pair, count) in differing
         }
         wanted = [
@@ -140,19 +189,21 @@ class Gossip:
                 if type(wanted) is not list or len(wanted) > _MAX_FRAMES:
                     raise MessageError("want must be a list of pairs")
                 return pack({}, self._frames(as_pair(item) for item in wanted))
-            return self._compare(head)
+            return self._compare(head, now)
         except MessageError:
             self.refused += 1
             return None
 
-    def _compare(self, head: dict[str, Any]) -> bytes:
+    def _compare(self, head: dict[str, Any], now: int) -> bytes:
         try:
             interest = _checked(head["interest"])
             hashes = head["hashes"]
+            settled = head["members"] == self._members()
         except (KeyError, TypeError, ValueError) as error:
             raise MessageError(f"opening must have an interest and hashes: {error}") from error
         if type(hashes) is not list or not 1 <= len(hashes) <= _MAX_BUCKETS:
             raise MessageError(f"hashes must be a list of 1..{_MAX_BUCKETS}")
+        self._lend(interest, now)
         mine = {
             pair: version
             for pair, version in self.store.pairs(interest).items()
@@ -172,14 +223,15 @@ class Gossip:
             told.append(bucket)
             listed += pairs[:_MAX_LISTED]
         pairs_ = [[origin, key, version] for (origin, key), version in listed]
-        return pack({"of": count, "buckets": told, "pairs": pairs_}, [])
+        return pack({"of": count, "buckets": told, "pairs": pairs_, "settled": settled}, [])
 
     def take(self, frames: Iterable[bytes], now: int) -> int:
         """Frames that were accepted, of those."""
         return sum(self.store.receive(frame, now) is Outcome.ACCEPTED for frame in frames)
 
     def _follows(self, key: str) -> bool:
-        return key in self.interest or f"{key.partition('/')[0]}/" in self.interest
+        kind = f"{key.partition('/')[0]}/"
+        return key in self.interest or kind in self.interest or key in self._lent
 
     def _frames(self, pairs: Iterable[Pair]) -> list[bytes]:
         """Frames of pairs; memberships come first, because they say whose signatures count."""

@@ -34,7 +34,9 @@ def view(store: Store, now: int) -> dict[str, Any]:
     for entry in store.entries():
         record, body = entry.record, entry.record.body
         if isinstance(body, Health) and record.key == f"health/{record.origin}":
-            members[record.origin] |= _health(body, now - record.t0)
+            state = "alive" if now <= record.t1 else "silent"
+            members[record.origin] |= {"state": state, "age_s": (now - record.t0) / 1000}
+            members[record.origin] |= _health(body)
         elif isinstance(body, Skill):
             skills.append(
                 {
@@ -59,10 +61,10 @@ def view(store: Store, now: int) -> dict[str, Any]:
     }
 
 
-def _health(body: Health, age_ms: int) -> dict[str, Any]:
+def _health(body: Health) -> dict[str, Any]:
     plain = body.plain()
     del plain["contract"]
-    return {"state": "alive" if age_ms < _AGE_MS else "silent", "age_s": age_ms / 1000} | plain
+    return plain
 
 
 def _skill(score: int, reference: int) -> float | None:
@@ -100,7 +102,9 @@ def _hotspots(store: Store, now: int) -> list[dict[str, Any]]:
 
 
 class Look:
-    """A session that follows all records, with a member's credentials.
+    """A session that asks for all that a router holds, with a member's credentials.
+
+    It follows nothing, so that a look at a large fleet moves no record to this place but once.
 
     Parameters
     ----------
@@ -120,7 +124,9 @@ class Look:
             self.store.receive(frame, now_ms())
         info = member.info
         # Under its own name a router would not ask the one that runs.
-        config = MeshConfig(info.fleet, _NAME, member.folder, False, (), info.routers)
+        config = MeshConfig(
+            info.fleet, _NAME, member.folder, False, (), info.routers, subscribes=False
+        )
         self.mesh = Mesh(
             config, Gossip(self.store, EVERYTHING), connect_ms=connect_ms or _CONNECT_MS
         )

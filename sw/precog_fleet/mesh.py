@@ -1,13 +1,14 @@
 """Gossip over Zenoh: a thin adapter between a session's callbacks and one loop.
 
-    precog/<fleet>/push/<key>       new records, to those who follow the key
-    precog/<fleet>/sync/<router>    questions of anti-entropy, to one router
-    precog/<fleet>/alive/<router>   liveliness of routers
+    precog/<fleet>/push/<key>              new records, to those who follow the key
+    precog/<fleet>/sync/<router>           questions of anti-entropy, to one router
+    precog/<fleet>/alive/<router>/<zid>    liveliness of routers, with their sessions
 
-A router relays for its rack and holds every record; agents are clients, subscribe to their own
-destinations, and ask routers. Zenoh's threads only put events into a bounded queue; `Mesh.pump`
-handles them, and all else, in the caller's thread. What finds the queue full is dropped and
-counted, and anti-entropy brings it later. Every link is mutual TLS; puts block instead of dropping.
+A router relays for its rack and holds what it needs; agents are clients, subscribe to their own
+destinations, and ask the router that they are connected to. Zenoh's threads only put events into a
+bounded queue; `Mesh.pump` handles them, and all else, in the caller's thread. What finds the queue
+full is dropped and counted, and anti-entropy brings it later. Every link is mutual TLS; puts block
+instead of dropping.
 
 Zenoh's threads do not survive a fork: start processes by spawn.
 """
@@ -49,6 +50,8 @@ class MeshConfig:
         Relay for others, and answer their questions.
     listen, connect : sequence of str
         Endpoints.
+    subscribes : bool
+        Have new records sent as they come; otherwise only questions bring any.
     """
 
     fleet: str
@@ -57,6 +60,7 @@ class MeshConfig:
     router: bool
     listen: Sequence[str] = ()
     connect: Sequence[str] = ()
+    subscribes: bool = True
 
     def zenoh(self, connect_ms: int) -> zenoh.Config:
         """Zenoh's configuration: no multicast, mutual TLS on every link."""
@@ -112,8 +116,6 @@ class Mesh:
     counts : Counter of str
         ``dropped`` (the queue was full), ``unsent``, ``unanswered``, ``rounds``, ``bytes_in``,
         ``bytes_out``.
-    peers : frozenset of str
-        Routers that live, without this one.
     equal_at : dict of str to int
         When an exchange with a router last found nothing to do, ms.
 
@@ -134,7 +136,7 @@ class Mesh:
         self.config = config
         self.gossip = gossip
         self.counts: Counter[str] = Counter()
-        self.peers: frozenset[str] = frozenset()
+        self._routers: dict[str, str] = {}  # names by session
         self.equal_at: dict[str, int] = {}
         self._rng = rng or random.Random()
         self._inbox: queue.Queue[tuple[str, Any]] = queue.Queue(_QUEUE)
@@ -150,13 +152,14 @@ class Mesh:
     def _declare(self) -> None:
         session, name = self._session, self.config.name
         self._alive = session.liveliness().declare_subscriber(
-            self._key("alive", "*"), self._on_alive, history=True
+            self._key("alive", "*", "*"), self._on_alive, history=True
         )
         if self.config.router:
             self._queries = session.declare_queryable(
                 self._key("sync", name), lambda query: self._put("query", query), complete=True
             )
-            self._token = session.liveliness().declare_token(self._key("alive", name))
+            alive = self._key("alive", name, str(session.zid()))
+            self._token = session.liveliness().declare_token(alive)
         self.follow(self.gossip.interest)
 
     def _key(self, *parts: str) -> str:
@@ -174,18 +177,39 @@ class Mesh:
 
     def _on_alive(self, sample: zenoh.Sample) -> None:
         """Called by Zenoh's threads; few, and none may be lost, so the queue is no place for it."""
-        name = str(sample.key_expr).rpartition("/")[2]
-        if sample.kind == zenoh.SampleKind.DELETE:
-            self.peers = self.peers - {name}
-        elif name != self.config.name:
-            self.peers = self.peers | {name}
+        name, session = str(sample.key_expr).split("/")[-2:]
+        routers = {one: of for one, of in self._routers.items() if one != session}
+        if sample.kind == zenoh.SampleKind.PUT and name != self.config.name:
+            routers[session] = name
+        self._routers = routers
+
+    @property
+    def peers(self) -> frozenset[str]:
+        """Routers that live, without this one."""
+        return frozenset(self._routers.values())
+
+    @property
+    def near(self) -> frozenset[str]:
+        """Routers that this session is connected to; `peers` if it is to none of them."""
+        routers = self._routers
+        here = {str(one) for one in self._session.info.routers_zid()}
+        return frozenset(routers[one] for one in here & set(routers)) or self.peers
 
     # --- the caller's thread ---------------------------------------------------------------------
 
     def follow(self, interest: Iterable[str]) -> None:
         """Change what is subscribed to; a kind such as ``dst/`` stands for all of its keys."""
         self.gossip.follow(interest)
-        wanted = {key + "*" if key.endswith("/") else key for key in self.gossip.interest}
+        self._subscribe(self.gossip.interest)
+
+    def lend(self, now: int) -> None:
+        """Subscribe to keys that others ask for, too, and no longer than they do."""
+        self._subscribe([*self.gossip.interest, *self.gossip.lent(now)])
+
+    def _subscribe(self, keys: Iterable[str]) -> None:
+        if not self.config.subscribes:
+            return
+        wanted = {key + "*" if key.endswith("/") else key for key in keys}
         for key in set(self._followed) - wanted:
             self._followed.pop(key).undeclare()  # type: ignore[no-untyped-call]
         for key in wanted - set(self._followed):
@@ -226,7 +250,7 @@ class Mesh:
         Parameters
         ----------
         peer : str, optional
-            One of `peers`; any of them if not given.
+            One of `peers`; any of those near if not given.
         """
         if self._asked is not None:
             if now - self._asked.at < _ANSWER_MS:
@@ -235,7 +259,7 @@ class Mesh:
             self._asked = None
         if not self.peers:
             return False
-        self._asked = _Asked(peer or self._rng.choice(sorted(self.peers)), now, Round())
+        self._asked = _Asked(peer or self._rng.choice(sorted(self.near)), now, Round())
         self._send(self._asked, self.gossip.opening())
         return True
 

@@ -1,4 +1,8 @@
-"""A router as a process: it relays for a rack and holds every record."""
+"""A router as a process: it relays for a rack, and holds its records.
+
+Reports of destinations are by far the most records. A router holds those that members around it
+ask for, and of all other kinds everything.
+"""
 
 import sqlite3
 import time
@@ -14,13 +18,18 @@ from .member import Member
 from .mesh import Mesh, MeshConfig
 from .shelf import Shelf
 from .speaking import Identity, Speaker, refusals
+from .timing import Cadence, Timing
 
-__all__ = ["RouterProcess"]
+__all__ = ["HELD", "LASTING", "RouterProcess"]
+
+#: What a router follows, whoever asks.
+HELD = tuple(kind for kind in EVERYTHING if kind != "dst/")
+#: What it asks other routers for; the rest is pushed, and renewed before long.
+LASTING = ("member/", "rollout/")
 
 _WAIT_S = 0.1
 _ASK_MS = 500
 _SAVE_MS = 1000
-_LIFE_MS = 30_000
 
 
 class RouterProcess:
@@ -62,14 +71,15 @@ class RouterProcess:
             config = MeshConfig(
                 member.info.fleet, member.name, folder, True, (self.listen,), others
             )
-            self.mesh = Mesh(config, Gossip(self.store, EVERYTHING))
+            self.mesh = Mesh(config, Gossip(self.store, HELD, LASTING))
             opening.callback(self.mesh.close)
             self._stack = opening.pop_all()
         identity = Identity(member.name, member.key, member.info.public)
+        self._cadence = Cadence(Timing(), self.store)
         self.speaker = Speaker(identity, self.store, self.mesh, self._shelf)
         self.name = member.name
         self._path = folder / "status.json"
-        self._asked = self._saved = self._said = 0
+        self._asked = self._saved = 0
         self._began = time.monotonic()
         self.snapshot = self.status(now_ms())
 
@@ -83,7 +93,10 @@ class RouterProcess:
         if not 0 <= now - self._saved < _SAVE_MS:
             self._saved = now
             self.store.expire(now)
-            self.speaker.say(f"health/{self.name}", self.health(), now, _LIFE_MS)
+            self.mesh.lend(now)
+            key = f"health/{self.name}"
+            if self._cadence.due(key, now):
+                self.speaker.say(key, self.health(), now, self._cadence.life(key))
             self._save()
             self.snapshot = self.status(now)
             write_status(self._path, self.snapshot)

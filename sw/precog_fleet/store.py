@@ -47,6 +47,8 @@ class Store:
     outcomes : Counter of Outcome
     members : dict of str to Membership
         By name; the revoked as well.
+    enrolments : int
+        Changes when memberships do.
     """
 
     def __init__(
@@ -60,10 +62,12 @@ class Store:
         self.authority = authority
         self.outcomes: Counter[Outcome] = Counter()
         self.members: dict[str, Membership] = {}
+        self.enrolments = 0
         self._bases = bases
         self._skew = skew_ms
         self._check = check
         self._held: dict[str, dict[str, Entry]] = {}  # by key, then origin
+        self._kinds: dict[str, dict[str, None]] = {}  # keys that are held, by kind
         self._marks: dict[Pair, tuple[int, int]] = {}  # version, the latest t1
         self._keys: Counter[str] = Counter()  # pairs of each origin
         self._declined: dict[Pair, int] = {}  # versions that are true but of no use here
@@ -157,6 +161,7 @@ class Store:
         latest = max(record.t1, self._marks.get(pair, (0, 0))[1])
         self._marks[pair] = (record.version, latest)
         self._held.setdefault(record.key, {})[record.origin] = Entry(record, frame)
+        self._kinds.setdefault(_kind(record.key), {})[record.key] = None
         self._declined.pop(pair, None)
         self._dirty[pair] = None
         if isinstance(record.body, Membership):
@@ -165,6 +170,7 @@ class Store:
     def _enrol(self, name: str, membership: Membership) -> None:
         before = self.members.get(name)
         self.members[name] = membership
+        self.enrolments += 1
         if membership.revoked or (before is not None and before.public != membership.public):
             for key in [key for key, of in self._held.items() if name in of]:
                 self._drop(name, key)
@@ -174,6 +180,8 @@ class Store:
         del of[origin]
         if not of:
             del self._held[key]
+            del self._kinds[_kind(key)][key]
+        self.enrolments += origin == AUTHORITY
         self._dirty[origin, key] = None
 
     def expire(self, now: int) -> int:
@@ -206,6 +214,10 @@ class Store:
         """The record of a pair, if it is held."""
         return self._held.get(key, {}).get(origin)
 
+    def voices(self, key: str) -> int:
+        """Members whose record of a key is held."""
+        return len(self._held.get(key, ()))
+
     def mark(self, origin: str, key: str) -> int:
         """The newest version seen of a pair; 0: none."""
         return self._marks.get((origin, key), (0, 0))[0]
@@ -223,7 +235,8 @@ class Store:
             Keys, or kinds such as ``dst/``: all of their keys.
         """
         wanted = set(interest)
-        keys = [key for key in self._held if key in wanted or _kind(key) in wanted]
+        keys = {key for key in wanted if key in self._held}
+        keys.update(*(self._kinds.get(kind, ()) for kind in wanted))
         found = {
             (origin, key): entry.record.version
             for key in keys

@@ -41,7 +41,7 @@ class Lab:
         return Member.join(folder, Credentials.load(folder / "credentials.json"))
 
     def start(self, member: Member, interest: Iterable[str] = EVERYTHING, at: int = 0) -> Mesh:
-        """Its session: as router `at`, or as a client of all of them."""
+        """Its session: as router `at`, or as a client of that one and, failing it, the others."""
         store = Store(member.info.public)
         for frame in member.memberships():
             store.receive(frame, now_ms())
@@ -53,7 +53,7 @@ class Lab:
             member.folder,
             router,
             ends[at : at + 1] if router else (),
-            ends[:at] if router else ends,
+            ends[:at] if router else ends[at:] + ends[:at],
         )
         mesh = Mesh(config, Gossip(store, interest))
         self.meshes.append(mesh)

@@ -104,6 +104,59 @@ def test_interest_limits_what_is_fetched(nodes: list[Gossip]) -> None:
     assert agent.answer(router.opening(), NOW) is not None  # and tells of no more than it follows
 
 
+def test_a_thousand_settled_members_are_one_hash() -> None:
+    names = [f"host{n}" for n in range(1000)]
+    one, other = Gossip(store(*names), ["dst/a"]), Gossip(store(*names), ["dst/a"])
+    first, later = exchange(one, other, NOW), exchange(one, other, NOW)
+    assert first.equal
+    assert later.equal
+    assert later.bytes_in + later.bytes_out < 300 < first.bytes_out
+    other.store.receive(membership("host3", version=2, revoked=True), NOW)
+    assert not exchange(one, other, NOW).equal  # the peer says that it holds others
+    assert exchange(one, other, NOW).received == 1
+    assert one.store.members["host3"].revoked
+    assert [exchange(one, other, NOW).equal for _ in range(2)] == [True, True]
+
+
+def test_a_router_follows_what_it_is_asked_for(nodes: list[Gossip]) -> None:
+    router = Gossip(nodes[0].store, ["health/"])
+    agent = Gossip(nodes[1].store, ["dst/a"])
+    agent.store.receive(sealed(record("host1", "dst/a")), NOW)
+    exchange(agent, router, NOW)
+    assert router.lent(NOW) == {"dst/a"}
+    assert ("host1", "dst/a") in router.store.pairs(["dst/"])
+    late = Gossip(store(*NAMES), ["dst/a", "dst/b"])
+    exchange(late, router, NOW)
+    assert ("host1", "dst/a") in held(late)
+    other = Gossip(store(*NAMES), EVERYTHING)  # looks at all that is held, and moves nothing
+    exchange(other, router, NOW)
+    assert ("host1", "dst/a") in held(other)
+    assert router.lent(NOW + 59_999) == {"dst/a", "dst/b"}
+    exchange(agent, router, NOW + 59_999)
+    assert router.lent(NOW + 60_000) == {"dst/a"}
+    assert "dst/a" not in str(router.interest)  # routers do not pass it on to each other
+
+
+def test_routers_ask_each_other_for_what_lasts(nodes: list[Gossip]) -> None:
+    one, other = (Gossip(node.store, ["dst/", "rollout/"], ["rollout/"]) for node in nodes[:2])
+    for key in ("dst/a", "dst/b"):
+        other.store.receive(sealed(record("host1", key)), NOW)
+    one.store.receive(membership("host77"), NOW)
+    assert exchange(other, one, NOW).received == 1  # the member, and nothing else
+    assert exchange(one, other, NOW).equal
+    assert not one.store.pairs(["dst/"])
+    looking = Gossip(store(*NAMES), ["dst/"])
+    exchange(looking, other, NOW)
+    assert len(looking.store.pairs(["dst/"])) == 2
+
+
+def test_what_is_asked_for_has_a_bound(nodes: list[Gossip]) -> None:
+    for n in range(5):
+        asker = Gossip(store(), [f"dst/{n}-{k}" for k in range(4000)])
+        assert nodes[0].answer(asker.opening(), NOW) is not None
+    assert len(nodes[0].lent(NOW)) == 16_384
+
+
 def test_a_revocation_reaches_everybody(nodes: list[Gossip], rng: random.Random) -> None:
     for node in nodes:
         node.store.receive(sealed(record("host5")), NOW)
@@ -174,10 +227,11 @@ def test_a_frame_in_the_name_of_the_authority(nodes: list[Gossip]) -> None:
         b"\0\0\0\1x",
         bytes((1 << 20) + 1),
         pack({}, []),
-        pack({"interest": [], "hashes": []}, []),
-        pack({"interest": ["x"], "hashes": [1]}, []),
-        pack({"interest": [3], "hashes": [1]}, []),
-        pack({"interest": ["dst/"], "hashes": list(range(1025))}, []),
+        pack({"interest": [], "hashes": [], "members": ""}, []),
+        pack({"interest": [], "hashes": [1]}, []),
+        pack({"interest": ["x"], "hashes": [1], "members": ""}, []),
+        pack({"interest": [3], "hashes": [1], "members": ""}, []),
+        pack({"interest": ["dst/"], "hashes": list(range(1025)), "members": ""}, []),
         pack({"want": [["a"]]}, []),
         pack({"want": 3}, []),
         pack({"want": [["a", "b"]] * 401}, []),
@@ -200,6 +254,8 @@ def test_questions_that_say_nothing(nodes: list[Gossip], message: bytes) -> None
         {"of": 4, "buckets": [0], "pairs": [["a", "b"]]},
         {"of": 4, "buckets": [0], "pairs": [["a", 1, 2]]},
         {"of": 4, "buckets": [0], "pairs": 7},
+        {"of": 4, "buckets": [], "pairs": []},
+        {"of": 4, "buckets": [], "pairs": [], "settled": 1},
     ],
 )
 def test_answers_that_say_nothing(nodes: list[Gossip], head: dict[str, object]) -> None:
@@ -215,7 +271,8 @@ def test_noise_has_no_answer(noise: bytes) -> None:
 
 def test_a_peer_that_promises_what_it_has_not(nodes: list[Gossip]) -> None:
     """Promised records are asked for, and when nothing is sent, nothing happens."""
-    promise = pack({"of": 1, "buckets": [0], "pairs": [["host0", "dst/a", 5]]}, [])
+    head = {"of": 1, "buckets": [0], "pairs": [["host0", "dst/a", 5]], "settled": True}
+    promise = pack(head, [])
     round_ = Round()
     second = nodes[0].proceed(promise, round_)
     assert second is not None

@@ -10,8 +10,10 @@ from precog_fleet.announce import announce
 from precog_fleet.certificates import LinkAuthority, new_key, request
 from precog_fleet.clock import now_ms
 from precog_fleet.errors import FleetError
+from precog_fleet.looking import Look
 from precog_fleet.mesh import Mesh, MeshConfig
 from precog_fleet.outcome import Outcome
+from precog_fleet.router_process import HELD
 
 from .meshed import Lab
 
@@ -25,6 +27,10 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 def holds(mesh: Mesh, origin: str, key: str) -> bool:
     return mesh.gossip.store.entry(origin, key) is not None
+
+
+def lent(mesh: Mesh) -> frozenset[str]:
+    return mesh.gossip.lent(now_ms())
 
 
 def test_records_reach_those_who_follow(lab: Lab) -> None:
@@ -50,6 +56,42 @@ def test_records_reach_those_who_follow(lab: Lab) -> None:
     assert not holds(relay, "host0", "dst/b")
     lab.until(lambda: holds(relay, "host0", "dst/b") and holds(relay, "host0", "dst/c"))
     assert relay.counts["dropped"] == 0
+
+
+def test_members_ask_their_own_router_which_holds_what_they_need(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, routers=2)
+    try:
+        racks = [lab.member(f"rack{n}", "router") for n in range(2)]
+        relays = [lab.start(rack, HELD, n) for n, rack in enumerate(racks)]
+        one, two = lab.member("host0"), lab.member("host1")
+        first, second = lab.start(one, ["dst/a"], 0), lab.start(two, ["dst/b"], 1)
+        names = {"rack0", "rack1"}
+        lab.until(lambda: first.peers == second.peers == names)
+        assert (first.near, second.near) == ({"rack0"}, {"rack1"})
+        lab.until(lambda: [lent(relay) for relay in relays] == [{"dst/a"}, {"dst/b"}])
+        for relay in relays:
+            relay.lend(now_ms())
+        lab.until(lambda: all(len(relay.gossip.store.members) == 4 for relay in relays))
+        lab.say(first, one, "dst/b")
+        lab.until(lambda: holds(relays[1], "host0", "dst/b") and holds(second, "host0", "dst/b"))
+        lab.say(second, two, "dst/a")
+        lab.until(lambda: holds(relays[0], "host1", "dst/a") and holds(first, "host1", "dst/a"))
+        assert not holds(relays[0], "host0", "dst/b")
+    finally:
+        lab.stop()
+
+
+def test_who_looks_follows_nothing(lab: Lab) -> None:
+    relay = lab.start(lab.member("rack0", "router"), HELD)
+    one, two = lab.member("host0"), lab.member("host1")
+    first = lab.start(one, ["dst/a"])
+    look = Look(two)
+    lab.meshes.append(look.mesh)
+    assert not look.mesh._followed
+    lab.until(lambda: len(relay.gossip.store.members) == 3)
+    lab.say(first, one, "dst/a")
+    lab.until(lambda: holds(look.mesh, "host0", "dst/a"))
+    assert lent(relay) == {"dst/a"}
 
 
 def test_a_revocation_reaches_every_member(lab: Lab) -> None:

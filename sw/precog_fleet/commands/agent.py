@@ -43,6 +43,13 @@ def agent(
             metavar="QP=NAME",
         ),
     ] = None,
+    router_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--router",
+            help="This rack's router, tls/ADDRESS:PORT; repeatable; by default any of the fleet's.",
+        ),
+    ] = None,
     disk: Annotated[int, typer.Option(help="MiB of telemetry that are kept.", min=1)] = 1024,
     metrics: _Metrics = None,
     practice: Annotated[
@@ -69,6 +76,7 @@ def agent(
         practice=practice,
         qps=qp,
         destinations=_destinations(destination),
+        routers=router_at,
     )
     try:
         where = None if metrics is None else serve_metrics(metrics, process)
@@ -106,7 +114,7 @@ def router(
     metrics: _Metrics = None,
     json_: JsonOption = False,
 ) -> None:
-    """Relay records for a rack and hold all of them; until ^C."""
+    """Relay records for a rack and hold what its agents need; until ^C."""
     with needs():
         from ..exporter import serve_metrics
         from ..hosting import until_stopped
