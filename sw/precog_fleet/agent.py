@@ -205,7 +205,7 @@ class Agent:
 
     def _save(self) -> None:
         try:
-            self._shelf.save(self.store.changed())
+            self._shelf.keep(self.store)
         except sqlite3.Error as error:
             self.errors["store"] = str(error)
             self.counts["unsaved"] += 1

@@ -117,7 +117,7 @@ class AgentProcess:
             info = member.info
             ends = tuple(map(checked_endpoint, routers or info.routers))
             config = MeshConfig(info.fleet, member.name, folder, False, (), ends)
-            self.uplink = Uplink(config, Gossip(store, ()))
+            self.uplink = Uplink(config, Gossip(store, (), origin=member.name))
             opening.callback(self.uplink.close)
             pool = opening.enter_context(ThreadPoolExecutor(1, thread_name_prefix="releases"))
             self._practices: dict[str, Practice] = {}

@@ -1,5 +1,7 @@
 """The authority's memberships, brought to the routers of its fleet, which acknowledge them."""
 
+from collections import Counter
+
 from .authority import Authority
 from .clock import now_ms
 from .gossip import Gossip
@@ -19,7 +21,7 @@ def announce(authority: Authority, *, wait_ms: int = _WAIT_MS) -> list[str]:
     Returns
     -------
     list of str
-        Routers that hold all of it now; they tell everybody else.
+        Routers that have all of it on disk now; they tell everybody else.
 
     Raises
     ------
@@ -30,18 +32,23 @@ def announce(authority: Authority, *, wait_ms: int = _WAIT_MS) -> list[str]:
     store = Store(authority.info.public)
     for frame in authority.frames(start):
         store.receive(frame, start)
+    routers = {name for name, of in store.members.items() if of.role == "router" and not of.revoked}
+    asked: Counter[str] = Counter()
     config = MeshConfig(
         authority.info.fleet, AUTHORITY, authority.folder, False, (), authority.info.routers
     )
-    mesh = Mesh(config, Gossip(store, ()), connect_ms=_CONNECT_MS)
+    mesh = Mesh(config, Gossip(store, (), origin=AUTHORITY), connect_ms=_CONNECT_MS)
     try:
         while (now := now_ms()) < start + wait_ms:
             mesh.pump(now, wait_s=0.05)
-            behind = sorted(mesh.peers - set(mesh.equal_at))
-            if behind:
-                mesh.ask(now, behind[0])
-            elif mesh.peers and now > start + 500:  # liveliness of further routers has come
+            behind = mesh.peers & routers - set(mesh.acknowledged_at)
+            if behind:  # in turn: one that is dead, or that a member poses as, keeps nobody waiting
+                peer = min(sorted(behind), key=asked.__getitem__)
+                asked[peer] += mesh.ask(now, peer)
+            elif (
+                mesh.peers & routers and now > start + 500
+            ):  # liveliness of further routers has come
                 break
-        return sorted(mesh.peers & set(mesh.equal_at))
+        return sorted(routers & set(mesh.acknowledged_at))
     finally:
         mesh.close()

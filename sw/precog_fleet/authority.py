@@ -142,7 +142,7 @@ class Authority:
             outcome = held.receive(frame, now)
             if outcome is not Outcome.ACCEPTED:
                 raise FleetError(f"membership of {name} was {outcome}: is the clock right?")
-            shelf.save(held.changed())
+            shelf.keep(held)
         return frame
 
     def _store(self, now: int) -> Store:

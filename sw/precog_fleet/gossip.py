@@ -16,6 +16,10 @@ buckets, too, only after a peer has said that it holds others.
 
 Who is asked for a key begins to follow it: so a router holds what members around it need, and no
 more. A key that nobody has asked for in a minute is let go.
+
+A peer **acknowledges** what a member has said of the keys it asks for by an answer to its opening:
+nothing differs, and `kept` is true, for what the peer holds of that member is on its disk. Until
+then a record may be lost if both are killed; afterwards no crash of either loses it.
 """
 
 import math
@@ -52,6 +56,7 @@ class Round:
     bytes_in: int = 0
     bytes_out: int = 0
     equal: bool = False  #: both sides held the same to begin with
+    acknowledged: bool = False  #: ... and the peer's disk has all that the asker has said
 
 
 class Gossip:
@@ -65,6 +70,8 @@ class Gossip:
     asks : iterable of str, optional
         The part of it that its own questions are about; all of it if not given. Records that are
         soon renewed need no questions between routers.
+    origin : str, optional
+        The member whose records peers are to acknowledge.
 
     Attributes
     ----------
@@ -77,8 +84,11 @@ class Gossip:
         store: Store,
         interest: Iterable[str] = EVERYTHING,
         asks: Iterable[str] | None = None,
+        *,
+        origin: str = "",
     ) -> None:
         self.store = store
+        self.origin = origin
         self._asks = None if asks is None else {*asks, _MEMBERS}
         self.interest: tuple[str, ...] = ()
         self.follow(interest)
@@ -121,7 +131,7 @@ class Gossip:
         mine = self.store.pairs(self._opened)
         hashes = _hashes(mine, _buckets(len(mine)))
         head = {"interest": self._opened, "hashes": hashes, "members": self._members()}
-        return pack(head, [])
+        return pack(head | {"origin": self.origin}, [])
 
     def _members(self) -> str:
         """One hash of all memberships."""
@@ -147,6 +157,7 @@ class Gossip:
         self._settled = head["settled"]
         if not differing:
             round_.equal = self._settled
+            round_.acknowledged = round_.equal and head.get("kept") is True
             return None
         mine = {
             pair: version
@@ -223,7 +234,9 @@ class Gossip:
             told.append(bucket)
             listed += pairs[:_MAX_LISTED]
         pairs_ = [[origin, key, version] for (origin, key), version in listed]
-        return pack({"of": count, "buckets": told, "pairs": pairs_, "settled": settled}, [])
+        kept = self.store.keeps(str(head.get("origin")))
+        answer = {"of": count, "buckets": told, "pairs": pairs_, "settled": settled, "kept": kept}
+        return pack(answer, [])
 
     def take(self, frames: Iterable[bytes], now: int) -> int:
         """Frames that were accepted, of those."""

@@ -32,6 +32,7 @@ from .records import MAX_FRAME_BYTES
 __all__ = ["Mesh", "MeshConfig"]
 
 _QUEUE = 4096
+_MAX_PEERS = 1024
 _ANSWER_MS = 5000  # a question without an answer is given up
 _QUERY_S = 4.0
 _BLOCK = zenoh.CongestionControl.BLOCK
@@ -118,6 +119,8 @@ class Mesh:
         ``bytes_out``.
     equal_at : dict of str to int
         When an exchange with a router last found nothing to do, ms.
+    acknowledged_at : dict of str to int
+        When a router last acknowledged all that this member has said, ms.
 
     Raises
     ------
@@ -136,8 +139,9 @@ class Mesh:
         self.config = config
         self.gossip = gossip
         self.counts: Counter[str] = Counter()
-        self._routers: dict[str, str] = {}  # names by session
+        self._routers: frozenset[tuple[str, str]] = frozenset()  # session and name
         self.equal_at: dict[str, int] = {}
+        self.acknowledged_at: dict[str, int] = {}
         self._rng = rng or random.Random()
         self._inbox: queue.Queue[tuple[str, Any]] = queue.Queue(_QUEUE)
         self._asked: _Asked | None = None
@@ -178,22 +182,21 @@ class Mesh:
     def _on_alive(self, sample: zenoh.Sample) -> None:
         """Called by Zenoh's threads; few, and none may be lost, so the queue is no place for it."""
         name, session = str(sample.key_expr).split("/")[-2:]
-        routers = {one: of for one, of in self._routers.items() if one != session}
-        if sample.kind == zenoh.SampleKind.PUT and name != self.config.name:
-            routers[session] = name
-        self._routers = routers
+        if sample.kind == zenoh.SampleKind.DELETE:
+            self._routers = self._routers - {(session, name)}
+        elif name != self.config.name and len(self._routers) < _MAX_PEERS:
+            self._routers = self._routers | {(session, name)}
 
     @property
     def peers(self) -> frozenset[str]:
         """Routers that live, without this one."""
-        return frozenset(self._routers.values())
+        return frozenset(name for _, name in self._routers)
 
     @property
     def near(self) -> frozenset[str]:
         """Routers that this session is connected to; `peers` if it is to none of them."""
-        routers = self._routers
         here = {str(one) for one in self._session.info.routers_zid()}
-        return frozenset(routers[one] for one in here & set(routers)) or self.peers
+        return frozenset(name for one, name in self._routers if one in here) or self.peers
 
     # --- the caller's thread ---------------------------------------------------------------------
 
@@ -257,11 +260,22 @@ class Mesh:
                 return False
             self.counts["unanswered"] += 1
             self._asked = None
-        if not self.peers:
+        peers = self._believed()
+        if not peers:
             return False
-        self._asked = _Asked(peer or self._rng.choice(sorted(self.near)), now, Round())
+        self._asked = _Asked(peer or self._rng.choice(peers), now, Round())
         self._send(self._asked, self.gossip.opening())
         return True
+
+    def _believed(self) -> list[str]:
+        """Peers worth asking, the near ones first: any member may say that it lives as a router.
+
+        Routers that nobody knows are asked while no other lives: they bring the memberships.
+        """
+        members = self.gossip.store.members
+        routers = {n for n, of in members.items() if of.role == "router" and not of.revoked}
+        near = self.near
+        return sorted(near & routers or self.peers & routers or near - set(members))
 
     def _send(self, asked: _Asked, message: bytes) -> None:
         self.counts["bytes_out"] += len(message)
@@ -323,6 +337,8 @@ class Mesh:
         self.counts["rounds"] += 1
         if asked.round.equal:
             self.equal_at[asked.peer] = now
+        if asked.round.acknowledged:
+            self.acknowledged_at[asked.peer] = now
 
     def close(self) -> None:
         """Leave the mesh."""

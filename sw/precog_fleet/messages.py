@@ -5,7 +5,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from .bodies import body_of
 from .compact import expand, shrink
+from .fields import NAME
 from .records import MAX_FRAME_BYTES, canonical
 
 __all__ = ["MAX_MESSAGE_BYTES", "MessageError", "as_pair", "number", "numbers", "pack", "unpack"]
@@ -78,7 +80,14 @@ def numbers(head: dict[str, Any], name: str, below: int) -> list[int]:
 
 
 def as_pair(item: Any) -> tuple[str, str]:
-    """An origin and a key."""
+    """An origin and a key, both as records spell them: a peer's text goes no further."""
     if type(item) is not list or len(item) != 2 or not all(type(part) is str for part in item):
         raise MessageError(f"pair must be an origin and a key, not {item!r}")
-    return item[0], item[1]
+    origin, key = item
+    if not NAME.fullmatch(origin):
+        raise MessageError(f"origin must be a name of a-z, 0-9 and .:_-, not {origin!r}")
+    try:
+        body_of(key)
+    except ValueError as error:
+        raise MessageError(str(error)) from error
+    return origin, key

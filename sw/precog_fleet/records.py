@@ -17,7 +17,7 @@ from typing import Any
 
 from securesystemslib.formats import encode_canonical
 
-from .bodies import Body, body_of
+from .bodies import Body, Membership, body_of
 from .compact import expand, shrink
 from .fields import NAME
 from .signing import SIGNATURE_BYTES, SigningKey
@@ -40,7 +40,7 @@ MAX_FRAME_BYTES = 2048
 MAX_BODY_BYTES = 4096
 _MAGIC = b"PFR1"
 _DOMAIN = b"precog fleet record 1\0"
-_MAX_VERSION = (1 << 53) - 1  # every JSON reader keeps such integers exactly
+_MAX_VERSION = _FOREVER = (1 << 53) - 1  # every JSON reader keeps such integers exactly
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,16 @@ class Record:
             raise ValueError(
                 f"t1 must be 1..{kind.MAX_LIFE_MS} ms after t0, not {self.t1 - self.t0}"
             )
+
+    @property
+    def revokes(self) -> bool:
+        """Whether it ends a membership."""
+        return isinstance(self.body, Membership) and self.body.revoked
+
+    @property
+    def end(self) -> int:
+        """When it may be forgotten: `t1`, but no revocation ever is."""
+        return _FOREVER if self.revokes else self.t1
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,8 @@ class RouterProcess:
             config = MeshConfig(
                 member.info.fleet, member.name, folder, True, (self.listen,), others
             )
-            self.mesh = Mesh(config, Gossip(self.store, HELD, LASTING))
+            gossip = Gossip(self.store, HELD, LASTING, origin=member.name)
+            self.mesh = Mesh(config, gossip)
             opening.callback(self.mesh.close)
             self._stack = opening.pop_all()
         identity = Identity(member.name, member.key, member.info.public)
@@ -104,7 +105,7 @@ class RouterProcess:
     def _save(self) -> None:
         """A full disk ends nothing: peers hold the records, too."""
         try:
-            self._shelf.save(self.store.changed())
+            self._shelf.keep(self.store)
         except sqlite3.Error:
             self.mesh.counts["unsaved"] += 1
 

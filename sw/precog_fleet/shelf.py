@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from .outcome import Row
+from .store import Store
 
 __all__ = ["Shelf"]
 
@@ -47,6 +48,17 @@ class Shelf:
     def rows(self) -> list[Row]:
         """Everything that was saved."""
         return [Row(*row) for row in self._db.execute("SELECT * FROM pairs")]
+
+    def keep(self, store: Store) -> None:
+        """Write what is new in a store. What cannot be written now goes with the next call.
+
+        Raises
+        ------
+        sqlite3.Error
+            It cannot be written; the file is as it was.
+        """
+        self.save(store.changed())
+        store.saved()
 
     def save(self, changes: Iterable[Row | tuple[str, str]]) -> None:
         """Write what `Store.changed` gave, all or nothing.

@@ -5,8 +5,8 @@ The newest record of each origin and key is kept until it expires; its version i
 high-water mark, below which nothing is taken again. A mark is forgotten once every record under it
 has expired, so marks need no more room than records.
 
-Membership is records, too, signed by the authority: a revocation is a newer membership, travels as
-every record does, and takes what the member has signed with it.
+Membership is records, too, signed by the authority: a revocation is a newer membership, and takes
+what the member has signed with it. It counts for ever: no clock that is set brings a member back.
 """
 
 from collections import Counter
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from precog_models.contract import CONTRACT_HASH
 
 from .bodies import Body, Membership, Report, Skill
+from .declined import Declined
 from .fields import PoisonError
 from .outcome import Entry, Outcome, Pair, Row
 from .records import AUTHORITY, MAX_FRAME_BYTES, Record, open_envelope, parse_body
@@ -70,7 +71,7 @@ class Store:
         self._kinds: dict[str, dict[str, None]] = {}  # keys that are held, by kind
         self._marks: dict[Pair, tuple[int, int]] = {}  # version, the latest t1
         self._keys: Counter[str] = Counter()  # pairs of each origin
-        self._declined: dict[Pair, int] = {}  # versions that are true but of no use here
+        self._declined = Declined(_MAX_KEYS)
         self._dirty: dict[Pair, None] = {}
 
     # --- taking records --------------------------------------------------------------------------
@@ -111,10 +112,11 @@ class Store:
         pair = (record.origin, record.key)
         if not self._may_sign(record):
             return Outcome.FORBIDDEN
-        if record.t0 > now + self._skew:
-            return Outcome.FUTURE
-        if record.t1 < now - self._skew:
-            return Outcome.EXPIRED
+        if not record.revokes:
+            if record.t0 > now + self._skew:
+                return Outcome.FUTURE
+            if record.t1 < now - self._skew:
+                return Outcome.EXPIRED
         mark = self._marks.get(pair, (0, 0))[0]
         if record.version < mark:
             return Outcome.STALE
@@ -124,7 +126,7 @@ class Store:
             return Outcome.KNOWN if same else Outcome.CONFLICT
         useless = self._useless(record.body)
         if useless is not None:
-            self._declined[pair] = max(record.version, self._declined.get(pair, 0))
+            self._declined.add(record)
             return useless
         if pair not in self._marks and (
             len(self._marks) >= _MAX_RECORDS
@@ -158,11 +160,11 @@ class Store:
         if pair not in self._marks:
             self._keys[record.origin] += 1
         # An older record may expire later: the mark must outlive it.
-        latest = max(record.t1, self._marks.get(pair, (0, 0))[1])
+        latest = max(record.end, self._marks.get(pair, (0, 0))[1])
         self._marks[pair] = (record.version, latest)
         self._held.setdefault(record.key, {})[record.origin] = Entry(record, frame)
         self._kinds.setdefault(_kind(record.key), {})[record.key] = None
-        self._declined.pop(pair, None)
+        self._declined.drop(*pair)
         self._dirty[pair] = None
         if isinstance(record.body, Membership):
             self._enrol(record.key.removeprefix("member/"), record.body)
@@ -171,9 +173,13 @@ class Store:
         before = self.members.get(name)
         self.members[name] = membership
         self.enrolments += 1
-        if membership.revoked or (before is not None and before.public != membership.public):
+        rekeyed = before is not None and before.public != membership.public
+        if membership.revoked or rekeyed:
             for key in [key for key, of in self._held.items() if name in of]:
                 self._drop(name, key)
+        if rekeyed:  # a thief of the old key may have used up all versions
+            for pair in [pair for pair in self._marks if pair[0] == name]:
+                self._forget(pair)
 
     def _drop(self, origin: str, key: str) -> None:
         of = self._held[key]
@@ -186,18 +192,21 @@ class Store:
 
     def expire(self, now: int) -> int:
         """Drop records that have expired, and marks that nothing is under; the records' count."""
-        dropped = 0
-        for key in list(self._held):
-            for origin, entry in list(self._held[key].items()):
-                if entry.record.t1 < now - self._skew:
-                    self._drop(origin, key)
-                    dropped += 1
+        dropped, limit = 0, now - self._skew
+        for entry in list(self.entries()):
+            if entry.record.end < limit:
+                self._drop(entry.record.origin, entry.record.key)
+                dropped += 1
         for pair, (_, t1) in list(self._marks.items()):
-            if t1 < now - self._skew:
-                del self._marks[pair]
-                self._keys[pair[0]] -= 1
-                self._dirty[pair] = None
+            if t1 < limit:
+                self._forget(pair)
+        self._declined.expire(limit)
         return dropped
+
+    def _forget(self, pair: Pair) -> None:
+        del self._marks[pair]
+        self._keys[pair[0]] -= 1
+        self._dirty[pair] = None
 
     def reconsider(self) -> None:
         """Look again at records that were of no use: the images that run here have changed."""
@@ -224,7 +233,7 @@ class Store:
 
     def seen(self, origin: str, key: str) -> int:
         """As `mark`, but for records of no use here as well: no peer needs to send them again."""
-        return max(self.mark(origin, key), self._declined.get((origin, key), 0))
+        return max(self.mark(origin, key), self._declined.version(origin, key))
 
     def pairs(self, interest: Iterable[str]) -> dict[Pair, int]:
         """Newest versions that no peer needs to send, of keys of interest.
@@ -242,15 +251,15 @@ class Store:
             for key in keys
             for origin, entry in self._held[key].items()
         }
-        for pair, version in self._declined.items():
+        for pair, version in self._declined:
             if pair[1] in wanted or _kind(pair[1]) in wanted:
                 found[pair] = max(version, found.get(pair, 0))
         return found
 
     def skills(self, model: str) -> dict[str, Skill]:
         """What members say about a model, by origin."""
-        found = self._held.get(f"{Skill.PREFIX}/{model}", {})
-        return {o: e.record.body for o, e in found.items() if isinstance(e.record.body, Skill)}
+        found = ((e.record.origin, e.record.body) for e in self.entries(f"{Skill.PREFIX}/{model}"))
+        return {origin: body for origin, body in found if isinstance(body, Skill)}
 
     def __len__(self) -> int:
         return sum(len(of) for of in self._held.values())
@@ -258,7 +267,7 @@ class Store:
     # --- disk ------------------------------------------------------------------------------------
 
     def changed(self) -> list[Row | Pair]:
-        """State of the pairs that changed since the last call; a bare pair is to be deleted."""
+        """State of the pairs that are not on disk as they are; a bare pair is to be deleted."""
         rows: list[Row | Pair] = []
         for origin, key in self._dirty:
             mark = self._marks.get((origin, key))
@@ -267,8 +276,15 @@ class Store:
                 continue
             entry = self.entry(origin, key)
             rows.append(Row(origin, key, *mark, None if entry is None else entry.frame))
-        self._dirty.clear()
         return rows
+
+    def saved(self) -> None:
+        """All that `changed` gave is on disk."""
+        self._dirty.clear()
+
+    def keeps(self, origin: str) -> bool:
+        """Whether all that is held of an origin is on disk, too: no crash loses it."""
+        return all(pair[0] != origin for pair in self._dirty)
 
     def restore(self, rows: Iterable[Row], now: int) -> int:
         """Take up what was on disk: marks at their word, frames as from a stranger.

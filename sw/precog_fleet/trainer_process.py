@@ -7,6 +7,7 @@ there, which that process executes.
 import fcntl
 import json
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from .clock import now_ms
 from .durable import write_durably
 from .errors import FleetError
 from .gossip import Gossip
-from .hosting import opened_store
+from .hosting import opened_store, write_status
 from .member import Member
 from .mesh import MeshConfig
 from .rollouts import Rollouts, Stages
@@ -98,7 +99,7 @@ class TrainerNode:
                 )
             info = member.info
             config = MeshConfig(info.fleet, member.name, folder, False, (), info.routers)
-            self.uplink = Uplink(config, Gossip(self.store, _INTEREST))
+            self.uplink = Uplink(config, Gossip(self.store, _INTEREST, origin=member.name))
             opening.callback(self.uplink.close)
             identity = Identity(member.name, member.key, info.public)
             speaker = Speaker(identity, self.store, self.uplink, self._shelf)
@@ -126,11 +127,18 @@ class TrainerNode:
         if not 0 <= now - self._saved_at < _SAVE_MS:
             self._saved_at = now
             self.store.expire(now)
-            self._shelf.save(self.store.changed())
+            self._save()
             if self.trainer is not None:
-                status = json.dumps(self.trainer.status(now), sort_keys=True)
-                write_durably(self.folder / "status.json", status.encode())
+                write_status(self.folder / "status.json", self.trainer.status(now))
         return events
+
+    def _save(self) -> None:
+        """A full disk ends nothing: rollouts and jobs have files of their own."""
+        try:
+            self._shelf.keep(self.store)
+        except sqlite3.Error as error:
+            if self.trainer is not None:
+                self.trainer.errors["store"] = str(error)
 
     def _requested(self, now: int) -> list[str]:
         """Do what another command has asked for."""
@@ -139,27 +147,30 @@ class TrainerNode:
             return []
         try:
             release = self.rollouts.rollback(now, path.read_text(errors="replace")[:200])
-            return [f"rolled back to release {release}, by request"]
+            done = f"rolled back to release {release}, by request"
         except FleetError as error:
-            return [str(error)]
-        finally:
-            path.unlink(missing_ok=True)
+            done = str(error)
+        except OSError:  # the disk does not take it: the request stays
+            return []
+        path.unlink(missing_ok=True)
+        return [done]
 
     def wait_until_heard(self, limit_s: float) -> bool:
-        """Turn until a router holds all that was said; False: not in that time."""
+        """Turn until a router acknowledges all that was said; False: not in that time."""
         end = time.monotonic() + limit_s
         began = now_ms()
         while time.monotonic() < end:
             self.turn()
             mesh = self.uplink.mesh
-            unsaid = self.rollouts.status(now_ms())["unsaid"]
-            if mesh is not None and not unsaid and any(at > began for at in mesh.equal_at.values()):
+            if mesh is None or self.rollouts.status(now_ms())["unsaid"]:
+                continue
+            if any(at > began for at in mesh.acknowledged_at.values()):
                 return True
         return False
 
     def close(self) -> None:
         """Leave the mesh and the folder."""
-        self._shelf.save(self.store.changed())
+        self._save()
         self._stack.close()
 
 

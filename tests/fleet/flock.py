@@ -179,7 +179,7 @@ class Flock:
 
     def save_hub(self) -> None:
         """What a router does every second."""
-        self.shelf.save(self.hub.store.changed())
+        self.shelf.keep(self.hub.store)
 
     def kill_hub(self) -> None:
         """As kill -9 of a router and another start: what was not saved is gone."""

@@ -83,6 +83,7 @@ class Lab:
                 asked = now
                 for mesh in self.meshes:
                     mesh.ask(now)
+                    mesh.gossip.store.saved()  # as with a disk
 
     def stop(self, *meshes: Mesh) -> None:
         """End sessions: these, or all."""

@@ -1,18 +1,22 @@
 """Anti-entropy: stores become equal, hostile records reach nobody, messages are bounded."""
 
 import random
+import struct
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precog_fleet.bodies import Membership
+from precog_fleet.compact import shrink
 from precog_fleet.gossip import EVERYTHING, Gossip, Round, exchange
 from precog_fleet.messages import MessageError, pack, unpack
 from precog_fleet.outcome import Outcome
 from precog_fleet.records import AUTHORITY, MAX_FRAME_BYTES, open_envelope
+from precog_fleet.shelf import Shelf
 
 from .hostile import HOSTILE
 from .support import (
@@ -234,7 +238,8 @@ def test_a_frame_in_the_name_of_the_authority(nodes: list[Gossip]) -> None:
         pack({"interest": ["dst/"], "hashes": list(range(1025)), "members": ""}, []),
         pack({"want": [["a"]]}, []),
         pack({"want": 3}, []),
-        pack({"want": [["a", "b"]] * 401}, []),
+        pack({"want": [["a", "dst/b"]] * 401}, []),
+        pack({"want": [["a", "dst/../b"]]}, []),
         pack({"want": []}, [b"x"])[:-2],
     ],
 )
@@ -256,11 +261,54 @@ def test_questions_that_say_nothing(nodes: list[Gossip], message: bytes) -> None
         {"of": 4, "buckets": [0], "pairs": 7},
         {"of": 4, "buckets": [], "pairs": []},
         {"of": 4, "buckets": [], "pairs": [], "settled": 1},
+        {"of": 4, "buckets": [0], "pairs": [["A", "dst/b", 1]]},
+        {"of": 4, "buckets": [0], "pairs": [["a", "member/" + "b" * 64, 1]]},
     ],
 )
 def test_answers_that_say_nothing(nodes: list[Gossip], head: dict[str, object]) -> None:
     with pytest.raises(MessageError, match="must"):
         nodes[0].proceed(pack(head, []), Round())
+
+
+def test_text_that_is_no_text_ends_nobody(nodes: list[Gossip]) -> None:
+    """Half of a surrogate pair: JSON has it, UTF-8 has not, so nobody can ask for it."""
+    told = b'{"buckets":[0],"of":1,"pairs":[["a","member/\\ud800",5]]}'
+    head = shrink(told)
+    with pytest.raises(MessageError, match="key must be"):
+        nodes[0].proceed(struct.pack(">I", len(head)) + head, Round())
+
+
+def test_a_peer_acknowledges_what_it_has_on_disk(tmp_path: Path) -> None:
+    with Shelf(tmp_path / "router") as shelf:
+        router = Gossip(store("host0", "host1"))
+        shelf.keep(router.store)
+        agent = Gossip(store("host0", "host1"), ["dst/"], origin="host0")
+        agent.store.receive(sealed(record()), NOW)
+        assert not exchange(agent, router, NOW).equal  # the record goes over
+        round_ = exchange(agent, router, NOW)
+        assert round_.equal
+        assert not round_.acknowledged  # a kill would lose it
+        shelf.keep(router.store)
+        router.store.receive(sealed(record("host1")), NOW)
+        exchange(agent, router, NOW)
+        assert exchange(agent, router, NOW).acknowledged  # another's record does not count
+        other = Gossip(agent.store, ["dst/"], origin="host1")
+        assert not exchange(other, router, NOW).acknowledged
+
+
+def test_who_withholds_is_not_the_only_one_who_is_asked(
+    nodes: list[Gossip], rng: random.Random
+) -> None:
+    """A router that hides a rollback or a revocation: another one tells."""
+    liar, honest, agent = nodes[0], nodes[1], Gossip(store(*NAMES), ["dst/"])
+    for node in (liar, honest):
+        node.store.receive(sealed(record()), NOW)
+    honest.store.receive(membership("host7", version=2, revoked=True), NOW)
+    honest.store.receive(sealed(record(version=2)), NOW)
+    for _ in range(20):
+        exchange(agent, rng.choice([liar, honest]), NOW)
+    assert agent.store.mark("host0", "dst/10.0.0.7") == 2
+    assert agent.store.members["host7"].revoked
 
 
 @given(st.binary(max_size=200))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precog_fleet.bodies import Report, Skill
+from precog_fleet.bodies import Membership, Report, Skill
 from precog_fleet.outcome import Outcome, Row
 from precog_fleet.records import AUTHORITY
 from precog_fleet.shelf import Shelf
@@ -129,7 +129,7 @@ def test_an_origin_has_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def saved(held: Store, path: Path) -> Store:
     """What a new process finds."""
     with Shelf(path) as shelf:
-        shelf.save(held.changed())
+        shelf.keep(held)
     return found(path)
 
 
@@ -155,8 +155,73 @@ def test_disk_gives_marks_and_records_back(tmp_path: Path) -> None:
     assert again.mark("host0", "dst/10.0.0.7") == 5
     held.expire(NOW + 2 * YEAR)
     saved(held, path)
-    with Shelf(path) as shelf:
-        assert shelf.rows() == []
+    with Shelf(path) as shelf:  # the revocation stays
+        assert [(row.origin, row.key, row.version) for row in shelf.rows()] == [
+            (AUTHORITY, "member/host0", 2)
+        ]
+
+
+def test_what_a_full_disk_did_not_take_goes_with_the_next_save(tmp_path: Path) -> None:
+    held = store("host0")
+    with Shelf(tmp_path / "s") as shelf:
+        shelf.keep(held)
+        shelf._db.execute("PRAGMA max_page_count = 1")  # SQLite's own way to be full
+        for n in range(40):
+            held.receive(sealed(record(key=f"dst/{n}", version=5)), NOW)
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            shelf.keep(held)
+        assert not held.keeps("host0")
+        shelf._db.execute("PRAGMA max_page_count = 1000")
+        shelf.keep(held)
+        assert held.keeps("host0")
+    again = found(tmp_path / "s")
+    assert again.pairs(["dst/"]) == held.pairs(["dst/"])
+    assert again.receive(sealed(record(key="dst/7", version=4)), NOW) is Outcome.STALE
+
+
+# --- attacks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("years", [-1, 20])
+def test_a_clock_that_is_set_brings_no_revoked_member_back(tmp_path: Path, years: int) -> None:
+    """Forward, all would be forgotten; back, the revocation would be of the future."""
+    held, skewed = store("host0"), NOW + years * YEAR
+    assert held.receive(membership("host0", version=2, revoked=True), skewed) is Outcome.ACCEPTED
+    held.expire(skewed)
+    for one in (held, saved(held, tmp_path / "s"), found(tmp_path / "s", skewed)):
+        assert one.receive(membership("host0"), NOW) is Outcome.STALE
+        assert one.receive(sealed(record(version=9)), NOW) is Outcome.REVOKED
+        assert one.receive(membership("host0", version=3), NOW) is Outcome.ACCEPTED
+
+
+def test_a_thief_of_a_key_does_not_silence_the_next_one() -> None:
+    """It used up all versions; a membership with another key makes a new start."""
+    held = store("host0", "host1")
+    last = (1 << 53) - 1
+    for name in ("host0", "host1"):
+        assert held.receive(sealed(record(name, version=last)), NOW) is Outcome.ACCEPTED
+    assert held.receive(membership("host0", version=2, revoked=True), NOW) is Outcome.ACCEPTED
+    body = Membership(key_of("other").public, "agent")
+    anew = sealed(record(AUTHORITY, "member/host0", 3, life=YEAR, body=body))
+    assert held.receive(anew, NOW) is Outcome.ACCEPTED
+    assert held.receive(sealed(record(version=last)), NOW) is Outcome.FORGED
+    assert held.receive(sealed(record(version=1), key=key_of("other")), NOW) is Outcome.ACCEPTED
+    assert held.receive(sealed(record("host1", version=1)), NOW) is Outcome.STALE
+
+
+def test_a_flood_of_records_of_no_use_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("precog_fleet.store._MAX_KEYS", 5)
+    held = store("host0", "host1", skew_ms=0)
+    foreign = Report(stats(), contract=1)
+    for name, keys in (("host0", 50), ("host1", 3)):
+        for n in range(keys):
+            frame = sealed(record(name, f"dst/{n}", body=foreign))
+            assert held.receive(frame, NOW) is Outcome.WRONG_CONTRACT
+    listed = held.pairs(["dst/"])
+    assert sum(pair[0] == "host0" for pair in listed) == 5
+    assert sum(pair[0] == "host1" for pair in listed) == 3
+    held.expire(NOW + MINUTE + 1)
+    assert held.pairs(["dst/"]) == {}
 
 
 def test_a_damaged_row_is_fetched_again(tmp_path: Path) -> None:
@@ -164,7 +229,7 @@ def test_a_damaged_row_is_fetched_again(tmp_path: Path) -> None:
     frame = sealed(record(version=5))
     held.receive(frame, NOW)
     with Shelf(tmp_path / "s") as shelf:
-        shelf.save(held.changed())
+        shelf.keep(held)
         rows = shelf.rows()
     broken = [replace(row, frame=b"PFR1junk") if row.origin == "host0" else row for row in rows]
     again = store()
