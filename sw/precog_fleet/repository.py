@@ -89,6 +89,11 @@ class Repository:
         self.folder = folder
         self._now_ms = now_ms
         self._keys = tuple(keys)
+        self._read()
+
+    def _read(self) -> None:
+        """What readers see counts, not what was meant to be written."""
+        folder = self.folder
         try:
             # As readers do, so that what a crash left unfinished does not count.
             roots = len(list((folder / _METADATA).glob("*.root.json")))
@@ -244,7 +249,7 @@ class Repository:
             self._commit(targets)
             return [*done, "snapshot", "timestamp"]
         if self._old(self._timestamp):
-            self._stamp()
+            self._stamp(self._timestamp.signed.snapshot_meta)
             return ["timestamp"]
         return done
 
@@ -309,17 +314,23 @@ class Repository:
                 targets.signed.version, data, ["sha256"]
             )
         data = self._write(snapshot, snapshot_signers)
-        self._timestamp.signed.snapshot_meta = MetaFile.from_data(
-            snapshot.signed.version, data, ["sha256"]
-        )
-        self._stamp()
+        self._stamp(MetaFile.from_data(snapshot.signed.version, data, ["sha256"]))
         self._targets, self._snapshot = targets or self._targets, snapshot
 
-    def _stamp(self) -> None:
+    def _stamp(self, snapshot: MetaFile) -> None:
+        """Write the timestamp: the step that makes all before it count."""
+        timestamp = _copy(self._timestamp)
         if self._timestamp.signatures:
-            self._timestamp.signed.version += 1
-        self._timestamp.signed.expires = _until(self._now_ms(), "timestamp")
-        self._write(self._timestamp)
+            timestamp.signed.version += 1
+        timestamp.signed.snapshot_meta = snapshot
+        timestamp.signed.expires = _until(self._now_ms(), "timestamp")
+        try:
+            self._write(timestamp)
+        except OSError:  # before or after the file was replaced: the disk knows
+            with suppress(FleetError):
+                self._read()
+            raise
+        self._timestamp = timestamp
 
     def _place(self, target: TargetFile) -> Path:
         folder, _, name = target.path.rpartition("/")

@@ -6,7 +6,8 @@
 A stage waits until enough of its agents have told how the release does on their own traffic. The
 median counts, of each agent's skill less that of what it ran before: some liars move it little. A
 stage that nobody reports on is rolled back, too: silence proves nothing. The state is on disk
-before anything is said, so that whoever continues says the same again.
+before anything is said, so that whoever continues says the same again. What the disk does not take
+is not decided.
 """
 
 import json
@@ -183,6 +184,8 @@ class Rollouts:
         ------
         FleetError
             A rollout is under way, or the release is the one that runs, or nobody is there.
+        OSError
+            The disk does not take it: nothing has changed.
         """
         if self._run is not None and self._order is not None:
             raise FleetError(
@@ -195,10 +198,8 @@ class Rollouts:
             raise FleetError("fleet must have agents: no member of that role is known")
         salt = self._rng.getrandbits(32)
         order = Rollout(release, digest, live, live_digest, 1, salt)
-        self._order = replace(order, share=self._share(order, 0))
-        self._run = _Run(0, now, now)
-        self._note(now, "started", f"previous {live}")
-        self._publish(now)
+        order = replace(order, share=self._share(order, 0))
+        self._decide(now, order, _Run(0, now, now), "started", f"previous {live}")
 
     def rollback(self, now: int, why: str) -> int:
         """Let everybody run what ran before; the number of that release.
@@ -207,18 +208,23 @@ class Rollouts:
         ------
         FleetError
             There was nothing before.
+        OSError
+            The disk does not take it: nothing has changed.
         """
         order = self._order
         if order is None or (self._run is None and order.share == 0):
             raise FleetError("rollout must have been made before it can be rolled back")
-        self._run = None
-        self._order = replace(order, share=0)
-        self._note(now, "rolled back", why)
-        self._publish(now)
+        self._decide(now, replace(order, share=0), None, "rolled back", why)
         return order.previous
 
     def step(self, now: int) -> str | None:
-        """Go on, if it is time; what happened, if anything did."""
+        """Go on, if it is time; what happened, if anything did.
+
+        Raises
+        ------
+        OSError
+            The disk does not take it: nothing has changed.
+        """
         if self._order is None:
             return None
         if self._said_at is None or not 0 <= now - self._said_at < _SAY_MS:
@@ -253,17 +259,12 @@ class Rollouts:
         assert self._run is not None
         stage = self._run.stage + 1
         if stage == len(self.stages.shares) or self._order.share == ALL:
-            self._run = None
-            self._order = replace(self._order, share=ALL)
-            self._note(now, "done", why)
-            text = f"release {self._order.release} runs everywhere: {why}"
-        else:
-            self._run = _Run(stage, now, self._run.began)
-            self._order = replace(self._order, share=self._share(self._order, stage))
-            self._note(now, "advanced", why)
-            text = f"release {self._order.release} goes to {self._order.share / 10:g} %: {why}"
-        self._publish(now)
-        return text
+            self._decide(now, replace(self._order, share=ALL), None, "done", why)
+            return f"release {self._order.release} runs everywhere: {why}"
+        share = self._share(self._order, stage)
+        run = _Run(stage, now, self._run.began)
+        self._decide(now, replace(self._order, share=share), run, "advanced", why)
+        return f"release {self._order.release} goes to {share / 10:g} %: {why}"
 
     # --- what agents say -------------------------------------------------------------------------
 
@@ -314,20 +315,16 @@ class Rollouts:
 
     # --- what is said ----------------------------------------------------------------------------
 
-    def _note(self, now: int, what: str, why: str) -> None:
-        assert self._order is not None
-        self.history.append(
-            {
-                "at": now,
-                "release": self._order.release,
-                "what": what,
-                "share": self._order.share,
-                "why": why,
-            }
-        )
-
-    def _publish(self, now: int) -> None:
-        self._save()
+    def _decide(self, now: int, order: Rollout, run: _Run | None, what: str, why: str) -> None:
+        """Change the state: on disk, then said; as it was if the disk does not take it."""
+        before = self._order, self._run, self.history
+        row = {"at": now, "release": order.release, "what": what, "share": order.share, "why": why}
+        self._order, self._run, self.history = order, run, [*self.history, row]
+        try:
+            self._save()
+        except OSError:
+            self._order, self._run, self.history = before
+            raise
         self._said_at = None
         self._send(now)
 

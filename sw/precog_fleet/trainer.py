@@ -6,7 +6,8 @@
 One job at a time, and a pause after each, so that no number of requests makes a storm. Only
 requests since the last job and rollout count, whatever release their agents have fallen back to.
 A job's steps leave files; a trainer that was killed goes on with the job that it had begun.
-Whatever fails is noted and changes nothing that runs.
+Whatever fails is noted and changes nothing that runs. While the disk takes no state, nothing is
+decided; the same is tried again.
 """
 
 import json
@@ -35,6 +36,7 @@ __all__ = ["Job", "Trainer", "release_models"]
 _FORMAT = 1
 _HISTORY = 50
 _RENEW_MS = 600_000
+_RETRY_MS = 1000
 Submit = Callable[[Callable[[], Path]], "Future[Path]"]
 
 
@@ -181,10 +183,12 @@ class Trainer:
         self._ended: int | None = None
         self._future: Future[Path] | None = None
         self._renewed: int | None = None
+        self._failed_at: int | None = None
         self.history: list[dict[str, Any]] = []
         folder.mkdir(parents=True, exist_ok=True)
         if self._path.exists():
             self._load()
+        self._saved = self._state()
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -207,7 +211,15 @@ class Trainer:
             "ended": self._ended,
             "history": self.history[-_HISTORY:],
         }
-        write_durably(self._path, (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
+        try:
+            write_durably(self._path, (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
+        except OSError:  # as it was
+            self._number, self._open, self._ended, self.history = self._saved
+            raise
+        self._saved = self._state()
+
+    def _state(self) -> tuple[int, dict[str, Any] | None, int | None, list[dict[str, Any]]]:
+        return self._number, self._open, self._ended, list(self.history)
 
     def _note(self, now: int, what: str, why: str) -> str:
         self.history.append({"at": now, "job": self._number, "what": what, "why": why})
@@ -218,30 +230,37 @@ class Trainer:
     def step(self, now: int) -> list[str]:
         """Do what is due at `now`, ms; what happened."""
         self._renew(now)
-        events = []
-        was_running = self.rollouts.running
-        event = self.rollouts.step(now)
-        if event:
-            events.append(event)
-        if was_running and not self.rollouts.running:
-            self._ended = now  # reports of before say nothing about what runs now
-            self._save()
-        if self._open is not None:
-            event = self._go_on(now)
-        elif not self.rollouts.running and (asking := self.asking(now)):
-            event = self.begin(now, f"asked by {', '.join(sorted(asking))}")
-        else:
-            event = None
-        return [*events, event] if event else events
+        if self._failed_at is not None and 0 <= now - self._failed_at < _RETRY_MS:
+            return []
+        events: list[str | None] = []
+        try:
+            events.append(self.rollouts.step(now))
+            if self._open is not None:
+                events.append(self._go_on(now))
+            elif not self.rollouts.running and (asking := self.asking(now)):
+                events.append(self.begin(now, f"asked by {', '.join(sorted(asking))}"))
+        except OSError as error:
+            self._failed_at = now
+            self.errors["disk"] = f"{error.filename or self._folder}: {error.strerror or error}"
+        return [event for event in events if event]
+
+    @property
+    def quiet_since(self) -> int | None:
+        """When the last job or rollout ended; reports of before say nothing about what runs."""
+        ends = [] if self._ended is None else [self._ended]
+        if not self.rollouts.running:
+            ends += [row["at"] for row in self.rollouts.history[-1:]]
+        return max(ends, default=None)
 
     def asking(self, now: int) -> dict[str, Drift]:
         """Requests that count, by agent; none until enough agents ask and the pause is over."""
-        if self._ended is not None and 0 <= now - self._ended < self._pause:
+        ended = self.quiet_since
+        if ended is not None and 0 <= now - ended < self._pause:
             return {}
         found = {}
         for entry in self._store.entries():
             body = entry.record.body
-            late = self._ended is None or entry.record.t0 > self._ended
+            late = ended is None or entry.record.t0 > ended
             if isinstance(body, Drift) and late:
                 found[entry.record.origin] = body
         return found if len(found) >= self._asks else {}
@@ -253,6 +272,8 @@ class Trainer:
         ------
         FleetError
             One has begun already.
+        OSError
+            The disk does not take it: none has begun.
         """
         if self._open is not None:
             raise FleetError(f"job {self._number} must end first")
@@ -275,23 +296,32 @@ class Trainer:
             self._future = self._submit(lambda: self._job(folder, live, since))
         if not self._future.done():
             return None
-        future, self._future = self._future, None
         try:
-            models = future.result()
+            models = self._future.result()
         except Exception as error:  # whatever was wrong with data or workers: the loop goes on
             return self._end(now, "failed", str(error) or type(error).__name__)
         try:
             number, digest = release_models(self.repository, models, self._job.limits)
-            self.rollouts.start(number, digest, now)
-        except (FleetError, ValueError, OSError) as error:
+            if not self._started(number):
+                self.rollouts.start(number, digest, now)
+        except (FleetError, ValueError) as error:
             return self._end(now, "failed", str(error))
         return self._end(now, "released", f"release {number}")
+
+    def _started(self, release: int) -> bool:
+        """Whether this job has begun its rollout: a crash may come before its end is noted."""
+        began = max((row["at"] for row in self.history if row["what"] == "began"), default=0)
+        return any(
+            row["what"] == "started" and row["release"] == release and row["at"] >= began
+            for row in self.rollouts.history
+        )
 
     def _end(self, now: int, what: str, why: str) -> str:
         text = self._note(now, what, why)
         self._open = None
         self._ended = now
         self._save()
+        self._future = None
         return text
 
     def live(self, release: int) -> ModelSet:

@@ -2,10 +2,12 @@
 
 import functools
 import http.server
+import itertools
 import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from precog_fleet.releases import Refusal, RefusedError, Releases
 from precog_fleet.repository import Repository, Roles
 from precog_fleet.signing import SigningKey
 
+from .breaking import Killed, breaking
 from .released import model_set, publish, repository
 
 DAY = 86_400_000
@@ -293,19 +296,58 @@ def test_a_damaged_cache_is_fetched_again(made: Repository, tmp_path: Path) -> N
 # --- the repository ------------------------------------------------------------------------------
 
 
-def test_a_crash_before_the_timestamp_changes_nothing_for_readers(
-    made: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def whole(client: Releases) -> list[int]:
+    """Numbers of the releases that a member finds, each of which it can fetch and run."""
+    listed = client.update()
+    for number, one in listed.items():
+        client.fetch(number, one.digest, "host0")
+    return list(listed)
+
+
+def test_a_kill_at_any_write_leaves_a_release_whole_or_absent(
+    tmp_path: Path, volume: int, seed: int
 ) -> None:
+    seen = set()
+    every = 1 if volume > 1 else 4  # steps of one write
+    for steps in itertools.count(seed % every, every):
+        made = repository(tmp_path / str(steps))
+        publish(made, model_set(1))
+        client = member(made, tmp_path / str(steps))
+        with breaking() as disk:
+            disk.kill_after = steps
+            with suppress(Killed):
+                publish(made, model_set(2))
+        found = whole(client)
+        again = Repository(made.folder, [tmp_path / str(steps) / "keys"], now_ms)
+        assert list(again.releases()) == found
+        seen.add(tuple(found))
+        if disk.kill_after is not None:
+            break
+        number, digest = publish(again, model_set(3))
+        assert number == found[-1] + 1
+        assert whole(client) == [*found, number]
+        assert client.update()[number].digest == digest
+    assert seen == {(1,), (1, 2)}
+
+
+@pytest.mark.parametrize("name", ["manifest", "base", "targets", "snapshot", "timestamp"])
+def test_a_full_disk_releases_nothing_not_even_later(tmp_path: Path, name: str) -> None:
+    """Whatever the process signs next must not offer what it could not publish."""
+    now = now_ms()
+    made = repository(tmp_path, lambda: now)
     publish(made, model_set(1))
-    monkeypatch.setattr(made, "_stamp", lambda: (_ for _ in ()).throw(OSError("power cut")))
-    with pytest.raises(OSError, match="power cut"):
-        publish(made, model_set(2))
     client = member(made, tmp_path)
-    assert list(client.update()) == [1]
-    again = Repository(made.folder, [tmp_path / "keys"], now_ms)
-    assert list(again.releases()) == [1]
-    assert publish(again, model_set(3))[0] == 2
-    assert sorted(client.update()) == [1, 2]
+    with breaking() as disk:
+        disk.full = lambda path: f"{name}." in path.name
+        with pytest.raises(OSError, match=f"No space left on device: .*{name}"):
+            publish(made, model_set(2))
+        assert disk.refused == 1
+    assert whole(client) == list(made.releases()) == [1]
+    now += DAY * 3 // 5
+    assert made.renew() == ["timestamp"]
+    assert whole(client) == list(made.releases()) == [1]
+    assert publish(made, model_set(3))[0] == 2
+    assert whole(client) == [1, 2]
 
 
 def test_renewal(tmp_path: Path) -> None:

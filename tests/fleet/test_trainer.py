@@ -3,6 +3,7 @@
 import itertools
 import random
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -27,6 +28,7 @@ from precog_fleet.store import Store
 from precog_fleet.trainer import Job, Trainer
 from precog_models.image import pretrained
 
+from .breaking import Killed, breaking
 from .jobs import SMALL
 from .released import repository
 from .support import membership, record, sealed, store
@@ -196,6 +198,69 @@ def test_a_killed_trainer_goes_on_with_its_job(lab: Lab) -> None:
     lab.run(9)
     assert [row["what"] for row in lab.trainer.history] == ["began", "released"]
     assert lab.trainer.rollouts.live[0] == 1
+
+
+def test_a_trainer_killed_again_and_again_releases_once(
+    lab: Lab, trained: Path, tmp_path: Path, seed: int
+) -> None:
+    """In the middle of its job, of the release, of the rollout: at any step of any write."""
+    rng, kills = random.Random(seed), 0
+    lab.ask("host1")
+    client = Releases(tmp_path / "m", str(lab.repository.folder), root=lab.repository.root_bytes)
+    with breaking() as disk:
+        while lab.trainer.rollouts.live[0] != 1:
+            assert kills < 500
+            disk.kill_after = rng.randrange(rng.choice([8, 40]))  # a release takes 28 steps
+            try:
+                lab.run(1)
+            except Killed:
+                kills += 1
+                disk.kill_after = None
+                lab.repository = Repository(
+                    lab.repository.folder, [lab.path / "keys"], lambda: lab.now
+                )
+                lab.trainer = lab.open()
+            for number, one in client.update().items():
+                client.fetch(number, one.digest, "host0")
+        disk.kill_after = None
+    assert kills >= 5
+    assert [row["what"] for row in lab.trainer.history][-1] in ("began", "released")
+    lab.run(2)
+    assert [row["what"] for row in lab.trainer.history] == ["began", "released"]
+    assert [row["what"] for row in lab.trainer.rollouts.history] == ["started", "advanced", "done"]
+    assert list(lab.repository.releases()) == [1]
+    made = lab.path / "trainer" / "jobs" / "1" / "models"
+    assert ModelSet.load(made).files() == ModelSet.load(trained).files()
+
+
+def test_a_full_disk_ends_neither_the_loop_nor_the_rollout(lab: Lab) -> None:
+    """Every write is refused at first: nothing is decided then, and all is done at last."""
+    lab.ask("host1")
+    events: list[str] = []
+    tries: Counter[Path] = Counter()
+
+    def full(path: Path) -> bool:
+        if "jobs" in path.parts:
+            return False  # a job that fails is another test's
+        tries[path] += 1
+        state = path.name.startswith(("trainer.json", "r.json"))
+        return tries[path] % 2 == 1 if state else tries[path] == 1
+
+    with breaking() as disk:
+        disk.full = full
+        for _ in range(60):
+            events += lab.run(1)
+            again = lab.open()  # what another process would find: what was said is on disk
+            assert again.rollouts.live == lab.trainer.rollouts.live
+            assert again.rollouts.running == lab.trainer.rollouts.running
+            assert again.history == lab.trainer.history
+            if lab.trainer.rollouts.live[0]:
+                break
+    assert disk.refused == 5 + 7  # states of trainer and rollout, files of a release
+    assert "No space left on device" in lab.trainer.errors["disk"]
+    assert events[-1].startswith(f"release {lab.trainer.rollouts.live[0]} runs everywhere")
+    started = [row for row in lab.trainer.rollouts.history if row["what"] == "started"]
+    assert len(started) == 1
 
 
 def test_a_crash_between_release_and_rollout_makes_no_second_release(
