@@ -2,33 +2,23 @@
 
 import random
 import struct
-from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from tests.sim.network.blank import blank
 
 from precog_sim.network import Fixed, Flow, Record, Scenario, fat_tree, run
 from precog_sim.network.ecmp import ns3_hash, route
 from precog_sim.network.layout import Cfg
+from precog_sim.network.net import Net
 from precog_sim.network.tables import flow_table, udp_ports
 
 _M = 0xFFFFFFFF
 
 
-class _Ways(NamedTuple):
-    """What routing needs of the kernel's record."""
-
-    cfg: NDArray[np.int64]
-    flow: NDArray[np.int64]
-    route_start: NDArray[np.int64]
-    route_count: NDArray[np.int64]
-    route_ports: NDArray[np.int64]
-
-
 @numba.njit
-def _route(net: Any, node: int, f: int, answer: bool) -> int:
+def _route(net: Net, node: int, f: int, answer: bool) -> int:
     return route(net, node, f, answer)
 
 
@@ -96,7 +86,13 @@ def test_routes_follow_the_hash_both_ways() -> None:
     table = flow_table(scenario, scenario.starts_ps(0, whole_ns=True), 0)
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
     cfg[Cfg.NS3_ECMP] = 1
-    net = _Ways(cfg, table, routes.start, routes.count, routes.ports)
+    net = blank(
+        cfg=cfg,
+        flow=table,
+        route_start=routes.start,
+        route_count=routes.count,
+        route_ports=routes.ports,
+    )
     ports = [(10_001, 100), (10_000, 200), (10_000, 100), (10_000, 100)]
     several = 0
     for f, flow in enumerate(scenario.flows):

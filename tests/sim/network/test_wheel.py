@@ -1,46 +1,36 @@
 """The event queue against a sorted list: exact order, first come first served among equals."""
 
 import heapq
-from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
+from tests.sim.network.blank import blank
 
 from precog_sim.network.layout import Ctl, Rec
+from precog_sim.network.net import Net
 from precog_sim.network.wheel import SLOTS, WORDS, cancel, pop, schedule
 
 _HORIZON_PS = SLOTS * 1000
 
 
-class _Events(NamedTuple):
-    """What the queue needs of the kernel's record."""
-
-    rec: NDArray[np.int64]
-    wheel: NDArray[np.int32]
-    bits: NDArray[np.int64]
-    heap: NDArray[np.int64]
-    ctl: NDArray[np.int64]
-
-
 @numba.njit
-def _schedule(net: Any, row: int, t: int) -> None:
+def _schedule(net: Net, row: int, t: int) -> None:
     schedule(net, row, t)
 
 
 @numba.njit
-def _cancel(net: Any, row: int) -> None:
+def _cancel(net: Net, row: int) -> None:
     cancel(net, row)
 
 
 @numba.njit
-def _pop(net: Any) -> int:
+def _pop(net: Net) -> int:
     return pop(net)
 
 
 class _Queue:
     def __init__(self, rows: int) -> None:
-        self.net = _Events(
+        self.net = blank(
             rec=np.zeros((rows, 8), dtype=np.int64),
             wheel=np.full((SLOTS, 2), -1, dtype=np.int32),
             bits=np.zeros(WORDS, dtype=np.int64),
