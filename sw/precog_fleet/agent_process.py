@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.transport import QueueTransport
 from precog_models.image import pretrained
 
 from .agent import Agent
@@ -58,7 +58,7 @@ class AgentProcess:
     part_ms : int
         How long rows wait for their part at most.
     practice : bool
-        Let queues of emulated devices swing.
+        Let queues of emulated and simulated devices swing.
     opener : callable, optional
         Opens a device by its name, instead of `Device.open`.
     qps : sequence of int, optional
@@ -153,15 +153,15 @@ class AgentProcess:
         return self.agent.bases() if hasattr(self, "agent") else set()
 
     def _practised(self, uri: str) -> Device:
-        """An emulated device stays when it is opened again, as a card does."""
+        """Such a device stays when it is opened again, as a card does."""
         if uri not in self._practices:
             device = Device.open(uri)
-            if not isinstance(device.transport, Emulator):
-                raise FleetError(f"practice needs an emulated device, not {uri}")
+            if not isinstance(device.transport, QueueTransport):
+                raise FleetError(f"practice needs an emulated or simulated device, not {uri}")
             self._practices[uri] = Practice(
                 device.transport, self._qps or (), seed=os.getpid() + len(self._practices)
             )
-        return Device(self._practices[uri].emulator)
+        return Device(self._practices[uri].card)
 
     def turn(self) -> None:
         """One turn: work, or wait a little for messages."""

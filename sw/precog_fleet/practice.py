@@ -1,4 +1,4 @@
-"""Traffic for emulated cards, so that a fleet can be tried without a network."""
+"""Traffic for emulated and simulated cards, so that a fleet can be tried without a network."""
 
 import random
 from collections.abc import Sequence
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
-from precog_host.transport import DeviceError
+from precog_host.transport import DeviceError, QueueTransport
 from precog_models.contract import QueueEvent
 
 __all__ = ["PRACTICE_URI", "Practice"]
@@ -21,12 +20,12 @@ _BYTES_A_TICK = 50
 
 
 class Practice:
-    """Queues of an emulated card that grow and drain in waves, and RTTs that follow them.
+    """Queues of a card that grow and drain in waves, and RTTs that follow them.
 
     Parameters
     ----------
-    emulator : Emulator
-        With a queue profiler that no packets drive.
+    card : QueueTransport
+        With a queue profiler that neither packets nor grants drive.
     qps : sequence of int
     seed : int
     period : int
@@ -45,30 +44,30 @@ class Practice:
     Raises
     ------
     DeviceError
-        The emulated card has no queue profiler, or packets drive it.
+        The card has no queue profiler, or packets or grants drive it.
     """
 
     def __init__(
         self,
-        emulator: Emulator,
+        card: QueueTransport,
         qps: Sequence[int],
         seed: int,
         *,
         period: int = 6000,
         wave: int = 40,
     ) -> None:
-        if emulator.profiler is None or emulator.wire is not None or emulator.pacer is not None:
+        if card.told_queues is None:
             raise DeviceError(f"practice needs a card such as {PRACTICE_URI}")
-        self.emulator = emulator
+        self.card = card
         self.t = 0
         self.wave = wave
         self.history: dict[int, dict[int, int]] = {qp: {} for qp in qps}
-        self._profiler = emulator.profiler
+        self._queues = card.told_queues
         self._period = period
         self._rng = random.Random(seed)
         self._level = dict.fromkeys(qps, 0)
         self._phase = {qp: self._rng.randrange(wave) for qp in qps}
-        device = Device(emulator)
+        device = Device(card)
         for qp in qps:
             device.qp(qp).configure(preset="precog", enable=True, algorithm="pid")
 
@@ -78,7 +77,7 @@ class Practice:
             for qp in self._level:
                 self._change(qp)
             self.t += self._period
-            self._profiler.pass_time(self.t)
+            self._queues.pass_time(self.t)
             if remember:
                 for qp, level in self._level.items():
                     self.history[qp][self.t] = level
@@ -90,6 +89,6 @@ class Practice:
         size = max(change + noise, -self._level[qp])
         self._level[qp] += size
         kind = QueueEvent.ARRIVAL if size > 0 else QueueEvent.DEPARTURE
-        self._profiler.observe(qp, kind, abs(size), self.t + self._rng.randrange(self._period // 2))
+        self._queues.observe(qp, kind, abs(size), self.t + self._rng.randrange(self._period // 2))
         rtt = _BASE + self._level[qp] // _BYTES_A_TICK + self._rng.randrange(_NOISE)
-        self.emulator.decide(np.array([[qp, rtt, self.t]]))
+        self.card.decide(np.array([[qp, rtt, self.t]]))

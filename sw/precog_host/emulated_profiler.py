@@ -1,6 +1,6 @@
 """The queue profiler of an emulated device: the golden one behind its register block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from precog_hw.regmap.profiler import (
     PROFILER_EVENTS,
@@ -32,11 +32,14 @@ class EmulatedProfiler:
     profiler : Profiler
     use : callable
         Gets every sample; by default nobody does.
+    order : sequence of int
+        Queue pairs as they have their turns when time passes; the gateware begins anywhere.
     """
 
     def __init__(self, file: RegisterFile, qps: int) -> None:
         self._file = file
         self._qps = qps
+        self.order: Sequence[int] = range(qps)
         self.profiler = Profiler(qps)
         self.use: Callable[[ProfileSample], None] = lambda _: None
         self._counters = EmulatedCounters([name for name, _ in PROFILER_EVENTS])
@@ -56,7 +59,7 @@ class EmulatedProfiler:
     def pass_time(self, t: int) -> None:
         """It is `t` ticks: each queue pair has its turn."""
         if self.profiler.period:
-            for qp in range(self._qps):
+            for qp in self.order:
                 self._sampled(self.profiler.visit(qp, t))
 
     def clear(self) -> None:

@@ -209,6 +209,11 @@ class Emulator:
 
     # --- samples ---------------------------------------------------------------------------------
 
+    @property
+    def told_queues(self) -> EmulatedProfiler | None:
+        """The profiler, if neither packets nor grants drive it."""
+        return None if self.wire is not None or self.pacer is not None else self.profiler
+
     def decide(self, samples: Ints) -> Ints:
         """Decisions [m, 8] on samples [n, 3]; status and counters follow.
 

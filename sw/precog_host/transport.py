@@ -12,14 +12,18 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.contract import QueueEvent
+
 from .extras import advice
 
 __all__ = [
     "ENTRY_POINT_GROUP",
     "BusError",
     "DeviceError",
+    "QueueTransport",
     "SampleTransport",
     "SharedTransport",
+    "ToldQueues",
     "Transport",
     "open_transport",
     "transport_names",
@@ -78,6 +82,25 @@ class SampleTransport(Transport, Protocol):
 
         A sample that is dropped leaves no row.
         """
+
+
+class ToldQueues(Protocol):
+    """A queue profiler that is told what send queues do."""
+
+    def observe(self, qp: int, kind: QueueEvent, size: int, t: int) -> None:
+        """Something happened to a queue pair's send queue, at `t` ticks."""
+
+    def pass_time(self, t: int) -> None:
+        """It is `t` ticks: each queue pair has its turn."""
+
+
+@runtime_checkable
+class QueueTransport(SampleTransport, Protocol):
+    """A transport of samples whose device may also be told what send queues do."""
+
+    @property
+    def told_queues(self) -> ToldQueues | None:
+        """None: the device watches no queues, or its own packets or grants tell it."""
 
 
 @runtime_checkable

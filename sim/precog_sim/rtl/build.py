@@ -44,6 +44,11 @@ _OWN = re.compile(r"always @\(posedge clk\)(?!\n +\w+_left <=)")
 _REPEATED = re.compile(r"((?:\\\S+ |[A-Za-z_$][\w$]*)\s?\[\d+\])((?:,\s+\1)+)")
 
 
+def told_queues(config: NicConfig) -> bool:
+    """Whether such a NIC is told what send queues do at its pins, and forecasts them."""
+    return bool(config.profile and config.forecast and not (config.grants or config.width))
+
+
 def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = False) -> Path:
     """The shared library of the NIC that `config` describes.
 
@@ -55,9 +60,9 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
     from precog_hw.export import nic_verilog
 
     label = f"NIC ({config.lanes} lanes, {config.qps} QPs)"
-    verilog = nic_verilog(replace(config, activity=not config.micro), name=TOP)
-    watches = config.profile and config.forecast and not (config.grants or config.width)
-    bits = config.qp_bits if watches else 0
+    gated = not (config.micro or config.trace)
+    verilog = nic_verilog(replace(config, activity=gated), name=TOP)
+    bits = config.qp_bits if told_queues(config) else 0
     return verilog_library(
         verilog,
         label=label,

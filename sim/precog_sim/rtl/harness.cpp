@@ -65,6 +65,7 @@ struct Nic {
     std::optional<Clocks> clocks;  // from the first evaluation on
     std::vector<Fault> faults;     // to come, the last one first
     int64_t next_fault = INT64_MAX;
+    std::vector<int64_t> forecast;  // queue pairs of the last visit's forecasts, in their order
     Nic() {
         top.clk = 0;
         top.rst = 0;

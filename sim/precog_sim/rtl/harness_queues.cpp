@@ -33,6 +33,7 @@ int64_t visit(Nic& nic, int64_t t, int64_t* rows) {
     int64_t made = 0, quiet = 0;
     top.now = t;
     top.m_forecast_tready = 1;
+    nic.forecast.clear();
     nic.clocks->changed = true;
     while (quiet < round) {
         nic.clocks->settle();
@@ -41,6 +42,7 @@ int64_t visit(Nic& nic, int64_t t, int64_t* rows) {
             unpack_forecast(top.m_forecast_tdata, fields);
             if (fields[FORECAST_QP] >> QP_BITS || fields[FORECAST_T] != t) return UNEXPECTED;
             std::memcpy(rows + fields[FORECAST_QP] * FORECAST_FIELDS, fields, sizeof fields);
+            nic.forecast.push_back(fields[FORECAST_QP]);
             ++made;
             quiet = 0;
         }
@@ -56,6 +58,9 @@ int64_t visit(Nic& nic, int64_t t, int64_t* rows) {
 
 API int64_t precog_observe(void* handle, const int64_t* what, int64_t*) {
     return observe(*static_cast<Nic*>(handle), what);
+}
+API const int64_t* precog_forecast_order(void* handle) {
+    return static_cast<Nic*>(handle)->forecast.data();
 }
 API int64_t precog_visit(void* handle, const int64_t* t, int64_t* rows) {
     return visit(*static_cast<Nic*>(handle), *t, rows);

@@ -15,8 +15,10 @@ from precog_host.transport import DeviceError
 from precog_hw.config import PRESETS, NicConfig
 
 from .axil import AxilTransport
+from .build import told_queues
 from .library import NicLibrary, RtlError, RtlNic
 from .packet_nic import PacketNic
+from .queues import RtlQueues
 from .verilate import VerilateError
 
 __all__ = ["RtlTransport", "open_rtl", "parse_config"]
@@ -32,11 +34,18 @@ class RtlTransport(AxilTransport):
     ----------
     nic : NicLibrary
         It is closed with the transport.
+    queues : RtlQueues, optional
+        Of a NIC that is told what send queues do.
+
+    Attributes
+    ----------
+    told_queues : RtlQueues or None
     """
 
-    def __init__(self, nic: NicLibrary) -> None:
+    def __init__(self, nic: NicLibrary, queues: RtlQueues | None = None) -> None:
         super().__init__(_ADDRESS_BITS)
         self.nic = nic
+        self.told_queues = queues
 
     def axil_read(self, address: int) -> tuple[int, int]:
         """One transaction: the word and RRESP."""
@@ -92,6 +101,7 @@ def open_rtl(argument: str) -> RtlTransport | PacketNic:
     try:
         if config.width:
             return PacketNic(config)
-        return RtlTransport(RtlNic(config))
+        nic = RtlNic(config)
+        return RtlTransport(nic, RtlQueues(nic, config.qps) if told_queues(config) else None)
     except (VerilateError, RtlError) as error:
         raise DeviceError(f"simulator: {error}") from error

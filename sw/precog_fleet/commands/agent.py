@@ -53,7 +53,8 @@ def agent(
     disk: Annotated[int, typer.Option(help="MiB of telemetry that are kept.", min=1)] = 1024,
     metrics: _Metrics = None,
     practice: Annotated[
-        bool, typer.Option("--practice", help="Let the queues of emulated devices swing.")
+        bool,
+        typer.Option("--practice", help="Let queues of emulated and simulated devices swing."),
     ] = False,
     json_: JsonOption = False,
 ) -> None:
