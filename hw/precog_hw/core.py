@@ -97,7 +97,8 @@ class Core(wiring.Component):
     slot_enables : Out(sets)
         Likewise: slots of the model map that stand for a model.
     forecast_* : `Forecaster`'s members `config_stb`, `config_qp`, `config`, `threshold`, `budget`,
-        `put`, `query_table`, `query_knot`, `query`, `events`, and those of `carry` and `made`
+        `put`, `query_table`, `query_knot`, `query`, `events`, and those of `carry` and `made`; with
+        `config.trace` `made_of`, too
     command : In(stream.Signature(config_layout(config)))
         Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
         unit has begun, before those that still wait for it. A restart of the predictor (`forget`)
@@ -474,7 +475,7 @@ class Core(wiring.Component):
         m.submodules.forecaster = forecaster
         wiring.connect(m, wiring.flipped(self.i_profile), forecaster.i_profile)
         wiring.connect(m, forecaster.o_forecast, wiring.flipped(self.o_forecast))
-        pass_ports(m, self, forecaster, _FORECAST_PORTS, prefix="forecast_")
+        pass_ports(m, self, forecaster, _forecast_ports(self._config), prefix="forecast_")
         m.d.comb += [
             forecaster.halt.eq(self.command.valid),
             forecaster.outputs.eq(predictor.asked_outputs),
@@ -486,6 +487,8 @@ class Core(wiring.Component):
             self.wrong_head.eq(predictor.wrong_head),
             self.slot_enables.eq(predictor.slot_enables),
         ]
+        if self._config.trace:
+            m.d.comb += forecaster.asked_set.eq(predictor.asked_set)
         # A request is offered in the cycle of its transfer only, which no valid of ours decides:
         # so it never takes an offer back when a sample comes.
         asks, feeds = Signal(), Signal()
@@ -542,6 +545,10 @@ def _moves(queue: Queue) -> Value:
     return queue.i.valid | (queue.o.valid & queue.o.ready)
 
 
+def _forecast_ports(config: NicConfig) -> tuple[str, ...]:
+    return (*_FORECAST_PORTS, *(("made_of",) if config.trace else ()))
+
+
 def _forecasts(config: NicConfig, forecaster: Forecaster) -> dict[str, wiring.Member]:
     members = forecaster.signature.members
     return {
@@ -551,7 +558,7 @@ def _forecasts(config: NicConfig, forecaster: Forecaster) -> dict[str, wiring.Me
         "slot_enables": Out(config.sets),
         "event_stb": Out(1),
         "event": Out(LAW_EVENT),
-    } | {f"forecast_{name}": members[name] for name in _FORECAST_PORTS}
+    } | {f"forecast_{name}": members[name] for name in _forecast_ports(config)}
 
 
 def _events() -> dict[str, wiring.Member]:

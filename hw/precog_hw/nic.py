@@ -20,7 +20,7 @@
     i_queue, or the log of grants or packets ─► profiler ─► samples of the queues
           bank ─────────────────────────┴ window, counters (`precog_hw.csr.profiler_host`)
     scores ─► receiver ─► commands to the laws, priorities of grants, o_quota
-    decisions, receiver ─► [trace FIFO] ─► bank (`precog_hw.csr.trace_host`)
+    decisions, receiver, forecasts ─► [trace FIFO] ─► bank (`precog_hw.csr.trace_host`)
     core's scrubber ◄─► bank (`precog_hw.csr.ecc_host`)
     resets of parts ◄── bank, in each part's host; the core's in `precog_hw.csr.reset_host`
 """
@@ -180,6 +180,8 @@ class PrecogNic(wiring.Component):
             sources = [(decided, told)]
             if config.receiver:
                 sources.append(trace_host.receiver_source(self.receive_log_stb, self.receive_log))
+            if config.forecast:
+                sources.append(trace_host.forecast_source(core))
             causes["trace"] = trace_host.attach(m, bank, tables, sources)
         host.parameters(parts, self.regmap)
         host.models(parts)

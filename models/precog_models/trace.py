@@ -7,18 +7,21 @@ Nothing waits for it. Layouts are the contract's (`TRACE_HEAD`, `TRACE_BODIES`).
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .contract import (
+    MAX_OUTPUTS,
+    PROFILE_INPUTS,
     TRACE_BODIES,
     TRACE_HEAD,
     TRACE_SERIALS,
     TRACE_WORDS,
+    Fmt,
     TraceKind,
 )
 
-__all__ = ["TraceFifo", "TraceFilter", "pack", "unpack"]
+__all__ = ["TraceFifo", "TraceFilter", "forecast_record", "pack", "unpack"]
 
 _WORD = 0xFFFF_FFFF
 
@@ -57,6 +60,32 @@ def unpack(words: tuple[int, ...]) -> dict[str, int]:
         record[name] = bits & ((1 << width) - 1)
         bits >>= width
     return record
+
+
+def forecast_record(
+    forecast: Mapping[str, int], x: Sequence[int], *, number: int, threshold: int
+) -> dict[str, int]:
+    """The record of a forecast.
+
+    Parameters
+    ----------
+    forecast : mapping of str to int
+        `contract.FORECAST_FIELDS`.
+    x : sequence of 4 int
+        The profile that it was made of, in X's format.
+    number : int
+        The model's set; 0 without a model.
+    threshold : int
+        First bin of congestion.
+    """
+    return {
+        "kind": int(TraceKind.FORECAST),
+        "score": forecast["cps"],
+        "probability": sum(forecast[f"p{n}"] for n in range(threshold, MAX_OUTPUTS)),
+        "set": number,
+        **{f"x{n}": x[n] & ((1 << Fmt.X.width) - 1) for n in range(len(PROFILE_INPUTS))},
+        **{name: forecast[name] for name in ("qp", "t", "version")},
+    }
 
 
 @dataclass

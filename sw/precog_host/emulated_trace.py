@@ -1,23 +1,14 @@
 """The trace FIFO of an emulated device: the golden one behind its register block."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precog_hw.regmap.model import Word
 from precog_hw.regmap.trace import TRACE_DEPTH, TRACE_EVENTS, TRACE_FILTER, TRACE_KINDS
-from precog_models.contract import (
-    DECISION_FIELDS,
-    FORECAST_FIELDS,
-    PROFILE_INPUTS,
-    Flag,
-    Fmt,
-    TraceKind,
-)
+from precog_models.contract import DECISION_FIELDS, Flag, TraceKind
 from precog_models.nic import GoldenNic
-from precog_models.predict.cps import tail
-from precog_models.predict.forecast import P_AT
 from precog_models.rate.law_fields import NO_SCORE
 from precog_models.trace import TraceFifo, TraceFilter
 
@@ -28,8 +19,6 @@ from .register_file import RegisterFile, ignored
 __all__ = ["EmulatedTrace"]
 
 _DECISION = [name for name, _ in DECISION_FIELDS]
-_FORECAST = [name for name, _ in FORECAST_FIELDS]
-_CPS = _FORECAST.index("cps")
 
 
 class EmulatedTrace:
@@ -99,35 +88,6 @@ class EmulatedTrace:
                 "set": model[0],
                 "version": model[1],
                 **{name: row[name] for name in ("qp", "flags", "srtt", "rtt_pred", "rate")},
-            }
-        )
-
-    def forecast(
-        self, answer: NDArray[np.int64], x: Sequence[int], *, number: int, threshold: int
-    ) -> None:
-        """A forecast that was made.
-
-        Parameters
-        ----------
-        answer : ndarray of int64, shape (20,)
-            `contract.FORECAST_FIELDS`.
-        x : sequence of 4 int
-            The profile that it was made of, in X's format.
-        number : int
-            The model's set; 0 without a model.
-        threshold : int
-            First bin of congestion.
-        """
-        row = dict(zip(_FORECAST, answer.tolist(), strict=True))
-        inputs = {f"x{n}": x[n] & ((1 << Fmt.X.width) - 1) for n in range(len(PROFILE_INPUTS))}
-        self.offer(
-            {
-                "kind": int(TraceKind.FORECAST),
-                "score": row["cps"],
-                "probability": int(tail(answer[P_AT:_CPS], threshold)),
-                "set": number,
-                **inputs,
-                **{name: row[name] for name in ("qp", "t", "version")},
             }
         )
 

@@ -40,6 +40,7 @@ from precog_models.nic import GoldenNic
 from precog_models.packet.cps_tx import Sent
 from precog_models.predict.tree_model import TreeFault, read_image
 from precog_models.rate.law_fields import EventKind
+from precog_models.trace import forecast_record
 
 from .emulated_carried import EmulatedCarried
 from .emulated_counters import EmulatedCounters, EmulatedSnapshot
@@ -69,7 +70,8 @@ _DECISION = [name for name, _ in DECISION_FIELDS]
 _ANY = [n for n, name in enumerate(_DECISION) if name in TOLD_BY_EVENTS]
 _SAMPLED = [n for n, name in enumerate(_DECISION) if name not in TOLD_BY_EVENTS]
 _RATE = _DECISION.index("rate")
-_CPS = [name for name, _ in FORECAST_FIELDS].index("cps")
+_FORECAST = [name for name, _ in FORECAST_FIELDS]
+_CPS = _FORECAST.index("cps")
 _FLAG_COUNTERS = (
     ("predictions", Flag.PREDICTED),
     ("fallbacks", Flag.NO_MODEL),
@@ -282,7 +284,8 @@ class Emulator:
             made = answer[_CPS] != NO_SCORE
             number = self.nic.slot(config["queue_slot"])[0] if made else 0
             bin_ = self._file.get("FORECAST.THRESHOLD")["threshold_bin"]
-            self.trace.forecast(answer, profile[2:], number=number, threshold=bin_)
+            fields = dict(zip(_FORECAST, answer.tolist(), strict=True))
+            self.trace.offer(forecast_record(fields, profile[2:], number=number, threshold=bin_))
         if self.carried is not None:
             cps = int(answer[_CPS])
             self.carried.made(HeadKind.QUEUE, qp, 0 if cps == NO_SCORE else cps + 1, t)

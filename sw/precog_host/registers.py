@@ -127,6 +127,11 @@ class Registers:
                         f"{block.name}.{table.name} must be described by {wanted}, not {seen}"
                     )
 
+    def version(self, block: str) -> tuple[int, int]:
+        """Version of a block as the device has it: major, minor."""
+        word = self._bases[self._blocks[block].id][1]
+        return word >> 16, word & 0xFFFF
+
     def register(self, block: str, name: str) -> Register:
         """Declaration of a register."""
         return self._blocks[block].register(name)

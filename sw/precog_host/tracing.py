@@ -9,6 +9,7 @@ from precog_hw.regmap.trace import (
     TRACE_DEPTH,
     TRACE_EVENTS,
     TRACE_FILTER,
+    TRACE_FORECASTS_FROM,
     TRACE_KINDS,
 )
 from precog_models.contract import TRACE_WORDS, Flag, Fmt, TraceKind
@@ -46,6 +47,11 @@ class Tracing(Windows):
     registers : Registers
         Of a device with a trace FIFO.
 
+    Attributes
+    ----------
+    missing : dict of str to str
+        Kinds of records that the device never makes, and why.
+
     Raises
     ------
     DeviceError
@@ -56,13 +62,25 @@ class Tracing(Windows):
         if not registers.sizes.trace:
             raise DeviceError("device has no trace FIFO: it was built without one (trace=0)")
         super().__init__(registers)
+        sizes, version = registers.sizes, registers.version("TRACE")
+        self.missing: dict[str, str] = {}
+        for kind, part in (("receiver", sizes.receiver), ("forecast", sizes.forecast)):
+            if not part:
+                self.missing[kind] = f"it was built without ({kind}=0)"
+        if sizes.forecast and version[1] < TRACE_FORECASTS_FROM:
+            self.missing["forecast"] = (
+                f"its TRACE block is {version[0]}.{version[1]}, and records them from "
+                f"{version[0]}.{TRACE_FORECASTS_FROM} on: build its gateware anew"
+            )
 
     def state(self) -> TraceState:
         """What is recorded, what waits, what was."""
         wanted = self._fields("TRACE", TRACE_FILTER)
         state = self.registers.fields("TRACE", "STATE")
         return TraceState(
-            kinds=tuple(name for name in TRACE_KINDS if wanted[f"{name}s"]),
+            kinds=tuple(
+                name for name in TRACE_KINDS if wanted[f"{name}s"] and name not in self.missing
+            ),
             qp=wanted["qp"] if wanted["one_qp"] else None,
             every=max(wanted["every"], 1),
             threshold=self.registers.fields("TRACE", "THRESHOLD")["threshold"],
@@ -99,14 +117,18 @@ class Tracing(Windows):
 
         Raises
         ------
+        DeviceError
+            The device has no records of a kind; nothing is written then.
         ValueError
-            A kind is unknown, or a number does not fit; nothing is written then.
+            A kind is unknown, or a number does not fit; likewise.
         """
         word = self.registers.fields("TRACE", "FILTER")
         if kinds is not None:
             named = set(kinds)
             for kind in sorted(named - set(TRACE_KINDS)):
                 raise ValueError(f"kind must be one of {', '.join(TRACE_KINDS)}, not {kind!r}")
+            for kind in sorted(named & self.missing.keys()):
+                raise DeviceError(f"device has no records of kind {kind}: {self.missing[kind]}")
             word |= {f"{name}s": int(name in named) for name in TRACE_KINDS}
         if qp is not None and not 0 <= qp < self.registers.sizes.qps:
             raise ValueError(f"QP must be in 0..{self.registers.sizes.qps - 1}, not {qp!r}")

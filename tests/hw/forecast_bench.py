@@ -19,21 +19,28 @@ from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.predict.cps import KNOT_WRITE
-from precog_hw.predict.forecast import EVENTS, FORECAST, PROFILE, forecast_config_layout
+from precog_hw.predict.forecast import (
+    EVENTS,
+    FORECAST,
+    MADE_OF,
+    PROFILE,
+    forecast_config_layout,
+)
 from precog_hw.predict.layouts import place_layout
 from precog_hw.predict.scrubber import FLIPS, last_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.regmap.precog import LOAD_STATUS
-from precog_models.contract import HeadKind, ScoreSource
+from precog_models.contract import NO_SCORE, HeadKind, ScoreSource
 from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
 from precog_models.predict.tree_model import pack_tree
+from precog_models.trace import forecast_record
 from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
 
 __all__ = ["CONFIG", "LIMITS", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log"]
 
-CONFIG = replace(PRESETS["tiny"], sets=4, forecast=1, ecc=0)
+CONFIG = replace(PRESETS["tiny"], sets=4, forecast=1, trace=1, ecc=0)
 OF_TREES = replace(CONFIG, tree=1, ecc=1)
 SHARED = PARAMETERS | {
     f"{law}_{k}": v
@@ -56,6 +63,7 @@ LOG = data.StructLayout(
         "made": 1,
         "forecast": FORECAST,
         "events": EVENTS,
+        "made_of": MADE_OF,
         "wrong_head": 1,
         "scored": 1,
         "score": data.StructLayout({"qp": 2, "rtt": 1, "score": 7}),
@@ -94,6 +102,7 @@ class Watched(wiring.Component):
             log.made.eq(self.o_forecast.valid & self.o_forecast.ready),
             log.forecast.eq(self.o_forecast.payload),
             log.events.eq(core.forecast_events),
+            log.made_of.eq(core.forecast_made_of),
             log.wrong_head.eq(core.wrong_head),
             log.scored.eq(core.forecast_made),
             log.score.qp.eq(core.forecast_made_qp),
@@ -126,6 +135,7 @@ class Log:
     stale: int
     wrong_head: int
     scores: list[tuple[int, int, int]]  # queue pair, whether of RTTs, score plus 1
+    records: list[tuple[int, dict[str, int]]]  # of forecasts, by the contract's names
 
 
 class ForecastBench:
@@ -273,6 +283,15 @@ class ForecastBench:
     def profile(self, t: int, qps: Sequence[int] = (0, 1, 2, 3, 0, 1, 2, 3, 4, 65535)) -> list[int]:
         return [self.rng.choice(qps), t, *(self.rng.randint(-32768, 32767) for _ in range(4))]
 
+    def record(self, forecast: dict[str, int], profile: Sequence[int]) -> dict[str, int]:
+        """The record of a golden forecast on a profile."""
+        made = forecast["cps"] != NO_SCORE
+        slot = self.golden.forecast_configuration(forecast["qp"])["queue_slot"]
+        number = self.golden.slot(slot)[0] if made else 0
+        threshold = LIMITS["threshold_bin"]
+        record = forecast_record(forecast, profile[2:], number=number, threshold=threshold)
+        return {name: value for name, value in record.items() if name != "kind"}
+
     def run(
         self,
         cycles: int,
@@ -320,7 +339,14 @@ class ForecastBench:
             ),
             sum(row.wrong_head for _, row in rows),
             [(row.score.qp, row.score.rtt, row.score.score) for _, row in rows if row.scored],
+            [(cycle, _record(row)) for cycle, row in rows if row.events.forecasts],
         )
+
+
+def _record(row: data.Const) -> dict[str, int]:
+    made = {"score": row.forecast.cps}
+    made |= {name: row.forecast[name] for name in ("qp", "t", "version")}
+    return made | {name: row.made_of[name] for name in MADE_OF.members}
 
 
 def _word(layout: data.StructLayout, fields: Sequence[int]) -> int:

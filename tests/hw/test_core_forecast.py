@@ -59,6 +59,9 @@ def test_forecasts_one_at_a_time(bench: ForecastBench, volume: int) -> None:
         assert [d for _, d in log.decisions] == [d for d in decided if d is not None]
         want = golden.forecast(profile[0], profile[1], profile[2:])
         assert [f for _, f in log.forecasts] == ([] if want is None else [want])
+        assert [r for _, r in log.records] == (
+            [] if want is None else [bench.record(want, profile)]
+        )
         assert log.dropped == (want is None)
         assert log.no_model == (want is not None and want["cps"] == NO_SCORE)
         config = golden.forecast_configuration(profile[0] & 3)
@@ -156,6 +159,12 @@ def test_stream(stalled: str, stall: float, bench: ForecastBench, volume: int) -
     wanted = [golden.forecast(p[0], p[1], p[2:]) for p in profiles]
     made = [answer for answer in wanted if answer is not None]
     assert len(log.forecasts) == len(made)
+    # Each is recorded once, whenever it is taken.
+    assert [record for _, record in log.records] == [
+        bench.record(answer, profile)
+        for answer, profile in zip(wanted, profiles, strict=True)
+        if answer is not None
+    ]
     for (_, got), want in zip(log.forecasts, made, strict=True):
         assert got == want
     assert log.dropped == len(wanted) - len(made)

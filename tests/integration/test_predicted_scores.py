@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from precog_host.packets import PacketPath
-from precog_models.contract import NO_SCORE, HeadKind, QueueEvent
+from precog_models.contract import NO_SCORE, HeadKind, QueueEvent, TraceKind
 from precog_models.image import pretrained
 from precog_models.packet.shim import decode
 from precog_models.predict.carried import CarriedScores
@@ -66,6 +66,8 @@ class Scores:
             forecasting.set_parameters(rtt_budget_us=0.2, threshold_bin=2)
             assert device.queues is not None
             device.queues.set_parameters(every=1)
+            assert device.tracing is not None
+            device.tracing.configure(kinds=["decision", "forecast"])
         self.set_age(0.0)
 
     def paths(self) -> tuple[PacketPath, PacketPath]:
@@ -130,6 +132,15 @@ class Scores:
         self.follow(*runs)
         assert len(made) == 1
 
+    def traced(self) -> list[dict[str, int]]:
+        """What both have recorded of decisions and forecasts, in the order in which they were."""
+        rtl, golden = (device.tracing for device in (self.pair.rtl, self.pair.golden))
+        assert rtl is not None
+        assert golden is not None
+        records = [*rtl.drain()]
+        assert records == [*golden.drain()]
+        return records
+
     def sent(self) -> int | None:
         """The score of a packet that both send alike."""
         frame = self.pair.transmit(packet(bytes(9), psn=self._psn, bth={"ackreq": 0}))
@@ -185,6 +196,9 @@ def test_the_newest_score_goes_out(source: str, pair: Pair, seed: int) -> None:
         golden |= {name: rtl[name] for name in ("expired", "carried")}
     assert rtl == golden
     same_numbers(pair)
+    kinds = [record["kind"] for record in scores.traced()]
+    assert kinds.count(TraceKind.FORECAST) == golden["forecasts"]
+    assert (source == "rtt") == (golden["forecasts"] == 0)
 
 
 def test_a_queue_pair_that_begins_anew_has_no_score(pair: Pair, seed: int) -> None:

@@ -125,6 +125,38 @@ def test_bad_arguments_change_nothing() -> None:
     assert not [*tracing.drain()]
 
 
+def test_kinds_that_a_device_never_records_are_refused() -> None:
+    """Also forecasts of gateware from before they were recorded; nothing is written then."""
+    plain = Device(Emulator(Sizes(trace=1))).tracing
+    assert plain is not None
+    for kind in ("receiver", "forecast"):
+        with pytest.raises(DeviceError, match=rf"no records of kind {kind}: .* \({kind}=0\)"):
+            plain.configure(kinds=["decision", kind])
+    assert plain.state().kinds == ()
+
+    emulator = Emulator(Sizes(trace=1, forecast=1, receiver=1, width=64))
+    version = emulator.map.placed("TRACE").base + 4
+
+    class Old:
+        write32, close = emulator.write32, emulator.close
+
+        def read32(self, address: int) -> int:
+            return 1 << 16 if address == version else emulator.read32(address)
+
+    now, old = (Device(transport).tracing for transport in (emulator, Old()))
+    assert now is not None
+    assert old is not None
+    now.configure(kinds=["decision", "receiver", "forecast"])
+    assert old.state().kinds == ("decision", "receiver")
+    with pytest.raises(
+        DeviceError, match=r"its TRACE block is 1\.0, .* from 1\.1 on: build its ga"
+    ):
+        old.configure(kinds=["forecast"])
+    assert now.state().kinds == ("decision", "receiver", "forecast")
+    old.configure(kinds=["receiver"])
+    assert now.state().kinds == ("receiver",)
+
+
 def test_a_device_without_a_trace_says_so() -> None:
     with Device.open("emu:") as device:
         assert device.tracing is None

@@ -2,8 +2,8 @@
 
 ::
 
-    decisions, receiver's actions ─► [TraceFifo] ─► STATE, RECORDS, COUNTERS ─► bank
-                                       ▲ FILTER, QP, EVERY, THRESHOLD, COMMAND ──┘
+    decisions, receiver's actions, forecasts ─► [TraceFifo] ─► STATE, RECORDS, COUNTERS ─► bank
+                                                  ▲ FILTER, QP, EVERY, THRESHOLD, COMMAND ──┘
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data
 
+from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
@@ -18,7 +19,7 @@ from precog_hw.csr.trace import TraceFifo, record
 from precog_hw.regmap.trace import TRACE_EVENTS, TRACE_KINDS
 from precog_models.contract import TRACE_WORDS, TraceKind
 
-__all__ = ["attach", "decision_record", "receiver_source"]
+__all__ = ["attach", "decision_record", "forecast_source", "receiver_source"]
 
 
 def decision_record(decision: data.View, made_of: data.View) -> Value:
@@ -40,6 +41,20 @@ def receiver_source(stb: Value, commit: data.View) -> tuple[Value, Value]:
         **{name: event[name] for name in ("qp", "t")},
         **{name: result[name] for name in ("score", "band", "was", "command", "boost", "quota")},
         flags=result.acts,
+    )
+
+
+def forecast_source(core: Core) -> tuple[Value, Value]:
+    """Strobe and record of the forecasts of a core that makes them.
+
+    A forecast is recorded when its score takes effect, before what PSCHED decides on that.
+    """
+    made, of = core.o_forecast.payload, core.forecast_made_of
+    return core.forecast_events.forecasts, record(
+        TraceKind.FORECAST,
+        **{name: made[name] for name in ("qp", "t", "version")},
+        **{name: of[name] for name in of.shape().members},
+        score=made.cps,
     )
 
 

@@ -23,10 +23,12 @@ from precog_models.contract import (
     NO_SCORE,
     PROFILE_FIELDS,
     PROFILE_INPUTS,
+    TRACE_BODIES,
     Flag,
     Fmt,
     HeadKind,
     ScoreSource,
+    TraceKind,
 )
 
 from ..config import NicConfig
@@ -38,7 +40,7 @@ from .softmax import Softmax
 from .tree import ANSWER
 from .unit import sample_layout
 
-__all__ = ["EVENTS", "FORECAST", "PROFILE", "Forecaster", "forecast_config_layout"]
+__all__ = ["EVENTS", "FORECAST", "MADE_OF", "PROFILE", "Forecaster", "forecast_config_layout"]
 
 PROFILE = data.StructLayout(
     {
@@ -51,6 +53,15 @@ FORECAST = data.StructLayout({name: unsigned(bits) for name, bits in FORECAST_FI
 #: Strobes: a forecast; one without a valid model; a profile of no enabled queue pair; a decision
 #: that came while the one before was being scored.
 EVENTS = data.StructLayout({"forecasts": 1, "no_model": 1, "dropped": 1, "stale": 1})
+
+#: What a forecast was made of, for those who trace it.
+MADE_OF = data.StructLayout(
+    {
+        name: unsigned(bits)
+        for name, bits in TRACE_BODIES[TraceKind.FORECAST]
+        if name not in FORECAST.members
+    }
+)
 
 _LOGITS = data.StructLayout({"live": 1, "out": OUTPUTS})
 _LAST = data.StructLayout({"queue": SCORE_BITS, "rtt": SCORE_BITS})  # plus 1; 0: none
@@ -89,6 +100,10 @@ class Forecaster(wiring.Component):
     outputs, version : In(4), In(32)
         Of the model that was asked last: O - 1.
     o_forecast : Out(stream.Signature(FORECAST))
+        Its payload holds from `events.forecasts` until its transfer.
+    asked_set, made_of : In(set_bits), Out(MADE_OF)
+        With `config.trace`: set of the model that was asked last; what the forecast of
+        `events.forecasts` was made of, set and probability being 0 without a valid model.
     decision_stb, decision : In
         Each decision, as it leaves the core.
     command_stb, command : In
@@ -148,6 +163,7 @@ class Forecaster(wiring.Component):
                 "made_score": Out(SCORE_BITS),
                 "events": Out(EVENTS),
             }
+            | ({"asked_set": In(config.set_bits), "made_of": Out(MADE_OF)} if config.trace else {})
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -275,6 +291,15 @@ class Forecaster(wiring.Component):
             path.counts.eq(_is_of(path.source, ScoreSource.QUEUE) & ~path.void),
             self.quiet.eq(~fsm.ongoing("ANSWER")),
         ]
+        if self._config.trace:
+            model_set = Signal.like(self.asked_set)
+            with m.If(fsm.ongoing("ANSWER")):
+                m.d.sync += model_set.eq(self.asked_set)
+            m.d.comb += [
+                self.made_of[f"x{n}"].eq(profile[f"x{n}"]) for n in range(len(PROFILE_INPUTS))
+            ]
+            with m.If(live):
+                m.d.comb += [self.made_of.set.eq(model_set), self.made_of.probability.eq(said.tail)]
 
     def _distribution(self, m: Module, ends: Value) -> tuple[data.View, Value, Signal]:
         """What the model's answer says, whether it is there; a strobe for an answer to look at."""

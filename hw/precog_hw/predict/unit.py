@@ -65,6 +65,8 @@ class Predictor(wiring.Component):
         With `config.forecast`: strobe, a model was not used because its head is of another kind.
     asked_outputs, asked_version : Out(4), Out(32)
         Likewise: of the model that a request of kind QUEUE asked last, O - 1 and version.
+    asked_set : Out(set_bits)
+        With `config.trace`, too: its set.
     slot_enables : Out(sets)
         Likewise: slots that stand for a set.
     tree_x, tree_threshold, o_tree : In, In(4), Out(stream of ANSWER)
@@ -128,6 +130,7 @@ class Predictor(wiring.Component):
                 "asked_outputs": Out(4),
                 "asked_version": Out(32),
                 "slot_enables": Out(config.sets),
+                **({"asked_set": Out(config.set_bits)} if config.trace else {}),
             }
         if self._tree is not None:
             members |= {
@@ -303,6 +306,8 @@ class Predictor(wiring.Component):
         ]
         with m.If(taken & sample.payload.kind):
             m.d.sync += [asked.eq(store.model.set), self.asked_outputs.eq(store.model.outputs)]
+        if self._config.trace:
+            m.d.comb += self.asked_set.eq(asked)
 
     def _ask_tree(
         self,

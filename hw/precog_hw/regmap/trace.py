@@ -12,6 +12,7 @@ __all__ = [
     "TRACE_DEPTH",
     "TRACE_EVENTS",
     "TRACE_FILTER",
+    "TRACE_FORECASTS_FROM",
     "TRACE_KINDS",
     "trace_block",
 ]
@@ -24,6 +25,9 @@ _WORDS = 8
 
 #: Kinds of records, in the order of their numbers.
 TRACE_KINDS = ("decision", "receiver", "forecast")
+
+#: The block's minor version from which on devices with forecasts record them.
+TRACE_FORECASTS_FROM = 1
 
 #: (name, doc) of the 64-bit counters, in table order.
 TRACE_EVENTS: tuple[tuple[str, str], ...] = (
@@ -61,7 +65,7 @@ def trace_block() -> Block:
         "Records wait in a FIFO until the host pops them: read STATE.level, then so many entries "
         "of RECORDS, then pop them. What finds no room is counted and lost; nothing ever waits.",
         id=0x40,
-        version=(1, 0),
+        version=(1, TRACE_FORECASTS_FROM),
         registers=(
             *TRACE_FILTER,
             Register(
