@@ -20,9 +20,9 @@ of rate moves the departure of the packet that waits for its pace). With a `Loop
 sender makes congestion scores (`score_source`, `scores`), which its device is told.
 
 A `Scenario` is a `Topology` (`topology.star`, `topology.fat_tree`), flows, `Buffers`, `Ecn`,
-`Recovery`; a flow's bytes are there from its start, or come as messages (`Poisson`, `Bursts`,
-`Trace`), and ``Record(queues=True)`` logs every send queue. Its buffers are held against the rules
-of source 004 (`buffer_rules`) before it runs.
+`Recovery`, `Answers`, `Failure`; a flow's bytes are there from its start, or come as messages
+(`Poisson`, `Bursts`, `Trace`), and ``Record(queues=True)`` logs every send queue. Its buffers are
+held against the rules of source 004 (`buffer_rules`) before it runs.
 
 Two timings. ``exact``: integer picoseconds. ``ns3``: as the HPCC authors' ns-3 code, which cuts
 transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.84: the link carries
@@ -46,12 +46,14 @@ from precog_sim.network.congestion import (
     PredPid,
     Timely,
 )
+from precog_sim.network.failures import Failure
 from precog_sim.network.messages import Bursts, Messages, Poisson, Trace
 from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
 from precog_sim.network.outside_law import Loop
+from precog_sim.network.recovery import Answers, Recovery
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.run import check_timing, run
-from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Recovery, Scenario, incast
+from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Scenario, incast
 from precog_sim.network.score_source import QUEUE_SOURCES, SOURCES, QueueCalls, Scores, ramp
 from precog_sim.network.topology import Link, Topology, fat_tree, star
 
@@ -59,6 +61,7 @@ __all__ = [
     "INCASTS",
     "QUEUE_SOURCES",
     "SOURCES",
+    "Answers",
     "BufferRule",
     "Buffers",
     "Bursts",
@@ -67,6 +70,7 @@ __all__ = [
     "Dctcp",
     "Ecn",
     "Estimate",
+    "Failure",
     "Fixed",
     "Flow",
     "Hpcc",

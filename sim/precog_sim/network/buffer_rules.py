@@ -76,7 +76,7 @@ def check_buffer_rules(scenario: Scenario, ecn: Ecn | None, wire: int) -> tuple[
     if buffers.pfc == "off":
         return (
             BufferRule(
-                "pfc", True, False, "PFC is off: a full buffer drops packets, go-back-N recovers"
+                "pfc", True, False, "PFC is off: a full buffer drops packets, recovery repeats them"
             ),
         )
     rules: list[BufferRule] = []

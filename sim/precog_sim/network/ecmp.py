@@ -1,16 +1,20 @@
-"""Equal-cost paths: which of a switch's equal next hops a flow's packets take.
+"""Equal-cost paths: which of a switch's equal next hops a packet takes.
 
 The simulator's own hash mixes the flow's number with the switch's. For comparison with figures of
 the HPCC authors' ns-3 code there is its hash: MurmurHash3 (x86, 32 bit; Appleby, public domain) of
 the addresses and ports, with the number of the switch as seed. Data and answers hash apart, for
 the two ends of their headers are swapped.
+
+Sprayed packets choose each for itself, whatever their flow: at random, or the next hops take turns
+at every switch, for each destination.
 """
 
+from precog_sim.network.draws import drawn
 from precog_sim.network.jit import compiled, inlined
-from precog_sim.network.layout import Cfg, FlowCol
+from precog_sim.network.layout import Cfg, Ctl, FlowCol, Spray
 from precog_sim.network.net import Net
 
-__all__ = ["FIRST_PORT", "ns3_hash", "route"]
+__all__ = ["FIRST_PORT", "next_hop", "ns3_hash", "route"]
 
 FIRST_PORT = 10_000  # source port of the first flow between two hosts
 _FIRST_ADDRESS = 0x0B00_0001
@@ -61,7 +65,7 @@ def ns3_hash(switch: int, source: int, destination: int, ports: int) -> int:
 
 @inlined
 def route(net: Net, node: int, f: int, answer: bool) -> int:
-    """Output port at `node` for the data of flow `f`, or for what answers it; -1: none."""
+    """Output port at `node` for the data of flow `f`, or for its answers, by hash; -1: none."""
     src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
     ports = net.flow[f, FlowCol.UDP_PORTS]
     if answer:
@@ -85,3 +89,24 @@ def route(net: Net, node: int, f: int, answer: bool) -> int:
     x = ((x ^ (x >> 12)) * 0x297A2D39) & _M32
     x ^= x >> 15
     return int(net.route_ports[net.route_start[node, dst] + x % n])
+
+
+@inlined
+def next_hop(net: Net, node: int, f: int, answer: bool) -> int:
+    """Output port at `node` for one packet of flow `f`, or for one that answers it; -1: none."""
+    spray = net.cfg[Cfg.SPRAY]
+    if spray == Spray.NONE:
+        return route(net, node, f, answer)
+    dst = net.flow[f, FlowCol.SRC if answer else FlowCol.DST]
+    n = net.route_count[node, dst]
+    if n == 0:
+        return -1
+    chosen = 0
+    if n > 1:
+        if spray == Spray.RANDOM:
+            chosen = int(drawn(net.ctl, Ctl.SPRAY_RNG) * n)
+        else:
+            turn = net.turns[node - net.cfg[Cfg.HOSTS], dst]
+            net.turns[node - net.cfg[Cfg.HOSTS], dst] = turn + 1
+            chosen = turn % n
+    return int(net.route_ports[net.route_start[node, dst] + chosen])

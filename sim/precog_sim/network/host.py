@@ -1,4 +1,4 @@
-"""Hosts: sending under pace and window, receiving, acknowledging, go-back-N.
+"""Hosts: sending under pace and window, receiving, acknowledging, go-back-N or selective repeat.
 
 Acknowledgements leave before data; a host's flows take turns. A packet is made when the NIC is
 free for it, so no packet waits in the host and an RTT has no NIC queueing in it; what waits are
@@ -8,6 +8,7 @@ bytes that have been handed over, a flow's send queue.
 from precog_models.contract import QueueEvent
 from precog_models.rate.law_fields import EventKind
 from precog_models.rate.reference import dcqcn
+from precog_sim.network.answers import waits
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.layout import (
     Cfg,
@@ -20,10 +21,12 @@ from precog_sim.network.layout import (
     PortCol,
     QueueCol,
     Rec,
+    RepeatCol,
 )
 from precog_sim.network.net import Net
 from precog_sim.network.outside import observe, retime, tell
 from precog_sim.network.port import allocate, free, gap_ps, push, take
+from precog_sim.network.selective import accept, any_lost, says
 from precog_sim.network.wheel import cancel, schedule
 
 __all__ = [
@@ -137,7 +140,7 @@ def begin_flow(net: Net, f: int, now: int) -> None:
         note_queue(net, f, size, now)
     if net.cfg[Cfg.TIMEOUT_PS] > 0:
         timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f + 3
-        schedule(net, timer, now + net.cfg[Cfg.TIMEOUT_PS])
+        schedule(net, timer, now + (net.cfg[Cfg.LOW_TIMEOUT_PS] or net.cfg[Cfg.TIMEOUT_PS]))
 
 
 @inlined
@@ -177,8 +180,24 @@ def deliver(net: Net, f: int, now: int) -> None:
 
 
 @inlined
+def _has_bytes(net: Net, f: int) -> bool:
+    """Whether `f` has bytes that wait to be sent or repeated."""
+    return bool(
+        net.flow[f, FlowCol.NEXT] < net.flow[f, FlowCol.OFFERED]
+        or (net.cfg[Cfg.SELECTIVE] != 0 and any_lost(net, f))
+    )
+
+
+@inlined
 def _may_send(net: Net, f: int) -> bool:
-    """Whether `f` has bytes to send and room in its window."""
+    """Whether `f` has bytes to repeat, or bytes to send and room in its windows."""
+    if net.cfg[Cfg.SELECTIVE] != 0:
+        if any_lost(net, f):
+            return True
+        payload = net.cfg[Cfg.PAYLOAD]
+        outstanding = net.flow[f, FlowCol.NEXT] // payload - net.flow[f, FlowCol.ACKED] // payload
+        if outstanding >= net.cfg[Cfg.REPEAT_WINDOW]:
+            return False
     if net.flow[f, FlowCol.NEXT] >= net.flow[f, FlowCol.OFFERED]:
         return False
     window = net.flow[f, FlowCol.WINDOW]
@@ -211,7 +230,7 @@ def host_next(net: Net, p: int, now: int) -> int:
     f = first
     chosen = -1
     while True:
-        if net.flow[f, FlowCol.NEXT] < net.flow[f, FlowCol.OFFERED]:
+        if _has_bytes(net, f):
             due = net.flow[f, FlowCol.AVAILABLE]
             open_window = _may_send(net, f)
             if open_window and due <= now and net.port[p, PortCol.PAUSED] == 0:
@@ -234,19 +253,24 @@ def host_next(net: Net, p: int, now: int) -> int:
     if row < 0:
         return row
     f = chosen
-    payload = min(net.flow[f, FlowCol.OFFERED] - net.flow[f, FlowCol.NEXT], net.cfg[Cfg.PAYLOAD])
+    again = net.cfg[Cfg.SELECTIVE] != 0 and any_lost(net, f)
+    seq = net.repeat[f, RepeatCol.AGAIN] if again else net.flow[f, FlowCol.NEXT]
+    payload = min(net.flow[f, FlowCol.OFFERED] - seq, net.cfg[Cfg.PAYLOAD])
     wire = payload + net.cfg[Cfg.HEADER]
     net.rec[row, Rec.KIND] = Kind.DATA
     net.rec[row, Rec.OWNER] = f
-    net.rec[row, Rec.SEQ] = net.flow[f, FlowCol.NEXT]
+    net.rec[row, Rec.SEQ] = seq
     net.rec[row, Rec.SIZE] = wire
     net.rec[row, Rec.SENT] = now
     if net.cfg[Cfg.TELEMETRY] != 0:
         net.telemetry[row, 0] = 0
     elif net.cfg[Cfg.SCORE_ECHO] != 0:
         net.telemetry[row, 0] = net.flow[f, FlowCol.SCORE]
-    net.flow[f, FlowCol.NEXT] += payload
-    note_queue(net, f, -payload, now)
+    if again:
+        net.repeat[f, RepeatCol.AGAIN] += payload
+    else:
+        net.flow[f, FlowCol.NEXT] += payload
+        note_queue(net, f, -payload, now)
     net.flow[f, FlowCol.LAST_WIRE] = wire
     net.flow[f, FlowCol.SENT_PACKETS] += 1
     net.flow[f, FlowCol.AVAILABLE] = now + gap_ps(net, wire, net.rate[f])
@@ -283,9 +307,11 @@ def receive_data(net: Net, row: int, now: int) -> int:
     seq = net.rec[row, Rec.SEQ]
     net.ctl[Ctl.DATA_GOT] += 1
     answer = _ACK
-    if seq == expected:
+    if net.cfg[Cfg.SELECTIVE] != 0:
+        accept(net, f, seq, net.rec[row, Rec.SIZE] - net.cfg[Cfg.HEADER])
+        says(net, f, seq, row)
+    elif seq == expected:
         net.flow[f, FlowCol.EXPECTED] = expected + net.rec[row, Rec.SIZE] - net.cfg[Cfg.HEADER]
-        net.flow[f, FlowCol.GOT_PACKETS] += 1
     elif seq > expected:
         if net.flow[f, FlowCol.NACK_SEQ] == expected and now < net.flow[f, FlowCol.NACK_TIME]:
             free(net, row)
@@ -294,6 +320,8 @@ def receive_data(net: Net, row: int, now: int) -> int:
         net.flow[f, FlowCol.NACK_TIME] = now + net.cfg[Cfg.NACK_PS]
         answer = _NACK
         net.ctl[Ctl.NACKS] += 1
+    else:
+        net.ctl[Ctl.DUPLICATES] += 1
     if net.cfg[Cfg.CNP_PS] > 0 and mark != 0 and now >= net.flow[f, FlowCol.CNP_TIME]:
         cnp = allocate(net)
         if cnp < 0:
@@ -304,8 +332,14 @@ def receive_data(net: Net, row: int, now: int) -> int:
         net.rec[cnp, Rec.SIZE] = CNP_BYTES
         push(net, p, cnp, PortCol.HIGH_HEAD)
         net.ctl[Ctl.CNPS] += 1
+    next_seq = net.flow[f, FlowCol.EXPECTED]
     net.rec[row, Rec.KIND] = answer | mark
-    net.rec[row, Rec.SEQ] = net.flow[f, FlowCol.EXPECTED]
+    net.rec[row, Rec.SEQ] = next_seq
     net.rec[row, Rec.SIZE] = net.cfg[Cfg.ACK_BYTES]
+    if net.cfg[Cfg.ACK_EVERY] > 1:
+        in_order = 0 < next_seq - expected <= net.cfg[Cfg.PAYLOAD]
+        prompt = not in_order or next_seq >= net.flow[f, FlowCol.SIZE]
+        if waits(net, f, row, prompt, now):
+            return int(p) if net.port[p, PortCol.HIGH_HEAD] >= 0 else -1
     push(net, p, row, PortCol.HIGH_HEAD)
     return int(p)

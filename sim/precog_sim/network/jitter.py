@@ -1,9 +1,9 @@
 """Jitter of one flow's round-trip times, as a host adds it: late completions, not late wires."""
 
+from precog_sim.network.draws import uniform
 from precog_sim.network.jit import inlined
 from precog_sim.network.layout import FlowCol, Kind, Rec
 from precog_sim.network.net import Net
-from precog_sim.network.port import uniform
 from precog_sim.network.wheel import schedule
 
 __all__ = ["completes", "held_back"]

@@ -7,6 +7,8 @@ in ns3 timing always, because ns-3 does and equal times are served in the order 
 
 from precog_models.contract import QueueEvent
 from precog_models.rate.reference import dcqcn
+from precog_sim.network.answers import answer_timer
+from precog_sim.network.faults import link_changes, schedule_outages, wire_lost
 from precog_sim.network.forecasts import hear_peer, visit_queues
 from precog_sim.network.host import (
     after_send,
@@ -38,6 +40,7 @@ from precog_sim.network.net import Net
 from precog_sim.network.outside import notify_outside, observe, retime, sweep
 from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
 from precog_sim.network.scores import hear, make_score, restore_score
+from precog_sim.network.selective import all_lost, learn
 from precog_sim.network.wheel import pop, schedule
 
 __all__ = ["simulate"]
@@ -69,14 +72,9 @@ def _probe(net: Net, now: int) -> None:
     net.ctl[Ctl.PROBES] = n + 1
 
 
-@compiled
-def simulate(net: Net) -> None:
-    """Run until every flow is complete, nothing is left to happen, or the horizon is reached.
-
-    `run.py` makes the tables. Errors are left in ``ctl``.
-    """
-    hosts = net.cfg[Cfg.HOSTS]
-    ns3 = net.cfg[Cfg.NS3] != 0
+@inlined
+def _begin(net: Net) -> None:
+    """Schedule what happens by itself."""
     schedule(net, 0, net.flow[net.order[0], FlowCol.START])
     if net.ctl[Ctl.PROBE_PS] > 0:
         schedule(net, 1, 0)
@@ -89,6 +87,21 @@ def simulate(net: Net) -> None:
     if net.cfg[Cfg.DEPTH_PS] != 0:
         timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * net.cfg[Cfg.FLOWS] + 2
         schedule(net, timer, net.cfg[Cfg.DEPTH_PS])
+    schedule_outages(net)
+
+
+@compiled
+def simulate(net: Net) -> None:
+    """Run until every flow is complete, nothing is left to happen, the horizon is reached, or
+    routes change: then it is called again with the new ones.
+
+    `run.py` makes the tables. Errors are left in ``ctl``.
+    """
+    hosts = net.cfg[Cfg.HOSTS]
+    ns3 = net.cfg[Cfg.NS3] != 0
+    faults = net.cfg[Cfg.FAULTS] != 0
+    if net.ctl[Ctl.EPOCH] == 0:
+        _begin(net)
     while net.ctl[Ctl.ERROR] == 0:
         row = pop(net)
         if row < 0:
@@ -102,6 +115,8 @@ def simulate(net: Net) -> None:
         if kind < Kind.TX_DONE:
             kind &= 7  # a packet, without its mark
         kick = -1
+        if faults and kind <= Kind.RESUME and wire_lost(net, row, now):
+            continue
         if kind < Kind.PAUSE:
             p = net.rec[row, Rec.PORT]
             if net.port[p, PortCol.NODE] >= hosts:
@@ -138,12 +153,15 @@ def simulate(net: Net) -> None:
                     net.packet_rtt[net.ctl[Ctl.PACKETS]] = rtt
                 net.ctl[Ctl.PACKETS] += 1
                 if net.flow[f, FlowCol.END] < 0:
-                    if seq > net.flow[f, FlowCol.ACKED]:
+                    acked = net.flow[f, FlowCol.ACKED]
+                    if seq > acked:
                         net.flow[f, FlowCol.ACKED] = seq
                         net.flow[f, FlowCol.PROGRESS] = now
                         if seq > net.flow[f, FlowCol.NEXT]:
                             net.flow[f, FlowCol.NEXT] = seq
                         deliver(net, f, now)
+                    if net.cfg[Cfg.SELECTIVE] != 0:
+                        learn(net, f, acked, row)
                     if seq >= net.flow[f, FlowCol.SIZE]:
                         net.flow[f, FlowCol.END] = now
                         remove_flow(net, f)
@@ -241,17 +259,36 @@ def simulate(net: Net) -> None:
         elif kind == Kind.TIMEOUT:
             f = net.rec[row, Rec.OWNER]
             if net.flow[f, FlowCol.END] < 0:
-                due = net.flow[f, FlowCol.PROGRESS] + net.cfg[Cfg.TIMEOUT_PS]
+                again = net.flow[f, FlowCol.NEXT] - net.flow[f, FlowCol.ACKED]
+                low = net.cfg[Cfg.LOW_TIMEOUT_PS]
+                wait = net.cfg[Cfg.TIMEOUT_PS]
+                if low > 0 and again <= net.cfg[Cfg.FEW_BYTES]:
+                    wait = low
+                due = net.flow[f, FlowCol.PROGRESS] + wait
                 if now >= due:
-                    again = net.flow[f, FlowCol.NEXT] - net.flow[f, FlowCol.ACKED]
                     if again > 0:
-                        net.flow[f, FlowCol.NEXT] = net.flow[f, FlowCol.ACKED]
-                        observe(net, f, _ARRIVAL, again, now)
+                        if net.cfg[Cfg.SELECTIVE] != 0:
+                            all_lost(net, f)
+                        else:
+                            net.flow[f, FlowCol.NEXT] = net.flow[f, FlowCol.ACKED]
+                            observe(net, f, _ARRIVAL, again, now)
                         net.ctl[Ctl.TIMEOUTS] += 1
                         kick = net.flow[f, FlowCol.PORT]
                     net.flow[f, FlowCol.PROGRESS] = now
-                    due = now + net.cfg[Cfg.TIMEOUT_PS]
+                    due = now + wait
+                if low > 0:
+                    due = min(due, now + low)  # few may be outstanding by then
                 schedule(net, row, due)
+        elif kind == Kind.ANSWER:
+            kick = answer_timer(net, row, now)
+        elif kind == Kind.DOWN or kind == Kind.UP:
+            kick = net.rec[row, Rec.OWNER]
+            free(net, row)
+            link_changes(net, kick, kind == Kind.DOWN, now)
+        elif kind == Kind.ROUTES:
+            free(net, row)
+            net.ctl[Ctl.EPOCH] += 1
+            break
         else:
             f = net.rec[row, Rec.OWNER]
             old = net.rate[f]

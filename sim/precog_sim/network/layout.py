@@ -7,18 +7,23 @@ The kernel's state is a few int64 tables, so that one compiled function serves e
 from enum import IntEnum
 
 __all__ = [
+    "AnswerCol",
     "Cfg",
     "Ctl",
     "Err",
     "FCfg",
+    "FaultCol",
     "FlowCol",
     "Kind",
     "Law",
     "MessageCol",
+    "OutageCol",
     "PortCol",
     "QueueCol",
     "Rec",
+    "RepeatCol",
     "ScoreSource",
+    "Spray",
     "SwitchCol",
 ]
 
@@ -59,6 +64,10 @@ class Kind(IntEnum):
     VISIT = 26
     BEGIN = 27
     DEPTH = 28
+    ANSWER = 29
+    DOWN = 30  # a link, at one end
+    UP = 31
+    ROUTES = 32  # the switches have learnt of changes
 
 
 class Law(IntEnum):
@@ -87,6 +96,14 @@ class ScoreSource(IntEnum):
     CONSTANT = 7  # 100, whatever the network does
     QUEUE = 8  # what the device's queue model says of the send queue; from here on not by samples
     QUEUE_INVERTED = 9  # 100 minus that
+
+
+class Spray(IntEnum):
+    """How packets choose among equal next hops."""
+
+    NONE = 0  # by their flow's hash
+    RANDOM = 1  # each at random
+    TURNS = 2  # each switch takes turns, for each destination
 
 
 class PortCol(IntEnum):
@@ -158,7 +175,7 @@ class FlowCol(IntEnum):
     RATE_DUE = 21
     RATE_ARMED = 22
     SENT_PACKETS = 23
-    GOT_PACKETS = 24  # in order, at the receiver
+    PRIORITY = 24
     SWEEPING = 25
     JITTER = 26  # ps: a sample's acknowledgement is held back by up to this
     HELD = 27  # record of the acknowledgement that is held back; 0: none
@@ -175,6 +192,41 @@ class FlowCol(IntEnum):
     FOLLOWER = 38  # its first one in the list of flows that wait for it
     FOLLOWERS = 39  # how many; 0 when they have been told
     WIDTH = 40
+
+
+class RepeatCol(IntEnum):
+    """Columns of the table of selective repeat, a row a flow: its sender."""
+
+    LOST = 0  # packets below this byte that were not selected are lost
+    AGAIN = 1  # the next byte that may be repeated
+    WIDTH = 2
+
+
+class AnswerCol(IntEnum):
+    """Columns of the table of answers that wait, a row a flow: its receiver."""
+
+    COUNT = 0  # packets without an answer
+    WAITING = 1  # record of the answer to the newest of them; 0: none
+    DUE = 2  # ps
+    ARMED = 3  # its timer is scheduled
+    WIDTH = 4
+
+
+class FaultCol(IntEnum):
+    """Columns of the table of links that go down, a row a port."""
+
+    DOWN = 0
+    UP_AT = 1  # ps: when it last came up; 0: it never has
+    WIDTH = 2
+
+
+class OutageCol(IntEnum):
+    """Columns of the table of events of links."""
+
+    TIME = 0  # ps
+    KIND = 1  # DOWN, UP or ROUTES
+    PORT = 2
+    WIDTH = 3
 
 
 class Cfg(IntEnum):
@@ -223,7 +275,17 @@ class Cfg(IntEnum):
     VISIT_PS = 40
     RECEIVER_HANDLE = 41
     DEPTH_PS = 42  # spacing of the samples of queues; 0: none
-    WIDTH = 43
+    SELECTIVE = 43  # lost packets alone are repeated
+    REORDER = 44  # packets behind a gap that make it a loss
+    REPEAT_WINDOW = 45  # packets that the receiver's bitmap holds
+    LOW_TIMEOUT_PS = 46  # while at most FEW_BYTES are outstanding; 0: it is TIMEOUT_PS
+    FEW_BYTES = 47
+    ACK_EVERY = 48  # packets in order for an acknowledgement
+    ACK_DELAY_PS = 49  # the longest that one waits
+    SPRAY = 50  # a `Spray`
+    FAULTS = 51  # links may lose packets
+    DROP_DYNAMIC = 52  # a queue may hold only so much of the memory that is free
+    WIDTH = 53
 
 
 class FCfg(IntEnum):
@@ -233,7 +295,8 @@ class FCfg(IntEnum):
     LOSS_DATA = 1
     LOSS_ACK = 2
     MIN_BPS = 3
-    WIDTH = 4
+    DROP_ALPHA = 4  # of DROP_DYNAMIC
+    WIDTH = 5
 
 
 class QueueCol(IntEnum):
@@ -295,7 +358,13 @@ class Ctl(IntEnum):
     SCORE_RNG = 36
     FORECAST = 37  # rows of the forecasts' log
     RECEIVED = 38  # rows of the receivers' log
-    WIDTH = 39
+    DUPLICATES = 39  # data packets that had come before
+    SPRAY_RNG = 40
+    LOSS_RNG = 41
+    CUT = 42  # packets lost on links that were down
+    UNREACHABLE = 43  # packets for which a switch knew no way
+    EPOCH = 44  # changes of routes so far
+    WIDTH = 45
 
 
 class Err(IntEnum):

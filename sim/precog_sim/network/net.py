@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Net"]
+__all__ = ["Net", "Table"]
 
-_Table = NDArray[np.int64]
+Table = NDArray[np.int64]
 _Reals = NDArray[np.float64]
 
 
@@ -20,50 +20,60 @@ class Net(NamedTuple):
     """Tables of a run; `layout` names their columns, `tables` and `run` make them."""
 
     # what happens next
-    rec: _Table  # [row, Rec]: packets and timers
+    rec: Table  # [row, Rec]: packets and timers
     wheel: NDArray[np.int32]  # [bucket, 2]: first and last record that is due in it; -1: none
-    bits: _Table  # a bit for each bucket: it is not empty
-    heap: _Table  # [n, 3]: time, sequence, record of events beyond the wheel
+    bits: Table  # a bit for each bucket: it is not empty
+    heap: Table  # [n, 3]: time, sequence, record of events beyond the wheel
     # the network
-    port: _Table  # [port, PortCol]
+    port: Table  # [port, PortCol]
     port_f: _Reals  # [port]: ps per byte
-    switch: _Table  # [switch, SwitchCol]
-    route_start: _Table  # [node, host]: where in `route_ports` the next hops begin
-    route_count: _Table  # [node, host]: how many there are
-    route_ports: _Table
-    telemetry: _Table  # [row, ...]: what a packet's record carries: INT, or a score
+    switch: Table  # [switch, SwitchCol]
+    route_start: Table  # [node, host]: where in `route_ports` the next hops begin
+    route_count: Table  # [node, host]: how many there are
+    route_ports: Table
+    turns: Table  # [switch, host]: next hops that packets were sprayed to, counted
+    fault: Table  # [port, FaultCol]
+    wire_loss: _Reals  # [port]: share of the packets to it that its link loses
+    outages: Table  # [event, OutageCol], by time
+    telemetry: Table  # [row, ...]: what a packet's record carries: INT, or a score
     # flows and their laws
-    flow: _Table  # [flow, FlowCol]
+    flow: Table  # [flow, FlowCol]
     rate: _Reals  # [flow]: bit/s
     top: _Reals  # [flow]: bit/s of its host's link
     state: _Reals  # [flow, law's columns]
     par: _Reals  # the law's parameters
     weights: _Reals  # of the law's predictor
     work: _Reals  # the predictor's scratch
-    order: _Table  # flows that wait for no other, by start
-    followers: _Table  # flows that wait for others, by whom they wait for
-    messages: _Table  # [message, MessageCol], by time
+    order: Table  # flows that wait for no other, by start
+    followers: Table  # flows that wait for others, by whom they wait for
+    messages: Table  # [message, MessageCol], by time
+    # recovery and acknowledgements, where they are not the plain ones
+    repeat: Table  # [flow, RepeatCol]
+    arrived: Table  # [flow, word]: the receiver's bitmap
+    selected: Table  # [flow, word]: what the sender knows of it
+    sack: Table  # [row, 2]: packet that an acknowledgement answers, bitmap round it
+    answer: Table  # [flow, AnswerCol]
     # constants, counters, cursors
-    ctl: _Table  # [Ctl]
-    cfg: _Table  # [Cfg]
+    ctl: Table  # [Ctl]
+    cfg: Table  # [Cfg]
     fcfg: _Reals  # [FCfg]
     # what is kept
-    packet_rtt: _Table  # ps
-    samples: _Table  # [sample, 3]: flow, time, RTT
+    packet_rtt: Table  # ps
+    samples: Table  # [sample, 3]: flow, time, RTT
     sample_f: _Reals  # [sample, 2]: rate, predicted RTT
-    watched: _Table  # ports whose queues the probe notes
-    probe_time: _Table
+    watched: Table  # ports whose queues the probe notes
+    probe_time: Table
     probe_rate: NDArray[np.float32]  # [probe, flow]: Gb/s
-    probe_got: _Table  # [probe, flow]
-    probe_queue: _Table  # [probe, watched]
-    log: _Table  # [decision, asked and answered]
-    changes: _Table  # [change, QueueCol]
-    forecast_log: _Table
-    receiver_log: _Table
-    depths: _Table  # samples of queues by their KiB
+    probe_got: Table  # [probe, flow]
+    probe_queue: Table  # [probe, watched]
+    log: Table  # [decision, asked and answered]
+    changes: Table  # [change, QueueCol]
+    forecast_log: Table
+    receiver_log: Table
+    depths: Table  # samples of queues by their KiB
     # the outside's arguments and answers
-    asked: _Table
-    decision: _Table
-    knots: _Table  # the table through which scores are made
-    forecasts: _Table  # [flow, FORECAST_FIELDS]
-    received: _Table  # a receiver's event and its result
+    asked: Table
+    decision: Table
+    knots: Table  # the table through which scores are made
+    forecasts: Table  # [flow, FORECAST_FIELDS]
+    received: Table  # a receiver's event and its result

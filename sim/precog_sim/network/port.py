@@ -7,7 +7,8 @@ marking, RESUME and telemetry at dequeue are those of the HPCC authors' ns-3 cod
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_sim.network.ecmp import route
+from precog_sim.network.draws import uniform
+from precog_sim.network.ecmp import next_hop
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, Kind, PortCol, Rec, SwitchCol
 from precog_sim.network.net import Net
@@ -17,7 +18,6 @@ from precog_sim.network.wheel import schedule
 __all__ = [
     "PFC_BYTES",
     "allocate",
-    "drawn",
     "free",
     "gap_ps",
     "push",
@@ -25,7 +25,6 @@ __all__ = [
     "switch_next",
     "tx_done_row",
     "tx_ps",
-    "uniform",
 ]
 
 PFC_BYTES = 43
@@ -38,23 +37,6 @@ _Table = NDArray[np.int64]
 def tx_done_row(p: int) -> int:
     """Record of port `p`'s TX_DONE; its WAKE is `Cfg.PORTS` further on."""
     return _FIRST_PORT_TIMER + p
-
-
-@inlined
-def drawn(ctl: _Table, column: int) -> float:
-    """A random number in [0, 1), xorshift64, of the generator in a column of ``ctl``."""
-    x = ctl[column]
-    x ^= x << 13
-    x ^= (x >> 7) & ((1 << 57) - 1)
-    x ^= x << 17
-    ctl[column] = x
-    return float(((x >> 11) & ((1 << 53) - 1)) * 2.0**-53)
-
-
-@inlined
-def uniform(net: Net) -> float:
-    """A random number in [0, 1) for marks, losses and jitter."""
-    return drawn(net.ctl, Ctl.RNG)
 
 
 @inlined
@@ -177,11 +159,17 @@ def switch_arrive(net: Net, row: int, now: int) -> int:
             net.ctl[Ctl.DATA_DROPPED] += 1
         free(net, row)
         return -1
-    out = route(net, node, f, not is_data)
+    out = next_hop(net, node, f, not is_data)
     if out < 0:
-        net.ctl[Ctl.ERROR] = Err.NO_ROUTE
-        net.ctl[Ctl.ERROR_VALUE] = f
-        return out
+        if net.cfg[Cfg.FAULTS] == 0:
+            net.ctl[Ctl.ERROR] = Err.NO_ROUTE
+            net.ctl[Ctl.ERROR_VALUE] = f
+            return out
+        net.ctl[Ctl.UNREACHABLE] += 1
+        if is_data:
+            net.ctl[Ctl.DATA_DROPPED] += 1
+        free(net, row)
+        return -1
     if kind == Kind.CNP:
         net.port[out, PortCol.HIGH_BYTES] += size
         push(net, out, row, PortCol.HIGH_HEAD)
@@ -189,11 +177,15 @@ def switch_arrive(net: Net, row: int, now: int) -> int:
     s = node - net.cfg[Cfg.HOSTS]
     reserve = net.cfg[Cfg.RESERVE]
     held = net.port[p, PortCol.INGRESS]
-    limit = _threshold(net, p, s)
+    queued = net.port[out, PortCol.LOW_BYTES] + size
+    left = net.switch[s, SwitchCol.FREE] - net.switch[s, SwitchCol.SHARED]
+    pfc = net.cfg[Cfg.PFC] != 0
+    # Without PFC a port may hold whatever is left: packets are dropped when the memory is full.
+    limit = _threshold(net, p, s) if pfc else held + left
     if (
         size + net.port[p, PortCol.HEADROOM_USED] > net.port[p, PortCol.HEADROOM]
         and size + max(held - reserve, 0) > limit
-    ):
+    ) or (net.cfg[Cfg.DROP_DYNAMIC] != 0 and queued > net.fcfg[FCfg.DROP_ALPHA] * left):
         net.ctl[Ctl.DROPS] += 1
         if is_data:
             net.ctl[Ctl.DATA_DROPPED] += 1
@@ -207,12 +199,11 @@ def switch_arrive(net: Net, row: int, now: int) -> int:
     else:
         net.port[p, PortCol.INGRESS] = total
         net.switch[s, SwitchCol.SHARED] += min(size, total - reserve)
-    queued = net.port[out, PortCol.LOW_BYTES] + size
     net.port[out, PortCol.LOW_BYTES] = queued
     if queued > net.port[out, PortCol.LARGEST]:
         net.port[out, PortCol.LARGEST] = queued
     if (
-        net.cfg[Cfg.PFC] != 0
+        pfc
         and net.port[p, PortCol.PAUSING] == 0
         and (
             net.port[p, PortCol.HEADROOM_USED] > 0

@@ -101,8 +101,8 @@ class Result:
         EVENT, the sample's are the event's qp, value (0 without one) and t.
     queue_log : ndarray (changes, 4)
         Every change of a send queue in order, if recorded: time in ps, flow, bytes handed over
-        (negative: payload sent), bytes in the queue afterwards. What is to be sent again after a
-        loss counts as in the queue again.
+        (negative: payload sent), bytes in the queue afterwards. What go-back-N is to send again
+        counts as in the queue again.
     forecast_log : ndarray (forecasts, 20)
         `contract.FORECAST_FIELDS` of every forecast of a send queue, if recorded.
     receiver_log : ndarray (events, 12)
@@ -113,12 +113,17 @@ class Result:
     depths : ndarray of int64
         How many samples of switch ports' queues had each length in KiB; the last entry has all that
         were longer. Empty without `Record.depth_us`.
+    port_bytes : ndarray (ports,)
+        Bytes that each port of a switch has sent; 0 at hosts.
     paused_us : ndarray (ports,)
         For how long each port was paused.
     max_queue : int
         Largest egress queue of any switch port in bytes, the packet on the wire not counted.
-    events, marks, drops, lost, pauses, resumes, nacks, timeouts, cnps : int
-        Counts; `marks` of data packets, `drops` for want of buffer, `lost` injected.
+    events, marks, drops, lost, pauses, resumes, nacks, timeouts, cnps, duplicates : int
+        Counts; `marks` of data packets, `drops` for want of buffer, `lost` at random, `duplicates`
+        of data packets that had come before.
+    cut, unreachable : int
+        Packets lost on links that were down, and those for which a switch knew no way.
     data_sent, data_got, data_dropped, data_in_flight : int
         Data packets sent, arrived at their hosts, dropped or lost, and still under way.
     retransmitted : int
@@ -169,12 +174,16 @@ class Result:
     drops: int
     lost: int
     depths: NDArray[np.int64]
+    port_bytes: NDArray[np.int64]
     paused_us: NDArray[np.float64]
     pauses: int
     resumes: int
     nacks: int
     timeouts: int
     cnps: int
+    duplicates: int
+    cut: int
+    unreachable: int
     data_sent: int
     data_got: int
     data_dropped: int

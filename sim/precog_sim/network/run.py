@@ -13,11 +13,14 @@ from precog_models.rate.reference import hpcc, pid, predictor
 from precog_sim.network.alone import alone_us
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
+from precog_sim.network.fault_tables import fault_tables
 from precog_sim.network.kernel import simulate
 from precog_sim.network.layout import Ctl, Err, FlowCol, Law, MessageCol, PortCol, QueueCol
 from precog_sim.network.net import Net
+from precog_sim.network.recovery_tables import recovery_tables
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.scenario import Scenario
+from precog_sim.network.score_source import ONE_WAY_SOURCES
 from precog_sim.network.tables import (
     NEVER,
     Rows,
@@ -142,6 +145,19 @@ def _refuse_broken(rules: tuple[BufferRule, ...]) -> None:
         )
 
 
+def _check_hops(scenario: Scenario) -> None:
+    """Telemetry has room for every switch on a flow's way, whatever links are down."""
+    src, dst = (np.array([getattr(flow, end) for flow in scenario.flows]) for end in ("src", "dst"))
+    for state in scenario.link_states:
+        switches = scenario.topology.routes_without(state.down).hops[src, dst] - 1
+        f = int(switches.argmax())
+        if switches[f] > hpcc.HOPS:
+            raise ValueError(
+                f"flow {f} from host {src[f]} to host {dst[f]} must cross at most {hpcc.HOPS} "
+                f"switches under a law with telemetry, not {switches[f]}"
+            )
+
+
 def check_timing(timing: str) -> None:
     """Refuse a timing that `run` does not have.
 
@@ -191,8 +207,9 @@ def run(
     Raises
     ------
     ValueError
-        Unknown timing or hash, buffers that break a rule of source 004, or not one start rate per
-        flow.
+        Unknown timing or hash, buffers that break a rule of source 004, not one start rate per
+        flow, packets that are sprayed where all of a flow must take one way, or more switches on a
+        way than telemetry has room for.
     SimulationError
         The packet pool overflowed, or the decision function failed.
     """
@@ -201,6 +218,8 @@ def run(
         raise ValueError(f"ecmp must be own or ns3, not {ecmp!r}")
     if ecmp == "ns3" and timing != "ns3":
         raise ValueError(f"ecmp ns3 must have timing ns3, not {timing!r}")
+    if ecmp == "ns3" and scenario.spray != "none":
+        raise ValueError(f"ecmp ns3 must have spray none, not {scenario.spray!r}")
     record = record or Record()
     ns3 = timing == "ns3"
     topology = scenario.topology
@@ -209,7 +228,13 @@ def run(
     base_rtt_ns = round(scenario.base_rtt_us * 1e3, 3)
     link = LinkFacts(scenario.min_gbps * 1e9, float(top.max()), base_rtt_ns, scenario.payload, ns3)
     law = cc.setup(link)
+    if law.scores and law.scores.source in ONE_WAY_SOURCES and scenario.spray != "none":
+        raise ValueError(
+            f"scores of source {law.scores.source} must be of one path a flow: leave spray out"
+        )
     ecn = scenario.ecn or law.ecn
+    if law.telemetry:
+        _check_hops(scenario)
     rules = check_buffer_rules(scenario, ecn, scenario.payload + law.header)
     _refuse_broken(rules)
 
@@ -283,9 +308,19 @@ def run(
         receiver_log=kept.received,
         followers=followers,
         depths=kept.depths,
+        **recovery_tables(scenario, rows.total),
+        **fault_tables(scenario),
     )
     began = time.process_time()
     simulate(net)
+    for epoch, links in enumerate(scenario.link_states[1:], 1):
+        if ctl[Ctl.EPOCH] < epoch:
+            break
+        routes = topology.routes_without(links.down)
+        net = net._replace(
+            route_start=routes.start, route_count=routes.count, route_ports=routes.ports
+        )
+        simulate(net)
     cpu_s = time.process_time() - began
     _raise_if_failed(ctl, rows.packets)
 
@@ -339,12 +374,16 @@ def run(
         drops=int(ctl[Ctl.DROPS]),
         lost=int(ctl[Ctl.LOST]),
         depths=kept.depths,
+        port_bytes=port[:, PortCol.SENT].copy(),
         paused_us=_us(port[:, PortCol.PAUSED_PS] + still),
         pauses=int(ctl[Ctl.PAUSES]),
         resumes=int(ctl[Ctl.RESUMES]),
         nacks=int(ctl[Ctl.NACKS]),
         timeouts=int(ctl[Ctl.TIMEOUTS]),
         cnps=int(ctl[Ctl.CNPS]),
+        duplicates=int(ctl[Ctl.DUPLICATES]),
+        cut=int(ctl[Ctl.CUT]),
+        unreachable=int(ctl[Ctl.UNREACHABLE]),
         data_sent=sent,
         data_got=got,
         data_dropped=dropped,

@@ -8,15 +8,29 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.failures import Failure, LinkState, link_states
+from precog_sim.network.layout import Spray
 from precog_sim.network.messages import Messages
+from precog_sim.network.recovery import Answers, Recovery
 from precog_sim.network.topology import Topology, star
 
-__all__ = ["INCASTS", "Buffers", "Ecn", "Flow", "Recovery", "Scenario", "incast"]
+__all__ = [
+    "INCASTS",
+    "SPRAYS",
+    "Buffers",
+    "Ecn",
+    "Flow",
+    "Scenario",
+    "incast",
+]
 
+#: How packets choose among equal paths.
+SPRAYS = tuple(way.name.lower() for way in Spray)
 _MIB = 1 << 20
 _SECOND_PS = 10**12
 _MAX_FLOW_BYTES = 1 << 40  # 1 TiB: its time at the floor rate still fits the picosecond clock
@@ -121,7 +135,7 @@ class Buffers:
     pfc : str
         ``"dynamic"``: an ingress port pauses its peer at (free shared bytes) >> `alpha_shift`, as
         the ns-3 codes do; ``"static"``: at `pfc_bytes`; ``"off"``: never, and packets are dropped
-        when the memory is full.
+        as `drop` says.
     pfc_bytes : int
         t_PFC of the static form; 0: the largest that source 004 allows.
     headroom : int
@@ -133,11 +147,16 @@ class Buffers:
         one it is less by one for every doubling begun, down to 0, as in ns-3.
     resume_bytes : int
         RESUME is sent this far below the threshold; 0: two packets of full size.
+    drop : str
+        Without PFC: ``"tail"``: packets are dropped when the memory is full; ``"dynamic"``: also
+        when their queue would be longer than `drop_alpha` times the memory that is free
+        (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+    drop_alpha : float
 
     Raises
     ------
     ValueError
-        `pfc` is unknown or a size is negative.
+        `pfc` or `drop` is unknown, a size is negative, or `drop_alpha` is not positive.
     """
 
     total: int = 32 * _MIB
@@ -147,10 +166,16 @@ class Buffers:
     reserve: int = 4096
     alpha_shift: int = 3
     resume_bytes: int = 3072
+    drop: str = "tail"
+    drop_alpha: float = 1.0
 
     def __post_init__(self) -> None:
         if self.pfc not in ("dynamic", "static", "off"):
             raise ValueError(f"pfc must be one of dynamic, static, off, not {self.pfc!r}")
+        if self.drop not in ("tail", "dynamic"):
+            raise ValueError(f"drop must be one of tail, dynamic, not {self.drop!r}")
+        if not 0 < self.drop_alpha < math.inf:
+            raise ValueError(f"drop_alpha must be positive and finite, not {self.drop_alpha!r}")
         for name in ("total", "pfc_bytes", "headroom", "reserve", "alpha_shift", "resume_bytes"):
             if getattr(self, name) < 0:
                 raise ValueError(f"buffer {name} must be >= 0, not {getattr(self, name)!r}")
@@ -158,23 +183,6 @@ class Buffers:
     def shift_at(self, ratio: float) -> int:
         """Shift of the dynamic threshold of a port that is `ratio` times as fast."""
         return max(self.alpha_shift - max(math.ceil(math.log2(ratio)), 0), 0)
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """Go-back-N: how losses are noticed.
-
-    Parameters
-    ----------
-    nack_us : float
-        Least time between two NACKs for the same missing packet.
-    timeout_us : float
-        Retransmission time-out of a flow without progress; 0: none (as ns-3, where a lost last
-        acknowledgement is for ever).
-    """
-
-    nack_us: float = 500.0
-    timeout_us: float = 20_000.0
 
 
 @dataclass(frozen=True)
@@ -197,15 +205,26 @@ class Scenario:
     ecn : Ecn or None
         Marking of every switch port; None: what the congestion control asks for.
     recovery : Recovery
+    answers : Answers
+    spray : str
+        ``"none"``: all packets of a flow take one of several equal paths, by hash; ``"random"``:
+        each packet takes one at random, by the run's seed; ``"turns"``: at each switch the next
+        hops take turns, for each destination.
     loss_data, loss_ack : float
         Probability that a data or acknowledgement packet is lost on arrival at a switch.
+    failures : tuple of Failure
+        Links that go down.
+    detect_us : float
+        Routes follow so long after each change of a link.
     horizon_us : float
         The run ends here even if flows do not.
 
     Raises
     ------
     ValueError
-        There is no flow, a flow's host does not exist, or a number is out of range.
+        There is no flow, a flow's host does not exist, a number is out of range, a flow with
+        messages is to be repeated selectively, a failure is of no link, or a flow will never have
+        a path.
     """
 
     name: str
@@ -217,6 +236,10 @@ class Scenario:
     buffers: Buffers = field(default_factory=Buffers)
     ecn: Ecn | None = None
     recovery: Recovery = field(default_factory=Recovery)
+    answers: Answers = field(default_factory=Answers)
+    spray: str = "none"
+    failures: tuple[Failure, ...] = ()
+    detect_us: float = 100.0
     loss_data: float = 0.0
     loss_ack: float = 0.0
     horizon_us: float = 1_000_000.0
@@ -231,6 +254,8 @@ class Scenario:
                         f"flow host must be in 0..{self.topology.hosts - 1}, not {host!r}"
                     )
         self._check_order()
+        self._check_recovery()
+        self._check_paths()
         if not 1 <= self.payload <= 9000:
             raise ValueError(f"payload must be in 1..9000 bytes, not {self.payload!r}")
         if not self.min_gbps > 0:
@@ -243,6 +268,48 @@ class Scenario:
         for name in ("loss_data", "loss_ack"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in [0, 1), not {getattr(self, name)!r}")
+
+    def _check_recovery(self) -> None:
+        """Packets have numbers that bitmaps can be made of; time-outs that matter are there."""
+        if self.spray not in SPRAYS:
+            raise ValueError(f"spray must be one of {', '.join(SPRAYS)}, not {self.spray!r}")
+        if not self.recovery.selective:
+            return
+        for f, flow in enumerate(self.flows):
+            if flow.messages is not None:
+                raise ValueError(
+                    f"flow {f} must have no messages under selective recovery, which counts "
+                    "packets of full size: leave messages out, or take go-back-n"
+                )
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether links may lose packets."""
+        return bool(self.failures) or any(link.loss > 0 for link in self.topology.links)
+
+    @cached_property
+    def link_states(self) -> tuple[LinkState, ...]:
+        """Which links are down when."""
+        return link_states(self.failures, len(self.topology.links))
+
+    def _check_paths(self) -> None:
+        """Every flow has a path at some time of its life."""
+        if not 0 <= self.detect_us < math.inf:
+            raise ValueError(f"detect_us must be >= 0 and finite, not {self.detect_us!r}")
+        if not self.failures:
+            return
+        states = self.link_states
+        hops = [self.topology.routes_without(state.down).hops for state in states]
+        ends = [state.begin_ps for state in states[1:]] + [round(self.horizon_us * 1e6)]
+        for f, flow in enumerate(self.flows):
+            if not any(
+                end > flow.start_ps and reach[flow.src, flow.dst] >= 0
+                for end, reach in zip(ends, hops, strict=True)
+            ):
+                raise ValueError(
+                    f"flow {f} from host {flow.src} to host {flow.dst} must have a path at some "
+                    "time: from its start on failures leave none; let a link come up again"
+                )
 
     def _check_order(self) -> None:
         """Every flow that waits begins some day."""

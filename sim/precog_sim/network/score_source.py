@@ -9,11 +9,13 @@ from precog_models.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
 from precog_models.predict.cps import check_knots
 from precog_sim.network.layout import ScoreSource
 
-__all__ = ["QUEUE_SOURCES", "SOURCES", "QueueCalls", "Scores", "ramp"]
+__all__ = ["ONE_WAY_SOURCES", "QUEUE_SOURCES", "SOURCES", "QueueCalls", "Scores", "ramp"]
 
 SOURCES = tuple(source.name.lower() for source in ScoreSource if source != ScoreSource.NONE)
 #: Those that a device's queue model makes.
 QUEUE_SOURCES = tuple(s.name.lower() for s in ScoreSource if s >= ScoreSource.QUEUE)
+#: Those that look at the queues on the one way of a flow.
+ONE_WAY_SOURCES = ("oracle", "inverted", "forged")
 _TICKS_PER_US = 1000
 _MIDDLE = (CALIBRATION_KNOTS - 1) // 2  # the knot of a delay that equals the budget
 

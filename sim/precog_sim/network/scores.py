@@ -8,12 +8,12 @@ as the echo, and the device is told what has come back, a round trip later.
 from precog_models.contract import Fmt
 from precog_models.predict.cps import rtt_position, score
 from precog_models.rate.law_fields import NO_SCORE, SCORE_MAX, EventKind
+from precog_sim.network.draws import drawn
 from precog_sim.network.ecmp import route
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.layout import Cfg, Ctl, FlowCol, PortCol, ScoreSource
 from precog_sim.network.net import Net
 from precog_sim.network.outside import tell
-from precog_sim.network.port import drawn
 
 __all__ = ["hear", "make_score", "restore_score"]
 

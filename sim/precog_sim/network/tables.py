@@ -25,7 +25,7 @@ from precog_sim.network.layout import (
 )
 from precog_sim.network.ns3_random import first_stream, stream_state
 from precog_sim.network.result import Record
-from precog_sim.network.scenario import Ecn, Scenario
+from precog_sim.network.scenario import SPRAYS, Ecn, Scenario
 
 __all__ = [
     "NEVER",
@@ -114,6 +114,8 @@ def controls(rows: Rows, record: Record, nodes: int, seed: int) -> _Table:
     # Any odd number will do; neighbouring seeds must not give neighbouring states.
     ctl[Ctl.STREAM : Ctl.STREAM + 6] = stream_state(first_stream(nodes), 1 + seed)
     ctl[Ctl.SCORE_RNG] = (seed * 0xD1B54A32D192ED03 + 0x632BE59BD9B4E019) % (1 << 63) | 1
+    ctl[Ctl.LOSS_RNG] = (seed * 0xE7037ED1A0B428DB + 0x589965CC75374CC3) % (1 << 63) | 1
+    ctl[Ctl.SPRAY_RNG] = (seed * 0xA0761D6478BD642F + 0x1D8E4E27C47D124F) % (1 << 63) | 1
     ctl[Ctl.RNG] = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
     return ctl
 
@@ -269,6 +271,7 @@ def configuration(
         Cfg.RESUME: buffers.resume_bytes or 2 * wire,
         Cfg.NACK_PS: round(scenario.recovery.nack_us * 1e6),
         Cfg.TIMEOUT_PS: round(scenario.recovery.timeout_us * 1e6),
+        Cfg.LOW_TIMEOUT_PS: round(scenario.recovery.low_timeout_us * 1e6),
         Cfg.CNP_PS: round(law.cnp_us * 1e6),
         Cfg.ACK_HIGH: int(law.ack_high and ns3),
         Cfg.HOSTS: scenario.topology.hosts,
@@ -298,6 +301,15 @@ def configuration(
         Cfg.RECEIVER_HANDLE: law.receivers[1],
         Cfg.KEEP_SCORES: int(record.scores),
         Cfg.DEPTH_PS: round(record.depth_us * 1e6),
+        Cfg.SELECTIVE: int(scenario.recovery.selective),
+        Cfg.REORDER: scenario.recovery.reorder,
+        Cfg.REPEAT_WINDOW: scenario.recovery.window,
+        Cfg.FEW_BYTES: scenario.recovery.few * scenario.payload,
+        Cfg.ACK_EVERY: scenario.answers.every,
+        Cfg.ACK_DELAY_PS: round(scenario.answers.delay_us * 1e6),
+        Cfg.DROP_DYNAMIC: int(buffers.pfc == "off" and buffers.drop == "dynamic"),
+        Cfg.FAULTS: int(scenario.has_faults),
+        Cfg.SPRAY: SPRAYS.index(scenario.spray),
     }
     for place, value in values.items():
         cfg[place] = value
@@ -305,6 +317,7 @@ def configuration(
     fcfg[FCfg.ECN_P] = ecn.probability if ecn else 0.0
     fcfg[FCfg.LOSS_DATA] = scenario.loss_data
     fcfg[FCfg.LOSS_ACK] = scenario.loss_ack
+    fcfg[FCfg.DROP_ALPHA] = buffers.drop_alpha
     fcfg[FCfg.MIN_BPS] = scenario.min_gbps * 1e9
     return cfg, fcfg
 
@@ -320,7 +333,8 @@ def pool_rows(scenario: Scenario) -> int:
     held = scenario.buffers.total * scenario.topology.switches // smallest
     wires = sum(2 * link.gbps * link.delay_ps / 8000 / 60 for link in scenario.topology.links)
     acks = sum(min(flow.size // scenario.payload + 1, 64) for flow in scenario.flows)
-    return min(int(held + wires) + 4 * acks + 4096, 1 << 23)
+    waiting = 2 * len(scenario.flows) if scenario.answers.every > 1 else 0
+    return min(int(held + wires) + 4 * acks + waiting + 4096, 1 << 23)
 
 
 def most_packets(scenario: Scenario, messages: _Table) -> int:

@@ -4,6 +4,7 @@ Nodes are numbered hosts first (0 ... hosts - 1), then switches. Every host has 
 the set of shortest paths; a flow's packets pick among equal next hops by hash (ECMP).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,23 +28,28 @@ class Link:
         Rate of each direction, Gb/s.
     delay_ps : int
         Propagation delay, picoseconds.
+    loss : float
+        Probability that it loses a packet, in either direction; PFC's frames excepted.
 
     Raises
     ------
     ValueError
-        The rate is not positive or the delay is negative.
+        The rate is not positive, the delay is negative, or the probability is not in [0, 1).
     """
 
     a: int
     b: int
     gbps: float = 100.0
     delay_ps: int = 1_000_000
+    loss: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.gbps > 0:
             raise ValueError(f"link rate must be positive Gb/s, not {self.gbps!r}")
         if self.delay_ps < 0:
             raise ValueError(f"link delay must be >= 0 ps, not {self.delay_ps!r}")
+        if not 0 <= self.loss < 1:
+            raise ValueError(f"link loss must be in [0, 1), not {self.loss!r}")
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,23 @@ class Topology:
             np.array([getattr(link, end) for link in self.links], dtype=np.int64) for end in "ab"
         )
         return Routes(*all_routes(Ends(a, b, self.hosts, self.switches)))
+
+    def routes_without(self, down: Collection[int]) -> Routes:
+        """All shortest paths that use none of the links `down`."""
+        if not down:
+            return self.routes
+        a, b = (
+            np.array([getattr(link, end) for link in self.links], dtype=np.int64) for end in "ab"
+        )
+        gone = sorted(down)
+        # a loop at a switch that nothing else leads to
+        cut_off = [node for node in (*a[gone].tolist(), *b[gone].tolist()) if node < self.hosts]
+        a[gone] = b[gone] = self.hosts + self.switches
+        start, count, ports, hops = all_routes(Ends(a, b, self.hosts, self.switches + 1))
+        hops[cut_off, :] = hops[:, cut_off] = -1
+        count[cut_off, :] = count[:, cut_off] = 0
+        hops[cut_off, cut_off] = 0
+        return Routes(start[:-1], count[:-1], ports, hops[:-1])
 
     def host_link(self, host: int) -> Link:
         """The one link of `host`."""
