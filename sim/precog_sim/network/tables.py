@@ -26,6 +26,7 @@ from precog_sim.network.layout import (
 from precog_sim.network.ns3_random import first_stream, stream_state
 from precog_sim.network.result import Record
 from precog_sim.network.scenario import SPRAYS, Ecn, Scenario
+from precog_sim.network.wheel import bucket_bits
 
 __all__ = [
     "NEVER",
@@ -255,6 +256,8 @@ def configuration(
     """Integer and real constants of the run."""
     buffers = scenario.buffers
     wire = scenario.payload + law.header
+    links = scenario.topology.links
+    longest = max(link.delay_ps + round(wire * 8000 / link.gbps) for link in links)
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
     values = {
         Cfg.NS3: int(ns3),
@@ -310,6 +313,7 @@ def configuration(
         Cfg.DROP_DYNAMIC: int(buffers.pfc == "off" and buffers.drop == "dynamic"),
         Cfg.FAULTS: int(scenario.has_faults),
         Cfg.SPRAY: SPRAYS.index(scenario.spray),
+        Cfg.BUCKET_BITS: bucket_bits(2 * len(links), longest + longest // 2),
     }
     for place, value in values.items():
         cfg[place] = value
