@@ -48,10 +48,10 @@ def njit(function: _F, **options: Any) -> _F:
     return compiled
 
 
-def cfunc(signature: object) -> Callable[[_F], Any]:
-    """Compile a function now, as a C function of `signature`."""
+def cfunc(signature: object, **options: Any) -> Callable[[_F], Any]:
+    """Compile a function now, as a C function of `signature`; `options` are numba's."""
     return lambda function: _cached(
-        function, lambda cache: numba.cfunc(signature, cache=cache)(function)
+        function, lambda cache: numba.cfunc(signature, cache=cache, **options)(function)
     )
 
 

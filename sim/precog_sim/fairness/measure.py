@@ -108,7 +108,7 @@ def measure(result: Result, flows: int) -> Fairness:
     return Fairness(
         jain=jain(rates),
         ratio=most / least if least > 0 else None,
-        utilisation=float(rates.sum()) * (1 + result.header / scenario.payload) / line,
+        utilisation=float((rates * (1 + result.header[:flows] / scenario.payload)).sum()) / line,
         queue_p50_kb=float(p50),
         queue_p99_kb=float(p99),
         queue_max_kb=float(queue.max()),

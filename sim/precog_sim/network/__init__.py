@@ -14,7 +14,8 @@
 
 Congestion controls (`congestion`): `Pid`, `PredPid`, `Timely` (presets ``ns3``, ``paper``,
 ``scaled``), `Dctcp`, `Dcqcn` (``ns3``, ``ns3-paper-timers``, ``paper``, ``vendor``), `Hpcc`,
-`Fixed` and `Loop`, where C functions decide (RTL or golden NIC). All take ``start_gbps`` (None:
+`Fixed` and `Loop`, where C functions decide (RTL or golden NIC). `Programmed` is any law that is
+written as a program (`program`), `Mixed` gives each flow its own. All take ``start_gbps`` (None:
 line rate; PID laws start at 10), ``window`` (``none``, ``bdp``, ``rate``) and ``retime`` (a change
 of rate moves the departure of the packet that waits for its pace). With a `Loop`'s `Scores` every
 sender makes congestion scores (`score_source`, `scores`), which its device is told.
@@ -31,8 +32,9 @@ transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.8
 
 Inside: `topology`, `scenario` (data) -> `tables` (int64 tables laid out by `layout`) -> `kernel`
 (the loop; `wheel` = event queue, `port` = switch, `ecmp` = its paths, `host` = NIC, `laws` =
-decisions, `outside` = those of `Loop`) -> `result`, `metrics`. One compiled function serves all
-laws and scenarios; the first call compiles it (about 25 s), later processes load it from the cache.
+calls of the laws' code, `outside` = decisions of `Loop`) -> `result`, `metrics`. One compiled
+function serves all laws and scenarios; the first call compiles it (about 25 s), later processes
+load it from the cache.
 """
 
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
@@ -50,6 +52,8 @@ from precog_sim.network.failures import Failure
 from precog_sim.network.messages import Bursts, Messages, Poisson, Trace
 from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
 from precog_sim.network.outside_law import Loop
+from precog_sim.network.program import Program, program
+from precog_sim.network.program_law import Mixed, Programmed
 from precog_sim.network.recovery import Answers, Recovery
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.run import check_timing, run
@@ -78,9 +82,12 @@ __all__ = [
     "Loop",
     "Messages",
     "Metrics",
+    "Mixed",
     "Pid",
     "Poisson",
     "PredPid",
+    "Program",
+    "Programmed",
     "QueueCalls",
     "Record",
     "Recovery",
@@ -97,6 +104,7 @@ __all__ = [
     "fat_tree",
     "incast",
     "measure",
+    "program",
     "ramp",
     "run",
     "star",

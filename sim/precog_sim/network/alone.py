@@ -11,7 +11,7 @@ _Table = NDArray[np.int64]
 
 
 def alone_us(
-    scenario: Scenario, flow: _Table, size: _Table, header: int, ack_bytes: int
+    scenario: Scenario, flow: _Table, size: _Table, header: _Table, ack_bytes: _Table
 ) -> NDArray[np.float64]:
     """Time from the first byte to the last acknowledgement at line rate, in exact timing.
 
@@ -20,20 +20,21 @@ def alone_us(
     scenario : Scenario
     flow, size : ndarray of int64, shape (n,)
         Whose way each transfer goes, and its bytes.
-    header, ack_bytes : int
-        Header bytes of a data packet; bytes of an acknowledgement.
+    header, ack_bytes : ndarray of int64, shape (flows,)
+        Header bytes of each flow's data packets; bytes of its acknowledgements.
 
     Returns
     -------
     ndarray, shape (n,)
         Microseconds.
     """
-    known: dict[tuple[int, int, int], float] = {}
+    known: dict[tuple[int, ...], float] = {}
     times = np.empty(len(flow))
     for k, (f, bytes_) in enumerate(zip(flow.tolist(), size.tolist(), strict=True)):
-        key = scenario.flows[f].src, scenario.flows[f].dst, bytes_
+        ends = scenario.flows[f].src, scenario.flows[f].dst
+        key = (*ends, bytes_, int(header[f]), int(ack_bytes[f]))
         if key not in known:
-            known[key] = _alone_us(scenario, *key, header, ack_bytes)
+            known[key] = _alone_us(scenario, *key)
         times[k] = known[key]
     return times
 

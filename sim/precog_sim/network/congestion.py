@@ -5,15 +5,17 @@ new flow (None: line rate). `window` limits the bytes in flight: ``"none"``, ``"
 base RTT) or ``"rate"`` (the same, scaled with the flow's rate, as HPCC's codes do).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, timely
-from precog_models.rate.reference.common import PARAMS, preset_of
-from precog_sim.network.layout import Law
+from precog_models.rate.reference.common import preset_of
+from precog_sim.network.layout import Telemetry, Window
+from precog_sim.network.program import Program, program
 from precog_sim.network.scenario import Ecn
 from precog_sim.network.score_source import QueueCalls, Scores
 
@@ -34,6 +36,7 @@ _WINDOWS = ("none", "bdp", "rate")
 _BASE_HEADER = 48  # Ethernet 14, IP 20, UDP 8, sequence and priority 6
 _STAMPED_HEADER = 56  # and a time stamp
 _KB = 1000
+_BPS = 8e9  # bit/s of a byte per ns
 
 
 @dataclass(frozen=True)
@@ -52,22 +55,24 @@ class LinkFacts:
         return int(self.max_bps * self.base_rtt_ns / 8e9)
 
 
-@dataclass(frozen=True)
+_NO_PARAMETERS = np.zeros(1, np.dtype([("none", "f8")]))
+
+
+@dataclass(frozen=True, eq=False)
 class LawSetup:
     """What the kernel needs of a plug-in; made by `CongestionControl.setup`.
 
+    `program` decides, with the record of its `parameters`; None: nobody does, or `function`.
     `ack_high`: in ns3 timing, hosts send acknowledgements even while they are paused, as the
     HPCC authors' code does under this law.
     """
 
-    law: Law
-    par: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    program: Program | None = None
+    parameters: NDArray[np.void] = field(default_factory=_NO_PARAMETERS.copy)
     header: int = _BASE_HEADER
     ack_bytes: int = 60
-    window: str = "none"
+    window: Window = Window.NONE
     retime: bool = False
-    telemetry: bool = False
     ecn: Ecn | None = None
     cnp_us: float = 0.0
     ack_high: bool = False
@@ -81,8 +86,16 @@ class LawSetup:
     queues: QueueCalls | None = None
     receivers: tuple[int, int] = (0, 0)
 
+    @property
+    def telemetry(self) -> Telemetry:
+        """What the law's packets carry."""
+        kind = self.program.settings["TELEMETRY"] if self.program else ""
+        return Telemetry[kind.upper() or "NONE"]
 
-_NO_WEIGHTS = np.zeros(1)
+    @property
+    def bit_rate(self) -> float:
+        """Bit/s of a rate of 1."""
+        return 1.0 if self.program is None or self.program.settings["BIT_RATES"] else _BPS
 
 
 @dataclass(frozen=True)
@@ -115,6 +128,10 @@ class CongestionControl:
         """Name for tables."""
         return type(self).__name__.lower()
 
+    def parts(self, flows: int) -> tuple[tuple["CongestionControl", ...], NDArray[np.int64]]:
+        """The laws of a run, and each flow's, by its place; here itself for all `flows`."""
+        return (self,), np.zeros(flows, dtype=np.int64)
+
     def start_rates(self, top: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rates of the flows at their start; `top` are their links', all in bit/s."""
         return top.copy() if self.start_gbps is None else np.minimum(top, self.start_gbps * 1e9)
@@ -124,13 +141,28 @@ class CongestionControl:
         raise NotImplementedError(f"{type(self).__name__} must define setup")
 
 
+def _window(name: str) -> Window:
+    return Window[name.upper()]
+
+
+def _coded(
+    name: str, table: NDArray[np.float64], **others: Any
+) -> tuple[Program, NDArray[np.void]]:
+    """The program `name` of `programs` and its parameters."""
+    code = program(import_module(f"precog_sim.network.programs.{name}"))
+    record = code.record({})
+    for key, value in {"table": table, **others}.items():
+        record[key] = value
+    return code, record
+
+
 @dataclass(frozen=True)
 class Fixed(CongestionControl):
     """No control: every flow keeps its start rate."""
 
     def setup(self, link: LinkFacts) -> LawSetup:
         """The kernel's view of the plug-in."""
-        return LawSetup(Law.FIXED, np.zeros(PARAMS), _NO_WEIGHTS, window=self.window)
+        return LawSetup(window=_window(self.window))
 
 
 @dataclass(frozen=True)
@@ -184,11 +216,9 @@ class Pid(CongestionControl):
     def setup(self, link: LinkFacts) -> LawSetup:
         """The kernel's view of the plug-in."""
         return LawSetup(
-            Law.PID,
-            self.params.vector(whole_bps=link.whole_bps),
-            _NO_WEIGHTS,
+            *_coded("pid", self.params.vector(whole_bps=link.whole_bps)),
             header=self.header,
-            window=self.window,
+            window=_window(self.window),
             retime=self.retime,
         )
 
@@ -233,11 +263,9 @@ class PredPid(Pid):
             whole_bps=link.whole_bps,
         )
         return LawSetup(
-            Law.PREDPID,
-            par,
-            weights,
+            *_coded("predpid", par, weights=weights),
             header=self.header,
-            window=self.window,
+            window=_window(self.window),
             retime=self.retime,
         )
 
@@ -255,11 +283,9 @@ class Timely(CongestionControl):
             params = preset_of("timely", timely.PRESETS, params)
         par = params.vector(min_bps=link.min_bps, max_bps=link.max_bps, whole_bps=link.whole_bps)
         return LawSetup(
-            Law.TIMELY,
-            par,
-            _NO_WEIGHTS,
+            *_coded("timely", par),
             header=_STAMPED_HEADER,
-            window=self.window,
+            window=_window(self.window),
             retime=self.retime,
             ecn=Ecn(400 * _KB, 1600 * _KB, 0.2),
             ack_high=True,
@@ -286,10 +312,8 @@ class Dctcp(CongestionControl):
         )
         mark = int(params.mark_kb * _KB)
         return LawSetup(
-            Law.DCTCP,
-            par,
-            _NO_WEIGHTS,
-            window=self.window,
+            *_coded("dctcp", par),
+            window=_window(self.window),
             retime=self.retime,
             ecn=Ecn(mark, mark),
         )
@@ -316,14 +340,11 @@ class Hpcc(CongestionControl):
             whole_bps=link.whole_bps,
         )
         return LawSetup(
-            Law.HPCC,
-            par,
-            _NO_WEIGHTS,
+            *_coded("hpcc", par),
             header=_BASE_HEADER + 42,
             ack_bytes=88,
-            window=self.window,
+            window=_window(self.window),
             retime=self.retime,
-            telemetry=True,
             ecn=Ecn(400 * _KB, 1600 * _KB, 0.2),
         )
 
@@ -341,10 +362,8 @@ class Dcqcn(CongestionControl):
             params = preset_of("dcqcn", dcqcn.PRESETS, params)
         par = params.vector(min_bps=link.min_bps, max_bps=link.max_bps, whole_bps=link.whole_bps)
         return LawSetup(
-            Law.DCQCN,
-            par,
-            _NO_WEIGHTS,
-            window=self.window,
+            *_coded("dcqcn", par, notified=params.cnp_us > 0),
+            window=_window(self.window),
             retime=self.retime,
             ecn=Ecn(int(params.mark_min_kb * _KB), int(params.mark_max_kb * _KB), params.mark_max),
             cnp_us=params.cnp_us,

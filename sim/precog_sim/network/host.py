@@ -7,24 +7,26 @@ bytes that have been handed over, a flow's send queue.
 
 from precog_models.contract import QueueEvent
 from precog_models.rate.law_fields import EventKind
-from precog_models.rate.reference import dcqcn
 from precog_sim.network.answers import waits
 from precog_sim.network.jit import inlined, outlined
+from precog_sim.network.laws import sent, start_law
 from precog_sim.network.layout import (
+    TIMERS,
     Cfg,
     Ctl,
     Err,
     FlowCol,
     Kind,
-    Law,
+    LawCol,
     MessageCol,
     PortCol,
     QueueCol,
     Rec,
     RepeatCol,
+    Window,
 )
 from precog_sim.network.net import Net
-from precog_sim.network.outside import observe, retime, tell
+from precog_sim.network.outside import observe, tell
 from precog_sim.network.port import allocate, free, gap_ps, push, take
 from precog_sim.network.selective import accept, any_lost, says
 from precog_sim.network.wheel import cancel, schedule
@@ -135,11 +137,12 @@ def begin_flow(net: Net, f: int, now: int) -> None:
     net.flow[f, FlowCol.AVAILABLE] = now
     net.flow[f, FlowCol.PROGRESS] = now
     add_flow(net, f)
+    start_law(net, f, now)
     if net.flow[f, FlowCol.OFFERED] > 0:
         size = net.flow[f, FlowCol.OFFERED]
         note_queue(net, f, size, now)
     if net.cfg[Cfg.TIMEOUT_PS] > 0:
-        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f + 3
+        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * f + TIMERS
         schedule(net, timer, now + (net.cfg[Cfg.LOW_TIMEOUT_PS] or net.cfg[Cfg.TIMEOUT_PS]))
 
 
@@ -203,7 +206,7 @@ def _may_send(net: Net, f: int) -> bool:
     window = net.flow[f, FlowCol.WINDOW]
     if window == 0:
         return True
-    if net.cfg[Cfg.WINDOW_MODE] == 2:
+    if net.law[net.flow[f, FlowCol.LAW], LawCol.WINDOW] == Window.RATE:
         window = max(int(window * net.rate[f] / net.top[f]), 1)
     return bool(net.flow[f, FlowCol.NEXT] - net.flow[f, FlowCol.ACKED] < window)
 
@@ -256,7 +259,7 @@ def host_next(net: Net, p: int, now: int) -> int:
     again = net.cfg[Cfg.SELECTIVE] != 0 and any_lost(net, f)
     seq = net.repeat[f, RepeatCol.AGAIN] if again else net.flow[f, FlowCol.NEXT]
     payload = min(net.flow[f, FlowCol.OFFERED] - seq, net.cfg[Cfg.PAYLOAD])
-    wire = payload + net.cfg[Cfg.HEADER]
+    wire = payload + net.law[net.flow[f, FlowCol.LAW], LawCol.HEADER]
     net.rec[row, Rec.KIND] = Kind.DATA
     net.rec[row, Rec.OWNER] = f
     net.rec[row, Rec.SEQ] = seq
@@ -264,6 +267,7 @@ def host_next(net: Net, p: int, now: int) -> int:
     net.rec[row, Rec.SENT] = now
     if net.cfg[Cfg.TELEMETRY] != 0:
         net.telemetry[row, 0] = 0
+        net.telemetry[row, 1] = 0
     elif net.cfg[Cfg.SCORE_ECHO] != 0:
         net.telemetry[row, 0] = net.flow[f, FlowCol.SCORE]
     if again:
@@ -276,11 +280,8 @@ def host_next(net: Net, p: int, now: int) -> int:
     net.flow[f, FlowCol.AVAILABLE] = now + gap_ps(net, wire, net.rate[f])
     net.port[p, PortCol.LAST] = f
     net.ctl[Ctl.DATA_SENT] += 1
-    if net.cfg[Cfg.LAW] == Law.DCQCN:
-        old = net.rate[f]
-        net.rate[f] = dcqcn.dcqcn_bytes(net.state, f, net.par, wire, old)
-        retime(net, f, net.rate[f], old)
-    elif net.cfg[Cfg.TELL_BYTES] != 0:
+    sent(net, f, wire, now)
+    if net.cfg[Cfg.TELL_BYTES] != 0:
         tell(net, _BYTES, f, wire, now)
     return row
 
@@ -303,15 +304,17 @@ def receive_data(net: Net, row: int, now: int) -> int:
     p = net.rec[row, Rec.PORT]
     f = net.rec[row, Rec.OWNER]
     mark = net.rec[row, Rec.KIND] & Kind.MARK
+    law = net.flow[f, FlowCol.LAW]
     expected = net.flow[f, FlowCol.EXPECTED]
     seq = net.rec[row, Rec.SEQ]
     net.ctl[Ctl.DATA_GOT] += 1
     answer = _ACK
+    payload = net.rec[row, Rec.SIZE] - net.law[law, LawCol.HEADER]
     if net.cfg[Cfg.SELECTIVE] != 0:
-        accept(net, f, seq, net.rec[row, Rec.SIZE] - net.cfg[Cfg.HEADER])
+        accept(net, f, seq, payload)
         says(net, f, seq, row)
     elif seq == expected:
-        net.flow[f, FlowCol.EXPECTED] = expected + net.rec[row, Rec.SIZE] - net.cfg[Cfg.HEADER]
+        net.flow[f, FlowCol.EXPECTED] = expected + payload
     elif seq > expected:
         if net.flow[f, FlowCol.NACK_SEQ] == expected and now < net.flow[f, FlowCol.NACK_TIME]:
             free(net, row)
@@ -322,11 +325,12 @@ def receive_data(net: Net, row: int, now: int) -> int:
         net.ctl[Ctl.NACKS] += 1
     else:
         net.ctl[Ctl.DUPLICATES] += 1
-    if net.cfg[Cfg.CNP_PS] > 0 and mark != 0 and now >= net.flow[f, FlowCol.CNP_TIME]:
+    cnp_ps = net.law[law, LawCol.CNP_PS]
+    if cnp_ps > 0 and mark != 0 and now >= net.flow[f, FlowCol.CNP_TIME]:
         cnp = allocate(net)
         if cnp < 0:
             return cnp
-        net.flow[f, FlowCol.CNP_TIME] = now + net.cfg[Cfg.CNP_PS]
+        net.flow[f, FlowCol.CNP_TIME] = now + cnp_ps
         net.rec[cnp, Rec.KIND] = Kind.CNP
         net.rec[cnp, Rec.OWNER] = f
         net.rec[cnp, Rec.SIZE] = CNP_BYTES
@@ -335,7 +339,7 @@ def receive_data(net: Net, row: int, now: int) -> int:
     next_seq = net.flow[f, FlowCol.EXPECTED]
     net.rec[row, Rec.KIND] = answer | mark
     net.rec[row, Rec.SEQ] = next_seq
-    net.rec[row, Rec.SIZE] = net.cfg[Cfg.ACK_BYTES]
+    net.rec[row, Rec.SIZE] = net.law[law, LawCol.ACK_BYTES]
     if net.cfg[Cfg.ACK_EVERY] > 1:
         in_order = 0 < next_seq - expected <= net.cfg[Cfg.PAYLOAD]
         prompt = not in_order or next_seq >= net.flow[f, FlowCol.SIZE]

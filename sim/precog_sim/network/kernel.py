@@ -6,7 +6,6 @@ in ns3 timing always, because ns-3 does and equal times are served in the order 
 """
 
 from precog_models.contract import QueueEvent
-from precog_models.rate.reference import dcqcn
 from precog_sim.network.answers import answer_timer
 from precog_sim.network.faults import link_changes, schedule_outages, wire_lost
 from precog_sim.network.forecasts import hear_peer, visit_queues
@@ -23,21 +22,21 @@ from precog_sim.network.host import (
 )
 from precog_sim.network.jit import compiled, inlined
 from precog_sim.network.jitter import completes, held_back
-from precog_sim.network.laws import arm, dcqcn_timer, decide
+from precog_sim.network.laws import decide, lose, notify, time_out
 from precog_sim.network.layout import (
+    TIMERS,
     Cfg,
     Ctl,
     Err,
     FlowCol,
     Kind,
-    Law,
     MessageCol,
     PortCol,
     Rec,
     ScoreSource,
 )
 from precog_sim.network.net import Net
-from precog_sim.network.outside import notify_outside, observe, retime, sweep
+from precog_sim.network.outside import observe, sweep
 from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
 from precog_sim.network.scores import hear, make_score, restore_score
 from precog_sim.network.selective import all_lost, learn
@@ -79,13 +78,13 @@ def _begin(net: Net) -> None:
     if net.ctl[Ctl.PROBE_PS] > 0:
         schedule(net, 1, 0)
     if net.messages.shape[0] > 0:
-        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * net.cfg[Cfg.FLOWS]
+        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * net.cfg[Cfg.FLOWS]
         schedule(net, timer, net.messages[0, MessageCol.TIME])
     if net.cfg[Cfg.VISIT_FUNCTION] != 0:
-        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * net.cfg[Cfg.FLOWS] + 1
+        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * net.cfg[Cfg.FLOWS] + 1
         schedule(net, timer, net.cfg[Cfg.VISIT_PS])
     if net.cfg[Cfg.DEPTH_PS] != 0:
-        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * net.cfg[Cfg.FLOWS] + 2
+        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * net.cfg[Cfg.FLOWS] + 2
         schedule(net, timer, net.cfg[Cfg.DEPTH_PS])
     schedule_outages(net)
 
@@ -133,12 +132,7 @@ def simulate(net: Net) -> None:
                 f = net.rec[row, Rec.OWNER]
                 if net.flow[f, FlowCol.END] < 0:
                     old = net.rate[f]
-                    if net.cfg[Cfg.LAW] == Law.DCQCN:
-                        net.rate[f], timers = dcqcn.dcqcn_notify(net.state, f, net.par, old)
-                        arm(net, f, timers, now)
-                        retime(net, f, net.rate[f], old)
-                    elif net.cfg[Cfg.TELL_MARKS] != 0:
-                        notify_outside(net, f, now)
+                    notify(net, f, now)
                     if net.rate[f] != old and net.cfg[Cfg.RETIME] != 0:
                         wake_earlier(net, f, now)
                         kick = net.flow[f, FlowCol.PORT]
@@ -171,10 +165,11 @@ def simulate(net: Net) -> None:
                         net.flow[f, FlowCol.NEXT] = net.flow[f, FlowCol.ACKED]
                         if again > 0:
                             observe(net, f, _ARRIVAL, again, now)
+                        lose(net, f, False, now)
                     full = completes(net, f, seq, row)
                     if full and net.cfg[Cfg.SCORE_SOURCE] == ScoreSource.FORGED:
                         restore_score(net, f, now)
-                    predicted = decide(net, row, full, rtt, now)
+                    predicted = decide(net, row, max(seq - acked, 0), full, rtt, now)
                     if full and 0 < net.cfg[Cfg.SCORE_SOURCE] < ScoreSource.QUEUE:
                         make_score(net, f, now)
                     if net.cfg[Cfg.SCORE_ECHO] != 0:
@@ -273,6 +268,7 @@ def simulate(net: Net) -> None:
                             net.flow[f, FlowCol.NEXT] = net.flow[f, FlowCol.ACKED]
                             observe(net, f, _ARRIVAL, again, now)
                         net.ctl[Ctl.TIMEOUTS] += 1
+                        lose(net, f, True, now)
                         kick = net.flow[f, FlowCol.PORT]
                     net.flow[f, FlowCol.PROGRESS] = now
                     due = now + wait
@@ -295,7 +291,10 @@ def simulate(net: Net) -> None:
             if kind == Kind.SWEEP:
                 sweep(net, row, now)
             else:
-                dcqcn_timer(net, kind, f, now)
+                window = net.flow[f, FlowCol.WINDOW]
+                time_out(net, f, kind - Kind.TIMER, now)
+                if net.flow[f, FlowCol.WINDOW] > window:
+                    kick = net.flow[f, FlowCol.PORT]
             if net.rate[f] != old and net.cfg[Cfg.RETIME] != 0:
                 wake_earlier(net, f, now)
                 kick = net.flow[f, FlowCol.PORT]

@@ -1,114 +1,189 @@
-"""Decisions: which law acts on an acknowledgement, and DCQCN's timers."""
+"""Decisions: the flow's law hears of an event, and what it decides is put into force.
 
-from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, timely
-from precog_sim.network.jit import inlined
-from precog_sim.network.layout import Cfg, FCfg, FlowCol, Kind, Law, Rec
+A law is native code at an address (`program`); which law a flow has is in its row, so that one
+compiled kernel serves every law and every mixture of laws.
+"""
+
+from precog_sim.network.jit import inlined, outlined
+from precog_sim.network.layout import (
+    STATE_DUE,
+    STATE_RATE,
+    STATE_WINDOW,
+    TIMERS,
+    Cfg,
+    Ctl,
+    Err,
+    FlowCol,
+    Kind,
+    LawCol,
+    Rec,
+    Window,
+)
+from precog_sim.network.native import call_law, call_law_telemetry
 from precog_sim.network.net import Net
 from precog_sim.network.outside import decide_outside, notify_outside, retime
-from precog_sim.network.wheel import schedule
+from precog_sim.network.program import word
+from precog_sim.network.wheel import cancel, schedule
 
-__all__ = ["arm", "dcqcn_timer", "decide"]
+__all__ = ["decide", "lose", "notify", "sent", "start_law", "time_out"]
+
+_NOW, _NOW_PS, _RTT, _RTT_PS = word("now"), word("now_ps"), word("rtt"), word("rtt_ps")
+_BYTES, _MARKED, _SAMPLE = word("bytes"), word("marked"), word("sample")
+_SEQ, _NEXT, _PREDICTION = word("seq"), word("next"), word("prediction")
+_TIMER, _TIMEOUT = word("timer"), word("timeout")
+_MOST_BPS = 1e15
+_WORD_BYTES = 8
+
+
+@outlined
+def _set_timers(net: Net, f: int, now: int) -> None:
+    """Schedule what `s.due` asks for. One that is put off is not moved: it looks when it fires."""
+    first = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * f
+    for k in range(TIMERS):
+        due_ns = net.state[f, STATE_DUE + k]
+        if due_ns > 0:
+            due = max(int(due_ns * 1000 + 0.5), now)
+            armed = net.flow[f, FlowCol.TIMER_AT + k]
+            if armed > due:
+                cancel(net, first + k)
+            if armed == 0 or armed > due:
+                net.flow[f, FlowCol.TIMER_AT + k] = due
+                schedule(net, first + k, due)
 
 
 @inlined
-def arm(net: Net, f: int, timers: int, now: int) -> None:
-    """(Re)start DCQCN timers of `f`: 1 alpha, 2 cut, 4 rate.
-
-    A running alpha or rate timer is not moved: its record finds the new due time when it fires.
-    """
-    first = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f
-    if timers & 1:
-        due = now + int(net.par[dcqcn.Param.ALPHA_US] * 1e6)
-        net.flow[f, FlowCol.ALPHA_DUE] = due
-        if net.flow[f, FlowCol.ALPHA_ARMED] == 0:
-            net.flow[f, FlowCol.ALPHA_ARMED] = 1
-            schedule(net, first, due)
-    if timers & 2:
-        # 1 ns later than its period, so that the check comes after the alpha update
-        due = now + int(net.par[dcqcn.Param.CUT_US] * 1e6) + 1000
-        schedule(net, first + 1, due)
-    if timers & 4:
-        due = now + int(net.par[dcqcn.Param.RATE_US] * 1e6)
-        net.flow[f, FlowCol.RATE_DUE] = due
-        if net.flow[f, FlowCol.RATE_ARMED] == 0:
-            net.flow[f, FlowCol.RATE_ARMED] = 1
-            schedule(net, first + 2, due)
-
-
-@inlined
-def dcqcn_timer(net: Net, kind: int, f: int, now: int) -> None:
-    """One of DCQCN's three timers has run out."""
-    if net.flow[f, FlowCol.END] >= 0:
-        return
-    first = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f
+def _obey(net: Net, f: int, law: int, now: int) -> None:
+    """Put the rate, the window and the timers in the flow's state into force."""
     old = net.rate[f]
-    if kind == Kind.ALPHA:
-        due = net.flow[f, FlowCol.ALPHA_DUE]
-        if now >= due:
-            dcqcn.dcqcn_alpha_timer(net.state, f, net.par)
-            due = now + int(net.par[dcqcn.Param.ALPHA_US] * 1e6)
-            net.flow[f, FlowCol.ALPHA_DUE] = due
-        schedule(net, first, due)
-    elif kind == Kind.CUT:
-        due = now + int(net.par[dcqcn.Param.CUT_US] * 1e6)
-        schedule(net, first + 1, due)
-        net.rate[f], cut = dcqcn.dcqcn_cut_timer(net.state, f, net.par, net.rate[f])
-        if cut:
-            arm(net, f, 4, now)
-    else:
-        due = net.flow[f, FlowCol.RATE_DUE]
-        if now >= due:
-            due = now + int(net.par[dcqcn.Param.RATE_US] * 1e6)
-            net.flow[f, FlowCol.RATE_DUE] = due
-            net.rate[f] = dcqcn.dcqcn_rate_timer(net.state, f, net.par, net.rate[f])
-        schedule(net, first + 2, due)
-    retime(net, f, net.rate[f], old)
+    rate = net.state[f, STATE_RATE] * net.law_f[law, 0]
+    if not 0 < rate < _MOST_BPS:
+        net.ctl[Ctl.ERROR] = Err.LAW_RATE
+        net.ctl[Ctl.ERROR_VALUE] = f
+        return
+    if rate != old:
+        net.rate[f] = rate
+        retime(net, f, rate, old)
+    if net.law[law, LawCol.WINDOW] == Window.OWN:
+        window = net.state[f, STATE_WINDOW]
+        if not 0 <= window < _MOST_BPS:
+            net.ctl[Ctl.ERROR] = Err.LAW_WINDOW
+            net.ctl[Ctl.ERROR_VALUE] = f
+            return
+        net.flow[f, FlowCol.WINDOW] = max(int(window), 1)
+    if net.law[law, LawCol.TIMER] != 0:
+        _set_timers(net, f, now)
 
 
 @inlined
-def decide(net: Net, row: int, full: bool, rtt: int, now: int) -> float:
-    """Let the flow's law act on one acknowledgement; `full`: it completes a sample.
+def _call(net: Net, f: int, event: int, now: int) -> None:
+    """Let the law hear of an event whose own words are in the flow's row."""
+    law = net.flow[f, FlowCol.LAW]
+    address = net.law[law, event]
+    if address == 0:
+        return
+    at = net.cfg[Cfg.EVENT_AT]
+    net.state[f, at + _NOW] = now * 1e-3
+    net.words[f, at + _NOW_PS] = now
+    row = net.state.ctypes.data + f * net.state.shape[1] * _WORD_BYTES
+    call_law(address, row, net.law[law, LawCol.PARAMETERS], row + at * _WORD_BYTES)
+    _obey(net, f, law, now)
 
-    The new rate is in `rate`; returned is the predicted RTT in us, 0 where there is none.
+
+@inlined
+def decide(net: Net, row: int, acked: int, full: bool, rtt: int, now: int) -> float:
+    """Let the flow's law act on one acknowledgement.
+
+    Of `acked` bytes that were not acknowledged before; `full`: it completes a sample. The new rate
+    is in `rate`; returned is the predicted RTT in us, 0 where there is none.
     """
     f = net.rec[row, Rec.OWNER]
-    law = net.cfg[Cfg.LAW]
     marked = net.rec[row, Rec.KIND] & Kind.MARK != 0
-    if marked and net.cfg[Cfg.TELL_MARKS] != 0 and net.cfg[Cfg.CNP_PS] == 0:
+    law = net.flow[f, FlowCol.LAW]
+    if net.cfg[Cfg.FUNCTION] != 0:
+        if marked and net.cfg[Cfg.TELL_MARKS] != 0 and net.law[law, LawCol.CNP_PS] == 0:
+            notify_outside(net, f, now)
+        if not full:
+            return 0.0
+        old = net.rate[f]
+        net.rate[f], predicted = decide_outside(net, f, rtt, now, old)
+        retime(net, f, net.rate[f], old)
+        return predicted
+    ack, sample = net.law[law, LawCol.ACK], net.law[law, LawCol.SAMPLE]
+    if not full:
+        sample = 0
+    if ack == 0 and sample == 0:
+        return 0.0
+    at = net.cfg[Cfg.EVENT_AT]
+    net.state[f, at + _NOW] = now * 1e-3
+    net.words[f, at + _NOW_PS] = now
+    net.state[f, at + _RTT] = rtt * 1e-3
+    net.words[f, at + _RTT_PS] = rtt
+    net.words[f, at + _BYTES] = acked
+    net.words[f, at + _MARKED] = marked
+    net.words[f, at + _SAMPLE] = full
+    net.words[f, at + _SEQ] = net.rec[row, Rec.SEQ]
+    net.words[f, at + _NEXT] = net.flow[f, FlowCol.NEXT]
+    state = net.state.ctypes.data + f * net.state.shape[1] * _WORD_BYTES
+    event = state + at * _WORD_BYTES
+    parameters = net.law[law, LawCol.PARAMETERS]
+    if net.law[law, LawCol.TELLS] != 0:
+        told = net.telemetry.ctypes.data + row * net.telemetry.shape[1] * _WORD_BYTES
+        if ack != 0:
+            call_law_telemetry(ack, state, parameters, event, told)
+        if sample != 0:
+            call_law_telemetry(sample, state, parameters, event, told)
+    else:
+        if ack != 0:
+            call_law(ack, state, parameters, event)
+        if sample != 0:
+            call_law(sample, state, parameters, event)
+    _obey(net, f, law, now)
+    return float(net.state[f, at + _PREDICTION]) if full else 0.0
+
+
+@inlined
+def notify(net: Net, f: int, now: int) -> None:
+    """A congestion notification has come."""
+    if net.cfg[Cfg.FUNCTION] == 0:
+        _call(net, f, LawCol.CNP, now)
+    elif net.cfg[Cfg.TELL_MARKS] != 0:
         notify_outside(net, f, now)
-    old = net.rate[f]
-    predicted = 0.0
-    if law == Law.HPCC:
-        net.rate[f] = hpcc.hpcc_ack(net.state, f, net.par, net.telemetry, row, full, old)
-    elif law == Law.DCTCP:
-        net.rate[f] = dctcp.dctcp_ack(
-            net.state,
-            f,
-            net.par,
-            marked,
-            full,
-            net.rec[row, Rec.SEQ],
-            net.flow[f, FlowCol.NEXT],
-            old,
-        )
-    elif law == Law.DCQCN:
-        if marked and net.cfg[Cfg.CNP_PS] == 0:
-            net.rate[f], timers = dcqcn.dcqcn_notify(net.state, f, net.par, old)
-            arm(net, f, timers, now)
-    elif full:
-        rtt_us = rtt * 1e-6
-        if law == Law.PID or law == Law.PREDPID:
-            signal = rtt_us
-            if law == Law.PREDPID:
-                predicted = predictor.predict_step(
-                    net.state, f, net.par, net.weights, net.work, rtt_us
-                )
-                signal = predicted
-            new = pid.pid_step(net.state, f, net.par, rtt_us, signal, now * 1e-6, old)
-            net.rate[f] = min(max(new, net.fcfg[FCfg.MIN_BPS]), net.top[f])
-        elif law == Law.TIMELY:
-            net.rate[f] = timely.timely_step(net.state, f, net.par, rtt_us, now * 1e-6, old)
-        elif law == Law.LOOP:
-            net.rate[f], predicted = decide_outside(net, f, rtt, now, old)
-    retime(net, f, net.rate[f], old)
-    return predicted
+
+
+@outlined
+def start_law(net: Net, f: int, now: int) -> None:
+    """The flow begins."""
+    _call(net, f, LawCol.START, now)
+
+
+@outlined
+def lose(net: Net, f: int, timeout: bool, now: int) -> None:
+    """A NAK has come, or a time-out."""
+    at = net.cfg[Cfg.EVENT_AT]
+    net.words[f, at + _TIMEOUT] = timeout
+    net.words[f, at + _SEQ] = net.flow[f, FlowCol.ACKED]
+    net.words[f, at + _NEXT] = net.flow[f, FlowCol.NEXT]
+    _call(net, f, LawCol.LOSS, now)
+
+
+@inlined
+def sent(net: Net, f: int, wire: int, now: int) -> None:
+    """A packet of `wire` bytes begins to leave."""
+    if net.law[net.flow[f, FlowCol.LAW], LawCol.SEND] != 0:
+        net.words[f, net.cfg[Cfg.EVENT_AT] + _BYTES] = wire
+        _call(net, f, LawCol.SEND, now)
+
+
+@outlined
+def time_out(net: Net, f: int, k: int, now: int) -> None:
+    """Timer `k` of the flow has run out, or was put off since it was set."""
+    net.flow[f, FlowCol.TIMER_AT + k] = 0
+    if net.flow[f, FlowCol.END] >= 0:
+        return
+    due_ns = net.state[f, STATE_DUE + k]
+    if due_ns > 0 and int(due_ns * 1000 + 0.5) <= now:
+        net.state[f, STATE_DUE + k] = 0.0
+        net.words[f, net.cfg[Cfg.EVENT_AT] + _TIMER] = k
+        _call(net, f, LawCol.TIMER, now)
+    else:
+        _set_timers(net, f, now)

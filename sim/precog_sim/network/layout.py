@@ -7,6 +7,10 @@ The kernel's state is a few int64 tables, so that one compiled function serves e
 from enum import IntEnum
 
 __all__ = [
+    "STATE_DUE",
+    "STATE_RATE",
+    "STATE_WINDOW",
+    "TIMERS",
     "AnswerCol",
     "Cfg",
     "Ctl",
@@ -15,7 +19,7 @@ __all__ = [
     "FaultCol",
     "FlowCol",
     "Kind",
-    "Law",
+    "LawCol",
     "MessageCol",
     "OutageCol",
     "PortCol",
@@ -25,7 +29,12 @@ __all__ = [
     "ScoreSource",
     "Spray",
     "SwitchCol",
+    "Telemetry",
+    "Window",
 ]
+
+TIMERS = 3  #: of a flow's law
+STATE_RATE, STATE_WINDOW, STATE_DUE = 0, 1, 2  #: first words of a flow's state
 
 
 class Rec(IntEnum):
@@ -55,9 +64,7 @@ class Kind(IntEnum):
     WAKE = 17
     START = 18
     PROBE = 19
-    ALPHA = 20
-    CUT = 21
-    RATE = 22
+    TIMER = 20  # and two more: those of a flow's law
     TIMEOUT = 23
     SWEEP = 24
     MESSAGE = 25
@@ -70,17 +77,41 @@ class Kind(IntEnum):
     ROUTES = 32  # the switches have learnt of changes
 
 
-class Law(IntEnum):
-    """Which rate law decides."""
+class Window(IntEnum):
+    """What limits the bytes in flight."""
 
-    FIXED = 0
-    PID = 1
-    PREDPID = 2
-    TIMELY = 3
-    DCTCP = 4
-    HPCC = 5
-    DCQCN = 6
-    LOOP = 7
+    NONE = 0
+    BDP = 1  # line rate x base RTT; what a `Loop` decides
+    RATE = 2  # the same, scaled with the rate
+    OWN = 3  # what the law says
+
+
+class Telemetry(IntEnum):
+    """What switches write into data packets."""
+
+    NONE = 0
+    INT = 1  # time, bytes sent, queue and rate of each hop
+    PINT = 2  # the utilisation of the most loaded hop
+
+
+class LawCol(IntEnum):
+    """Columns of the table of laws: addresses of a program's functions, 0: it has none."""
+
+    START = 0
+    ACK = 1
+    SAMPLE = 2
+    CNP = 3
+    LOSS = 4
+    TIMER = 5
+    SEND = 6
+    PARAMETERS = 7  # address of their record
+    HEADER = 8  # bytes of a data packet's header
+    ACK_BYTES = 9
+    WINDOW = 10  # a `Window`
+    RETIME = 11  # a change of rate moves the pending departure
+    TELLS = 12  # on_ack and on_sample take telemetry
+    CNP_PS = 13  # least time between notifications; 0: there are none
+    WIDTH = 14
 
 
 class ScoreSource(IntEnum):
@@ -132,11 +163,9 @@ class PortCol(IntEnum):
     LAST = 20  # the flow that sent last
     HIGH_BYTES = 21
     SHIFT = 22  # of the dynamic PFC threshold
-    ECN_MIN = 23
-    ECN_MAX = 24
-    PAUSED_AT = 25  # ps
-    PAUSED_PS = 26  # for how long it was paused, up to the last RESUME
-    WIDTH = 27
+    PAUSED_AT = 23  # ps
+    PAUSED_PS = 24  # for how long it was paused, up to the last RESUME
+    WIDTH = 25
 
 
 class SwitchCol(IntEnum):
@@ -170,10 +199,8 @@ class FlowCol(IntEnum):
     NACK_TIME = 16
     CNP_TIME = 17
     PROGRESS = 18  # ps: last new acknowledgement
-    ALPHA_DUE = 19
-    ALPHA_ARMED = 20
-    RATE_DUE = 21
-    RATE_ARMED = 22
+    TIMER_AT = 19  # ps: when its timer fires, 0: not at all; and two more
+    LAW = 22  # a row of the table of laws
     SENT_PACKETS = 23
     PRIORITY = 24
     SWEEPING = 25
@@ -233,12 +260,10 @@ class Cfg(IntEnum):
     """Integer constants of a run."""
 
     NS3 = 0
-    LAW = 1
-    HEADER = 2
-    ACK_BYTES = 3
-    WINDOW_MODE = 4  # 0 none, 1 fixed, 2 scaled with the rate
-    RETIME = 5
-    TELEMETRY = 6
+    LAWS = 1
+    EVENT_AT = 2  # place of an event's words in a row of the states
+    RETIME = 5  # a law's rates move pending departures
+    TELEMETRY = 6  # a `Telemetry`
     ECN = 7
     NS3_ECMP = 8  # ns-3's hash chooses among equal ways
     KEEP_SCORES = 9
@@ -248,7 +273,6 @@ class Cfg(IntEnum):
     RESUME = 13
     NACK_PS = 14
     TIMEOUT_PS = 15
-    CNP_PS = 16
     ACK_HIGH = 17  # a paused host still sends acknowledgements
     HOSTS = 18
     FLOWS = 19
@@ -285,14 +309,13 @@ class Cfg(IntEnum):
     SPRAY = 50  # a `Spray`
     FAULTS = 51  # links may lose packets
     DROP_DYNAMIC = 52  # a queue may hold only so much of the memory that is free
-    BUCKET_BITS = 53  # binary logarithm of the ps in a bucket of the wheel
-    WIDTH = 54
+    WIDTH = 53
 
 
 class FCfg(IntEnum):
     """Real constants of a run."""
 
-    ECN_P = 0
+    BASE_NS = 0  # largest base RTT
     LOSS_DATA = 1
     LOSS_ACK = 2
     MIN_BPS = 3
@@ -385,3 +408,5 @@ class Err(IntEnum):
     VISIT = 11
     RECEIVER = 12
     SCORES = 13
+    LAW_RATE = 14
+    LAW_WINDOW = 15

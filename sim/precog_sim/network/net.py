@@ -27,6 +27,7 @@ class Net(NamedTuple):
     # the network
     port: Table  # [port, PortCol]
     port_f: _Reals  # [port]: ps per byte
+    load: _Reals  # [port, 3]: for PINT: utilisation, time of the last packet in ns, its bytes
     switch: Table  # [switch, SwitchCol]
     route_start: Table  # [node, host]: where in `route_ports` the next hops begin
     route_count: Table  # [node, host]: how many there are
@@ -40,10 +41,11 @@ class Net(NamedTuple):
     flow: Table  # [flow, FlowCol]
     rate: _Reals  # [flow]: bit/s
     top: _Reals  # [flow]: bit/s of its host's link
-    state: _Reals  # [flow, law's columns]
-    par: _Reals  # the law's parameters
-    weights: _Reals  # of the law's predictor
-    work: _Reals  # the predictor's scratch
+    law: Table  # [law, LawCol]
+    law_f: _Reals  # [law, 2]: bit/s of a rate of 1, largest share of marks
+    marking: Table  # [law, port, 2]: queue from which its packets are marked, and above which all
+    state: _Reals  # [flow, ...]: state of its law, and words of its events
+    words: Table  # the same memory, for whole numbers
     order: Table  # flows that wait for no other, by start
     followers: Table  # flows that wait for others, by whom they wait for
     messages: Table  # [message, MessageCol], by time

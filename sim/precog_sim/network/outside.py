@@ -6,7 +6,7 @@ left, and that time has passed, for outside its clocks run only with events.
 
 from precog_models.rate.law_fields import EventKind
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, Kind, Rec
+from precog_sim.network.layout import TIMERS, Cfg, Ctl, Err, FlowCol, Kind, LawCol, Rec
 from precog_sim.network.native import call_decide
 from precog_sim.network.net import Net
 from precog_sim.network.port import gap_ps
@@ -25,7 +25,7 @@ _CNP, _SWEEP = int(EventKind.CNP), int(EventKind.SWEEP)
 @inlined
 def retime(net: Net, f: int, rate: float, old: float) -> None:
     """Move the departure that waits for its pace from the `old` rate to the new one."""
-    if net.cfg[Cfg.RETIME] != 0 and rate != old:
+    if rate != old and net.law[net.flow[f, FlowCol.LAW], LawCol.RETIME] != 0:
         wire = net.flow[f, FlowCol.LAST_WIRE]
         net.flow[f, FlowCol.AVAILABLE] += gap_ps(net, wire, rate) - gap_ps(net, wire, old)
 
@@ -137,7 +137,7 @@ def notify_outside(net: Net, f: int, now: int) -> None:
     tell(net, _CNP, f, 0, now)
     if net.cfg[Cfg.SWEEP_PS] > 0 and net.flow[f, FlowCol.SWEEPING] == 0:
         net.flow[f, FlowCol.SWEEPING] = 1
-        row = net.cfg[Cfg.FIRST_FLOW_TIMER] + 4 * f
+        row = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * f
         net.rec[row, Rec.KIND] = Kind.SWEEP
         schedule(net, row, now + net.cfg[Cfg.SWEEP_PS])
 

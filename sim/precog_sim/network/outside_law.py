@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.rate.reference.common import PARAMS
 from precog_sim.network.congestion import CongestionControl, Fixed, LawSetup, LinkFacts
-from precog_sim.network.layout import Law
+from precog_sim.network.layout import Window
 from precog_sim.network.score_source import QUEUE_SOURCES, QueueCalls, Scores
 
 __all__ = ["Loop"]
@@ -108,9 +107,8 @@ class Loop(CongestionControl):
             )
         return replace(
             (self.like or Fixed()).setup(link),
-            law=Law.LOOP,
-            par=np.zeros(PARAMS),
-            window="bdp",
+            program=None,
+            window=Window.BDP,
             retime=self.retime,
             function=self.function,
             handle=self.handle,

@@ -10,9 +10,21 @@ from numpy.typing import NDArray
 from precog_sim.network.draws import uniform
 from precog_sim.network.ecmp import next_hop
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Cfg, Ctl, Err, FCfg, Kind, PortCol, Rec, SwitchCol
+from precog_sim.network.layout import (
+    Cfg,
+    Ctl,
+    Err,
+    FCfg,
+    FlowCol,
+    Kind,
+    PortCol,
+    Rec,
+    SwitchCol,
+    Telemetry,
+)
 from precog_sim.network.net import Net
 from precog_sim.network.ns3_random import ns3_uniform
+from precog_sim.network.pint import note_load
 from precog_sim.network.wheel import schedule
 
 __all__ = [
@@ -230,13 +242,14 @@ def _leave(net: Net, out: int, row: int, now: int) -> None:
     net.switch[s, SwitchCol.SHARED] -= from_shared
     behind = net.port[out, PortCol.LOW_BYTES] - size
     net.port[out, PortCol.LOW_BYTES] = behind
-    if net.cfg[Cfg.ECN] != 0 and behind > net.port[out, PortCol.ECN_MIN]:
-        mark = behind > net.port[out, PortCol.ECN_MAX]
+    law = net.flow[net.rec[row, Rec.OWNER], FlowCol.LAW] if net.cfg[Cfg.LAWS] > 1 else 0
+    if net.cfg[Cfg.ECN] != 0 and behind > net.marking[law, out, 0]:
+        mark = behind > net.marking[law, out, 1]
         if not mark:
-            span = net.port[out, PortCol.ECN_MAX] - net.port[out, PortCol.ECN_MIN]
-            share = (behind - net.port[out, PortCol.ECN_MIN]) / span if span > 0 else 1.0
+            span = net.marking[law, out, 1] - net.marking[law, out, 0]
+            share = (behind - net.marking[law, out, 0]) / span if span > 0 else 1.0
             draw = ns3_uniform(net.ctl) if net.cfg[Cfg.NS3] != 0 else uniform(net)
-            mark = draw < net.fcfg[FCfg.ECN_P] * share
+            mark = draw < net.law_f[law, 1] * share
         # An acknowledgement's mark is the echo of its data's: one of its own way back says nothing
         # of that way, and the sender ignores it.
         if mark and net.rec[row, Rec.KIND] == Kind.DATA:
@@ -267,14 +280,17 @@ def switch_next(net: Net, p: int, now: int) -> int:
         row = take(net, p, PortCol.LOW_HEAD)
         _leave(net, p, row, now)
         if net.cfg[Cfg.TELEMETRY] != 0 and net.rec[row, Rec.KIND] & 7 == Kind.DATA:
-            hop = net.telemetry[row, 0]
-            net.telemetry[row, 0] = hop + 1
-            net.telemetry[row, 1 + 4 * hop] = now // 1000
-            net.telemetry[row, 2 + 4 * hop] = net.port[p, PortCol.SENT]
-            net.telemetry[row, 3 + 4 * hop] = (
-                net.port[p, PortCol.LOW_BYTES] + net.port[p, PortCol.HIGH_BYTES]
-            )
-            net.telemetry[row, 4 + 4 * hop] = net.port[p, PortCol.MBPS]
+            if net.cfg[Cfg.TELEMETRY] == Telemetry.PINT:
+                note_load(net, p, row, now, uniform(net))
+            else:
+                hop = net.telemetry[row, 0]
+                net.telemetry[row, 0] = hop + 1
+                net.telemetry[row, 1 + 4 * hop] = now // 1000
+                net.telemetry[row, 2 + 4 * hop] = net.port[p, PortCol.SENT]
+                net.telemetry[row, 3 + 4 * hop] = (
+                    net.port[p, PortCol.LOW_BYTES] + net.port[p, PortCol.HIGH_BYTES]
+                )
+                net.telemetry[row, 4 + 4 * hop] = net.port[p, PortCol.MBPS]
     else:
         return -1
     net.port[p, PortCol.SENT] += net.rec[row, Rec.SIZE]

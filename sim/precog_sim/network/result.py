@@ -136,8 +136,10 @@ class Result:
         How the scenario stands with the rules of source 004.
     standalone_us : ndarray (flows,)
         Completion time of each flow alone in the network, with all of its bytes at once.
-    header, ack_bytes : int
-        Header bytes per data packet; bytes of an acknowledgement.
+    header, ack_bytes : ndarray of int64 (flows,)
+        Header bytes of each flow's data packets; bytes of its acknowledgements.
+    laws, law_of : tuple of str, ndarray of int64 (flows,)
+        Labels of the laws; each flow's, by its place.
     """
 
     scenario: Scenario
@@ -193,8 +195,10 @@ class Result:
     cpu_s: float
     buffer_rules: tuple[BufferRule, ...]
     standalone_us: NDArray[np.float64]
-    header: int
-    ack_bytes: int
+    header: NDArray[np.int64]
+    ack_bytes: NDArray[np.int64]
+    laws: tuple[str, ...]
+    law_of: NDArray[np.int64]
 
     @cached_property
     def sample_rtt_us(self) -> NDArray[np.float64]:

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 from precog_models.contract import DECISION_FIELDS, FORECAST_FIELDS, SAMPLE_FIELDS
 from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 from precog_models.rate.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT
-from precog_models.rate.reference import hpcc, pid, predictor
+from precog_models.rate.reference import hpcc, pid
+from precog_models.rate.reference.common import STATES
 from precog_sim.network.alone import alone_us
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.fault_tables import fault_tables
 from precog_sim.network.kernel import simulate
-from precog_sim.network.layout import Ctl, Err, FlowCol, Law, MessageCol, PortCol, QueueCol
+from precog_sim.network.law_tables import Laws
+from precog_sim.network.layout import Ctl, Err, FlowCol, MessageCol, PortCol, QueueCol, Telemetry
 from precog_sim.network.net import Net
 from precog_sim.network.recovery_tables import recovery_tables
 from precog_sim.network.result import Record, Result, SimulationError
@@ -36,7 +38,6 @@ from precog_sim.network.tables import (
     port_tables,
     records,
     score_knots,
-    start_states,
     switch_table,
 )
 from precog_sim.network.wheel import SLOTS, WORDS
@@ -44,6 +45,7 @@ from precog_sim.network.wheel import SLOTS, WORDS
 __all__ = ["check_timing", "run"]
 
 _WATCHED_MOST = 8
+_PIDS = ("pid", "predpid")
 _DEPTHS = 1 << 16  # samples of queues by their KiB; the last one has what is longer
 _Table = NDArray[np.int64]
 
@@ -130,6 +132,8 @@ def _raise_if_failed(ctl: _Table, packets: int) -> None:
         Err.VISIT: f"visit function must not return a negative number, not {value} ({at})",
         Err.RECEIVER: f"receiver must not return a negative number, not {value} ({at})",
         Err.SCORES: f"log of scores must hold more than {value} rows {at}: make the run smaller",
+        Err.LAW_RATE: f"law must set a finite s.rate above 0 for flow {value} ({at})",
+        Err.LAW_WINDOW: f"law must set a finite s.window, 0 or more, for flow {value} ({at})",
         Err.LOG: f"log must hold more than {value} decisions {at}: make the run smaller",
     }
     if error != Err.NONE:
@@ -227,30 +231,35 @@ def run(
     top = np.array([topology.host_link(flow.src).gbps * 1e9 for flow in scenario.flows])
     base_rtt_ns = round(scenario.base_rtt_us * 1e3, 3)
     link = LinkFacts(scenario.min_gbps * 1e9, float(top.max()), base_rtt_ns, scenario.payload, ns3)
-    law = cc.setup(link)
+    parts, of = cc.parts(flows)
+    setups = [part.setup(link) for part in parts]
+    laws = Laws(setups, of, [scenario.ecn or one.ecn for one in setups])
+    law = setups[0]
     if law.scores and law.scores.source in ONE_WAY_SOURCES and scenario.spray != "none":
         raise ValueError(
             f"scores of source {law.scores.source} must be of one path a flow: leave spray out"
         )
-    ecn = scenario.ecn or law.ecn
-    if law.telemetry:
+    if laws.telemetry == Telemetry.INT:
         _check_hops(scenario)
-    rules = check_buffer_rules(scenario, ecn, scenario.payload + law.header)
+    rules = tuple(
+        rule
+        for one, ecn in zip(setups, laws.ecn, strict=True)
+        for rule in check_buffer_rules(scenario, ecn, scenario.payload + one.header)
+    )
     _refuse_broken(rules)
 
-    port, port_f = port_tables(scenario, ecn)
+    port, port_f = port_tables(scenario)
     rows = Rows(port.shape[0], flows, pool or pool_rows(scenario))
-    window = link.bdp if law.window != "none" and law.law != Law.LOOP else 0
     starts = scenario.starts_ps(seed, whole_ns=ns3)
-    flow = flow_table(scenario, starts, window)
-    messages = message_table(scenario.messages_ps(starts, seed), flow)
     rate = cc.start_rates(top)
-    state = start_states(law, rate, flows)
+    state = laws.states(scenario, link, rate, top)
+    flow = flow_table(scenario, starts, 0 if law.function else laws.windows(link, state))
+    laws.give(flow)
+    messages = message_table(scenario.messages_ps(starts, seed), flow)
     kept = _room(scenario, record, law, port, messages)
     cfg, fcfg = configuration(
         scenario,
-        law,
-        ecn,
+        laws,
         record,
         ns3=ns3,
         ns3_ecmp=ecmp == "ns3",
@@ -258,12 +267,13 @@ def run(
         watched=kept.watched.size,
     )
     ctl = controls(rows, record, topology.hosts + topology.switches, seed)
-    carries = law.telemetry or (law.scores is not None and law.scores.echo)
-    columns = 1 + (4 * hpcc.HOPS if law.telemetry else 0)
+    carries = laws.telemetry or (law.scores is not None and law.scores.echo)
+    columns = 1 + (4 * hpcc.HOPS if laws.telemetry else 0)
     telemetry = np.zeros((rows.total if carries else 1, columns), dtype=np.int64)
     routes = topology.routes
     order = np.argsort(starts, kind="stable").astype(np.int64)
     followers = follower_table(scenario, flow)
+    table, table_f = laws.rows()
 
     net = Net(
         rec=records(rows),
@@ -272,14 +282,16 @@ def run(
         heap=np.empty((rows.total, 3), dtype=np.int64),
         port=port,
         port_f=port_f,
+        load=np.zeros((len(port), 3)),
         switch=switch_table(scenario, port),
         flow=flow,
         rate=rate,
         top=top,
+        law=table,
+        law_f=table_f,
+        marking=laws.marking(scenario, port),
         state=state,
-        par=law.par,
-        weights=law.weights,
-        work=np.empty(predictor.WORK),
+        words=state.view(np.int64),
         telemetry=telemetry,
         route_start=routes.start,
         route_count=routes.count,
@@ -329,8 +341,9 @@ def run(
     ended = flow[:, FlowCol.END]
     begun = flow[:, FlowCol.START] < NEVER
     still = np.where(port[:, PortCol.PAUSED] > 0, ctl[Ctl.NOW] - port[:, PortCol.PAUSED_AT], 0)
-    is_pid = law.law in (Law.PID, Law.PREDPID)
-    gains = state[:, pid.State.KP : pid.State.KD + 1] if is_pid else np.full((flows, 3), np.nan)
+    pids = [one.program is not None and one.program.name in _PIDS for one in setups]
+    table_of = laws.columns(state, "table") if any(pids) else np.full((flows, STATES), np.nan)
+    table_of[~np.array(pids)[of]] = np.nan
     at_switch = port[:, PortCol.NODE] >= topology.hosts
     sent, got = int(ctl[Ctl.DATA_SENT]), int(ctl[Ctl.DATA_GOT])
     dropped = int(ctl[Ctl.DATA_DROPPED])
@@ -354,8 +367,8 @@ def run(
         probe_got=kept.probe_got[:probes].copy(),
         probe_queue=kept.probe_queue[:probes].copy(),
         watched=kept.watched,
-        gains=gains.copy(),
-        target_us=state[:, pid.State.TARGET_US].copy() if is_pid else np.full(flows, np.nan),
+        gains=table_of[:, pid.State.KP : pid.State.KD + 1],
+        target_us=table_of[:, pid.State.TARGET_US],
         log=kept.log[: int(ctl[Ctl.LOGGED])].copy(),
         queue_log=kept.changes[: int(ctl[Ctl.NOTED])].copy(),
         forecast_log=kept.forecasts[: int(ctl[Ctl.FORECAST])].copy(),
@@ -393,8 +406,10 @@ def run(
         cpu_s=cpu_s,
         buffer_rules=rules,
         standalone_us=alone_us(
-            scenario, np.arange(flows), flow[:, FlowCol.SIZE], law.header, law.ack_bytes
+            scenario, np.arange(flows), flow[:, FlowCol.SIZE], laws.header, laws.ack_bytes
         ),
-        header=law.header,
-        ack_bytes=law.ack_bytes,
+        header=laws.header,
+        ack_bytes=laws.ack_bytes,
+        laws=tuple(part.label for part in parts),
+        law_of=of,
     )

@@ -6,18 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.rate.law_fields import NO_SCORE
-from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid
-from precog_models.rate.reference.common import STATES
 from precog_sim.network.buffer_rules import headroom_bytes, static_threshold
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.ecmp import FIRST_PORT
+from precog_sim.network.law_tables import Laws
 from precog_sim.network.layout import (
+    TIMERS,
     Cfg,
     Ctl,
     FCfg,
     FlowCol,
     Kind,
-    Law,
     MessageCol,
     PortCol,
     Rec,
@@ -25,8 +24,7 @@ from precog_sim.network.layout import (
 )
 from precog_sim.network.ns3_random import first_stream, stream_state
 from precog_sim.network.result import Record
-from precog_sim.network.scenario import SPRAYS, Ecn, Scenario
-from precog_sim.network.wheel import bucket_bits
+from precog_sim.network.scenario import SPRAYS, Scenario
 
 __all__ = [
     "NEVER",
@@ -43,12 +41,11 @@ __all__ = [
     "port_tables",
     "records",
     "score_knots",
-    "start_states",
     "switch_table",
     "udp_ports",
 ]
 
-_TIMERS_PER_FLOW = 4
+_TIMERS_PER_FLOW = TIMERS + 1
 NEVER = 1 << 62  #: start of a flow that has not begun
 _FORECASTS_MOST = 1 << 22
 _Table = NDArray[np.int64]
@@ -98,7 +95,9 @@ def records(rows: Rows) -> _Table:
     wakes[:, Rec.KIND] = Kind.WAKE
     wakes[:, Rec.OWNER] = ports
     timers = rec[rows.first_flow_timer : rows.message]
-    timers[:, Rec.KIND] = np.tile([Kind.ALPHA, Kind.CUT, Kind.RATE, Kind.TIMEOUT], rows.flows)
+    timers[:, Rec.KIND] = np.tile(
+        [*(Kind.TIMER + k for k in range(TIMERS)), Kind.TIMEOUT], rows.flows
+    )
     timers[:, Rec.OWNER] = np.repeat(np.arange(rows.flows), _TIMERS_PER_FLOW)
     rec[rows.message, Rec.KIND] = Kind.MESSAGE
     rec[rows.message + 1, Rec.KIND] = Kind.VISIT
@@ -121,8 +120,8 @@ def controls(rows: Rows, record: Record, nodes: int, seed: int) -> _Table:
     return ctl
 
 
-def port_tables(scenario: Scenario, ecn: Ecn | None) -> tuple[_Table, NDArray[np.float64]]:
-    """Port table and picoseconds per byte of every port; `ecn` is the marking in force."""
+def port_tables(scenario: Scenario) -> tuple[_Table, NDArray[np.float64]]:
+    """Port table and picoseconds per byte of every port."""
     topology = scenario.topology
     links = topology.links
     port = np.zeros((2 * len(links), PortCol.WIDTH), dtype=np.int64)
@@ -146,10 +145,6 @@ def port_tables(scenario: Scenario, ecn: Ecn | None) -> tuple[_Table, NDArray[np
             port[p, PortCol.MBPS] = round(link.gbps * 1000)
             ratio = link.gbps / topology.host_gbps
             port[p, PortCol.SHIFT] = scenario.buffers.shift_at(ratio)
-            if ecn is not None:
-                marking = ecn.at(ratio)
-                port[p, PortCol.ECN_MIN] = marking.min_bytes
-                port[p, PortCol.ECN_MAX] = marking.max_bytes
             if scenario.buffers.pfc != "off":
                 port[p, PortCol.HEADROOM] = headroom_bytes(scenario, link.gbps, link.delay_ps)
             port_f[p] = 8000.0 / link.gbps
@@ -174,7 +169,7 @@ def switch_table(scenario: Scenario, port: _Table) -> _Table:
     return table
 
 
-def flow_table(scenario: Scenario, starts: _Table, window: int) -> _Table:
+def flow_table(scenario: Scenario, starts: _Table, window: _Table | int) -> _Table:
     """Flow table before anything has happened."""
     host_port = np.zeros(scenario.topology.hosts, dtype=np.int64)
     for k, link in enumerate(scenario.topology.links):
@@ -244,8 +239,7 @@ def message_table(messages: _Table, flow: _Table) -> _Table:
 
 def configuration(
     scenario: Scenario,
-    law: LawSetup,
-    ecn: Ecn | None,
+    laws: Laws,
     record: Record,
     *,
     ns3: bool,
@@ -255,19 +249,16 @@ def configuration(
 ) -> tuple[_Table, NDArray[np.float64]]:
     """Integer and real constants of the run."""
     buffers = scenario.buffers
-    wire = scenario.payload + law.header
-    links = scenario.topology.links
-    longest = max(link.delay_ps + round(wire * 8000 / link.gbps) for link in links)
+    law = laws.setups[0]  # a `Loop` is alone
+    wire = scenario.payload + max(one.header for one in laws.setups)
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
     values = {
         Cfg.NS3: int(ns3),
-        Cfg.LAW: law.law,
-        Cfg.HEADER: law.header,
-        Cfg.ACK_BYTES: law.ack_bytes,
-        Cfg.WINDOW_MODE: ("none", "bdp", "rate").index(law.window),
-        Cfg.RETIME: int(law.retime),
-        Cfg.TELEMETRY: int(law.telemetry),
-        Cfg.ECN: int(ecn is not None),
+        Cfg.LAWS: len(laws.setups),
+        Cfg.EVENT_AT: laws.event_at,
+        Cfg.RETIME: int(any(one.retime for one in laws.setups)),
+        Cfg.TELEMETRY: laws.telemetry,
+        Cfg.ECN: int(any(ecn is not None for ecn in laws.ecn)),
         Cfg.NS3_ECMP: int(ns3_ecmp),
         Cfg.PFC: ("off", "dynamic", "static").index(buffers.pfc),
         Cfg.RESERVE: 0 if buffers.pfc == "off" else buffers.reserve,
@@ -275,8 +266,7 @@ def configuration(
         Cfg.NACK_PS: round(scenario.recovery.nack_us * 1e6),
         Cfg.TIMEOUT_PS: round(scenario.recovery.timeout_us * 1e6),
         Cfg.LOW_TIMEOUT_PS: round(scenario.recovery.low_timeout_us * 1e6),
-        Cfg.CNP_PS: round(law.cnp_us * 1e6),
-        Cfg.ACK_HIGH: int(law.ack_high and ns3),
+        Cfg.ACK_HIGH: int(ns3 and any(one.ack_high for one in laws.setups)),
         Cfg.HOSTS: scenario.topology.hosts,
         Cfg.FLOWS: len(scenario.flows),
         Cfg.PORTS: 2 * len(scenario.topology.links),
@@ -313,12 +303,11 @@ def configuration(
         Cfg.DROP_DYNAMIC: int(buffers.pfc == "off" and buffers.drop == "dynamic"),
         Cfg.FAULTS: int(scenario.has_faults),
         Cfg.SPRAY: SPRAYS.index(scenario.spray),
-        Cfg.BUCKET_BITS: bucket_bits(2 * len(links), longest + longest // 2),
     }
     for place, value in values.items():
         cfg[place] = value
     fcfg = np.zeros(FCfg.WIDTH)
-    fcfg[FCfg.ECN_P] = ecn.probability if ecn else 0.0
+    fcfg[FCfg.BASE_NS] = scenario.base_rtt_us * 1e3
     fcfg[FCfg.LOSS_DATA] = scenario.loss_data
     fcfg[FCfg.LOSS_ACK] = scenario.loss_ack
     fcfg[FCfg.DROP_ALPHA] = buffers.drop_alpha
@@ -378,18 +367,3 @@ def forecast_rows(scenario: Scenario, law: LawSetup) -> int:
 def score_knots(law: LawSetup) -> _Table:
     """The table through which scores are made."""
     return law.scores.knots if law.scores else np.zeros(1, dtype=np.int64)
-
-
-def start_states(law: LawSetup, rate: NDArray[np.float64], flows: int) -> NDArray[np.float64]:
-    """State table of new flows."""
-    state = np.zeros((flows, STATES))
-    for f in range(flows):
-        if law.law in (Law.PID, Law.PREDPID):
-            pid.pid_reset(state, f, law.par)
-        elif law.law == Law.DCTCP:
-            dctcp.dctcp_reset(state, f)
-        elif law.law == Law.HPCC:
-            hpcc.hpcc_reset(state, f, rate[f])
-        elif law.law == Law.DCQCN:
-            dcqcn.dcqcn_reset(state, f, rate[f])
-    return state

@@ -97,7 +97,7 @@ def _by_hand() -> Result:
         sample_flow=np.array([0, 0, 1]),
         sample_t_us=np.array([1.0, 6.0, 7.0]),
         sample_rtt_ps=np.array([90_000_000, 4_000_000, 6_000_000]),
-        header=250,
+        header=np.full(2, 250),
         pauses=3,
         marks=4,
     )

@@ -66,7 +66,7 @@ def test_conservation_and_determinism(cc: CongestionControl, timing: str, seed: 
     assert result.data_in_flight == result.data_dropped == result.retransmitted == 0
     assert result.packet_rtt_us.size == packets
     # delays, and both packets' transmission at both hops
-    floor = 4.0 + 2 * (1000 + result.header + 60) * 80e-6 - 0.002
+    floor = 4.0 + 2 * (1000 + result.header[0] + 60) * 80e-6 - 0.002
     if timing == "exact":
         assert result.packet_rtt_us.min() >= floor
     assert _same(result, run(scenario, cc, timing=timing, seed=seed % 1000))

@@ -1,0 +1,177 @@
+"""The laws of a run as the kernel has them: their rows, and each flow's state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_sim.network.congestion import LawSetup, LinkFacts
+from precog_sim.network.layout import (
+    STATE_RATE,
+    STATE_WINDOW,
+    FlowCol,
+    LawCol,
+    PortCol,
+    Telemetry,
+    Window,
+)
+from precog_sim.network.program import FACTS, WORDS, word
+from precog_sim.network.scenario import Ecn, Scenario
+
+__all__ = ["Laws"]
+
+_EVENTS = {
+    "on_start": LawCol.START,
+    "on_ack": LawCol.ACK,
+    "on_sample": LawCol.SAMPLE,
+    "on_cnp": LawCol.CNP,
+    "on_loss": LawCol.LOSS,
+    "on_timer": LawCol.TIMER,
+    "on_send": LawCol.SEND,
+}
+_BPS = 8e9  # bit/s of a byte per ns
+_NEVER = 1 << 62
+_LINE = 8  # words of a cache line
+_HEAD_WORDS = 5
+_Table = NDArray[np.int64]
+_Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """Laws of a run.
+
+    Parameters
+    ----------
+    setups : sequence of LawSetup
+    of : ndarray of int64, shape (flows,)
+        Each flow's law.
+    ecn : sequence of Ecn or None
+        Marking of each law's packets.
+
+    Raises
+    ------
+    ValueError
+        They need telemetry of two kinds, or a law outside is not alone.
+    """
+
+    setups: Sequence[LawSetup]
+    of: _Table
+    ecn: Sequence[Ecn | None]
+
+    def __post_init__(self) -> None:
+        kinds = {one.telemetry for one in self.setups} - {Telemetry.NONE}
+        if len(kinds) > 1:
+            raise ValueError("laws of one run must need the same telemetry, not int and pint")
+        if len(self.setups) > 1 and any(one.function for one in self.setups):
+            raise ValueError("law that is decided outside must be the only one of a run")
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """What switches write into packets."""
+        return Telemetry(max(one.telemetry for one in self.setups))
+
+    @property
+    def header(self) -> _Table:
+        """Header bytes of each flow's data packets."""
+        return np.array([one.header for one in self.setups], dtype=np.int64)[self.of]
+
+    @property
+    def ack_bytes(self) -> _Table:
+        """Bytes of each flow's acknowledgements."""
+        return np.array([one.ack_bytes for one in self.setups], dtype=np.int64)[self.of]
+
+    @cached_property
+    def event_at(self) -> int:
+        """Place of an event's words in a row of the states."""
+        sizes = [one.program.state.itemsize // 8 for one in self.setups if one.program]
+        return max(sizes, default=_HEAD_WORDS)
+
+    def rows(self) -> tuple[_Table, _Reals]:
+        """The tables of laws: `LawCol`; bit/s of a rate of 1, and largest share of marks."""
+        table = np.zeros((len(self.setups), LawCol.WIDTH), dtype=np.int64)
+        reals = np.zeros((len(self.setups), 2))
+        for k, (one, ecn) in enumerate(zip(self.setups, self.ecn, strict=True)):
+            table[k, LawCol.HEADER] = one.header
+            table[k, LawCol.ACK_BYTES] = one.ack_bytes
+            table[k, LawCol.WINDOW] = one.window
+            table[k, LawCol.RETIME] = one.retime
+            table[k, LawCol.CNP_PS] = round(one.cnp_us * 1e6)
+            reals[k] = one.bit_rate, ecn.probability if ecn else 0.0
+            if one.program is not None:
+                table[k, LawCol.TELLS] = bool(one.program.settings["TELEMETRY"])
+                table[k, LawCol.PARAMETERS] = one.parameters.ctypes.data
+                for event, address in one.program.address.items():
+                    table[k, _EVENTS[event]] = address
+        return table, reals
+
+    def marking(self, scenario: Scenario, port: _Table) -> _Table:
+        """Queues [law, port, 2] from which packets are marked, and above which all are."""
+        table = np.full((len(self.setups), len(port), 2), _NEVER, dtype=np.int64)
+        host_mbps = scenario.topology.host_gbps * 1000
+        for k, ecn in enumerate(self.ecn):
+            for p in range(len(port)) if ecn else ():
+                at = ecn.at(port[p, PortCol.MBPS] / host_mbps) if ecn else None
+                if at is not None:
+                    table[k, p] = at.min_bytes, at.max_bytes
+        return table
+
+    def states(self, scenario: Scenario, link: LinkFacts, rate: _Reals, top: _Reals) -> _Reals:
+        """Each flow's state, with its start rate and a window of the path's, and its facts."""
+        words = self.event_at + len(FACTS) + len(WORDS)
+        state = np.zeros((len(self.of), -(-words // _LINE) * _LINE))
+        whole = state.view(np.int64)
+        scale = np.array([one.bit_rate for one in self.setups])[self.of]
+        state[:, STATE_RATE] = rate / scale
+        base_ns, hops = _paths(scenario)
+        state[:, STATE_WINDOW] = np.floor(rate / _BPS * base_ns)
+        at = self.event_at
+        state[:, at + word("max_rate")] = top / scale
+        state[:, at + word("min_rate")] = link.min_bps / scale
+        state[:, at + word("base")] = base_ns
+        state[:, at + word("network_base")] = link.base_rtt_ns
+        whole[:, at + word("mtu")] = scenario.payload
+        whole[:, at + word("header")] = self.header
+        whole[:, at + word("hops")] = hops
+        whole[:, at + word("flow")] = np.arange(len(self.of))
+        return state
+
+    def windows(self, link: LinkFacts, state: _Reals) -> _Table:
+        """Bytes that each flow may have in flight at first; 0: any number."""
+        kind = np.array([one.window for one in self.setups])[self.of]
+        own = np.maximum(state[:, STATE_WINDOW].astype(np.int64), 1)
+        limited = (kind == Window.BDP) | (kind == Window.RATE)
+        return np.where(kind == Window.OWN, own, np.where(limited, link.bdp, 0))
+
+    def columns(self, state: _Reals, name: str) -> _Reals:
+        """The table that a program keeps under `name`; NaN where flows have none."""
+        width = 0
+        parts = []
+        for k, one in enumerate(self.setups):
+            if one.program is not None and name in (one.program.state.names or ()):
+                kind, offset = one.program.state.fields[name][:2]  # type: ignore[index]
+                width = kind.itemsize // 8
+                parts.append((self.of == k, offset // 8))
+        found = np.full((len(self.of), width), np.nan)
+        for mine, first in parts:
+            found[mine] = state[mine, first : first + width]
+        return found
+
+    def give(self, flow: _Table) -> None:
+        """Tell the flow table each flow's law."""
+        flow[:, FlowCol.LAW] = self.of
+
+
+def _paths(scenario: Scenario) -> tuple[_Reals, _Table]:
+    """Base RTT in ns, and switches on the way, of each flow while all links are up."""
+    topology = scenario.topology
+    known: dict[tuple[int, int], float] = {}
+    for flow in scenario.flows:
+        ends = flow.src, flow.dst
+        if ends not in known:
+            known[ends] = topology.base_rtt_ps(*ends, scenario.payload) * 1e-3
+    pairs = [(flow.src, flow.dst) for flow in scenario.flows]
+    src, dst = np.array(pairs, dtype=np.int64).T
+    return np.array([known[ends] for ends in pairs]), topology.routes.hops[src, dst] - 1

@@ -1,0 +1,19 @@
+"""HPCC: `precog_models.rate.reference.hpcc`."""
+
+from precog_models.rate.reference import hpcc
+from precog_models.rate.reference.common import PARAMS, STATES
+
+PARAMETERS = (("table", "float", "", 0.0, "`hpcc.Param`", (PARAMS,)),)
+STATE = (("table", "float", (1, STATES)),)
+TELEMETRY = "int"
+BIT_RATES = True
+
+
+def on_start(s, p, e):
+    """U = 1 at the start rate."""
+    hpcc.hpcc_reset(s.table, 0, s.rate)
+
+
+def on_ack(s, p, e, t):
+    """Utilisation of the most loaded hop, and the rate."""
+    s.rate = hpcc.hpcc_ack(s.table, 0, p.table, t.words, 0, e.sample != 0, s.rate)
