@@ -1,0 +1,1 @@
+"""Rate laws of other authors, one program (`precog_sim.network.program`) a file, in float."""
