@@ -309,7 +309,8 @@ class Cfg(IntEnum):
     SPRAY = 50  # a `Spray`
     FAULTS = 51  # links may lose packets
     DROP_DYNAMIC = 52  # a queue may hold only so much of the memory that is free
-    WIDTH = 53
+    BUCKET_BITS = 53  # binary logarithm of the ps in a bucket of the wheel
+    WIDTH = 54
 
 
 class FCfg(IntEnum):

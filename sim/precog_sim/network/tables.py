@@ -25,6 +25,7 @@ from precog_sim.network.layout import (
 from precog_sim.network.ns3_random import first_stream, stream_state
 from precog_sim.network.result import Record
 from precog_sim.network.scenario import SPRAYS, Scenario
+from precog_sim.network.wheel import bucket_bits
 
 __all__ = [
     "NEVER",
@@ -251,6 +252,8 @@ def configuration(
     buffers = scenario.buffers
     law = laws.setups[0]  # a `Loop` is alone
     wire = scenario.payload + max(one.header for one in laws.setups)
+    links = scenario.topology.links
+    longest = max(link.delay_ps + round(wire * 8000 / link.gbps) for link in links)
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
     values = {
         Cfg.NS3: int(ns3),
@@ -303,6 +306,7 @@ def configuration(
         Cfg.DROP_DYNAMIC: int(buffers.pfc == "off" and buffers.drop == "dynamic"),
         Cfg.FAULTS: int(scenario.has_faults),
         Cfg.SPRAY: SPRAYS.index(scenario.spray),
+        Cfg.BUCKET_BITS: bucket_bits(2 * len(links), longest + longest // 2),
     }
     for place, value in values.items():
         cfg[place] = value

@@ -6,11 +6,12 @@ import numba
 import numpy as np
 from tests.sim.network.blank import blank
 
-from precog_sim.network.layout import Ctl, Rec
+from precog_sim.network.layout import Cfg, Ctl, Rec
 from precog_sim.network.net import Net
-from precog_sim.network.wheel import SLOTS, WORDS, cancel, pop, schedule
+from precog_sim.network.wheel import SLOTS, WORDS, bucket_bits, cancel, pop, schedule
 
-_HORIZON_PS = SLOTS * 1000
+_BITS = 7
+_HORIZON_PS = SLOTS << _BITS
 
 
 @numba.njit
@@ -36,7 +37,9 @@ class _Queue:
             bits=np.zeros(WORDS, dtype=np.int64),
             heap=np.zeros((rows, 3), dtype=np.int64),
             ctl=np.zeros(Ctl.WIDTH, dtype=np.int64),
+            cfg=np.zeros(Cfg.WIDTH, dtype=np.int64),
         )
+        self.net.cfg[Cfg.BUCKET_BITS] = _BITS
 
     def schedule(self, row: int, t: int) -> None:
         _schedule(self.net, row, t)
@@ -94,3 +97,14 @@ def test_an_event_far_away_comes_before_one_put_beside_it_later() -> None:
     queue.schedule(2, far)
     assert queue.pop() == (far, 0)
     assert queue.pop() == (far, 2)
+
+
+def test_buckets_are_small_where_many_ports_are_busy_and_large_where_links_are_long() -> None:
+    assert bucket_bits(2, 1_100_000) == bucket_bits(119, 1_100_000) == 10
+    assert bucket_bits(120, 1_100_000) == 9
+    assert bucket_bits(960, 1_100_000) == 6
+    assert bucket_bits(1 << 20, 1_100_000) == 5
+    for bits in range(10, 30):
+        reach = SLOTS << bits
+        assert bucket_bits(960, reach - 1) == bits
+        assert bucket_bits(960, reach) == bits + 1

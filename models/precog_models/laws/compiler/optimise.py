@@ -1,0 +1,241 @@
+"""Fewer steps that do the same: copies, constants, common loads and dead results go.
+
+Also brings every step into an instruction's form: its first operand is a variable.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from ...rate.engine.isa import Op
+from .ir import Block, Branch, Const, Function, Operand, Step, Var
+from .simplify import folded, settled, turned
+
+__all__ = ["optimise"]
+
+_Defs = dict[Var, frozenset[int]]
+_MANY_STORES = 4
+_ONE_OPERAND = (Op.MOV, Op.ABS, Op.RCP, Op.RSQ, Op.CLZ)
+
+
+def optimise(function: Function) -> None:
+    """Rewrite a proved function in place."""
+    _sink(function)
+    changed = True
+    while changed:
+        before = _size(function)
+        _propagate(function)
+        _coalesce(function)
+        _settle(function)
+        function.blocks = _reached(function)
+        _eliminate(function)
+        changed = _shortened(function) or _size(function) < before
+    _load(function)
+    _eliminate(function)
+    function.blocks = _reached(function)
+
+
+def _sink(function: Function) -> None:
+    """Store a word that is assigned in many places once, at the end.
+
+    Its variable always holds what the word will be: from the start, what it was.
+    """
+    ends = [block for block in function.blocks if not block.successors()]
+    stores: dict[str, list[Step]] = {}
+    for step in function.steps():
+        if step.op is Op.ST and step.a == Var(str(step.b)):
+            stores.setdefault(str(step.b), []).append(step)
+    for steps in stores.values():
+        if len(steps) > max(_MANY_STORES, len(ends)):
+            dropped = {id(step) for step in steps}
+            for block in function.blocks:
+                block.steps = [step for step in block.steps if id(step) not in dropped]
+            for block in ends:
+                block.steps.append(replace(steps[-1]))
+
+
+def _size(function: Function) -> int:
+    return sum(len(block.steps) + 1 for block in function.blocks)
+
+
+def _reached(function: Function) -> list[Block]:
+    found = {function.blocks[0]}
+    for block in function.blocks:
+        if block in found:
+            found.update(block.successors())
+    return [block for block in function.blocks if block in found]
+
+
+def _shortened(function: Function) -> bool:
+    """Let jumps to blocks that only jump go on to where those go; whether any did."""
+    changed = False
+
+    def end(block: Block) -> Block:
+        while not block.steps and block.branch is None and block.jump is not None:
+            block = block.jump
+        return block
+
+    for block in function.blocks:
+        if block.branch is not None:
+            yes, no = end(block.branch.yes), end(block.branch.no)
+            changed |= (yes, no) != (block.branch.yes, block.branch.no)
+            block.branch.yes, block.branch.no = yes, no
+            if yes is no:
+                block.branch, block.jump = None, yes
+        elif block.jump is not None:
+            target = end(block.jump)
+            changed |= target is not block.jump
+            block.jump = target
+    if changed:
+        function.blocks = _reached(function)
+    return changed
+
+
+def _definitions(function: Function) -> tuple[dict[int, Step], Counter[Var]]:
+    steps = {id(step): step for step in function.steps() if step.out is not None}
+    return steps, Counter(step.out for step in steps.values() if step.out is not None)
+
+
+def _propagate(function: Function) -> None:
+    """Replace variables by what they are a copy of: constants, words, variables set once."""
+    by_id, counts = _definitions(function)
+    entered: dict[Block, _Defs] = {function.blocks[0]: {}}
+
+    def source(operand: Operand, defs: _Defs) -> Operand:
+        while isinstance(operand, Var):
+            reaching = defs.get(operand, frozenset())
+            if len(reaching) != 1:
+                return operand
+            step = by_id[next(iter(reaching))]
+            if step.op is not Op.MOV or (isinstance(step.a, Var) and counts[step.a] != 1):
+                return operand
+            operand = step.a
+        return operand
+
+    for block in function.blocks:
+        defs = entered[block]
+        for step in block.steps:
+            step.a = source(step.a, defs)
+            if step.b is not None:
+                step.b = source(step.b, defs)
+            if step.out is not None:
+                defs = {**defs, step.out: frozenset((id(step),))}
+        if block.branch is not None:
+            block.branch.a = source(block.branch.a, defs)
+            block.branch.b = source(block.branch.b, defs)
+        for after in block.successors():
+            if after in entered:
+                mine = entered[after]
+                both = mine.keys() | defs.keys()
+                none: frozenset[int] = frozenset()
+                entered[after] = {v: mine.get(v, none) | defs.get(v, none) for v in both}
+            else:
+                entered[after] = dict(defs)
+
+
+def _uses(function: Function) -> Counter[Operand]:
+    uses: Counter[Operand] = Counter()
+    for block in function.blocks:
+        for step in block.steps:
+            uses.update(step.operands())
+        if block.branch is not None:
+            uses.update((block.branch.a, block.branch.b))
+    return uses
+
+
+def _coalesce(function: Function) -> None:
+    """``t = f(...); x = t`` becomes ``x = f(...)`` where t has no other use."""
+    _, counts = _definitions(function)
+    uses = _uses(function)
+    for block in function.blocks:
+        made: dict[Var, int] = {}
+        for at, step in enumerate(block.steps):
+            if step.op is Op.MOV and isinstance(step.a, Var) and step.a in made:
+                temporary, target = step.a, step.out
+                between = block.steps[made[temporary] + 1 : at]
+                touched = {one.out for one in between} | {x for o in between for x in o.operands()}
+                if uses[temporary] == 1 and counts[temporary] == 1 and target not in touched:
+                    block.steps[made[temporary]].out = target
+                    step.a, step.out = Const(0), temporary  # dead now
+            if step.out is not None:
+                made[step.out] = at
+
+
+def _settle(function: Function) -> None:
+    """Compute what is constant, and take the branches that are."""
+    for block in function.blocks:
+        for step in block.steps:
+            folded(step)
+        branch = block.branch
+        if branch is not None:
+            holds = settled(branch)
+            if holds is not None:
+                block.branch, block.jump = None, branch.yes if holds else branch.no
+
+
+def _eliminate(function: Function) -> None:
+    """Drop steps whose result nobody reads."""
+    live_in: dict[Block, set[Operand]] = {}
+    for block in reversed(function.blocks):
+        live: set[Operand] = set()
+        for after in block.successors():
+            live |= live_in[after]
+        if block.branch is not None:
+            live |= {block.branch.a, block.branch.b}
+        kept = []
+        for step in reversed(block.steps):
+            if step.out is not None and step.out not in live:
+                continue
+            if step.out is not None:
+                live.discard(step.out)
+            live.update(step.operands())
+            kept.append(step)
+        block.steps = kept[::-1]
+        live_in[block] = live
+
+
+@dataclass
+class _Loads:
+    """Words and constants that are in a register, and a block's steps as they become."""
+
+    held: dict[Operand, Var]
+    serials: Iterator[int]
+    steps: list[Step] = field(default_factory=list)
+
+    def register(self, operand: Operand, near: Step | Branch) -> Var:
+        """The operand's register; it is loaded, unless it is there."""
+        if isinstance(operand, Var):
+            return operand
+        if operand not in self.held:
+            self.held[operand] = Var(f"%load{next(self.serials)}")
+            place = (near.file, near.line, near.text)
+            self.steps.append(Step(Op.MOV, self.held[operand], operand, None, 0, *place))
+        return self.held[operand]
+
+
+def _load(function: Function) -> None:
+    """Give every step and branch a variable as its first operand, and load each word once."""
+    entered: dict[Block, dict[Operand, Var]] = {function.blocks[0]: {}}
+    serials = count(1)
+    for block in function.blocks:
+        loads = _Loads(dict(entered[block]), serials)
+        for step in block.steps:
+            if step.op in _ONE_OPERAND:
+                if step.op is Op.MOV:
+                    step.a = loads.held.get(step.a, step.a)
+            else:
+                if not isinstance(step.a, Var) and isinstance(step.b, Var):
+                    turned(step)
+                step.a = loads.register(step.a, step)
+            loads.steps.append(step)
+        if block.branch is not None:
+            if not isinstance(block.branch.a, Var):
+                turned(block.branch)
+            block.branch.a = loads.register(block.branch.a, block.branch)
+        block.steps = loads.steps
+        for after in block.successors():
+            mine = entered.get(after, loads.held)
+            entered[after] = {
+                word: var for word, var in mine.items() if loads.held.get(word) == var
+            }

@@ -1,0 +1,40 @@
+"""Functions of the law language that several laws call."""
+
+from .language import Record, align, fraction, reciprocal, zeros
+
+__all__ = ["Record", "periods", "quotient", "since"]
+
+_TIME_MASK = (1 << 40) - 1
+_TIME_HALF = 1 << 39
+_PERIOD_BITS = 12
+_MOST_PERIODS = (1 << _PERIOD_BITS) - 1
+_DROP = 4
+_ROUND = 32
+
+
+def since(then: int, now: int) -> int:
+    """Ticks from `then` to `now`; 0 if `now` is before."""
+    elapsed = (now - then) & _TIME_MASK
+    return elapsed if elapsed < _TIME_HALF else 0
+
+
+def periods(elapsed: int, period: int) -> tuple[int, int]:
+    """Whole periods in a time, and what is left; beyond 4095 periods 4095, and nothing left.
+
+    `elapsed` is 0..2**40 - 1, `period` 1..2**24 - 1. The quotient's fraction bits are dropped in
+    two steps, which is the same as in one.
+    """
+    if elapsed >= period << _PERIOD_BITS:
+        return _MOST_PERIODS, 0
+    count = fraction(elapsed, period << _PERIOD_BITS) >> _PERIOD_BITS
+    return count, elapsed - count * period
+
+
+def quotient(d: int, v: int) -> int:
+    """`d` / `v` with 12 fraction bits, rounded, ties up, by the table of reciprocals.
+
+    |d| < 2**32, |d / v| < 64: within 0.51 + |d / v| * 2**-4.2 of the exact one. `v` is
+    0..2**32 - 1; 0 counts as 1.
+    """
+    aligned = align(d, zeros(v)) >> _DROP
+    return (aligned * reciprocal(v) + (1 << (_ROUND - 1))) >> _ROUND

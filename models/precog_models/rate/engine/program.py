@@ -1,0 +1,137 @@
+"""A program: what is loaded into one of the engine's slots. Standard library only."""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .events import EVENTS
+from .isa import CODE_WORDS, SLOT_WORDS, Instruction
+
+__all__ = ["Program"]
+
+_FORMAT = "precog-law-1"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Microcode of a law.
+
+    Attributes
+    ----------
+    name : str
+        The law's.
+    code : tuple of int
+        Encoded instructions.
+    entries : dict
+        First address by event; events that the law does not hear are absent.
+    parameters : dict
+        (first word in slot memory, words) by parameter.
+    fixed : dict
+        Words of slot memory that parameters do not change: tables and constants, by place.
+    state : tuple of str
+        Fields of the row, from its third word on.
+    windowed : bool
+        The row's second word is a window.
+    turns : dict
+        Most turns that an event takes, by event.
+    notes : dict
+        Source line of an instruction, by address; not part of the image.
+    """
+
+    name: str
+    code: tuple[int, ...]
+    entries: Mapping[str, int]
+    parameters: Mapping[str, tuple[int, int]]
+    fixed: Mapping[int, int]
+    state: tuple[str, ...]
+    windowed: bool
+    turns: Mapping[str, int]
+    notes: Mapping[int, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def crc(self) -> int:
+        """CRC-32 of everything that the engine executes: code, entries, fixed words."""
+        return zlib.crc32(json.dumps(self._executed(), sort_keys=True).encode())
+
+    def _executed(self) -> dict[str, object]:
+        return {
+            "code": list(self.code),
+            "entries": dict(self.entries),
+            "fixed": {str(place): word for place, word in self.fixed.items()},
+            "parameters": {name: list(place) for name, place in self.parameters.items()},
+            "state": list(self.state),
+            "windowed": self.windowed,
+        }
+
+    def instructions(self) -> list[Instruction]:
+        """The code, decoded."""
+        return [Instruction.decoded(word) for word in self.code]
+
+    def slot_words(self, values: Mapping[str, int | Sequence[int]]) -> list[int]:
+        """Slot memory with these parameters.
+
+        Raises
+        ------
+        ValueError
+            A parameter is missing or unknown, or a table has another length.
+        """
+        if values.keys() != self.parameters.keys():
+            names = ", ".join(self.parameters) or "none"
+            raise ValueError(f"parameters must be {names}, not {', '.join(values) or 'none'}")
+        words = [0] * SLOT_WORDS
+        for place, word in self.fixed.items():
+            words[place] = word
+        for name, (place, length) in self.parameters.items():
+            value = values[name]
+            table = [value] if isinstance(value, int) else list(value)
+            if len(table) != length:
+                raise ValueError(f"table {name} must have {length} words, not {len(table)}")
+            words[place : place + length] = table
+        return words
+
+    def text(self) -> str:
+        """The program as a file: JSON with a CRC-32."""
+        body = {
+            "format": _FORMAT,
+            "name": self.name,
+            "crc": self.crc,
+            "turns": dict(self.turns),
+            **self._executed(),
+        }
+        return json.dumps(body, sort_keys=True) + "\n"
+
+    @classmethod
+    def read(cls, text: str) -> "Program":
+        """The program of a file.
+
+        Raises
+        ------
+        ValueError
+            It is none, or was changed.
+        """
+        try:
+            body = json.loads(text)
+            if body["format"] != _FORMAT:
+                raise ValueError(f"its format is {body['format']!r}")
+            program = cls(
+                name=str(body["name"]),
+                code=tuple(int(word) for word in body["code"]),
+                entries={str(name): int(at) for name, at in body["entries"].items()},
+                parameters={
+                    str(name): (int(place), int(words))
+                    for name, (place, words) in body["parameters"].items()
+                },
+                fixed={int(place): int(word) for place, word in body["fixed"].items()},
+                state=tuple(str(name) for name in body["state"]),
+                windowed=bool(body["windowed"]),
+                turns={str(name): int(turns) for name, turns in body["turns"].items()},
+            )
+            crc = int(body["crc"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"program must be a file of `precog law compile`: {error}") from error
+        if crc != program.crc:
+            raise ValueError(f"program's CRC must be {program.crc:#010x}, not {crc:#010x}")
+        if not program.entries.keys() <= set(EVENTS) or len(program.code) > CODE_WORDS:
+            raise ValueError(f"program must have {CODE_WORDS} words at most and entries of events")
+        return program
