@@ -115,7 +115,7 @@ class Agent:
         self.ahead = ahead or Ahead()
         self._shelf = shelf
         self._due = Due()
-        self._cadence = Cadence(self.timing, store)
+        self._cadence = Cadence(self.timing, store, identity.name)
         self._destinations: set[str] = set()
         self._bases: set[int] = set()
 

@@ -11,8 +11,8 @@ record costs one bucket's list. Interest limits all of it to some keys. Messages
 both sides; what does not fit goes with the next round. Lost questions and answers cost a round.
 Nothing here trusts a peer: frames are judged by `Store.receive`.
 
-Memberships are many and hardly ever change, so one hash stands for all of them. They fall into
-buckets, too, only after a peer has said that it holds others.
+Memberships are many and hardly ever change, so one hash stands for all of them. A peer that says
+that it holds others is asked again at once; then they fall into buckets, too.
 
 Who is asked for a key begins to follow it: so a router holds what members around it need, and no
 more. A key that nobody has asked for in a minute is let go.
@@ -57,6 +57,7 @@ class Round:
     bytes_out: int = 0
     equal: bool = False  #: both sides held the same to begin with
     acknowledged: bool = False  #: ... and the peer's disk has all that the asker has said
+    again: bool = False  #: the peer holds other memberships, and is to be asked for them
 
 
 class Gossip:
@@ -155,6 +156,7 @@ class Gossip:
         if type(head.get("settled")) is not bool:
             raise MessageError(f"settled must be true or false, not {head.get('settled')!r}")
         self._settled = head["settled"]
+        round_.again = not self._settled and _MEMBERS not in self._opened
         if not differing:
             round_.equal = self._settled
             round_.acknowledged = round_.equal and head.get("kept") is True
@@ -262,7 +264,7 @@ def exchange(asker: Gossip, peer: Gossip, now: int) -> Round:
     MessageError
         One of them is broken.
     """
-    round_ = Round()
+    round_ = Round(again=True)
 
     def ask(message: bytes) -> bytes:
         reply = peer.answer(message, now)
@@ -272,9 +274,10 @@ def exchange(asker: Gossip, peer: Gossip, now: int) -> Round:
         round_.bytes_in += len(reply)
         return reply
 
-    second = asker.proceed(ask(asker.opening()), round_)
-    if second is not None:
-        asker.finish(ask(second), now, round_)
+    while round_.again:
+        second = asker.proceed(ask(asker.opening()), round_)
+        if second is not None:
+            asker.finish(ask(second), now, round_)
     return round_
 
 

@@ -333,6 +333,10 @@ class Mesh:
             asked.second = True
             self._send(asked, follow_up)
             return
+        if asked.round.again:
+            asked.second = asked.round.again = False
+            self._send(asked, self.gossip.opening())
+            return
         self._asked = None
         self.counts["rounds"] += 1
         if asked.round.equal:

@@ -76,7 +76,7 @@ class RouterProcess:
             opening.callback(self.mesh.close)
             self._stack = opening.pop_all()
         identity = Identity(member.name, member.key, member.info.public)
-        self._cadence = Cadence(Timing(), self.store)
+        self._cadence = Cadence(Timing(), self.store, member.name)
         self.speaker = Speaker(identity, self.store, self.mesh, self._shelf)
         self.name = member.name
         self._path = folder / "status.json"

@@ -18,7 +18,7 @@ from .bodies import Body, Membership, Report, Skill
 from .declined import Declined
 from .fields import PoisonError
 from .outcome import Entry, Outcome, Pair, Row
-from .records import AUTHORITY, MAX_FRAME_BYTES, Record, open_envelope, parse_body
+from .records import AUTHORITY, MAX_FRAME_BYTES, Envelope, Record, open_envelope, parse_body
 from .signing import verify
 
 __all__ = ["Store"]
@@ -42,6 +42,8 @@ class Store:
         How far clocks of members may be apart.
     check : callable
         Verifies a signature, as `signing.verify`.
+    parse : callable
+        The record of an envelope, as `records.parse_body`.
 
     Attributes
     ----------
@@ -59,6 +61,7 @@ class Store:
         bases: Callable[[], Iterable[int]] | None = None,
         skew_ms: int = _SKEW_MS,
         check: Callable[[bytes, bytes, bytes], bool] = verify,
+        parse: Callable[[Envelope], Record] = parse_body,
     ) -> None:
         self.authority = authority
         self.outcomes: Counter[Outcome] = Counter()
@@ -67,6 +70,7 @@ class Store:
         self._bases = bases
         self._skew = skew_ms
         self._check = check
+        self._parse = parse
         self._held: dict[str, dict[str, Entry]] = {}  # by key, then origin
         self._kinds: dict[str, dict[str, None]] = {}  # keys that are held, by kind
         self._marks: dict[Pair, tuple[int, int]] = {}  # version, the latest t1
@@ -100,7 +104,7 @@ class Store:
         if not self._check(public, envelope.signature, envelope.message(self.authority)):
             return Outcome.FORGED
         try:
-            record = parse_body(envelope)
+            record = self._parse(envelope)
         except PoisonError:
             return Outcome.POISONED
         except ValueError:
