@@ -72,6 +72,9 @@ fabric: $(STAMP) ## the simulator's 320-host fat tree against ns-3's figures
 sharing: $(STAMP) ## what shared statistics are worth to new flows, by paired seeds
 	$(PY) -m precog_studies.sharing --out build/sharing --page docs/evidence/sharing.md
 
+fleetscale: $(STAMP) ## traffic, convergence and memory of 10,000 cards, beside 50 that run
+	$(PY) -m precog_studies.fleet_scale --out build/fleet_scale --page docs/evidence/fleet_scale.md
+
 synth: $(STAMP) ## place and route on LFE5UM5G-85F-8: core at three lane counts, cps-tx at two widths
 	$(PY) -m precog_sim.synth --out build/synth
 

@@ -330,11 +330,12 @@ class Mesh:
             self.gossip.refused += 1
             follow_up = None
         if follow_up is not None:
-            asked.second = True
+            asked.second, asked.at = True, now
             self._send(asked, follow_up)
             return
         if asked.round.again:
             asked.second = asked.round.again = False
+            asked.at = now
             self._send(asked, self.gossip.opening())
             return
         self._asked = None

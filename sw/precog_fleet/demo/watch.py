@@ -2,16 +2,65 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..bodies import Report
 from ..clock import now_ms
-from .lab import Lab
+from ..gossip import Gossip
+from ..health import Health
+from ..mesh import Mesh
+from ..store import Store
 
 __all__ = ["Watch"]
+
+
+class _Agent(Protocol):
+    store: Store
+
+    def health(self) -> Health:
+        """Its state."""
+
+
+class _Link(Protocol):
+    @property
+    def gossip(self) -> Gossip:
+        """What the agent follows."""
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """Its session."""
+
+
+class _Process(Protocol):
+    @property
+    def agent(self) -> _Agent:
+        """The agent."""
+
+    @property
+    def uplink(self) -> _Link:
+        """Its link."""
+
+
+class _Holder(Protocol):
+    @property
+    def store(self) -> Store:
+        """What a router holds."""
+
+
+class Fleet(Protocol):
+    """What is watched: agents by name, and a router that holds all of their reports."""
+
+    @property
+    def agents(self) -> Mapping[str, _Process]:
+        """By name."""
+
+    @property
+    def router(self) -> _Holder:
+        """The only one, or one of them."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +78,10 @@ class Watch:
 
     Parameters
     ----------
-    lab : Lab
-        All of whose agents follow the same destinations.
+    lab : Fleet
     """
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Fleet) -> None:
         self._lab = lab
         self._way: list[_Said] = []
         self._seen: Counter[tuple[str, str]] = Counter()
@@ -44,7 +92,7 @@ class Watch:
     def look(self) -> None:
         """Note what has been said, and what everybody has heard."""
         now = now_ms()
-        stores = [process.agent.store for process in self._lab.agents.values()]
+        stores = self._followers()
         for name, process in self._lab.agents.items():
             for key in process.uplink.gossip.interest:
                 entry = process.agent.store.entry(name, key)
@@ -56,11 +104,19 @@ class Watch:
                     self._way.append(_Said(name, key, record.version, record.t0))
         left = []
         for said in self._way:
-            if all(store.seen(said.origin, said.key) >= said.version for store in stores):
+            if all(one.seen(said.origin, said.key) >= said.version for one in stores[said.key]):
                 self._took.append((now - said.at) / 1000)
             else:
                 left.append(said)
         self._way = left
+
+    def _followers(self) -> dict[str, list[Store]]:
+        """Agents' stores by the keys that they follow."""
+        found: dict[str, list[Store]] = {}
+        for process in self._lab.agents.values():
+            for key in process.uplink.gossip.interest:
+                found.setdefault(key, []).append(process.agent.store)
+        return found
 
     @property
     def waiting(self) -> int:
@@ -88,10 +144,9 @@ class Watch:
     def lost_records(self) -> int:
         """Agents' newest records that the router does not hold, or an agent that follows them."""
         lost = 0
-        agents = [process.agent for process in self._lab.agents.values()]
-        stores = [agent.store for agent in agents]
+        followers = self._followers()
         for (name, key), version in self._seen.items():
-            holders = [self._lab.router.store, *stores]
+            holders = [self._lab.router.store, *followers.get(key, ())]
             lost += any(store.seen(name, key) < version for store in holders)
         return lost
 
