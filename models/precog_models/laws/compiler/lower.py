@@ -36,7 +36,8 @@ class _Lowering(Calls):
         scope = Scope(source, "", {}, {}, {name: name for name in _RECORDS}, None)
         self.scopes.append(scope)
         for name in self.state:
-            self.step(source.tree, Op.MOV, self._row(name), out=Var(f"s.{name}"))
+            read = ast.copy_location(ast.parse(f"s.{name}", mode="eval").body, source.tree)
+            self.step(read, Op.MOV, self._row(name), out=Var(f"s.{name}"))
         if self.body(source.tree.body):
             self.refuse(source.tree, "every path must end with return")
         return self.finished(source.tree.name)

@@ -1,5 +1,6 @@
 """Ranges of results from ranges of operands, one operation at a time."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -57,7 +58,7 @@ def _power(value: int) -> str:
     for near, tail in ((size, ""), (size + 1, " - 1")):
         if near & (near - 1) == 0:
             return f"{sign}2**{near.bit_length() - 1}" if not (sign and tail) else str(value)
-    return f"about {sign}2**{size.bit_length() - 1}"
+    return f"about {sign}2**{round(math.log2(size))}"
 
 
 WORD_RANGE = Range(-(1 << (WORD - 1)), (1 << (WORD - 1)) - 1)

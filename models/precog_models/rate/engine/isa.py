@@ -28,6 +28,7 @@ __all__ = [
     "SLOTS",
     "SLOT_WORDS",
     "SMALL_BITS",
+    "THREADS",
     "WHOLE_BITS",
     "WORD",
     "Form",
@@ -49,6 +50,7 @@ SLOT_WORDS = 512  # parameters, constants and tables of a program slot
 DIRECT_WORDS = 256  # of them, those that an operand can name
 ROW_WORDS = 16  # of a queue pair: rate, window, the law's state
 SLOTS = 8
+THREADS = 6  # events that a core runs at once; an instruction's turn comes so many cycles apart
 EVENT_AT = 128  # of a `Space.ROW` operand: from here on words of the event
 
 

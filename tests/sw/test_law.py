@@ -1,0 +1,139 @@
+"""``precog law``: what it prints is what the compiler and the interpreter say."""
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from precog_host import cli
+from precog_models.laws.compiler.load import law_names
+from precog_models.rate.engine.page import page
+from precog_models.rate.engine.program import Program
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def go(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            cli.main(("law", *arguments))
+        captured = capsys.readouterr()
+        return int(caught.value.code or 0), captured.out, captured.err
+
+    return go
+
+
+def test_compile(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "timely.law"
+    told = json.loads(run("compile", "timely", "-o", str(path), "-j")[1])
+    program = Program.read(path.read_text())
+    assert (told["law"], told["instructions"]) == ("timely", len(program.code))
+    assert told["crc"] == f"{program.crc:#010x}"
+    assert program.entries == {"on_sample": 0}
+    assert program.state == ("last_rtt", "last_t", "count", "mean")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"code": [', '"code": [7, ', "program's CRC must be 0x[0-9a-f]{8}, not 0x"),
+        ("precog-law-1", "precog-law-9", "program must be a file of `precog law compile`"),
+        ("{", "[", "program must be a file of `precog law compile`"),
+        ('"entries"', '"others"', "program must be a file of `precog law compile`"),
+    ],
+)
+def test_a_program_that_was_changed(
+    run: Run, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "fixed.law"
+    assert run("compile", "fixed", "-o", str(path))[0] == 0
+    text = path.read_text()
+    assert old in text
+    with pytest.raises(ValueError, match=message):
+        Program.read(text.replace(old, new, 1))
+
+
+def test_check(run: Run) -> None:
+    told = json.loads(run("check", "pid", "--widths", "-j")[1])
+    (event,) = told["events"]
+    assert event["event"] == "on_sample"
+    assert event["cycles"] == 6 * event["turns"] > 0
+    assert max(line["bits"] for line in told["widths"]) == event["bits"] <= told["word_bits"] == 48
+    gap = next(line for line in told["widths"] if line["construct"] == "(error << _GUARD) - s.mean")
+    assert (gap["bits"], gap["range"]) == (27, "about -2**25..about 2**26")
+    assert "nothing beyond 48 bits" in run("check", "pid")[1]
+
+
+def test_show(run: Run) -> None:
+    rows = json.loads(run("show", "-j")[1])
+    assert [row["law"] for row in rows] == law_names()
+    told = json.loads(run("show", "dcqcn", "--code", "-j")[1])
+    assert told["presets"]["paper"] == "Zhu et al., SIGCOMM 2015"
+    assert [one["name"] for one in told["parameters"]][:2] == ["g", "alpha_ticks"]
+    assert told["code"].splitlines()[-1].split() == ["end"]
+    assert "rate timer runs" in run("show", "dcqcn")[1]
+
+
+def test_trace(run: Run) -> None:
+    """The routine's second sample by hand: mean 64, gradient 1/16, a fall of 1/16 * 0.8."""
+    words = (
+        "rtt=2304",
+        "now=6024",
+        "rate=268435456",
+        "last_rtt=2048",
+        "last_t=5000",
+        "mean=1245184",
+    )
+    told = json.loads(run("trace", "timely", *words, "-j")[1])
+    mean = 1245184 + round((256 * 4096 - 1245184) * 335544 / (1 << 24))
+    fall = (round(mean * 13421773 / (1 << 24)) << 24) // (4180 << 12)
+    assert told["row"]["mean"] == mean
+    assert told["row"]["rate"] == 268435456 - round(268435456 * fall / (1 << 24))
+    cycles = [line["cycle"] for line in told["lines"]]
+    assert all(after - before in (6, 24) for before, after in pairwise(cycles))
+    assert told["lines"][-1]["instruction"] == "end"
+    assert "e.now - s.last_t" in run("trace", "timely", *words)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("check", "none"), "law must be a file that ends in .py, or dcqcn, fixed"),
+        (("check", "none.py"), "law none.py must be a readable text file"),
+        (("trace", "timely", "foo=1"), "event word must be one of kind, now, rtt"),
+        (("trace", "timely", "rtt=-1"), "rtt must be in 0..16777215, not -1"),
+        (("trace", "timely", "mean=1e30"), "mean must be in -68719476736..68719476735, not"),
+        (
+            ("trace", "timely", "--event", "on_ack"),
+            "event must be one that timely hears, on",
+        ),
+        (("trace", "timely", "--preset", "x"), "preset of timely must be one of default, paper"),
+        (("compile", "fixed", "-o", "/none/x"), "/none"),
+    ],
+)
+def test_what_is_refused(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_a_mistake_in_a_file_is_one_line(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "PARAMETERS = STATE = ()\nWINDOWED = False\ndef on_ack(p, s, e):\n    return e.rate / 2\n"
+    )
+    status, _, err = run("check", str(path))
+    assert status == 2
+    assert f"{path}:4: `e.rate / 2`: operator is not in the language; write fraction(a, b)" in err
+    assert err.count("\n") == 1
+
+
+def test_the_page_has_every_instruction() -> None:
+    text = page()
+    assert "| `frc rd, ra, b` | 18 | 4 |" in text
+    assert "| `e.rtt` | 24 | round-trip time" in text
+    assert "Branches only go forward" in text
