@@ -12,16 +12,16 @@ from precog_host.device import Device
 from precog_host.transport import QueueTransport
 from precog_models.image import pretrained
 
+from .addresses import checked_endpoint
 from .agent import Agent
 from .card import Card
 from .clock import now_ms
-from .errors import FleetError
 from .gossip import Gossip
-from .hosting import check_role, opened_store, write_status
+from .hosting import check_role, member_of_role, opened_store, write_status
 from .lineup import Rules
-from .member import Member, checked_endpoint
 from .mesh import MeshConfig
 from .modelset import ModelSet
+from .places import claimed
 from .practice import Practice
 from .releases import Releases
 from .shelf import Shelf
@@ -29,6 +29,7 @@ from .speaking import Identity
 from .telemetry import Telemetry
 from .timing import Timing
 from .uplink import Uplink
+from .watching import Watch, start_all
 
 __all__ = ["SHIPPED_MODEL", "AgentProcess"]
 
@@ -68,6 +69,8 @@ class AgentProcess:
     rules, timing : Rules, Timing, optional
     routers : sequence of str, optional
         Endpoints of this rack's; all of the fleet's if not given.
+    report : callable
+        Told in words, once, when a device or the link fails, and when it is back.
 
     Attributes
     ----------
@@ -78,8 +81,10 @@ class AgentProcess:
 
     Raises
     ------
-    FleetError, ValueError, OSError
+    ValueError, OSError
         The folder is not an agent's, is in use, or the repository is none.
+    DeviceError
+        A device does not answer, or is not one that an agent can read.
     """
 
     def __init__(
@@ -99,18 +104,29 @@ class AgentProcess:
         rules: Rules | None = None,
         timing: Timing | None = None,
         routers: Sequence[str] | None = None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
         if not devices or len(set(devices)) < len(devices):
             raise ValueError(f"devices must be at least one and differ, not {list(devices)}")
-        member = Member(folder)
+        member = member_of_role(folder, "agent")
         self._stack = ExitStack()
         with ExitStack() as opening:
-            shelf = opening.enter_context(Shelf(member.store_path))
-            store = opened_store(member, shelf, now_ms(), self._bases)
-            check_role(member, store, "agent")
+            opening.enter_context(claimed(folder))
+            self._practices: dict[str, Practice] = {}
+            opener = self._practised if practice else opener or Device.open
+            self._qps = list(qps or range(4)) if practice else qps
+            if practice and destinations is None:
+                destinations = {qp: f"10.0.0.{qp}" for qp in self._qps or ()}
+            self._cards = [Card(uri, partial(opener, uri), destinations) for uri in devices]
+            for card in self._cards:
+                opening.callback(card.close)
+            start_all(self._cards, [*(self._qps or ()), *(destinations or ())])
             source = (
                 None if releases is None else Releases(folder / "releases", releases, root=root)
             )
+            shelf = opening.enter_context(Shelf(member.store_path))
+            store = opened_store(member, shelf, now_ms(), self._bases)
+            check_role(member, store, "agent")
             telemetry = Telemetry(
                 folder / "telemetry", member.name, max_bytes=max_bytes, age_ms=part_ms
             )
@@ -120,16 +136,11 @@ class AgentProcess:
             self.uplink = Uplink(config, Gossip(store, (), origin=member.name))
             opening.callback(self.uplink.close)
             pool = opening.enter_context(ThreadPoolExecutor(1, thread_name_prefix="releases"))
-            self._practices: dict[str, Practice] = {}
-            opener = self._practised if practice else opener or Device.open
-            self._qps = list(qps or range(4)) if practice else qps
-            if practice and destinations is None:
-                destinations = {qp: f"10.0.0.{qp}" for qp in self._qps or ()}
             self.agent = Agent(
                 Identity(member.name, member.key, info.public),
                 store,
                 self.uplink,
-                [Card(uri, partial(opener, uri), destinations) for uri in devices],
+                self._cards,
                 telemetry,
                 shelf,
                 folder,
@@ -141,6 +152,7 @@ class AgentProcess:
                 qps=self._qps,
             )
             self._stack = opening.pop_all()
+        self._watch = Watch(report)
         self._path = folder / "status.json"
         self._counters: dict[str, dict[str, int]] = {}
         self._status_at = self._counters_at = 0
@@ -155,9 +167,10 @@ class AgentProcess:
     def _practised(self, uri: str) -> Device:
         """Such a device stays when it is opened again, as a card does."""
         if uri not in self._practices:
+            if not uri.startswith(("emu:", "sim:")):
+                raise ValueError(f"practice needs an emulated or simulated device, not {uri}")
             device = Device.open(uri)
-            if not isinstance(device.transport, QueueTransport):
-                raise FleetError(f"practice needs an emulated or simulated device, not {uri}")
+            assert isinstance(device.transport, QueueTransport)
             self._practices[uri] = Practice(
                 device.transport, self._qps or (), seed=os.getpid() + len(self._practices)
             )
@@ -172,6 +185,10 @@ class AgentProcess:
         self._practised_at = now
         read = self.agent.step(now, 0.0 if self._full else _WAIT_S)
         self._full = read >= self.agent.timing.batch
+        for card in self._cards:
+            self._watch.see(f"device {card.name}", card.error)
+        if self.uplink.tried:
+            self._watch.see("link", self.uplink.error)
         if not 0 <= now - self._status_at < _STATUS_MS:
             self._status_at = now
             self._snap(now)
@@ -180,8 +197,7 @@ class AgentProcess:
         """What others look at; counters of the devices less often, for they are many reads."""
         if not 0 <= now - self._counters_at < _COUNTERS_MS:
             self._counters_at = now
-            cards = [seating.card for seating in self.agent.seatings]
-            self._counters = {card.name: card.counters(now) for card in cards}
+            self._counters = {card.name: card.counters(now) for card in self._cards}
         mesh = self.uplink.mesh
         self.snapshot = self.agent.status(now) | {
             "counters": self._counters,

@@ -12,12 +12,14 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from . import places
 from .bodies import Membership
-from .certificates import LinkAuthority, new_key, request
+from .certificates import LinkAuthority, has_addresses, new_key, request
 from .durable import write_durably
 from .errors import FleetError
 from .member import Credentials, FleetInfo, Request
 from .outcome import Outcome
+from .places import require, require_new
 from .records import AUTHORITY, Record, seal
 from .shelf import Shelf
 from .signing import SigningKey
@@ -37,19 +39,18 @@ class Authority:
 
     Raises
     ------
-    FleetError
-        The folder is none.
+    ValueError
+        The folder is none, or is damaged.
     """
 
     def __init__(self, folder: Path) -> None:
-        if not (folder / "authority.key").is_file():
-            raise FleetError(f"{folder} must be an authority's folder: make one with fleet init")
+        require(folder, places.AUTHORITY)
         self.folder = folder
         self._key = SigningKey.load(folder / "authority.key")
         try:
             self.info = FleetInfo.parse(json.loads((folder / "fleet.json").read_bytes()))
         except ValueError as error:
-            raise FleetError(f"{folder / 'fleet.json'} is damaged: {error}") from error
+            raise ValueError(f"{folder / 'fleet.json'} is damaged: {error}") from error
         ca = (folder / "ca.key").read_bytes(), (folder / "ca.pem").read_bytes()
         self._links = LinkAuthority(*ca)
 
@@ -66,8 +67,7 @@ class Authority:
         """
         key = SigningKey.generate()
         info = FleetInfo(fleet, key.public.hex(), routers)
-        if (folder / "authority.key").exists():
-            raise ValueError(f"folder must be new, but {folder} has an authority already")
+        require_new(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         links = LinkAuthority.create(fleet)
         write_durably(folder / "ca.key", links.key, mode=0o600)
@@ -84,18 +84,19 @@ class Authority:
 
         Raises
         ------
-        FleetError
-            Another key has this name: revoke it first.
         ValueError
-            The certificate request is not the asker's.
+            Another key has this name, the certificate request is not the asker's, or asks for
+            addresses that its role does not have.
         """
         known = self.members(now).get(asked.name)
         public = bytes.fromhex(asked.public)
         if known is not None and not known.revoked and known.public != public:
-            raise FleetError(
+            raise ValueError(
                 f"member {asked.name} has another key already: revoke it first, or choose "
                 "another name"
             )
+        if asked.role != "router" and has_addresses(asked.csr.encode()):
+            raise ValueError(f"request of {asked.name} must have no address: it is no router's")
         certificate = self._links.issue(asked.csr.encode(), asked.name)
         self._declare(asked.name, Membership(public, asked.role), now)
         return Credentials(
@@ -111,12 +112,13 @@ class Authority:
 
         Raises
         ------
-        FleetError
+        ValueError
             There is no such member.
         """
         known = self.members(now)
         if name not in known:
-            raise FleetError(f"member must be one of {', '.join(known) or 'none yet'}, not {name}")
+            those = f"one of {', '.join(known)}" if known else "approved before it is revoked"
+            raise ValueError(f"member must be {those}, not {name!r}")
         return self._declare(name, Membership(known[name].public, known[name].role, True), now)
 
     def members(self, now: int) -> dict[str, Membership]:

@@ -86,14 +86,28 @@ class Card:
         if 0 <= now - self._failed_at < self._wait:  # a clock set back is no reason to wait
             return False
         try:
-            self.device = self._open()
-            self._begin(self.device)
+            self.start()
         except (DeviceError, OSError, ValueError) as error:
             self._fail(error, now)
             return False
+        return True
+
+    def start(self) -> None:
+        """Open the device, which is down.
+
+        Raises
+        ------
+        DeviceError, OSError, ValueError
+            It does not answer, or is not one that an agent can read.
+        """
+        self.device = self._open()
+        try:
+            self._begin(self.device)
+        except BaseException:
+            self.close()
+            raise
         self.counts["opened"] += 1
         self.error, self._pause = "", _FIRST_PAUSE_MS
-        return True
 
     def _fail(self, error: Exception, now: int) -> None:
         self.counts["faults"] += 1
@@ -109,8 +123,9 @@ class Card:
     def _begin(self, device: Device) -> None:
         if device.tracing is None or device.forecasting is None or device.queues is None:
             raise DeviceError(
-                "agent needs a device with trace, forecasts and queue profiler: build it with "
-                "trace=1,forecast=1,profile=1"
+                "agent needs trace, forecasts and queue profiler: build the device with "
+                "trace=1,forecast=1,profile=1, or name an emulated one so, as in "
+                "emu:trace=1,forecast=1,profile=1"
             )
         if not device.queues.parameters()["period_us"]:
             device.queues.set_parameters(period_us=self._period_us)
@@ -291,6 +306,6 @@ class Card:
     def close(self) -> None:
         """Give the device back; its models stay."""
         self._forget_observer()
-        if self.device is not None:
-            self.device.close()
-            self.device = None
+        device, self.device = self.device, None
+        if device is not None:
+            device.close()

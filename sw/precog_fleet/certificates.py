@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["LinkAuthority", "common_name", "expiry", "new_key", "request"]
+__all__ = ["LinkAuthority", "common_name", "expiry", "has_addresses", "new_key", "request"]
 
 _CA_DAYS = 3660
 _DAYS = 397
@@ -51,6 +51,18 @@ def request(key: bytes, name: str, addresses: Sequence[str]) -> bytes:
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(_private(key), hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def has_addresses(csr: bytes) -> bool:
+    """Whether a signing request asks for addresses.
+
+    Raises
+    ------
+    ValueError
+        It is damaged.
+    """
+    extensions = x509.load_pem_x509_csr(csr).extensions
+    return any(isinstance(one.value, x509.SubjectAlternativeName) for one in extensions)
 
 
 def expiry(certificate: bytes) -> datetime.datetime:

@@ -20,11 +20,21 @@ import pyarrow.parquet as pq
 
 from precog_models.contract import CONTRACT_HASH
 
+from . import places
 from .durable import write_durably
 from .errors import FleetError
+from .places import require_new
 from .telemetry import SCHEMA, read_part
 
-__all__ = ["CARD", "WINDOWS", "ForeignContractError", "Found", "collect", "find_parts"]
+__all__ = [
+    "CARD",
+    "WINDOWS",
+    "ForeignContractError",
+    "Found",
+    "check_telemetry",
+    "collect",
+    "find_parts",
+]
 
 WINDOWS = "windows.parquet"
 CARD = "card.json"
@@ -54,6 +64,18 @@ class Found:
     foreign: dict[str, int] = field(default_factory=dict)
 
 
+def check_telemetry(folder: Path) -> None:
+    """Refuse what is no folder.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"telemetry must be a folder that is there, not {folder}")
+
+
 def find_parts(folders: Iterable[Path]) -> Found:
     """Look at every part below some folders, in the order of their names.
 
@@ -64,8 +86,7 @@ def find_parts(folders: Iterable[Path]) -> Found:
     """
     found = Found()
     for folder in folders:
-        if not folder.is_dir():
-            raise ValueError(f"telemetry must be a folder that is there, not {folder}")
+        check_telemetry(folder)
         for path in sorted(folder.rglob("*.parquet")):
             try:
                 table = read_part(path)
@@ -132,8 +153,9 @@ def collect(
     FleetError
         There is no window.
     ValueError
-        A folder is none.
+        A folder is none, or `out` is something else.
     """
+    require_new(out, places.TRAINING_SET)
     given = list(folders)
     found = find_parts(given)
     if found.foreign and not skip_foreign:
@@ -143,7 +165,10 @@ def collect(
             f"{contract:#010x}: leave it out with --skip-foreign"
         )
     if not found.sound:
-        raise FleetError(f"no window in {', '.join(map(str, given)) or 'no folder'}")
+        raise FleetError(
+            f"no window in {', '.join(map(str, given)) or 'no folder'}: telemetry is in the folder "
+            "telemetry of an agent"
+        )
     with duckdb.connect() as db:
         db.execute("SET enable_progress_bar = false")  # it would stand in the command's output
         parts = [str(path) for path in found.sound]

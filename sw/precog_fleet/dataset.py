@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from precog_models.contract import CONTRACT_HASH, PROFILE_INPUTS
 from precog_models.data.windows import HORIZONS, STEPS, Windows
 
+from . import places
 from .collect import CARD, WINDOWS
 from .modelset import Queue
+from .places import require
 from .telemetry import read_part
 
 __all__ = ["PARTS", "Dataset", "load_dataset"]
@@ -56,10 +58,11 @@ def load_dataset(folder: Path) -> Dataset:
     Raises
     ------
     ValueError
-        It is damaged, for another contract, or too short to be split.
+        The folder is none, or the set is damaged, for another contract, or too short to be split.
     OSError
         A file is missing.
     """
+    require(folder, places.TRAINING_SET)
     path = folder / WINDOWS
     try:
         card = json.loads((folder / CARD).read_bytes())

@@ -227,7 +227,7 @@ def load_evaluation(folder: Path) -> dict[str, Any]:
     """
     path = folder / EVALUATION
     if not path.is_file():
-        raise FleetError(f"{folder} must have an evaluation: make one with fleet evaluate")
+        raise ValueError(f"{folder} must have an evaluation: make one with precog fleet evaluate")
     data = path.read_bytes()
     if len(data) > MAX_EVALUATION_BYTES:
         raise ValueError(f"{path} must have at most {MAX_EVALUATION_BYTES} bytes, not {len(data)}")
@@ -243,15 +243,15 @@ def check(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes],
     Raises
     ------
     FleetError
-        It has not been evaluated, did not pass, or was changed since.
+        It did not pass.
     ValueError
-        A file is damaged.
+        It has not been evaluated, was changed since, or a file is damaged.
     """
     files = ModelSet.load(folder).files()
     digest = Manifest.parse(files[MANIFEST]).digest.hex()
     evaluation = load_evaluation(folder)
     if evaluation.get("digest") != digest:
-        raise FleetError(
+        raise ValueError(
             f"evaluation must be of the models of {folder}, SHA-256 {digest}, "
             f"not of {evaluation.get('digest')}: evaluate them again"
         )

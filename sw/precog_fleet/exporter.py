@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import start_http_server
 
-__all__ = ["MLX5_NAMES", "MemberCollector", "StatusSource", "serve_metrics"]
+__all__ = ["MLX5_NAMES", "MemberCollector", "StatusSource", "metrics_place", "serve_metrics"]
 
 #: Counters of a card by mlx5's names for what they count.
 MLX5_NAMES = {
@@ -146,6 +146,20 @@ def _hardware(member: str, counters: dict[str, dict[str, int]]) -> Iterator[Metr
     yield from theirs.values()
 
 
+def metrics_place(at: str) -> tuple[str, int]:
+    """Address and port of ``ADDRESS:PORT``.
+
+    Raises
+    ------
+    ValueError
+        It is no address and port.
+    """
+    address, _, port = at.rpartition(":")
+    if not address or not (port.isascii() and port.isdecimal()) or not int(port) < 65536:
+        raise ValueError(f"metrics must be served at ADDRESS:PORT, not {at!r}")
+    return address, int(port)
+
+
 def serve_metrics(at: str, source: StatusSource) -> str:
     """Serve a member's metrics over HTTP in a thread; the URL.
 
@@ -159,13 +173,15 @@ def serve_metrics(at: str, source: StatusSource) -> str:
     ValueError
         It is no address and port.
     OSError
-        The port is in use.
+        The place cannot be had.
     """
-    address, _, port = at.rpartition(":")
-    if not address or not port.isdecimal() or not int(port) < 65536:
-        raise ValueError(f"metrics must be served at ADDRESS:PORT, not {at!r}")
+    address, port = metrics_place(at)
     registry = CollectorRegistry()
     registry.register(MemberCollector(source))
-    server, thread = start_http_server(int(port), address.strip("[]"), registry)
+    try:
+        server, thread = start_http_server(port, address.strip("[]"), registry)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(f"metrics cannot be served at {at}: {reason}; choose another") from error
     assert isinstance(thread, threading.Thread)
     return f"http://{address}:{server.server_port}/metrics"

@@ -14,6 +14,8 @@ from tuf.ngclient import FetcherInterface
 from tuf.ngclient.urllib3_fetcher import Urllib3Fetcher
 from urllib3.exceptions import NewConnectionError
 
+from .places import REPOSITORY, require
+
 __all__ = ["BoundedFetcher", "checked_source"]
 
 _CHUNK = 1 << 16
@@ -27,17 +29,16 @@ def checked_source(source: str) -> str:
     Raises
     ------
     ValueError
-        It is neither.
+        It is neither, or the folder is no repository.
     """
     parts = urlsplit(source)
     if parts.scheme in ("http", "https"):
         if not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"source must be a server without a query, not {source!r}")
+            raise ValueError(f"releases must be at a server, without a query, not {source!r}")
         return source.rstrip("/")
     if "://" in source:
-        raise ValueError(f"source must be a folder, http:// or https://, not {source!r}")
-    if not Path(source).is_dir():
-        raise ValueError(f"source must be a folder that is there, or http(s)://, not {source!r}")
+        raise ValueError(f"releases must be a folder, http:// or https://, not {source!r}")
+    require(Path(source), REPOSITORY)
     return Path(source).resolve().as_uri()
 
 

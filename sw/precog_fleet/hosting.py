@@ -3,28 +3,37 @@
 import json
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .bodies import Membership
-from .errors import FleetError
+from .clock import now_ms
 from .member import Member
 from .shelf import Shelf
 from .store import Store
 
-__all__ = ["check_role", "opened_store", "until_stopped", "write_status"]
+__all__ = ["check_role", "member_of_role", "opened_store", "until_stopped", "write_status"]
 
 
 def until_stopped(turn: Callable[[], None]) -> None:
-    """Repeat a turn until SIGINT or SIGTERM."""
-    stop = threading.Event()
-    before = {s: signal.signal(s, lambda *_: stop.set()) for s in (signal.SIGINT, signal.SIGTERM)}
+    """Repeat a turn until SIGINT or SIGTERM; the turn that is under way ends first.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        It was SIGINT.
+    """
+    came: list[int] = []
+    before = {
+        s: signal.signal(s, lambda number, _: came.append(number))
+        for s in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        while not stop.is_set():
+        while not came:
             turn()
+        if came[0] == signal.SIGINT:
+            raise KeyboardInterrupt
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -34,20 +43,50 @@ def opened_store(
     member: Member, shelf: Shelf, now: int, bases: Callable[[], Iterable[int]] | None = None
 ) -> Store:
     """The member's records: those of its disk, and memberships that came with its credentials."""
-    store = Store(member.info.public, bases=bases)
-    for frame in member.memberships():
-        store.receive(frame, now)
-    store.outcomes.clear()
+    store = _joined(member, now, bases)
     store.restore(shelf.rows(), now)
     return store
 
 
+def _joined(member: Member, now: int, bases: Callable[[], Iterable[int]] | None = None) -> Store:
+    store = Store(member.info.public, bases=bases)
+    for frame in member.memberships():
+        store.receive(frame, now)
+    store.outcomes.clear()
+    return store
+
+
+def member_of_role(folder: Path, role: str) -> Member:
+    """The member of a folder, if it joined with a role; nothing is written.
+
+    Raises
+    ------
+    ValueError
+        The folder is not that of a member, or it has another role.
+    """
+    member = Member(folder)
+    check_role(member, _joined(member, now_ms()), role)
+    return member
+
+
 def check_role(member: Member, store: Store, role: str) -> None:
+    """Refuse a member of another role.
+
+    Raises
+    ------
+    ValueError
+        It has another role, or none any more.
+    """
     known = store.members.get(member.name)
-    if not isinstance(known, Membership) or known.role != role:
-        raise FleetError(
-            f"{member.folder} must be a member of role {role}, not "
-            f"{known.role if known else 'none'}: enroll another folder with --role {role}"
+    if known is None or known.revoked:
+        raise ValueError(
+            f"{member.folder} must be a member of role {role}, but is revoked: enroll another "
+            f"folder with --role {role}"
+        )
+    if known.role != role:
+        raise ValueError(
+            f"{member.folder} must be a member of role {role}, not {known.role}: "
+            f"enroll another folder with --role {role}"
         )
 
 

@@ -13,31 +13,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from . import places
+from .addresses import checked_address, checked_endpoint
 from .bodies import ROLES
 from .certificates import common_name, new_key, request
 from .durable import write_durably
-from .errors import FleetError
 from .fields import NAME
+from .places import require, require_new
 from .records import AUTHORITY, canonical
 from .signing import SigningKey, verify
 
-__all__ = ["Credentials", "FleetInfo", "Member", "Request", "checked_endpoint"]
+__all__ = ["Credentials", "FleetInfo", "Member", "Request"]
 
-_ENDPOINT = re.compile(r"tls/(\[[0-9a-f:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
-
-
-def checked_endpoint(text: str) -> str:
-    """An endpoint such as ``tls/10.0.0.1:7447``.
-
-    Raises
-    ------
-    ValueError
-        It is none: links without TLS are not offered.
-    """
-    found = _ENDPOINT.fullmatch(text)
-    if not found or not 0 <= int(found[2]) < 65536:
-        raise ValueError(f"endpoint must be tls/<address>:<port>, not {text!r}")
-    return text
+_REQUEST = "a request of precog fleet enroll"
+_CREDENTIALS = "credentials of precog fleet trust add"
+_JOINED = "as precog fleet join wrote it"
 
 
 @dataclass(frozen=True)
@@ -125,12 +115,12 @@ class Request:
         OSError
             It cannot be read.
         """
-        data = _json(path)
+        data = _json(path, _REQUEST)
         try:
             found = cls(**{name: str(data[name]) for name in cls.__dataclass_fields__})
             public, signature = bytes.fromhex(found.public), bytes.fromhex(found.signature)
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} must be a request of precog fleet enroll: {error}") from None
+            raise ValueError(f"{path} must be {_REQUEST}, but is not: {error}") from None
         _checked_name(found.name, found.role)
         genuine = verify(public, signature, found.message())
         if not genuine:
@@ -163,7 +153,7 @@ class Credentials:
         OSError
             It cannot be read.
         """
-        data = _json(path)
+        data = _json(path, _CREDENTIALS)
         try:
             return cls(
                 str(data["name"]),
@@ -173,9 +163,7 @@ class Credentials:
                 tuple(str(frame) for frame in data["frames"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{path} must be credentials of precog fleet trust add: {error}"
-            ) from None
+            raise ValueError(f"{path} must be {_CREDENTIALS}, but is not: {error}") from None
 
 
 class Member:
@@ -193,21 +181,21 @@ class Member:
 
     Raises
     ------
-    FleetError
+    ValueError
         The folder is not that of a member, or the authority has not approved it.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        if not (folder / "signing.key").is_file():
-            raise FleetError(f"{folder} must be a member's folder: make one with fleet enroll")
+        require(folder, places.MEMBER)
         if not (folder / "link.pem").is_file():
-            raise FleetError(
+            raise ValueError(
                 f"{folder} must have credentials: let the authority approve "
-                f"{folder / 'request.json'} (fleet trust add), then give them to fleet join"
+                f"{folder / 'request.json'} (precog fleet trust add), then give them to "
+                "precog fleet join"
             )
         self.key = SigningKey.load(folder / "signing.key")
-        self.info = FleetInfo.parse(_json(folder / "fleet.json"))
+        self.info = FleetInfo.parse(_json(folder / "fleet.json", _JOINED))
         self.name = common_name((folder / "link.pem").read_bytes())
 
     @property
@@ -222,13 +210,21 @@ class Member:
         Raises
         ------
         ValueError
-            The name or the role is none, or the folder is in use.
+            The name, the role or an address is none, the role has no addresses, or the folder is
+            in use.
         OSError
             The folder cannot be written.
         """
         _checked_name(name, role)
-        if (folder / "signing.key").exists():
-            raise ValueError(f"folder must be new, but {folder} has a signing key already")
+        if role == "router" and not addresses:
+            raise ValueError("router must have an address, or no member can connect: --address")
+        if role != "router" and addresses:
+            raise ValueError(
+                f"address must be left out for role {role}: others connect to routers alone"
+            )
+        for address in addresses:
+            checked_address(address)
+        require_new(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         key, link = SigningKey.generate(), new_key()
         csr = request(link, name, addresses).decode()
@@ -245,15 +241,15 @@ class Member:
 
         Raises
         ------
-        FleetError
-            They are another's.
         ValueError
-            The certificate or the fleet is damaged.
+            The folder is no member's, they are another's, or the certificate or the fleet is
+            damaged.
         """
+        require(folder, places.MEMBER)
         asked = Request.load(folder / "request.json")
         named = common_name(credentials.certificate.encode())
         if not asked.name == credentials.name == named:
-            raise FleetError(f"credentials must be for {asked.name}, not {credentials.name}")
+            raise ValueError(f"credentials must be for {asked.name}, not {credentials.name}")
         info = FleetInfo.parse(credentials.fleet)
         write_durably(folder / "ca.pem", credentials.ca.encode())
         write_durably(folder / "fleet.json", json.dumps(asdict(info)).encode())
@@ -264,7 +260,7 @@ class Member:
 
     def memberships(self) -> list[bytes]:
         """Frames that came with the credentials: the member and all others of that day."""
-        return [bytes.fromhex(frame) for frame in _json(self.folder / "memberships.json")]
+        return [bytes.fromhex(frame) for frame in _json(self.folder / "memberships.json", _JOINED)]
 
 
 def _checked_name(name: str, role: str) -> None:
@@ -277,8 +273,8 @@ def _checked_name(name: str, role: str) -> None:
         raise ValueError(f"role must be one of {', '.join(ROLES)}, not {role!r}")
 
 
-def _json(path: Path) -> Any:
+def _json(path: Path, what: str) -> Any:
     try:
         return json.loads(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path} must be JSON: {error}") from error
+        raise ValueError(f"{path} must be {what}, but is not JSON") from error

@@ -26,6 +26,7 @@ import zenoh
 
 from .errors import FleetError
 from .gossip import Gossip, Round
+from .link_errors import connecting, listening, plain
 from .messages import MAX_MESSAGE_BYTES, MessageError
 from .records import MAX_FRAME_BYTES
 
@@ -149,8 +150,9 @@ class Mesh:
         try:
             self._session = zenoh.open(config.zenoh(connect_ms))
         except zenoh.ZError as error:
-            at = ", ".join(config.listen if config.router else config.connect)
-            raise FleetError(f"mesh at {at} cannot be joined: {error}") from error
+            if config.router:
+                raise FleetError(listening(config.listen, error)) from error
+            raise FleetError(connecting(config.connect, error)) from error
         self._declare()
 
     def _declare(self) -> None:
@@ -231,7 +233,7 @@ class Mesh:
         try:
             self._session.put(self._key("push", key), frame, congestion_control=_BLOCK)
         except zenoh.ZError as error:
-            raise FleetError(f"mesh took no record: {error}") from error
+            raise FleetError(f"mesh took no record: {plain(error)}") from error
         self.counts["bytes_out"] += len(frame)
 
     def pump(self, now: int, wait_s: float = 0.0, limit: int = 1024) -> int:

@@ -21,10 +21,12 @@ from precog_models.image import Image
 from precog_models.model_file import MAX_FILE_BYTES
 from precog_models.predict.lstm import unpack
 
+from . import places
 from .compact import expand, shrink
 from .delta import MAX_DELTA_BYTES, apply_delta
 from .durable import write_durably
 from .fields import hexadecimal
+from .places import require
 from .records import canonical
 
 __all__ = [
@@ -234,10 +236,11 @@ class ModelSet:
         Raises
         ------
         ValueError
-            A file is missing, damaged, or not the manifest's.
+            The folder is none of models, or a file is damaged, or not the manifest's.
         OSError
             A file cannot be read.
         """
+        require(folder, places.MODELS)
         return cls.read(lambda name: _read(folder / name))
 
     @classmethod

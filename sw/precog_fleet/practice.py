@@ -57,7 +57,7 @@ class Practice:
         wave: int = 40,
     ) -> None:
         if card.told_queues is None:
-            raise DeviceError(f"practice needs a card such as {PRACTICE_URI}")
+            raise DeviceError(f"practice needs a card such as {PRACTICE_URI}, without packets")
         self.card = card
         self.t = 0
         self.wave = wave

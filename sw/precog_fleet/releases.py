@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tuf.api import exceptions as tuf
-from tuf.api.metadata import Metadata, TargetFile, Targets
+from tuf.api.metadata import Metadata, Root, TargetFile, Targets
 from tuf.ngclient import Updater, UpdaterConfig
 
 from .durable import write_durably
@@ -131,12 +131,14 @@ class Releases:
         self._source = checked_source(source)
         self._fetcher = BoundedFetcher(limit_s)
         self._metadata, self._targets = folder / "metadata", folder / "targets"
+        pinned = folder / "pinned-root.json"
+        if root is not None:
+            _check_root(root)
+        elif not pinned.exists():
+            raise ValueError(f"root of {source} must be given the first time: --root 1.root.json")
         for part in (self._metadata, self._targets):
             part.mkdir(parents=True, exist_ok=True)
-        pinned = folder / "pinned-root.json"
-        if not pinned.exists():
-            if root is None:
-                raise ValueError(f"{folder} must be given the repository's first root")
+        if root is not None and not pinned.exists():
             write_durably(pinned, root)
         self._root = pinned.read_bytes()
         if root is not None and root != self._root:
@@ -280,3 +282,17 @@ def _parsed(work: Callable[[], T]) -> T:
         raise RefusedError(Refusal.WRONG_CONTRACT, str(error)) from error
     except ValueError as error:
         raise RefusedError(Refusal.MALFORMED, str(error)) from error
+
+
+def _check_root(data: bytes) -> None:
+    """Refuse what would be pinned for ever, and could not be believed."""
+    try:
+        kind = Metadata[Root].from_bytes(data).signed.type
+    except tuf.RepositoryError as error:
+        raise ValueError(
+            f"root must be a repository's first root, its metadata/1.root.json: {error}"
+        ) from error
+    if kind != Root.type:
+        raise ValueError(
+            f"root must be a repository's first root, metadata/1.root.json, not {kind}"
+        )

@@ -28,9 +28,10 @@ from tuf.api.metadata import (
     Timestamp,
 )
 
+from . import places
 from .durable import write_durably
-from .errors import FleetError
 from .modelset import MANIFEST, Manifest, ModelSet
+from .places import require, require_new
 from .signing import SigningKey
 
 __all__ = ["ROLES", "Repository", "Roles"]
@@ -81,11 +82,12 @@ class Repository:
 
     Raises
     ------
-    FleetError
-        The folder is no repository.
+    ValueError
+        The folder is no repository, or is damaged.
     """
 
     def __init__(self, folder: Path, keys: Iterable[Path], now_ms: Callable[[], int]) -> None:
+        require(folder, places.REPOSITORY)
         self.folder = folder
         self._now_ms = now_ms
         self._keys = tuple(keys)
@@ -104,9 +106,7 @@ class Repository:
                 "targets", self._snapshot.signed.meta["targets.json"].version
             )
         except (OSError, StorageError, RepositoryError, KeyError, ValueError) as error:
-            raise FleetError(
-                f"{folder} must be a repository: make one with fleet repository init ({error})"
-            ) from error
+            raise ValueError(f"{folder} must be a whole repository, but: {error}") from error
 
     @classmethod
     def create(
@@ -121,9 +121,10 @@ class Repository:
         OSError
             A folder cannot be written.
         """
-        for used in (folder / _METADATA, keys / "root-1.pem"):
-            if used.exists():
-                raise ValueError(f"folder must be new, but {used} is there already")
+        require_new(folder)
+        require_new(keys)
+        if keys.resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"keys must lie outside of {folder}, which others read, not in {keys}")
         chosen = roles or Roles()
         keys.mkdir(mode=0o700, parents=True, exist_ok=True)
         for part in (_METADATA, _TARGETS):
@@ -175,10 +176,8 @@ class Repository:
 
         Raises
         ------
-        FleetError
-            It is not offered.
         ValueError
-            A file is damaged.
+            It is not offered, or a file is damaged.
         """
         paths = {
             target.path.partition("/")[2]: self._place(target)
@@ -186,8 +185,13 @@ class Repository:
             if target.path.startswith(f"r{number}/")
         }
         if MANIFEST not in paths:
-            known = ", ".join(map(str, self.releases())) or "none yet"
-            raise FleetError(f"release must be one of {known}, not {number}")
+            known = ", ".join(map(str, self.releases()))
+            if not known:
+                raise ValueError(
+                    f"release {number} must be in {self.folder}, but that has none yet: make one "
+                    "with precog fleet release"
+                )
+            raise ValueError(f"release must be one of {known}, not {number}")
         found = ModelSet.read(lambda name: paths[name].read_bytes())
         return found, Manifest.parse(paths[MANIFEST].read_bytes()).digest
 
@@ -203,7 +207,7 @@ class Repository:
 
         Raises
         ------
-        FleetError
+        ValueError
             Too few keys are at hand; nothing is changed then.
         OSError
             A file cannot be written; readers see the repository as it was.
@@ -228,18 +232,31 @@ class Repository:
         self._commit(targets, signers)
         return number
 
+    def check_keys(self) -> None:
+        """Refuse to begin a release without the keys that sign it.
+
+        Raises
+        ------
+        ValueError
+            Keys of a role are too few.
+        """
+        for role in ("targets", "snapshot", "timestamp"):
+            self._signers(role)
+
     def renew(self) -> list[str]:
         """Sign again what expires within half of its life and whose keys are here; which.
 
         Raises
         ------
-        FleetError
+        ValueError
             The keys of snapshot or timestamp are not here.
         """
+        for role in ("snapshot", "timestamp"):
+            self._signers(role)
         done = []
         targets = None
         if self._old(self._targets):
-            with suppress(FleetError):
+            with suppress(ValueError):
                 self._signers("targets")
                 targets = _copy(self._targets)
                 targets.signed.version += 1
@@ -271,7 +288,7 @@ class Repository:
 
         Raises
         ------
-        FleetError
+        ValueError
             They are too few.
         """
         wanted = self._root.signed.roles[role]
@@ -282,7 +299,7 @@ class Repository:
                 if signer.public_key.keyid in wanted.keyids:
                     found[signer.public_key.keyid] = signer
         if len(found) < wanted.threshold:
-            raise FleetError(
+            raise ValueError(
                 f"{role} needs {wanted.threshold} of its {len(wanted.keyids)} keys, "
                 f"found {len(found)} in {', '.join(map(str, self._keys)) or 'no folder'}: "
                 "give --keys for the others"
@@ -327,7 +344,7 @@ class Repository:
         try:
             self._write(timestamp)
         except OSError:  # before or after the file was replaced: the disk knows
-            with suppress(FleetError):
+            with suppress(ValueError):
                 self._read()
             raise
         self._timestamp = timestamp

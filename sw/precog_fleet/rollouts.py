@@ -73,7 +73,8 @@ class Stages:
             raise ValueError(f"shares must rise from at least 1 to {ALL}, not {self.shares}")
         if not 0 <= self.dwell_ms <= self.patience_ms:
             raise ValueError(
-                f"dwell must be in 0..{self.patience_ms} ms, the patience, not {self.dwell_ms}"
+                f"dwell must be at most the patience, {self.patience_ms / 1000:g} s, not "
+                f"{self.dwell_ms / 1000:g} s"
             )
         if not 0.0 < self.quorum <= 1.0:
             raise ValueError(f"quorum must be above 0 and at most 1, not {self.quorum!r}")
@@ -114,7 +115,7 @@ class Rollouts:
 
     Raises
     ------
-    FleetError
+    ValueError
         The state is damaged.
     """
 
@@ -149,7 +150,7 @@ class Rollouts:
             self._run = None if told["run"] is None else _Run(**told["run"])
             self.history = list(told["history"])
         except (KeyError, TypeError, ValueError) as error:
-            raise FleetError(f"{self._path} must be the state of rollouts: {error}") from error
+            raise ValueError(f"{self._path} must be the state of rollouts: {error}") from error
 
     def _save(self) -> None:
         told = {

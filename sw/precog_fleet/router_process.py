@@ -10,12 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from .addresses import checked_endpoint
 from .clock import now_ms
 from .gossip import EVERYTHING, Gossip
 from .health import Health
-from .hosting import check_role, opened_store, write_status
-from .member import Member
+from .hosting import check_role, member_of_role, opened_store, write_status
 from .mesh import Mesh, MeshConfig
+from .places import claimed
 from .shelf import Shelf
 from .speaking import Identity, Speaker, refusals
 from .timing import Cadence, Timing
@@ -55,15 +56,16 @@ class RouterProcess:
     """
 
     def __init__(self, folder: Path, listen: str | None = None) -> None:
-        member = Member(folder)
+        member = member_of_role(folder, "router")
         routers = member.info.routers
         if listen is None and len(routers) != 1:
             raise ValueError(
                 f"listen must be given where a fleet has {len(routers)} routers: --listen"
             )
-        self.listen = routers[0] if listen is None else listen
+        self.listen = routers[0] if listen is None else checked_endpoint(listen)
         self._stack = ExitStack()
         with ExitStack() as opening:
+            opening.enter_context(claimed(folder))
             self._shelf = opening.enter_context(Shelf(member.store_path))
             self.store = opened_store(member, self._shelf, now_ms())
             check_role(member, self.store, "router")

@@ -26,10 +26,12 @@ from precog_models.image import Image
 from precog_models.quantize import dequantize
 from precog_models.train.queue import QUEUE_RECIPES, QueueRecipe
 
+from . import places
 from .dataset import Dataset
 from .durable import write_durably
 from .fitting import HeadData, HeadFit, column_of, crps_of, fit_base, fit_heads
 from .modelset import Manifest, ModelSet
+from .places import require_new
 from .runner import Runner, Task
 
 __all__ = ["TRAINING", "FleetRecipe", "train"]
@@ -108,10 +110,11 @@ def train(
     ModelImageError
         The start is no queue model.
     ValueError
-        Its horizon is not that of windows.
+        Its horizon is not that of windows, or `out` is something else.
     FleetError
         Workers die again and again.
     """
+    require_new(out, places.MODELS)
     settings = Forecaster(start).settings
     column_of(settings)
     job = _Job(data, start, out, recipe, runner, progress or (lambda *_: None), settings)

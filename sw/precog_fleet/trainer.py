@@ -201,7 +201,7 @@ class Trainer:
             self._open, self._ended = told["open"], told["ended"]
             self.history = list(told["history"])
         except (KeyError, TypeError, ValueError) as error:
-            raise FleetError(f"{self._path} must be the state of a trainer: {error}") from error
+            raise ValueError(f"{self._path} must be the state of a trainer: {error}") from error
 
     def _save(self) -> None:
         told = {
@@ -290,7 +290,7 @@ class Trainer:
             folder = self._folder / "jobs" / str(self._number)
             try:
                 live = self.live(self._open["live"])
-            except (FleetError, ValueError, OSError) as error:
+            except (ValueError, OSError) as error:
                 return self._end(now, "failed", str(error))
             since = self._open["since"]
             self._future = self._submit(lambda: self._job(folder, live, since))
@@ -329,7 +329,7 @@ class Trainer:
 
         Raises
         ------
-        FleetError, ValueError, OSError
+        ValueError, OSError
             The repository does not have it any more.
         """
         return self._shipped if release == SHIPPED else self.repository.models(release)[0]
@@ -340,7 +340,7 @@ class Trainer:
         self._renewed = now
         try:
             self.repository.renew()
-        except (FleetError, OSError) as error:
+        except (ValueError, OSError) as error:
             self.errors["repository"] = str(error)
 
     def status(self, now: int) -> dict[str, Any]:

@@ -4,9 +4,7 @@ One process at a time works on a trainer's folder. While one runs, `rollback` le
 there, which that process executes.
 """
 
-import fcntl
 import json
-import os
 import sqlite3
 import threading
 import time
@@ -22,9 +20,9 @@ from .clock import now_ms
 from .durable import write_durably
 from .errors import FleetError
 from .gossip import Gossip
-from .hosting import opened_store, write_status
-from .member import Member
+from .hosting import check_role, member_of_role, opened_store, write_status
 from .mesh import MeshConfig
+from .places import BusyError, claimed
 from .rollouts import Rollouts, Stages
 from .shelf import Shelf
 from .speaking import Identity, Speaker
@@ -54,10 +52,6 @@ def in_background(work: Callable[[], Path]) -> "Future[Path]":
     return future
 
 
-class BusyError(FleetError):
-    """Another process works on the folder."""
-
-
 class TrainerNode:
     """A trainer's member of the mesh, and its rollouts.
 
@@ -76,27 +70,22 @@ class TrainerNode:
 
     Raises
     ------
-    FleetError
-        The folder is not a trainer's, or another process works on it.
+    ValueError
+        The folder is not a trainer's.
+    BusyError
+        Another process works on it.
     """
 
     def __init__(self, folder: Path, stages: Stages | None = None) -> None:
-        member = Member(folder)
+        member = member_of_role(folder, "trainer")
         self.folder = folder
         self.trainer: Trainer | None = None
         self._asked_at = self._saved_at = 0
         with ExitStack() as opening:
-            self._lock = _locked(folder)
-            opening.callback(os.close, self._lock)
+            opening.enter_context(claimed(folder))
             self._shelf = opening.enter_context(Shelf(member.store_path))
             self.store = opened_store(member, self._shelf, now_ms())
-            known = self.store.members.get(member.name)
-            if known is None or known.revoked or known.role != "trainer":
-                role = "none" if known is None or known.revoked else known.role
-                raise FleetError(
-                    f"{folder} must be a member of role trainer, not {role}: "
-                    "enroll another folder with --role trainer"
-                )
+            check_role(member, self.store, "trainer")
             info = member.info
             config = MeshConfig(info.fleet, member.name, folder, False, (), info.routers)
             self.uplink = Uplink(config, Gossip(self.store, _INTEREST, origin=member.name))
@@ -213,13 +202,3 @@ def _asked(folder: Path, why: str, limit_s: float) -> dict[str, Any]:
         raise FleetError("rollout must have been made before it can be rolled back")
     told: dict[str, Any] = json.loads(after)
     return told
-
-
-def _locked(folder: Path) -> int:
-    lock = os.open(folder / "trainer.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        raise BusyError(f"{folder} must be used by one process, but another works on it") from error
-    return lock

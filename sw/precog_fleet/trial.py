@@ -10,12 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+from . import places
 from .authority import Authority
 from .clock import now_ms
 from .errors import FleetError
 from .member import Credentials, Member
+from .places import claimed, require_new
 from .practice import PRACTICE_URI
 
 __all__ = ["Trial"]
@@ -46,9 +49,9 @@ class Trial:
     Raises
     ------
     ValueError
-        There are no agents.
-    FleetError
-        The folder is something else.
+        There are no agents, or the folder is something else; nothing is written then.
+    BusyError
+        The fleet runs already.
     """
 
     def __init__(
@@ -65,18 +68,23 @@ class Trial:
         self._arguments = list(arguments)
         self._metrics = metrics
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        authority = folder / "authority"
-        if not authority.exists():
-            Authority.create(authority, "trial", (f"tls/127.0.0.1:{_free_port()}",))
-        self._authority = Authority(authority)
-        self.members = [self.member(_ROUTER, "router")]
-        self.members += [self.member(f"host{n}", "agent") for n in range(agents)]
+        require_new(folder, places.FLEET)
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as opening:
+            opening.enter_context(claimed(folder))
+            authority = folder / "authority"
+            if not (authority / places.AUTHORITY.marker).exists():
+                Authority.create(authority, "trial", (f"tls/127.0.0.1:{_free_port()}",))
+            self._authority = Authority(authority)
+            self.members = [self.member(_ROUTER, "router")]
+            self.members += [self.member(f"host{n}", "agent") for n in range(agents)]
+            self._claim = opening.pop_all()
 
     def member(self, name: str, role: str) -> str:
         """The folder of a member, which is made and approved the first time."""
         folder = self.folder / name
         if not (folder / "link.pem").exists():
-            asked = Member.enroll(folder, name, role, ("127.0.0.1",))
+            asked = Member.enroll(folder, name, role, ("127.0.0.1",) if role == "router" else ())
             given = folder / "credentials.json"
             self._authority.approve(asked, now_ms()).save(given)
             Member.join(folder, Credentials.load(given))
@@ -104,6 +112,7 @@ class Trial:
             if time.monotonic() > end:
                 raise FleetError(f"members must start within {_START_S:g} s, but have not")
             time.sleep(0.1)
+        self.check()
 
     def _run(self, folder: str, *arguments: str) -> None:
         (Path(folder) / "status.json").unlink(missing_ok=True)
@@ -144,6 +153,7 @@ class Trial:
                 process.kill()
                 process.wait()
         self._running.clear()
+        self._claim.close()
 
 
 def _free_port() -> int:

@@ -42,6 +42,11 @@ class Uplink:
         self._failed_at = self._wait = 0
 
     @property
+    def tried(self) -> bool:
+        """Whether the first attempt is over."""
+        return self._mesh is not None or self.attempts > (self._opening is not None)
+
+    @property
     def mesh(self) -> Mesh | None:
         """The session; None while there is none."""
         return self._mesh

@@ -36,7 +36,7 @@ class Lab:
     def member(self, name: str, role: str = "agent") -> Member:
         """A member that the authority has approved."""
         folder = self.folder / name
-        asked = Member.enroll(folder, name, role, ["127.0.0.1"])
+        asked = Member.enroll(folder, name, role, ("127.0.0.1",) if role == "router" else ())
         self.authority.approve(asked, now_ms()).save(folder / "credentials.json")
         return Member.join(folder, Credentials.load(folder / "credentials.json"))
 

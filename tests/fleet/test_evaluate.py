@@ -63,7 +63,7 @@ def test_better_models_pass_and_are_released_once(
     assert release_models(made, models, LIMITS) == (1, digest)
     assert made.models(1)[0].files()[MANIFEST] == files[MANIFEST]
     assert made.models(1)[1] == digest
-    with pytest.raises(FleetError, match="release must be one of 1, not 2"):
+    with pytest.raises(ValueError, match="release must be one of 1, not 2"):
         made.models(2)
 
 
@@ -82,7 +82,7 @@ def test_models_that_are_worse_than_what_runs_do_not_pass(
 
 def test_no_release_without_an_evaluation(models: Path, tmp_path: Path) -> None:
     made = repository(tmp_path)
-    with pytest.raises(FleetError, match="must have an evaluation: make one with fleet evaluate"):
+    with pytest.raises(ValueError, match="must have an evaluation: make one with precog"):
         release_models(made, models, LIMITS)
     assert made.releases() == {}
 
@@ -93,7 +93,7 @@ def test_an_evaluation_is_of_these_very_models(models: Path, data: Dataset) -> N
     for path in models.glob("heads*"):
         path.unlink()
     changed.save(models)
-    with pytest.raises(FleetError, match=r"evaluation must be of the models of .*evaluate them"):
+    with pytest.raises(ValueError, match=r"evaluation must be of the models of .*evaluate them"):
         check(models, LIMITS)
 
 

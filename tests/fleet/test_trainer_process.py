@@ -10,6 +10,7 @@ from precog_fleet.clock import now_ms
 from precog_fleet.errors import FleetError
 from precog_fleet.member import Member
 from precog_fleet.outcome import Outcome
+from precog_fleet.places import BusyError
 from precog_fleet.rollouts import Stages
 from precog_fleet.trainer_process import TrainerNode, ask_for_rollback
 
@@ -31,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_rollback_is_done_by_the_process_that_runs(folder: Path) -> None:
     node = TrainerNode(folder, Stages())
     assert node.rollouts.agents() == ["host0"]
-    with pytest.raises(FleetError, match="must be used by one process, but another works on it"):
+    with pytest.raises(BusyError, match="is in use: end the process that works on it first"):
         TrainerNode(folder)
     stop = threading.Event()
     events: list[str] = []

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from precog_host.output import JsonOption, emit
+from precog_host.output import JsonOption, emit, printable
 
 from ..errors import needs
 
@@ -34,7 +34,9 @@ def agent(
     ] = None,
     qp: Annotated[
         list[int] | None,
-        typer.Option(help="Queue pair with queue models; repeatable; by default all bound ones."),
+        typer.Option(
+            help="Queue pair with queue models; repeatable; by default all bound ones.", min=0
+        ),
     ] = None,
     destination: Annotated[
         list[str] | None,
@@ -63,10 +65,14 @@ def agent(
         from precog_models.image import load
 
         from ..agent_process import AgentProcess
-        from ..exporter import serve_metrics
+        from ..exporter import metrics_place, serve_metrics
         from ..hosting import until_stopped
         from ..modelset import ModelSet
 
+    if metrics is not None:
+        metrics_place(metrics)
+    if root is not None and releases is None:
+        raise ValueError("root must be left out without --releases: it is their first root")
     process = AgentProcess(
         folder,
         device,
@@ -78,6 +84,7 @@ def agent(
         qps=qp,
         destinations=_destinations(destination),
         routers=router_at,
+        report=lambda text: typer.echo(printable(text), err=True),
     )
     try:
         where = None if metrics is None else serve_metrics(metrics, process)
@@ -117,10 +124,12 @@ def router(
 ) -> None:
     """Relay records for a rack and hold what its agents need; until ^C."""
     with needs():
-        from ..exporter import serve_metrics
+        from ..exporter import metrics_place, serve_metrics
         from ..hosting import until_stopped
         from ..router_process import RouterProcess
 
+    if metrics is not None:
+        metrics_place(metrics)
     process = RouterProcess(folder, listen)
     try:
         where = None if metrics is None else serve_metrics(metrics, process)

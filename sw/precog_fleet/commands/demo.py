@@ -26,15 +26,20 @@ def demo(
 ) -> None:
     """Run agents on simulated traffic: telemetry, training, rollout, drift, a bad release, lies."""
     with needs("fleet,train,sim"):
+        from precog_models.model_file import check_target
+
         from ..demo.script import Demo
         from ..demo.traffic import simulator
         from ..errors import FleetError
         from ..evaluate import closed_loop
+        from ..places import require_new
 
-    if folder is not None and folder.exists() and any(folder.iterdir()):
-        raise ValueError(f"folder must be new, but {folder} has files")
-    if out is not None and not out.parent.is_dir():
-        raise ValueError(f"out must lie in a folder that is there, not {out.parent}")
+    if folder is not None:
+        require_new(folder)
+        if folder.exists() and any(folder.iterdir()):
+            raise ValueError(f"folder must be new, but {folder} has other files")
+    if out is not None:
+        check_target(out)
 
     def say(text: str) -> None:
         typer.echo(text, err=True)

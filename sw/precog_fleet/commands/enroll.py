@@ -1,5 +1,6 @@
 """``precog fleet enroll`` and ``join``: a host makes its keys, then takes what was approved."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -28,8 +29,6 @@ def enroll(
     with needs():
         from ..member import Member
 
-    if role == "router" and not address:
-        raise ValueError("router must have an address, or no member can connect: give --address")
     asked = Member.enroll(folder, name, role, address or ())
     path = folder / "request.json"
     emit(
@@ -50,9 +49,14 @@ def join(
 ) -> None:
     """Take the credentials that the authority gave; the member can then start."""
     with needs():
+        from .. import places
         from ..member import Credentials, Member
+        from ..places import require
 
+    require(folder, places.MEMBER)
     given = Credentials.load(credentials)
+    if authority is not None and not re.fullmatch("[0-9A-Fa-f]{64}", authority):
+        raise ValueError(f"authority must be 64 hexadecimal digits, not {authority!r}")
     if authority is not None and given.fleet.get("authority") != authority.lower():
         raise ValueError(f"authority must be {authority}, not {given.fleet.get('authority')}")
     member = Member.join(folder, given)

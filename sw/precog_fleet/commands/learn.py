@@ -56,7 +56,7 @@ def collect(
 
     first, last = _when("since", since, 0), _when("until", until, 1 << 62)
     if first >= last:
-        raise ValueError(f"since must be before until, not {since}")
+        raise ValueError(f"since must be before until, {until}, not {since}")
     card = work(telemetry, out, since=first, until=last, skip_foreign=skip_foreign)
     left = card["left_out"]
     emit(
@@ -151,9 +151,11 @@ def evaluate(
         from ..evaluate import closed_loop
         from ..evaluate import evaluate as work
         from ..modelset import ModelSet
+        from ..places import MODELS, require
 
     if not 0.0 < scale <= 100.0:
         raise ValueError(f"scale must be above 0 and at most 100, not {scale!r}")
+    require(models, MODELS)
     running = (
         ModelSet.load(Path(live))
         if live is not None and Path(live).is_dir()

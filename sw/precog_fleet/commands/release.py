@@ -95,7 +95,9 @@ def release(
         from ..repository import Repository
         from ..trainer import release_models
 
-    number, digest = release_models(Repository(repository, keys, now_ms), models, Limits())
+    opened = Repository(repository, keys, now_ms)
+    opened.check_keys()
+    number, digest = release_models(opened, models, Limits())
     emit(
         {"release": number, "digest": digest.hex(), "repository": str(repository)},
         lambda: typer.echo(

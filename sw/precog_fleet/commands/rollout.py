@@ -68,6 +68,7 @@ def rollout(
     with needs():
         from ..clock import now_ms
         from ..errors import FleetError
+        from ..hosting import member_of_role
         from ..repository import Repository
         from ..rollouts import Rollouts
         from ..store import Store
@@ -77,8 +78,9 @@ def rollout(
     if status:
         if release is not None:
             raise ValueError(f"release must be left out with --status, not {release}")
+        member_of_role(folder, "trainer")
         if not (folder / "rollouts.json").is_file():
-            raise FleetError(f"{folder} must be a trainer's folder with a rollout: begin one")
+            raise FleetError(f"no rollout was begun from {folder}: give the number of a release")
         told = Rollouts(folder / "rollouts.json", Store(bytes(32)), lambda *_: False, stages)
         found = told.status(now_ms())
         emit(found, lambda: _show(found), json_)
@@ -112,7 +114,7 @@ def _met(node: Any) -> None:
     from ..errors import FleetError
 
     if not node.wait_until_heard(20.0):
-        raise FleetError(f"no router answers: {node.uplink.error or 'it holds other records'}")
+        raise FleetError(node.uplink.error or "no router has told its records within 20 s")
 
 
 def _tell(events: list[str], json_: bool) -> None:
@@ -178,6 +180,7 @@ def trainer(
 
         from ..agent_process import SHIPPED_MODEL
         from ..clock import now_ms
+        from ..collect import check_telemetry
         from ..evaluate import Limits, closed_loop
         from ..hosting import until_stopped
         from ..modelset import ModelSet
@@ -191,6 +194,9 @@ def trainer(
         if value is not None and not 0 <= value < 1e8:
             raise ValueError(f"{name} must be in 0..1e8, not {value!r}")
     opened = Repository(repository, keys, now_ms)
+    opened.check_keys()
+    for place in telemetry:
+        check_telemetry(place)
     runner = runner_of(workers, ray)
     limits = Limits(seeds=min(seeds, Limits().seeds))
     job = Job(tuple(telemetry), FleetRecipe(), runner, closed_loop(), limits, seeds)

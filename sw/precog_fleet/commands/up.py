@@ -13,13 +13,15 @@ from ..errors import needs
 
 __all__ = ["up"]
 
+_LAST_PORT = 65535
+
 
 def up(
     folder: Annotated[Path, typer.Argument(help="Folder of all members; made the first time.")],
     agents: Annotated[int, typer.Option(help="Agents, each with an emulated device.", min=1)] = 5,
     metrics: Annotated[
         int | None,
-        typer.Option(help="Serve metrics of agent n at this port plus n.", min=1, max=65000),
+        typer.Option(help="Serve metrics of agent n at this port plus n.", min=1, max=65535),
     ] = None,
     releases: Annotated[Path | None, typer.Option(help="Repository of releases, a folder.")] = None,
     json_: JsonOption = False,
@@ -27,14 +29,17 @@ def up(
     """Run authority, router and agents on emulated devices whose queues swing; until ^C."""
     with needs():
         from ..hosting import until_stopped
+        from ..places import REPOSITORY, require
         from ..trial import Trial
 
+    if metrics is not None and metrics + agents - 1 > _LAST_PORT:
+        raise ValueError(
+            f"metrics must be at most {_LAST_PORT} less {agents - 1} agents, not {metrics}"
+        )
     more = [] if releases is None else ["--releases", str(releases)]
     if releases is not None:
-        root = releases / "metadata" / "1.root.json"
-        if not root.is_file():
-            raise ValueError(f"releases must be a repository, but {root} is not there")
-        more += ["--root", str(root)]
+        require(releases, REPOSITORY)
+        more += ["--root", str(releases / REPOSITORY.marker)]
     trial = Trial(folder, agents, more, metrics=metrics)
     try:
         trial.start()

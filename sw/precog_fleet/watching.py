@@ -1,0 +1,58 @@
+"""What an agent needs from outside: all devices at its start; later each loss is told once."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from precog_host.transport import DeviceError
+
+from .card import Card
+
+__all__ = ["Watch", "start_all"]
+
+
+def start_all(cards: Sequence[Card], qps: Iterable[int]) -> None:
+    """Open every device. A wrong name or a wrong build is found now, not by nobody's log.
+
+    Parameters
+    ----------
+    qps : iterable of int
+        Queue pairs that every device must have.
+
+    Raises
+    ------
+    DeviceError
+        A device does not answer, cannot be read by an agent, or lacks a queue pair.
+    """
+    wanted = sorted(set(qps))
+    for card in cards:
+        try:
+            card.start()
+        except (DeviceError, OSError, ValueError) as error:
+            raise DeviceError(f"device {card.name}: {error}") from error
+        assert card.device is not None
+        count = card.device.sizes.qps
+        for qp in wanted:
+            if qp >= count:
+                raise DeviceError(f"qp must be in 0..{count - 1} on device {card.name}, not {qp}")
+
+
+class Watch:
+    """Tells when something fails and when it works again, not how often it was tried.
+
+    Parameters
+    ----------
+    report : callable
+        Told in words.
+    """
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._failing: set[str] = set()
+
+    def see(self, name: str, error: str) -> None:
+        """How something is now; without an error it works."""
+        if error and name not in self._failing:
+            self._failing.add(name)
+            self._report(f"{name}: {error}; trying again")
+        elif not error and name in self._failing:
+            self._failing.remove(name)
+            self._report(f"{name}: back again")
