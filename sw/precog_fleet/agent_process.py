@@ -109,6 +109,7 @@ class AgentProcess:
         if not devices or len(set(devices)) < len(devices):
             raise ValueError(f"devices must be at least one and differ, not {list(devices)}")
         member = member_of_role(folder, "agent")
+        ends = tuple(map(checked_endpoint, routers or member.info.routers))
         self._stack = ExitStack()
         with ExitStack() as opening:
             opening.enter_context(claimed(folder))
@@ -131,7 +132,6 @@ class AgentProcess:
                 folder / "telemetry", member.name, max_bytes=max_bytes, age_ms=part_ms
             )
             info = member.info
-            ends = tuple(map(checked_endpoint, routers or info.routers))
             config = MeshConfig(info.fleet, member.name, folder, False, (), ends)
             self.uplink = Uplink(config, Gossip(store, (), origin=member.name))
             opening.callback(self.uplink.close)

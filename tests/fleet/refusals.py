@@ -206,6 +206,10 @@ REFUSED: dict[str, dict[str, Cases]] = {
             (f"{_AGENT} --metrics x", "metrics must be served at ADDRESS:PORT, not 'x'"),
             (f"{_AGENT} --metrics 127.0.0.1:99999", "metrics must be served at ADDRESS:PORT, not"),
         ),
+        "router_at": (
+            (f"{_AGENT} --router x", "endpoint must be tls/<address>:<port>, not 'x'"),
+            (f"{_AGENT} --router tls/10.0.0.256:7", "address must be a host name or an IP"),
+        ),
         "practice": (
             (
                 "{host0} -d udp:127.0.0.1:9 --practice",
