@@ -26,6 +26,7 @@ def needs(extra: str = "fleet") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
         raise MissingExtraError(
-            f"precog fleet needs {error.name}: pip install 'precog[{extra}]'"
+            f"precog fleet needs {library}: pip install 'precog[{extra}]'"
         ) from error

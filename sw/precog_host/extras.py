@@ -24,6 +24,9 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     ),
 }
 
+#: Modules that every installation has.
+_ALWAYS = ("numpy", "numba", "platformdirs", "safetensors", "typer", "rich")
+
 
 def advice(error: BaseException) -> str | None:
     """What to install, if `error` is of a module of an extra that is missing."""
@@ -33,6 +36,8 @@ def advice(error: BaseException) -> str | None:
     for extra, modules in EXTRAS.items():
         if package in modules:
             return f"{package} must be installed: pip install 'precog[{extra}]'"
+    if package in _ALWAYS:
+        return f"{package} must be installed: pip install precog"
     return None
 
 

@@ -69,7 +69,8 @@ class UdpTransport(BridgedTransport):
         wait_s: float = 15.0,
         token: bytes | None = None,
     ) -> None:
-        super().__init__(f"udp:{host}:{port}", tries=1)
+        shown = f"[{host}]" if ":" in host else host
+        super().__init__(f"udp:{shown}:{port}", tries=1)
         self._timeout, self._requests, self._wait = timeout_ms / 1000, tries, wait_s
         self._seal = None if token is None else Seal(token)
         self._has_device = False  # as far as the server has said

@@ -11,6 +11,12 @@ def test_a_missing_library_names_its_extra() -> None:
         import no_such_wheel  # noqa: F401
 
 
+def test_a_part_of_a_library_names_the_library() -> None:
+    message = r"needs tuf: pip install 'precog\[fleet\]'"
+    with pytest.raises(MissingExtraError, match=message), needs():
+        raise ModuleNotFoundError("No module named 'tuf.api'", name="tuf.api")
+
+
 def test_other_errors_pass() -> None:
     with pytest.raises(KeyError), needs():
         raise KeyError("x")

@@ -206,3 +206,8 @@ def test_other_errors_have_no_advice() -> None:
     assert advice(ModuleNotFoundError("no module", name="nobody")) is None
     assert advice(ImportError("broken", name="torch")) is None
     assert advice(ModuleNotFoundError("no module", name="torch.nn")) is not None
+
+
+def test_what_every_installation_has_is_named_too() -> None:
+    missing = ModuleNotFoundError("No module named 'numba'", name="numba.core")
+    assert advice(missing) == "numba must be installed: pip install precog"

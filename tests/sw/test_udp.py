@@ -138,3 +138,8 @@ def test_a_probe_and_litex_s_datagrams_are_served(card: LoggedCard) -> None:
         assert server.handle(encode(Record(reads=(SCRATCH,))), ("y", 1)) == b""  # x has it
         assert server.handle(encode(Record(Window.ID.address, (0,))), ("x", 1)) == b""
         assert server.handle(encode(Record(reads=(SCRATCH,))), ("y", 1))
+
+
+def test_an_ipv6_address_is_shown_in_brackets() -> None:
+    with pytest.raises(DeviceError, match=r"^udp:\[::1\]:9: "):
+        open_transport("udp:[::1]:9?timeout_ms=1&tries=1")

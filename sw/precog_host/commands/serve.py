@@ -49,6 +49,10 @@ def serve(
     for name, value in (("hold", hold), ("turn", turn)):
         if not _LEAST_S <= value <= _MOST_S:
             raise ValueError(f"{name} must be in {_LEAST_S:g}..{_MOST_S:g} seconds, not {value!r}")
+    if demo and device.startswith("udp:"):
+        raise ValueError(
+            f"demo must be left out with {device}: its own server feeds it, started with --demo"
+        )
     if token_file is not None and no_token:
         raise ValueError("token-file must be left out with --no-token")
     if token_file is None and not no_token and not _is_loopback(bind):
