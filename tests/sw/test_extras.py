@@ -211,3 +211,16 @@ def test_other_errors_have_no_advice() -> None:
 def test_what_every_installation_has_is_named_too() -> None:
     missing = ModuleNotFoundError("No module named 'numba'", name="numba.core")
     assert advice(missing) == "numba must be installed: pip install precog"
+
+
+def test_a_plug_in_of_an_older_installation_is_installed_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = EntryPoint("sim.burst", "precog_host.units:no_longer_there", ENTRY_POINT_GROUP)
+    monkeypatch.setattr(application, "entry_points", lambda group: [made])
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["sim", "burst"])
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert "no_longer_there" in said
+    assert "install precog again" in said
