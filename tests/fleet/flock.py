@@ -1,7 +1,7 @@
-"""Agents with emulated cards in one process: traffic that is made, links that only gossip."""
+"""Agents with emulated or simulated cards in one process, made traffic, links that only gossip."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from precog_fleet.telemetry import Telemetry
 from precog_fleet.timing import Timing
 from precog_host.device import Device
 from precog_host.emulator import Emulator
+from precog_host.transport import QueueTransport
 from precog_hw.regmap.precog import Sizes
 from precog_models.image import Image, pretrained
 
@@ -103,7 +104,7 @@ class Flock:
         start: int,
         first: dict[str, ModelSet] | None = None,
         opener: Callable[[], Device] | None = None,
-        emulators: dict[str, Emulator] | None = None,
+        cards: Mapping[str, QueueTransport] | None = None,
         **options: object,
     ):
         self.folder, self.now = folder, start
@@ -115,10 +116,10 @@ class Flock:
         self.shelf = Shelf(folder / "hub.sqlite")
         self.hub = Gossip(self._store(), EVERYTHING)
         self.trainer = Gossip(self._store(), EVERYTHING)
-        self.emulators = emulators or {name: Emulator(SIZES) for name in self.names}
+        self.cards = cards or {name: Emulator(SIZES) for name in self.names}
         self.traffic = {
-            name: Practice(emulator, QPS, seed + k, period=PERIOD)
-            for k, (name, emulator) in enumerate(self.emulators.items())
+            name: Practice(card, QPS, seed + k, period=PERIOD)
+            for k, (name, card) in enumerate(self.cards.items())
         }
         self._options = options
         self.releases: dict[bytes, ModelSet] = {}
@@ -134,10 +135,10 @@ class Flock:
         held = self._store(bases=lambda: agents[0].bases() if agents else ())
         held.restore(shelf.rows(), self.now)
         gossip = Gossip(held, ["dst/"])
-        emulator = self.emulators[name]
+        transport = self.cards[name]
         card = Card(
             "card0",
-            self.opener or (lambda: Device(emulator)),
+            self.opener or (lambda: Device(transport)),
             {qp: f"10.0.0.{qp}" for qp in QPS},
             period_us=PERIOD / 1000,
         )

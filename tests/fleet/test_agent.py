@@ -54,7 +54,7 @@ def only(of: Flock) -> tuple[Agent, Seating]:
 
 def live_versions(of: Flock, name: str = "host0") -> set[int]:
     """Of the sets that the card's slots stand for."""
-    return {m.version for m in Device(of.emulators[name]).models() if m.slots}
+    return {m.version for m in Device(of.cards[name]).models() if m.slots}
 
 
 def test_windows_tell_what_came_true(tmp_path: Path, seed: int) -> None:
@@ -181,12 +181,12 @@ def test_restart_keeps_the_live_model_and_what_was_flushed(tmp_path: Path, seed:
         of.run(80)
         assert live_versions(of) == {5}
         waiting, rows = agent.telemetry.waiting, agent.telemetry.counts["rows"]
-        mapped = Device(of.emulators["host0"]).models()
+        mapped = Device(of.cards["host0"]).models()
         agent._shelf.close()  # the process is killed: nothing is flushed
         os.close(agent.telemetry._lock)
         of.agents["host0"] = again = of.start("host0")
         of.run(3)
-        assert Device(of.emulators["host0"]).models() == mapped
+        assert Device(of.cards["host0"]).models() == mapped
         seating = again.seatings[0]
         assert seating.counts["reloaded"] == 0
         assert [*seating.lineup.refused] == [bytes([1]) * 32]
@@ -196,7 +196,7 @@ def test_restart_keeps_the_live_model_and_what_was_flushed(tmp_path: Path, seed:
         assert sum(len(read_part(part)) for part in parts) >= rows
         assert waiting < 200
         # A card that lost power gets its model again.
-        of.emulators["host0"].nic.map_slot(1, 0, enable=False)
+        of.cards["host0"].nic.map_slot(1, 0, enable=False)
         again.seatings[0].card._fail(DeviceError("power"), of.now)
         of.run(20)
         assert live_versions(of) == {5}
@@ -207,7 +207,7 @@ def test_faults_end_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.Monke
     with flock(tmp_path, 1, seed) as of:
         agent, seating = only(of)
         of.run(5)
-        emulator = of.emulators["host0"]
+        emulator = of.cards["host0"]
         true = emulator.read32
 
         def broken(address: int) -> int:
@@ -338,7 +338,7 @@ def test_a_release_by_tuf_reaches_a_card_behind_udp(tmp_path: Path, seed: int) -
             tmp_path,
             1,
             seed,
-            emulators={"host0": emulator},
+            cards={"host0": emulator},
             opener=lambda: Device.open(uri),
             source=source,
             rules=Rules(least=4, patience=6, z=1000.0),  # it rises with time alone
@@ -363,7 +363,7 @@ def test_a_release_by_tuf_reaches_a_card_behind_udp(tmp_path: Path, seed: int) -
 
 def test_a_card_that_cannot_be_watched_is_down(tmp_path: Path, seed: int) -> None:
     with flock(tmp_path, 1, seed) as of:
-        of.emulators["host0"] = Emulator(replace(SIZES, trace=0))
+        of.cards["host0"] = Emulator(replace(SIZES, trace=0))
         of.agents["host0"].close(of.now)
         of.agents["host0"] = of.start("host0")
         of.agents["host0"].step(of.now)

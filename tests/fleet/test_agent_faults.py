@@ -128,7 +128,7 @@ def faults(folder: Path, seed: int) -> None:
         of.run(1, periods=16)
         for pair, version in of.hub.store.pairs(EVERYTHING).items():
             acknowledged[pair] = max(version, acknowledged.get(pair, 0))
-        for name, emulator in of.emulators.items():
+        for name, emulator in of.cards.items():
             live = {m.version for m in Device(emulator).models() if m.slots}
             assert live, (name, campaign.done)
             assert live <= VERSIONS, (name, campaign.done)
