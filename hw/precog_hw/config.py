@@ -45,7 +45,8 @@ class NicConfig:
         1 if that model is a decision tree (`precog_hw.predict.tree`), 0 if it is an LSTM on the
         engine; with forecasts.
     trace : int
-        1 with the trace FIFO (`precog_hw.csr.trace`), 0 without; with laws.
+        1 with the trace FIFO (`precog_hw.csr.trace`) of decisions, the receiver's acts and
+        forecasts, 0 without; with laws.
     receiver : int
         1 with the receiver of congestion scores (`precog_hw.rate.receiver`), 0 without; with
         packets and laws.
@@ -160,6 +161,8 @@ PRESETS: dict[str, NicConfig] = {
     "lanes128": NicConfig(lanes=128, columns=2),
     # What an incast under LSTM + PID needs, and no more.
     "predict64": NicConfig(qps=32, sets=2, lanes=64, columns=4, steps=3, laws=0, ecc=0),
+    # What an agent of the fleet needs, and sets for three models of each queue pair.
+    "fleet": NicConfig(qps=16, sets=64, lanes=16, columns=1, profile=1, forecast=1, trace=1),
     "grants": NicConfig(qps=1024, lanes=64, columns=4, grants=1, profile=1),
     # Boards with Gigabit ports, by how many thousand LUTs their ECP5 has.
     "ecp5-25": replace(_SMALL, destinations=0, cnps=0, icrc=0),

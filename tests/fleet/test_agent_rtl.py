@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.traced_cards import SIZES
+from tests.integration.traced_cards import EMULATED, SIMULATED
 
 from precog_fleet.telemetry import read_part
 from precog_host.device import Device
@@ -48,8 +48,8 @@ def kept(folder: Path, uri: str, seed: int) -> tuple[list[dict[str, Any]], Count
 
 
 def test_windows_are_those_of_an_emulated_card(tmp_path: Path, seed: int) -> None:
-    rtl, counted = kept(tmp_path / "rtl", f"sim:{SIZES}", seed)
-    golden, wanted = kept(tmp_path / "golden", f"emu:{SIZES}", seed)
+    rtl, counted = kept(tmp_path / "rtl", SIMULATED, seed)
+    golden, wanted = kept(tmp_path / "golden", EMULATED, seed)
     assert rtl == golden
     assert counted == wanted
     assert counted["lost"] == 0

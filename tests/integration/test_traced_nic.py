@@ -63,7 +63,7 @@ class Cards:
         for _ in range(periods):
             rtl.run(1)
             order = told.told_queues.order
-            telling.profiler.order = [*order, *({*range(4)} - {*order})]
+            telling.profiler.order = [*order, *({*range(self.devices[0].sizes.qps)} - {*order})]
             golden.run(1)
 
     def words(self) -> list[tuple[int, ...]]:

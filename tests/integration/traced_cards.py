@@ -6,17 +6,18 @@ from contextlib import contextmanager
 from precog_fleet.practice import Practice
 from precog_host.device import Device
 from precog_host.transport import QueueTransport
+from precog_hw.config import PRESETS
 
-__all__ = ["SIZES", "opened", "traffic"]
+__all__ = ["EMULATED", "SIMULATED", "opened", "traffic"]
 
-#: What an agent needs, with as little gateware as can be.
-SIZES = "qps=4,sets=16,lanes=16,columns=1,steps=8,ecc=0,trace=1,forecast=1,profile=1"
+SIMULATED = "sim:fleet"
+EMULATED = "emu:" + ",".join(f"{k}={v}" for k, v in vars(PRESETS["fleet"].map_sizes).items())
 
 
 @contextmanager
 def opened() -> Iterator[tuple[Device, Device]]:
     """The RTL and the golden device, just reset."""
-    with Device.open(f"sim:{SIZES}") as rtl, Device.open(f"emu:{SIZES}") as golden:
+    with Device.open(SIMULATED) as rtl, Device.open(EMULATED) as golden:
         yield rtl, golden
 
 

@@ -148,10 +148,10 @@ def export(
         nic = dataclasses.replace(
             nic,
             width=width[0] if width else nic.width,
-            forecast=int(forecast),
-            tree=int(tree),
-            receiver=int(receiver),
-            trace=int(trace),
+            forecast=int(forecast or nic.forecast),
+            tree=int(tree or nic.tree),
+            receiver=int(receiver or nic.receiver),
+            trace=int(trace or nic.trace),
             wire=wire,
         )
         text = nic_verilog(nic, name=name or "precog_nic", tick_ps=tick_ps)

@@ -58,7 +58,7 @@ def _receiver(qps: int) -> Receiver:
 
 
 def _trace(_: int) -> TraceFifo:
-    return TraceFifo(2)  # decisions and the receiver's acts
+    return TraceFifo(3)  # decisions, the receiver's acts, forecasts
 
 
 def _carried(qps: int) -> CarriedScores:
