@@ -18,8 +18,10 @@ from .card import Card, CardDownError
 from .robust import QUORUM, Shared, Voice, congestion, shared, start_rate
 from .store import Store
 
-__all__ = ["Ahead", "Hotspot"]
+__all__ = ["AGE_MS", "Ahead", "Hotspot"]
 
+#: Age at which a report counts no longer.
+AGE_MS = 5000
 _BASE_MS = 300_000
 _STEP = 5  # points of a score that are worth a write
 _KBPS = 1_000_000  # kb/s of 1 Gb/s
@@ -69,7 +71,7 @@ class Ahead:
         self,
         *,
         budget_ns: int = 20_000,
-        age_ms: int = 5000,
+        age_ms: int = AGE_MS,
         skew_ms: int = 1000,
         quorum: int = QUORUM,
     ) -> None:

@@ -26,6 +26,7 @@ import math
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -78,6 +79,8 @@ class Gossip:
     ----------
     refused : int
         Messages that said nothing.
+    settled : bool
+        The last peer held the same memberships.
     """
 
     def __init__(
@@ -96,7 +99,7 @@ class Gossip:
         self.refused = 0
         self._lent: dict[str, int] = {}  # when others asked for keys last
         self._opened: list[str] = []  # interest of the question that is under way
-        self._settled = False  # the last peer held the same memberships
+        self.settled = False
         self._roster = (-1, "")  # hash of memberships, and the state of the store that it is of
 
     def follow(self, interest: Iterable[str]) -> None:
@@ -127,7 +130,7 @@ class Gossip:
         self._opened = [
             one
             for one in self.interest
-            if (self._asks is None or one in self._asks) and (one != _MEMBERS or not self._settled)
+            if (self._asks is None or one in self._asks) and (one != _MEMBERS or not self.settled)
         ]
         mine = self.store.pairs(self._opened)
         hashes = _hashes(mine, _buckets(len(mine)))
@@ -155,10 +158,10 @@ class Gossip:
         theirs = _pairs(head, "pairs")
         if type(head.get("settled")) is not bool:
             raise MessageError(f"settled must be true or false, not {head.get('settled')!r}")
-        self._settled = head["settled"]
-        round_.again = not self._settled and _MEMBERS not in self._opened
+        self.settled = head["settled"]
+        round_.again = not self.settled and _MEMBERS not in self._opened
         if not differing:
-            round_.equal = self._settled
+            round_.equal = self.settled
             round_.acknowledged = round_.equal and head.get("kept") is True
             return None
         mine = {
@@ -285,16 +288,26 @@ def _buckets(pairs: int) -> int:
     return min(_MAX_BUCKETS, 1 << max(0, math.isqrt(pairs)).bit_length())
 
 
+@lru_cache(1 << 16)  # most pairs are hashed again and again
+def _place(pair: Pair) -> int:
+    return zlib.crc32("\0".join(pair).encode())
+
+
+@lru_cache(1 << 16)
+def _hash(pair: Pair, version: int) -> int:
+    text = f"{pair[0]}\0{pair[1]}\0{version}".encode()
+    return int.from_bytes(blake2b(text, digest_size=8).digest())
+
+
 def _bucket(pair: Pair, count: int) -> int:
-    return zlib.crc32("\0".join(pair).encode()) % count
+    return _place(pair) % count
 
 
 def _hashes(pairs: dict[Pair, int], count: int) -> list[str]:
     """A hash of each bucket's pairs and versions; of their sum, so that order does not count."""
     sums = [0] * count
     for pair, version in pairs.items():
-        text = f"{pair[0]}\0{pair[1]}\0{version}".encode()
-        sums[_bucket(pair, count)] += int.from_bytes(blake2b(text, digest_size=8).digest())
+        sums[_bucket(pair, count)] += _hash(pair, version)
     return [f"{total & 0xFFFF_FFFF_FFFF_FFFF:x}" for total in sums]
 
 

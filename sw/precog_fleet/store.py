@@ -9,6 +9,7 @@ Membership is records, too, signed by the authority: a revocation is a newer mem
 what the member has signed with it. It counts for ever: no clock that is set brings a member back.
 """
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
@@ -77,6 +78,7 @@ class Store:
         self._keys: Counter[str] = Counter()  # pairs of each origin
         self._declined = Declined(_MAX_KEYS)
         self._dirty: dict[Pair, None] = {}
+        self._ends: list[tuple[int, Pair]] = []  # a heap: when to look at pairs again
 
     # --- taking records --------------------------------------------------------------------------
 
@@ -166,6 +168,7 @@ class Store:
         # An older record may expire later: the mark must outlive it.
         latest = max(record.end, self._marks.get(pair, (0, 0))[1])
         self._marks[pair] = (record.version, latest)
+        heapq.heappush(self._ends, (record.end, pair))
         self._held.setdefault(record.key, {})[record.origin] = Entry(record, frame)
         self._kinds.setdefault(_kind(record.key), {})[record.key] = None
         self._declined.drop(*pair)
@@ -197,12 +200,13 @@ class Store:
     def expire(self, now: int) -> int:
         """Drop records that have expired, and marks that nothing is under; the records' count."""
         dropped, limit = 0, now - self._skew
-        for entry in list(self.entries()):
-            if entry.record.end < limit:
-                self._drop(entry.record.origin, entry.record.key)
+        while self._ends and self._ends[0][0] < limit:
+            _, pair = heapq.heappop(self._ends)
+            entry = self.entry(*pair)
+            if entry is not None and entry.record.end < limit:
+                self._drop(*pair)
                 dropped += 1
-        for pair, (_, t1) in list(self._marks.items()):
-            if t1 < limit:
+            if self._marks.get(pair, (0, limit))[1] < limit:
                 self._forget(pair)
         self._declined.expire(limit)
         return dropped
@@ -309,6 +313,7 @@ class Store:
             if not mark:
                 self._keys[row.origin] += 1
             self._marks[row.origin, row.key] = (max(mark, version), max(t1, row.t1))
+            heapq.heappush(self._ends, (row.t1, (row.origin, row.key)))
         self._dirty.clear()
         return lost
 

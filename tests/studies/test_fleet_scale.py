@@ -11,6 +11,7 @@ from precog_studies.fleet_scale.costs import Costs
 from precog_studies.fleet_scale.engine import Engine, Server
 from precog_studies.fleet_scale.scenario import Course, steady
 from precog_studies.fleet_scale.simulation import Simulation
+from precog_studies.fleet_scale.steps import compare
 from precog_studies.fleet_scale.world import Fleet
 
 
@@ -44,7 +45,7 @@ def test_a_sample_is_as_the_whole(seed: int) -> None:
     Bytes differ by the digits of versions: a shadow leaves out what nobody follows.
     """
     fleet = Fleet(60, 10, 0, job=20, used=0, seed=seed)
-    found = study.compare(fleet, Course(warm_up=3, steady=2), Costs())
+    found = compare(fleet, Course(warm_up=3, steady=2), Costs())
     for who in ("agent", "router"):
         full, sample = found["full"][who], found["sample"][who]
         for name in ("records_s", "said_s", "exchanges_s", "cpu_percent"):
@@ -57,31 +58,30 @@ def test_a_sample_is_as_the_whole(seed: int) -> None:
 def test_a_destination_of_all_costs_a_listener_no_more_than_one_of_sixteen(seed: int) -> None:
     fleet = Fleet(60, 10, 1, job=20, peers=1, used=1, seed=seed)
     simulation = Simulation(fleet, [0, 3])
-    simulation.run(8)
+    simulation.run(4)
     port = next(iter(simulation.ports.values()))
-    before = {name: port.gossip.store.voices("dst/s0") for name in ("now",)}
+    assert port.gossip.store.voices("dst/s0") == fleet.reporters["dst/s0"] == 60
     figures = steady(simulation, 8)
-    assert before["now"] == fleet.reporters["dst/s0"] == 60
-    own = 60 / fleet.agents  # of its one peer
-    assert figures["agent"]["records_s"] < 1.3 * 16 + 3 * own + 4
+    assert 10 < figures["agent"]["records_s"] < 1.3 * 16 + 4  # and those of its peers
 
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     def fleet(agents: int, rack: int, servers: int, *, job: int = 20, seed: int = 1) -> Fleet:
-        return Fleet(20 if agents == 50 else 40, 8, 1, job=20, peers=6, used=1, seed=seed)
+        return Fleet(16 if agents == 50 else 32, 8, 1, job=16, peers=6, used=1, seed=seed)
 
     monkeypatch.setattr(study, "Fleet", fleet)
-    times = Course(warm_up=3, steady=2, cut=9, revoked=2, patience=12)
+    times = Course(warm_up=2, steady=2, cut=8, revoked=2, patience=12)
     monkeypatch.setattr(study, "_TIMES", times)
     monkeypatch.setattr(study, "_SHORT", times)
+    monkeypatch.setattr(study, "_REAL", times)
     monkeypatch.setattr(study, "measured", Costs)
 
 
 @pytest.mark.usefixtures("tiny")
 def test_the_command(tmp_path: Path, seed: int) -> None:
     page = tmp_path / "page.md"
-    arguments = ["--agents", "100", "--seed", str(seed), "--out", str(tmp_path)]
+    arguments = ["--agents", "100", "--seed", str(seed), "--out", str(tmp_path), "--workers", "1"]
     assert study.main([*arguments, "--page", str(page)]) == 0
     said: dict[str, Any] = json.loads((tmp_path / "fleet_scale.json").read_text())
     real, simulated = said["real"]["real"], said["real"]["simulated"]
@@ -94,14 +94,14 @@ def test_the_command(tmp_path: Path, seed: int) -> None:
     assert found["newcomer"]["known_to_all_s"] < 12
     cut = found["cut"]
     assert cut["answered_during"] < cut["answered_before"] <= 1
-    assert cut["revoked_on_larger_side_s"] < 7
+    assert cut["revoked_on_larger_side_s"] <= 12
     assert cut["revoked_s"] < 12
     assert cut["answers_s"] < 12
-    assert found["dead"]["gone_s"] is None  # its records last longer than the patience
+    assert 4 < found["dead"]["silent_s"] < 7
     assert found["end"]["lost_records"] == 0
     text = page.read_text()
     assert text.count("| agent |") == 1
-    assert "not reached" in text
+    assert "not reached" not in text
 
 
 def test_too_few_agents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from precog_fleet.bodies import Report, Skill, Statistics
 from precog_fleet.gossip import Gossip
 from precog_fleet.health import Health
 from precog_fleet.outcome import Outcome
+from precog_fleet.records import Record
 from precog_fleet.speaking import Identity, Link, Speaker, refusals
 from precog_fleet.store import Store
 from precog_fleet.timing import Cadence, Due, Timing
@@ -125,13 +126,25 @@ class Host:
         own = [f"{kind}/{self.identity.name}" for kind in ("health", "drift")]
         return [*self.keys, "rollout/live", *own]
 
-    def spread(self, outside: "Outside", now: int) -> None:
-        """Count everything as said some time ago, so that hosts do not speak together."""
+    def spread(self, outside: "Outside", now: int) -> dict[str, Record]:
+        """Count everything as said some time ago, so that hosts do not speak together.
+
+        Returns
+        -------
+        dict of str to Record
+            The reports that it would have made then.
+        """
         store: Any = outside
         usual = Cadence(self._timing, store, self.identity.name)
         rng = random.Random(f"spoken {self._seed} {self.identity.name}")
         for key in (*self.keys, *self.others()):
             self.cadence.said(key, now - rng.randrange(usual.every(key)))
+        name, found = self.identity.name, {}
+        for key in self.keys:
+            at = self.cadence.due_at(key) - self.cadence.every(key)
+            body = Report(made_up(self._seed, name, key, at))
+            found[key] = Record(name, key, at, at, at + usual.life(key), body)
+        return found
 
     def others(self) -> tuple[str, str]:
         """Keys of what it says besides reports."""
@@ -145,6 +158,7 @@ class Host:
         self.speak(now)
         if self._due("save", now, _SAVE_MS):
             self.store.expire(now)
+            self.store.changed()  # what a disk would take
 
     def speak(self, now: int) -> None:
         """Say what is due."""
@@ -203,6 +217,7 @@ class Rack:
             self.link.ask(now)
         if self._due("save", now, _SAVE_MS):
             self.gossip.store.expire(now)
+            self.gossip.store.changed()
             self.link.lend(now)
             if self._cadence.due(self._key, now):
                 store = self.gossip.store

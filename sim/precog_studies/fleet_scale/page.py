@@ -61,8 +61,8 @@ _EVENTS: Sequence[tuple[str, tuple[str, str], _Form]] = (
     ("... and at the end of the cut", ("cut", "answered_during"), _share),
     ("a revocation reaches the larger side, s", ("cut", "revoked_on_larger_side_s"), _seconds),
     ("... and the other one, s after the cut", ("cut", "revoked_s"), _seconds),
-    ("as many answers there as before, s after the cut", ("cut", "answers_s"), _seconds),
-    ("a dead publisher's reports are in no store any more, s", ("dead", "gone_s"), _seconds),
+    ("all answers that there can be, s after the cut", ("cut", "answers_s"), _seconds),
+    ("a dead publisher's reports count nowhere any more, s", ("dead", "silent_s"), _seconds),
     ("newest records that a follower lacks in the end", ("end", "lost_records"), str),
 )
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from precog_fleet.ahead import Ahead
+from precog_fleet.ahead import AGE_MS, Ahead
 from precog_fleet.gossip import EVERYTHING
 from precog_fleet.outcome import Outcome
+from precog_fleet.robust import QUORUM
 
 from .fabric import Port
 from .simulation import Simulation
@@ -37,11 +38,11 @@ class Course:
         Longest time to wait for anything.
     """
 
-    warm_up: float = 40.0
-    steady: float = 20.0
+    warm_up: float = 4.0
+    steady: float = 8.0
     cut: float = 60.0
     revoked: float = 10.0
-    patience: float = 120.0
+    patience: float = 30.0
 
 
 def percentiles(values: Sequence[int]) -> dict[str, float | None]:
@@ -112,9 +113,8 @@ def course(simulation: Simulation, times: Course) -> dict[str, Any]:
     simulation.run(times.warm_up)
     found: dict[str, Any] = {"steady": steady(simulation, times.steady)}
     found["newcomer"] = _newcomer(simulation, times)
-    dead = _killed(simulation)
+    found["dead"] = {"silent_s": _killed(simulation, times)}
     found["cut"] = _cut(simulation, times)
-    found["dead"] = _forgotten(simulation, *dead, times)
     found["end"] = {"lost_records": _lost(simulation)}
     return found
 
@@ -148,29 +148,19 @@ def _newcomer(simulation: Simulation, times: Course) -> dict[str, Any]:
     }
 
 
-def _killed(simulation: Simulation) -> tuple[str, int]:
-    """A host of the first rack dies; its name, and when."""
+def _killed(simulation: Simulation, times: Course) -> float | None:
+    """A host of the first rack dies; seconds until its reports count nowhere."""
     number = min(simulation.hosts)
     simulation.ports[number].dead = True
-    return simulation.hosts[number].identity.name, simulation.engine.us
+    name = simulation.hosts[number].identity.name
+    hosts = [host for n, host in simulation.hosts.items() if n != number]
 
+    def silent() -> bool:
+        now = simulation.engine.ms
+        entries = (host.store.entry(name, key) for host in hosts for key in host.keys)
+        return all(one is None or now - one.record.t0 > AGE_MS for one in entries)
 
-def _forgotten(simulation: Simulation, name: str, when: int, times: Course) -> dict[str, Any]:
-    """Until nobody holds a report of its any more."""
-    stores = [port.gossip.store for port in simulation.ports.values() if not port.dead]
-    stores += [port.gossip.store for port in simulation.routers]
-
-    def gone() -> bool:
-        return not any(
-            entry.record.origin == name and entry.record.key.startswith("dst/")
-            for store in stores
-            for pair in store.pairs(["dst/"])
-            if pair[0] == name and (entry := store.entry(*pair)) is not None
-        )
-
-    took = _until(simulation, gone, times.patience)
-    since = (simulation.engine.us - when) / 1e6
-    return {"gone_s": None if took is None else since}
+    return _until(simulation, silent, times.patience)
 
 
 def _cut(simulation: Simulation, times: Course) -> dict[str, Any]:
@@ -199,10 +189,11 @@ def _cut(simulation: Simulation, times: Course) -> dict[str, Any]:
     during = _answered(simulation, there)
     simulation.fabric.heal()
     began = simulation.engine.us
+    possible = _possible(simulation, there, revoked)
     everybody = [*simulation.routers, *simulation.ports.values()]
     alive = [port for port in everybody if not port.dead]
     waits: dict[str, Callable[[], bool]] = {
-        "answers_s": lambda: _answered(simulation, there) >= before,
+        "answers_s": lambda: _answered(simulation, there) >= possible,
         "revoked_s": lambda: _revoked(alive, f"a{revoked}"),
     }
     found: dict[str, Any] = {what: None for what in waits}
@@ -217,7 +208,21 @@ def _cut(simulation: Simulation, times: Course) -> dict[str, Any]:
         "revoked_on_larger_side_s": here,
         "answered_before": before,
         "answered_during": during,
+        "answered_possible": possible,
     }
+
+
+def _possible(simulation: Simulation, numbers: Iterable[int], revoked: int) -> float:
+    """Share of destinations of some agents that enough agents report who live and count."""
+    reporters = Counter(simulation.fleet.reporters)
+    for number, port in simulation.ports.items():
+        if number >= simulation.fleet.agents:
+            reporters.update(simulation.hosts[number].keys)
+        if port.dead:
+            reporters.subtract(simulation.hosts[number].keys)
+    reporters.subtract(simulation.fleet.destinations[revoked])
+    found = [reporters[key] >= QUORUM for n in numbers for key in simulation.hosts[n].keys]
+    return sum(found) / len(found) if found else 0.0
 
 
 def _revoked(ports: Iterable[Port], name: str) -> bool:

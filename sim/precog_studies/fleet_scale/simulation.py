@@ -116,6 +116,7 @@ class Simulation:
         self._server = Server(self.engine) if one_loop else None
         self._told = self._roster()
         self._outside = Outside(fleet)
+        self._before: list[Record] = []
         self.hosts: dict[int, Host] = {}
         self.ports: dict[int, Port] = {}
         self.racks = [self._rack(n) for n in range(fleet.racks)]
@@ -124,9 +125,29 @@ class Simulation:
             if fleet.rack_of(agent) in self.sample:
                 self.add(agent)
         self._followed = {key for host in self.hosts.values() for key in host.keys}
+        for port in self.ports.values():  # routers begin to follow what they are asked for
+            self.routers[port.rack].gossip.answer(port.gossip.opening(), self.engine.ms)
+        for rack in self.sample:
+            self.routers[rack].lend(self.engine.ms)
         for agent in range(fleet.agents):
             if fleet.rack_of(agent) not in self.sample:
                 self._shadow(agent)
+        self._told_before()
+
+    def _told_before(self) -> None:
+        """Let all followers hold what was said before the beginning."""
+        for record in self._before:
+            followers = self.fabric.followers(record.key)
+            if followers:
+                frame = self._sealed(record)
+                for port in followers:
+                    port.gossip.store.receive(frame, self.engine.ms)
+        for port in (*self.routers, *self.ports.values()):
+            port.gossip.store.outcomes.clear()
+
+    def _sealed(self, record: Record) -> bytes:
+        key: Any = _Key(record.origin)
+        return seal(record, key, self._root.public)
 
     # --- members ---------------------------------------------------------------------------------
 
@@ -135,7 +156,7 @@ class Simulation:
         body = Membership(_Key(name).public, role, revoked)
         t0 = self.engine.ms
         record = Record(AUTHORITY, f"member/{name}", version, t0, t0 + _YEAR_MS, body)
-        return seal(record, self._root, self._root.public)  # type: ignore[arg-type]
+        return self._sealed(record)
 
     def store(self) -> Store:
         """An empty one."""
@@ -157,6 +178,8 @@ class Simulation:
             if isinstance(value, dict):
                 inner = {k: dict(v) if type(v) is dict else v for k, v in value.items()}
                 setattr(store, name, type(value)(inner))
+            elif isinstance(value, list):
+                setattr(store, name, list(value))
         store.outcomes.clear()
         return store
 
@@ -171,6 +194,7 @@ class Simulation:
         """A router; outside of the sample without health and skill, which it tells nobody."""
         name = f"r{n}"
         gossip = Gossip(self._knowing(), HELD if n in self.sample else LASTING, LASTING)
+        gossip.settled = True
         port = Port(self.fabric, name, n, gossip, self._rng(name), router=True, server=self._server)
         _, speaker = self._speaker(_Key(name), gossip.store, port)
         rack = Rack(gossip, port, speaker, name)
@@ -184,13 +208,14 @@ class Simulation:
         if new:
             store.receive(self.membership(name, "agent"), self.engine.ms)
         gossip = Gossip(store, ())
+        gossip.settled = not new
         port = Port(self.fabric, name, rack, gossip, self._rng(name), server=self._server)
         keys = self.fleet.destinations[agent if not new else rack * self.fleet.rack]
         identity, speaker = self._speaker(_Key(name), store, port)
         host = Host(identity, store, port, speaker, keys, self.fleet.seed, self.timing)
         port.follow(host.interest())
         self.hosts[agent], self.ports[agent] = host, port
-        host.spread(self._outside, self.engine.ms)
+        self._before += host.spread(self._outside, self.engine.ms).values()
         self._turns(port, host.step, self._rng(f"phase {name}"))
         return host
 
@@ -211,7 +236,7 @@ class Simulation:
         store: Any = self._outside
         keys = self.fleet.destinations[agent]
         host = Host(identity, store, link, speaker, keys, self.fleet.seed, self.timing)
-        host.spread(self._outside, self.engine.ms)
+        self._before += host.spread(self._outside, self.engine.ms).values()
         phase = self._rng(f"phase {name}").randrange(_TURN_US)
         for key in (*keys, *host.others()):
             if not key.startswith("dst/") or key in self._followed:
