@@ -33,7 +33,8 @@ also with ``+=`` and its like; ``if``, ``elif``, ``else``; ``return``; ``pass``.
 integers, names, ``p.x``, ``s.x``, ``e.x``, module constants, ``+ - * << >>``, ``&`` with a
 non-negative constant, comparisons, ``and or not``, ``x if c else y``, a tuple of integers or a
 table parameter with an index, and calls of ``min max abs``, of the primitives below, and of
-functions of the same language, which are inlined: those that take records call them p, s, e.
+functions of the same language, which are inlined: those that take records call them p, s, e;
+those that are declared ``-> None`` are statements.
 Conditions are comparisons, not numbers. No loops, no floats, no division.
 
 ====================  ============================================================================

@@ -34,6 +34,10 @@ def mixed(x):
     if x > 0:
         return 1
     return x > 0
+def nothing() -> None:
+    pass
+def gives() -> None:
+    return 1
 def falls(x):
     if x > 0:
         return 1
@@ -66,7 +70,10 @@ def _law(tmp_path: Path, body: str, head: str = _HEAD) -> Path:
         ("match e.rtt:\n  case 1: pass", "match is not in the language; write if and elif"),
         ("class A: pass", "statement is not in the language; write assignments, if and return"),
         ("1", "statement has no effect; remove it"),
-        ("twice(1)", "statement is not in the language"),
+        ("twice(1)", "only a function that is declared -> None can be called alone"),
+        ("max(1, 2)", "only a function that is declared -> None can be called alone"),
+        ("gives()", "a function that is declared -> None must return nothing"),
+        ("return nothing()", "nothing must return one number here"),
         ("a = b = 1", "one assignment at a time"),
         ("return e.rate\na = 1", "statement is never reached"),
         ("return", "return must give a value"),

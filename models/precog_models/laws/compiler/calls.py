@@ -11,7 +11,7 @@ from .expressions import Expressions
 from .ir import Block, Const, Operand, Var
 from .load import Source, source_of
 
-__all__ = ["Calls"]
+__all__ = ["Calls", "is_procedure"]
 
 #: Comparison: operation, whether its operands change places.
 _COMPARE = {
@@ -34,6 +34,11 @@ _SHIFTS = 62
 _WRAPS = 47
 _DEPTH = 32  # functions that are inlined in each other
 _RECORDS = ("p", "s", "e")
+
+
+def is_procedure(tree: ast.FunctionDef) -> bool:
+    """Whether a function is declared to return nothing."""
+    return isinstance(tree.returns, ast.Constant) and tree.returns.value is None
 
 
 def _stored(name: ast.Name) -> bool:
@@ -146,7 +151,9 @@ class Calls(Expressions):
         exit_ = scope.exit
         assert exit_ is not None
         if falls:
-            self.refuse(tree, "every path must end with return")
+            if not is_procedure(tree):
+                self.refuse(tree, "every path must end with return")
+            self.jump(exit_.block)
         self.scopes.pop()
         self.start(exit_.block)
         return list(zip(exit_.results, exit_.kinds, strict=True))

@@ -5,7 +5,7 @@ import ast
 from ...rate.engine.events import ROW_OUTPUTS
 from ...rate.engine.isa import Op, Space
 from .builder import Scope
-from .calls import Calls
+from .calls import Calls, is_procedure
 from .ir import Block, Function, Mem, Operand, Var
 from .load import Law, Source, source_of
 
@@ -77,6 +77,11 @@ class _Lowering(Calls):
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             if not isinstance(node.value.value, str):
                 self.refuse(node, "statement has no effect; remove it")
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            source = self.called(node.value)
+            if not (isinstance(source, Source) and is_procedure(source.tree)):
+                self.refuse(node, "only a function that is declared -> None can be called alone")
+            self.inline(node.value, source)
         else:
             other = "statement is not in the language; write assignments, if and return"
             self.refuse(node, _INSTEAD.get(type(node), other))
@@ -159,8 +164,13 @@ class _Lowering(Calls):
         return self._row(target.attr)
 
     def _return(self, node: ast.Return) -> None:
+        if is_procedure(self.scope.source.tree) and self.scope.exit is not None:
+            if node.value is not None:
+                self.refuse(node, "a function that is declared -> None must return nothing")
+            self.jump(self.scope.exit.block)
+            return
         if node.value is None:
-            self.refuse(node, "return must give a value")
+            self.refuse(node, "return must give a value; or declare the function -> None")
         values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         if self.scope.exit is None:
             self._result(node, values)

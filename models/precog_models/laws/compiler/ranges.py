@@ -120,7 +120,9 @@ def _shift(op: Op, a: Range, b: Range) -> Range:
 
 def _table(op: Op, a: Range) -> Range:
     _require(a, _NORM, "argument", "clamp it to 0..2**32 - 1, or shift it right")
-    return Range(0, NORM_BITS - 1) if op is Op.CLZ else Range(*_MANTISSA)
+    if op is Op.CLZ:
+        return Range(*(NORM_BITS - max(end, 1).bit_length() for end in (a.high, a.low)))
+    return Range(*_MANTISSA)
 
 
 _PLAIN: dict[Op, Callable[[Range, Range], Range]] = {
