@@ -1,14 +1,15 @@
 """Functions of the law language that several laws call."""
 
-from .language import Record, align, fraction, reciprocal, zeros
+from .language import align, fraction, reciprocal, zeros
 
-__all__ = ["Record", "periods", "quotient", "since"]
+__all__ = ["bytes_over", "periods", "quotient", "rate_over", "since"]
 
 _TIME_MASK = (1 << 40) - 1
 _TIME_HALF = 1 << 39
 _PERIOD_BITS = 12
 _MOST_PERIODS = (1 << _PERIOD_BITS) - 1
 _DROP = 4
+_WINDOW_MAX = (1 << 32) - 1
 _ROUND = 32
 
 
@@ -38,3 +39,16 @@ def quotient(d: int, v: int) -> int:
     """
     aligned = align(d, zeros(v)) >> _DROP
     return (aligned * reciprocal(v) + (1 << (_ROUND - 1))) >> _ROUND
+
+
+def bytes_over(rate: int, time: int) -> int:
+    """Bytes, with 8 fraction bits, that a rate gives in a time of up to 2**24 - 1 ticks."""
+    return min((rate * time) >> 16, _WINDOW_MAX)
+
+
+def rate_over(window: int, time: int) -> int:
+    """Rate that gives a window, bytes with 8 fraction bits, in a time of 16..2**25 ticks.
+
+    The reciprocal is a table's.
+    """
+    return ((window * reciprocal(time)) >> 4) >> (28 - zeros(time))

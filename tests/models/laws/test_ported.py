@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.models.laws.law_bench import ThreeWays, compiled
 
+from precog_models.contract import Algorithm
 from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
 from precog_models.presets import law_preset
 from precog_models.rate.engine.events import Kind
@@ -112,25 +113,26 @@ def test_laws_of_events(name: str, preset: str, seed: int) -> None:
     assert ways.turns <= max(ways.core.program.turns.values())
 
 
+@pytest.mark.parametrize("name", ["pid", "predpid"])
 @pytest.mark.parametrize("preset", ["thesis", "precog", "adjusted", "random"])
-def test_pid_of_samples(preset: str, seed: int) -> None:
-    """`rate.unit` under pid: rate, window, and the states of PID and target adjuster."""
+def test_laws_of_samples(name: str, preset: str, seed: int) -> None:
+    """`rate.unit`: rate, window, and the states of PID, target adjuster and skill monitor."""
     traffic = _Traffic(seed)
-    values = _parameters("pid", preset if preset != "adjusted" else "precog", traffic)
+    values = _parameters(name, preset if preset != "adjusted" else "precog", traffic)
     if preset == "adjusted":
         values |= {"rttch": 1, "rttch_threshold": 3}
     if preset == "random":
-        law = compiled("pid").law
-        for name in ("kp", "ki", "kd", "dmin", "dmax"):
-            form = next(one.format for one in law.parameters if one.name == name)
-            values[name] = int(traffic.rng.integers(form.min, form.max + 1))
-    ways = ThreeWays(compiled("pid"), values)
+        law = compiled(name).law
+        for gain in ("kp", "ki", "kd", "dmin", "dmax"):
+            form = next(one.format for one in law.parameters if one.name == gain)
+            values[gain] = int(traffic.rng.integers(form.min, form.max + 1))
+    ways = ThreeWays(compiled(name), values)
     mtu = traffic.pick(256, 1000, 4096)
     shared = law_preset("precog").parameters(1000) | {"mtu": mtu}
-    shared |= {name: value for name, value in values.items() if name in RATE_PARAMETERS}
-    parameters = np.array([int(shared.get(name, 0)) for name in RATE_PARAMETERS], dtype=np.int64)
+    shared |= {one: value for one, value in values.items() if one in RATE_PARAMETERS}
+    parameters = np.array([int(shared.get(one, 0)) for one in RATE_PARAMETERS], dtype=np.int64)
     config = dict.fromkeys(QP_CONFIG, 0) | {
-        "algorithm": 1,
+        "algorithm": Algorithm[name.upper()],
         "target_mode": values["from_base"],
         "rttch": values["rttch"],
         "win": values["win"],
@@ -139,14 +141,19 @@ def test_pid_of_samples(preset: str, seed: int) -> None:
         "max_rate": traffic.high,
         "init_rate": traffic.first,
     }
-    row = np.array([config[name] for name in QP_CONFIG], dtype=np.int64)
+    row = np.array([config[one] for one in QP_CONFIG], dtype=np.int64)
     state = np.zeros(len(RATE_STATE), dtype=np.int64)
     rate, base = traffic.first, traffic.pick(1, 4180, 20_000, (1 << 24) - 1)
     for _ in range(_EVENTS):
         rtt = min(max(int(base * traffic.rng.uniform(0.5, 2.5)), 1), (1 << 24) - 1)
         rtt = traffic.pick(rtt, rtt, rtt, rtt, 1, (1 << 24) - 1)
-        want = rate_step(state, row, parameters, rtt, base, False, 0, False, False)
-        got = ways.event(Kind.SAMPLE, rtt=rtt, base=base, mtu=mtu, **traffic.bounds(rate))
+        predicted, held = traffic.rng.random() < 0.8, traffic.rng.random() < 0.1
+        told = int(rtt * traffic.rng.choice([256, 230, traffic.rng.uniform(100, 500)]))
+        told = min(told, (1 << 32) - 1)
+        want = rate_step(state, row, parameters, rtt, base, predicted, told, False, held)
+        advice = {"predicted": int(predicted), "prediction": told, "held": int(held)}
+        words = {"rtt": rtt, "base": base, "mtu": mtu, **advice}
+        got = ways.event(Kind.SAMPLE, **words, **traffic.bounds(rate))
         rate = got[0]
-        assert got == [*want[:2], *state[1:7].tolist()]
-    print(f"pid {preset}: at most {ways.turns} turns")
+        assert got == [*want[:2], *state[1 : 1 + len(ways.law.state)].tolist()]
+    print(f"{name} {preset}: at most {ways.turns} turns")

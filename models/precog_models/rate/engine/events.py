@@ -36,7 +36,7 @@ EVENT_FIELDS: tuple[tuple[str, Q, str], ...] = (
     ("rtt", Fmt.RTT, "round-trip time, ticks; at least 1"),
     ("bytes", Q(32, 0, signed=False), "payload bytes that were newly acknowledged"),
     ("marked", _FLAG, "1: the acknowledgement echoes a congestion mark"),
-    ("seq", _PSN, "packet sequence number up to which all is acknowledged, wraps"),
+    ("seq", _PSN, "first packet sequence number that is not acknowledged, wraps"),
     ("next", _PSN, "next packet sequence number to be sent, wraps"),
     ("score", Q(8, 0, signed=False), f"congestion score 0..100; {NO_SCORE}: none"),
     ("senders", Q(4, 0, signed=False), "log2 of the receiver's active senders, rounded up; 0: ?"),
@@ -51,7 +51,8 @@ EVENT_FIELDS: tuple[tuple[str, Q, str], ...] = (
     ("init_rate", Fmt.RATE, "initial rate"),
     ("base", Fmt.RTT, "base RTT, ticks"),
     ("mtu", Q(16, 0, signed=False), "largest packet, bytes"),
-    ("predicted", _FLAG, "1: `prediction` holds and may be followed"),
+    ("predicted", _FLAG, "1: there is a prediction"),
+    ("held", _FLAG, "1: advice of every kind is held, and must not be followed"),
     ("prediction", Fmt.SRTT, "predicted RTT, ticks with 8 fraction bits"),
 )
 

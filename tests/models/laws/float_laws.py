@@ -1,0 +1,117 @@
+"""lockstep, swift and theta-PowerTCP in floats, written from their formulas, not from the files.
+
+Times are ticks, windows bytes, rates bytes per tick. One event from a given state; returned are the
+new state, rate, window, and how near the closest decision was, as a relative distance.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+__all__ = ["FLOATS"]
+
+State = dict[str, float]
+Words = Mapping[str, float]
+Result = tuple[State, float, float, float]
+_HALF = 1 << 23
+_WRAP = 1 << 24
+_NONE = _WRAP - 1
+
+
+def _near(*pairs: tuple[float, float]) -> float:
+    return min(abs(a - b) / max(abs(a), abs(b), 1.0) for a, b in pairs)
+
+
+def lockstep(p: Words, s: State, e: Words) -> Result:
+    """research/law.md, section 1."""
+    s = dict(s)
+    base, link = e["base"], e["max_rate"]
+    bdp, least = link * base, e["min_rate"] * base
+    if s["w"] == 0:
+        s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
+        s |= {"reference": (e["seq"] - 1) % _WRAP, "count": 0, "idle": 0, "block": 0}
+        s |= {"current": _NONE, "previous": _NONE}
+    q = e["rtt"] - base
+    rho = max(s["w"] / bdp, 1e-4)
+    aim = min(max(p["q0"] + p["s"] * rho**-0.5, 0.0), p["cap"]) * base
+    high = 2 * aim + p["slack"]
+    near = _near((q, 0.6 * aim), (q, high))
+    s["idle"] += q < 0.6 * aim
+    if s["block"] == 0:
+        s["previous"], s["current"] = s["current"], e["rtt"]
+    else:
+        s["current"] = min(s["current"], e["rtt"])
+    s["block"] = (s["block"] + 1) % 8
+    s["count"] += 1
+    if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (s["count"] >= 16 or q > high):
+        worst = min(s["current"], s["previous"]) - base
+        near = min(near, _near((worst, high)))
+        w = s["w"]
+        if worst > high:
+            w = min(w, s["w0"] * (base + aim) / (base + worst))
+            s["level"] = 0
+        elif s["idle"] >= 0.6 * s["count"]:
+            s["level"] = min(s["level"] + 1, 8)
+            share = 2 * s["idle"] / s["count"] - 1
+            w += w * min(0.05 * 3 ** (s["level"] - 1) / (w / bdp), 1) * share
+            s["level"] = min(s["level"], 3)
+        else:
+            s["level"] = 0
+        w = min(w, bdp)
+        s["w0"], s["w1"], s["w"] = s["w1"], w, w
+        s |= {"reference": e["next"], "count": 0, "idle": 0, "block": 0}
+        s |= {"current": _NONE, "previous": _NONE}
+    if q <= high:
+        s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, -p["floor"]) / base
+    s["w"] = min(max(s["w"], least), bdp)
+    held = s["w"]
+    if q > high:
+        held = min(held, max(s["w0"] * (base + aim) / e["rtt"], least))
+    time = min(max(e["rtt"], base), base + p["stretch"])
+    rate = min(max(held / time, e["min_rate"]), link)
+    return s, rate, max(held, 1), near
+
+
+def swift(p: Words, s: State, e: Words) -> Result:
+    """Swift, algorithm 1, with the base RTT in place of the topology's terms."""
+    s = dict(s)
+    base = e["base"]
+    w = s["w"] or e["init_rate"] * base
+    s["rtt"] = e["rtt"]
+    packets = max(w / e["mtu"], 2**-16)
+    target = base + p["queue"] + min(p["scaling"] / math.sqrt(packets), p["most"])
+    near = _near((e["rtt"], target), (w, e["mtu"]))
+    if e["rtt"] < target:
+        w += p["ai"] * (e["mtu"] * min(e["bytes"] / w, 1) if w >= e["mtu"] else e["bytes"])
+    elif not s["was_cut"] or (e["now"] - s["cut_t"]) % (1 << 40) >= e["rtt"]:
+        w *= max(1 - p["beta"] * (e["rtt"] - target) / e["rtt"], 1 - p["max_cut"])
+        s["cut_t"], s["was_cut"] = e["now"], 1
+    s["w"] = max(min(max(w, e["min_rate"] * base), e["max_rate"] * base), 2**-8)
+    rate = min(max(s["w"] / e["rtt"], e["min_rate"]), e["max_rate"])
+    return s, rate, max(s["w"], 1), near
+
+
+def theta_powertcp(p: Words, s: State, e: Words) -> Result:
+    """PowerTCP, algorithm 2, once per RTT."""
+    s = dict(s)
+    tau = e["base"] * p["tau_part"]
+    if s["w"] == 0:
+        s |= {"w": e["init_rate"] * e["base"], "power": 1.0, "rtt": e["rtt"], "t": e["now"]}
+        s["reference"] = e["next"]
+    elif 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF:
+        passed = min(max((e["now"] - s["t"]) % (1 << 40), 1), _WRAP - 1)
+        gradient = min(max((e["rtt"] - s["rtt"]) / passed + 1, 0), 256)
+        now = gradient * min(e["rtt"] / tau, 256)
+        s["power"] += (now - s["power"]) * min(passed / tau, 1)
+        s["power"] = min(max(s["power"], 2**-6), 256)
+        w = p["gamma"] * (s["w"] / s["power"] + p["beta"]) + (1 - p["gamma"]) * s["w"]
+        s["w"] = min(max(w, e["min_rate"] * e["base"]), e["max_rate"] * e["base"])
+        s |= {"rtt": e["rtt"], "t": e["now"], "reference": e["next"]}
+    rate = min(max(s["w"] / tau, e["min_rate"]), e["max_rate"])
+    return s, rate, max(s["w"], 1), 1.0
+
+
+FLOATS: dict[str, Callable[[Words, State, Words], Result]] = {
+    "lockstep": lockstep,
+    "swift": swift,
+    "theta_powertcp": theta_powertcp,
+}
