@@ -65,6 +65,7 @@ class LocalLink:
         self.clock = clock
         self.cut = False
         self.sent = 0
+        self.said: Callable[[Gossip], None] = lambda gossip: None  # after an acknowledgement
         self._peers = peers
         self._rng = rng
 
@@ -84,7 +85,8 @@ class LocalLink:
         """One exchange."""
         if self.cut or not self._peers:
             return False
-        exchange(self.gossip, self._rng.choice(self._peers), now)
+        if exchange(self.gossip, self._rng.choice(self._peers), now).acknowledged:
+            self.said(self.gossip)
         return True
 
     def follow(self, interest: Iterable[str]) -> None:
@@ -134,7 +136,7 @@ class Flock:
         agents: list[Agent] = []
         held = self._store(bases=lambda: agents[0].bases() if agents else ())
         held.restore(shelf.rows(), self.now)
-        gossip = Gossip(held, ["dst/"])
+        gossip = Gossip(held, ["dst/"], origin=name)
         transport = self.cards[name]
         card = Card(
             "card0",
@@ -184,8 +186,9 @@ class Flock:
 
     def kill_hub(self) -> None:
         """As kill -9 of a router and another start: what was not saved is gone."""
-        self.hub.store = self._store()
-        self.hub.store.restore(self.shelf.rows(), self.now)
+        store_ = self._store()
+        store_.restore(self.shelf.rows(), self.now)
+        Gossip.__init__(self.hub, store_, EVERYTHING)  # links go on to the one that starts
 
     def fetch(self, number: int, digest: bytes, origin: str) -> ModelSet:
         """As a repository."""
