@@ -11,9 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 from tuf.api.exceptions import DownloadError, DownloadHTTPError, SlowRetrievalError
 from tuf.ngclient import FetcherInterface
-from tuf.ngclient.urllib3_fetcher import Urllib3Fetcher
 from urllib3.exceptions import NewConnectionError
 
+from .downloading import Download, PromptFetcher
 from .places import REPOSITORY, require
 
 __all__ = ["BoundedFetcher", "checked_source"]
@@ -21,6 +21,7 @@ __all__ = ["BoundedFetcher", "checked_source"]
 _CHUNK = 1 << 16
 _MISSING = 404
 _SILENCE_S = 10
+_HANGING = 4  # downloads that were given up, but whose server goes on
 
 
 def checked_source(source: str) -> str:
@@ -57,7 +58,8 @@ class BoundedFetcher(FetcherInterface):
         self._clock = clock
         self._limit_s = limit_s
         self.restart()
-        self._http = Urllib3Fetcher(socket_timeout=_SILENCE_S, chunk_size=_CHUNK)
+        self._http = PromptFetcher(socket_timeout=_SILENCE_S, chunk_size=_CHUNK)
+        self._downloads: list[Download] = []
 
     def restart(self) -> None:
         """Begin another update: all of its time is left."""
@@ -71,13 +73,29 @@ class BoundedFetcher(FetcherInterface):
             if not path.is_file():
                 raise DownloadHTTPError(f"{path} is not there", _MISSING)
             return self._timed(url, self._file(path))
+        return self._download(url)
+
+    def _download(self, url: str) -> Iterator[bytes]:
+        self._downloads = [one for one in self._downloads if one.hangs]
+        if len(self._downloads) >= _HANGING:
+            raise SlowRetrievalError(f"{url}: {_HANGING} earlier downloads still hang")
+        download = Download(lambda: self._http._fetch(url))
+        self._downloads.append(download)
         try:
-            return self._timed(url, self._http._fetch(url))
+            download.take(self._left)
         except SlowRetrievalError as error:
             # A refused connection is among urllib3's time-outs.
-            reason = getattr(error.__cause__, "reason", None)
+            reason = getattr(error.__cause__, "reason", None) or error
             kind = DownloadError if isinstance(reason, NewConnectionError) else SlowRetrievalError
             raise kind(f"{url}: {reason}") from error
+        return self._taken(download)
+
+    def _taken(self, download: Download) -> Iterator[bytes]:
+        try:
+            while (chunk := download.take(self._left)) is not None:
+                yield chunk
+        finally:
+            download.give_up()
 
     def _file(self, path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
@@ -88,6 +106,10 @@ class BoundedFetcher(FetcherInterface):
         for chunk in chunks:
             self._check(url)
             yield chunk
+
+    @property
+    def _left(self) -> float:
+        return self._end - self._clock()
 
     def _check(self, url: str) -> None:
         if self._clock() > self._end:

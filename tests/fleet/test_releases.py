@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -242,6 +243,43 @@ def test_another_file_under_the_same_name(made: Repository, tmp_path: Path) -> N
     refused(lambda: client.fetch(number, digest, "host0"), Refusal.MISMATCH)
     base.unlink()
     refused(lambda: client.fetch(number, digest, "host0"), Refusal.UNREACHABLE)
+
+
+@pytest.fixture(params=["headers", "file"])
+def dripping(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A server that sends for ever, a byte now and then."""
+    stop = threading.Event()
+
+    class Drips(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if request.param == "file":
+                self.send_response(200)
+                self.end_headers()
+            with suppress(OSError):
+                while not stop.wait(0.02):
+                    self.wfile.write(b" ")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Drips) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_address[1]}/"
+        stop.set()
+        running.shutdown()
+        thread.join()
+
+
+def test_a_server_that_drips(made: Repository, tmp_path: Path, dripping: str) -> None:
+    """Bytes that come in time, one by one: no socket ever times out."""
+    client = Releases(tmp_path / "member", dripping, root=made.root_bytes, limit_s=0.1)
+    began = time.monotonic()
+    for _ in range(6):  # threads that still wait for the server have a bound, too
+        refused(client.update, Refusal.SLOW)
+    assert time.monotonic() - began < 5.0
+    assert sum(thread.name == "download" for thread in threading.enumerate()) <= 4
+    assert client.counts == {Refusal.SLOW: 6}
 
 
 def test_slow_retrieval(tmp_path: Path) -> None:
