@@ -6,6 +6,7 @@ again; a task that raises has failed, and so has the job.
 """
 
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -19,6 +20,7 @@ from .errors import FleetError, needs
 __all__ = ["Here", "Pool", "RayRunner", "Runner", "Task"]
 
 _TRIES = 3
+_CONNECT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -185,13 +187,14 @@ class RayRunner:
         self._owner = not ray.is_initialized()
         if self._owner:
             try:
+                _answers(address)
                 ray.init(
                     address=None if address == "local" else address,
                     include_dashboard=False if address == "local" else None,
                     configure_logging=False,
                     log_to_driver=False,
                 )
-            except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+            except (OSError, OverflowError, RuntimeError, ValueError) as error:
                 raise FleetError(f"Ray cluster {address} cannot be reached: {error}") from error
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
@@ -213,6 +216,19 @@ class RayRunner:
         if self._owner:
             with suppress(Exception):
                 self._ray.shutdown()
+
+
+def _answers(address: str) -> None:
+    """Whether anybody listens: Ray itself would try for ten minutes.
+
+    Raises
+    ------
+    OSError
+        Nobody does.
+    """
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
