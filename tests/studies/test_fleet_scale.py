@@ -72,7 +72,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(study, "Fleet", fleet)
     times = Course(warm_up=2, steady=2, cut=8, revoked=2, patience=12)
-    monkeypatch.setattr(study, "_TIMES", times)
+    monkeypatch.setattr(study, "_TIMES", {1000: times})
     monkeypatch.setattr(study, "_SHORT", times)
     monkeypatch.setattr(study, "_REAL", times)
     monkeypatch.setattr(study, "measured", Costs)

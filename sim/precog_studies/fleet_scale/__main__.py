@@ -25,7 +25,7 @@ from precog_studies.fleet_scale.world import Fleet
 __all__ = ["main"]
 
 _Step = tuple[str, Callable[[], dict[str, Any]]]
-_TIMES = Course()
+_TIMES = {1000: Course(), 10_000: Course(cut=15.0, patience=20.0)}  # up to so many agents
 _SHORT = Course(warm_up=5, steady=10)
 _REAL = Course(warm_up=10, steady=30)
 
@@ -44,7 +44,7 @@ def _done(steps: Sequence[_Step], workers: int) -> Iterator[tuple[str, dict[str,
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
     parser = argparse.ArgumentParser(prog="precog_studies.fleet_scale", description=__doc__)
-    parser.add_argument("--agents", type=int, nargs="+", default=[10_000])
+    parser.add_argument("--agents", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2, help="processes at a time")
     parser.add_argument("--out", type=Path, default=Path("build/fleet_scale"))
@@ -69,8 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("sampling", partial(compare, Fleet(200, 20, 4, seed=seed), _SHORT, costs)),
     ]
     for agents in asked.agents:
-        fleet = Fleet(agents, 32, max(4, agents // 250), seed=seed)
-        steps.append((str(agents), partial(whole, fleet, _TIMES, costs)))
+        fleet = Fleet(agents, 32, max(4, agents // 100), seed=seed)
+        times = next((one for most, one in _TIMES.items() if agents <= most), Course(cut=15.0))
+        steps.append((str(agents), partial(whole, fleet, times, costs)))
     for name, found in _done(steps, asked.workers):
         print(f"{name} is done", file=sys.stderr, flush=True)
         said[name] = found

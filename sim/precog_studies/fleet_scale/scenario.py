@@ -204,6 +204,7 @@ def _cut(simulation: Simulation, times: Course) -> dict[str, Any]:
             found[what] = (simulation.engine.us - began) / 1e6
     return found | {
         "racks": len(away),
+        "length_s": times.cut,
         "agents_seen": len(there),
         "revoked_on_larger_side_s": here,
         "answered_before": before,
