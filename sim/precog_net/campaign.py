@@ -110,5 +110,6 @@ def _read(path: Path) -> Outcome | None:
         counts = json.loads((table.schema.metadata or {})[_COUNTS])["counts"]
     except (pa.ArrowException, OSError, ValueError, KeyError):
         return None
-    columns = {name: table[name].to_numpy() for name in table.column_names if name != "class"}
-    return Outcome({**columns, "class": table["class"].to_pylist()}, counts)
+    texts = {name: table[name].to_pylist() for name in ("class", "law")}
+    columns = {name: table[name].to_numpy() for name in table.column_names if name not in texts}
+    return Outcome(columns | texts, counts)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_net import workloads
-from precog_net.laws import law, law_sources
+from precog_net.laws import law, law_sources, mixture
 from precog_net.topologies import topology
-from precog_sim.network import Record, Scenario, run
+from precog_sim.network import CongestionControl, Mixed, Record, Scenario, run
 from precog_sim.network.result import Result
 
 __all__ = ["Job", "Outcome", "check", "execute"]
@@ -76,8 +76,8 @@ class Outcome:
     Parameters
     ----------
     flows : dict of str to list or ndarray
-        Columns, a value a flow: start_us, src, dst, bytes, class, fct_us (NaN: it did not finish),
-        slowdown (completion time over that alone in the network, at least 1).
+        Columns, a value a flow: start_us, src, dst, bytes, class, law, fct_us (NaN: it did not
+        finish), slowdown (completion time over that alone in the network, at least 1).
     counts : dict of str to float
         Of the whole run.
     """
@@ -96,8 +96,8 @@ def _sources() -> bytes:
     return digest.digest()
 
 
-def scenario(job: Job) -> tuple[Scenario, tuple[str, ...]]:
-    """What is simulated, and the class of each flow.
+def scenario(job: Job) -> tuple[Scenario, workloads.Traffic]:
+    """What is simulated, and its flows with their classes.
 
     Raises
     ------
@@ -130,7 +130,35 @@ def scenario(job: Job) -> tuple[Scenario, tuple[str, ...]]:
         jitter_ns=0.0,
         horizon_us=job.stop_ms * 1e3,
     )
-    return made, traffic.kind
+    return made, traffic
+
+
+def laws(text: str, traffic: workloads.Traffic) -> tuple[CongestionControl, list[str]]:
+    """The law of all flows together, and the name of each one's.
+
+    Raises
+    ------
+    ValueError
+        A law is wrong, or a class of flows has none.
+    """
+    by_class = mixture(text)
+    unused = sorted(by_class.keys() - {"", *traffic.kind})
+    if unused:
+        known = ", ".join(sorted(set(traffic.kind)))
+        raise ValueError(f"law {text}: class must be one of {known}, not {unused[0]!r}")
+    named = [
+        own or by_class.get(kind) or by_class.get("", "")
+        for kind, own in zip(traffic.kind, traffic.laws, strict=True)
+    ]
+    if "" in named:
+        kind = traffic.kind[named.index("")]
+        raise ValueError(f"law {text} must have a law for class {kind}: add +{kind}=LAW")
+    different = list(dict.fromkeys(named))
+    made = [law(name) for name in different]
+    if len(made) == 1:
+        return made[0], named
+    place = {name: k for k, name in enumerate(different)}
+    return Mixed(laws=made, of=[place[name] for name in named]), named
 
 
 def check(job: Job) -> None:
@@ -157,8 +185,9 @@ def check(job: Job) -> None:
         raise ValueError(f"timing must be exact or ns3, not {job.timing!r}")
     if job.ecmp not in ("own", "ns3") or (job.ecmp == "ns3" and job.timing != "ns3"):
         raise ValueError(f"ecmp must be own, or ns3 with --timing ns3, not {job.ecmp!r}")
-    law(job.law)
-    scenario(job)
+    for name in mixture(job.law).values():
+        law(name)
+    laws(job.law, scenario(job)[1])
 
 
 def execute(job: Job) -> Outcome:
@@ -171,10 +200,11 @@ def execute(job: Job) -> Outcome:
     SimulationError
         The run failed.
     """
-    made, kinds = scenario(job)
+    made, traffic = scenario(job)
+    control, named = laws(job.law, traffic)
     result = run(
         made,
-        law(job.law),
+        control,
         timing=job.timing,
         seed=job.seed,
         ecmp=job.ecmp,
@@ -187,7 +217,8 @@ def execute(job: Job) -> Outcome:
             "src": np.array([flow.src for flow in made.flows], dtype=np.int32),
             "dst": np.array([flow.dst for flow in made.flows], dtype=np.int32),
             "bytes": result.size,
-            "class": list(kinds),
+            "class": list(traffic.kind),
+            "law": named,
             "fct_us": fct,
             "slowdown": np.maximum(fct / result.standalone_us, 1.0),
         },

@@ -1,18 +1,34 @@
 """Congestion controls by name: what ``--law`` takes.
 
-The names below, or ``module:attribute``: a `CongestionControl`, or what makes one without
-arguments; modules of the current folder are found, too. Other packages add names through the entry
-point group ``precog.laws``.
+``hpcc``
+    A name of `NAMES` or `RIVALS`, or of the entry point group ``precog.laws``.
+``card:timely``
+    A law of `precog_models.laws` as cards run it, in integers.
+``mylaw.py``
+    A file: a law program (`precog_sim.network.program`), or one of the cards' language.
+``module:attribute``
+    A module that is a program, a `CongestionControl`, or what makes one without arguments; modules
+    of the current folder are found, too. Entry points may name the same.
+``swift:preset=scaled,ai=0.1``
+    Settings of a program: its preset, ``start_gbps``, and its parameters.
+``hpcc+incast=swift``
+    A law for each class of flows; the one without a class is for all others (`mixture`).
 """
 
+import hashlib
 import os
+import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import getsourcefile
 from pathlib import Path
+from types import ModuleType
 
+from precog_models.laws.compiler.load import law_names
+from precog_models.laws.language import Field, Parameter
 from precog_sim.network.congestion import (
     CongestionControl,
     Dcqcn,
@@ -22,8 +38,9 @@ from precog_sim.network.congestion import (
     Pid,
     Timely,
 )
+from precog_sim.network.program_law import Programmed
 
-__all__ = ["ENTRY_POINT_GROUP", "NAMES", "law", "law_sources"]
+__all__ = ["ENTRY_POINT_GROUP", "NAMES", "RIVALS", "law", "law_sources", "mixture"]
 
 ENTRY_POINT_GROUP = "precog.laws"
 
@@ -37,39 +54,121 @@ NAMES: dict[str, Callable[[], CongestionControl]] = {
     "timely": Timely,
 }
 
+#: Programs of `precog_net.rivals`.
+RIVALS = ("hpcc-pint", "nscc", "powertcp", "swift", "theta-powertcp")
 
-def law(text: str) -> CongestionControl:
-    """The congestion control that `text` names.
+_CARD = "card:"
+_SETTINGS = re.compile(r"(.+?):((?:[a-z]\w*=[^,=]+)(?:,[a-z]\w*=[^,=]+)*)")
+_CLASSED = re.compile(r"([^:=+]+)=(.+)")
+
+
+def mixture(text: str) -> dict[str, str]:
+    """Laws by class of flows; the one under an empty name is for all other classes.
 
     Raises
     ------
     ValueError
-        There is none, or it is something else.
+        A class has two laws, or a part no law.
     """
-    if text in NAMES:
-        return NAMES[text]()
-    for point in entry_points(group=ENTRY_POINT_GROUP, name=text):
-        return _made(point.load(), text)
-    module, colon, attribute = text.partition(":")
+    found: dict[str, str] = {}
+    for part in text.split("+"):
+        classed = _CLASSED.fullmatch(part)
+        kind, name = (classed[1], classed[2]) if classed else ("", part)
+        if kind in found or not name:
+            who = f"class {kind}" if kind else "all other classes"
+            raise ValueError(f"law {text} must have one law for {who}")
+        found[kind] = name
+    return found
+
+
+def law(text: str) -> CongestionControl:
+    """The congestion control that `text` names, for all flows alike.
+
+    Raises
+    ------
+    ValueError
+        There is none, or it is something else, or a setting is wrong.
+    """
+    settings = _SETTINGS.fullmatch(text)
+    name, given = (settings[1], settings[2]) if settings else (text, "")
+    found = _found(name)
+    if isinstance(found, CongestionControl):
+        if given:
+            raise ValueError(f"law {name} must have no settings, not {given!r}: it is no program")
+        return found
+    values = dict(part.split("=", 1) for part in given.split(",") if part)
+    preset = values.pop("preset", None)
+    numbers = {key: _number(name, key, value) for key, value in values.items()}
+    start = numbers.pop("start_gbps", None)
+    return Programmed(module=found, preset=preset, values=numbers, start_gbps=start)
+
+
+def _number(name: str, key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"law {name} {key} must be a number, not {text!r}") from None
+
+
+def _found(name: str) -> CongestionControl | ModuleType | str | Path:
+    """What a name stands for: a congestion control, or the source of a program."""
+    if name in NAMES:
+        return NAMES[name]()
+    if name in RIVALS:
+        return import_module(f"precog_net.rivals.{name.replace('-', '_')}")
+    if name.startswith(_CARD):
+        return name.removeprefix(_CARD)
+    if name.endswith(".py"):
+        return _file(Path(name))
+    for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
+        return _made(point.load(), name)
+    module, colon, attribute = name.partition(":")
     if not colon:
-        known = sorted({*NAMES, *(point.name for point in entry_points(group=ENTRY_POINT_GROUP))})
-        raise ValueError(f"law must be one of {', '.join(known)}, or module:name, not {text!r}")
+        points = (point.name for point in entry_points(group=ENTRY_POINT_GROUP))
+        cards = (_CARD + one for one in law_names())
+        known = ", ".join([*sorted({*NAMES, *RIVALS, *points}), *cards])
+        raise ValueError(f"law must be one of {known}, a file.py or module:name, not {name!r}")
     if os.getcwd() not in sys.path:  # as `python -m` does: a file beside the command
         sys.path.insert(0, os.getcwd())
     try:
         found = getattr(import_module(module), attribute)
     except (Exception, SystemExit) as error:  # whatever a foreign module does
-        raise ValueError(f"law {text} cannot be imported: {_told(error)}") from error
-    return _made(found, text)
+        raise ValueError(f"law {name} cannot be imported: {_told(error)}") from error
+    return _made(found, name)
 
 
-def _made(found: object, text: str) -> CongestionControl:
+def _file(path: Path) -> ModuleType | Path:
+    """A file's program: as a module, or, in the cards' language, as the path."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"law {path} must be a readable file: {error}") from error
+    module = _executed(path, hashlib.blake2b(text).digest(), text)
+    rows = (*getattr(module, "PARAMETERS", ()), *getattr(module, "STATE", ()))
+    return path if any(isinstance(row, Parameter | Field) for row in rows) else module
+
+
+@cache
+def _executed(path: Path, _digest: bytes, text: bytes) -> ModuleType:
+    """The file as a module; one object as long as the file stays the same."""
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    try:
+        exec(compile(text, str(path), "exec"), vars(module))
+    except (Exception, SystemExit) as error:  # whatever a foreign file does
+        raise ValueError(f"law {path} cannot be run: {_told(error)}") from error
+    return module
+
+
+def _made(found: object, name: str) -> CongestionControl | ModuleType:
+    if isinstance(found, ModuleType) and any(key.startswith("on_") for key in vars(found)):
+        return found
     try:
         made = found() if callable(found) else found
     except (Exception, SystemExit) as error:
-        raise ValueError(f"law {text} cannot be made without arguments: {_told(error)}") from error
+        raise ValueError(f"law {name} cannot be made without arguments: {_told(error)}") from error
     if not isinstance(made, CongestionControl):
-        raise ValueError(f"law {text} must be a CongestionControl, not {type(made).__name__}")
+        raise ValueError(f"law {name} must be a CongestionControl, not {type(made).__name__}")
     return made
 
 
@@ -78,21 +177,32 @@ def _told(error: BaseException) -> str:
 
 
 def law_sources(text: str) -> bytes:
-    """What stands for the law in the key of a result: its settings, and the folder of its module.
+    """What stands for the laws in the key of a result: settings, and the folders of their modules.
 
     Raises
     ------
     ValueError
         As `law`.
     """
+    return b"\0".join(_sources(part) for part in mixture(text).values())
+
+
+def _sources(text: str) -> bytes:
     made = law(text)
     parts = [repr(made).encode()]
     modules = {text.partition(":")[0], *(kind.__module__ for kind in type(made).__mro__)}
+    if isinstance(made, Programmed):
+        source = made.module
+        if isinstance(source, ModuleType):
+            modules.add(source.__name__)
+            source = source.__file__ or ""
+        if Path(source).is_file():
+            parts.append(Path(source).read_bytes())
     for name in sorted(modules & sys.modules.keys()):
         try:
-            source = getsourcefile(sys.modules[name])
+            found = getsourcefile(sys.modules[name])
         except TypeError:  # a built-in one
             continue
-        if source is not None and not name.startswith("precog_"):
-            parts += [path.read_bytes() for path in sorted(Path(source).parent.glob("*.py"))]
+        if found is not None and not name.startswith("precog_"):
+            parts += [path.read_bytes() for path in sorted(Path(found).parent.glob("*.py"))]
     return b"\0".join(parts)

@@ -20,6 +20,7 @@ BINS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10
 _PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _SUMS = ("events", "pauses", "drops", "marks", "timeouts", "retransmitted", "cpu_s")
 _MEANS = ("utilisation", "pause_share", "queue_p50", "queue_p99")
+_POOLED = ("bytes", "class", "law", "slowdown")
 _Reals = NDArray[np.float64]
 
 
@@ -48,7 +49,7 @@ def _bins(size: NDArray[np.int64], slowdown: _Reals) -> list[dict[str, Any]]:
 
 
 def _classes(flows: Mapping[str, Any]) -> dict[str, Any]:
-    kinds = np.asarray(flows["class"])
+    kinds, laws = (np.asarray(flows[name]) for name in ("class", "law"))
     slowdown = np.asarray(flows["slowdown"], dtype=np.float64)
     return {
         "flows": len(slowdown),
@@ -61,6 +62,13 @@ def _classes(flows: Mapping[str, Any]) -> dict[str, Any]:
                 "bins": _bins(np.asarray(flows["bytes"])[kinds == kind], slowdown[kinds == kind]),
             }
             for kind in sorted(set(flows["class"]))
+        },
+        "laws": {
+            str(law): {
+                **_figures(slowdown[laws == law]),
+                "unfinished": int(np.isnan(slowdown[laws == law]).sum()),
+            }
+            for law in sorted(set(flows["law"]))
         },
     }
 
@@ -85,9 +93,7 @@ def summary(outcomes: Mapping[int, Outcome]) -> dict[str, Any]:
         By seed.
     """
     runs = list(outcomes.values())
-    pooled = {
-        name: _joined([run.flows[name] for run in runs]) for name in ("bytes", "class", "slowdown")
-    }
+    pooled = {name: _joined([run.flows[name] for run in runs]) for name in _POOLED}
     each = [
         {"seed": seed, **_classes(run.flows), **run.counts, "jct_ms": _jct_ms(run.flows)}
         for seed, run in outcomes.items()

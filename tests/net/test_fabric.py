@@ -99,6 +99,24 @@ def test_a_law_of_ones_own_and_a_file_of_flows(run: Run, tmp_path: Path) -> None
     assert run(*arguments, "--law", "dctcp")["results"]["dctcp"]["flows"] == 1
 
 
+def test_laws_by_class_and_by_flow(run: Run, tmp_path: Path) -> None:
+    mixed = run(*SMALL, "--law", "theta-powertcp+incast=swift:preset=scaled", "--jobs", "1")
+    (found,) = mixed["results"].values()
+    laws = {"theta-powertcp": "rpc", "swift:preset=scaled": "incast"}
+    assert set(found["laws"]) == set(laws)
+    for law, kind in laws.items():
+        names = ("n", "mean", "p50", "p99")
+        assert [found["laws"][law][n] for n in names] == [found["classes"][kind][n] for n in names]
+    flows = tmp_path / "flows.csv"
+    lines = ["start_ns,src,dst,bytes,law", "0,1,0,100000,fixed", "0,2,3,100000,", "9,4,3,5000,"]
+    flows.write_text("\n".join(lines) + "\n")
+    own = run("--topology", "star:hosts=5", "--flows", str(flows), "--law", "hpcc", "--jobs", "1")
+    assert {law: part["n"] for law, part in own["results"]["hpcc"]["laws"].items()} == {
+        "fixed": 1,
+        "hpcc": 2,
+    }
+
+
 def test_a_law_that_changed_is_another_law(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,7 +158,17 @@ def test_a_damaged_result_is_made_again(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--law", "bbr"), "law must be one of dcqcn, dctcp, fixed, hpcc, pid, timely, or module"),
+        (("--law", "bbr"), "law must be one of dcqcn, dctcp, fixed, hpcc, hpcc-pint, nscc, pid,"),
+        (("--law", "hpcc:eta=0.9"), "law hpcc must have no settings, not 'eta=0.9'"),
+        (("--law", "swift:ai=x"), "law swift ai must be a number, not 'x'"),
+        (("--law", "swift:preset=fast"), "law swift preset must be one of scaled, not 'fast'"),
+        (("--law", "swift:bai=1"), "law swift parameter must be one of base_us, queue_us"),
+        (("--law", "card:swift5"), "law must be a file that ends in .py, or dcqcn, fixed"),
+        (("--law", "no.py"), "law no.py must be a readable file"),
+        (("--law", "hpcc+dctcp"), "law hpcc+dctcp must have one law for all other classes"),
+        (("--law", "incast=hpcc", *SMALL), "must have a law for class rpc: add +rpc=LAW"),
+        (("--law", "hpcc+mice=dctcp", *SMALL), "class must be one of incast, rpc, not 'mice'"),
+        (("--law", "hpcc-pint+incast=hpcc", *SMALL), "must need the same telemetry"),
         (("--law", "no.such:law"), "law no.such:law cannot be imported"),
         (("--law", "json:loads"), "law json:loads cannot be made without arguments: TypeError"),
         (("--law", "json:decoder"), "law json:decoder must be a CongestionControl, not module"),

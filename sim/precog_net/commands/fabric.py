@@ -15,7 +15,11 @@ _COLUMNS = ("law", "class", "finished", "unfinished", "mean", "p50", "p95", "p99
 def fabric(
     law: Annotated[
         list[str] | None,
-        typer.Option(help="dcqcn, dctcp, fixed, hpcc, pid, timely, or module:name; often."),
+        typer.Option(
+            help="dcqcn, dctcp, fixed, hpcc, hpcc-pint, nscc, pid, powertcp, swift, "
+            "theta-powertcp, timely; card:NAME, a law as cards run it; FILE.py or module:name; "
+            "with settings, as swift:preset=scaled,ai=0.1; by classes, as hpcc+incast=swift. Often."
+        ),
     ] = None,
     topology: Annotated[
         str,
@@ -35,7 +39,7 @@ def fabric(
     ] = None,
     flows: Annotated[
         Path | None,
-        typer.Option(help="CSV of flows: start_ns, src, dst, bytes, class; also .gz."),
+        typer.Option(help="CSV of flows: start_ns, src, dst, bytes, class, law; also .gz."),
     ] = None,
     duration_ms: Annotated[
         float, typer.Option(help="Flows of the workload start within it.")
@@ -108,11 +112,15 @@ def fabric(
 def _show(data: dict[str, Any], seeds: int, path: Path) -> None:
     rows = []
     for law, found in data["results"].items():
+        names = ("mean", "p50", "p95", "p99", "p999")
         for kind, figures in found["classes"].items():
-            names = ("mean", "p50", "p95", "p99", "p999")
             rows.append(
                 (law, kind, figures["n"], figures["unfinished"], *(figures[name] for name in names))
             )
+        if len(found["laws"]) > 1:
+            for one, figures in found["laws"].items():
+                numbers = (figures[name] for name in names)
+                rows.append((law, f"law {one}", figures["n"], figures["unfinished"], *numbers))
     what = data["flows"] or data["workload"]
     title = f"Slowdowns: {data['topology']}, {what}, {seeds} seed{'s' * (seeds > 1)}"
     table(_COLUMNS, rows, title=title)

@@ -18,10 +18,10 @@ PARAMETERS = (
 )
 
 STATE = (
-    ("started", "int"),
-    ("base_rate", "float"),
-    ("stage", "int"),
-    ("random", "int"),
+    ("started", "int", "an acknowledgement was read"),
+    ("base_rate", "float", "the rate that was in force a round trip ago"),
+    ("stage", "int", "additive increases in a row"),
+    ("random", "int", "state of the draws"),
 )
 
 WINDOWED = True
@@ -32,26 +32,26 @@ ACK_BYTES = 61
 BASE, UNIT = 1.05, 1000  # a packet carries log_BASE(utilisation * UNIT), as `pint` writes it
 
 
-def on_start(s, p, e):
+def on_start(p, s, e):
     """A new flow has its start rate as base."""
-    s.base_rate = s.rate
+    s.base_rate = e.rate
     s.random = e.flow + 1
-    s.window = s.rate * e.network_base
+    return e.rate, e.rate * e.network_base
 
 
-def read(s, p):
+def read(p, s):
     """Whether this acknowledgement is read: a linear congruential draw of 31 bits."""
     s.random = (s.random * 1103515245 + 12345) & 0x7FFFFFFF
     return s.random < p.share * 0x80000000
 
 
-def on_ack(s, p, e, t):
+def on_ack(p, s, e, t):
     """The rate from the utilisation of the most loaded hop."""
-    if not read(s, p):
-        return
+    if not read(p, s):
+        return e.rate, e.window
     if not s.started:
         s.started = 1
-        return
+        return e.rate, e.window
     load = BASE ** t.hop[0, 0] / UNIT / p.eta
     stage = s.stage + 1
     if load >= 1 or s.stage >= p.max_stage:
@@ -59,8 +59,8 @@ def on_ack(s, p, e, t):
         stage = 0
     else:
         rate = s.base_rate
-    s.rate = min(max(rate + p.ai_mbps / 8e3, e.min_rate), e.max_rate)
-    s.window = s.rate * e.network_base
+    rate = min(max(rate + p.ai_mbps / 8e3, e.min_rate), e.max_rate)
     if e.sample:
-        s.base_rate = s.rate
+        s.base_rate = rate
         s.stage = stage
+    return rate, rate * e.network_base

@@ -30,44 +30,43 @@ PARAMETERS = (
 )
 
 STATE = (
-    ("size", "float"),  # window in bytes; `window` lets packets start that fit in it whole
-    ("target", "float"),
-    ("scale", "float"),
-    ("mean_delay", "float"),
-    ("increase", "float"),  # bytes * bytes, to be added over the window
-    ("received", "float"),
-    ("achieved", "float"),
-    ("idle_bytes", "float"),
-    ("fast_now", "int"),
-    ("cut_at", "float"),
-    ("adjusted_at", "float"),
-    ("adapt_at", "float"),
-    ("adapt_wanted", "int"),
-    ("ignore", "float"),  # bytes whose marks are still ignored after quick adapt
+    ("size", "float", "window, bytes; what is in force lets packets start that fit in it whole"),
+    ("target", "float", "of the queueing delay"),
+    ("scale", "float", "BDP over the reference's"),
+    ("mean_delay", "float", "smoothed queueing delay"),
+    ("increase", "float", "bytes * bytes, to be added over the window"),
+    ("received", "float", "bytes since increases were added"),
+    ("achieved", "float", "bytes that came through in this round"),
+    ("idle_bytes", "float", "bytes without delay in a row"),
+    ("fast_now", "int", "fast increase goes on"),
+    ("cut_at", "float", "time of the last decrease"),
+    ("adjusted_at", "float", "time of the last eta"),
+    ("adapt_at", "float", "end of the round that quick adapt looks at"),
+    ("adapt_wanted", "int", "packets were lost"),
+    ("ignore", "float", "bytes whose marks are still ignored after quick adapt"),
 )
 
 WINDOWED = True
 MARKING_BDP = (0.2, 0.8, 1.0)
 
 
-def apply(s, p, e):
-    """Bound the window, and set what may be in flight."""
+def bounded(p, s, e):
+    """Bound the window; line rate, and what may be in flight."""
     s.size = min(max(s.size, float(e.mtu)), p.most * e.max_rate * e.base)
-    s.window = max(s.size - e.mtu + 1, 1.0)
-    s.rate = e.max_rate
+    return e.max_rate, max(s.size - e.mtu + 1, 1.0)
 
 
-def on_start(s, p, e):
+def on_start(p, s, e):
     """A new flow has the largest window."""
     s.size = p.most * e.max_rate * e.base
     s.target = p.target_rtts * e.network_base
     s.scale = e.max_rate * e.network_base / p.reference_bdp
     s.cut_at = -1e18
     s.adjusted_at = e.now
-    apply(s, p, e)
+    return bounded(p, s, e)
 
 
-def mean(s, p, e, delay):
+def mean(p, s, e, delay):
     """Follow the delay. A long one without a mark is another path's: a quarter of the base RTT."""
     seen = delay
     if not e.marked and delay > s.target:
@@ -75,7 +74,7 @@ def mean(s, p, e, delay):
     s.mean_delay += p.delay_gain * (seen - s.mean_delay)
 
 
-def quick_adapt(s, p, e, delay, lost):
+def quick_adapt(p, s, e, delay, lost):
     """Shrink to what came through in the last round; 1: nothing else is to be done."""
     done = 0
     if s.ignore > 0 and (e.marked or lost):
@@ -96,7 +95,7 @@ def quick_adapt(s, p, e, delay, lost):
     return done
 
 
-def proportional(s, p, e, delay):
+def proportional(p, s, e, delay):
     """Increase by the distance to the target; fast after a window without delay."""
     if delay < 1e3 * p.idle_us:
         s.idle_bytes += e.bytes
@@ -111,7 +110,7 @@ def proportional(s, p, e, delay):
     s.increase += gain * e.bytes * (s.target - delay)
 
 
-def decrease(s, p, e):
+def decrease(p, s, e):
     """Cut by the mean excess of the delay, once a round trip."""
     s.fast_now = 0
     s.idle_bytes = 0.0
@@ -121,21 +120,21 @@ def decrease(s, p, e):
         s.cut_at = e.now
 
 
-def on_ack(s, p, e):
+def on_ack(p, s, e):
     """The four cases of mark and delay."""
     delay = e.rtt - e.base
-    mean(s, p, e, delay)
+    mean(p, s, e, delay)
     s.achieved += e.bytes
     s.received += e.bytes
     s.ignore -= e.bytes
-    if not quick_adapt(s, p, e, delay, 0):
+    if not quick_adapt(p, s, e, delay, 0):
         if not e.marked and delay >= s.target:
             s.increase += p.fair * e.mtu * s.scale * e.bytes
         elif not e.marked:
-            proportional(s, p, e, delay)
+            proportional(p, s, e, delay)
         elif delay >= s.target:
-            decrease(s, p, e)
-        apply(s, p, e)
+            decrease(p, s, e)
+        bounded(p, s, e)
         late = e.now - s.adjusted_at > e.network_base
         if late or s.received > p.adjust_packets * e.mtu:
             s.size += s.increase / s.size
@@ -144,15 +143,15 @@ def on_ack(s, p, e):
                 s.adjusted_at = e.now
             s.increase = 0.0
             s.received = 0.0
-    apply(s, p, e)
+    return bounded(p, s, e)
 
 
-def on_loss(s, p, e):
+def on_loss(p, s, e):
     """Quick adapt, or one packet less."""
     s.ignore -= e.mtu
     s.adapt_wanted = 1
     e.marked = 1
-    mean(s, p, e, e.base + e.network_base)
-    if not quick_adapt(s, p, e, 0.0, 1):
+    mean(p, s, e, e.base + e.network_base)
+    if not quick_adapt(p, s, e, 0.0, 1):
         s.size -= e.mtu
-    apply(s, p, e)
+    return bounded(p, s, e)

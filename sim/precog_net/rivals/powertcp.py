@@ -17,10 +17,10 @@ PARAMETERS = (
 )
 
 STATE = (
-    ("started", "int"),
-    ("power", "float"),
-    ("base_rate", "float"),  # the rate that was in force a round trip ago
-    ("last", "float", (5, 3)),  # per hop: time, bytes sent, queue
+    ("started", "int", "an acknowledgement has come"),
+    ("power", "float", "smoothed"),
+    ("base_rate", "float", "the rate that was in force a round trip ago"),
+    ("last", "float", "per hop: time, bytes sent, queue", (5, 3)),
 )
 
 WINDOWED = True
@@ -31,14 +31,14 @@ ACK_BYTES = 88
 TIME, SENT, QUEUE, MBPS = 0, 1, 2, 3
 
 
-def on_start(s, p, e):
+def on_start(p, s, e):
     """A new flow believes in power 1."""
     s.power = 1.0
-    s.base_rate = s.rate
-    s.window = s.rate * e.network_base
+    s.base_rate = e.rate
+    return e.rate, e.rate * e.network_base
 
 
-def on_ack(s, p, e, t):
+def on_ack(p, s, e, t):
     """Every acknowledgement: power, and the rate from that of a round trip ago."""
     most = 0.0
     span = 0.0
@@ -59,12 +59,12 @@ def on_ack(s, p, e, t):
             s.last[k, 2] = queue
     if not s.started:
         s.started = 1
-        return
+        return e.rate, e.window
     span = min(span, e.network_base)
     s.power += (most - s.power) * span / e.network_base
     wanted = s.base_rate * p.eta / max(s.power, 1e-6) + p.beta_mbps / 8e3
     rate = p.gamma * wanted + (1 - p.gamma) * s.base_rate
-    s.rate = min(max(rate, e.min_rate), e.max_rate)
-    s.window = s.rate * e.network_base
+    rate = min(max(rate, e.min_rate), e.max_rate)
     if e.sample:
-        s.base_rate = s.rate
+        s.base_rate = rate
+    return rate, rate * e.network_base

@@ -5,9 +5,8 @@ base + hops * hop + clip(alpha / sqrt(w) + beta, 0, fs_range), w in packets (sec
 target the window rises by `ai` packets a round trip; above it falls by the excess, at most once a
 round trip. A window below one packet is paced: a packet each rtt / w (section 3.3).
 
-Presets. Defaults: the public simulator's, csg-htsim commit 841d9e7 ``sim/swift.cpp`` and
-``main_swift.cpp``, for base RTTs above 10 us. ``scaled``: the target is the path's own base RTT and
-little more, for networks of a few microseconds; every window is paced.
+Defaults: the public simulator's, Broadcom/csg-htsim commit 841d9e7 ``sim/swift.cpp``, for base RTTs
+above 10 us.
 """
 
 from math import sqrt
@@ -29,28 +28,31 @@ PARAMETERS = (
 )
 
 PRESETS = {
-    "scaled": {
-        "base_us": 0.0,
-        "queue_us": 0.1,
-        "hop_us": 0.0,
-        "fs_range_us": 0.2,
-        "ai": 0.05,
-        "paced": 1,
-    },
+    "scaled": (
+        "the path's own base RTT and little more, for networks of a few microseconds; paced",
+        {
+            "base_us": 0.0,
+            "queue_us": 0.1,
+            "hop_us": 0.0,
+            "fs_range_us": 0.2,
+            "ai": 0.05,
+            "paced": 1,
+        },
+    ),
 }
 
 STATE = (
-    ("size", "float"),  # window in bytes; `window` lets packets start that fit in it whole
-    ("cut_at", "float"),
-    ("timeouts", "int"),
-    ("alpha", "float"),  # of flow scaling, ns
-    ("offset", "float"),
+    ("size", "float", "window, bytes; what is in force lets packets start that fit in it whole"),
+    ("cut_at", "float", "time of the last decrease"),
+    ("timeouts", "int", "in a row"),
+    ("alpha", "float", "of flow scaling, ns"),
+    ("offset", "float", "of flow scaling, ns"),
 )
 
 WINDOWED = True
 
 
-def target(s, p, e):
+def target(p, s, e):
     """End-to-end delay that the law aims at, ns."""
     scaling = s.alpha / sqrt(max(s.size / e.mtu, 1e-6)) + s.offset
     scaling = min(max(scaling, 0.0), 1e3 * p.fs_range_us)
@@ -58,14 +60,14 @@ def target(s, p, e):
     return base + 1e3 * (p.queue_us + e.hops * p.hop_us) + scaling
 
 
-def apply(s, p, e):
-    """Bound the window; set what may be in flight and the pace."""
+def bounded(p, s, e):
+    """Bound the window; the pace, and what may be in flight."""
     s.size = min(max(s.size, p.min_window * e.mtu), p.max_window * e.mtu)
-    s.window = max(s.size - e.mtu + 1, 1.0)
-    s.rate = e.max_rate
+    rate = e.max_rate
     if s.size < e.mtu or p.paced:
         paced = s.size * (1 + e.header / e.mtu) / max(e.rtt, 1.0)
-        s.rate = min(max(paced, e.min_rate), e.max_rate)
+        rate = min(max(paced, e.min_rate), e.max_rate)
+    return rate, max(s.size - e.mtu + 1, 1.0)
 
 
 def may_cut(s, e):
@@ -73,31 +75,29 @@ def may_cut(s, e):
     return e.now - s.cut_at >= e.rtt
 
 
-def on_start(s, p, e):
+def on_start(p, s, e):
     """A new flow has the window of its start rate over a base RTT."""
     s.alpha = 1e3 * p.fs_range_us / (1 / sqrt(p.fs_min) - 1 / sqrt(p.fs_max))
     s.offset = -s.alpha / sqrt(p.fs_max)
-    s.size = s.rate * e.base
+    s.size = e.rate * e.base
     s.cut_at = -1e18
-    start = s.rate
     e.rtt = e.base
-    apply(s, p, e)
-    s.rate = start
+    return e.rate, bounded(p, s, e)[1]
 
 
-def on_ack(s, p, e):
+def on_ack(p, s, e):
     """Additive increase below the target, multiplicative decrease above it."""
     s.timeouts = 0
-    goal = target(s, p, e)
+    goal = target(p, s, e)
     if e.rtt < goal:
         s.size += p.ai * e.bytes * (e.mtu / s.size if s.size >= e.mtu else 1.0)
     elif may_cut(s, e):
         s.size *= max(1 - p.beta * (e.rtt - goal) / e.rtt, 1 - p.max_cut)
         s.cut_at = e.now
-    apply(s, p, e)
+    return bounded(p, s, e)
 
 
-def on_loss(s, p, e):
+def on_loss(p, s, e):
     """The largest decrease; the smallest window after time-outs in a row."""
     s.timeouts = s.timeouts + 1 if e.timeout else 0
     if s.timeouts >= p.give_up:
@@ -105,4 +105,4 @@ def on_loss(s, p, e):
     elif may_cut(s, e):
         s.size *= 1 - p.max_cut
         s.cut_at = e.now
-    apply(s, p, e)
+    return bounded(p, s, e)

@@ -18,25 +18,25 @@ PARAMETERS = (
 )
 
 STATE = (
-    ("power", "float"),
-    ("base_rate", "float"),  # the rate that was in force a round trip ago
-    ("last_rtt", "float"),
-    ("last_t", "float"),
+    ("power", "float", "smoothed"),
+    ("base_rate", "float", "the rate that was in force a round trip ago"),
+    ("last_rtt", "float", "of the acknowledgement before"),
+    ("last_t", "float", "its time"),
 )
 
 WINDOWED = True
 
 
-def on_start(s, p, e):
+def on_start(p, s, e):
     """A new flow believes in power 1 and in its base RTT."""
     s.power = 1.0
-    s.base_rate = s.rate
+    s.base_rate = e.rate
     s.last_rtt = e.base
     s.last_t = e.now
-    s.window = s.rate * e.base
+    return e.rate, e.rate * e.base
 
 
-def on_ack(s, p, e):
+def on_ack(p, s, e):
     """Smooth the power; set the rate."""
     dt = e.now - s.last_t
     if dt > 0:
@@ -46,10 +46,10 @@ def on_ack(s, p, e):
         s.last_rtt = e.rtt
         s.last_t = e.now
     if not (e.sample or p.fast):
-        return
+        return e.rate, e.window
     wanted = s.base_rate / max(s.power, 1e-6) + p.beta_mbps / 8e3
     rate = p.gamma * wanted + (1 - p.gamma) * s.base_rate
-    s.rate = min(max(rate, e.min_rate), e.max_rate)
-    s.window = s.rate * e.base
+    rate = min(max(rate, e.min_rate), e.max_rate)
     if e.sample:
-        s.base_rate = s.rate
+        s.base_rate = rate
+    return rate, rate * e.base

@@ -1,4 +1,4 @@
-"""Flows in a file: CSV with the columns start_ns, src, dst, bytes and perhaps class.
+"""Flows in a file: CSV with the columns start_ns, src, dst, bytes and perhaps class and law.
 
 A column ``incast`` of 0 and 1 stands for the classes normal and incast.
 """
@@ -43,18 +43,20 @@ def read_flows(path: Path, hosts: int) -> Traffic:
         raise ValueError(f"file {path} must have the columns {', '.join(_NEEDED)}: no {missing[0]}")
     table: list[tuple[int, ...]] = []
     kinds: list[str] = []
+    laws: list[str] = []
     try:
         for row in rows:
             if len(table) == MOST_FLOWS:
                 raise ValueError(f"file {path} must have at most {MOST_FLOWS} flows")
             table.append(_flow(row, hosts, f"file {path}, line {rows.line_num}"))
             kinds.append(_kind(row, f"file {path}, line {rows.line_num}"))
+            laws.append((row.get("law") or "").strip())
     except csv.Error as error:
         raise ValueError(f"file {path}, line {rows.line_num}: must be CSV: {error}") from error
     if not table:
         raise ValueError(f"file {path} must have at least one flow, not none")
     start_ps, src_, dst_, size_ = np.array(table, dtype=np.int64).T
-    return Traffic(start_ps, src_, dst_, size_, tuple(kinds))
+    return Traffic(start_ps, src_, dst_, size_, tuple(kinds), law=tuple(laws))
 
 
 def _flow(row: Mapping[str, str | None], hosts: int, where: str) -> tuple[int, int, int, int]:

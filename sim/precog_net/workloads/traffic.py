@@ -28,6 +28,8 @@ class Traffic:
         The class of each.
     after : tuple of tuple of int, optional
         The flows, by their place here, that each waits for; by default none waits.
+    law : tuple of str, optional
+        The law of each, where one is given; others have that of their class.
     """
 
     start_ps: _Ints
@@ -36,6 +38,7 @@ class Traffic:
     size: _Ints
     kind: tuple[str, ...]
     after: tuple[tuple[int, ...], ...] = ()
+    law: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.size)
@@ -44,6 +47,11 @@ class Traffic:
     def waits(self) -> tuple[tuple[int, ...], ...]:
         """`after` of every flow."""
         return self.after or ((),) * len(self)
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """`law` of every flow."""
+        return self.law or ("",) * len(self)
 
     def flows(self) -> tuple[Flow, ...]:
         """As the simulator takes them.
@@ -75,6 +83,7 @@ def merged(parts: Sequence[Traffic]) -> Traffic:
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     kinds = [kind for part in parts for kind in part.kind]
+    laws = [law for part in parts for law in part.laws]
     waits: list[tuple[int, ...]] = []
     for part in parts:
         base = len(waits)
@@ -89,4 +98,5 @@ def merged(parts: Sequence[Traffic]) -> Traffic:
         size,
         tuple(kinds[n] for n in order.tolist()),
         tuple(waits[n] for n in order.tolist()),
+        tuple(laws[n] for n in order.tolist()),
     )

@@ -2,22 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precog_sim.network.congestion import LawSetup, LinkFacts
 from precog_sim.network.layout import (
-    STATE_RATE,
-    STATE_WINDOW,
     FlowCol,
     LawCol,
     PortCol,
     Telemetry,
     Window,
 )
-from precog_sim.network.program import FACTS, WORDS, word
+from precog_sim.network.program import EVENT_WORDS, word
 from precog_sim.network.scenario import Ecn, Scenario
 
 __all__ = ["Laws"]
@@ -34,7 +31,6 @@ _EVENTS = {
 _BPS = 8e9  # bit/s of a byte per ns
 _NEVER = 1 << 62
 _LINE = 8  # words of a cache line
-_HEAD_WORDS = 5
 _Table = NDArray[np.int64]
 _Reals = NDArray[np.float64]
 
@@ -83,12 +79,6 @@ class Laws:
         """Bytes of each flow's acknowledgements."""
         return np.array([one.ack_bytes for one in self.setups], dtype=np.int64)[self.of]
 
-    @cached_property
-    def event_at(self) -> int:
-        """Place of an event's words in a row of the states."""
-        sizes = [one.program.state.itemsize // 8 for one in self.setups if one.program]
-        return max(sizes, default=_HEAD_WORDS)
-
     def rows(self) -> tuple[_Table, _Reals]:
         """The tables of laws: `LawCol`; bit/s of a rate of 1, and largest share of marks."""
         table = np.zeros((len(self.setups), LawCol.WIDTH), dtype=np.int64)
@@ -120,28 +110,28 @@ class Laws:
 
     def states(self, scenario: Scenario, link: LinkFacts, rate: _Reals, top: _Reals) -> _Reals:
         """Each flow's state, with its start rate and a window of the path's, and its facts."""
-        words = self.event_at + len(FACTS) + len(WORDS)
+        sizes = [one.program.state.itemsize // 8 for one in self.setups if one.program]
+        words = EVENT_WORDS + max(sizes, default=0)
         state = np.zeros((len(self.of), -(-words // _LINE) * _LINE))
         whole = state.view(np.int64)
         scale = np.array([one.bit_rate for one in self.setups])[self.of]
-        state[:, STATE_RATE] = rate / scale
+        state[:, word("rate")] = rate / scale
         base_ns, hops = _paths(scenario)
-        state[:, STATE_WINDOW] = np.floor(rate / _BPS * base_ns)
-        at = self.event_at
-        state[:, at + word("max_rate")] = top / scale
-        state[:, at + word("min_rate")] = link.min_bps / scale
-        state[:, at + word("base")] = base_ns
-        state[:, at + word("network_base")] = link.base_rtt_ns
-        whole[:, at + word("mtu")] = scenario.payload
-        whole[:, at + word("header")] = self.header
-        whole[:, at + word("hops")] = hops
-        whole[:, at + word("flow")] = np.arange(len(self.of))
+        state[:, word("window")] = np.floor(rate / _BPS * base_ns)
+        state[:, word("max_rate")] = top / scale
+        state[:, word("min_rate")] = link.min_bps / scale
+        state[:, word("base")] = base_ns
+        state[:, word("network_base")] = link.base_rtt_ns
+        whole[:, word("mtu")] = scenario.payload
+        whole[:, word("header")] = self.header
+        whole[:, word("hops")] = hops
+        whole[:, word("flow")] = np.arange(len(self.of))
         return state
 
     def windows(self, link: LinkFacts, state: _Reals) -> _Table:
         """Bytes that each flow may have in flight at first; 0: any number."""
         kind = np.array([one.window for one in self.setups])[self.of]
-        own = np.maximum(state[:, STATE_WINDOW].astype(np.int64), 1)
+        own = np.maximum(state[:, word("window")].astype(np.int64), 1)
         limited = (kind == Window.BDP) | (kind == Window.RATE)
         return np.where(kind == Window.OWN, own, np.where(limited, link.bdp, 0))
 
@@ -153,7 +143,7 @@ class Laws:
             if one.program is not None and name in (one.program.state.names or ()):
                 kind, offset = one.program.state.fields[name][:2]  # type: ignore[index]
                 width = kind.itemsize // 8
-                parts.append((self.of == k, offset // 8))
+                parts.append((self.of == k, EVENT_WORDS + offset // 8))
         found = np.full((len(self.of), width), np.nan)
         for mine, first in parts:
             found[mine] = state[mine, first : first + width]

@@ -6,9 +6,6 @@ compiled kernel serves every law and every mixture of laws.
 
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.layout import (
-    STATE_DUE,
-    STATE_RATE,
-    STATE_WINDOW,
     TIMERS,
     Cfg,
     Ctl,
@@ -22,7 +19,7 @@ from precog_sim.network.layout import (
 from precog_sim.network.native import call_law, call_law_telemetry
 from precog_sim.network.net import Net
 from precog_sim.network.outside import decide_outside, notify_outside, retime
-from precog_sim.network.program import word
+from precog_sim.network.program import EVENT_WORDS, word
 from precog_sim.network.wheel import cancel, schedule
 
 __all__ = ["decide", "lose", "notify", "sent", "start_law", "time_out"]
@@ -30,17 +27,19 @@ __all__ = ["decide", "lose", "notify", "sent", "start_law", "time_out"]
 _NOW, _NOW_PS, _RTT, _RTT_PS = word("now"), word("now_ps"), word("rtt"), word("rtt_ps")
 _BYTES, _MARKED, _SAMPLE = word("bytes"), word("marked"), word("sample")
 _SEQ, _NEXT, _PREDICTION = word("seq"), word("next"), word("prediction")
+_RATE, _WINDOW, _DUE = word("rate"), word("window"), word("due")
 _TIMER, _TIMEOUT = word("timer"), word("timeout")
 _MOST_BPS = 1e15
 _WORD_BYTES = 8
+_EVENT_BYTES = EVENT_WORDS * _WORD_BYTES
 
 
 @outlined
 def _set_timers(net: Net, f: int, now: int) -> None:
-    """Schedule what `s.due` asks for. One that is put off is not moved: it looks when it fires."""
+    """Schedule what `e.due` asks for. One that is put off is not moved: it looks when it fires."""
     first = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * f
     for k in range(TIMERS):
-        due_ns = net.state[f, STATE_DUE + k]
+        due_ns = net.state[f, _DUE + k]
         if due_ns > 0:
             due = max(int(due_ns * 1000 + 0.5), now)
             armed = net.flow[f, FlowCol.TIMER_AT + k]
@@ -53,9 +52,9 @@ def _set_timers(net: Net, f: int, now: int) -> None:
 
 @inlined
 def _obey(net: Net, f: int, law: int, now: int) -> None:
-    """Put the rate, the window and the timers in the flow's state into force."""
+    """Put the rate, the window and the timers in the flow's row into force."""
     old = net.rate[f]
-    rate = net.state[f, STATE_RATE] * net.law_f[law, 0]
+    rate = net.state[f, _RATE] * net.law_f[law, 0]
     if not 0 < rate < _MOST_BPS:
         net.ctl[Ctl.ERROR] = Err.LAW_RATE
         net.ctl[Ctl.ERROR_VALUE] = f
@@ -64,7 +63,7 @@ def _obey(net: Net, f: int, law: int, now: int) -> None:
         net.rate[f] = rate
         retime(net, f, rate, old)
     if net.law[law, LawCol.WINDOW] == Window.OWN:
-        window = net.state[f, STATE_WINDOW]
+        window = net.state[f, _WINDOW]
         if not 0 <= window < _MOST_BPS:
             net.ctl[Ctl.ERROR] = Err.LAW_WINDOW
             net.ctl[Ctl.ERROR_VALUE] = f
@@ -81,11 +80,10 @@ def _call(net: Net, f: int, event: int, now: int) -> None:
     address = net.law[law, event]
     if address == 0:
         return
-    at = net.cfg[Cfg.EVENT_AT]
-    net.state[f, at + _NOW] = now * 1e-3
-    net.words[f, at + _NOW_PS] = now
-    row = net.state.ctypes.data + f * net.state.shape[1] * _WORD_BYTES
-    call_law(address, row, net.law[law, LawCol.PARAMETERS], row + at * _WORD_BYTES)
+    net.state[f, _NOW] = now * 1e-3
+    net.words[f, _NOW_PS] = now
+    event = net.state.ctypes.data + f * net.state.shape[1] * _WORD_BYTES
+    call_law(address, net.law[law, LawCol.PARAMETERS], event + _EVENT_BYTES, event)
     _obey(net, f, law, now)
 
 
@@ -113,32 +111,31 @@ def decide(net: Net, row: int, acked: int, full: bool, rtt: int, now: int) -> fl
         sample = 0
     if ack == 0 and sample == 0:
         return 0.0
-    at = net.cfg[Cfg.EVENT_AT]
-    net.state[f, at + _NOW] = now * 1e-3
-    net.words[f, at + _NOW_PS] = now
-    net.state[f, at + _RTT] = rtt * 1e-3
-    net.words[f, at + _RTT_PS] = rtt
-    net.words[f, at + _BYTES] = acked
-    net.words[f, at + _MARKED] = marked
-    net.words[f, at + _SAMPLE] = full
-    net.words[f, at + _SEQ] = net.rec[row, Rec.SEQ]
-    net.words[f, at + _NEXT] = net.flow[f, FlowCol.NEXT]
-    state = net.state.ctypes.data + f * net.state.shape[1] * _WORD_BYTES
-    event = state + at * _WORD_BYTES
+    net.state[f, _NOW] = now * 1e-3
+    net.words[f, _NOW_PS] = now
+    net.state[f, _RTT] = rtt * 1e-3
+    net.words[f, _RTT_PS] = rtt
+    net.words[f, _BYTES] = acked
+    net.words[f, _MARKED] = marked
+    net.words[f, _SAMPLE] = full
+    net.words[f, _SEQ] = net.rec[row, Rec.SEQ]
+    net.words[f, _NEXT] = net.flow[f, FlowCol.NEXT]
+    event = net.state.ctypes.data + f * net.state.shape[1] * _WORD_BYTES
+    state = event + _EVENT_BYTES
     parameters = net.law[law, LawCol.PARAMETERS]
     if net.law[law, LawCol.TELLS] != 0:
         told = net.telemetry.ctypes.data + row * net.telemetry.shape[1] * _WORD_BYTES
         if ack != 0:
-            call_law_telemetry(ack, state, parameters, event, told)
+            call_law_telemetry(ack, parameters, state, event, told)
         if sample != 0:
-            call_law_telemetry(sample, state, parameters, event, told)
+            call_law_telemetry(sample, parameters, state, event, told)
     else:
         if ack != 0:
-            call_law(ack, state, parameters, event)
+            call_law(ack, parameters, state, event)
         if sample != 0:
-            call_law(sample, state, parameters, event)
+            call_law(sample, parameters, state, event)
     _obey(net, f, law, now)
-    return float(net.state[f, at + _PREDICTION]) if full else 0.0
+    return float(net.state[f, _PREDICTION]) if full else 0.0
 
 
 @inlined
@@ -159,10 +156,9 @@ def start_law(net: Net, f: int, now: int) -> None:
 @outlined
 def lose(net: Net, f: int, timeout: bool, now: int) -> None:
     """A NAK has come, or a time-out."""
-    at = net.cfg[Cfg.EVENT_AT]
-    net.words[f, at + _TIMEOUT] = timeout
-    net.words[f, at + _SEQ] = net.flow[f, FlowCol.ACKED]
-    net.words[f, at + _NEXT] = net.flow[f, FlowCol.NEXT]
+    net.words[f, _TIMEOUT] = timeout
+    net.words[f, _SEQ] = net.flow[f, FlowCol.ACKED]
+    net.words[f, _NEXT] = net.flow[f, FlowCol.NEXT]
     _call(net, f, LawCol.LOSS, now)
 
 
@@ -170,7 +166,7 @@ def lose(net: Net, f: int, timeout: bool, now: int) -> None:
 def sent(net: Net, f: int, wire: int, now: int) -> None:
     """A packet of `wire` bytes begins to leave."""
     if net.law[net.flow[f, FlowCol.LAW], LawCol.SEND] != 0:
-        net.words[f, net.cfg[Cfg.EVENT_AT] + _BYTES] = wire
+        net.words[f, _BYTES] = wire
         _call(net, f, LawCol.SEND, now)
 
 
@@ -180,10 +176,10 @@ def time_out(net: Net, f: int, k: int, now: int) -> None:
     net.flow[f, FlowCol.TIMER_AT + k] = 0
     if net.flow[f, FlowCol.END] >= 0:
         return
-    due_ns = net.state[f, STATE_DUE + k]
+    due_ns = net.state[f, _DUE + k]
     if due_ns > 0 and int(due_ns * 1000 + 0.5) <= now:
-        net.state[f, STATE_DUE + k] = 0.0
-        net.words[f, net.cfg[Cfg.EVENT_AT] + _TIMER] = k
+        net.state[f, _DUE + k] = 0.0
+        net.words[f, _TIMER] = k
         _call(net, f, LawCol.TIMER, now)
     else:
         _set_timers(net, f, now)

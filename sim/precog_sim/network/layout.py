@@ -7,9 +7,6 @@ The kernel's state is a few int64 tables, so that one compiled function serves e
 from enum import IntEnum
 
 __all__ = [
-    "STATE_DUE",
-    "STATE_RATE",
-    "STATE_WINDOW",
     "TIMERS",
     "AnswerCol",
     "Cfg",
@@ -34,7 +31,6 @@ __all__ = [
 ]
 
 TIMERS = 3  #: of a flow's law
-STATE_RATE, STATE_WINDOW, STATE_DUE = 0, 1, 2  #: first words of a flow's state
 
 
 class Rec(IntEnum):
@@ -261,7 +257,6 @@ class Cfg(IntEnum):
 
     NS3 = 0
     LAWS = 1
-    EVENT_AT = 2  # place of an event's words in a row of the states
     RETIME = 5  # a law's rates move pending departures
     TELEMETRY = 6  # a `Telemetry`
     ECN = 7

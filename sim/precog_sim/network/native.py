@@ -43,14 +43,14 @@ def _law_call(arguments: int) -> Any:
 
 
 @intrinsic
-def call_law(_context: Any, law: Any, state: Any, parameters: Any, event: Any) -> Any:
+def call_law(_context: Any, law: Any, parameters: Any, state: Any, event: Any) -> Any:
     """Let the code at `law` act on records at the addresses."""
     return _law_call(3)
 
 
 @intrinsic
 def call_law_telemetry(
-    _context: Any, law: Any, state: Any, parameters: Any, event: Any, telemetry: Any
+    _context: Any, law: Any, parameters: Any, state: Any, event: Any, telemetry: Any
 ) -> Any:
     """The same with telemetry."""
     return _law_call(4)

@@ -44,7 +44,7 @@ class Net(NamedTuple):
     law: Table  # [law, LawCol]
     law_f: _Reals  # [law, 2]: bit/s of a rate of 1, largest share of marks
     marking: Table  # [law, port, 2]: queue from which its packets are marked, and above which all
-    state: _Reals  # [flow, ...]: state of its law, and words of its events
+    state: _Reals  # [flow, ...]: words of its events, and its law's state
     words: Table  # the same memory, for whole numbers
     order: Table  # flows that wait for no other, by start
     followers: Table  # flows that wait for others, by whom they wait for

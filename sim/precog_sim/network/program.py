@@ -1,22 +1,24 @@
 """Law programs: rate laws as one file of plain Python, compiled to native code.
 
-A program is a module. What it may define:
+A program has the shape of `precog_models.laws`, in real numbers; the laws of that package, which
+cards run, are programs here as they stand (`program_integer`). What the module may define:
 
 ``PARAMETERS``
-    ((name, format, unit, default, meaning), ...); a format is ``"float"`` or ``"int"``.
+    ((name, format, unit, default, meaning), …); a format is ``"float"`` or ``"int"``.
 ``PRESETS``
-    {name: {parameter: value}}; the docstring says where they are from.
+    {name: (citation, {parameter: value})}.
 ``STATE``
-    ((name, format), ...), or (name, format, shape): kept for each flow, 0 at first.
+    ((name, format, meaning), …), or with a shape behind: kept for each flow, 0 at first.
+``WINDOWED``
+    True: events return a rate and a window; False: a rate.
 ``on_start``, ``on_ack``, ``on_sample``, ``on_cnp``, ``on_loss``, ``on_timer``, ``on_send``
-    Functions (s, p, e) of the flow's state, the parameters and the event; with telemetry
-    on_ack and on_sample are (s, p, e, t). Other functions of the file may be called.
-``WINDOWED``, ``TELEMETRY``, ``HEADER``, ``ACK_BYTES``, ``CNP_US``, ``MARKING_BDP``, ``BIT_RATES``
-    `program.SETTINGS` explains them.
+    Functions (p, s, e) of the parameters, the flow's state and the event; with telemetry on_ack
+    and on_sample are (p, s, e, t). Other functions of the file may be called.
+``TELEMETRY``, ``HEADER``, ``ACK_BYTES``, ``CNP_US``, ``MARKING_BDP``, ``BIT_RATES``
+    `SETTINGS` explains them.
 
 Units: times in ns, sizes in bytes, rates in bytes per ns (100 Gb/s = 12.5), as the gateware's ticks
-of 1 ns have them; names of events and of their words are the law engine's
-(`precog_models.rate.engine.events`). A program decides by writing ``s.rate`` and ``s.window``.
+of 1 ns have them.
 
 Cost of an event: one call through a pointer, about 4 ns, and the law itself.
 """
@@ -36,33 +38,34 @@ from precog_models import jit
 from precog_models.rate.reference.hpcc import HOPS
 
 __all__ = [
+    "EVENT",
     "EVENTS",
-    "FACTS",
-    "HEAD",
+    "EVENT_WORDS",
     "SETTINGS",
     "TELEMETRY",
     "WORDS",
     "Program",
+    "native",
     "program",
     "word",
 ]
 
 #: What a program may hear of.
 EVENTS: dict[str, str] = {
-    "on_start": "the flow begins; s.rate is its start rate",
+    "on_start": "the flow begins; e.rate is its start rate",
     "on_ack": "an acknowledgement",
     "on_sample": "an acknowledgement that completes a round trip; after on_ack",
     "on_cnp": "a congestion notification",
     "on_loss": "a NAK or a time-out",
-    "on_timer": "a time in s.due has come",
+    "on_timer": "a time in e.due has come",
     "on_send": "a data packet begins to leave",
 }
 
-#: First words of a flow's state. `due` are times at which on_timer is to come; 0: none.
-HEAD: tuple[tuple[Any, ...], ...] = (("rate", "f8"), ("window", "f8"), ("due", "f8", (3,)))
-
-#: Words of an event that are the same throughout a flow.
-FACTS: dict[str, tuple[str, str]] = {
+#: Words of an event: format and meaning. Those without a meaning for its kind keep older values.
+WORDS: dict[str, tuple[Any, str]] = {
+    "rate": ("f8", "rate in force"),
+    "window": ("f8", "window in force, bytes"),
+    "due": (("f8", (3,)), "times at which on_timer is to come, for the law to set; 0: none"),
     "max_rate": ("f8", "rate of the flow's link"),
     "min_rate": ("f8", "lowest rate"),
     "base": ("f8", "base RTT of the flow's path: delays, and the payload's transmission one way"),
@@ -71,10 +74,6 @@ FACTS: dict[str, tuple[str, str]] = {
     "header": ("i8", "header bytes of a packet"),
     "hops": ("i8", "switches on the way"),
     "flow": ("i8", "number of the flow"),
-}
-
-#: Words of an event that the event brings; those without a meaning for it keep older values.
-WORDS: dict[str, tuple[str, str]] = {
     "now": ("f8", "time"),
     "rtt": ("f8", "round-trip time of the acknowledged packet"),
     "now_ps": ("i8", "time in ps"),
@@ -84,10 +83,15 @@ WORDS: dict[str, tuple[str, str]] = {
     "sample": ("i8", "1: the acknowledgement completes a round trip"),
     "seq": ("i8", "first byte that is not acknowledged"),
     "next": ("i8", "next byte to be sent"),
-    "timer": ("i8", "on_timer: which of s.due has come"),
+    "timer": ("i8", "on_timer: which of e.due has come"),
     "timeout": ("i8", "on_loss: 1: a time-out, 0: a NAK"),
-    "prediction": ("f8", "written by the law, for the record: RTT that it expects, us"),
+    "prediction": ("f8", "for the law to set: RTT that it expects, us; for the record"),
 }
+
+EVENT = np.dtype(
+    [(name, *(kind if isinstance(kind, tuple) else (kind,))) for name, (kind, _) in WORDS.items()]
+)
+EVENT_WORDS = EVENT.itemsize // 8
 
 #: Telemetry of a packet's way: `hop` has a row for each hop: time in ns, bytes sent, bytes in
 #: the queue, Mb/s. With pint there is one hop, and its first word is the utilisation's logarithm.
@@ -101,23 +105,27 @@ TELEMETRY = np.dtype(
 )
 
 SETTINGS: dict[str, tuple[Any, str]] = {
-    "WINDOWED": (False, "s.window limits the bytes in flight"),
+    "WINDOWED": (False, "events return a rate and a window"),
     "TELEMETRY": ("", "int or pint: packets carry it, and on_ack and on_sample have it as t"),
     "HEADER": (48, "header bytes of a data packet"),
     "ACK_BYTES": (60, "bytes of an acknowledgement"),
-    "CNP_US": (0.0, "least time between a flow's notifications; 0: there are none"),
+    "CNP_US": (0.0, "least time between a flow's notifications; 0: none; marks: 5..200 KB, 1 %"),
     "MARKING_BDP": (None, "switches mark: (from, to, share), lengths over line rate x base RTT"),
     "BIT_RATES": (False, "rates of the program are in bit/s"),
 }
 
 _FORMATS = {"float": "f8", "int": "i8"}
-_EVENT = np.dtype([(name, kind) for name, (kind, _) in (FACTS | WORDS).items()])
-_Values = Mapping[str, float]
+_ENTRY = """
+def entry_{name}(p, s, e{t}):
+    {result} = {name}(p, s, e{t})
+"""
 
 
 def word(name: str) -> int:
-    """Place of a word in an event, in words."""
-    return (_EVENT.names or ()).index(name)
+    """Place of a word in an event, in words of 8 bytes."""
+    fields = EVENT.fields
+    assert fields is not None
+    return int(fields[name][1]) // 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,28 +139,32 @@ class Program:
         Of a flow's row, and of the parameters' record.
     defaults : dict of str to float
     presets : dict of str to dict
+        Values by parameter.
     settings : dict of str to object
         A value for each of `SETTINGS`.
     address : dict of str to int
         Of the native code, by event.
+    made : callable, optional
+        Values of the record of parameters, from all parameters' values.
     """
 
     name: str
     state: np.dtype[Any]
     parameters: np.dtype[Any]
     defaults: dict[str, float]
-    presets: dict[str, dict[str, float]]
+    presets: dict[str, Mapping[str, float]]
     settings: dict[str, Any]
     address: dict[str, int]
-    _code: tuple[Any, ...] = field(repr=False)  # keeps the native code alive
+    code: tuple[Any, ...] = field(repr=False)  # keeps it alive
+    made: Callable[[Mapping[str, float]], Mapping[str, Any]] = field(default=dict, repr=False)
 
-    def record(self, values: _Values, preset: str | None = None) -> NDArray[np.void]:
+    def record(self, values: Mapping[str, float], preset: str | None = None) -> NDArray[np.void]:
         """The parameters' record: defaults, changed by the preset, changed by `values`.
 
         Raises
         ------
         ValueError
-            The preset or a parameter is unknown, or a value is not finite or not whole.
+            The preset or a parameter is unknown, or a value is none of its format.
         """
         if preset is not None and preset not in self.presets:
             known = ", ".join(sorted(self.presets)) or "none"
@@ -163,9 +175,9 @@ class Program:
             known = ", ".join(self.defaults) or "none"
             raise ValueError(f"law {self.name} parameter must be one of {known}, not {unknown[0]}")
         record = np.zeros(1, self.parameters)
-        for name, value in chosen.items():
-            whole = self.parameters[name].kind == "i"
-            if not np.isfinite(value) or (whole and value != int(value)):
+        for name, value in self.made(chosen).items():
+            whole = self.parameters[name].base.kind == "i"
+            if not np.all(np.isfinite(value)) or (whole and np.any(np.trunc(value) != value)):
                 kind = "a whole number" if whole else "a finite number"
                 raise ValueError(f"law {self.name} parameter {name} must be {kind}, not {value!r}")
             record[name] = value
@@ -174,7 +186,7 @@ class Program:
 
 @cache
 def program(module: ModuleType) -> Program:
-    """Compile a law.
+    """Compile a law in real numbers.
 
     Raises
     ------
@@ -182,97 +194,106 @@ def program(module: ModuleType) -> Program:
         The module is no law program; the message names the part and the remedy.
     """
     name = module.__name__.rpartition(".")[2]
-    space = vars(module)
+    space = dict(vars(module))
     settings = {key: space.get(key, default) for key, (default, _) in SETTINGS.items()}
     if settings["TELEMETRY"] not in ("", "int", "pint"):
-        raise ValueError(
-            f"law {name} TELEMETRY must be int, pint or '', not {settings['TELEMETRY']!r}"
-        )
-    state = _fields(name, "STATE", HEAD, space.get("STATE", ()))
-    rows = _rows(name, "PARAMETERS", space.get("PARAMETERS", ()), 5, 6)
-    held = tuple(row[:2] + row[5:] for row in rows) or (("none", "float"),)
-    parameters = _fields(name, "PARAMETERS", (), held)
+        given = settings["TELEMETRY"]
+        raise ValueError(f"law {name} TELEMETRY must be int, pint or '', not {given!r}")
+    rows = _rows(name, "PARAMETERS", space.get("PARAMETERS", ()), 5)
+    parameters = _fields(name, "PARAMETERS", [row[:2] + row[5:] for row in rows])
+    states = _rows(name, "STATE", space.get("STATE", ()), 3)
+    state = _fields(name, "STATE", [row[:2] + row[3:] for row in states])
     told = ("on_ack", "on_sample") if settings["TELEMETRY"] else ()
-    functions = _functions(name, module, told)
-    records = [state, parameters, _EVENT, TELEMETRY]
-    kinds = [from_dtype(record) for record in records]
-    code = {
-        event: _native(name, event, types.void(*kinds[: 4 if event in told else 3]), function)
-        for event, function in functions.items()
-    }
+    events = _functions(name, module, space, told)
+    result = "e.rate, e.window" if settings["WINDOWED"] else "e.rate"
+    code = {}
+    for event in events:
+        t = ", t" if event in told else ""
+        text = _ENTRY.format(name=event, result=result, t=t)
+        records = [parameters, state, EVENT, TELEMETRY][: 4 if t else 3]
+        code[event] = native(name, event, text, space, space.get("__file__"), records)
+    presets = {key: values for key, (_, values) in space.get("PRESETS", {}).items()}
     return Program(
         name,
         state,
         parameters,
         {row[0]: row[3] for row in rows},
-        dict(space.get("PRESETS", {})),
+        presets,
         settings,
-        {event: int(native.address) for event, native in code.items()},
+        {event: int(one.address) for event, one in code.items()},
         tuple(code.values()),
     )
 
 
-def _rows(name: str, what: str, rows: Any, least: int, most: int) -> tuple[tuple[Any, ...], ...]:
-    """The rows of a table of a program, checked for their form."""
-    form = "(name, format, unit, default, meaning)" if most == 6 else "(name, format)"
+def _rows(name: str, what: str, rows: Any, least: int) -> tuple[tuple[Any, ...], ...]:
+    """The rows of a table of a program, checked for their form; a shape may stand behind."""
+    form = "(name, format, unit, default, meaning)" if least == 5 else "(name, format, meaning)"
     for row in rows:
-        if not isinstance(row, tuple) or not least <= len(row) <= most or row[1] not in _FORMATS:
+        right = isinstance(row, tuple) and least <= len(row) <= least + 1
+        if not right or row[1] not in _FORMATS:
             known = " or ".join(_FORMATS)
             raise ValueError(f"law {name} {what} must have rows {form} with {known}, not {row!r}")
     return tuple(rows)
 
 
-def _fields(name: str, what: str, before: tuple[tuple[Any, ...], ...], rows: Any) -> np.dtype[Any]:
-    """The record type of a table of a program; fields of `before` come first."""
-    given = _rows(name, what, rows, 2, 3)
-    names = [row[0] for row in (*before, *given)]
+def _fields(name: str, what: str, rows: list[tuple[Any, ...]]) -> np.dtype[Any]:
+    """The record type of a table; one without rows has a field that nobody reads."""
+    names = [row[0] for row in rows]
     twice = sorted({one for one in names if names.count(one) > 1})
     if twice:
         raise ValueError(f"law {name} {what} must have {twice[0]} once: give it another name")
-    return np.dtype([*before, *((row[0], _FORMATS[row[1]], *row[2:]) for row in given)])
+    return np.dtype([(row[0], _FORMATS[row[1]], *row[2:]) for row in rows or [("_", "int")]])
 
 
 def _functions(
-    name: str, module: ModuleType, told: Collection[str]
-) -> dict[str, Callable[..., None]]:
-    """Functions of the events, in a name space where they find the file's others compiled.
-
-    Those of `told` take telemetry.
-    """
-    space = dict(vars(module))
+    name: str, module: ModuleType, space: dict[str, Any], told: Collection[str]
+) -> list[str]:
+    """Names of the events; `space` then has the file's functions compiled. Those of `told` take
+    telemetry."""
     own = {
         key: value
         for key, value in space.items()
         if isinstance(value, FunctionType) and value.__module__ == module.__name__
     }
-    events = {key: value for key, value in own.items() if key.startswith("on_")}
-    for key, function in events.items():
+    events = [key for key in own if key.startswith("on_")]
+    for key in events:
         if key not in EVENTS:
             raise ValueError(f"law {name} {key} must be one of {', '.join(EVENTS)}")
-        form = "(s, p, e, t)" if key in told else "(s, p, e)"
-        if function.__code__.co_argcount != form.count(",") + 1:
+        form = "(p, s, e, t)" if key in told else "(p, s, e)"
+        if own[key].__code__.co_argcount != form.count(",") + 1:
             raise ValueError(f"law {name} {key} must take the arguments {form}")
-    if not events.keys() - {"on_start"}:
-        raise ValueError(f"law {name} must have a function such as on_ack(s, p, e)")
-    for key in own.keys() - events.keys():
-        space[key] = numba.njit(_within(own[key], space), error_model="numpy", _nrt=False)
-    return {key: _within(function, space) for key, function in events.items()}
+    if not set(events) - {"on_start"}:
+        raise ValueError(f"law {name} must have a function such as on_ack(p, s, e)")
+    for key, function in own.items():
+        # With other globals: the module itself stays as it is, to be called as Python.
+        made = FunctionType(function.__code__, space, key, function.__defaults__)
+        space[key] = numba.njit(made, error_model="numpy", _nrt=False)
+    return events
 
 
-def _within(function: FunctionType, space: dict[str, Any]) -> FunctionType:
-    """`function` with other globals: the module itself stays as it is, to be called as Python."""
-    made = FunctionType(function.__code__, space, function.__name__, function.__defaults__)
-    made.__qualname__ = function.__qualname__
-    return made
+def native(
+    name: str,
+    event: str,
+    text: str,
+    space: dict[str, Any],
+    file: str | None,
+    records: list[np.dtype[Any]],
+) -> Any:
+    """The C function of an event: `text` defines ``entry_<event>`` in the name space `space`.
 
+    Code of Precog's own laws is kept for the next process.
 
-def _native(name: str, event: str, signature: Any, function: Callable[..., None]) -> Any:
-    """Compile one function; code of Precog's own laws is kept for the next process."""
-    options = {"error_model": "numpy", "_nrt": False}
-    own = str(function.__globals__["__name__"]).startswith("precog_")
+    Raises
+    ------
+    ValueError
+        It cannot be compiled; the message says why.
+    """
+    exec(compile(text, file or f"{name}.py", "exec"), space)
+    own = str(space["__name__"]).startswith("precog_")
     make = jit.cfunc if own else numba.cfunc
+    signature = types.void(*(from_dtype(record) for record in records))
     try:
-        return make(signature, **options)(function)
+        return make(signature, error_model="numpy", _nrt=False)(space[f"entry_{event}"])
     except KeyError as error:
         raise ValueError(
             f"law {name}: {event} cannot be compiled: {error.args[0]} must be a name of STATE, of "

@@ -2,17 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
+from precog_sim.network.law_tables import Laws
 from precog_sim.network.layout import Window
 from precog_sim.network.program import Program, program
+from precog_sim.network.program_integer import integer_program
 from precog_sim.network.scenario import Ecn
 
 __all__ = ["Mixed", "Programmed"]
+
+#: Marking for laws that hear of notifications and say nothing of marks: DCQCN, SIGCOMM 2015.
+_NOTIFIED = Ecn(5_000, 200_000, 0.01)
+_SOME_LINK = LinkFacts(1e8, 1e11, 4000.0, 1000, whole_bps=False)
 
 
 @dataclass(frozen=True)
@@ -21,8 +28,8 @@ class Programmed(CongestionControl):
 
     Parameters
     ----------
-    module : module
-        The program.
+    module : module, str or Path
+        The program; or a law of `precog_models.laws` by its name, or a file of that language.
     preset : str, optional
         A name in its ``PRESETS``.
     values : dict of str to float
@@ -35,7 +42,7 @@ class Programmed(CongestionControl):
     """
 
     retime: bool = True
-    module: ModuleType | None = None
+    module: ModuleType | str | Path = ""
     preset: str | None = None
     values: dict[str, float] = field(default_factory=dict)
 
@@ -48,9 +55,9 @@ class Programmed(CongestionControl):
     @property
     def program(self) -> Program:
         """The compiled law."""
-        if self.module is None:
-            raise ValueError("module must be a law program, not None")
-        return program(self.module)
+        if isinstance(self.module, ModuleType):
+            return program(self.module)
+        return integer_program(self.module)
 
     @property
     def label(self) -> str:
@@ -64,6 +71,10 @@ class Programmed(CongestionControl):
         """The kernel's view of the plug-in."""
         settings = self.program.settings
         marking = settings["MARKING_BDP"]
+        ecn = _NOTIFIED if settings["CNP_US"] > 0 else None
+        if marking is not None:
+            low, high = (int(share * link.bdp) for share in marking[:2])
+            ecn = Ecn(low, high, marking[2])
         return LawSetup(
             self.program,
             self.program.record(self.values, self.preset),
@@ -72,7 +83,7 @@ class Programmed(CongestionControl):
             window=Window.OWN if settings["WINDOWED"] else Window.NONE,
             retime=self.retime,
             cnp_us=settings["CNP_US"],
-            ecn=marking and Ecn(int(marking[0] * link.bdp), int(marking[1] * link.bdp), marking[2]),
+            ecn=ecn,
         )
 
 
@@ -89,7 +100,7 @@ class Mixed(CongestionControl):
     Raises
     ------
     ValueError
-        There is no law, or `of` names one that is not there.
+        There is no law, `of` names one that is not there, or they cannot be in one run.
     """
 
     laws: Sequence[CongestionControl] = ()
@@ -102,6 +113,8 @@ class Mixed(CongestionControl):
         wrong = [k for k in self.of if not 0 <= k < len(self.laws)]
         if wrong:
             raise ValueError(f"law of a flow must be in 0..{len(self.laws) - 1}, not {wrong[0]}")
+        setups = [law.setup(_SOME_LINK) for law in self.laws]
+        Laws(setups, np.array(self.of, dtype=np.int64), [None] * len(setups))  # they fit together
 
     @property
     def label(self) -> str:

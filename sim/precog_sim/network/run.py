@@ -132,8 +132,8 @@ def _raise_if_failed(ctl: _Table, packets: int) -> None:
         Err.VISIT: f"visit function must not return a negative number, not {value} ({at})",
         Err.RECEIVER: f"receiver must not return a negative number, not {value} ({at})",
         Err.SCORES: f"log of scores must hold more than {value} rows {at}: make the run smaller",
-        Err.LAW_RATE: f"law must set a finite s.rate above 0 for flow {value} ({at})",
-        Err.LAW_WINDOW: f"law must set a finite s.window, 0 or more, for flow {value} ({at})",
+        Err.LAW_RATE: f"law must give a finite rate above 0 for flow {value} ({at})",
+        Err.LAW_WINDOW: f"law must give a finite window, 0 or more, for flow {value} ({at})",
         Err.LOG: f"log must hold more than {value} decisions {at}: make the run smaller",
     }
     if error != Err.NONE:

@@ -258,7 +258,6 @@ def configuration(
     values = {
         Cfg.NS3: int(ns3),
         Cfg.LAWS: len(laws.setups),
-        Cfg.EVENT_AT: laws.event_at,
         Cfg.RETIME: int(any(one.retime for one in laws.setups)),
         Cfg.TELEMETRY: laws.telemetry,
         Cfg.ECN: int(any(ecn is not None for ecn in laws.ecn)),

@@ -6,6 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from precog_models.contract import Fmt
+from precog_models.laws.compiler.golden import Golden
+from precog_models.laws.compiler.load import load
+from precog_models.rate.engine.events import EVENT_FIELDS, Kind
 from precog_sim.network import Fixed, Hpcc, Mixed, Programmed, SimulationError, incast, run
 from precog_sim.network.program import program
 
@@ -24,20 +28,20 @@ PARAMETERS = (
     ("target_us", "float", "us", 6.0, "RTT above which the rate falls"),
     ("step", "float", "bytes per ns", 0.01, "increase a round trip"),
 )
-PRESETS = {"eager": {"step": 0.1}}
-STATE = (("falls", "int"),)
+PRESETS = {"eager": ("ten times the default", {"step": 0.1})}
+STATE = (("falls", "int", "decreases"),)
 WINDOWED = True
 
 def bounded(value, e):
     return min(max(value, e.min_rate), e.max_rate)
 
-def on_sample(s, p, e):
+def on_sample(p, s, e):
     if e.rtt > 1000 * p.target_us:
-        s.rate = bounded(s.rate / 2, e)
+        rate = bounded(e.rate / 2, e)
         s.falls += 1
     else:
-        s.rate = bounded(s.rate + p.step, e)
-    s.window = s.rate * e.base
+        rate = bounded(e.rate + p.step, e)
+    return rate, rate * e.base
 """,
     "aimd",
 )
@@ -47,19 +51,25 @@ def on_sample(s, p, e):
     ("text", "message"),
     [
         ("X = 1", "law mine must have a function such as on_ack"),
-        ("def on_start(s, p, e): pass", "must have a function such as on_ack"),
-        ("def on_akc(s, p, e): pass", "on_akc must be one of on_start, on_ack"),
-        ("def on_ack(s, p): pass", r"on_ack must take the arguments \(s, p, e\)"),
+        ("def on_start(p, s, e): pass", "must have a function such as on_ack"),
+        ("def on_akc(p, s, e): pass", "on_akc must be one of on_start, on_ack"),
+        ("def on_ack(p, s): pass", r"on_ack must take the arguments \(p, s, e\)"),
         (
-            "TELEMETRY = 'int'\ndef on_ack(s, p, e): pass",
-            r"on_ack must take the arguments \(s, p, e, t\)",
+            "TELEMETRY = 'int'\ndef on_ack(p, s, e): pass",
+            r"on_ack must take the arguments \(p, s, e, t\)",
         ),
-        ("STATE = (('x', 'Q8'),)\ndef on_ack(s, p, e): pass", "STATE must have rows .*float or"),
-        ("STATE = (('rate', 'int'),)\ndef on_ack(s, p, e): pass", "STATE must have rate once"),
-        ("PARAMETERS = (('x', 'int'),)\ndef on_ack(s, p, e): pass", "must have rows .*default"),
-        ("def on_ack(s, p, e): s.x = 1", "on_ack cannot be compiled"),
-        ("def on_ack(s, p, e): s.rate = e.rt", "on_ack cannot be compiled"),
-        ("TELEMETRY = 'all'\ndef on_ack(s, p, e, t): pass", "TELEMETRY must be int, pint or"),
+        (
+            "STATE = (('x', 'Q8', ''),)\ndef on_ack(p, s, e): pass",
+            "STATE must have rows .*float or",
+        ),
+        (
+            "STATE = (('x', 'int', ''), ('x', 'float', ''))\ndef on_ack(p, s, e): return e.rate",
+            "STATE must have x once",
+        ),
+        ("PARAMETERS = (('x', 'int'),)\ndef on_ack(p, s, e): pass", "must have rows .*default"),
+        ("def on_ack(p, s, e): return s.x", "on_ack cannot be compiled"),
+        ("def on_ack(p, s, e): return e.rt", "on_ack cannot be compiled"),
+        ("TELEMETRY = 'all'\ndef on_ack(p, s, e, t): pass", "TELEMETRY must be int, pint or"),
     ],
 )
 def test_what_is_no_law_is_refused(text: str, message: str) -> None:
@@ -82,16 +92,16 @@ def test_settings_are_checked(arguments: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("answer", "message"),
     [
-        ("s.rate = 0.0", "law must set a finite s.rate above 0 for flow"),
-        ("s.rate = 0.0 / 0.0 * e.rtt", "s.rate"),
-        ("s.rate = 1e30", "s.rate"),
-        ("s.window = -1.0", "law must set a finite s.window, 0 or more"),
+        ("0.0, 1e4", "law must give a finite rate above 0 for flow"),
+        ("0.0 * e.rtt / 0.0, 1e4", "finite rate"),
+        ("1e30, 1e4", "finite rate"),
+        ("e.rate, -1.0", "law must give a finite window, 0 or more"),
     ],
 )
-def test_a_wild_decision_ends_the_run(line: str, message: str) -> None:
-    wild = _law(f"WINDOWED = True\ndef on_ack(s, p, e): {line}", "wild")
+def test_a_wild_decision_ends_the_run(answer: str, message: str) -> None:
+    wild = _law(f"WINDOWED = True\ndef on_ack(p, s, e): return {answer}", "wild")
     with pytest.raises(SimulationError, match=message):
         run(_SMALL, Programmed(module=wild))
 
@@ -100,15 +110,16 @@ def test_a_run_is_what_its_program_says_in_python() -> None:
     """Every sample of a run through the functions as they stand: the same rates, to the bit."""
     result = run(_SMALL, Programmed(module=AIMD, preset="eager"), seed=2)
     p = SimpleNamespace(target_us=6.0, step=0.1)
-    state = [SimpleNamespace(rate=12.5, window=0.0, falls=0) for _ in result.size]
+    state = [SimpleNamespace(falls=0) for _ in result.size]
+    rates = [12.5] * result.size.size
     base = _SMALL.topology.base_rtt_ps(1, 0, _SMALL.payload) * 1e-3
     for f, rtt, gbps in zip(
         result.sample_flow, result.sample_rtt_ps, result.sample_rate_gbps, strict=True
     ):
-        e = SimpleNamespace(rtt=rtt * 1e-3, base=base, max_rate=12.5, min_rate=0.0125)
+        e = SimpleNamespace(rtt=rtt * 1e-3, base=base, max_rate=12.5, rate=rates[f])
         e.min_rate = _SMALL.min_gbps / 8
-        AIMD.on_sample(state[f], p, e)
-        assert gbps == state[f].rate * 8e9 * 1e-9
+        rates[f], _ = AIMD.on_sample(p, state[f], e)
+        assert gbps == rates[f] * 8e9 * 1e-9
     assert sum(s.falls for s in state) > 10
     assert result.finished
 
@@ -117,20 +128,22 @@ def test_timers_come_when_they_are_due_and_may_be_put_off() -> None:
     """Every 2 us the rate falls by a tenth; each acknowledgement puts the second timer off."""
     timed = _law(
         """
-STATE = (("count", "int"), ("idle", "int"))
-def on_start(s, p, e):
-    s.due[0] = e.now + 2000
-    s.due[1] = e.now + 9000
-def on_ack(s, p, e):
-    s.due[1] = e.now + 9000
+STATE = (("count", "int", ""), ("idle", "int", ""))
+def on_start(p, s, e):
+    e.due[0] = e.now + 2000
+    e.due[1] = e.now + 9000
+    return e.rate
+def on_ack(p, s, e):
+    e.due[1] = e.now + 9000
     e.prediction = s.count + 1000 * s.idle
-def on_timer(s, p, e):
-    if e.timer == 0:
-        s.count += 1
-        s.rate *= 0.9
-        s.due[0] = e.now + 2000 if s.count < 5 else 0.0
-    else:
+    return e.rate
+def on_timer(p, s, e):
+    if e.timer != 0:
         s.idle += 1
+        return e.rate
+    s.count += 1
+    e.due[0] = e.now + 2000 if s.count < 5 else 0.0
+    return e.rate * 0.9
 """,
         "timed",
     )
@@ -165,3 +178,30 @@ def test_mixed_laws_are_checked() -> None:
         run(_SMALL, Mixed(laws=(Hpcc(),), of=(0,)))
     with pytest.raises(ValueError, match="laws must be at least one"):
         Mixed()
+
+
+def test_a_law_of_cards_decides_as_its_golden_model() -> None:
+    """Every sample of a run through the golden model of the same file: the same integers."""
+    law = load("timely")
+    result = run(_SMALL, Programmed(module="timely", preset="scaled"), seed=3)
+    golden = Golden(law, law.integers("scaled", 1000), rows=len(result.size))
+    one = 1 << Fmt.RATE.frac_bits
+    rates = [100 * one // 8] * len(result.size)
+    base = round(_SMALL.topology.base_rtt_ps(1, 0, _SMALL.payload) * 1e-3)
+    changed = 0
+    for f, t_us, rtt, gbps in zip(
+        result.sample_flow,
+        result.sample_t_us,
+        result.sample_rtt_ps,
+        result.sample_rate_gbps,
+        strict=True,
+    ):
+        words = dict.fromkeys((name for name, _, _ in EVENT_FIELDS), 0)
+        words |= {"kind": int(Kind.SAMPLE), "now": int(t_us * 1e3 + 1e-6), "base": base}
+        words |= {"rtt": int(rtt * 1e-3 + 0.5), "rate": rates[f], "max_rate": 100 * one // 8}
+        words["min_rate"] = round(_SMALL.min_gbps / 8 * one)
+        golden.event(f, list(words.values()))
+        changed += int(golden.outputs[f, 0]) != rates[f]
+        rates[f] = int(golden.outputs[f, 0])
+        assert gbps == pytest.approx(rates[f] / one * 8, rel=1e-12)
+    assert changed > 8

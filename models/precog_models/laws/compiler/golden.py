@@ -16,7 +16,7 @@ from ...jit import njit
 from ...rate.engine.events import EVENT_FIELDS, EVENTS, ROW_OUTPUTS
 from .load import Law, source_of
 
-__all__ = ["Golden"]
+__all__ = ["Golden", "compiled_functions"]
 
 _EVENT = np.dtype([(name, np.int64) for name, _, _ in EVENT_FIELDS])
 
@@ -56,10 +56,8 @@ class Golden:
             self._parameters[name][0] = value
         self.state = np.zeros(rows, dtype=np.dtype([*fields, ("_", np.int64)]))
         self.outputs = np.zeros((rows, len(ROW_OUTPUTS)), dtype=np.int64)
-        compiled: dict[FunctionType, Any] = {}
-        self._events = [
-            _compiled(law.events[name], compiled) if name in law.events else None for name in EVENTS
-        ]
+        compiled = compiled_functions(law)
+        self._events = [compiled.get(name) for name in EVENTS]
 
     def event(self, row: int, words: Sequence[int] | NDArray[np.int64]) -> None:
         """Let an event happen to a row.
@@ -80,6 +78,12 @@ class Golden:
             self.outputs[row] = result
         else:
             self.outputs[row, 0] = result
+
+
+def compiled_functions(law: Law) -> dict[str, Any]:
+    """A law's functions by numba, by the name of their event: ``f(p, s, e)`` of records."""
+    done: dict[FunctionType, Any] = {}
+    return {name: _compiled(function, done) for name, function in law.events.items()}
 
 
 def _compiled(function: FunctionType, done: dict[FunctionType, Any]) -> Any:

@@ -8,18 +8,19 @@ PARAMETERS = (
     ("weights", "float", "", 0.0, "`predictor.pack_weights`", (predictor.WEIGHTS,)),
     ("work", "float", "", 0.0, "scratch of the predictor", (predictor.WORK,)),
 )
-STATE = (("table", "float", (1, STATES)),)
+STATE = (("table", "float", "`State`", (1, STATES)),)
 BIT_RATES = True
 
 
-def on_start(s, p, e):
+def on_start(p, s, e):
     """No sample seen."""
     pid.pid_reset(s.table, 0, p.table)
+    return e.rate
 
 
-def on_sample(s, p, e):
+def on_sample(p, s, e):
     """One step on the predicted RTT."""
     rtt_us = e.rtt_ps * 1e-6
     e.prediction = predictor.predict_step(s.table, 0, p.table, p.weights, p.work, rtt_us)
-    new = pid.pid_step(s.table, 0, p.table, rtt_us, e.prediction, e.now_ps * 1e-6, s.rate)
-    s.rate = min(max(new, e.min_rate), e.max_rate)
+    new = pid.pid_step(s.table, 0, p.table, rtt_us, e.prediction, e.now_ps * 1e-6, e.rate)
+    return min(max(new, e.min_rate), e.max_rate)
