@@ -49,8 +49,9 @@ soak: $(STAMP) ## RTL = golden: millions of vectors at three lane counts, packet
 	$(SOAK) tests/hw/measure/test_profiler.py --volume 100 --junit-xml build/soak/profiler.xml
 	$(SOAK) tests/hw/predict/test_forecast_blocks.py tests/hw/predict/test_tree.py --volume 20 --junit-xml build/soak/forecast.xml
 	$(SOAK) tests/hw/csr/test_register_suite.py tests/sw/test_register_suite.py --volume 10 --junit-xml build/soak/registers.xml
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
 	$(SOAK) tests/fleet/test_ray.py --volume 2 --junit-xml build/soak/ray.xml
-	$(PY) -m tests.fleet.campaign --runs 200 --out build/soak/faults.json
+	$(PY) -m tests.fleet.campaign --runs 200 --workers $(JOBS) --out build/soak/faults.json
 	$(PY) -m precog_fleet demo --seed $$RANDOM -o build/soak/fleet-demo.json
 	$(PY) -m precog_sim.backtoback --packets 100000 --out build/soak/backtoback.json
 	$(PY) -m precog_sim.backtoback.instant --runs 1000 --seed $$RANDOM --out build/soak/instant.json
@@ -70,7 +71,7 @@ fabric: $(STAMP) ## the simulator's 320-host fat tree against ns-3's figures
 	$(PY) -m precog_sim.fabric --out build/fabric --page docs/evidence/fabric.md
 
 faults: $(STAMP) ## a fleet under faults at random: 200 runs
-	$(PY) -m tests.fleet.campaign --runs 200 --seed 1 --out build/soak/faults.json --page docs/evidence/faults.md
+	$(PY) -m tests.fleet.campaign --runs 200 --workers $(JOBS) --seed 1 --out build/soak/faults.json --page docs/evidence/faults.md
 
 sharing: $(STAMP) ## what shared statistics are worth to new flows, by paired seeds
 	$(PY) -m precog_studies.sharing --out build/sharing --page docs/evidence/sharing.md

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -171,12 +172,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.fleet.campaign", description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, help="of the first run; drawn by default")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, default=Path("build/soak/faults.json"))
     parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)
-    if asked.runs < 1:
-        parser.error(f"runs must be at least 1, not {asked.runs}")
+    for name in ("runs", "workers"):
+        if getattr(asked, name) < 1:
+            parser.error(f"{name} must be at least 1, not {getattr(asked, name)}")
     seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
     print(f"seed: {seed} (repeat with --seed {seed})", flush=True)
     told: dict[str, Any] = {
@@ -188,18 +191,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "runs": [],
     }
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    for n in range(asked.runs):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                told["runs"].append(one_run(Path(folder), seed + n))
-            except Exception as error:  # the others go on
-                told["failed"][str(seed + n)] = f"{type(error).__name__}: {error}"
-                print(told["failed"][str(seed + n)], flush=True)
-        asked.out.write_text(json.dumps(told, indent=1) + "\n")
+    with get_context("spawn").Pool(asked.workers) as pool:
+        for one, found in pool.imap(_attempt, range(seed, seed + asked.runs)):
+            if isinstance(found, str):
+                told["failed"][str(one)] = found
+                print(found, flush=True)
+            else:
+                told["runs"].append(found)
+            asked.out.write_text(json.dumps(told, indent=1) + "\n")
     print(f"{len(told['runs'])} runs passed, {len(told['failed'])} failed", flush=True)
     if asked.page is not None:
         asked.page.write_text(page(told, str(asked.out)))
     return 1 if told["failed"] else 0
+
+
+def _attempt(seed: int) -> tuple[int, dict[str, Any] | str]:
+    """A run's figures, or why it failed; the others go on."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return seed, one_run(Path(folder), seed)
+        except Exception as error:
+            return seed, f"{type(error).__name__}: {error}"
 
 
 def page(told: dict[str, Any], record: str) -> str:
