@@ -13,6 +13,7 @@ __all__ = ["announce"]
 
 _WAIT_MS = 10_000
 _CONNECT_MS = 5000
+_LIVELY_MS = 500  # until liveliness of all routers has come
 
 
 def announce(authority: Authority, *, wait_ms: int = _WAIT_MS) -> list[str]:
@@ -45,9 +46,7 @@ def announce(authority: Authority, *, wait_ms: int = _WAIT_MS) -> list[str]:
             if behind:  # in turn: one that is dead, or that a member poses as, keeps nobody waiting
                 peer = min(sorted(behind), key=asked.__getitem__)
                 asked[peer] += mesh.ask(now, peer)
-            elif (
-                mesh.peers & routers and now > start + 500
-            ):  # liveliness of further routers has come
+            elif mesh.peers & routers and now > start + _LIVELY_MS:
                 break
         return sorted(routers & set(mesh.acknowledged_at))
     finally:

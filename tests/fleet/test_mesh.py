@@ -58,6 +58,31 @@ def test_records_reach_those_who_follow(lab: Lab) -> None:
     assert relay.counts["dropped"] == 0
 
 
+def test_who_poses_as_a_router_is_not_asked(lab: Lab) -> None:
+    """Else a member could keep everybody from hearing of its own revocation."""
+    router, good, bad = (
+        lab.member(name, "router" if name == "rack0" else "agent")
+        for name in ("rack0", "host0", "host1")
+    )
+    relay, host, mallory = lab.start(router), lab.start(good), lab.start(bad)
+    lab.until(lambda: len(relay.gossip.store.members) == 3)
+    session = mallory._session
+    posed = [
+        session.liveliness().declare_token(mallory._key("alive", name, str(zid)))
+        for name in ("a-router", "host1")
+        for zid in (session.zid(), relay._session.zid())
+    ]
+    lab.until(lambda: host.peers == {"a-router", "host1", "rack0"})
+    assert host._believed() == ["rack0"]
+    lab.authority.revoke("host1", now_ms())
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(announce, lab.authority)
+        lab.until(told.done)
+    assert told.result() == ["rack0"]
+    lab.until(lambda: host.gossip.store.members["host1"].revoked)
+    assert len(posed) == 4
+
+
 def test_members_ask_their_own_router_which_holds_what_they_need(tmp_path: Path) -> None:
     lab = Lab(tmp_path, routers=2)
     try:

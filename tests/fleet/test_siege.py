@@ -45,6 +45,7 @@ def test_nothing_hostile_is_accepted_and_all_of_it_is_seen(besieged: Flock) -> N
     besiege(besieged)
     lie_within_bounds(besieged)
     speak_for_another(besieged)
+    reach_who_was_cut_off(besieged)
 
 
 def besiege(of: Flock) -> None:
@@ -114,3 +115,26 @@ def speak_for_another(of: Flock) -> None:
     rows = {row["name"]: row for row in view(of.hub.store, of.now)["members"]}
     assert rows["host4"]["release"] == 0
     assert rows["host3"]["release"] == 0
+
+
+def reach_who_was_cut_off(of: Flock) -> None:
+    """A revocation comes to an agent that was cut off, and killed, when everybody else heard."""
+    of.agents["host5"].link.cut = True  # type: ignore[attr-defined]
+    revoked = membership("host18", version=2, revoked=True)
+    assert of.hub.store.receive(revoked, of.now) is Outcome.ACCEPTED
+    of.run(12, periods=0)
+    agents = of.agents
+    heard = {name for name, agent in agents.items() if agent.store.members["host18"].revoked}
+    assert heard == set(of.names) - {"host5"}
+    agents["host5"].close(of.now)
+    agents["host5"] = of.start("host5")
+    assert not agents["host5"].store.members["host18"].revoked
+    of.run(12, periods=0)
+    for agent in agents.values():
+        assert agent.store.members["host18"].revoked
+        assert not [e for e in agent.store.entries() if e.record.origin == "host18"]
+        said = sealed(record("host18", version=1 << 52, t0=of.now))
+        assert agent.store.receive(said, of.now) is Outcome.REVOKED
+    of.kill_hub()  # had it not saved: others tell it
+    of.run(12, periods=0)
+    assert of.hub.store.members["host18"].revoked
