@@ -1,5 +1,6 @@
 """Predicted scores in packets, forecasts of profiles: the whole NIC in RTL and the golden one."""
 
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -199,6 +200,29 @@ def test_the_newest_score_goes_out(source: str, pair: Pair, seed: int) -> None:
     kinds = [record["kind"] for record in scores.traced()]
     assert kinds.count(TraceKind.FORECAST) == golden["forecasts"]
     assert (source == "rtt") == (golden["forecasts"] == 0)
+
+
+def test_a_forecast_is_traced_before_what_its_score_decides(pair: Pair, seed: int) -> None:
+    """Only the RTL has sweeps, too, which make decisions of their own before a forecast."""
+    scores = Scores(pair, seed)
+    for device in (pair.rtl, pair.golden):
+        device.set_parameters(psched="precog", psched_skill=0)
+        device.qp(1).configure(psched=True, clear=False)
+        assert device.forecasting is not None
+        device.forecasting.configure(1, source="queue")
+    scores.source("host")
+    for _ in range(6):
+        scores.profile()
+    tracing = pair.rtl.tracing
+    assert tracing is not None
+    records = [*tracing.drain()]
+    told = [
+        (one["score"], then["kind"], then["score"])
+        for one, then in itertools.pairwise(records)
+        if one["kind"] == TraceKind.FORECAST
+    ]
+    assert len(told) == 6
+    assert told == [(score, TraceKind.DECISION, score) for score, _, _ in told]
 
 
 def test_a_queue_pair_that_begins_anew_has_no_score(pair: Pair, seed: int) -> None:
