@@ -41,6 +41,7 @@ from . import (
     samples_pipeline,
     store,
     streams,
+    trace,
     trust,
 )
 from .engine import Part, Proof, check
@@ -78,6 +79,7 @@ _BLOCKS = (
     advice,
     psched,
     store,
+    trace,
 )
 PROOFS: tuple[Proof, ...] = tuple(proof for block in _BLOCKS for proof in block.PROOFS)
 MUTANTS: tuple[Mutant, ...] = tuple(mutant for block in _BLOCKS for mutant in block.MUTANTS)
