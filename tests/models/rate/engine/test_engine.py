@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.models.rate.engine.random_programs import random_code
 
 from precog_models.rate.engine.arithmetic import reciprocal, rsqrt, zeros
 from precog_models.rate.engine.assembler import assemble, disassemble, listing
 from precog_models.rate.engine.events import EVENT_FIELDS
-from precog_models.rate.engine.isa import EVENT_AT, OPS, Instruction, Op, Shape, Space
+from precog_models.rate.engine.isa import OPS, Instruction, Op, Space
 from precog_models.rate.engine.machine import Status, run
 from precog_models.rate.engine.verify import longest_turns, successors, verify
 
@@ -98,37 +99,10 @@ def test_tables_are_as_near_as_they_say(seed: int) -> None:
     assert max(worst) <= 2**-16
 
 
-def _random_code(rng: random.Random, length: int) -> list[Instruction]:
-    """A program of any instructions whose branches stay inside, END at its end."""
-    code = []
-    for here in range(length):
-        op = rng.choice([op for op in Op if op is not Op.END])
-        shape, space = OPS[op].shape, Space(rng.randrange(4))
-        far = rng.randrange(length - here)
-        b = rng.randrange(-128, 128) if space is Space.NUMBER else rng.randrange(16)
-        if space is Space.ROW and rng.random() < 0.5:
-            b = EVENT_AT + rng.randrange(len(EVENT_FIELDS))
-        rd, ra, c = rng.randrange(32), rng.randrange(32), 0
-        if shape is Shape.PRODUCT:
-            c = rng.randrange(64)
-        if shape is Shape.INDEX:
-            space, b, c = Space.SLOT, rng.randrange(256), rng.randrange(2)
-        if shape is Shape.STORE:
-            rd, space, b = 0, Space.ROW, rng.randrange(16)
-        if shape in (Shape.BRANCH, Shape.JUMP):
-            rd, c = far >> 6, far & 63
-        if shape is Shape.JUMP:
-            ra, space, b = 0, Space.REGISTER, 0
-        if shape is Shape.TWO:
-            ra = 0
-        code.append(Instruction(op, rd, ra, space, b, c))
-    return [*code, Instruction(Op.END)]
-
-
 def test_text_and_words_both_ways(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(60):
-        code = _random_code(rng, 100)
+        code = random_code(rng, 100)
         assert assemble(listing(code, {0: "a note"})) == code
         assert [Instruction.decoded(one.encoded()) for one in code] == code
         assert all(0 <= one.encoded() < 1 << 32 for one in code)
@@ -143,7 +117,7 @@ def test_the_longest_path_is_the_longest(seed: int) -> None:
         return OPS[code[here].op].turns + max(after, default=0)
 
     for _ in range(200):
-        code = _random_code(rng, 12)
+        code = random_code(rng, 12)
         turns, path = longest_turns(code, 0)
         assert turns == walk(code, 0) == sum(OPS[code[here].op].turns for here in path)
 

@@ -1,0 +1,353 @@
+"""A core of the law engine: six events at once, an instruction a cycle."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory, MemoryData
+from amaranth.lib.wiring import In, Out
+
+from precog_models.rate.engine.isa import (
+    CODE_WORDS,
+    OPS,
+    REGISTERS,
+    ROW_WORDS,
+    SLOT_WORDS,
+    SLOTS,
+    SMALL_BITS,
+    THREADS,
+    WORD,
+    Op,
+    Shape,
+    Space,
+)
+
+from .dispatcher import EVENT_PLACES, Dispatcher
+from .layouts import CODE_WRITE, ENTRY_WRITE, SLOT_WRITE, event_layout, result_layout, row_layout
+from .retirer import Retirer
+from .simple import Simple
+from .threads import THREAD_BITS, TURN_BITS, Threads
+from .units import Mantissa, Product, Quotient, delayed
+
+__all__ = ["Core"]
+
+_STAGES = 8
+_OP_BITS = 6
+_WRITES = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.INDEX)
+_BLOCK_RAM = {"ram_style": "block", "no_rw_check": 1}
+
+
+class _Word:
+    """Fields of an instruction, `isa.Instruction`."""
+
+    def __init__(self, word: Value) -> None:
+        self.op = word[26:32]
+        self.rd = word[21:26]
+        self.ra = word[16:21]
+        self.space = word[14:16]
+        self.b = word[6:14]
+        self.c = word[:6]
+
+
+class Core(wiring.Component):
+    """Runs events of queue pairs through programs, as `precog_models.rate.engine.machine` does.
+
+    ::
+
+        i ─► dispatcher ─► [event words] ──┐
+                 │        [slot memory] ───┤
+                 ▼              [rows] ────┤      ┌─► units ─► [registers]
+              threads ─► [code] ─► operands ──────┤
+                 ▲                                └─► stores ─► retirer ─► [rows], o
+                 └──────────────── decision ◄─────┘
+
+    An instruction passes through eight stages: program memory (0, 1), operands (2, 3), units (4 to
+    6), write-back (7). Threads take turns, so the next one of a thread is fetched in its stage 6:
+    after its branch is decided in 4, and its result is written before operands are read again.
+
+    A queue pair has one event in the core at a time: the next one waits at the input, so that it
+    sees the row that the first one leaves.
+
+    Latency: of an event, `THREADS` cycles for each turn of its program, 21 to start, a cycle for
+    each word that it stored, and at most 10. Throughput: an instruction a cycle; an event in 21
+    cycles at most.
+
+    Parameters
+    ----------
+    qps : int
+        Queue pairs, a power of two.
+
+    Attributes
+    ----------
+    row_data : MemoryData
+        Rows of all queue pairs, for simulations.
+
+    Members
+    -------
+    i : In(stream.Signature(event_layout))
+    o : Out(result_layout), o_stb : Out(1)
+        An event has ended.
+    budget : In(12)
+        Most turns of an event.
+    code, slot, entry : In, each with a strobe
+        Writes of programs: not of one that runs.
+    i_row : In(stream.Signature(row_layout))
+        Writes of rows: not of a queue pair that has an event in the core.
+
+    Raises
+    ------
+    ValueError
+        `qps` is no power of two.
+    """
+
+    def __init__(self, qps: int) -> None:
+        if qps < 1 or qps & (qps - 1):
+            raise ValueError(f"qps must be a power of two, not {qps!r}")
+        self.row_data = MemoryData(shape=signed(WORD), depth=qps * ROW_WORDS, init=[])
+        self._qp_bits = max((qps - 1).bit_length(), 1)
+        super().__init__(
+            {
+                "i": In(stream.Signature(event_layout(self._qp_bits))),
+                "o": Out(result_layout(self._qp_bits)),
+                "o_stb": Out(1),
+                "budget": In(TURN_BITS, init=(1 << TURN_BITS) - 1),
+                "code": In(CODE_WRITE),
+                "code_stb": In(1),
+                "slot": In(SLOT_WRITE),
+                "slot_stb": In(1),
+                "entry": In(ENTRY_WRITE),
+                "entry_stb": In(1),
+                "i_row": In(stream.Signature(row_layout(self._qp_bits))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.threads = self._threads = threads = Threads(self._qp_bits)
+        m.submodules.dispatcher = self._dispatcher = Dispatcher(self._qp_bits)
+        m.submodules.retirer = self._retirer = Retirer(self._qp_bits)
+        self._connect(m)
+        # What is known of the instruction in each stage.
+        self._thread = self._pipeline(m, threads.thread, "thread")
+        self._live = self._pipeline(m, threads.live, "live")
+        self._phase = self._pipeline(m, threads.phase, "phase")
+        self._slot = self._pipeline(m, threads.about.slot, "slot")
+        self._qp = self._pipeline(m, threads.about.qp, "qp")
+        self._pc = self._pipeline(m, threads.pc, "pc")
+        fetched = delayed(m, self._fetch(m), 1, "fetched")
+        self._words = {2: _Word(fetched)}
+        for n in range(3, _STAGES):
+            fetched = delayed(m, fetched, 1, f"fetched{n}")
+            self._words[n] = _Word(fetched)
+        index = Signal((SLOT_WORDS - 1).bit_length())
+        first, second, writes = self._registers(m)
+        last = self._operand(m, index)
+        from_register = self._words[3].space == Space.REGISTER
+        a = delayed(m, first, 1, "a").as_signed()
+        b = delayed(m, Mux(from_register, second, last), 1, "b").as_signed()
+        # An index is wanted in stage 2 of the next turn.
+        word = self._words[4]
+        place = Signal.like(index)
+        m.d.comb += place.eq(Cat(word.b, word.c[0]) + a)
+        m.d.comb += index.eq(delayed(m, place, THREADS - 2, "index"))
+        simple = self._decide(m, a, b)
+        self._write(m, self._result(m, a, b, simple), writes)
+        return m
+
+    def _pipeline(self, m: Module, value: Value, name: str) -> list[Value]:
+        """A value of stage 0, in every stage."""
+        stages = [value]
+        for n in range(1, _STAGES):
+            stages.append(delayed(m, stages[-1], 1, f"{name}{n}"))
+        return stages
+
+    def _connect(self, m: Module) -> None:
+        """Event in, thread, event out."""
+        threads, dispatcher, retirer = self._threads, self._dispatcher, self._retirer
+        wiring.connect(m, wiring.flipped(self.i), dispatcher.i)
+        m.d.comb += [
+            dispatcher.entry.eq(self.entry),
+            dispatcher.entry_stb.eq(self.entry_stb),
+            dispatcher.free.eq(threads.free),
+            dispatcher.any_free.eq(threads.any_free),
+            dispatcher.clash.eq(threads.clash),
+            threads.asked.eq(self.i.payload.qp),
+            threads.budget.eq(self.budget),
+            threads.start_stb.eq(dispatcher.start_stb),
+            threads.start_thread.eq(dispatcher.thread),
+            threads.start_pc.eq(dispatcher.pc),
+            threads.start_heard.eq(dispatcher.heard),
+            threads.start.slot.eq(self.i.payload.slot),
+            threads.start.qp.eq(self.i.payload.qp),
+            threads.retired.eq(retirer.thread),
+            threads.retired_stb.eq(retirer.o_stb),
+            retirer.cleared.eq(dispatcher.thread),
+            retirer.cleared_stb.eq(dispatcher.start_stb),
+            retirer.ended.eq(threads.ended),
+            retirer.abouts.eq(threads.abouts),
+            self.o.eq(retirer.o),
+            self.o_stb.eq(retirer.o_stb),
+        ]
+
+    def _fetch(self, m: Module) -> Value:
+        """The instruction, in stage 1."""
+        m.submodules.code = code = Memory(
+            shape=32, depth=SLOTS * CODE_WORDS, init=[], attrs={"ram_style": "block"}
+        )
+        read, load = code.read_port(), code.write_port()
+        m.d.comb += [
+            read.addr.eq(Cat(self._pc[0], self._slot[0])),
+            load.addr.eq(Cat(self.code.place, self.code.slot)),
+            load.data.eq(self.code.word),
+            load.en.eq(self.code_stb),
+        ]
+        return read.data
+
+    def _registers(self, m: Module) -> tuple[Value, Value, list[wiring.PureInterface]]:
+        """Two copies of the registers, read in stage 3 at two places, and how to write both."""
+        reads, writes = [], []
+        for name, number in (("a", self._words[2].ra), ("b", self._words[2].b[:5])):
+            m.submodules[f"registers_{name}"] = memory = Memory(
+                shape=signed(WORD), depth=REGISTERS << THREAD_BITS, init=[], attrs=_BLOCK_RAM
+            )
+            read = memory.read_port()
+            m.d.comb += read.addr.eq(Cat(number, self._thread[2]))
+            reads.append(read.data)
+            writes.append(memory.write_port())
+        return reads[0], reads[1], writes
+
+    def _operand(self, m: Module, index: Value) -> Value:
+        """The last operand, unless it is a register, in stage 3."""
+        word = self._words[2]
+        m.submodules.slot_memory = memory = Memory(
+            shape=signed(WORD), depth=SLOTS * SLOT_WORDS, init=[], attrs={"ram_style": "block"}
+        )
+        slot, load = memory.read_port(), memory.write_port()
+        looks_up = (word.op == Op.LDX) & (self._phase[2] != 0)
+        place = Signal.like(index)
+        m.d.comb += [
+            place.eq(Mux(looks_up, index, word.b)),
+            slot.addr.eq(Cat(place, self._slot[2])),
+            load.addr.eq(Cat(self.slot.place, self.slot.slot)),
+            load.data.eq(self.slot.word),
+            load.en.eq(self.slot_stb),
+        ]
+        m.submodules.event_memory = heard = Memory(
+            shape=signed(WORD), depth=EVENT_PLACES << THREAD_BITS, init=[], attrs=_BLOCK_RAM
+        )
+        event, told = heard.read_port(), heard.write_port()
+        m.d.comb += [
+            event.addr.eq(Cat(word.b[:5], self._thread[2])),
+            told.en.eq(self._dispatcher.write_stb),
+            told.addr.eq(Cat(self._dispatcher.place, self._dispatcher.thread)),
+            told.data.eq(self._dispatcher.word),
+        ]
+        row = self._rows(m)
+        after = self._words[3]
+        value = Signal(signed(WORD), name="operand")
+        with m.Switch(after.space):
+            with m.Case(Space.NUMBER):
+                m.d.comb += value.eq(after.b.as_signed())
+            with m.Case(Space.SLOT):
+                m.d.comb += value.eq(slot.data)
+            with m.Case(Space.ROW):
+                m.d.comb += value.eq(Mux(after.b[-1], event.data, row))
+        return value
+
+    def _rows(self, m: Module) -> Value:
+        """The row's word, in stage 3; the retirer's writes go before the host's."""
+        m.submodules.rows = rows = Memory(self.row_data, attrs=_BLOCK_RAM)
+        read, keep = rows.read_port(), rows.write_port()
+        retirer, host = self._retirer, self.i_row
+        m.d.comb += [
+            read.addr.eq(Cat(self._words[2].b[:4], self._qp[2])),
+            host.ready.eq(~retirer.write_stb),
+            keep.en.eq(retirer.write_stb | host.valid),
+            keep.addr.eq(Cat(host.payload.place, host.payload.qp)),
+            keep.data.eq(host.payload.word),
+        ]
+        with m.If(retirer.write_stb):
+            m.d.comb += [
+                keep.addr.eq(Cat(retirer.place, retirer.qp)),
+                keep.data.eq(retirer.word),
+            ]
+        return read.data
+
+    def _decide(self, m: Module, a: Value, b: Value) -> Value:
+        """Branches, stores, ends and traps, in stage 4; the simple unit's result, in stage 7."""
+        m.submodules.simple = simple = Simple()
+        word = self._words[4]
+        m.d.comb += [simple.op.eq(word.op), simple.a.eq(a), simple.b.eq(b)]
+        taken = Signal()
+        with m.Switch(word.op):
+            with m.Case(Op.BEQ):
+                m.d.comb += taken.eq(simple.same)
+            with m.Case(Op.BNE):
+                m.d.comb += taken.eq(~simple.same)
+            with m.Case(Op.BLT):
+                m.d.comb += taken.eq(simple.less)
+            with m.Case(Op.BGE):
+                m.d.comb += taken.eq(~simple.less)
+            with m.Case(Op.JMP):
+                m.d.comb += taken.eq(1)
+        known = [op in set(Op) for op in range(1 << _OP_BITS)]
+        costs = Array(OPS[Op(op)].turns if known[op] else 1 for op in range(1 << _OP_BITS))
+        decision = self._threads.decision
+        m.d.comb += [
+            self._threads.decision_stb.eq(self._live[4]),
+            decision.thread.eq(self._thread[4]),
+            decision.first.eq(self._phase[4] == 0),
+            decision.cost.eq(costs[word.op]),
+            decision.last.eq(self._phase[4] == decision.cost - 1),
+            decision.illegal.eq(word.op >= len(Op)),
+            decision.end.eq(word.op == Op.END),
+            decision.pc.eq(self._pc[4] + 1 + Mux(taken, Cat(word.c, word.rd), 0)),
+            self._retirer.store_stb.eq(self._live[4] & (word.op == Op.ST)),
+            self._retirer.store_thread.eq(self._thread[4]),
+            self._retirer.store_place.eq(word.b[:4]),
+            self._retirer.store_word.eq(a),
+        ]
+        return simple.o
+
+    def _result(self, m: Module, a: Value, b: Value, simple: Value) -> Value:
+        """An instruction's result, in stage 7."""
+        m.submodules.product = product = Product()
+        m.submodules.quotient = quotient = Quotient()
+        m.submodules.mantissa = mantissa = Mantissa()
+        word = self._words[4]
+        m.d.comb += [
+            product.a.eq(a),
+            product.b.eq(b[:SMALL_BITS].as_signed()),
+            product.shift.eq(word.c),
+            product.half.eq(word.op == Op.MLR),
+            quotient.first.eq(self._phase[4] == 0),
+            quotient.part.eq(a),
+            quotient.whole.eq(b),
+            mantissa.v.eq(b),
+            mantissa.root.eq(word.op == Op.RSQ),
+        ]
+        result = Signal(signed(WORD))
+        with m.Switch(self._words[7].op):
+            with m.Case(Op.MUL, Op.MLR):
+                m.d.comb += result.eq(product.o)
+            with m.Case(Op.FRC):
+                m.d.comb += result.eq(quotient.o)
+            with m.Case(Op.RCP, Op.RSQ):
+                m.d.comb += result.eq(mantissa.o)
+            with m.Case(Op.CLZ):
+                m.d.comb += result.eq(mantissa.zeros)
+            with m.Default():
+                m.d.comb += result.eq(simple)
+        return result
+
+    def _write(self, m: Module, result: Value, writes: list[wiring.PureInterface]) -> None:
+        """Write-back, in stage 7 of the last turn: until then operands are read."""
+        word = self._words[7]
+        last = delayed(m, self._threads.decision.last, 3, "last")
+        makes = Signal()
+        with m.Switch(word.op), m.Case(*(op for op in Op if OPS[op].shape in _WRITES)):
+            m.d.comb += makes.eq(1)
+        for write in writes:
+            m.d.comb += [
+                write.en.eq(self._live[7] & makes & last),
+                write.addr.eq(Cat(word.rd, self._thread[7])),
+                write.data.eq(result),
+            ]
