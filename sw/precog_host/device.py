@@ -494,7 +494,7 @@ class Device:
                 writes.setdefault((block, register), {})[field.name] = integers[field.name]
         for name, value in values.items():
             if name not in known:
-                raise ValueError(f"parameter must be one of {', '.join(known)}, not {name!r}")
+                raise ValueError(f"parameter {name!r} must be one of {', '.join(known)}")
             block, register, field = known[name]
             word = writes.setdefault((block, register), self.registers.fields(block, register))
             word[field.name] = from_real(field, value, self.tick_ps)

@@ -554,9 +554,11 @@ def open_emulator(argument: str) -> Emulator:
     values: dict[str, int] = {}
     for part in filter(None, argument.split(",")):
         name, _, text = part.partition("=")
-        if name not in names or not (text.isascii() and text.isdecimal() and len(text) < 20):
+        if name not in names:
             known = ", ".join(f"{known}=<number>" for known in sorted(names))
-            raise DeviceError(f"emulator argument must be one of {known}, not {part!r}")
+            raise DeviceError(f"emulator argument {part!r} must be one of {known}")
+        if not (text.isascii() and text.isdecimal() and len(text) < 20):
+            raise DeviceError(f"emulator argument {part!r} must be {name}=<number>")
         if name in values:
             raise DeviceError(f"emulator argument {name} must be given once, not again as {part!r}")
         values[name] = int(text)

@@ -102,7 +102,7 @@ def parameters_given(texts: Sequence[str]) -> dict[str, float]:
         try:
             values[name] = float(number)
         except ValueError:
-            raise ValueError(f"parameter must be <name>=<number>, not {text!r}") from None
+            raise ValueError(f"parameter {text!r} must be <name>=<number>") from None
     return values
 
 

@@ -121,7 +121,7 @@ class PacketPath(Windows):
         unknown = sorted(values.keys() - known.keys())
         if unknown:
             names = ", ".join(known)
-            raise ValueError(f"packet parameter must be one of {names}, not {unknown[0]}")
+            raise ValueError(f"packet parameter {unknown[0]!r} must be one of {names}")
         wanted = known | values
         CpsConfig(wanted["shim_port"], wanted["max_frame"], bool(wanted["drop_malformed"]))
         words = {}

@@ -95,7 +95,7 @@ class Queues(Windows):
         words = {}
         for name, value in values.items():
             if name not in known:
-                raise ValueError(f"parameter must be one of {', '.join(known)}, not {name!r}")
+                raise ValueError(f"parameter {name!r} must be one of {', '.join(known)}")
             if value is not None:
                 register, field = known[name]
                 words[register.name] = from_real(field, value, tick_ps)

@@ -110,7 +110,7 @@ class Receiving(Windows):
         known, words = _parameters(), dict[str, dict[str, int]]()
         for name, value in values.items():
             if name not in known:
-                raise ValueError(f"parameter must be one of {', '.join(known)}, not {name!r}")
+                raise ValueError(f"parameter {name!r} must be one of {', '.join(known)}")
             register, field = known[name]
             word = words.setdefault(register, self.registers.fields("RECEIVER", register))
             word[field.name] = from_real(field, value, self.registers.identity.tick_ps)

@@ -168,7 +168,7 @@ REFUSED: dict[str, dict[str, Cases]] = {
             ("{host0} -d emu:", "device emu:: agent needs trace, forecasts and queue profiler"),
             (
                 "{host0} -d emu:size=1",
-                "device emu:size=1: emulator argument must be one of",
+                "device emu:size=1: emulator argument 'size=1' must be one of",
             ),
             (f"{{host0}} -d {_CARD} -d {_CARD}", "devices must be at least one and differ"),
             (f"{{host0}} -d {_CARD} -d nope:", "device nope:: device transport must be one of"),

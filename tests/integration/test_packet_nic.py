@@ -159,7 +159,7 @@ def test_what_no_card_can_work_with_does_not_take_effect(pair: Pair) -> None:
         for values in ({"shim_port": 4791}, {"shim_port": 0}, {"max_frame": 67}):
             with pytest.raises(ValueError, match="must be"):
                 path.set_parameters(**values)
-        with pytest.raises(ValueError, match=r"parameter must be one of shim_port, .* not port"):
+        with pytest.raises(ValueError, match=r"parameter 'port' must be one of shim_port, "):
             path.set_parameters(port=1)
         # Past the driver's checks.
         device.registers.write_fields("PACKET", "SHIM", shim_port=4791, max_frame=60)

@@ -138,7 +138,10 @@ def test_packets(run) -> None:  # type: ignore[no-untyped-def]
     [
         (("packet", "binding", "show"), "device emu: has no packet path"),
         (("packet", "param", "set", "shim_port=4791"), "shim port must be 1..65535 and not 4791"),
-        (("packet", "param", "set", "timeout=1e3"), "parameter must be <name>=<whole number>"),
+        (
+            ("packet", "param", "set", "timeout=1e3"),
+            "parameter 'timeout=1e3' must be <name>=<whole number>",
+        ),
         (("packet", "param", "set", "a=1", "a=2"), "parameter a must be given once"),
         (("packet", "destination", "show", "256"), r"destination must be in 0\.\.255, not 256"),
         (
@@ -239,7 +242,7 @@ def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) ->
             ["register", "show", "-d", "emu"],
             "error: device URI must be <transport>:<argument>, not 'emu'",
         ),
-        (["cc", "param", "set", "self=1"], "error: parameter must be one of sigma"),
+        (["cc", "param", "set", "self=1"], "error: parameter 'self' must be one of sigma"),
         (
             ["cc", "param", "set", "kp=1", "kp=2"],
             "parameter kp must be given once, not again as 'kp=2'",
@@ -253,8 +256,8 @@ def test_registers_in_every_format(run, tmp_path: Path, kind: str, word: str) ->
         (["model", "del", "0"], "model slot 0 must have a model: precog model show lists them"),
         (["model", "del", "99"], "model slot must be in 0..15, not 99"),
         (["model", "show", "rtt-incast", "-d", "emu:"], "option --device has no effect with a"),
-        (["cc", "param", "set", "kp"], "error: parameter must be <name>=<number>, not 'kp'"),
-        (["cc", "param", "set", "kx=1"], "error: parameter must be one of sigma"),
+        (["cc", "param", "set", "kp"], "error: parameter 'kp' must be <name>=<number>"),
+        (["cc", "param", "set", "kx=1"], "error: parameter 'kx' must be one of sigma"),
         (["cc", "param", "set", "kp=9"], "error: kp must be in -4..3.99988, not 9.0"),
         (
             ["cc", "param", "set", "--preset", "x"],

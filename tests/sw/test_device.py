@@ -338,7 +338,7 @@ def test_parameters_that_do_not_fit_change_nothing(device: Device) -> None:
         ({"mtu": 65536}, r"mtu must be in 0\.\.65535"),
         ({"ki": float("nan")}, r"ki must be in .*, not nan"),
         ({"queue_budget_us": -1.0}, r"queue_budget_us must be in 0\.\."),
-        ({"kx": 1.0}, r"parameter must be one of sigma, .*, not 'kx'"),
+        ({"kx": 1.0}, r"parameter 'kx' must be one of sigma, "),
     ):
         with pytest.raises(ValueError, match=message):
             device.set_parameters(kd=1.0, **bad)

@@ -94,7 +94,7 @@ def test_parameters() -> None:
         with pytest.raises(ValueError, match=r"every must be in 0\.\.65535, not 65536"):
             queues.set_parameters(period_us=1.0, every=65536)
         assert queues.parameters()["period_us"] == 2.0
-        with pytest.raises(ValueError, match=r"parameter must be one of period_us, .*, not 'gain'"):
+        with pytest.raises(ValueError, match=r"parameter 'gain' must be one of period_us, "):
             queues.set_parameters(gain=1.0)
 
 

@@ -134,7 +134,7 @@ def test_rows_and_parameters_are_read_back() -> None:
         receiving.configure(3, base_quota=65536)
     with pytest.raises(ValueError, match=r"QP must be in 0\.\.3, not 4"):
         receiving.qp(4)
-    with pytest.raises(ValueError, match=r"parameter must be one of high, .*, not 'ticks'"):
+    with pytest.raises(ValueError, match=r"parameter 'ticks' must be one of high, "):
         receiving.set_parameters(ticks=1)
     with pytest.raises(ValueError, match=r"high must be in 0\.\.127, not 128"):
         receiving.set_parameters(limit=1, high=128)
@@ -183,7 +183,7 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
         (("qp", "receive", "show", "4", *device), "QP must be in 0..3, not 4"),
         (
             ("cc", "receive", "set", "high=x", *device),
-            "parameter must be <name>=<number>, not 'high=x'",
+            "parameter 'high=x' must be <name>=<number>",
         ),
     ):
         status, _, err = run(*arguments)

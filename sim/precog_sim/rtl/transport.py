@@ -78,11 +78,13 @@ def parse_config(argument: str) -> NicConfig:
         name, equals, text = part.partition("=")
         if not equals and name in PRESETS:
             values = {**vars(PRESETS[name])}
-        elif equals and name in _NUMBERS and text.isdecimal():
+        elif name not in _NUMBERS:
+            known = ", ".join([*PRESETS, *(f"{known}=<number>" for known in _NUMBERS)])
+            raise DeviceError(f"simulator argument {part!r} must be one of {known}")
+        elif text.isascii() and text.isdecimal() and len(text) < 20:
             values[name] = int(text)
         else:
-            known = ", ".join([*PRESETS, *(f"{known}=<number>" for known in _NUMBERS)])
-            raise DeviceError(f"simulator argument must be one of {known}, not {part!r}")
+            raise DeviceError(f"simulator argument {part!r} must be {name}=<number>")
     try:
         return NicConfig(**values)
     except ValueError as error:

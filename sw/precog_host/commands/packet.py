@@ -79,7 +79,7 @@ def set_param(
         if name in values:
             raise ValueError(f"parameter {name} must be given once, not again as {text!r}")
         if not (number.isascii() and number.isdecimal()):
-            raise ValueError(f"parameter must be <name>=<whole number>, not {text!r}")
+            raise ValueError(f"parameter {text!r} must be <name>=<whole number>")
         values[name] = int(number)
     with _packets(device) as path:
         path.set_parameters(**values)

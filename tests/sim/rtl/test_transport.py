@@ -23,9 +23,11 @@ def test_a_uri_names_a_preset_or_sizes() -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("lanes17", "simulator argument must be one of tiny, .* not 'lanes17'"),
-        ("dsp=ecp5", "simulator argument must be one of"),
-        ("qps=many", "simulator argument must be one of"),
+        ("lanes17", "simulator argument 'lanes17' must be one of tiny, .*qps=<number>"),
+        ("dsp=ecp5", "simulator argument 'dsp=ecp5' must be one of"),
+        ("qps=many", "simulator argument 'qps=many' must be qps=<number>"),
+        ("qps=\u0664", "simulator argument 'qps=\u0664' must be qps=<number>"),
+        ("qps", "simulator argument 'qps' must be qps=<number>"),
         ("qps=3", "qps must be a power of two in 1..65536, not 3"),
     ],
 )
