@@ -5,8 +5,10 @@ them. The first request takes the device, `Window.ID` written gives it back; `pr
 says how long a client keeps it while others wait. Those are told that it is busy; LiteX's tools,
 which could not read that, get no answer.
 
-With a token the server obeys only datagrams sealed under it (`precog_host.sealing`). No answer is
-longer than its request, so the server is of no use for flooding others.
+With a token the server obeys only datagrams sealed under it (`precog_host.sealing`). Without one it
+obeys only datagrams that are not sealed. To any other request it answers in STATUS, without a seal,
+whether it wants one. No answer is longer than its request, so the server is of no use for flooding
+others.
 """
 
 import socket
@@ -16,7 +18,7 @@ from collections.abc import Callable
 from precog_models.bridge.etherbone import EtherboneBridge, EtherboneError, decode, is_probe
 from precog_models.bridge.wire import RESPONSES, EtherboneFault, Status, Window
 
-from .sealing import SealError, Verifier, inside
+from .sealing import SealError, Verifier, inside, is_sealed
 from .transport import BusError, DeviceError, Transport
 from .turns import HOLD_S, TURN_S, Turns
 
@@ -151,6 +153,8 @@ class EtherboneServer:
     def handle(self, datagram: bytes, client: Client) -> bytes:
         """The answer to a datagram, or none."""
         if self._verifier is None:
+            if is_sealed(datagram):  # its client has a token, and must hear that none is wanted
+                return _told(inside(datagram), Status(0))
             return self._obey(datagram, client)
         try:
             opened, head = self._verifier.open(datagram)
@@ -200,11 +204,6 @@ class EtherboneServer:
         except (DeviceError, ValueError) as error:
             self._feed, self._bridge.window.fed = None, False
             self._report(f"device takes no more samples: {error}; serve it again")
-
-    @property
-    def holder(self) -> Client | None:
-        """The client that has the device."""
-        return self._last if self._turns.holder is not None else None
 
     @property
     def faults(self) -> dict[str, int]:

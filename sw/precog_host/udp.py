@@ -189,33 +189,46 @@ class UdpTransport(BridgedTransport):
             self.repeated += attempt > 0
             try:
                 self._send(datagram)
-                words, refused = self._answer(ticket, len(asked))
+                words, unsealed = self._answer(ticket, len(asked))
             except ConnectionRefusedError:
                 why = "nobody listens there"
                 time.sleep(min(self._timeout, 0.05))
                 continue
             except OSError as error:
                 raise LinkError(f"network failed: {error}") from error
-            if words is not None:
-                said = Status.of(words[asked.index(status)])
-                if not said.sealed:
-                    return None if said.busy else words[: len(record.reads)]
-                refused = True
-            if refused:
-                why = "server refuses the token" if self._seal else "server wants a token"
-                raise DeviceError(
-                    f"{self.uri}: {why}: name its file as ?token_file=PATH or in {TOKEN_FILE}"
-                    + (f", and see that the clocks are within {MOST_APART_S} s" * bool(self._seal))
-                )
-        raise LinkError(f"{why} after {self._requests} requests: is a bridge or a server there?")
+            told = words or unsealed
+            if told is not None:
+                said = Status.of(told[asked.index(status)])
+                if words is None or said.sealed:
+                    raise DeviceError(f"{self.uri}: {self._refusal(said)}")
+                return None if said.busy else words[: len(record.reads)]
+        other = ", and no board, whose bridge takes no token" if self._seal else ""
+        raise LinkError(
+            f"{why} after {self._requests} requests: is a bridge or a server there{other}?"
+        )
+
+    def _refusal(self, said: Status) -> str:
+        """What is wrong with the token, from a server's STATUS that nobody sealed."""
+        name_it = f"name its file as ?token_file=PATH or in {TOKEN_FILE}"
+        if self._seal is None:
+            return f"server wants a token: {name_it}"
+        if said.sealed:
+            clocks = f"see that the clocks are within {MOST_APART_S} s"
+            return f"server refuses the token: {name_it}, and {clocks}"
+        return (
+            f"server has no token: leave ?token_file= and {TOKEN_FILE} out, or serve the device "
+            "with --token-file"
+        )
 
     def _send(self, datagram: bytes) -> None:
         self._socket.send(datagram if self._seal is None else self._seal.seal(datagram))
 
-    def _answer(self, ticket: int, count: int) -> tuple[tuple[int, ...] | None, bool]:
-        """Words of the answer with this ticket, or none in time; and whether a token is wanted."""
+    def _answer(
+        self, ticket: int, count: int
+    ) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+        """Words of the answer with this ticket, None if it is late; and those that lack a seal."""
         until = time.monotonic() + self._timeout
-        refused = False
+        unsealed = None
         while (left := until - time.monotonic()) > 0:
             self._socket.settimeout(left)
             try:
@@ -226,11 +239,11 @@ class UdpTransport(BridgedTransport):
                 words = _words(datagram, ticket, count)
             else:
                 # Anybody can say that the token is wrong: it counts if no sealed answer comes.
-                refused |= _words(datagram, ticket, count) is not None
+                unsealed = _words(datagram, ticket, count) or unsealed
                 words = _words(self._seal.open(datagram), ticket, count)
             if words is not None:
-                return words, False
-        return None, refused
+                return words, None
+        return None, unsealed
 
 
 def _words(answer: bytes | None, ticket: int, count: int) -> tuple[int, ...] | None:
