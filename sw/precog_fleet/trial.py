@@ -68,6 +68,7 @@ class Trial:
         self._arguments = list(arguments)
         self._metrics = metrics
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._late = 0.0
         require_new(folder, places.FLEET)
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opening:
@@ -91,13 +92,8 @@ class Trial:
         return str(folder)
 
     def start(self) -> None:
-        """Start all members.
-
-        Raises
-        ------
-        FleetError
-            One of them ended at once.
-        """
+        """Start the processes of all members; `ready` says when they work."""
+        self._late = time.monotonic() + _START_S
         router, *agents = self.members
         self._run(router, "router", router)
         for n, folder in enumerate(agents):
@@ -106,13 +102,21 @@ class Trial:
             if self._metrics is not None:
                 more += ["--metrics", f"127.0.0.1:{self._metrics + n}"]
             self._run(folder, "agent", folder, *device, *more)
-        end = time.monotonic() + _START_S
-        while not all((Path(folder) / "status.json").exists() for folder in self.members):
-            self.check()
-            if time.monotonic() > end:
-                raise FleetError(f"members must start within {_START_S:g} s, but have not")
-            time.sleep(0.1)
+
+    def ready(self) -> bool:
+        """Whether all members work.
+
+        Raises
+        ------
+        FleetError
+            One of them has ended, or they take too long.
+        """
         self.check()
+        if all((Path(folder) / "status.json").exists() for folder in self.members):
+            return True
+        if time.monotonic() > self._late:
+            raise FleetError(f"members must start within {_START_S:g} s, but have not")
+        return False
 
     def _run(self, folder: str, *arguments: str) -> None:
         (Path(folder) / "status.json").unlink(missing_ok=True)

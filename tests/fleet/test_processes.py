@@ -2,9 +2,13 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from importlib import resources
 from pathlib import Path
 
@@ -164,12 +168,18 @@ def test_a_dashboard_that_asks_for_nothing_is_found() -> None:
         check_dashboard({"precog_member": {"member", "role"}})
 
 
+def start(made: Trial) -> None:
+    """Start a fleet, and wait until it works."""
+    made.start()
+    while not made.ready():
+        time.sleep(0.1)
+
+
 def test_a_fleet_for_a_first_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Members start, one that is killed is missed, all end; a second start finds the first."""
     made = Trial(tmp_path / "fleet", 1)
-    made.start()
     try:
-        made.check()
+        start(made)
         process = made._running[made.members[1]]
         process.kill()
         process.wait()
@@ -186,6 +196,37 @@ def test_a_fleet_for_a_first_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             Trial(tmp_path / "fleet", 1)
         monkeypatch.setattr(trial, "PRACTICE_URI", "emu:qps=4")
         with pytest.raises(FleetError, match="device emu:qps=4: practice needs a card such as"):
-            again.start()
+            start(again)
     finally:
         again.stop()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_while_a_fleet_starts_leaves_no_member(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    command = [sys.executable, "-m", "precog_fleet", "up", str(tmp_path / "fleet"), "--agents", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as fleet:
+        assert fleet.stderr is not None
+        end = time.monotonic() + 60
+        while not members(tmp_path, but=fleet.pid):
+            assert fleet.poll() is None, fleet.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        fleet.send_signal(number)
+        said = fleet.stderr.read()
+    assert (fleet.returncode, said) == (
+        status,
+        "error: command was interrupted\n" if status else "",
+    )
+    assert not members(tmp_path)
+
+
+def members(folder: Path, but: int = 0) -> list[int]:
+    """Processes that were told a folder under `folder`."""
+    found = []
+    for words in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            if str(folder).encode() in words.read_bytes() and int(words.parent.name) != but:
+                found.append(int(words.parent.name))
+    return found

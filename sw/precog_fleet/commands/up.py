@@ -2,8 +2,9 @@
 
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,9 +12,13 @@ from precog_host.output import JsonOption, emit
 
 from ..errors import needs
 
+if TYPE_CHECKING:
+    from ..trial import Trial
+
 __all__ = ["up"]
 
 _LAST_PORT = 65535
+_PAUSE_S = 0.2
 
 
 def up(
@@ -41,8 +46,8 @@ def up(
         require(releases, REPOSITORY)
         more += ["--root", str(releases / REPOSITORY.marker)]
     trial = Trial(folder, agents, more, metrics=metrics)
-    try:
-        trial.start()
+
+    def say() -> None:
         emit(
             {"members": trial.members},
             lambda: typer.echo(
@@ -52,10 +57,22 @@ def up(
         )
         sys.stdout.flush()
 
-        def turn() -> None:
-            trial.check()
-            time.sleep(0.2)
-
-        until_stopped(turn)
+    # Starting is made of turns, too: a signal ends a turn in order, and no member is left.
+    turns = _turns(trial, say)
+    try:
+        until_stopped(lambda: next(turns))
     finally:
         trial.stop()
+
+
+def _turns(trial: "Trial", say: Callable[[], None]) -> Iterator[None]:
+    """Start the members, `say` that they work, and watch them for ever."""
+    trial.start()
+    while not trial.ready():
+        time.sleep(_PAUSE_S)
+        yield
+    say()
+    while True:
+        trial.check()
+        time.sleep(_PAUSE_S)
+        yield
