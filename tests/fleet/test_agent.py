@@ -369,7 +369,7 @@ def test_a_card_that_cannot_be_watched_is_down(tmp_path: Path, seed: int) -> Non
         of.agents["host0"].step(of.now)
         agent, _ = only(of)
         assert agent.health().up == 0
-        assert "agent needs a device with trace" in agent.seatings[0].card.error
+        assert "agent needs trace, forecasts and queue profiler" in agent.seatings[0].card.error
 
 
 def test_twenty_agents_share_what_they_see(tmp_path: Path, seed: int) -> None:

@@ -279,6 +279,7 @@ RUNS: dict[str, Run] = {
             "destination": "{tmp}/nobody --destination nobody",
             "disk": "{tmp}/nobody --disk 0",
             "metrics": "{tmp}/nobody --metrics nobody",
+            "router_at": "{tmp}/nobody --router nobody",
         }
     ),
     # Only emu: and sim: can be in the loop: every run on a served device is refused.

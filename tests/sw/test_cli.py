@@ -497,10 +497,15 @@ def test_plug_ins_join_their_groups(run, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_plug_in_that_cannot_be_imported_says_what_is_missing(  # type: ignore[no-untyped-def]
     run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plug(monkeypatch, {"synth": ImportError("No module named 'amaranth'")})
-    ran = run("synth")
-    assert ran.status == 2
-    assert ran.err == "error: command synth is not available: No module named 'amaranth'\n"
+    missing = ModuleNotFoundError("No module named 'amaranth'", name="amaranth")
+    plug(monkeypatch, {"synth": missing, "stale": ImportError("cannot import name 'synth'")})
+    for command, what_to_do in (
+        ("synth", "amaranth must be installed: pip install 'precog[hw]'"),
+        ("stale", "cannot import name 'synth': install precog again, pip install --force-"),
+    ):
+        ran = run(command)
+        assert ran.status == 2
+        assert ran.err.startswith(f"error: command {command} is not available: {what_to_do}")
     assert run("cc", "counter", "show", "-j").status == 0
 
 
