@@ -48,12 +48,22 @@ DeviceOption: TypeAlias = Annotated[
         autocompletion=lambda incomplete: _transports(incomplete),
     ),
 ]
-#: Queue pairs of a command that shows some or all.
+#: Queue pairs of a command that shows some or all, each once.
 SlotsArgument: TypeAlias = Annotated[
-    list[int] | None, typer.Argument(help="QP slots; all by default.", metavar="[SLOT]...")
+    list[int] | None,
+    typer.Argument(
+        help="QP slots; all by default.", metavar="[SLOT]...", callback=lambda given: _once(given)
+    ),
 ]
-#: Queue pairs of a command that changes them.
-SlotArgument: TypeAlias = Annotated[list[int], typer.Argument(help="QP slots.", metavar="SLOT...")]
+#: Queue pairs of a command that changes them, each once.
+SlotArgument: TypeAlias = Annotated[
+    list[int],
+    typer.Argument(help="QP slots.", metavar="SLOT...", callback=lambda given: _once(given)),
+]
+
+
+def _once(numbers: list[int] | None) -> list[int] | None:
+    return None if numbers is None else list(dict.fromkeys(numbers))
 
 
 def _transports(incomplete: str) -> list[str]:

@@ -170,6 +170,27 @@ def test_tables(run) -> None:  # type: ignore[no-untyped-def]
     assert "valid" in run("model", "show").out
 
 
+_PARTS = "emu:qps=4,width=64,receiver=1,forecast=1,profile=1"
+
+
+@pytest.mark.parametrize(
+    ("words", "uri"),
+    [
+        (["qp", "show"], _PARTS),
+        (["cc", "sla", "show"], _PARTS),
+        (["qp", "pace", "show"], "emu:qps=4,grants=1"),
+        (["qp", "pace", "set", "--priority", "5"], "emu:qps=4,grants=1"),
+        (["qp", "queue", "show"], _PARTS),
+        (["qp", "forecast", "show"], _PARTS),
+        (["qp", "receive", "show"], _PARTS),
+        (["qp", "receive", "set", "--quota", "9"], _PARTS),
+    ],
+)
+def test_a_slot_given_twice_is_shown_once(run, words: list[str], uri: str) -> None:  # type: ignore[no-untyped-def]
+    ran = run(*words, "2", "1", "2", "-j", "-d", uri)
+    assert [row["qp"] for row in json.loads(ran.out)] == [2, 1], ran.err
+
+
 def test_info_of_the_shipped_model_shows_its_errors(run) -> None:  # type: ignore[no-untyped-def]
     shown = run("model", "show", "rtt-incast").out
     assert "test MAPE" in shown

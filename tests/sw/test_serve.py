@@ -262,6 +262,7 @@ def test_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (("--no-token", "--token-file", "x"), "token-file must be left out with --no-token"),
         (("--token-file", str(open_file)), "must be its owner's alone: chmod 600"),
         (("--udp", "65536"), "65536"),
+        (("--demo", "-d", "udp:127.0.0.1:9"), "demo must be left out with udp:127.0.0.1:9"),
     ):
         with pytest.raises(SystemExit) as caught:
             cli.main(["serve", *arguments])

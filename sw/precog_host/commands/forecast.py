@@ -65,12 +65,11 @@ def set_pairs(
     """Set the models that forecast queue pairs' queues, and the use of their scores."""
     require_one(model_slot=model_slot, off=off or None, source=source)
     with _forecasting(device) as forecasting:
-        wanted = list(dict.fromkeys(numbers))
-        for qp in wanted:
+        for qp in numbers:
             forecasting.pair(qp)  # all are right before one is written
-        for qp in wanted:
+        for qp in numbers:
             forecasting.configure(qp, model_slot=model_slot, off=off, source=source)
-        _emit_pairs(forecasting, wanted, json_)
+        _emit_pairs(forecasting, numbers, json_)
 
 
 @all_pairs.command("show")

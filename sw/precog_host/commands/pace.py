@@ -69,14 +69,13 @@ def set_pairs(
     """Begin queue pairs' connections anew, with other settings."""
     require_one(priority=priority, mtu=mtu, psn=psn, windows=windows)
     with _pacing(device) as pacing:
-        wanted = list(dict.fromkeys(numbers))
         planned = [
             (qp, pacing.planned(qp, priority=priority, mtu=mtu, psn=psn, windows=windows))
-            for qp in wanted
+            for qp in numbers
         ]
         for qp, row in planned:  # all are right before one is written
             pacing.apply(qp, row)
-        _emit_pairs(pacing, wanted, json_)
+        _emit_pairs(pacing, numbers, json_)
 
 
 @all_pairs.command("show")

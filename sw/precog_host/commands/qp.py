@@ -57,7 +57,7 @@ def show(
 
     with Device.open(device) as opened:
         if numbers:
-            states = [opened.qp(number).status() for number in dict.fromkeys(numbers)]
+            states = [opened.qp(number).status() for number in numbers]
         else:
             states = list(pairs.states(opened))
     _emit(states, json_)

@@ -100,7 +100,7 @@ def _emit_pairs(
     queues: "Queues", numbers: Iterable[int] | None, json_: bool, *, clear: bool
 ) -> None:
     qps = queues.registers.sizes.qps
-    wanted = list(dict.fromkeys(numbers or range(qps)))
+    wanted = list(numbers or range(qps))
     for qp in wanted:
         if not 0 <= qp < qps:  # all exist before one is cleared
             raise ValueError(f"QP must be in 0..{qps - 1}, not {qp!r}")

@@ -68,12 +68,11 @@ def set_pairs(
     """Set what the bands of congestion scores do for queue pairs."""
     require_one(commands=commands, boosts=boosts, grows=grows, quota=quota)
     with _receiving(device) as receiving:
-        wanted = list(dict.fromkeys(numbers))
-        for qp in wanted:
+        for qp in numbers:
             receiving.qp(qp)  # all exist before one is written
-        for qp in wanted:
+        for qp in numbers:
             receiving.configure(qp, commands=commands, boosts=boosts, grows=grows, base_quota=quota)
-        _emit_pairs(receiving, wanted, json_)
+        _emit_pairs(receiving, numbers, json_)
 
 
 @all_pairs.command("show")
