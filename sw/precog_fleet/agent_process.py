@@ -19,7 +19,7 @@ from .clock import now_ms
 from .gossip import Gossip
 from .hosting import check_role, member_of_role, opened_store, write_status
 from .lineup import Rules
-from .mesh import MeshConfig
+from .mesh_config import MeshConfig
 from .modelset import ModelSet
 from .places import claimed
 from .practice import Practice

@@ -5,7 +5,8 @@ from collections import Counter
 from .authority import Authority
 from .clock import now_ms
 from .gossip import Gossip
-from .mesh import Mesh, MeshConfig
+from .mesh import Mesh
+from .mesh_config import MeshConfig
 from .records import AUTHORITY
 from .store import Store
 

@@ -16,7 +16,15 @@ from precog_models.forecast.forecaster import Settings
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage
 
-from .card_access import all_counters, apply_settings, scale_of
+from .card_access import (
+    all_counters,
+    apply_settings,
+    begin_samples,
+    begin_trace,
+    fill_sets,
+    scale_of,
+    seat_pairs,
+)
 from .observing import Observer, Window
 
 __all__ = ["Card", "CardDownError"]
@@ -121,16 +129,9 @@ class Card:
                 device.close()
 
     def _begin(self, device: Device) -> None:
-        if device.tracing is None or device.forecasting is None or device.queues is None:
-            raise DeviceError(
-                "agent needs trace, forecasts and queue profiler: build the device with "
-                "trace=1,forecast=1,profile=1, or name an emulated one so, as in "
-                "emu:trace=1,forecast=1,profile=1"
-            )
-        if not device.queues.parameters()["period_us"]:
-            device.queues.set_parameters(period_us=self._period_us)
+        begin_samples(device, self._period_us)
         self._observe(device)
-        device.tracing.configure(kinds=("decision", "forecast"), all_qps=True, every=1)
+        begin_trace(device)
 
     def _observe(self, device: Device) -> None:
         self._forget_observer()
@@ -220,23 +221,7 @@ class Card:
             It has too few sets, or cannot run such a model.
         """
         kept = set(keep)
-
-        def work(device: Device) -> list[int]:
-            for image in images:
-                if image.header.steps > device.sizes.steps:
-                    raise ValueError(
-                        f"steps must be at most {device.sizes.steps}, not {image.header.steps}"
-                    )
-                if isinstance(image, TreeImage) != bool(device.sizes.tree):
-                    raise ValueError(f"{self.name} must run models of the other kind of cell")
-            free = [m.set for m in device.models() if not m.slots and m.set not in kept]
-            if len(free) < len(images):
-                raise ValueError(f"{self.name} must have {len(images)} free sets, not {len(free)}")
-            for number, image in zip(free, images, strict=False):
-                device.write_set(number, image.payload)
-            return free[: len(images)]
-
-        return self.do(now, work)
+        return self.do(now, lambda device: fill_sets(device, self.name, images, kept))
 
     def settle(self, now: int, settings: Settings) -> None:
         """Set what models share: normalisation, calibration, the first bin of congestion.
@@ -287,14 +272,7 @@ class Card:
         CardDownError
             The device is down.
         """
-
-        def work(device: Device) -> None:
-            assert device.forecasting is not None
-            for qp, slot in slots.items():
-                if device.forecasting.pair(qp).model_slot != slot:
-                    device.forecasting.configure(qp, model_slot=slot)
-
-        self.do(now, work)
+        self.do(now, lambda device: seat_pairs(device, slots))
 
     def counters(self, now: int) -> dict[str, int]:
         """All counters of the device by a name such as ``packet.events.icrc``; empty while down."""

@@ -1,14 +1,92 @@
 """How an agent reads and sets a device as a whole: scale, what models share, all counters."""
 
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
 from precog_host.device import Device
+from precog_host.transport import DeviceError
 from precog_models.contract import PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS, HeadKind
 from precog_models.forecast.forecaster import Settings
+from precog_models.image import Image
+from precog_models.tree_image import TreeImage
 
 from .observing import Scale
 
-__all__ = ["all_counters", "apply_settings", "scale_of"]
+__all__ = [
+    "all_counters",
+    "apply_settings",
+    "begin_samples",
+    "begin_trace",
+    "fill_sets",
+    "scale_of",
+    "seat_pairs",
+]
 
 _PARTS = {"center": PROFILE_CENTER, "gain": PROFILE_GAIN}
+
+
+def begin_samples(device: Device, period_us: float) -> None:
+    """Let a device sample its queues, every `period_us` if it takes no samples yet.
+
+    Raises
+    ------
+    DeviceError
+        It has no trace, forecasts or queue profiler.
+    """
+    if device.tracing is None or device.forecasting is None or device.queues is None:
+        raise DeviceError(
+            "agent needs trace, forecasts and queue profiler: build the device with "
+            "trace=1,forecast=1,profile=1, or name an emulated one so, as in "
+            "emu:trace=1,forecast=1,profile=1"
+        )
+    if not device.queues.parameters()["period_us"]:
+        device.queues.set_parameters(period_us=period_us)
+
+
+def begin_trace(device: Device) -> None:
+    """Let a device record what an agent reads: every decision and forecast."""
+    assert device.tracing is not None
+    device.tracing.configure(kinds=("decision", "forecast"), all_qps=True, every=1)
+
+
+def fill_sets(
+    device: Device, name: str, images: Sequence[Image | TreeImage], kept: AbstractSet[int]
+) -> list[int]:
+    """Load images into sets that no slot stands for; the sets, in their order.
+
+    Parameters
+    ----------
+    name : str
+        The device's, for errors.
+    kept : set of int
+        Sets that must stay as they are.
+
+    Raises
+    ------
+    ValueError
+        The device has too few sets, or cannot run such a model; nothing is written then.
+    """
+    for image in images:
+        if image.header.steps > device.sizes.steps:
+            raise ValueError(
+                f"steps must be at most {device.sizes.steps}, not {image.header.steps}"
+            )
+        if isinstance(image, TreeImage) != bool(device.sizes.tree):
+            raise ValueError(f"{name} must run models of the other kind of cell")
+    free = [m.set for m in device.models() if not m.slots and m.set not in kept]
+    if len(free) < len(images):
+        raise ValueError(f"{name} must have {len(images)} free sets, not {len(free)}")
+    for number, image in zip(free, images, strict=False):
+        device.write_set(number, image.payload)
+    return free[: len(images)]
+
+
+def seat_pairs(device: Device, slots: Mapping[int, int]) -> None:
+    """Let queue pairs name slots of queue models; nothing is written where they do already."""
+    assert device.forecasting is not None
+    for qp, slot in slots.items():
+        if device.forecasting.pair(qp).model_slot != slot:
+            device.forecasting.configure(qp, model_slot=slot)
 
 
 def scale_of(device: Device) -> Scale:

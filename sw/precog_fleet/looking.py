@@ -10,7 +10,8 @@ from .errors import FleetError
 from .gossip import EVERYTHING, Gossip
 from .health import Health
 from .member import Member
-from .mesh import Mesh, MeshConfig
+from .mesh import Mesh
+from .mesh_config import MeshConfig
 from .robust import Voice, shared
 from .store import Store
 

@@ -7,88 +7,34 @@
 A router relays for its rack and holds what it needs; agents are clients, subscribe to their own
 destinations, and ask the router that they are connected to. Zenoh's threads only put events into a
 bounded queue; `Mesh.pump` handles them, and all else, in the caller's thread. What finds the queue
-full is dropped and counted, and anti-entropy brings it later. Every link is mutual TLS; puts block
-instead of dropping.
+full is dropped and counted, and anti-entropy brings it later. Puts block instead of dropping.
 
 Zenoh's threads do not survive a fork: start processes by spawn.
 """
 
-import json
 import queue
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import zenoh
 
 from .errors import FleetError
 from .gossip import Gossip, Round
-from .link_errors import connecting, listening, plain
+from .link_errors import plain
+from .mesh_config import MeshConfig
 from .messages import MAX_MESSAGE_BYTES, MessageError
 from .records import MAX_FRAME_BYTES
 
-__all__ = ["Mesh", "MeshConfig"]
+__all__ = ["Mesh"]
 
 _QUEUE = 4096
 _MAX_PEERS = 1024
 _ANSWER_MS = 5000  # a question without an answer is given up
 _QUERY_S = 4.0
 _BLOCK = zenoh.CongestionControl.BLOCK
-
-
-@dataclass(frozen=True)
-class MeshConfig:
-    """How a session connects.
-
-    Parameters
-    ----------
-    fleet, name : str
-    folder : Path
-        With link.key, link.pem and ca.pem.
-    router : bool
-        Relay for others, and answer their questions.
-    listen, connect : sequence of str
-        Endpoints.
-    subscribes : bool
-        Have new records sent as they come; otherwise only questions bring any.
-    """
-
-    fleet: str
-    name: str
-    folder: Path
-    router: bool
-    listen: Sequence[str] = ()
-    connect: Sequence[str] = ()
-    subscribes: bool = True
-
-    def zenoh(self, connect_ms: int) -> zenoh.Config:
-        """Zenoh's configuration: no multicast, mutual TLS on every link."""
-        key, certificate = str(self.folder / "link.key"), str(self.folder / "link.pem")
-        settings: dict[str, Any] = {
-            "mode": "router" if self.router else "client",
-            "listen/endpoints": list(self.listen),
-            "connect/endpoints": list(self.connect),
-            "connect/timeout_ms": -1 if self.router else connect_ms,
-            "connect/exit_on_failure": not self.router,
-            "scouting/multicast/enabled": False,
-            "scouting/gossip/enabled": False,
-            "transport/link/tls": {
-                "root_ca_certificate": str(self.folder / "ca.pem"),
-                "listen_private_key": key,
-                "listen_certificate": certificate,
-                "connect_private_key": key,
-                "connect_certificate": certificate,
-                "enable_mtls": True,
-                "close_link_on_expiration": True,
-            },
-        }
-        config = zenoh.Config()
-        for name, value in settings.items():
-            config.insert_json5(name, json.dumps(value))
-        return config
 
 
 @dataclass
@@ -147,12 +93,7 @@ class Mesh:
         self._inbox: queue.Queue[tuple[str, Any]] = queue.Queue(_QUEUE)
         self._asked: _Asked | None = None
         self._followed: dict[str, zenoh.Subscriber[None]] = {}
-        try:
-            self._session = zenoh.open(config.zenoh(connect_ms))
-        except zenoh.ZError as error:
-            if config.router:
-                raise FleetError(listening(config.listen, error)) from error
-            raise FleetError(connecting(config.connect, error)) from error
+        self._session = config.open(connect_ms)
         self._declare()
 
     def _declare(self) -> None:

@@ -15,7 +15,8 @@ from .clock import now_ms
 from .gossip import EVERYTHING, Gossip
 from .health import Health
 from .hosting import check_role, member_of_role, opened_store, write_status
-from .mesh import Mesh, MeshConfig
+from .mesh import Mesh
+from .mesh_config import MeshConfig
 from .places import claimed
 from .shelf import Shelf
 from .speaking import Identity, Speaker, refusals

@@ -1,27 +1,22 @@
 """Models of one card: which queue pair names which slot, and releases from candidate to live.
 
-Each queue pair has a slot of its own where the card has sets for three plans (live, shadow and
-previous); else all share one slot, and heads of single queues are left out. What is live, what was
-before and what was refused survives a restart: files of models and one state file a card.
+Where all queue pairs share one slot, heads of single queues are left out (`precog_fleet.slots`).
+What is live, was before or was refused survives a restart: model files and a state file a card.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from precog_host.device import Device
-
 from .card import Card, CardDownError
 from .lineup import Lineup, Plan, Rules
 from .memory import Memory
 from .modelset import MANIFEST, Manifest, ModelSet, Queue
 from .observing import Window
+from .slots import assigned, one_each
 from .telemetry import Observation
 
 __all__ = ["Seating"]
-
-_PLANS = 3
-_FIRST_SLOT = 1  # slot 0 is where models of RTTs are loaded by default
 
 
 class Seating:
@@ -92,18 +87,13 @@ class Seating:
     # --- the card --------------------------------------------------------------------------------
 
     def _plan(self, release: int, digest: bytes, models: ModelSet, parent: bytes = b"") -> Plan:
-        own = self._own_slots
+        own = one_each(self.slots)
         images = {
             slot: models.image(Queue(self.origin, self.card.name, qp)) if own else models.base
             for qp, slot in self.slots.items()
         }
         self._sets[digest] = models
         return Plan(release, digest, images, parent=parent)
-
-    @property
-    def _own_slots(self) -> bool:
-        """Whether each queue pair has a slot of its own, and so may have its own head."""
-        return len(set(self.slots.values())) == len(self.slots)
 
     def ready(self, now: int, first: tuple[int, bytes, ModelSet]) -> bool:
         """Whether the card is up and runs what it should; `first` is live where nothing was.
@@ -147,13 +137,7 @@ class Seating:
         if self.slots:
             return
         qps = self._qps if self._qps is not None else sorted(self.card.follow(now))
-
-        def sets(device: Device) -> int:
-            return device.sizes.sets
-
-        count = self.card.do(now, sets)
-        own = len(qps) > 0 and _PLANS * len(qps) + _FIRST_SLOT <= count
-        self.slots = {qp: _FIRST_SLOT + (n if own else 0) for n, qp in enumerate(qps)}
+        self.slots = assigned(qps, self.card.do(now, lambda device: device.sizes.sets))
 
     def _load(self, now: int, plan: Plan, keep: Sequence[int]) -> None:
         if set(plan.sets) == set(plan.images):
@@ -161,6 +145,17 @@ class Seating:
         slots = sorted(plan.images)
         numbers = self.card.load(now, [plan.images[slot] for slot in slots], keep)
         plan.sets.update(zip(slots, numbers, strict=True))
+
+    def _load_beside(self, now: int, plan: Plan) -> None:
+        """Load a plan; on a card with few sets the previous one gives its sets up."""
+        try:
+            self._load(now, plan, self._kept())
+        except ValueError:
+            previous = self.lineup.previous
+            if previous is None:
+                raise
+            previous.sets.clear()  # it is loaded again if it is needed
+            self._load(now, plan, self._kept())
 
     def _go_live(self, now: int, plan: Plan, keep: Sequence[int]) -> None:
         self._load(now, plan, keep)
@@ -208,13 +203,7 @@ class Seating:
             shadow, lineup.shadow = lineup.shadow, None
             if shadow is not None:
                 shadow.sets.clear()
-            try:
-                self._load(now, plan, self._kept())
-            except ValueError:
-                if lineup.previous is None:
-                    raise
-                lineup.previous.sets.clear()  # few sets: it is loaded again if it is needed
-                self._load(now, plan, self._kept())
+            self._load_beside(now, plan)
             lineup.offer(plan)
         except CardDownError:
             return False
@@ -238,7 +227,7 @@ class Seating:
     def head(self, qp: int) -> tuple[int, bytes] | None:
         """CRC-32 of the live base, and a queue's own head; None: the base serves it."""
         live = self.lineup.live
-        if live is None or not self._own_slots:
+        if live is None or not one_each(self.slots):
             return None
         models = self._sets[live.digest]
         delta = models.heads.get(Queue(self.origin, self.card.name, qp))
@@ -247,7 +236,7 @@ class Seating:
     def borrow(self, now: int, qp: int, delta: bytes, base_crc: int) -> bool:
         """Try a neighbour's head for a queue; False: it does not fit, or was tried before."""
         live = self.lineup.live
-        if live is None or not self._own_slots or qp not in self.slots:
+        if live is None or not one_each(self.slots) or qp not in self.slots:
             return False
         models = self._sets[live.digest]
         if models.base.crc32 != base_crc:

@@ -21,7 +21,7 @@ from .durable import write_durably
 from .errors import FleetError
 from .gossip import Gossip
 from .hosting import check_role, member_of_role, opened_store, write_status
-from .mesh import MeshConfig
+from .mesh_config import MeshConfig
 from .places import BusyError, claimed
 from .rollouts import Rollouts, Stages
 from .shelf import Shelf

@@ -5,7 +5,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from .errors import FleetError
 from .gossip import Gossip
-from .mesh import Mesh, MeshConfig
+from .mesh import Mesh
+from .mesh_config import MeshConfig
 
 __all__ = ["Uplink"]
 

@@ -9,7 +9,8 @@ from precog_fleet.bodies import Report
 from precog_fleet.clock import now_ms
 from precog_fleet.gossip import EVERYTHING, Gossip
 from precog_fleet.member import Credentials, Member
-from precog_fleet.mesh import Mesh, MeshConfig
+from precog_fleet.mesh import Mesh
+from precog_fleet.mesh_config import MeshConfig
 from precog_fleet.outcome import Outcome
 from precog_fleet.records import Record, seal
 from precog_fleet.store import Store

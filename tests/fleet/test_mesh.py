@@ -11,7 +11,8 @@ from precog_fleet.certificates import LinkAuthority, new_key, request
 from precog_fleet.clock import now_ms
 from precog_fleet.errors import FleetError
 from precog_fleet.looking import Look
-from precog_fleet.mesh import Mesh, MeshConfig
+from precog_fleet.mesh import Mesh
+from precog_fleet.mesh_config import MeshConfig
 from precog_fleet.outcome import Outcome
 from precog_fleet.router_process import HELD
 

@@ -17,7 +17,8 @@ from precog_fleet.demo.watch import Watch
 from precog_fleet.gossip import Gossip
 from precog_fleet.hosting import opened_store
 from precog_fleet.member import Credentials, Member
-from precog_fleet.mesh import Mesh, MeshConfig
+from precog_fleet.mesh import Mesh
+from precog_fleet.mesh_config import MeshConfig
 from precog_fleet.router_process import RouterProcess
 from precog_fleet.shelf import Shelf
 from precog_fleet.speaking import Identity, Speaker
