@@ -125,7 +125,7 @@ def _add(parent: typer.Typer, name: str, point: EntryPoint) -> None:
     try:
         command = point.load()
     except (ImportError, AttributeError) as error:  # the latter: of an older installation
-        reason = advice(error) or f"{error}: install precog again, pip install --force-reinstall"
+        reason = advice(error) or f"{error}: install precog again, pip install -e . in its checkout"
         # It takes whatever the command that is missing would take.
         anything = {"ignore_unknown_options": True}
         parent.command(name, context_settings=anything)(_missing(point, reason))

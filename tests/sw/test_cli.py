@@ -522,7 +522,7 @@ def test_a_plug_in_that_cannot_be_imported_says_what_is_missing(  # type: ignore
     plug(monkeypatch, {"synth": missing, "stale": ImportError("cannot import name 'synth'")})
     for command, what_to_do in (
         ("synth", "amaranth must be installed: pip install 'precog[hw]'"),
-        ("stale", "cannot import name 'synth': install precog again, pip install --force-"),
+        ("stale", "cannot import name 'synth': install precog again, pip install -e . in its"),
     ):
         ran = run(command)
         assert ran.status == 2
