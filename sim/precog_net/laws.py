@@ -10,7 +10,8 @@
     A module that is a program, a `CongestionControl`, or what makes one without arguments; modules
     of the current folder are found, too. Entry points may name the same.
 ``swift:preset=scaled,ai=0.1``
-    Settings of a program: its preset, ``start_gbps``, and its parameters.
+    Settings of a program: its preset, ``start_gbps``, and its parameters. Other laws have the start
+    rate alone.
 ``hpcc+incast=swift``
     A law for each class of flows; the one without a class is for all others (`mixture`).
 """
@@ -20,6 +21,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -92,14 +94,17 @@ def law(text: str) -> CongestionControl:
     settings = _SETTINGS.fullmatch(text)
     name, given = (settings[1], settings[2]) if settings else (text, "")
     found = _found(name)
-    if isinstance(found, CongestionControl):
-        if given:
-            raise ValueError(f"law {name} must have no settings, not {given!r}: it is no program")
-        return found
     values = dict(part.split("=", 1) for part in given.split(",") if part)
+    start = (
+        _number(name, "start_gbps", values.pop("start_gbps")) if "start_gbps" in values else None
+    )
+    if isinstance(found, CongestionControl):
+        if values:
+            other = ", ".join(values)
+            raise ValueError(f"law {name} must have no setting but start_gbps, not {other}")
+        return found if start is None else replace(found, start_gbps=start)
     preset = values.pop("preset", None)
     numbers = {key: _number(name, key, value) for key, value in values.items()}
-    start = numbers.pop("start_gbps", None)
     return Programmed(module=found, preset=preset, values=numbers, start_gbps=start)
 
 

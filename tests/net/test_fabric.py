@@ -159,7 +159,7 @@ def test_a_damaged_result_is_made_again(run: Run, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--law", "bbr"), "law must be one of dcqcn, dctcp, fixed, hpcc, hpcc-pint, nscc, pid,"),
-        (("--law", "hpcc:eta=0.9"), "law hpcc must have no settings, not 'eta=0.9'"),
+        (("--law", "hpcc:eta=0.9"), "law hpcc must have no setting but start_gbps, not eta"),
         (("--law", "swift:ai=x"), "law swift ai must be a number, not 'x'"),
         (("--law", "swift:preset=fast"), "law swift preset must be one of scaled, not 'fast'"),
         (("--law", "swift:bai=1"), "law swift parameter must be one of base_us, queue_us"),

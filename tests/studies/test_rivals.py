@@ -1,0 +1,39 @@
+"""The study of rivals: one case by hand, and the page that stands in the documents."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from precog_studies.rivals.__main__ import main
+from precog_studies.rivals.cases import CASES, LAWS, jain
+from precog_studies.rivals.page import page
+
+_DOCS = Path(__file__).parents[2] / "docs/evidence"
+
+
+def test_jain_s_index() -> None:
+    assert jain(np.array([3.0, 3.0])) == 1
+    assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == 0.25
+
+
+def test_a_case_is_measured_and_paged(tmp_path: Path) -> None:
+    arguments = ["--seeds", "2", "--law", "hpcc", "--case", "two", "--out", str(tmp_path)]
+    assert main([*arguments, "--page", str(tmp_path / "page.md")]) == 0
+    said = json.loads((tmp_path / "rivals.json").read_text())
+    (row,) = said["rows"]
+    assert (row["law"], row["case"], row["finish_ms"]) == ("hpcc", "two", None)
+    assert 4.1 < row["rtt_mean_us"]["mean"] < row["rtt_p99_us"]["mean"]
+    assert 0.9 < row["utilisation"]["mean"] < 1
+    assert (tmp_path / "page.md").read_text().count("| hpcc |") == 1
+    with pytest.raises(SystemExit):
+        main(["--seeds", "1"])
+
+
+def test_the_page_in_the_documents_is_of_its_record() -> None:
+    said = json.loads((_DOCS / "data/rivals.json").read_text())
+    assert {(row["law"], row["case"]) for row in said["rows"]} == {
+        (law, case) for law in LAWS for case in CASES
+    }
+    assert (_DOCS / "rivals.md").read_text() == page(said, "docs/evidence/data/rivals.json")
