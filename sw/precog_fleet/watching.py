@@ -27,12 +27,20 @@ def start_all(cards: Sequence[Card], qps: Iterable[int]) -> None:
         try:
             card.start()
         except (DeviceError, OSError, ValueError) as error:
-            raise DeviceError(f"device {card.name}: {error}") from error
+            raise DeviceError(_told(f"device {card.name}", str(error))) from error
         assert card.device is not None
         count = card.device.sizes.qps
         for qp in wanted:
             if qp >= count:
                 raise DeviceError(f"qp must be in 0..{count - 1} on device {card.name}, not {qp}")
+
+
+def _told(name: str, error: str) -> str:
+    """An error after the name of what failed, once: transports name themselves, without options."""
+    kind, _, place = name.rpartition(" ")
+    if error.startswith(f"{place.partition('?')[0]}:"):
+        return f"{kind} {error}"
+    return f"{name}: {error}"
 
 
 class Watch:
@@ -52,7 +60,7 @@ class Watch:
         """How something is now; without an error it works."""
         if error and name not in self._failing:
             self._failing.add(name)
-            self._report(f"{name}: {error}; trying again")
+            self._report(f"{_told(name, error)}; trying again")
         elif not error and name in self._failing:
             self._failing.remove(name)
             self._report(f"{name}: back again")
