@@ -5,9 +5,9 @@ what it carries, telemetry and marks, is of that packet.
 """
 
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import AnswerCol, Cfg, Kind, PortCol, Rec
+from precog_sim.network.layout import AnswerCol, Cfg, Kind, Rec
 from precog_sim.network.net import Net
-from precog_sim.network.port import allocate, free, push
+from precog_sim.network.port import allocate, free, push_answer
 from precog_sim.network.wheel import schedule
 
 __all__ = ["answer_timer", "waits"]
@@ -19,7 +19,7 @@ def _release(net: Net, f: int, row: int, now: int) -> None:
     net.rec[row, Rec.SENT] += now - net.rec[row, Rec.TIME]
     net.answer[f, AnswerCol.WAITING] = 0
     net.answer[f, AnswerCol.COUNT] = 0
-    push(net, net.rec[row, Rec.PORT], row, PortCol.HIGH_HEAD)
+    push_answer(net, row)
 
 
 @outlined

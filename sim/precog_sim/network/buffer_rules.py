@@ -84,11 +84,14 @@ def check_buffer_rules(scenario: Scenario, ecn: Ecn | None, wire: int) -> tuple[
     for switch in range(topology.hosts, topology.hosts + topology.switches):
         links = [link for link in topology.links if switch in (link.a, link.b)]
         ports = len(links)
-        headroom = sum(headroom_bytes(scenario, k.gbps, k.delay_ps) for k in links)
+        # each priority has its own headroom and reserve
+        count = scenario.priorities.count
+        headroom = count * sum(headroom_bytes(scenario, k.gbps, k.delay_ps) for k in links)
         bound = static_threshold(buffers.total, ports)
-        free = buffers.total - headroom - ports * buffers.reserve
+        free = buffers.total - headroom - count * ports * buffers.reserve
         ratios = [link.gbps / topology.host_gbps for link in links]
-        mark = ecn.at(max(ratios)).min_bytes if ecn else 0
+        marks = [e.at(max(ratios)).min_bytes for e in scenario.priorities.ecn or (ecn,) if e]
+        mark = max(marks, default=0)
         if buffers.pfc == "static":
             threshold = buffers.pfc_bytes or bound
             ok = 0 < threshold <= bound
@@ -130,7 +133,7 @@ def check_buffer_rules(scenario: Scenario, ecn: Ecn | None, wire: int) -> tuple[
                     )
                 )
                 break
-        if ecn is not None:
+        if marks:
             rules.append(
                 BufferRule(
                     "ecn_before_pfc",

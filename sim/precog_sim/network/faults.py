@@ -2,7 +2,7 @@
 
 from precog_sim.network.draws import drawn
 from precog_sim.network.jit import outlined
-from precog_sim.network.layout import Ctl, FaultCol, Kind, OutageCol, PortCol, Rec
+from precog_sim.network.layout import Cfg, Ctl, FaultCol, Kind, OutageCol, PortCol, PrioCol, Rec
 from precog_sim.network.net import Net
 from precog_sim.network.port import allocate, free, tx_ps
 from precog_sim.network.wheel import schedule
@@ -56,7 +56,9 @@ def link_changes(net: Net, p: int, down: bool, now: int) -> None:
     if not down:
         net.fault[p, FaultCol.UP_AT] = now
         return
-    if net.port[p, PortCol.PAUSED] != 0:
-        net.port[p, PortCol.PAUSED] = 0
-        net.port[p, PortCol.PAUSED_PS] += now - net.port[p, PortCol.PAUSED_AT]
-    net.port[p, PortCol.PAUSING] = 0
+    count = net.cfg[Cfg.PRIORITIES]
+    for q in range(p * count, (p + 1) * count):
+        if net.prio[q, PrioCol.PAUSED] != 0:
+            net.prio[q, PrioCol.PAUSED] = 0
+            net.prio[q, PrioCol.PAUSED_PS] += now - net.prio[q, PrioCol.PAUSED_AT]
+        net.prio[q, PrioCol.PAUSING] = 0

@@ -20,6 +20,7 @@ from precog_sim.network.layout import (
     LawCol,
     MessageCol,
     PortCol,
+    PrioCol,
     QueueCol,
     Rec,
     RepeatCol,
@@ -27,8 +28,9 @@ from precog_sim.network.layout import (
 )
 from precog_sim.network.net import Net
 from precog_sim.network.outside import observe, tell
-from precog_sim.network.port import allocate, free, gap_ps, push, take
+from precog_sim.network.port import allocate, free, gap_ps, push_answer, take
 from precog_sim.network.selective import accept, any_lost, says
+from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import cancel, schedule
 
 __all__ = [
@@ -78,11 +80,11 @@ def wake_earlier(net: Net, f: int, now: int) -> None:
 
 @outlined
 def add_flow(net: Net, f: int) -> None:
-    """Put `f` at the end of its host's ring of active flows."""
-    p = net.flow[f, FlowCol.PORT]
-    first = net.port[p, PortCol.RING]
+    """Put `f` at the end of the ring of active flows of its host and priority."""
+    q = priority_of(net, net.flow[f, FlowCol.PORT], f)
+    first = net.prio[q, PrioCol.RING]
     if first < 0:
-        net.port[p, PortCol.RING] = f
+        net.prio[q, PrioCol.RING] = f
         net.flow[f, FlowCol.RING_NEXT] = f
         net.flow[f, FlowCol.RING_PREVIOUS] = f
         return
@@ -95,20 +97,20 @@ def add_flow(net: Net, f: int) -> None:
 
 @outlined
 def remove_flow(net: Net, f: int) -> None:
-    """Take the finished flow `f` out of its host's ring."""
-    p = net.flow[f, FlowCol.PORT]
+    """Take the finished flow `f` out of its ring."""
+    q = priority_of(net, net.flow[f, FlowCol.PORT], f)
     after = net.flow[f, FlowCol.RING_NEXT]
     before = net.flow[f, FlowCol.RING_PREVIOUS]
     if after == f:
-        net.port[p, PortCol.RING] = -1
-        net.port[p, PortCol.LAST] = -1
+        net.prio[q, PrioCol.RING] = -1
+        net.prio[q, PrioCol.LAST] = -1
         return
     net.flow[before, FlowCol.RING_NEXT] = after
     net.flow[after, FlowCol.RING_PREVIOUS] = before
-    if net.port[p, PortCol.RING] == f:
-        net.port[p, PortCol.RING] = after
-    if net.port[p, PortCol.LAST] == f:
-        net.port[p, PortCol.LAST] = before
+    if net.prio[q, PrioCol.RING] == f:
+        net.prio[q, PrioCol.RING] = after
+    if net.prio[q, PrioCol.LAST] == f:
+        net.prio[q, PrioCol.LAST] = before
 
 
 @inlined
@@ -212,31 +214,22 @@ def _may_send(net: Net, f: int) -> bool:
 
 
 @inlined
-def host_next(net: Net, p: int, now: int) -> int:
-    """The packet that host port `p` sends next; -1: none now (and a WAKE is set if one will be)."""
+def _pick(net: Net, q: int, now: int) -> tuple[int, int]:
+    """The flow of a host's priority `q` that may send now, -1: none; and when one may, if none."""
     ns3 = net.cfg[Cfg.NS3] != 0
-    if net.port[p, PortCol.PENDING] != 0:
-        return -1
-    if net.port[p, PortCol.BUSY_UNTIL] > now:
-        wake(net, p, net.port[p, PortCol.BUSY_UNTIL])
-        return -1
-    if net.port[p, PortCol.HIGH_HEAD] >= 0 and (
-        net.port[p, PortCol.PAUSED] == 0 or net.cfg[Cfg.ACK_HIGH] != 0
-    ):
-        return take(net, p, PortCol.HIGH_HEAD)
-    first = net.port[p, PortCol.RING]
-    if first < 0:
-        return -1
-    if net.port[p, PortCol.LAST] >= 0:
-        first = net.flow[net.port[p, PortCol.LAST], FlowCol.RING_NEXT]
     soonest = _NEVER
-    f = first
     chosen = -1
+    first = net.prio[q, PrioCol.RING]
+    if first < 0:
+        return chosen, soonest
+    if net.prio[q, PrioCol.LAST] >= 0:
+        first = net.flow[net.prio[q, PrioCol.LAST], FlowCol.RING_NEXT]
+    f = first
     while True:
         if _has_bytes(net, f):
             due = net.flow[f, FlowCol.AVAILABLE]
             open_window = _may_send(net, f)
-            if open_window and due <= now and net.port[p, PortCol.PAUSED] == 0:
+            if open_window and due <= now and net.prio[q, PrioCol.PAUSED] == 0:
                 # Flows of the same priority take turns; a receiver may have raised some.
                 if chosen < 0 or net.flow[f, FlowCol.BOOST] > net.flow[chosen, FlowCol.BOOST]:
                     chosen = f
@@ -248,6 +241,57 @@ def host_next(net: Net, p: int, now: int) -> int:
         f = net.flow[f, FlowCol.RING_NEXT]
         if f == first:
             break
+    return chosen, soonest
+
+
+@outlined
+def _pick_priority(net: Net, p: int, now: int) -> tuple[int, int]:
+    """As `_pick`, of all priorities of host port `p`."""
+    count = net.cfg[Cfg.PRIORITIES]
+    soonest = _NEVER
+    for c in range(count):
+        f, due = _pick(net, p * count + c, now)
+        if now < due:  # a priority that is paused does not keep others from waking
+            soonest = min(soonest, due)
+        net.ready[c] = 0
+        if f >= 0:
+            header = net.law[net.flow[f, FlowCol.LAW], LawCol.HEADER]
+            net.ready[c] = _next_bytes(net, f) + header
+    c = next_priority(net, p)
+    if c < 0:
+        return -1, soonest
+    f, _ = _pick(net, p * count + c, now)
+    return f, soonest
+
+
+@inlined
+def _next_bytes(net: Net, f: int) -> int:
+    """Bytes of payload in the packet that `f` sends next."""
+    seq = net.flow[f, FlowCol.NEXT]
+    if net.cfg[Cfg.SELECTIVE] != 0 and any_lost(net, f):
+        seq = net.repeat[f, RepeatCol.AGAIN]
+    return int(min(net.flow[f, FlowCol.OFFERED] - seq, net.cfg[Cfg.PAYLOAD]))
+
+
+@inlined
+def host_next(net: Net, p: int, now: int) -> int:
+    """The packet that host port `p` sends next; -1: none now (and a WAKE is set if one will be)."""
+    ns3 = net.cfg[Cfg.NS3] != 0
+    if net.port[p, PortCol.PENDING] != 0:
+        return -1
+    if net.port[p, PortCol.BUSY_UNTIL] > now:
+        wake(net, p, net.port[p, PortCol.BUSY_UNTIL])
+        return -1
+    count = net.cfg[Cfg.PRIORITIES]
+    for q in range(p * count, (p + 1) * count):
+        if net.prio[q, PrioCol.HEAD] >= 0 and (
+            net.prio[q, PrioCol.PAUSED] == 0 or net.cfg[Cfg.ACK_HIGH] != 0
+        ):
+            return take(net, q)
+    if count == 1:
+        chosen, soonest = _pick(net, p, now)
+    else:
+        chosen, soonest = _pick_priority(net, p, now)
     if chosen < 0:
         if now < soonest < _NEVER and not (ns3 and net.port[p, PortCol.WAKE] >= 0):
             wake(net, p, soonest)
@@ -278,7 +322,7 @@ def host_next(net: Net, p: int, now: int) -> int:
     net.flow[f, FlowCol.LAST_WIRE] = wire
     net.flow[f, FlowCol.SENT_PACKETS] += 1
     net.flow[f, FlowCol.AVAILABLE] = now + gap_ps(net, wire, net.rate[f])
-    net.port[p, PortCol.LAST] = f
+    net.prio[priority_of(net, p, f), PrioCol.LAST] = f
     net.ctl[Ctl.DATA_SENT] += 1
     sent(net, f, wire, now)
     if net.cfg[Cfg.TELL_BYTES] != 0:
@@ -290,8 +334,15 @@ def host_next(net: Net, p: int, now: int) -> int:
 def after_send(net: Net, p: int) -> None:
     """In exact timing, set the WAKE for whatever port `p` may send next."""
     free_at = net.port[p, PortCol.BUSY_UNTIL]
-    f = net.port[p, PortCol.RING]
-    if net.port[p, PortCol.HIGH_HEAD] >= 0 or (f >= 0 and net.flow[f, FlowCol.RING_NEXT] != f):
+    count = net.cfg[Cfg.PRIORITIES]
+    if count > 1:
+        for q in range(p * count, (p + 1) * count):
+            if net.prio[q, PrioCol.HEAD] >= 0 or net.prio[q, PrioCol.RING] >= 0:
+                wake(net, p, free_at)
+                return
+        return
+    f = net.prio[p, PrioCol.RING]
+    if net.prio[p, PrioCol.HEAD] >= 0 or (f >= 0 and net.flow[f, FlowCol.RING_NEXT] != f):
         wake(net, p, free_at)
     elif f >= 0 and _may_send(net, f):
         due = max(free_at, net.flow[f, FlowCol.AVAILABLE])
@@ -334,7 +385,8 @@ def receive_data(net: Net, row: int, now: int) -> int:
         net.rec[cnp, Rec.KIND] = Kind.CNP
         net.rec[cnp, Rec.OWNER] = f
         net.rec[cnp, Rec.SIZE] = CNP_BYTES
-        push(net, p, cnp, PortCol.HIGH_HEAD)
+        net.rec[cnp, Rec.PORT] = p
+        push_answer(net, cnp)
         net.ctl[Ctl.CNPS] += 1
     next_seq = net.flow[f, FlowCol.EXPECTED]
     net.rec[row, Rec.KIND] = answer | mark
@@ -344,6 +396,6 @@ def receive_data(net: Net, row: int, now: int) -> int:
         in_order = 0 < next_seq - expected <= net.cfg[Cfg.PAYLOAD]
         prompt = not in_order or next_seq >= net.flow[f, FlowCol.SIZE]
         if waits(net, f, row, prompt, now):
-            return int(p) if net.port[p, PortCol.HIGH_HEAD] >= 0 else -1
-    push(net, p, row, PortCol.HIGH_HEAD)
+            return int(p) if net.prio[priority_of(net, p, f), PrioCol.HEAD] >= 0 else -1
+    push_answer(net, row)
     return int(p)

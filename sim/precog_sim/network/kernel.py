@@ -32,12 +32,20 @@ from precog_sim.network.layout import (
     Kind,
     MessageCol,
     PortCol,
+    PrioCol,
     Rec,
     ScoreSource,
 )
 from precog_sim.network.net import Net
 from precog_sim.network.outside import observe, sweep
-from precog_sim.network.port import free, switch_arrive, switch_next, tx_done_row, tx_ps
+from precog_sim.network.port import (
+    free,
+    something_waits,
+    switch_arrive,
+    switch_next,
+    tx_done_row,
+    tx_ps,
+)
 from precog_sim.network.scores import hear, make_score, restore_score
 from precog_sim.network.selective import all_lost, learn
 from precog_sim.network.wheel import pop, schedule
@@ -45,6 +53,16 @@ from precog_sim.network.wheel import pop, schedule
 __all__ = ["simulate"]
 
 _ARRIVAL = int(QueueEvent.ARRIVAL)
+
+
+@inlined
+def _queued(net: Net, p: int) -> int:
+    """Bytes in all of a port's priorities."""
+    count = net.cfg[Cfg.PRIORITIES]
+    total = 0
+    for q in range(p * count, (p + 1) * count):
+        total += net.prio[q, PrioCol.BYTES]
+    return total
 
 
 @inlined
@@ -67,7 +85,7 @@ def _probe(net: Net, now: int) -> None:
         net.probe_rate[n, f] = net.rate[f] * 1e-9 if running else 0.0
         net.probe_got[n, f] = net.flow[f, FlowCol.EXPECTED]
     for i in range(net.cfg[Cfg.WATCHED]):
-        net.probe_queue[n, i] = net.port[net.watched[i], PortCol.LOW_BYTES]
+        net.probe_queue[n, i] = _queued(net, net.watched[i])
     net.ctl[Ctl.PROBES] = n + 1
 
 
@@ -194,14 +212,15 @@ def simulate(net: Net) -> None:
                     break
         elif kind <= Kind.RESUME:
             p = net.rec[row, Rec.PORT]
+            q = p * net.cfg[Cfg.PRIORITIES] + net.rec[row, Rec.SEQ]
             free(net, row)
             if kind == Kind.PAUSE:
-                net.port[p, PortCol.PAUSED] = 1
-                net.port[p, PortCol.PAUSED_AT] = now
+                net.prio[q, PrioCol.PAUSED] = 1
+                net.prio[q, PrioCol.PAUSED_AT] = now
                 net.ctl[Ctl.PAUSES] += 1
             else:
-                net.port[p, PortCol.PAUSED] = 0
-                net.port[p, PortCol.PAUSED_PS] += now - net.port[p, PortCol.PAUSED_AT]
+                net.prio[q, PrioCol.PAUSED] = 0
+                net.prio[q, PrioCol.PAUSED_PS] += now - net.prio[q, PrioCol.PAUSED_AT]
                 net.ctl[Ctl.RESUMES] += 1
                 kick = p
         elif kind == Kind.TX_DONE:
@@ -234,7 +253,7 @@ def simulate(net: Net) -> None:
         elif kind == Kind.DEPTH:
             for p in range(net.cfg[Cfg.PORTS]):
                 if net.port[p, PortCol.NODE] >= hosts:
-                    net.depths[min(net.port[p, PortCol.LOW_BYTES] >> 10, net.depths.size - 1)] += 1
+                    net.depths[min(_queued(net, p) >> 10, net.depths.size - 1)] += 1
             schedule(net, row, now + net.cfg[Cfg.DEPTH_PS])
         elif kind == Kind.PROBE:
             _probe(net, now)
@@ -311,7 +330,7 @@ def simulate(net: Net) -> None:
             schedule(net, tx_done_row(kick), done)
         elif is_host:
             after_send(net, kick)
-        elif net.port[kick, PortCol.LOW_HEAD] >= 0 or net.port[kick, PortCol.HIGH_HEAD] >= 0:
+        elif something_waits(net, kick):
             net.port[kick, PortCol.PENDING] = 1
             schedule(net, tx_done_row(kick), done)
         net.rec[row, Rec.PORT] = net.port[kick, PortCol.PEER]

@@ -1,6 +1,6 @@
 """The laws of a run as the kernel has them: their rows, and each flow's state."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,16 +80,16 @@ class Laws:
         return np.array([one.ack_bytes for one in self.setups], dtype=np.int64)[self.of]
 
     def rows(self) -> tuple[_Table, _Reals]:
-        """The tables of laws: `LawCol`; bit/s of a rate of 1, and largest share of marks."""
+        """The tables of laws: `LawCol`, and bit/s of a rate of 1."""
         table = np.zeros((len(self.setups), LawCol.WIDTH), dtype=np.int64)
-        reals = np.zeros((len(self.setups), 2))
-        for k, (one, ecn) in enumerate(zip(self.setups, self.ecn, strict=True)):
+        reals = np.zeros((len(self.setups), 1))
+        for k, one in enumerate(self.setups):
             table[k, LawCol.HEADER] = one.header
             table[k, LawCol.ACK_BYTES] = one.ack_bytes
             table[k, LawCol.WINDOW] = one.window
             table[k, LawCol.RETIME] = one.retime
             table[k, LawCol.CNP_PS] = round(one.cnp_us * 1e6)
-            reals[k] = one.bit_rate, ecn.probability if ecn else 0.0
+            reals[k] = one.bit_rate
             if one.program is not None:
                 table[k, LawCol.TELLS] = bool(one.program.settings["TELEMETRY"])
                 table[k, LawCol.PARAMETERS] = one.parameters.ctypes.data
@@ -98,15 +98,30 @@ class Laws:
         return table, reals
 
     def marking(self, scenario: Scenario, port: _Table) -> _Table:
-        """Queues [law, port, 2] from which packets are marked, and above which all are."""
-        table = np.full((len(self.setups), len(port), 2), _NEVER, dtype=np.int64)
+        """Queues [law, port x priority, 2] from which packets are marked, above which all are."""
+        count = scenario.priorities.count
+        table = np.full((len(self.setups), len(port), count, 2), _NEVER, dtype=np.int64)
         host_mbps = scenario.topology.host_gbps * 1000
-        for k, ecn in enumerate(self.ecn):
-            for p in range(len(port)) if ecn else ():
-                at = ecn.at(port[p, PortCol.MBPS] / host_mbps) if ecn else None
-                if at is not None:
-                    table[k, p] = at.min_bytes, at.max_bytes
+        for k, c, ecn in self._markings(scenario):
+            for p in range(len(port)):
+                at = ecn.at(port[p, PortCol.MBPS] / host_mbps)
+                table[k, p, c] = at.min_bytes, at.max_bytes
+        return table.reshape(len(self.setups), -1, 2)
+
+    def mark_most(self, scenario: Scenario) -> _Reals:
+        """Shares [law, priority] of packets that are marked just below the upper threshold."""
+        table = np.zeros((len(self.setups), scenario.priorities.count))
+        for k, c, ecn in self._markings(scenario):
+            table[k, c] = ecn.probability
         return table
+
+    def _markings(self, scenario: Scenario) -> Iterator[tuple[int, int, Ecn]]:
+        """Marking by law and priority: a priority's own goes before a law's."""
+        priorities = scenario.priorities
+        for k, one in enumerate(self.ecn):
+            for c, ecn in enumerate(priorities.ecn or (one,) * priorities.count):
+                if ecn is not None:
+                    yield k, c, ecn
 
     def states(self, scenario: Scenario, link: LinkFacts, rate: _Reals, top: _Reals) -> _Reals:
         """Each flow's state, with its start rate and a window of the path's, and its facts."""

@@ -20,6 +20,7 @@ __all__ = [
     "MessageCol",
     "OutageCol",
     "PortCol",
+    "PrioCol",
     "QueueCol",
     "Rec",
     "RepeatCol",
@@ -134,7 +135,7 @@ class Spray(IntEnum):
 
 
 class PortCol(IntEnum):
-    """Columns of the port table."""
+    """Columns of the port table (two cache lines)."""
 
     NODE = 0
     PEER = 1
@@ -142,26 +143,35 @@ class PortCol(IntEnum):
     BUSY_UNTIL = 3
     PENDING = 4  # a TX_DONE is scheduled
     WAKE = 5  # time of the scheduled WAKE, -1: none
-    HIGH_HEAD = 6  # control packets; a host's acknowledgements
+    HIGH_HEAD = 6  # a switch's control packets
     HIGH_TAIL = 7
-    LOW_HEAD = 8
-    LOW_TAIL = 9
-    LOW_BYTES = 10
-    PAUSED = 11  # the peer told this port to stop
-    PAUSING = 12  # this port told its peer to stop
-    INGRESS = 13  # bytes in the switch that came in here, headroom excepted
-    HEADROOM_USED = 14
-    HEADROOM = 15
-    SENT = 16  # bytes, for telemetry
-    LARGEST = 17  # largest LOW_BYTES
-    MBPS = 18
-    RING = 19  # a host's first active flow
-    LAST = 20  # the flow that sent last
-    HIGH_BYTES = 21
-    SHIFT = 22  # of the dynamic PFC threshold
-    PAUSED_AT = 23  # ps
-    PAUSED_PS = 24  # for how long it was paused, up to the last RESUME
-    WIDTH = 25
+    HIGH_BYTES = 8
+    SENT = 9  # bytes, for telemetry
+    MBPS = 10
+    HEADROOM = 11  # of each priority
+    SHIFT = 12  # of the dynamic PFC threshold
+    TURN = 13  # the priority whose turn it is
+    GIVEN = 14  # it has been given its bytes
+    WIDTH = 16
+
+
+class PrioCol(IntEnum):
+    """Columns of the table of priorities, a row a priority of a port (two cache lines)."""
+
+    HEAD = 0  # packets that wait; at a host, acknowledgements
+    TAIL = 1
+    BYTES = 2
+    PAUSED = 3  # the peer told this priority to stop
+    LARGEST = 4  # largest BYTES
+    DEFICIT = 5  # bytes that it has saved
+    PAUSING = 8  # its peer was told to stop
+    INGRESS = 9  # bytes in the switch that came in here, headroom excepted
+    HEADROOM_USED = 10
+    RING = 11  # a host's first active flow
+    LAST = 12  # the flow that sent last
+    PAUSED_AT = 13  # ps
+    PAUSED_PS = 14  # for how long it was paused, up to the last RESUME
+    WIDTH = 16
 
 
 class SwitchCol(IntEnum):
@@ -305,7 +315,9 @@ class Cfg(IntEnum):
     FAULTS = 51  # links may lose packets
     DROP_DYNAMIC = 52  # a queue may hold only so much of the memory that is free
     BUCKET_BITS = 53  # binary logarithm of the ps in a bucket of the wheel
-    WIDTH = 54
+    PRIORITIES = 54
+    DRR = 55  # they take turns, by bytes
+    WIDTH = 56
 
 
 class FCfg(IntEnum):

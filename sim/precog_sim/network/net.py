@@ -28,6 +28,9 @@ class Net(NamedTuple):
     port: Table  # [port, PortCol]
     port_f: _Reals  # [port]: ps per byte
     load: _Reals  # [port, 3]: for PINT: utilisation, time of the last packet in ns, its bytes
+    prio: Table  # [port x priorities + priority, PrioCol]
+    quanta: Table  # [priority]: bytes of a turn
+    ready: Table  # [priority]: bytes of the packet that it would send next, of the port at work
     switch: Table  # [switch, SwitchCol]
     route_start: Table  # [node, host]: where in `route_ports` the next hops begin
     route_count: Table  # [node, host]: how many there are
@@ -42,8 +45,9 @@ class Net(NamedTuple):
     rate: _Reals  # [flow]: bit/s
     top: _Reals  # [flow]: bit/s of its host's link
     law: Table  # [law, LawCol]
-    law_f: _Reals  # [law, 2]: bit/s of a rate of 1, largest share of marks
-    marking: Table  # [law, port, 2]: queue from which its packets are marked, and above which all
+    law_f: _Reals  # [law, 1]: bit/s of a rate of 1
+    marking: Table  # [law, row of `prio`, 2]: queue from which packets are marked, above which all
+    mark_most: _Reals  # [law, priority]: share of marks just below the latter
     state: _Reals  # [flow, ...]: words of its events, and its law's state
     words: Table  # the same memory, for whole numbers
     order: Table  # flows that wait for no other, by start

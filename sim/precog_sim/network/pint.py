@@ -9,7 +9,7 @@ commit 9f4be2a ``switch-node.cc`` and ``pint.cc``, with exact products in place 
 from math import ceil, floor, log
 
 from precog_sim.network.jit import outlined
-from precog_sim.network.layout import FCfg, PortCol, Rec
+from precog_sim.network.layout import FCfg, PortCol, PrioCol, Rec
 from precog_sim.network.net import Net
 
 __all__ = ["BASE", "UNIT", "note_load"]
@@ -20,12 +20,13 @@ _LOG_BASE = log(BASE)
 
 
 @outlined
-def note_load(net: Net, p: int, row: int, now: int, draw: float) -> None:
-    """A data packet leaves switch port `p`: its U, and the packet's telemetry. `draw` in [0, 1)."""
+def note_load(net: Net, p: int, q: int, row: int, now: int, draw: float) -> None:
+    """A data packet leaves priority `q` of switch port `p`: the port's U with that queue, and the
+    packet's telemetry. `draw` in [0, 1)."""
     period = net.fcfg[FCfg.BASE_NS]
     capacity = net.port[p, PortCol.MBPS] / 8e3 * period  # bytes in T
     dt = min(now * 1e-3 - net.load[p, 1], period)
-    queue = net.port[p, PortCol.LOW_BYTES] + net.port[p, PortCol.HIGH_BYTES]
+    queue = net.prio[q, PrioCol.BYTES] + net.port[p, PortCol.HIGH_BYTES]
     load = net.load[p, 0] * (1 - dt / period)
     load += (queue * dt / period + net.load[p, 2]) / capacity
     net.load[p, 0] = load

@@ -18,13 +18,15 @@ from precog_sim.network.layout import (
     FlowCol,
     Kind,
     PortCol,
+    PrioCol,
     Rec,
     SwitchCol,
     Telemetry,
 )
-from precog_sim.network.net import Net
+from precog_sim.network.net import Net, Table
 from precog_sim.network.ns3_random import ns3_uniform
 from precog_sim.network.pint import note_load
+from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import schedule
 
 __all__ = [
@@ -33,8 +35,11 @@ __all__ = [
     "free",
     "gap_ps",
     "push",
+    "push_answer",
+    "something_waits",
     "switch_arrive",
     "switch_next",
+    "take",
     "tx_done_row",
     "tx_ps",
 ]
@@ -97,41 +102,76 @@ def gap_ps(net: Net, size: int, rate: float) -> int:
 
 
 @inlined
-def push(net: Net, p: int, row: int, head: int) -> None:
-    """Append a packet to the queue of port `p` whose head column is `head`."""
-    net.rec[row, Rec.NEXT] = -1
-    tail = net.port[p, head + 1]
+def _append(rec: Table, table: Table, at: int, head: int, row: int) -> None:
+    """Append a packet to the queue in columns `head` and the next one."""
+    rec[row, Rec.NEXT] = -1
+    tail = table[at, head + 1]
     if tail < 0:
-        net.port[p, head] = row
+        table[at, head] = row
     else:
-        net.rec[tail, Rec.NEXT] = row
-    net.port[p, head + 1] = row
+        rec[tail, Rec.NEXT] = row
+    table[at, head + 1] = row
 
 
 @inlined
-def take(net: Net, p: int, head: int) -> int:
+def _first(rec: Table, table: Table, at: int, head: int) -> int:
     """Remove the first packet of a queue that is not empty."""
-    row = net.port[p, head]
-    net.port[p, head] = net.rec[row, Rec.NEXT]
-    if net.port[p, head] < 0:
-        net.port[p, head + 1] = -1
+    row = table[at, head]
+    table[at, head] = rec[row, Rec.NEXT]
+    if table[at, head] < 0:
+        table[at, head + 1] = -1
     return int(row)
 
 
+@inlined
+def push(net: Net, q: int, row: int) -> None:
+    """Append a packet to a priority's queue."""
+    _append(net.rec, net.prio, q, PrioCol.HEAD, row)
+
+
+@inlined
+def take(net: Net, q: int) -> int:
+    """Remove the first packet of a priority's queue, which is not empty."""
+    return _first(net.rec, net.prio, q, PrioCol.HEAD)
+
+
+@inlined
+def push_answer(net: Net, row: int) -> None:
+    """Append the answer in `row` to what waits at the host that it was made in."""
+    push(net, priority_of(net, net.rec[row, Rec.PORT], net.rec[row, Rec.OWNER]), row)
+
+
+@inlined
+def push_high(net: Net, p: int, row: int) -> None:
+    """Append a packet to what goes before all priorities."""
+    net.port[p, PortCol.HIGH_BYTES] += net.rec[row, Rec.SIZE]
+    _append(net.rec, net.port, p, PortCol.HIGH_HEAD, row)
+
+
+@inlined
+def something_waits(net: Net, p: int) -> bool:
+    """Whether port `p` of a switch has a packet, though perhaps a paused one."""
+    count = net.cfg[Cfg.PRIORITIES]
+    for q in range(p * count, (p + 1) * count):
+        if net.prio[q, PrioCol.HEAD] >= 0:
+            return True
+    return bool(net.port[p, PortCol.HIGH_HEAD] >= 0)
+
+
 @outlined
-def _send_pfc(net: Net, p: int, kind: int, now: int) -> None:
-    """Send PAUSE or RESUME out of port `p`, ahead of everything that waits there."""
+def _send_pfc(net: Net, p: int, q: int, kind: int, now: int) -> None:
+    """Send PAUSE or RESUME of priority `q` out of port `p`, ahead of everything that waits."""
     row = allocate(net)
     if row < 0:
         return
     net.rec[row, Rec.KIND] = kind
     net.rec[row, Rec.OWNER] = p
+    net.rec[row, Rec.SEQ] = q - p * net.cfg[Cfg.PRIORITIES]
     net.rec[row, Rec.SIZE] = PFC_BYTES
     if net.cfg[Cfg.NS3] != 0:
         ns3_uniform(net.ctl)  # ns-3 draws the frame's IP identification
     if net.port[p, PortCol.PENDING] != 0 or net.port[p, PortCol.BUSY_UNTIL] > now:
-        push(net, p, row, PortCol.HIGH_HEAD)
-        net.port[p, PortCol.HIGH_BYTES] += PFC_BYTES
+        push_high(net, p, row)
         if net.port[p, PortCol.PENDING] == 0:
             net.port[p, PortCol.PENDING] = 1
             schedule(net, tx_done_row(p), net.port[p, PortCol.BUSY_UNTIL])
@@ -183,19 +223,20 @@ def switch_arrive(net: Net, row: int, now: int) -> int:
         free(net, row)
         return -1
     if kind == Kind.CNP:
-        net.port[out, PortCol.HIGH_BYTES] += size
-        push(net, out, row, PortCol.HIGH_HEAD)
+        push_high(net, out, row)
         return out
+    q = priority_of(net, p, f)
+    to = priority_of(net, out, f)
     s = node - net.cfg[Cfg.HOSTS]
     reserve = net.cfg[Cfg.RESERVE]
-    held = net.port[p, PortCol.INGRESS]
-    queued = net.port[out, PortCol.LOW_BYTES] + size
+    held = net.prio[q, PrioCol.INGRESS]
+    queued = net.prio[to, PrioCol.BYTES] + size
     left = net.switch[s, SwitchCol.FREE] - net.switch[s, SwitchCol.SHARED]
     pfc = net.cfg[Cfg.PFC] != 0
     # Without PFC a port may hold whatever is left: packets are dropped when the memory is full.
     limit = _threshold(net, p, s) if pfc else held + left
     if (
-        size + net.port[p, PortCol.HEADROOM_USED] > net.port[p, PortCol.HEADROOM]
+        size + net.prio[q, PrioCol.HEADROOM_USED] > net.port[p, PortCol.HEADROOM]
         and size + max(held - reserve, 0) > limit
     ) or (net.cfg[Cfg.DROP_DYNAMIC] != 0 and queued > net.fcfg[FCfg.DROP_ALPHA] * left):
         net.ctl[Ctl.DROPS] += 1
@@ -205,63 +246,78 @@ def switch_arrive(net: Net, row: int, now: int) -> int:
         return -1
     total = held + size
     if total <= reserve:
-        net.port[p, PortCol.INGRESS] = total
+        net.prio[q, PrioCol.INGRESS] = total
     elif total - reserve > limit:
-        net.port[p, PortCol.HEADROOM_USED] += size
+        net.prio[q, PrioCol.HEADROOM_USED] += size
     else:
-        net.port[p, PortCol.INGRESS] = total
+        net.prio[q, PrioCol.INGRESS] = total
         net.switch[s, SwitchCol.SHARED] += min(size, total - reserve)
-    net.port[out, PortCol.LOW_BYTES] = queued
-    if queued > net.port[out, PortCol.LARGEST]:
-        net.port[out, PortCol.LARGEST] = queued
+    net.prio[to, PrioCol.BYTES] = queued
+    if queued > net.prio[to, PrioCol.LARGEST]:
+        net.prio[to, PrioCol.LARGEST] = queued
     if (
         pfc
-        and net.port[p, PortCol.PAUSING] == 0
+        and net.prio[q, PrioCol.PAUSING] == 0
         and (
-            net.port[p, PortCol.HEADROOM_USED] > 0
-            or max(net.port[p, PortCol.INGRESS] - reserve, 0) >= _threshold(net, p, s)
+            net.prio[q, PrioCol.HEADROOM_USED] > 0
+            or max(net.prio[q, PrioCol.INGRESS] - reserve, 0) >= _threshold(net, p, s)
         )
     ):
-        net.port[p, PortCol.PAUSING] = 1
-        _send_pfc(net, p, Kind.PAUSE, now)
-    push(net, out, row, PortCol.LOW_HEAD)
+        net.prio[q, PrioCol.PAUSING] = 1
+        _send_pfc(net, p, q, Kind.PAUSE, now)
+    push(net, to, row)
     return out
 
 
 @inlined
-def _leave(net: Net, out: int, row: int, now: int) -> None:
-    """Accounts of a packet that leaves the low queue of `out`; marking and RESUME."""
+def _leave(net: Net, out: int, to: int, row: int, now: int) -> None:
+    """Accounts of a packet that leaves priority `to` of port `out`; marking and RESUME."""
     p = net.rec[row, Rec.PORT]
+    q = p + to - out
+    if net.cfg[Cfg.PRIORITIES] > 1:
+        q = priority_of(net, p, net.rec[row, Rec.OWNER])
     size = net.rec[row, Rec.SIZE]
     s = net.port[p, PortCol.NODE] - net.cfg[Cfg.HOSTS]
     reserve = net.cfg[Cfg.RESERVE]
-    from_headroom = min(net.port[p, PortCol.HEADROOM_USED], size)
-    from_shared = min(size - from_headroom, max(net.port[p, PortCol.INGRESS] - reserve, 0))
-    net.port[p, PortCol.HEADROOM_USED] -= from_headroom
-    net.port[p, PortCol.INGRESS] -= size - from_headroom
+    from_headroom = min(net.prio[q, PrioCol.HEADROOM_USED], size)
+    from_shared = min(size - from_headroom, max(net.prio[q, PrioCol.INGRESS] - reserve, 0))
+    net.prio[q, PrioCol.HEADROOM_USED] -= from_headroom
+    net.prio[q, PrioCol.INGRESS] -= size - from_headroom
     net.switch[s, SwitchCol.SHARED] -= from_shared
-    behind = net.port[out, PortCol.LOW_BYTES] - size
-    net.port[out, PortCol.LOW_BYTES] = behind
+    behind = net.prio[to, PrioCol.BYTES] - size
+    net.prio[to, PrioCol.BYTES] = behind
     law = net.flow[net.rec[row, Rec.OWNER], FlowCol.LAW] if net.cfg[Cfg.LAWS] > 1 else 0
-    if net.cfg[Cfg.ECN] != 0 and behind > net.marking[law, out, 0]:
-        mark = behind > net.marking[law, out, 1]
+    if net.cfg[Cfg.ECN] != 0 and behind > net.marking[law, to, 0]:
+        mark = behind > net.marking[law, to, 1]
         if not mark:
-            span = net.marking[law, out, 1] - net.marking[law, out, 0]
-            share = (behind - net.marking[law, out, 0]) / span if span > 0 else 1.0
+            span = net.marking[law, to, 1] - net.marking[law, to, 0]
+            share = (behind - net.marking[law, to, 0]) / span if span > 0 else 1.0
             draw = ns3_uniform(net.ctl) if net.cfg[Cfg.NS3] != 0 else uniform(net)
-            mark = draw < net.law_f[law, 1] * share
+            mark = draw < net.mark_most[law, to - out * net.cfg[Cfg.PRIORITIES]] * share
         # An acknowledgement's mark is the echo of its data's: one of its own way back says nothing
         # of that way, and the sender ignores it.
         if mark and net.rec[row, Rec.KIND] == Kind.DATA:
             net.ctl[Ctl.MARKS] += 1
             net.rec[row, Rec.KIND] |= Kind.MARK
-    if net.port[p, PortCol.PAUSING] != 0:
-        held = max(net.port[p, PortCol.INGRESS] - reserve, 0)
-        if net.port[p, PortCol.HEADROOM_USED] == 0 and (
+    if net.prio[q, PrioCol.PAUSING] != 0:
+        held = max(net.prio[q, PrioCol.INGRESS] - reserve, 0)
+        if net.prio[q, PrioCol.HEADROOM_USED] == 0 and (
             held == 0 or held + net.cfg[Cfg.RESUME] <= _threshold(net, p, s)
         ):
-            net.port[p, PortCol.PAUSING] = 0
-            _send_pfc(net, p, Kind.RESUME, now)
+            net.prio[q, PrioCol.PAUSING] = 0
+            _send_pfc(net, p, q, Kind.RESUME, now)
+
+
+@outlined
+def _priority(net: Net, p: int) -> int:
+    """Row of the priority that switch port `p` serves next; -1: there is none."""
+    count = net.cfg[Cfg.PRIORITIES]
+    for c in range(count):
+        head = net.prio[p * count + c, PrioCol.HEAD]
+        may = head >= 0 and net.prio[p * count + c, PrioCol.PAUSED] == 0
+        net.ready[c] = net.rec[head, Rec.SIZE] if may else 0
+    c = next_priority(net, p)
+    return int(p * count + c) if c >= 0 else -1
 
 
 @inlined
@@ -274,21 +330,24 @@ def switch_next(net: Net, p: int, now: int) -> int:
         schedule(net, tx_done_row(p), net.port[p, PortCol.BUSY_UNTIL])
         return -1
     if net.port[p, PortCol.HIGH_HEAD] >= 0:
-        row = take(net, p, PortCol.HIGH_HEAD)
+        row = _first(net.rec, net.port, p, PortCol.HIGH_HEAD)
         net.port[p, PortCol.HIGH_BYTES] -= net.rec[row, Rec.SIZE]
-    elif net.port[p, PortCol.LOW_HEAD] >= 0 and net.port[p, PortCol.PAUSED] == 0:
-        row = take(net, p, PortCol.LOW_HEAD)
-        _leave(net, p, row, now)
+        net.port[p, PortCol.SENT] += net.rec[row, Rec.SIZE]
+        return row
+    q = p if net.cfg[Cfg.PRIORITIES] == 1 else _priority(net, p)
+    if q >= 0 and net.prio[q, PrioCol.HEAD] >= 0 and net.prio[q, PrioCol.PAUSED] == 0:
+        row = take(net, q)
+        _leave(net, p, q, row, now)
         if net.cfg[Cfg.TELEMETRY] != 0 and net.rec[row, Rec.KIND] & 7 == Kind.DATA:
             if net.cfg[Cfg.TELEMETRY] == Telemetry.PINT:
-                note_load(net, p, row, now, uniform(net))
+                note_load(net, p, q, row, now, uniform(net))
             else:
                 hop = net.telemetry[row, 0]
                 net.telemetry[row, 0] = hop + 1
                 net.telemetry[row, 1 + 4 * hop] = now // 1000
                 net.telemetry[row, 2 + 4 * hop] = net.port[p, PortCol.SENT]
                 net.telemetry[row, 3 + 4 * hop] = (
-                    net.port[p, PortCol.LOW_BYTES] + net.port[p, PortCol.HIGH_BYTES]
+                    net.prio[q, PrioCol.BYTES] + net.port[p, PortCol.HIGH_BYTES]
                 )
                 net.telemetry[row, 4 + 4 * hop] = net.port[p, PortCol.MBPS]
     else:

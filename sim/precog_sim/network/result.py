@@ -115,10 +115,11 @@ class Result:
         were longer. Empty without `Record.depth_us`.
     port_bytes : ndarray (ports,)
         Bytes that each port of a switch has sent; 0 at hosts.
-    paused_us : ndarray (ports,)
-        For how long each port was paused.
+    paused_us : ndarray (ports, priorities)
+        For how long each priority of each port was paused.
     max_queue : int
-        Largest egress queue of any switch port in bytes, the packet on the wire not counted.
+        Largest egress queue of a priority of any switch port in bytes, the packet on the wire not
+        counted.
     events, marks, drops, lost, pauses, resumes, nacks, timeouts, cnps, duplicates : int
         Counts; `marks` of data packets, `drops` for want of buffer, `lost` at random, `duplicates`
         of data packets that had come before.

@@ -17,7 +17,16 @@ from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.fault_tables import fault_tables
 from precog_sim.network.kernel import simulate
 from precog_sim.network.law_tables import Laws
-from precog_sim.network.layout import Ctl, Err, FlowCol, MessageCol, PortCol, QueueCol, Telemetry
+from precog_sim.network.layout import (
+    Ctl,
+    Err,
+    FlowCol,
+    MessageCol,
+    PortCol,
+    PrioCol,
+    QueueCol,
+    Telemetry,
+)
 from precog_sim.network.net import Net
 from precog_sim.network.recovery_tables import recovery_tables
 from precog_sim.network.result import Record, Result, SimulationError
@@ -36,6 +45,7 @@ from precog_sim.network.tables import (
     most_packets,
     pool_rows,
     port_tables,
+    priority_tables,
     records,
     score_knots,
     switch_table,
@@ -249,6 +259,9 @@ def run(
     _refuse_broken(rules)
 
     port, port_f = port_tables(scenario)
+    wire = scenario.payload + max(one.header for one in setups)
+    priorities = priority_tables(scenario, wire)
+    prio = priorities["prio"]
     rows = Rows(port.shape[0], flows, pool or pool_rows(scenario))
     starts = scenario.starts_ps(seed, whole_ns=ns3)
     rate = cc.start_rates(top)
@@ -290,6 +303,7 @@ def run(
         law=table,
         law_f=table_f,
         marking=laws.marking(scenario, port),
+        mark_most=laws.mark_most(scenario),
         state=state,
         words=state.view(np.int64),
         telemetry=telemetry,
@@ -320,6 +334,7 @@ def run(
         receiver_log=kept.received,
         followers=followers,
         depths=kept.depths,
+        **priorities,
         **recovery_tables(scenario, rows.total),
         **fault_tables(scenario),
     )
@@ -340,11 +355,12 @@ def run(
     probes = int(ctl[Ctl.PROBES])
     ended = flow[:, FlowCol.END]
     begun = flow[:, FlowCol.START] < NEVER
-    still = np.where(port[:, PortCol.PAUSED] > 0, ctl[Ctl.NOW] - port[:, PortCol.PAUSED_AT], 0)
+    still = np.where(prio[:, PrioCol.PAUSED] > 0, ctl[Ctl.NOW] - prio[:, PrioCol.PAUSED_AT], 0)
+    count = scenario.priorities.count
     pids = [one.program is not None and one.program.name in _PIDS for one in setups]
     table_of = laws.columns(state, "table") if any(pids) else np.full((flows, STATES), np.nan)
     table_of[~np.array(pids)[of]] = np.nan
-    at_switch = port[:, PortCol.NODE] >= topology.hosts
+    at_switch = np.repeat(port[:, PortCol.NODE] >= topology.hosts, count)
     sent, got = int(ctl[Ctl.DATA_SENT]), int(ctl[Ctl.DATA_GOT])
     dropped = int(ctl[Ctl.DATA_DROPPED])
     least = sum(-(-flow.size // scenario.payload) for flow in scenario.flows)
@@ -381,14 +397,14 @@ def run(
             (messages[:, MessageCol.DONE] - messages[:, MessageCol.TIME]) * 1e-6,
             np.nan,
         ),
-        max_queue=int(port[at_switch, PortCol.LARGEST].max()),
+        max_queue=int(prio[at_switch, PrioCol.LARGEST].max()),
         events=int(ctl[Ctl.EVENTS]),
         marks=int(ctl[Ctl.MARKS]),
         drops=int(ctl[Ctl.DROPS]),
         lost=int(ctl[Ctl.LOST]),
         depths=kept.depths,
         port_bytes=port[:, PortCol.SENT].copy(),
-        paused_us=_us(port[:, PortCol.PAUSED_PS] + still),
+        paused_us=_us(prio[:, PrioCol.PAUSED_PS] + still).reshape(-1, count),
         pauses=int(ctl[Ctl.PAUSES]),
         resumes=int(ctl[Ctl.RESUMES]),
         nacks=int(ctl[Ctl.NACKS]),

@@ -13,9 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.ecn import Ecn
 from precog_sim.network.failures import Failure, LinkState, link_states
 from precog_sim.network.layout import Spray
 from precog_sim.network.messages import Messages
+from precog_sim.network.priorities import Priorities
 from precog_sim.network.recovery import Answers, Recovery
 from precog_sim.network.topology import Topology, star
 
@@ -51,6 +53,8 @@ class Flow:
     after : tuple of int
         Flows, by their place in the scenario, that must have arrived before this one begins,
         `start_ps` later. Each begins or ends at this flow's source, which knows of no other.
+    priority : int
+        Its class of traffic (`Priorities`); its acknowledgements have the same.
     dst_port : int
         Only ns-3's hash of paths looks at it (`run`, ``ecmp="ns3"``).
 
@@ -69,6 +73,7 @@ class Flow:
     messages: Messages | None = None
     dst_port: int = 100
     after: tuple[int, ...] = ()
+    priority: int = 0
 
     def __post_init__(self) -> None:
         if not self.size > 0:
@@ -91,37 +96,6 @@ class Flow:
             raise ValueError("flow with messages must wait for no other flow: leave after out")
         if not 0 <= self.dst_port <= 65535:
             raise ValueError(f"flow dst_port must be in 0..65535, not {self.dst_port!r}")
-
-
-@dataclass(frozen=True)
-class Ecn:
-    """RED-like marking at dequeue: never below `min_bytes`, always above `max_bytes`.
-
-    The thresholds are those of a switch port as fast as the slowest host's link; another port's are
-    in proportion to its rate, as in ns-3's configurations.
-
-    Raises
-    ------
-    ValueError
-        The thresholds are out of order or the probability is not in [0, 1].
-    """
-
-    min_bytes: int
-    max_bytes: int
-    probability: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.min_bytes <= self.max_bytes:
-            raise ValueError(
-                f"ECN thresholds must satisfy 0 <= min <= max, not {self.min_bytes}, "
-                f"{self.max_bytes}"
-            )
-        if not 0 <= self.probability <= 1:
-            raise ValueError(f"ECN probability must be in [0, 1], not {self.probability!r}")
-
-    def at(self, ratio: float) -> "Ecn":
-        """The marking of a port that is `ratio` times as fast."""
-        return Ecn(round(self.min_bytes * ratio), round(self.max_bytes * ratio), self.probability)
 
 
 @dataclass(frozen=True)
@@ -212,6 +186,7 @@ class Scenario:
         hops take turns, for each destination.
     loss_data, loss_ack : float
         Probability that a data or acknowledgement packet is lost on arrival at a switch.
+    priorities : Priorities
     failures : tuple of Failure
         Links that go down.
     detect_us : float
@@ -238,6 +213,7 @@ class Scenario:
     recovery: Recovery = field(default_factory=Recovery)
     answers: Answers = field(default_factory=Answers)
     spray: str = "none"
+    priorities: Priorities = field(default_factory=Priorities)
     failures: tuple[Failure, ...] = ()
     detect_us: float = 100.0
     loss_data: float = 0.0
@@ -247,7 +223,12 @@ class Scenario:
     def __post_init__(self) -> None:
         if not self.flows:
             raise ValueError("scenario must have at least one flow, not none")
-        for flow in self.flows:
+        for f, flow in enumerate(self.flows):
+            if not 0 <= flow.priority < self.priorities.count:
+                raise ValueError(
+                    f"flow {f} must have one of the {self.priorities.count} priorities from 0 on, "
+                    f"not {flow.priority!r}"
+                )
             for host in (flow.src, flow.dst):
                 if not 0 <= host < self.topology.hosts:
                     raise ValueError(

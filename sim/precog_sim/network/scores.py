@@ -11,9 +11,10 @@ from precog_models.rate.law_fields import NO_SCORE, SCORE_MAX, EventKind
 from precog_sim.network.draws import drawn
 from precog_sim.network.ecmp import route
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Cfg, Ctl, FlowCol, PortCol, ScoreSource
+from precog_sim.network.layout import Cfg, Ctl, FlowCol, PortCol, PrioCol, ScoreSource
 from precog_sim.network.net import Net
 from precog_sim.network.outside import tell
+from precog_sim.network.turns import priority_of
 
 __all__ = ["hear", "make_score", "restore_score"]
 
@@ -31,7 +32,7 @@ def _queueing_ps(net: Net, f: int) -> float:
         p = route(net, node, f, False)
         if p < 0:
             break  # the first packet will find that out
-        waits += net.port[p, PortCol.LOW_BYTES] * net.port_f[p]
+        waits += net.prio[priority_of(net, p, f), PrioCol.BYTES] * net.port_f[p]
         node = net.port[net.port[p, PortCol.PEER], PortCol.NODE]
     return waits
 

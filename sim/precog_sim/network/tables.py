@@ -1,6 +1,7 @@
 """From a scenario to the kernel's tables."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from precog_sim.network.layout import (
     Kind,
     MessageCol,
     PortCol,
+    PrioCol,
     Rec,
     SwitchCol,
 )
@@ -40,6 +42,7 @@ __all__ = [
     "most_packets",
     "pool_rows",
     "port_tables",
+    "priority_tables",
     "records",
     "score_knots",
     "switch_table",
@@ -126,16 +129,7 @@ def port_tables(scenario: Scenario) -> tuple[_Table, NDArray[np.float64]]:
     topology = scenario.topology
     links = topology.links
     port = np.zeros((2 * len(links), PortCol.WIDTH), dtype=np.int64)
-    for column in (
-        PortCol.WAKE,
-        PortCol.HIGH_HEAD,
-        PortCol.HIGH_TAIL,
-        PortCol.LOW_HEAD,
-        PortCol.LOW_TAIL,
-        PortCol.RING,
-        PortCol.LAST,
-    ):
-        port[:, column] = -1
+    port[:, [PortCol.WAKE, PortCol.HIGH_HEAD, PortCol.HIGH_TAIL]] = -1
     port_f = np.zeros(2 * len(links))
     for k, link in enumerate(links):
         for end, node in enumerate((link.a, link.b)):
@@ -144,24 +138,38 @@ def port_tables(scenario: Scenario) -> tuple[_Table, NDArray[np.float64]]:
             port[p, PortCol.PEER] = 2 * k + 1 - end
             port[p, PortCol.DELAY] = link.delay_ps
             port[p, PortCol.MBPS] = round(link.gbps * 1000)
-            ratio = link.gbps / topology.host_gbps
-            port[p, PortCol.SHIFT] = scenario.buffers.shift_at(ratio)
+            port[p, PortCol.SHIFT] = scenario.buffers.shift_at(link.gbps / topology.host_gbps)
             if scenario.buffers.pfc != "off":
                 port[p, PortCol.HEADROOM] = headroom_bytes(scenario, link.gbps, link.delay_ps)
             port_f[p] = 8000.0 / link.gbps
     return port, port_f
 
 
+def priority_tables(scenario: Scenario, wire: int) -> dict[str, Any]:
+    """Tables of priorities by their name in `Net`; `wire` is bytes of a full data packet."""
+    priorities = scenario.priorities
+    ports = 2 * len(scenario.topology.links)
+    prio = np.zeros((ports * priorities.count, PrioCol.WIDTH), dtype=np.int64)
+    prio[:, [PrioCol.HEAD, PrioCol.TAIL, PrioCol.RING, PrioCol.LAST]] = -1
+    return {
+        "prio": prio,
+        "quanta": np.array(priorities.quanta(wire), dtype=np.int64),
+        "ready": np.zeros(priorities.count, dtype=np.int64),
+    }
+
+
 def switch_table(scenario: Scenario, port: _Table) -> _Table:
     """Switch table: what is left to share."""
     buffers = scenario.buffers
     topology = scenario.topology
+    count = scenario.priorities.count
     table = np.zeros((topology.switches, SwitchCol.WIDTH), dtype=np.int64)
     for s in range(topology.switches):
         mine = port[:, PortCol.NODE] == topology.hosts + s
         ports = int(mine.sum())
         reserve = 0 if buffers.pfc == "off" else buffers.reserve * ports
-        table[s, SwitchCol.FREE] = buffers.total - int(port[mine, PortCol.HEADROOM].sum()) - reserve
+        own = int(port[mine, PortCol.HEADROOM].sum()) + reserve
+        table[s, SwitchCol.FREE] = buffers.total - count * own
         table[s, SwitchCol.STATIC] = (
             buffers.total
             if buffers.pfc == "off"
@@ -183,6 +191,7 @@ def flow_table(scenario: Scenario, starts: _Table, window: _Table | int) -> _Tab
         table[f, FlowCol.DST] = flow.dst
         table[f, FlowCol.PORT] = host_port[flow.src]
         table[f, FlowCol.SIZE] = flow.size
+        table[f, FlowCol.PRIORITY] = flow.priority
         table[f, FlowCol.JITTER] = flow.rtt_jitter_ps
         table[f, FlowCol.OFFERED] = flow.size if flow.messages is None else 0
     waits = np.array([len(flow.after) for flow in scenario.flows])
@@ -260,7 +269,7 @@ def configuration(
         Cfg.LAWS: len(laws.setups),
         Cfg.RETIME: int(any(one.retime for one in laws.setups)),
         Cfg.TELEMETRY: laws.telemetry,
-        Cfg.ECN: int(any(ecn is not None for ecn in laws.ecn)),
+        Cfg.ECN: int(any(laws.ecn) or bool(scenario.priorities.ecn)),
         Cfg.NS3_ECMP: int(ns3_ecmp),
         Cfg.PFC: ("off", "dynamic", "static").index(buffers.pfc),
         Cfg.RESERVE: 0 if buffers.pfc == "off" else buffers.reserve,
@@ -303,6 +312,8 @@ def configuration(
         Cfg.ACK_EVERY: scenario.answers.every,
         Cfg.ACK_DELAY_PS: round(scenario.answers.delay_us * 1e6),
         Cfg.DROP_DYNAMIC: int(buffers.pfc == "off" and buffers.drop == "dynamic"),
+        Cfg.PRIORITIES: scenario.priorities.count,
+        Cfg.DRR: int(scenario.priorities.schedule == "drr"),
         Cfg.FAULTS: int(scenario.has_faults),
         Cfg.SPRAY: SPRAYS.index(scenario.spray),
         Cfg.BUCKET_BITS: bucket_bits(2 * len(links), longest + longest // 2),

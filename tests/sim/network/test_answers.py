@@ -11,7 +11,7 @@ from tests.sim.network.blank import blank
 
 from precog_sim.network import Answers, Dctcp, Failure, Fixed, Flow, Recovery, Scenario, run, star
 from precog_sim.network.answers import answer_timer, waits
-from precog_sim.network.layout import AnswerCol, Cfg, Ctl, Kind, PortCol, Rec
+from precog_sim.network.layout import AnswerCol, Cfg, Ctl, FlowCol, Kind, PrioCol, Rec
 from precog_sim.network.wheel import SLOTS, WORDS, pop, schedule
 
 _GAP = 838.4  # ns between packets of 1048 bytes at 10 Gb/s
@@ -90,16 +90,18 @@ def test_marks_are_answered_as_they_came(seed: int) -> None:
     every, delay, packets = 4, 5_000_000, 3000
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
     cfg[[Cfg.ACK_EVERY, Cfg.ACK_DELAY_PS, Cfg.ROWS]] = every, delay, packets + 100
+    cfg[Cfg.PRIORITIES] = 1
     ctl = np.zeros(Ctl.WIDTH, dtype=np.int64)
     ctl[[Ctl.FREE, Ctl.FRESH]] = -1, packets + 1
-    port = np.zeros((1, PortCol.WIDTH), dtype=np.int64)
-    port[0, [PortCol.HIGH_HEAD, PortCol.HIGH_TAIL]] = -1
+    prio = np.zeros((1, PrioCol.WIDTH), dtype=np.int64)
+    prio[0, [PrioCol.HEAD, PrioCol.TAIL]] = -1
     net = blank(
         rec=np.zeros((packets + 100, 8), dtype=np.int64),
         wheel=np.full((SLOTS, 2), -1, dtype=np.int32),
         bits=np.zeros(WORDS, dtype=np.int64),
         heap=np.zeros((packets + 100, 3), dtype=np.int64),
-        port=port,
+        prio=prio,
+        flow=np.zeros((1, FlowCol.WIDTH), dtype=np.int64),
         answer=np.zeros((1, AnswerCol.WIDTH), dtype=np.int64),
         ctl=ctl,
         cfg=cfg,
@@ -110,12 +112,12 @@ def test_marks_are_answered_as_they_came(seed: int) -> None:
     came: dict[int, int] = {}
 
     def take(now: int) -> None:
-        row = int(net.port[0, PortCol.HIGH_HEAD])
+        row = int(net.prio[0, PrioCol.HEAD])
         while row >= 0:
             sent[int(net.rec[row, Rec.SEQ])] = bool(net.rec[row, Rec.KIND] & Kind.MARK), now
             assert now - net.rec[row, Rec.SENT] == 100  # waiting is no RTT
             row = int(net.rec[row, Rec.NEXT])
-        net.port[0, [PortCol.HIGH_HEAD, PortCol.HIGH_TAIL]] = -1
+        net.prio[0, [PrioCol.HEAD, PrioCol.TAIL]] = -1
 
     for n, mark, prompt in sequence:
         due = now + rng.randrange(4_000_000)

@@ -18,6 +18,7 @@ from precog_sim.network import (
     Flow,
     Hpcc,
     Link,
+    Priorities,
     Record,
     Recovery,
     Scenario,
@@ -50,9 +51,21 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     loss = st.sampled_from([0.0, 0.0, 0.0, 0.01, 0.2])
     links = _links(draw(st.lists(loss, min_size=count, max_size=count)), draw(_RATES))
     pairs = draw(st.lists(_PAIRS, min_size=1, max_size=6))
+    count_of = draw(st.integers(1, 3))
     flows = tuple(
-        Flow(src, dst, draw(st.integers(1, 60_000)), draw(st.integers(0, 20_000_000)))
+        Flow(
+            src,
+            dst,
+            draw(st.integers(1, 60_000)),
+            draw(st.integers(0, 20_000_000)),
+            priority=draw(st.integers(0, count_of - 1)),
+        )
         for src, dst in pairs
+    )
+    weight = st.floats(0.1, 10.0)
+    weights = tuple(draw(st.lists(weight, min_size=count_of, max_size=count_of)))
+    priorities = draw(
+        st.sampled_from([Priorities(count_of), Priorities(count_of, "drr", weights=weights)])
     )
     window = draw(st.integers(4, 300))
     recovery = Recovery(
@@ -69,15 +82,17 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         failures.append(Failure(link, down, down + draw(st.floats(0.5, 60.0))))
     pfc = draw(st.sampled_from(["dynamic", "off"]))
     drop = draw(st.sampled_from(["tail", "dynamic"]))
+    room = count_of * 600_000 if pfc == "dynamic" else 60_000
     return Scenario(
         "any",
         Topology(_HOSTS, _LEAVES + _SPINES, links),
         flows,
-        buffers=Buffers(total=600_000 if pfc == "dynamic" else 60_000, pfc=pfc, drop=drop),
+        buffers=Buffers(total=room, pfc=pfc, drop=drop),
         ecn=Ecn(2_000, 8_000, 0.5),
         recovery=recovery,
         answers=Answers(draw(st.integers(1, 6)), draw(st.sampled_from([1.0, 10.0]))),
         spray=draw(st.sampled_from(["none", "random", "turns"])),
+        priorities=priorities,
         failures=tuple(failures),
         detect_us=draw(st.sampled_from([0.0, 5.0, 30.0])),
         horizon_us=200_000.0,
@@ -121,7 +136,8 @@ def test_nothing_is_reordered_that_must_not_be(
 ) -> None:
     """One way a flow, no losses: the first gap would be a NACK, or a packet that is repeated."""
     links = tuple(replace(link, loss=0.0) for link in scenario.topology.links)
-    buffers = replace(scenario.buffers, total=600_000, pfc="dynamic")
+    total = 600_000 * scenario.priorities.count
+    buffers = replace(scenario.buffers, total=total, pfc="dynamic")
     scenario = replace(
         scenario,
         topology=replace(scenario.topology, links=links),
