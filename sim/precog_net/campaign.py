@@ -6,6 +6,7 @@ A run whose result is there already is not done again, so a campaign that was cu
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,7 +51,7 @@ def run_all(
     FleetError
         Ray is not installed or cannot be reached, or a worker died with a run again and again.
     """
-    for job in {(j.topology, j.workload, j.flows, j.law): j for j in jobs}.values():
+    for job in {(j.topology, j.workload, j.flows, j.law, j.features): j for j in jobs}.values():
         check(job)
     paths = {job: folder / f"{job.key}.parquet" for job in jobs}
     kept = ((job, _read(path)) for job, path in paths.items() if path.is_file())
@@ -96,7 +97,7 @@ def _execute(job: Job, key: str) -> Outcome:
 def _write(path: Path, job: Job, outcome: Outcome) -> None:
     """Whole or not at all: a name that is there has a whole file."""
     table = pa.table(outcome.flows)
-    counts = json.dumps({"job": job.__dict__, "counts": outcome.counts}).encode()
+    counts = json.dumps({"job": asdict(job), "counts": outcome.counts}).encode()
     table = table.replace_schema_metadata({_COUNTS: counts})
     partial = path.with_suffix(f".{os.getpid()}.part")
     pq.write_table(table, partial, compression="zstd")

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_net import workloads
+from precog_net.features import Features
 from precog_net.laws import law, law_sources, mixture
 from precog_net.topologies import topology
 from precog_sim.network import CongestionControl, Mixed, Record, Scenario, run
@@ -41,6 +42,7 @@ class Job:
         Flows of the workload start before the one; the run ends at the other at the latest.
     timing, ecmp : str
         As of `precog_sim.network.run`.
+    features : Features
     """
 
     topology: str
@@ -52,6 +54,7 @@ class Job:
     stop_ms: float
     timing: str = "exact"
     ecmp: str = "own"
+    features: Features = field(default_factory=Features)
 
     @property
     def key(self) -> str:
@@ -130,7 +133,7 @@ def scenario(job: Job) -> tuple[Scenario, workloads.Traffic]:
         jitter_ns=0.0,
         horizon_us=job.stop_ms * 1e3,
     )
-    return made, traffic
+    return job.features.applied(made, traffic.kind), traffic
 
 
 def laws(text: str, traffic: workloads.Traffic) -> tuple[CongestionControl, list[str]]:

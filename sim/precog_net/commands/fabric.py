@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +52,29 @@ def fabric(
         str, typer.Option(help="Hash of paths: own, or ns3 with --timing ns3.")
     ] = "own",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: the cores]")] = None,
+    spray: Annotated[
+        str, typer.Option(help="none, random or turns: each packet chooses its way.")
+    ] = "none",
+    recovery: Annotated[str, typer.Option(help="go-back-n or selective.")] = "go-back-n",
+    reorder: Annotated[
+        int, typer.Option(help="Selective: packets behind a gap that make it a loss.")
+    ] = 1,
+    timeout_us: Annotated[float, typer.Option(help="Of a flow without progress.")] = 20_000.0,
+    ack_every: Annotated[int, typer.Option(help="Packets in order for an ACK.")] = 1,
+    ack_delay_us: Annotated[float, typer.Option(help="The longest that an ACK waits.")] = 10.0,
+    pfc: Annotated[str, typer.Option(help="dynamic, static or off.")] = "dynamic",
+    drop: Annotated[str, typer.Option(help="Without PFC: tail or dynamic thresholds.")] = "tail",
+    loss: Annotated[float, typer.Option(help="Share of packets that each link loses.")] = 0.0,
+    fail: Annotated[
+        list[str] | None,
+        typer.Option(help="A-B:DOWN_US[:UP_US], a link between nodes; often."),
+    ] = None,
+    detect_us: Annotated[float, typer.Option(help="Routes follow so long after.")] = 100.0,
+    classes: Annotated[
+        str, typer.Option(help="Classes with commas, a priority each, the first goes first.")
+    ] = "",
+    schedule: Annotated[str, typer.Option(help="strict or drr.")] = "strict",
+    weights: Annotated[str, typer.Option(help="Of drr, one a class with commas.")] = "",
     ray: Annotated[
         str | None,
         typer.Option(help="Run on a Ray cluster instead: HOST:PORT, ray://HOST:PORT, local."),
@@ -62,12 +86,29 @@ def fabric(
 ) -> None:
     """Run laws on a fabric under the same flows; a run whose result is there is not done again."""
     from precog_net.campaign import run_all
+    from precog_net.features import Features
     from precog_net.job import Job
     from precog_net.summary import summary
 
     laws = list(dict.fromkeys(law or ["hpcc"]))
     if workload is None:
         workload = "" if flows else "websearch:0.3"
+    features = Features(
+        spray=spray,
+        recovery=recovery,
+        reorder=reorder,
+        timeout_us=timeout_us,
+        ack_every=ack_every,
+        ack_delay_us=ack_delay_us,
+        pfc=pfc,
+        drop=drop,
+        loss=loss,
+        fail=tuple(fail or ()),
+        detect_us=detect_us,
+        classes=classes,
+        schedule=schedule,
+        weights=weights,
+    )
     made = {
         (name, seed): Job(
             topology=topology,
@@ -79,6 +120,7 @@ def fabric(
             stop_ms=stop_ms,
             timing=timing,
             ecmp=ecmp,
+            features=features,
         )
         for name in laws
         for seed in range(seeds)
@@ -102,6 +144,7 @@ def fabric(
         "stop_ms": stop_ms,
         "timing": timing,
         "ecmp": ecmp,
+        "features": asdict(features),
         "results": results,
     }
     path = out / "fabric.json"

@@ -1,0 +1,106 @@
+"""Options of a fabric beyond its topology: paths, recovery, buffers, priorities, failures."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from precog_sim.network import Answers, Failure, Priorities, Recovery, Scenario, Topology
+
+__all__ = ["Features"]
+
+_FAILURE = re.compile(r"(\d{1,9})-(\d{1,9}):(\d{1,9}(?:\.\d+)?)(?::(\d{1,9}(?:\.\d+)?))?")
+
+
+@dataclass(frozen=True)
+class Features:
+    """What `precog sim fabric` sets of a scenario; the defaults leave it as it is.
+
+    Parameters
+    ----------
+    spray, recovery, pfc, drop, schedule : str
+        As `Scenario`, `Recovery.mode`, `Buffers` and `Priorities` have them.
+    reorder, ack_every : int
+        As of `Recovery` and `Answers`.
+    timeout_us, ack_delay_us, detect_us : float
+        As of `Recovery`, `Answers` and `Scenario`.
+    loss : float
+        Of every link.
+    fail : tuple of str
+        ``A-B:DOWN[:UP]``: the link between two nodes, and microseconds.
+    classes : str
+        Classes of flows with commas, the first priority's first; empty: all have the same.
+    weights : str
+        One a class with commas, of schedule drr; empty: all alike.
+    """
+
+    spray: str = "none"
+    recovery: str = "go-back-n"
+    reorder: int = 1
+    timeout_us: float = 20_000.0
+    ack_every: int = 1
+    ack_delay_us: float = 10.0
+    pfc: str = "dynamic"
+    drop: str = "tail"
+    loss: float = 0.0
+    fail: tuple[str, ...] = ()
+    detect_us: float = 100.0
+    classes: str = ""
+    schedule: str = "strict"
+    weights: str = ""
+
+    def applied(self, scenario: Scenario, kinds: Sequence[str]) -> Scenario:
+        """The scenario with these options; `kinds` are the classes of its flows.
+
+        Raises
+        ------
+        ValueError
+            An option is wrong: the message names it.
+        """
+        network = scenario.topology
+        if self.loss:
+            links = tuple(replace(link, loss=self.loss) for link in network.links)
+            network = replace(network, links=links)
+        names = self.classes.split(",") if self.classes else []
+        if len(set(names)) < len(names):
+            raise ValueError(f"classes must be given once each, not {self.classes!r}")
+        flows = scenario.flows
+        if names:
+            for kind in kinds:
+                if kind not in names:
+                    raise ValueError(f"class {kind!r} must be one of --classes {self.classes}")
+            flows = tuple(
+                replace(flow, priority=names.index(kind))
+                for flow, kind in zip(flows, kinds, strict=True)
+            )
+        return replace(
+            scenario,
+            topology=network,
+            flows=flows,
+            buffers=replace(scenario.buffers, pfc=self.pfc, drop=self.drop),
+            recovery=Recovery(mode=self.recovery, reorder=self.reorder, timeout_us=self.timeout_us),
+            answers=Answers(self.ack_every, self.ack_delay_us),
+            spray=self.spray,
+            priorities=Priorities(max(len(names), 1), self.schedule, self._weights()),
+            failures=tuple(_failure(text, network) for text in self.fail),
+            detect_us=self.detect_us,
+        )
+
+    def _weights(self) -> tuple[float, ...]:
+        try:
+            return tuple(float(text) for text in self.weights.split(",")) if self.weights else ()
+        except ValueError:
+            raise ValueError(f"weights must be numbers with commas, not {self.weights!r}") from None
+
+
+def _failure(text: str, network: Topology) -> Failure:
+    found = _FAILURE.fullmatch(text)
+    if not found:
+        raise ValueError(f"fail must be A-B:DOWN_US or A-B:DOWN_US:UP_US, not {text!r}")
+    ends = {int(found[1]), int(found[2])}
+    for n, link in enumerate(network.links):
+        if {link.a, link.b} == ends:
+            return Failure(n, float(found[3]), float(found[4]) if found[4] else None)
+    raise ValueError(
+        f"fail must name two nodes with a link between them, not {found[1]}-{found[2]}: hosts are "
+        f"0..{network.hosts - 1}, then come the switches"
+    )
