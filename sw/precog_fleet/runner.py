@@ -7,6 +7,7 @@ again; a task that raises has failed, and so has the job.
 
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -93,6 +94,7 @@ class Pool:
         self._workers = workers
         self._pool: ProcessPoolExecutor | None = None
         self._closed = False
+        self._closing = threading.Lock()  # a pool that is made meanwhile would be missed
         self.lost = 0
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Any]]:
@@ -118,11 +120,14 @@ class Pool:
                     ) from None
 
     def _round(self, tasks: list[Task]) -> Iterator[tuple[Task, Any]]:
-        pool = self._pool
-        if pool is None:
-            pool = self._pool = ProcessPoolExecutor(
-                self._workers, mp_context=get_context("spawn"), initializer=_one_thread
-            )
+        with self._closing:
+            if self._closed:
+                raise CancelledError
+            pool = self._pool
+            if pool is None:
+                pool = self._pool = ProcessPoolExecutor(
+                    self._workers, mp_context=get_context("spawn"), initializer=_one_thread
+                )
         pending: dict[Future[Any], Task] = {}
         try:
             for task in tasks:
@@ -151,14 +156,16 @@ class Pool:
     def _end(self) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
-            processes = list((pool._processes or {}).values())
+            processes = pool._processes
+            # It waits for a task that is being handed out, whose worker joins `processes` late.
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:  # a round may take minutes, and is done again later
-                process.terminate()
+            for process in list(processes.values()):
+                process.terminate()  # a round may take minutes, and is done again later
 
     def close(self) -> None:
         """End the processes at once, whatever they do; a job that another thread runs fails."""
-        self._closed = True
+        with self._closing:
+            self._closed = True
         self._end()
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from multiprocessing import active_children
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,18 @@ def test_a_task_that_kills_every_worker_ends_the_job() -> None:
         Pool(0)
 
 
-def test_workers_end_with_their_pool_at_once() -> None:
+@pytest.mark.parametrize("pause_s", [0.0, 0.5])
+def test_workers_end_with_their_pool_at_once(
+    pause_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that runs already while the executor still hands out its first task."""
+    start = SpawnProcess.start
+
+    def slow(process: SpawnProcess) -> None:
+        start(process)
+        time.sleep(pause_s)
+
+    monkeypatch.setattr(SpawnProcess, "start", slow)
     runner = Pool(1)
     failed: list[BaseException] = []
 
@@ -146,6 +158,8 @@ def test_workers_end_with_their_pool_at_once() -> None:
     assert not thread.is_alive()
     assert time.monotonic() - began < 60
     assert [str(error) for error in failed] == ["workers were ended before their job was"]
+    with pytest.raises(FleetError, match="workers were ended before their job was"):
+        list(runner.run([Task("late", os.getpid, ())]))
 
 
 def test_what_a_task_raises_is_the_job_s(data: Dataset, tmp_path: Path) -> None:
