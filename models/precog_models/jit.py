@@ -42,17 +42,27 @@ _LOG = logging.getLogger("precog")
 _TIMES = {"precog_models": ("golden models", 30), "network": ("network simulator", 40)}
 
 
-def njit(function: _F, **options: Any) -> _F:
-    """Compile `function` when it is called; `options` are numba's."""
-    compiled: _F = _cached(function, lambda cache: numba.njit(cache=cache, **options)(function))
-    return compiled
+def njit(function: _F, *, kept: bool = True, **options: Any) -> _F:
+    """Compile `function` when it is called; `options` are numba's. `kept`: for later processes."""
+
+    def make(cache: bool) -> _F:
+        compiled: _F = numba.njit(cache=cache, **options)(function)
+        return compiled
+
+    made: _F = _cached(function, make) if kept else make(False)
+    return made
 
 
-def cfunc(signature: object, **options: Any) -> Callable[[_F], Any]:
-    """Compile a function now, as a C function of `signature`; `options` are numba's."""
-    return lambda function: _cached(
-        function, lambda cache: numba.cfunc(signature, cache=cache, **options)(function)
-    )
+def cfunc(signature: object, *, kept: bool = True, **options: Any) -> Callable[[_F], Any]:
+    """Compile a function now, as a C function of `signature`; otherwise as `njit`."""
+
+    def compile_(function: _F) -> Any:
+        def make(cache: bool) -> Any:
+            return numba.cfunc(signature, cache=cache, **options)(function)
+
+        return _cached(function, make) if kept else make(False)
+
+    return compile_
 
 
 def _cached(function: _F, make: Callable[[bool], Any]) -> Any:

@@ -29,9 +29,9 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 from numba import from_dtype, types
+from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from precog_models import jit
@@ -267,7 +267,7 @@ def _functions(
     for key, function in own.items():
         # With other globals: the module itself stays as it is, to be called as Python.
         made = FunctionType(function.__code__, space, key, function.__defaults__)
-        space[key] = numba.njit(made, error_model="numpy", _nrt=False)
+        space[key] = jit.njit(made, kept=False, error_model="numpy", _nrt=False)
     return events
 
 
@@ -290,16 +290,17 @@ def native(
     """
     exec(compile(text, file or f"{name}.py", "exec"), space)
     own = str(space["__name__"]).startswith("precog_")
-    make = jit.cfunc if own else numba.cfunc
     signature = types.void(*(from_dtype(record) for record in records))
     try:
-        return make(signature, error_model="numpy", _nrt=False)(space[f"entry_{event}"])
+        return jit.cfunc(signature, kept=own, error_model="numpy", _nrt=False)(
+            space[f"entry_{event}"]
+        )
     except KeyError as error:
         raise ValueError(
             f"law {name}: {event} cannot be compiled: {error.args[0]} must be a name of STATE, of "
             "PARAMETERS or of the event"
         ) from error
-    except (numba.core.errors.NumbaError, TypeError, ValueError) as error:
+    except (NumbaError, TypeError, ValueError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         told = "; ".join(line for line in lines if not line.startswith("Failed in"))[:600]
         raise ValueError(f"law {name}: {event} cannot be compiled: {told}") from error
