@@ -1,4 +1,4 @@
-"""``precog report``: the HTML page from the results of a demo."""
+"""``precog report``: HTML pages from the results of demos."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +12,14 @@ __all__ = ["report"]
 
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder with result.json.")] = Path("build/demo"),
+    fleet: Annotated[
+        Path | None, typer.Option(help="File of `precog fleet demo -o`: its page instead.")
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
-    """Write report.html beside the results of `make demo`."""
+    """Write report.html beside the results of `make demo`, or fleet.html beside a fleet's."""
+    from precog_sim.report.fleet import render_fleet
     from precog_sim.report.page import render
 
-    path = render(folder)
+    path = render(folder) if fleet is None else render_fleet(fleet)
     emit({"path": str(path)}, lambda: typer.echo(str(path)), json_)

@@ -1,7 +1,6 @@
 """The page: data model and pictures in, one self-contained HTML file out."""
 
 import json
-import re
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from precog_sim.report.figures.predictor import PREDICTORS
 from precog_sim.report.figures.spark import HEIGHT_PX, WIDTH_PX, spark
 from precog_sim.report.series import SERIES_FILE, Run, Series
 from precog_sim.report.studies import LAW_NAMES, SOURCE_NAMES, Studies
+from precog_sim.report.templates import rendered
 from precog_sim.report.terms import TERMS
 from precog_sim.report.wording import (
     FIGURE19_METRICS,
@@ -28,16 +28,10 @@ from precog_sim.report.wording import (
     better_laws,
     change,
     chosen_hardware,
-    duration,
     find_row,
     headlines,
-    lower_first,
-    moment,
-    number,
     predictor_gains,
-    ranges,
     seeds_of,
-    signed,
 )
 
 __all__ = ["REPORT_FILE", "compose", "load", "render"]
@@ -111,28 +105,8 @@ def compose(
     studies: Studies | None = None,
 ) -> str:
     """The page's HTML. Every number on it comes from the arguments or from `thesis`."""
-    import jinja2
-
-    here = Path(__file__).parent
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(here),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        number=number,
-        duration=duration,
-        signed=signed,
-        lower_first=lower_first,
-        moment=moment,
-        ranges=ranges,
-    )
-    page = environment.get_template(TEMPLATE_FILE).render(
-        _context(result, series, pictures) | _studied(studies or Studies())
-    )
-    return re.sub(r"(?<=\d) (?=(?:µs|ms|ns|Gb/s|MHz|MB|KB|%)(?!\w))", "\u00a0", page)
+    context = _context(result, series, pictures) | _studied(studies or Studies())
+    return rendered(TEMPLATE_FILE, context)
 
 
 def _context(result: DemoResult, series: Series, pictures: dict[str, Picture]) -> dict[str, Any]:

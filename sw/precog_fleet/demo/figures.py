@@ -98,7 +98,7 @@ class History:
         return asdict(skill(self.score, other, self.blocks()))
 
     def course(self) -> list[dict[str, float]]:
-        """Skill over persistence in slices of two seconds, from the first window."""
+        """Skill over persistence in slices of two seconds; ``at`` is the middle of one, ms."""
         slices = (self.t - self.t[0]) // _SLICE_MS
         found = []
         for number in np.unique(slices):
@@ -106,7 +106,8 @@ class History:
             reference = float(self.reference[which].sum())
             if reference:
                 value = 1.0 - float(self.score[which].sum()) / reference
-                found.append({"s": float(number * _SLICE_MS / 1000), "skill": value})
+                middle = int(self.t[0]) + int(number) * _SLICE_MS + _SLICE_MS // 2
+                found.append({"at": middle, "skill": value})
         return found
 
 

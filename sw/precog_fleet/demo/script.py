@@ -26,6 +26,7 @@ from ..modelset import MANIFEST, Manifest, ModelSet
 from ..rollouts import Stages
 from ..timing import Timing
 from ..train import FleetRecipe
+from .diary import Diary
 from .figures import load_history
 from .hostility import Hostility
 from .lab import Lab, Pace
@@ -115,7 +116,6 @@ class Demo:
         self.lab = Lab(folder, agents, QUEUES, period, judged, pace, asks=-(-3 * agents // 4))
         self._shipped = ModelSet(pretrained(SHIPPED_MODEL))
         self._marks: dict[str, int] = {}
-        self._hotspots: list[dict[str, Any]] = []
 
     # --- steps -----------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class Demo:
         with self.lab as lab:
             self._play(0)
             self._until("all members are connected", lab.connected, periods=0)
-            self.watch = Watch(lab)
+            self.watch, self.diary = Watch(lab), Diary(lab)
             self._first()
             self._drift()
             rollback_s = self._bad()
@@ -138,7 +138,6 @@ class Demo:
                 "bytes_per_agent_s": self.watch.bytes_per_agent_s(),
                 "forged": forged,
                 "rollback_s": rollback_s,
-                "hotspots": self._hotspots,
                 "members": view(lab.router.store, now_ms())["members"],
             }
             folders = [process.agent.telemetry.folder for process in lab.agents.values()]
@@ -154,6 +153,8 @@ class Demo:
             "jobs": lab.trainer.history,
             "rollouts": rollouts,
             "marks": self._marks,
+            "runs": self.diary.runs,
+            "hotspots": self.diary.hotspots,
             "wall_s": time.monotonic() - wall,
             "cpu_s": time.process_time() - cpu,
         }
@@ -183,6 +184,7 @@ class Demo:
             events += told
             if hasattr(self, "watch"):
                 self.watch.look()
+                self.diary.look()
         return events
 
     def _replaced(self, release: int) -> bool:
@@ -219,7 +221,6 @@ class Demo:
         trainer = self.lab.trainer
         jobs, first = len(trainer.history), trainer.rollouts.live[0]
         self._first_release = first
-        self._hotspots = self._seen()
         self._mark("drift")
         self._play(1)
         self._say("traffic is another now")
@@ -230,10 +231,6 @@ class Demo:
         self._mark("second release")
         self._more(_AFTER)
         self._mark("end of figures")
-
-    def _seen(self) -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = view(self.lab.router.store, now_ms())["hotspots"]
-        return told
 
     def _bad(self) -> float:
         """A bad release by somebody with all keys, who asks no evaluation; seconds until undone."""
