@@ -9,7 +9,6 @@ import pytest
 
 from precog_fleet.clock import now_ms
 from precog_fleet.demo import traffic
-from precog_fleet.demo.diary import Diary
 from precog_fleet.demo.figures import load_history
 from precog_fleet.demo.hostility import Hostility
 from precog_fleet.demo.lab import Lab
@@ -99,20 +98,11 @@ def test_lies_over_the_real_mesh_are_refused_by_all(tmp_path: Path, seed: int) -
         while not lab.connected():
             assert now_ms() < end
             lab.turn(0)
-        watch, diary = Watch(lab), Diary(lab)
-        while (
-            len(watch._seen) < 6
-            or not watch.converge_s()["reports"]
-            or len({one["destination"] for one in diary.hotspots}) < 2
-        ):
+        watch = Watch(lab)
+        while len(watch._seen) < 6 or not watch.converge_s()["reports"]:
             assert now_ms() < end
             lab.turn(4)
             watch.look()
-            diary.look()
-        assert sorted(one["agent"] for one in diary.runs) == sorted(lab.agents)
-        assert {one["release"] for one in diary.runs} == {0}
-        assert {one["destination"] for one in diary.hotspots} == {"10.0.0.1", "10.0.0.2"}
-        assert {"at", "rtt_us", "rtt_p99_us"} < set(diary.hotspots[0])
         hostility = Hostility(lab, seed)
         hostility.send()
         while not hostility.arrived():
