@@ -1,0 +1,144 @@
+"""``python -m precog_studies.fabric_speed``: how fast and how large the network simulator is.
+
+Parts, each with the command and the commit that made it: ``hosts`` (16 to 2,048), ``timings``
+(320 hosts, exact and ns3), ``senders`` (20 to 500 long flows into one port), ``ns3`` (the same
+flows there, with ``--ns3 PYTHON``, an interpreter that has the package ns3), ``rings`` (an
+all-reduce alone and under each law beside web search). Writes ``fabric_speed.json``, which keeps
+the parts that were not asked for, and a page with ``--page``.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from precog_net.laws import NAMES, RIVALS
+from precog_sim.commit import commit_name
+from precog_studies.fabric_speed import cases, rings, rival
+from precog_studies.fabric_speed.page import page
+
+__all__ = ["PARTS", "main"]
+
+_HOST_MS = 640.0  # hosts x milliseconds of a run: some 20 million events
+_SENDER_MS = 10.0
+_TIMINGS = (320, 10.0)
+_LAWS = (*sorted(set(NAMES) - {"fixed"}), *sorted(RIVALS))
+_LOAD = 0.3
+_NS3 = (20, 10_000)  # flows, packets of each
+
+
+def _costs(kind: str, counts: Sequence[int], ms: Callable[[int], float]) -> list[dict[str, Any]]:
+    rows = []
+    for count in counts:
+        found = cases.measured(kind, count, ms(count), "hpcc")
+        rows.append({kind: count, "ms": ms(count), **asdict(found)})
+        print(
+            f"{kind} {count}: {found.events_per_s / 1e6:.1f} M events/s, {found.memory_mb:.0f} MB",
+            file=sys.stderr,
+        )
+    return rows
+
+
+def _hosts(asked: argparse.Namespace) -> Any:
+    return _costs("fabric", cases.HOSTS, lambda count: _HOST_MS * asked.scale / count)
+
+
+def _senders(asked: argparse.Namespace) -> Any:
+    return _costs("senders", cases.SENDERS, lambda _: _SENDER_MS * asked.scale)
+
+
+def _timings(asked: argparse.Namespace) -> Any:
+    hosts, ms = _TIMINGS
+    runs: dict[str, list[cases.Cost]] = {"exact": [], "ns3": []}
+    for _ in range(asked.rounds):
+        for timing, some in runs.items():  # in turns: the machine's speed changes
+            some.append(cases.measured("fabric", hosts, ms * asked.scale, "hpcc", timing))
+    return {
+        timing: {
+            "hosts": hosts,
+            "ms": ms * asked.scale,
+            "events": some[0].events,
+            "packets": some[0].packets,
+            "cpu_s": [one.cpu_s for one in some],
+            "median_cpu_s": median(one.cpu_s for one in some),
+            "memory_mb": some[0].memory_mb,
+        }
+        for timing, some in runs.items()
+    }
+
+
+def _ns3(asked: argparse.Namespace) -> Any:
+    reason = rival.why_not(asked.ns3)
+    if reason:
+        print(f"ns-3 is skipped: {reason}", file=sys.stderr)
+        return {"skipped": reason}
+    flows, packets = _NS3
+    return rival.compare(asked.ns3, flows, max(round(packets * asked.scale), 1), asked.rounds)
+
+
+def _rings(asked: argparse.Namespace) -> Any:
+    ring = rings.Ring(size=round(100_000_000 * asked.scale))
+    found: dict[str, Any] = {
+        **asdict(ring),
+        "closed_form_us": rings.closed_form_us(ring),
+        "alone_us": rings.alone(ring),
+        "load": _LOAD,
+        "laws": {},
+    }
+    for law in _LAWS:
+        alone_us, _ = rings.beside_others(ring, law, 0.0, ring.others_ms, 1)
+        beside_us, p95 = rings.beside_others(ring, law, _LOAD, ring.others_ms, 1)
+        found["laws"][law] = {"alone_us": alone_us, "beside_us": beside_us, "others_p95": p95}
+        print(f"{law}: {alone_us} us, {beside_us} us beside others", file=sys.stderr)
+    return found
+
+
+#: What the study has, in the page's order.
+PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
+    "timings": _timings,
+    "hosts": _hosts,
+    "senders": _senders,
+    "ns3": _ns3,
+    "rings": _rings,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: 0."""
+    parser = argparse.ArgumentParser(prog="precog_studies.fabric_speed", description=__doc__)
+    parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--ns3", default="", help="an interpreter that has the package ns3")
+    parser.add_argument("--rounds", type=int, default=3, help="of runs that take turns")
+    parser.add_argument("--scale", type=float, default=1.0, help="shorter runs: below 1")
+    parser.add_argument("--out", type=Path, default=Path("build/fabric_speed"))
+    parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    asked = parser.parse_args(given)
+    if asked.rounds < 1:
+        parser.error(f"rounds must be at least 1, not {asked.rounds}")
+    if not 0 < asked.scale <= 1:
+        parser.error(f"scale must be above 0 and at most 1, not {asked.scale:g}")
+    asked.out.mkdir(parents=True, exist_ok=True)
+    record = asked.out / "fabric_speed.json"
+    said = json.loads(record.read_text()) if record.is_file() else {}
+    for part in asked.parts:
+        said[part] = {
+            "command": " ".join(["python -m precog_studies.fabric_speed", *given]),
+            "commit": commit_name("sim", "models"),
+            "cores": os.cpu_count(),
+            "found": PARTS[part](asked),
+        }
+        record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
+    if asked.page:
+        asked.page.write_text(page(said, record))
+    print(f"figures: {record}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

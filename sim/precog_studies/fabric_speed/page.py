@@ -1,0 +1,178 @@
+"""The record as a page of Markdown, and its curves as a picture beside the record."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from precog_studies.fabric_speed.rings import Ring
+
+__all__ = ["page", "picture"]
+
+_TOP = """# How fast and how large the network simulator is
+
+Made by `python -m precog_studies.fabric_speed --page …`; do not edit. For machines: `{record}`.
+CPU seconds of one thread. The machine's two processors are shared, and their speed changes by half
+from one minute to the next: what is compared was run in turns.
+"""
+
+
+def page(said: dict[str, Any], record: Path) -> str:
+    """A section for each part that there is."""
+    lines = [_TOP.format(record=record.as_posix())]
+    for part, section in _SECTIONS.items():
+        if part in said:
+            lines += section(said[part]["found"])
+            lines += ["", "`{command}`, commit {commit}.".format(**said[part]), ""]
+    if "hosts" in said and "senders" in said:
+        picture(said, record.with_suffix(".svg"))
+        lines += [f"![Events per CPU second, and memory]({_beside(record)})", ""]
+    return "\n".join(lines)
+
+
+def _beside(record: Path) -> str:
+    return f"data/{record.with_suffix('.svg').name}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cells) + " |" for cells in lines]
+
+
+def _timings(found: dict[str, Any]) -> list[str]:
+    rows = [
+        [
+            timing,
+            f"{one['events'] / 1e6:.1f}",
+            f"{one['packets'] / 1e6:.2f}",
+            ", ".join(f"{s:.1f}" for s in one["cpu_s"]),
+            f"{one['median_cpu_s']:.1f}",
+        ]
+        for timing, one in found.items()
+    ]
+    one = found["exact"]
+    title = f"## {one['hosts']} hosts, {one['ms']:g} ms of web search at 30 %, HPCC"
+    head = ["timing", "events, M", "data packets, M", "CPU s of the runs", "median"]
+    return [title, "", *_table(head, rows)]
+
+
+def _hosts(found: list[dict[str, Any]]) -> list[str]:
+    head = ["hosts", "ms", "flows", "events, M", "set up, CPU s", "run, CPU s", "ns an event", "MB"]
+    rows = [
+        [
+            f"{one['fabric']:,}",
+            f"{one['ms']:.3g}",
+            f"{one['flows']:,}",
+            f"{one['events'] / 1e6:.1f}",
+            f"{one['build_s']:.2f}",
+            f"{one['cpu_s']:.2f}",
+            f"{one['cpu_s'] / one['events'] * 1e9:.0f}",
+            f"{one['memory_mb']:.0f}",
+        ]
+        for one in found
+    ]
+    text = "Web search at 30 %, HPCC, exact timing; up to 16 hosts at one switch, then pods of 64."
+    return ["## Against hosts", "", text, "", *_table(head, rows)]
+
+
+def _senders(found: list[dict[str, Any]]) -> list[str]:
+    head = ["senders", "events, M", "run, CPU s", "ns an event", "MB"]
+    rows = [
+        [
+            str(one["senders"]),
+            f"{one['events'] / 1e6:.2f}",
+            f"{one['cpu_s']:.3f}",
+            f"{one['cpu_s'] / one['events'] * 1e9:.0f}",
+            f"{one['memory_mb']:.0f}",
+        ]
+        for one in found
+    ]
+    return ["## Long flows into one port", "", "HPCC, exact timing.", "", *_table(head, rows)]
+
+
+def _ns3(found: dict[str, Any]) -> list[str]:
+    title = "## Beside ns-3"
+    if "skipped" in found:
+        return [title, "", f"Not measured: {found['skipped']}."]
+    text = (
+        f"{found['flows']} flows of {found['packets'] // found['flows']:,} packets through one "
+        "switch at 95 % of a port's rate; UDP in ns-3 (the package `ns3`, 3.44), acknowledged "
+        f"packets here. Medians of {found['rounds']} runs in turns."
+    )
+    names = {"ours": "Precog", "ns3": "ns-3"}
+    rows = [
+        [
+            names[name],
+            f"{found[name]['events'] / 1e6:.2f}",
+            f"{found[name]['cpu_s']:.2f}",
+            f"{found[name]['events_per_s'] / 1e6:.2f}",
+            f"{found[name]['packets_per_s'] / 1e6:.3f}",
+        ]
+        for name in names
+    ]
+    ratio = ["ratio", "", "", f"{found['events_per_s_ratio']:.1f}"]
+    rows.append([*ratio, f"{found['packets_per_s_ratio']:.1f}"])
+    head = ["", "events, M", "CPU s", "M events per CPU s", "M packets per CPU s"]
+    return [title, "", text, "", *_table(head, rows)]
+
+
+def _rings(found: dict[str, Any]) -> list[str]:
+    others_ms = Ring(found["hosts"], found["size"]).others_ms
+    off = found["alone_us"] / found["closed_form_us"] - 1
+    text = (
+        f"Ring all-reduce of {found['hosts']} hosts, {found['size'] / 1e6:g} MB. On one switch at "
+        f"line rate, nothing else running: {found['alone_us'] / 1e3:.3f} ms; the closed form says "
+        f"{found['closed_form_us'] / 1e3:.3f} ms ({off:+.2%}). Below: leaves and spines, hosts in "
+        f"an order drawn at random, alone and beside web search at {found['load']:.0%}. The search "
+        f"ends after {others_ms:g} ms: a job that takes longer has its last part in peace, and its "
+        "ratio is too small."
+    )
+    head = ["law", "alone, ms", "beside others, ms", "ratio", "others' p95 slowdown"]
+    rows = []
+    for law, one in found["laws"].items():
+        alone, beside = one["alone_us"], one["beside_us"]
+        ratio = f"{beside / alone:.2f}" if alone and beside else "–"
+        rows.append([law, _ms(alone), _ms(beside), ratio, f"{one['others_p95']:.2f}"])
+    return ["## A collective", "", text, "", *_table(head, rows)]
+
+
+def _ms(us: float | None) -> str:
+    return "over 1,000" if us is None else f"{us / 1e3:.2f}"
+
+
+_SECTIONS: dict[str, Callable[[Any], list[str]]] = {
+    "timings": _timings,
+    "hosts": _hosts,
+    "senders": _senders,
+    "ns3": _ns3,
+    "rings": _rings,
+}
+
+
+def picture(said: dict[str, Any], path: Path) -> None:
+    """Three curves: speed and memory against hosts, speed against senders."""
+    hosts, senders = said["hosts"]["found"], said["senders"]["found"]
+    curves = (
+        ("hosts", "M events per CPU s", [(h["fabric"], _speed(h)) for h in hosts]),
+        ("hosts", "MB resident", [(h["fabric"], h["memory_mb"]) for h in hosts]),
+        (
+            "senders into one port",
+            "M events per CPU s",
+            [(s["senders"], _speed(s)) for s in senders],
+        ),
+    )
+    with mpl.rc_context({"svg.hashsalt": "precog", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(9, 2.6), layout="constrained")
+        for place, (x, y, points) in zip(figure.subplots(1, 3), curves, strict=True):
+            place.plot(*zip(*points, strict=True), marker="o")
+            place.set_xscale("log", base=2)
+            place.set(xlabel=x, ylabel=y, ylim=(0, None))
+            place.xaxis.set_major_formatter("{x:g}")
+            place.grid(alpha=0.3)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _speed(one: dict[str, Any]) -> float:
+    return float(one["events"] / one["cpu_s"] / 1e6)

@@ -1,0 +1,70 @@
+"""The study of the network simulator's speed, with the shortest runs."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from precog_studies.fabric_speed import cases, rings, rival
+from precog_studies.fabric_speed.__main__ import PARTS, main
+
+
+def test_a_ring_alone_takes_the_closed_form() -> None:
+    ring = rings.Ring(hosts=8, size=1_600_000)
+    assert rings.alone(ring) == pytest.approx(rings.closed_form_us(ring), rel=0.01)
+
+
+def test_a_ring_takes_longer_beside_others() -> None:
+    ring = rings.Ring(hosts=16, size=400_000)
+    alone_us, nobody = rings.beside_others(ring, "dctcp", 0.0, 1.0, 1)
+    beside_us, p95 = rings.beside_others(ring, "dctcp", 0.6, 1.0, 1)
+    assert nobody is None
+    assert alone_us is not None
+    assert beside_us is not None
+    assert p95 is not None
+    assert beside_us > alone_us
+    assert p95 > 1
+
+
+def test_fabrics_are_one_switch_or_whole_pods() -> None:
+    assert cases.fabric(16, 0.1).topology.switches == 1
+    assert cases.fabric(128, 0.01).topology.hosts == 128
+    with pytest.raises(ValueError, match="at most 16 or a multiple of 64, not 65"):
+        cases.fabric(65, 0.1)
+
+
+def test_a_run_in_a_process_of_its_own_is_the_same_run() -> None:
+    here = cases.cost("senders", 3, 0.02, "hpcc")
+    there = cases.measured("senders", 3, 0.02, "hpcc")
+    assert (here.flows, here.events, here.packets) == (there.flows, there.events, there.packets)
+    assert there.memory_mb > 50
+    with pytest.raises(RuntimeError, match="law must be one of"):
+        cases.measured("senders", 3, 0.02, "nobody")
+
+
+def test_without_ns3_there_is_a_reason() -> None:
+    assert rival.why_not("") == "no interpreter with the package ns3 was named (--ns3)"
+    assert "cannot be run" in rival.why_not("/nowhere/python")
+    assert "cannot import ns3: ModuleNotFoundError" in rival.why_not(sys.executable)
+
+
+def test_the_command_keeps_the_parts_it_was_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "HOSTS", (16,))
+    monkeypatch.setattr(cases, "SENDERS", (20,))
+    page = tmp_path / "page.md"
+    words = ["--scale", "0.01", "--rounds", "1", "--out", str(tmp_path), "--page", str(page)]
+    assert main(["--parts", "hosts", "ns3", *words]) == 0
+    assert main(["--parts", "senders", *words]) == 0
+    said = json.loads((tmp_path / "fabric_speed.json").read_text())
+    assert set(said) == {"hosts", "senders", "ns3"} < set(PARTS)
+    assert all(part["commit"] for part in said.values())
+    assert said["hosts"]["found"][0]["events"] > 0
+    text = page.read_text()
+    assert "Not measured: no interpreter" in text
+    assert "data/fabric_speed.svg" in text
+    assert (tmp_path / "fabric_speed.svg").is_file()
+    with pytest.raises(SystemExit):
+        main([*words, "--scale", "2"])
