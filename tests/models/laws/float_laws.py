@@ -15,6 +15,7 @@ Result = tuple[State, float, float, float]
 _HALF = 1 << 23
 _WRAP = 1 << 24
 _NONE = _WRAP - 1
+_NO_SUM = (1 << 28) - 1
 
 
 def _near(*pairs: tuple[float, float]) -> float:
@@ -22,52 +23,82 @@ def _near(*pairs: tuple[float, float]) -> float:
 
 
 def lockstep(p: Words, s: State, e: Words) -> Result:
-    """research/law.md, section 1."""
+    """research/law.md, section 1, and the three additions of the file's docstring."""
     s = dict(s)
-    base, link = e["base"], e["max_rate"]
+    lift, watched = divmod(s["lifted"], 256)
+    slower, rounds = divmod(s["slips"], 256)
+    base, link = e["base"] + p["noise"] + lift, e["max_rate"]
     bdp, least = link * base, e["min_rate"] * base
     if s["w"] == 0:
         s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
         s |= {"reference": (e["seq"] - 1) % _WRAP, "count": 0, "idle": 0, "block": 0}
-        s |= {"current": _NONE, "previous": _NONE}
+        s |= {"current": _NONE, "previous": _NONE, "least": _NO_SUM}
+    s["total"] += 16 * e["rtt"] + 1
+    if s["total"] % 16 == 0:
+        s["least"], s["total"] = min(s["least"], s["total"] // 16), 0
     q = e["rtt"] - base
     rho = max(s["w"] / bdp, 1e-4)
-    aim = min(max(p["q0"] + p["s"] * rho**-0.5, 0.0), p["cap"]) * base
+    aim = min(p["s"] * rho**-0.5, p["cap"]) * base
     high = 2 * aim + p["slack"]
-    near = _near((q, 0.6 * aim), (q, high))
-    s["idle"] += q < 0.6 * aim
-    if s["block"] == 0:
-        s["previous"], s["current"] = s["current"], e["rtt"]
-    else:
-        s["current"] = min(s["current"], e["rtt"])
-    s["block"] = (s["block"] + 1) % 8
-    s["count"] += 1
-    if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (s["count"] >= 16 or q > high):
-        worst = min(s["current"], s["previous"]) - base
-        near = min(near, _near((worst, high)))
-        w = s["w"]
-        if worst > high:
-            w = min(w, s["w0"] * (base + aim) / (base + worst))
-            s["level"] = 0
-        elif s["idle"] >= 0.6 * s["count"]:
-            s["level"] = min(s["level"] + 1, 8)
-            share = 2 * s["idle"] / s["count"] - 1
-            w += w * min(0.05 * 3 ** (s["level"] - 1) / (w / bdp), 1) * share
-            s["level"] = min(s["level"], 3)
-        else:
-            s["level"] = 0
-        w = min(w, bdp)
-        s["w0"], s["w1"], s["w"] = s["w1"], w, w
-        s |= {"reference": e["next"], "count": 0, "idle": 0, "block": 0}
+    near = _near((s["w"], e["mtu"]))
+    if s["w"] < e["mtu"]:
+        wanted = s["w"] * (base + aim) / e["rtt"] + p["add"] * (e["mtu"] - s["w"])
+        s["w"] = min(max(s["w"] + p["small"] * (wanted - s["w"]), least), bdp)
+        s["w0"] = s["w1"] = held = s["w"]
+        s |= {"reference": e["next"], "count": 0, "idle": 0, "block": 0, "level": 0}
         s |= {"current": _NONE, "previous": _NONE}
-    if q <= high:
-        s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, -p["floor"]) / base
-    s["w"] = min(max(s["w"], least), bdp)
-    held = s["w"]
-    if q > high:
-        held = min(held, max(s["w0"] * (base + aim) / e["rtt"], least))
+        slower = 0
+    else:
+        near = min(near, _near((q, 0.6 * aim), (q, high)))
+        s["idle"] += q < 0.6 * aim
+        if s["block"] == 0:
+            s["previous"], s["current"] = s["current"], e["rtt"]
+        else:
+            s["current"] = min(s["current"], e["rtt"])
+        s["block"] = (s["block"] + 1) % 8
+        s["count"] += 1
+        if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (s["count"] >= 16 or q > high):
+            worst = min(s["current"], s["previous"]) - base
+            near = min(near, _near((worst, high)))
+            w = s["w"]
+            if worst > high:
+                w = min(w, s["w0"] * (base + aim) / (base + worst))
+                s["level"] = 0
+            elif s["idle"] >= 0.6 * s["count"]:
+                s["level"] = min(s["level"] + 1, 8)
+                share = 2 * s["idle"] / s["count"] - 1
+                w += (
+                    w
+                    * min(0.05 * 3 ** (s["level"] - 1) / (w / bdp), 1 / w * bdp, p["most"])
+                    * share
+                )
+                s["level"] = min(s["level"], 3)
+            else:
+                s["level"] = 0
+            w = min(w, bdp)
+            near = min(near, _near((8 * w, bdp)))
+            watched += 1
+            if 8 * w < bdp:
+                lift, watched, s["least"] = 0, 0, _NO_SUM
+            elif watched >= p["watch"]:
+                above = s["least"] // 16 - (base - lift) - p["spare"]
+                lift, watched, s["least"] = min(max(above, 0), p["rise"]), 0, _NO_SUM
+            rounds, slower = rounds + 1, 0
+            if rounds >= p["slip"]:
+                rounds, slower = 0, e["now"] % 256
+            s["w0"], s["w1"], s["w"] = s["w1"], w, w
+            s |= {"reference": e["next"], "count": 0, "idle": 0, "block": 0}
+            s |= {"current": _NONE, "previous": _NONE}
+        if q <= high:
+            s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, -p["floor"]) / base
+        s["w"] = min(max(s["w"], least), bdp)
+        held = s["w"]
+        if q > high:
+            held = min(held, max(s["w0"] * (base + aim) / e["rtt"], least))
+    s["lifted"], s["slips"] = 256 * lift + watched, 256 * slower + rounds
     time = min(max(e["rtt"], base), base + p["stretch"])
     rate = min(max(held / time, e["min_rate"]), link)
+    rate = max(rate * (1 - min(slower / 256 * e["mtu"] / held, 0.5)), e["min_rate"])
     return s, rate, max(held, 1), near
 
 

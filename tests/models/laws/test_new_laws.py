@@ -40,7 +40,7 @@ def _real(value: int, frac_bits: int) -> float:
 
 @pytest.mark.parametrize(
     ("name", "preset"),
-    [("lockstep", "F"), ("lockstep", "G"), ("swift", "precog"), ("theta_powertcp", "precog")],
+    [("lockstep", "default"), ("swift", "precog"), ("theta_powertcp", "precog")],
 )
 def test_one_event_like_the_formulas(name: str, preset: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
