@@ -229,9 +229,12 @@ def page(told: dict[str, Any], record: str) -> str:
     }
     late = sorted(run["converged_ms"] for run in runs)
     rows = [
-        ("every card runs models that were shipped or released", f"{len(runs) * SLICES} looks"),
         (
-            "what a router acknowledged it holds, or a newer one",
+            "every card runs models of a version that was shipped or released",
+            f"{len(runs) * SLICES} looks",
+        ),
+        (
+            "a router's high-water mark is at what it acknowledged, or above",
             f"{total['acknowledged']} pairs of origin and key",
         ),
         (
