@@ -93,7 +93,7 @@ class Real:
 
     def _member(self, name: str, role: str) -> Member:
         folder = self.folder / name
-        asked = Member.enroll(folder, name, role, ("127.0.0.1",))
+        asked = Member.enroll(folder, name, role, ("127.0.0.1",) if role == "router" else ())
         self._authority.approve(asked, now_ms()).save(folder / "credentials.json")
         return Member.join(folder, Credentials.load(folder / "credentials.json"))
 
