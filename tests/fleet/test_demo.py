@@ -116,6 +116,9 @@ def test_lies_over_the_real_mesh_are_refused_by_all(tmp_path: Path, seed: int) -
             assert now_ms() < end
             lab.turn(0)
             watch.look()
+        late = Watch(lab)
+        late.look()
+        assert late.converge_s()["reports"] == 0  # all were said before it began
         (name, key), version = next(iter(watch._seen.items()))
         watch._seen[name, key] = version + 2  # that nobody has heard of
         assert watch.lost_records() == 1

@@ -88,11 +88,24 @@ class Watch:
         self._took: list[float] = []
         self._began = time.monotonic()
         self._bytes = self._all_bytes()
+        self._new()  # what was said before has no time that could be measured
 
     def look(self) -> None:
         """Note what has been said, and what everybody has heard."""
         now = now_ms()
         stores = self._followers()
+        self._way += self._new()
+        left = []
+        for said in self._way:
+            if all(one.seen(said.origin, said.key) >= said.version for one in stores[said.key]):
+                self._took.append((now - said.at) / 1000)
+            else:
+                left.append(said)
+        self._way = left
+
+    def _new(self) -> list[_Said]:
+        """Reports that have been said since the last look."""
+        found = []
         for name, process in self._lab.agents.items():
             for key in process.uplink.gossip.interest:
                 entry = process.agent.store.entry(name, key)
@@ -101,14 +114,8 @@ class Watch:
                 record = entry.record
                 if record.version > self._seen[name, key]:
                     self._seen[name, key] = record.version
-                    self._way.append(_Said(name, key, record.version, record.t0))
-        left = []
-        for said in self._way:
-            if all(one.seen(said.origin, said.key) >= said.version for one in stores[said.key]):
-                self._took.append((now - said.at) / 1000)
-            else:
-                left.append(said)
-        self._way = left
+                    found.append(_Said(name, key, record.version, record.t0))
+        return found
 
     def _followers(self) -> dict[str, list[Store]]:
         """Agents' stores by the keys that they follow."""
