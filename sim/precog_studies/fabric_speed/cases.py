@@ -3,6 +3,7 @@
 Each run has a process of its own, so that its memory can be told.
 """
 
+import argparse
 import json
 import resource
 import subprocess
@@ -109,8 +110,13 @@ def measured(kind: str, count: int, duration_ms: float, name: str, timing: str =
 
 def main(arguments: list[str]) -> None:
     """Print one run's cost as JSON."""
-    kind, count, duration_ms, name, timing = arguments
-    print(json.dumps(asdict(cost(kind, int(count), float(duration_ms), name, timing))))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=("fabric", "senders"))
+    parser.add_argument("count", type=int, help="hosts, or senders")
+    parser.add_argument("duration_ms", type=float)
+    parser.add_argument("name", metavar="law")
+    parser.add_argument("timing", choices=("exact", "ns3"))
+    print(json.dumps(asdict(cost(**vars(parser.parse_args(arguments))))))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 Imports nothing of Precog. Prints JSON: events, packets that arrived, CPU seconds of the run.
 """
 
+import argparse
 import json
-import sys
 import time
 from importlib import import_module
 from typing import Any
@@ -53,4 +53,8 @@ def main(count: int, packets: int, payload: int, gbps: float) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("count", "packets", "payload"):
+        parser.add_argument(name, type=int)
+    parser.add_argument("gbps", type=float)
+    main(**vars(parser.parse_args()))
