@@ -63,8 +63,8 @@ _EVENTS: Sequence[tuple[str, tuple[str, str], _Form]] = (
     ("a revocation reaches the larger side, s", ("cut", "revoked_on_larger_side_s"), _seconds),
     ("... and the other one, s after the cut", ("cut", "revoked_s"), _seconds),
     ("all answers that there can be, s after the cut", ("cut", "answers_s"), _seconds),
+    ("every follower has each newest report, s after the cut", ("cut", "complete_s"), _seconds),
     ("a dead publisher's reports count nowhere any more, s", ("dead", "silent_s"), _seconds),
-    ("newest records that a follower lacks in the end", ("end", "lost_records"), str),
 )
 
 

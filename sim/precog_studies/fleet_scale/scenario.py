@@ -115,7 +115,6 @@ def course(simulation: Simulation, times: Course) -> dict[str, Any]:
     found["newcomer"] = _newcomer(simulation, times)
     found["dead"] = {"silent_s": _killed(simulation, times)}
     found["cut"] = _cut(simulation, times)
-    found["end"] = {"lost_records": _lost(simulation)}
     return found
 
 
@@ -195,6 +194,7 @@ def _cut(simulation: Simulation, times: Course) -> dict[str, Any]:
     waits: dict[str, Callable[[], bool]] = {
         "answers_s": lambda: _answered(simulation, there) >= possible,
         "revoked_s": lambda: _revoked(alive, f"a{revoked}"),
+        "complete_s": lambda: not _lacking(simulation),
     }
     found: dict[str, Any] = {what: None for what in waits}
     while waits and simulation.engine.us < began + times.patience * 1e6:
@@ -242,9 +242,8 @@ def _answered(simulation: Simulation, numbers: Iterable[int]) -> float:
     return sum(answers) / len(answers) if answers else 0.0
 
 
-def _lost(simulation: Simulation) -> int:
-    """Newest reports of the sample's agents that a follower in it does not hold, a turn later."""
-    simulation.run(1.0)
+def _lacking(simulation: Simulation) -> int:
+    """How often a follower in the sample lacks an agent's newest report, said over a turn ago."""
     hosts = [h for n, h in simulation.hosts.items() if not simulation.ports[n].dead]
     newest = {
         (host.identity.name, key): host.store.mark(host.identity.name, key)
@@ -253,12 +252,12 @@ def _lost(simulation: Simulation) -> int:
         if not host.store.members[host.identity.name].revoked
     }
     late = simulation.engine.ms - 1000
-    lost = 0
-    for other in hosts:
-        for (origin, key), version in newest.items():
-            if key in other.keys and version < late:
-                lost += other.store.seen(origin, key) < version
-    return lost
+    return sum(
+        other.store.seen(origin, key) < version
+        for other in hosts
+        for (origin, key), version in newest.items()
+        if key in other.keys and version < late
+    )
 
 
 def memory(simulation: Simulation) -> dict[str, float]:
