@@ -21,9 +21,9 @@ of rate moves the departure of the packet that waits for its pace). With a `Loop
 sender makes congestion scores (`score_source`, `scores`), which its device is told.
 
 A `Scenario` is a `Topology` (`topology.star`, `topology.fat_tree`), flows, `Buffers`, `Ecn`,
-`Recovery`, `Answers`, `Priorities`, `Failure`; a flow's bytes are there from its start, or come as
-messages (`Poisson`, `Bursts`, `Trace`), and ``Record(queues=True)`` logs every send queue. Its
-buffers are held against the rules of source 004 (`buffer_rules`) before it runs.
+`Recovery`, `Answers`, `Hearing`, `Priorities`, `Failure`; a flow's bytes are there from its start,
+or come as messages (`Poisson`, `Bursts`, `Trace`), and ``Record(queues=True)`` logs every send
+queue. Its buffers are held against the rules of source 004 (`buffer_rules`) before it runs.
 
 Two timings. ``exact``: integer picoseconds. ``ns3``: as the HPCC authors' ns-3 code, which cuts
 transmission times to whole nanoseconds (1048 B at 100 Gb/s take 83 ns, not 83.84: the link carries
@@ -49,6 +49,7 @@ from precog_sim.network.congestion import (
     Timely,
 )
 from precog_sim.network.failures import Failure
+from precog_sim.network.hearing import Hearing
 from precog_sim.network.messages import Bursts, Messages, Poisson, Trace
 from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
 from precog_sim.network.outside_law import Loop
@@ -78,6 +79,7 @@ __all__ = [
     "Failure",
     "Fixed",
     "Flow",
+    "Hearing",
     "Hpcc",
     "Link",
     "Loop",

@@ -12,23 +12,33 @@ _PS_PER_NS = 1000
 
 
 @inlined
+def _postpone(net: Net, f: int, row: int, now: int) -> None:
+    """Let `row` come again after a time that is drawn."""
+    late_ns = int(uniform(net) * (net.flow[f, FlowCol.JITTER] // _PS_PER_NS + 1))
+    schedule(net, row, now + late_ns * _PS_PER_NS)
+
+
+@inlined
 def held_back(net: Net, kind: int, row: int, now: int) -> bool:
     """Whether the acknowledgement in `row` is to come again later, because its flow has jitter.
 
-    Only the one that would complete a sample is held back. If all were, the quickest of a round
-    trip's many would complete it, and the law would see next to none of the jitter.
+    Either only the one that would complete a sample is held back, or each one is. Of all, the
+    quickest of a round trip's many completes the sample, and a law of samples sees next to none of
+    the jitter.
     """
     f = net.rec[row, Rec.OWNER]
-    if (
-        net.flow[f, FlowCol.JITTER] == 0
-        or net.flow[f, FlowCol.HELD] != 0
-        or kind != Kind.ACK
-        or net.rec[row, Rec.SEQ] <= net.flow[f, FlowCol.SAMPLE_SEQ]
-    ):
+    if net.flow[f, FlowCol.JITTER] == 0 or kind != Kind.ACK:
+        return False
+    if net.flow[f, FlowCol.JITTER_ALL] != 0:
+        if net.rec[row, Rec.SIZE] == 0:
+            return False
+        net.rec[row, Rec.SIZE] = 0  # it has been; nobody needs its size any more
+        _postpone(net, f, row, now)
+        return True
+    if net.flow[f, FlowCol.HELD] != 0 or net.rec[row, Rec.SEQ] <= net.flow[f, FlowCol.SAMPLE_SEQ]:
         return False
     net.flow[f, FlowCol.HELD] = row
-    late_ns = int(uniform(net) * (net.flow[f, FlowCol.JITTER] // _PS_PER_NS + 1))
-    schedule(net, row, now + late_ns * _PS_PER_NS)
+    _postpone(net, f, row, now)
     return True
 
 

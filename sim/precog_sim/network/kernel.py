@@ -48,6 +48,7 @@ from precog_sim.network.port import (
 )
 from precog_sim.network.scores import hear, make_score, restore_score
 from precog_sim.network.selective import all_lost, learn
+from precog_sim.network.stamps import heard
 from precog_sim.network.wheel import pop, schedule
 
 __all__ = ["simulate"]
@@ -117,6 +118,7 @@ def simulate(net: Net) -> None:
     hosts = net.cfg[Cfg.HOSTS]
     ns3 = net.cfg[Cfg.NS3] != 0
     faults = net.cfg[Cfg.FAULTS] != 0
+    hears = net.cfg[Cfg.NOISE_PS] != 0 or net.cfg[Cfg.BASE_LEARNT] != 0
     if net.ctl[Ctl.EPOCH] == 0:
         _begin(net)
     while net.ctl[Ctl.ERROR] == 0:
@@ -187,7 +189,10 @@ def simulate(net: Net) -> None:
                     full = completes(net, f, seq, row)
                     if full and net.cfg[Cfg.SCORE_SOURCE] == ScoreSource.FORGED:
                         restore_score(net, f, now)
-                    predicted = decide(net, row, max(seq - acked, 0), full, rtt, now)
+                    told = rtt
+                    if hears:
+                        told = heard(net, f, rtt, now)
+                    predicted = decide(net, row, max(seq - acked, 0), full, told, now)
                     if full and 0 < net.cfg[Cfg.SCORE_SOURCE] < ScoreSource.QUEUE:
                         make_score(net, f, now)
                     if net.cfg[Cfg.SCORE_ECHO] != 0:

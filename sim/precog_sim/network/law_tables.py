@@ -132,6 +132,7 @@ class Laws:
         scale = np.array([one.bit_rate for one in self.setups])[self.of]
         state[:, word("rate")] = rate / scale
         base_ns, hops = _paths(scenario)
+        base_ns = np.maximum(base_ns + scenario.hearing.base_error_ns, 1.0)
         state[:, word("window")] = np.floor(rate / _BPS * base_ns)
         state[:, word("max_rate")] = top / scale
         state[:, word("min_rate")] = link.min_bps / scale

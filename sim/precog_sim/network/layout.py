@@ -210,7 +210,7 @@ class FlowCol(IntEnum):
     SENT_PACKETS = 23
     PRIORITY = 24
     SWEEPING = 25
-    JITTER = 26  # ps: a sample's acknowledgement is held back by up to this
+    JITTER = 26  # ps: acknowledgements are held back by up to this
     HELD = 27  # record of the acknowledgement that is held back; 0: none
     OFFERED = 28  # bytes that have been handed to the queue pair
     SCORE = 29  # the sender's last score
@@ -224,7 +224,8 @@ class FlowCol(IntEnum):
     GAP = 37  # ps: from then to its beginning
     FOLLOWER = 38  # its first one in the list of flows that wait for it
     FOLLOWERS = 39  # how many; 0 when they have been told
-    WIDTH = 40
+    JITTER_ALL = 40  # every acknowledgement is held back, not a sample's alone
+    WIDTH = 41
 
 
 class RepeatCol(IntEnum):
@@ -317,7 +318,9 @@ class Cfg(IntEnum):
     BUCKET_BITS = 53  # binary logarithm of the ps in a bucket of the wheel
     PRIORITIES = 54
     DRR = 55  # they take turns, by bytes
-    WIDTH = 56
+    NOISE_PS = 56  # of the RTTs that laws hear
+    BASE_LEARNT = 57
+    WIDTH = 58
 
 
 class FCfg(IntEnum):
@@ -396,7 +399,8 @@ class Ctl(IntEnum):
     CUT = 42  # packets lost on links that were down
     UNREACHABLE = 43  # packets for which a switch knew no way
     EPOCH = 44  # changes of routes so far
-    WIDTH = 45
+    NOISE_RNG = 45
+    WIDTH = 46
 
 
 class Err(IntEnum):

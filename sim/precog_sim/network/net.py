@@ -50,6 +50,7 @@ class Net(NamedTuple):
     mark_most: _Reals  # [law, priority]: share of marks just below the latter
     state: _Reals  # [flow, ...]: words of its events, and its law's state
     words: Table  # the same memory, for whole numbers
+    learnt: Table  # [flow, BASE_STATE]: base RTTs, where laws learn them
     order: Table  # flows that wait for no other, by start
     followers: Table  # flows that wait for others, by whom they wait for
     messages: Table  # [message, MessageCol], by time

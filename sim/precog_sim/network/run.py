@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_models.contract import DECISION_FIELDS, FORECAST_FIELDS, SAMPLE_FIELDS
+from precog_models.measure.base_rtt import BASE_STATE
 from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 from precog_models.rate.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT
 from precog_models.rate.reference import hpcc, pid
@@ -239,7 +240,7 @@ def run(
     topology = scenario.topology
     flows = len(scenario.flows)
     top = np.array([topology.host_link(flow.src).gbps * 1e9 for flow in scenario.flows])
-    base_rtt_ns = round(scenario.base_rtt_us * 1e3, 3)
+    base_rtt_ns = round(scenario.base_rtt_us * 1e3 + scenario.hearing.base_error_ns, 3)
     link = LinkFacts(scenario.min_gbps * 1e9, float(top.max()), base_rtt_ns, scenario.payload, ns3)
     parts, of = cc.parts(flows)
     setups = [part.setup(link) for part in parts]
@@ -306,6 +307,7 @@ def run(
         mark_most=laws.mark_most(scenario),
         state=state,
         words=state.view(np.int64),
+        learnt=np.zeros((flows, len(BASE_STATE)), dtype=np.int64),
         telemetry=telemetry,
         route_start=routes.start,
         route_count=routes.count,

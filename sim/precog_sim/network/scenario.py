@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from precog_sim.network.ecn import Ecn
 from precog_sim.network.failures import Failure, LinkState, link_states
+from precog_sim.network.hearing import Hearing
 from precog_sim.network.layout import Spray
 from precog_sim.network.messages import Messages
 from precog_sim.network.priorities import Priorities
@@ -46,8 +47,11 @@ class Flow:
     ----------
     src, dst, size, start_ps : int
     rtt_jitter_ps : int
-        The acknowledgement that completes an RTT sample is held back in the sending host, by a
-        time drawn uniformly from 0 to this with the run's seed (whole nanoseconds).
+        Acknowledgements are held back in the sending host, by a time drawn uniformly from 0 to
+        this with the run's seed (whole nanoseconds).
+    rtt_jitter_of : str
+        ``"sample"``: the acknowledgement that completes an RTT sample is held back; ``"all"``: each
+        one is, by a time of its own, so that they come in another order.
     messages : Messages, optional
         When the bytes are handed over; None: all of them at the start.
     after : tuple of int
@@ -70,6 +74,7 @@ class Flow:
     size: int
     start_ps: int = 0
     rtt_jitter_ps: int = 0
+    rtt_jitter_of: str = "sample"
     messages: Messages | None = None
     dst_port: int = 100
     after: tuple[int, ...] = ()
@@ -89,6 +94,10 @@ class Flow:
         if not 0 <= self.rtt_jitter_ps <= _SECOND_PS:
             raise ValueError(
                 f"flow rtt_jitter_ps must be in 0..{_SECOND_PS} (1 s), not {self.rtt_jitter_ps!r}"
+            )
+        if self.rtt_jitter_of not in ("sample", "all"):
+            raise ValueError(
+                f"flow rtt_jitter_of must be sample or all, not {self.rtt_jitter_of!r}"
             )
         if self.src == self.dst:
             raise ValueError(f"flow destination must differ from its source, not {self.dst!r}")
@@ -180,6 +189,7 @@ class Scenario:
         Marking of every switch port; None: what the congestion control asks for.
     recovery : Recovery
     answers : Answers
+    hearing : Hearing
     spray : str
         ``"none"``: all packets of a flow take one of several equal paths, by hash; ``"random"``:
         each packet takes one at random, by the run's seed; ``"turns"``: at each switch the next
@@ -212,6 +222,7 @@ class Scenario:
     ecn: Ecn | None = None
     recovery: Recovery = field(default_factory=Recovery)
     answers: Answers = field(default_factory=Answers)
+    hearing: Hearing = field(default_factory=Hearing)
     spray: str = "none"
     priorities: Priorities = field(default_factory=Priorities)
     failures: tuple[Failure, ...] = ()

@@ -118,6 +118,7 @@ def controls(rows: Rows, record: Record, nodes: int, seed: int) -> _Table:
     # Any odd number will do; neighbouring seeds must not give neighbouring states.
     ctl[Ctl.STREAM : Ctl.STREAM + 6] = stream_state(first_stream(nodes), 1 + seed)
     ctl[Ctl.SCORE_RNG] = (seed * 0xD1B54A32D192ED03 + 0x632BE59BD9B4E019) % (1 << 63) | 1
+    ctl[Ctl.NOISE_RNG] = (seed * 0x9FB21C651E98DF25 + 0x3C79AC492BA7B653) % (1 << 63) | 1
     ctl[Ctl.LOSS_RNG] = (seed * 0xE7037ED1A0B428DB + 0x589965CC75374CC3) % (1 << 63) | 1
     ctl[Ctl.SPRAY_RNG] = (seed * 0xA0761D6478BD642F + 0x1D8E4E27C47D124F) % (1 << 63) | 1
     ctl[Ctl.RNG] = (seed * 0x9E3779B97F4A7C15 + 0x2545F4914F6CDD1D) % (1 << 63) | 1
@@ -193,6 +194,7 @@ def flow_table(scenario: Scenario, starts: _Table, window: _Table | int) -> _Tab
         table[f, FlowCol.SIZE] = flow.size
         table[f, FlowCol.PRIORITY] = flow.priority
         table[f, FlowCol.JITTER] = flow.rtt_jitter_ps
+        table[f, FlowCol.JITTER_ALL] = flow.rtt_jitter_of == "all"
         table[f, FlowCol.OFFERED] = flow.size if flow.messages is None else 0
     waits = np.array([len(flow.after) for flow in scenario.flows])
     table[:, FlowCol.WAITS] = waits
@@ -314,6 +316,8 @@ def configuration(
         Cfg.DROP_DYNAMIC: int(buffers.pfc == "off" and buffers.drop == "dynamic"),
         Cfg.PRIORITIES: scenario.priorities.count,
         Cfg.DRR: int(scenario.priorities.schedule == "drr"),
+        Cfg.NOISE_PS: round(scenario.hearing.noise_ns * 1e3),
+        Cfg.BASE_LEARNT: int(scenario.hearing.base == "learnt"),
         Cfg.FAULTS: int(scenario.has_faults),
         Cfg.SPRAY: SPRAYS.index(scenario.spray),
         Cfg.BUCKET_BITS: bucket_bits(2 * len(links), longest + longest // 2),
