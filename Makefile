@@ -14,7 +14,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test docs soak coverage bench fabric fabric-speed faults sharing synth boards formal mutate lint clean
+.PHONY: help demo test docs soak coverage bench fabric faults study synth boards formal mutate lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -73,14 +73,9 @@ fabric: $(STAMP) ## the simulator's 320-host fat tree against ns-3's figures
 faults: $(STAMP) ## a fleet under faults at random: 200 runs
 	$(PY) -m tests.fleet.campaign --runs 200 --workers $(JOBS) --seed 1 --out build/soak/faults.json --page docs/evidence/faults.md
 
-fabric-speed: $(STAMP) ## the simulator against hosts, senders, ns-3 (NS3=an interpreter with it); collectives
-	$(PY) -m precog_studies.fabric_speed --ns3 "$(NS3)" --out docs/evidence/data --page docs/evidence/fabric_speed.md
-
-sharing: $(STAMP) ## what shared statistics are worth to new flows, by paired seeds
-	$(PY) -m precog_studies.sharing --out build/sharing --page docs/evidence/sharing.md
-
-fleetscale: $(STAMP) ## traffic, convergence and memory of 10,000 cards, beside 50 that run
-	$(PY) -m precog_studies.fleet_scale --out build/fleet_scale --page docs/evidence/fleet_scale.md
+# STUDY: figure20, rivals, sharing, fabric-speed, fleet-scale. ARGS: options, precog study STUDY --help says which.
+study: $(STAMP) ## a study (STUDY=figure20 ...), its figures and its page in docs/evidence
+	$(VENV)/bin/precog study $(STUDY) --out docs/evidence/data --page docs/evidence/$(subst -,_,$(STUDY)).md $(ARGS)
 
 synth: $(STAMP) ## place and route on LFE5UM5G-85F-8: core at three lane counts, cps-tx at two widths
 	$(PY) -m precog_sim.synth --out build/synth

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,7 @@ __all__ = [
     "pooled_quantiles",
     "run_cases",
     "tables",
+    "thesis_program",
 ]
 
 THESIS_JITTER_NS = 100.0
@@ -133,7 +135,8 @@ class Case:
         if self.algorithm == "predpid" and image is None:
             raise ValueError("predpid must have a model image, not none")
         if self.as_thesis:
-            control = self._thesis_program(image)
+            model = image if self.algorithm == "predpid" else None
+            control = thesis_program(model, self.target_us or 5.0, start_gbps=self.start_gbps)
             return run(scenario, control, timing=self.timing, seed=seed, record=record)
         setup = LoopSetup(
             algorithm=self.algorithm,
@@ -146,16 +149,14 @@ class Case:
                 device, setup, scenario, timing=self.timing, seed=seed, record=record
             )
 
-    def _thesis_program(self, image: Image | None) -> CongestionControl:
-        if self.algorithm == "pid" or image is None:
-            return Pid.thesis(self.target_us or 5.0, start_gbps=self.start_gbps)
-        model = dequantize(image.weights)
-        return PredPid.thesis(
-            self.target_us or 5.0,
-            start_gbps=self.start_gbps,
-            weights=pack_weights(model.w_ih, model.w_hh, model.bias, model.head_w, model.head_b),
-            steps=model.steps,
-        )
+
+def thesis_program(image: Image | None, target_us: float = 5.0, **changes: Any) -> Pid:
+    """PID as the thesis' program ran it, or with a model LSTM + PID; `changes` are fields of it."""
+    if image is None:
+        return Pid.thesis(target_us, **changes)
+    model = dequantize(image.weights)
+    weights = pack_weights(model.w_ih, model.w_hh, model.bias, model.head_w, model.head_b)
+    return PredPid.thesis(target_us, weights=weights, steps=model.steps, **changes)
 
 
 @dataclass(frozen=True, eq=False)

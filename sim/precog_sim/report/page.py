@@ -173,6 +173,7 @@ def _studied(studies: Studies) -> dict[str, Any]:
     return {
         "sharing": studies.sharing,
         "scored": studies.scored,
+        "figure20": studies.figure20,
         "law_names": LAW_NAMES,
         "source_names": SOURCE_NAMES,
     }

@@ -1,4 +1,4 @@
-"""The studies beside the demo: laws that share a link, and scores in the closed loop.
+"""The studies beside the demo: laws that share a link, scores in the closed loop, figure 20.
 
 They take longer than a demo and are run by commands of their own, which leave JSON files in
 ``docs/evidence/data``; here those become what the page shows.
@@ -11,7 +11,19 @@ from typing import Any
 
 from precog_sim.report.codec import decode
 
-__all__ = ["LAW_NAMES", "SOURCE_NAMES", "Scored", "ScoredLine", "Sharing", "SharingLine", "Studies"]
+__all__ = [
+    "LAW_NAMES",
+    "SOURCE_NAMES",
+    "Claimed",
+    "Curve",
+    "Figure20",
+    "Interval",
+    "Scored",
+    "ScoredLine",
+    "Sharing",
+    "SharingLine",
+    "Studies",
+]
 
 #: Laws of the fairness study, in words.
 LAW_NAMES = {
@@ -145,15 +157,72 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """One law of figure 20: the p95 of slowdowns by size; None where flows did not finish."""
+
+    name: str
+    label: str
+    p95: tuple[Interval | None, ...]
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A sentence of the thesis as a ratio of p95s: it says whether that is below one."""
+
+    text: str
+    below_one: bool
+    ratio: Interval | None
+    holds: bool | None
+
+
+@dataclass(frozen=True)
+class Figure20:
+    """The study of figure 20.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Greatest size of each part, bytes.
+    """
+
+    seeds: int
+    duration_ms: float
+    sizes: tuple[int, ...]
+    curves: tuple[Curve, ...]
+    claims: tuple[Claimed, ...]
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Figure20":
+        """From the record of `precog study figure20`."""
+        curves = tuple(
+            Curve(name, law["label"], tuple(_around(part) for part in law["p95"]["parts"]))
+            for name, law in data["laws"].items()
+        )
+        claims = tuple(
+            Claimed(one["text"], one["below_one"], _around(one["ratio"]), one["holds"])
+            for one in data["claims"]
+        )
+        return cls(data["seeds"], data["duration_ms"], tuple(data["sizes"]), curves, claims)
+
+
+def _around(told: dict[str, float] | None) -> Interval | None:
+    if told is None:
+        return None
+    mean, half = told["mean"], told["half_width"]
+    return Interval(mean, mean - half, mean + half)
+
+
+@dataclass(frozen=True)
 class Studies:
     """What the commands beside the demo have left; None where they were not run."""
 
     sharing: Sharing | None = None
     scored: Scored | None = None
+    figure20: Figure20 | None = None
 
     @classmethod
     def read(cls, docs: Path) -> "Studies":
-        """Read ``fairness.json`` and ``scored.json`` of a folder.
+        """Read ``fairness.json``, ``scored.json`` and ``figure20.json`` of a folder.
 
         Raises
         ------
@@ -163,6 +232,7 @@ class Studies:
         return cls(
             _read(docs / "fairness.json", _sharing, "python -m precog_sim.fairness"),
             _read(docs / "scored.json", _scored, "python -m precog_sim.scored"),
+            _read(docs / "figure20.json", Figure20.of, "precog study figure20"),
         )
 
 

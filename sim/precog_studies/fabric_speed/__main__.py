@@ -1,4 +1,4 @@
-"""``python -m precog_studies.fabric_speed``: how fast and how large the network simulator is.
+"""``precog study fabric-speed``: how fast and how large the network simulator is.
 
 Parts, each with the command and the commit that made it: ``hosts`` (16 to 2,048), ``timings``
 (320 hosts, exact and ns3), ``senders`` (20 to 500 long flows into one port), ``ns3`` (the same
@@ -110,7 +110,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
-    parser = argparse.ArgumentParser(prog="precog_studies.fabric_speed", description=__doc__)
+    parser = argparse.ArgumentParser(prog="precog study fabric-speed", description=__doc__)
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--ns3", default="", help="an interpreter that has the package ns3")
     parser.add_argument("--rounds", type=int, default=3, help="of runs that take turns")
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     said = json.loads(record.read_text()) if record.is_file() else {}
     for part in asked.parts:
         said[part] = {
-            "command": " ".join(["python -m precog_studies.fabric_speed", *given]),
+            "command": " ".join(["precog study fabric-speed", *given]),
             "commit": commit_name("sim", "models"),
             "cores": os.cpu_count(),
             "found": PARTS[part](asked),

@@ -13,7 +13,7 @@ __all__ = ["page", "picture"]
 
 _TOP = """# How fast and how large the network simulator is
 
-Made by `python -m precog_studies.fabric_speed --page …`; do not edit. For machines: `{record}`.
+Made by `precog study fabric-speed --page …`; do not edit. For machines: `{record}`.
 CPU seconds of one thread. The machine's two processors are shared, and their speed changes by half
 from one minute to the next: what is compared was run in turns.
 """

@@ -1,4 +1,4 @@
-"""``python -m precog_studies.fleet_scale``: traffic, convergence and memory of up to 10,000 cards.
+"""``precog study fleet-scale``: traffic, convergence and memory of up to 10,000 cards.
 
 The real records, stores and gossip of `precog_fleet` run on a simulated fabric. Writes
 ``fleet_scale.json``, and a page with ``--page``.
@@ -43,7 +43,7 @@ def _done(steps: Sequence[_Step], workers: int) -> Iterator[tuple[str, dict[str,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
-    parser = argparse.ArgumentParser(prog="precog_studies.fleet_scale", description=__doc__)
+    parser = argparse.ArgumentParser(prog="precog study fleet-scale", description=__doc__)
     parser.add_argument("--agents", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2, help="processes at a time")
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     costs = measured()
     seed = asked.seed
     said: dict[str, Any] = {
-        "command": " ".join(["python -m precog_studies.fleet_scale", *given]),
+        "command": " ".join(["precog study fleet-scale", *given]),
         "commit": commit_name("sim", "sw"),
         "seed": seed,
         "costs": asdict(costs),

@@ -1,4 +1,4 @@
-"""``python -m precog_studies.rivals``: laws of other authors from two flows to 256.
+"""``precog study rivals``: laws of other authors from two flows to 256.
 
 Writes ``rivals.json``, and a page with ``--page``.
 """
@@ -33,7 +33,7 @@ def judge(law: str, case: str, seeds: Sequence[int]) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
-    parser = argparse.ArgumentParser(prog="precog_studies.rivals", description=__doc__)
+    parser = argparse.ArgumentParser(prog="precog study rivals", description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--law", action="append", help="as of precog sim fabric; often")
     parser.add_argument("--case", action="append", choices=list(CASES), help="often")
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 rows.append(judge(law, case, range(asked.seeds)))
                 progress.advance(task)
     said = {
-        "command": " ".join(["python -m precog_studies.rivals", *given]),
+        "command": " ".join(["precog study rivals", *given]),
         "commit": commit_name("sim", "models"),
         "seeds": asked.seeds,
         "rows": rows,

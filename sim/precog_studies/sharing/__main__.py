@@ -1,4 +1,4 @@
-"""``python -m precog_studies.sharing``: what shared statistics are worth to new flows.
+"""``precog study sharing``: what shared statistics are worth to new flows.
 
 Each figure is of paired seeds: the same flows with and without the fleet's word. Writes
 ``sharing.json``, and a page with ``--page``.
@@ -45,7 +45,7 @@ def compare(case: Case, law: str, start: str, seeds: Sequence[int]) -> dict[str,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0."""
-    parser = argparse.ArgumentParser(prog="precog_studies.sharing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="precog study sharing", description=__doc__)
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--out", type=Path, default=Path("build/sharing"))
     parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     rows.append(compare(case, law, start, range(asked.seeds)))
                     progress.advance(task)
     said = {
-        "command": " ".join(["python -m precog_studies.sharing", *given]),
+        "command": " ".join(["precog study sharing", *given]),
         "commit": commit_name("sim", "models", "sw"),
         "seeds": asked.seeds,
         "rows": rows,

@@ -10,7 +10,7 @@ from precog_sim.report.data import DemoResult
 from precog_sim.report.figures import Picture, draw_studies
 from precog_sim.report.page import compose
 from precog_sim.report.series import Series
-from precog_sim.report.studies import LAW_NAMES, SOURCE_NAMES, Studies
+from precog_sim.report.studies import LAW_NAMES, SOURCE_NAMES, Interval, Studies
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -40,7 +40,23 @@ def _scored(high: float = 1.03125) -> dict[str, Any]:
     }
 
 
+def _figure20() -> dict[str, Any]:
+    told = {"mean": 2.0, "half_width": 0.25}
+    claims = [
+        {"text": f"claim {holds}", "below_one": True, "ratio": told, "holds": holds}
+        for holds in (True, False, None)
+    ]
+    return {
+        "seeds": 19,
+        "duration_ms": 2.0,
+        "sizes": [500, 2000],
+        "laws": {"hpcc": {"label": "HPCC", "p95": {"parts": [told, None]}}},
+        "claims": [*claims, claims[0] | {"ratio": None, "holds": None}],
+    }
+
+
 def _docs(folder: Path, scored: dict[str, Any]) -> Studies:
+    (folder / "figure20.json").write_text(json.dumps(_figure20()), encoding="utf-8")
     (folder / "scored.json").write_text(json.dumps(scored), encoding="utf-8")
     fairness = (_DOCS / "fairness.json").read_text(encoding="utf-8")
     (folder / "fairness.json").write_text(fairness, encoding="utf-8")
@@ -54,13 +70,26 @@ def test_what_is_tracked_can_be_read() -> None:
     assert studies.sharing.mismatches == 0
 
 
+def test_figure20_has_intervals_and_sentences(tmp_path: Path) -> None:
+    study = _docs(tmp_path, _scored()).figure20
+    assert study is not None
+    assert study.curves[0].p95 == (Interval(2.0, 1.75, 2.25), None)
+    assert [claim.holds for claim in study.claims] == [True, False, None, None]
+    (tmp_path / "figure20.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ValueError, match="must be what `precog study figure20` writes"):
+        Studies.read(tmp_path)
+
+
 def test_studies_become_sections(
     tmp_path: Path, result: DemoResult, series: Series, pictures: dict[str, Picture]
 ) -> None:
     studies = _docs(tmp_path, _scored())
     drawn = draw_studies(studies)
     page = compose(result, series, pictures | drawn, studies)
-    for wanted in ('id="sharing"', 'id="scores"', "1.031", "23", *LAW_NAMES.values()):
+    for wanted in (
+        *('id="sharing"', 'id="scores"', 'id="figure20"', "1.031", "23", "19 seeds", "1 of 4"),
+        *LAW_NAMES.values(),
+    ):
         assert wanted in page, wanted
     assert all(
         page.count(f'aria-label="{one.alt}"'.replace("'", "&#x27;")) == 2 for one in drawn.values()

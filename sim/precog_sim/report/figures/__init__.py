@@ -2,6 +2,7 @@
 
 from precog_sim.report.data import DemoResult
 from precog_sim.report.figures.agreement import agreement
+from precog_sim.report.figures.figure20 import figure20
 from precog_sim.report.figures.network import cdf, run, start
 from precog_sim.report.figures.predictor import errors, mape, training, window
 from precog_sim.report.figures.studies import ratios, sharing
@@ -34,4 +35,6 @@ def draw_studies(studies: Studies) -> dict[str, Picture]:
         pictures.append(sharing(studies.sharing))
     if studies.scored:
         pictures.append(ratios(studies.scored))
+    if studies.figure20:
+        pictures.append(figure20(studies.figure20))
     return {picture.name: picture for picture in pictures}

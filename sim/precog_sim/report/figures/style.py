@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
-__all__ = ["COLOURS", "NARROW_PX", "WIDE_PX", "Picture", "axes_grid", "picture", "tip"]
+__all__ = ["COLOURS", "NARROW_PX", "WIDE_PX", "Picture", "axes_grid", "picture", "save", "tip"]
 
 WIDE_PX, NARROW_PX = 880, 350
 
@@ -70,6 +71,18 @@ def picture(name: str, alt: str, draw: Draw, *, wide_px: int, narrow_px: int) ->
     return Picture(name, alt, wide, narrow)
 
 
+def save(name: str, draw: Draw, path: Path, px: int) -> None:
+    """Draw the wide form, `px` high, into an SVG file of its own, in the page's light colours."""
+    text = _drawn(name, draw, False, (WIDE_PX, px))
+    css = Path(__file__).parent.with_name("style.css").read_text(encoding="utf-8")
+    for role, colour in COLOURS.items():
+        found = re.search(rf"--c-{role}: (#\w+);", css)
+        if found is None:
+            raise ValueError(f"style.css must have a colour --c-{role}, not none")
+        text = text.replace(colour, found[1])
+    path.write_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n")
+
+
 def tip(text: str) -> str:
     """A matplotlib group id that becomes the tooltip of what it marks."""
     return f"tip {text}"
@@ -92,6 +105,11 @@ def axes_grid(
 
 
 def _svg(name: str, alt: str, draw: Draw, narrow: bool, size: tuple[int, int]) -> str:
+    return _inline(_drawn(name, draw, narrow, size), name, alt)
+
+
+def _drawn(name: str, draw: Draw, narrow: bool, size: tuple[int, int]) -> str:
+    """A standalone SVG document in stand-in colours."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -122,7 +140,7 @@ def _svg(name: str, alt: str, draw: Draw, narrow: bool, size: tuple[int, int]) -
             axis.patch.set_alpha(0)
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
-    return _inline(text.getvalue(), name, alt)
+    return text.getvalue()
 
 
 def _inline(svg: str, name: str, alt: str) -> str:
