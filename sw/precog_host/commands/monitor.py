@@ -1,6 +1,7 @@
 """``precog monitor``: a live view of a device's queue pairs, or their numbers again and again."""
 
 import dataclasses
+import os
 import sys
 import time
 from pathlib import Path
@@ -51,6 +52,12 @@ def monitor(
     screenshot: Annotated[
         Path | None, typer.Option(help="Write a picture of the view (SVG) and end.")
     ] = None,
+    browser: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT", help="Show the view at http://127.0.0.1:PORT.", min=1, max=65535
+        ),
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -72,8 +79,10 @@ def monitor(
         if screenshot.suffix != ".svg":
             raise ValueError(f"screenshot must be a file .svg, not {screenshot}")
         check_target(screenshot)
-    elif not (once or json_ or sys.stdout.isatty()):
+    elif not (once or json_ or browser or sys.stdout.isatty() or "TEXTUAL_DRIVER" in os.environ):
         raise ValueError("monitor needs a terminal: give --once, or -j for a stream")
+    if browser is not None and (once or json_ or screenshot is not None):
+        raise ValueError("browser must come without --once, -j and --screenshot")
     view = None if once or (json_ and screenshot is None) else _view()
     feed = Demo() if demo else None
     sampler = Sampler(
@@ -81,7 +90,10 @@ def monitor(
     )
     try:
         sampler.open()  # a wrong URI is an error now, a device that leaves later is not
-        if screenshot is not None:
+        if browser is not None:
+            sampler.close()
+            _serve(browser, device, qp, interval, {"--trace": trace, "--demo": demo})
+        elif screenshot is not None:
             assert view is not None
             _picture(view(sampler, interval), sampler, screenshot)
             done = {"path": str(screenshot)}
@@ -98,6 +110,17 @@ def monitor(
             view(sampler, interval).run()
     finally:
         sampler.close()
+
+
+def _serve(port: int, device: str, qp: str | None, interval: float, flags: dict[str, bool]) -> None:
+    """The view for browsers."""
+    from precog_host.monitor.browser import serve_view
+
+    arguments = ["-d", device, "--interval", str(interval)]
+    arguments += [] if qp is None else ["--qp", qp]
+    arguments += [flag for flag, wanted in flags.items() if wanted]
+    typer.echo(f"http://127.0.0.1:{port} shows the view; ^C ends it", err=True)
+    serve_view(arguments, port)
 
 
 def _plain(snapshot: "Snapshot") -> dict[str, Any]:
