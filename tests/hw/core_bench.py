@@ -1,13 +1,17 @@
-"""A core with two models and four queue pairs beside the golden NIC, in pysim or Verilated."""
+"""A Verilated core with two models and four queue pairs, and the golden NIC."""
 
 import random
 import zlib
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from amaranth.sim import Simulator
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+from tests.hw.sticking import sticking
 from tests.hw.verilated import Verilated
 from tests.models.predict.weights import random_weights
 
@@ -16,11 +20,13 @@ from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
 from precog_hw.micro.core import MicroCore
 from precog_hw.micro.registers import parameter_places
+from precog_hw.passing import pass_ports
 from precog_hw.regmap.precog import LOAD_STATUS
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
+from precog_sim.rtl.stream_block import stream_library
 
-__all__ = ["CONFIG", "MICRO", "PARAMETERS", "CoreBench"]
+__all__ = ["CONFIG", "MICRO", "PARAMETERS", "CoreBench", "micro_library"]
 
 CONFIG = PRESETS["tiny"]
 _MOST_CYCLES = 100_000
@@ -45,21 +51,49 @@ PARAMETERS = {
 }
 
 
+class _Sticking(wiring.Component):
+    """The core on a small processor; `stuck` stops its engine (`sticking`)."""
+
+    def __init__(self, config: NicConfig) -> None:
+        self._stuck = Signal(name="engine_stuck")
+        with sticking(self._stuck):
+            self._core = MicroCore(config)
+        super().__init__({**self._core.signature.members, "stuck": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.core = core = self._core
+        m.d.comb += self._stuck.eq(self.stuck)
+        for name, member in core.signature.members.items():
+            if member.is_signature:
+                mine, its = wiring.flipped(getattr(self, name)), getattr(core, name)
+                wiring.connect(m, mine, its)
+            else:
+                pass_ports(m, self, core, [name])
+        return m
+
+
+@cache
+def micro_library(config: NicConfig) -> Path:
+    """The Verilated core on a small processor, with the port `stuck`."""
+    return stream_library(_Sticking(config), label="core on a processor")
+
+
 class CoreBench:
-    """A core with two models and four queue pairs, and the golden NIC beside it.
+    """A core with two models and four queue pairs, and the golden NIC.
 
     Parameters
     ----------
     seed : int
     config : NicConfig
-    library : Path, optional
-        Of a component with such a core's ports: the core is Verilated.
+    library : Path
+        Of a component with the core's ports and `stuck`.
     """
 
-    def __init__(self, seed: int, config: NicConfig = CONFIG, library: Path | None = None) -> None:
-        self._library = library
+    def __init__(self, seed: int, config: NicConfig, library: Path) -> None:
         self.rng = random.Random(seed)
         self.dut = MicroCore(config) if config.micro else Core(config)
+        self.simulation = Verilated(self.dut, library)
         self.built = config
         self.golden = GoldenNic(qps=CONFIG.qps, sets=CONFIG.sets)
         self.golden.set_parameters(PARAMETERS)
@@ -67,16 +101,9 @@ class CoreBench:
         self.images = [pack(random_weights(weights, steps=steps)) for steps in (3, 2)]
 
     def run(self, *benches: Any) -> None:
-        if self._library is not None:
-            Verilated(self.dut, self._library).run(*benches, cycles=_MOST_CYCLES)
-            return
-        sim = Simulator(self.dut)
-        sim.add_clock(1e-8)
-        if isinstance(self.dut, MicroCore):
-            sim.add_testbench(self._registers, background=True)
-        for bench in benches:
-            sim.add_testbench(bench)
-        sim.run()
+        """Until all benches have ended."""
+        background = [self._registers] if self.built.micro else []
+        self.simulation.run(*benches, cycles=_MOST_CYCLES, background=background)
 
     async def _registers(self, ctx: Any) -> None:
         """Answers a small processor that reads a parameter's register, as the bus does."""

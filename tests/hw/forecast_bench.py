@@ -1,4 +1,4 @@
-"""A core with forecasts, Verilated, beside the golden NIC; its streams are logged together."""
+"""A Verilated core with forecasts and the golden NIC; one log holds all streams of the core."""
 
 import random
 import zlib
@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from tests.hw.core_bench import PARAMETERS
+from tests.hw.sticking import sticking
 from tests.models.predict.trees import random_tree
 from tests.models.predict.weights import random_weights
 
@@ -72,14 +73,20 @@ LOG = data.StructLayout(
 
 
 class Watched(wiring.Component):
-    """The core; `log` shows what of all its streams moves in a cycle."""
+    """The core; `log` shows the transfers of all its streams in a cycle, `stuck` stops its engine.
+
+    See `sticking` for the fault.
+    """
 
     def __init__(self, config: NicConfig) -> None:
-        self._core = core = Core(config)
+        self._stuck = Signal(name="engine_stuck")
+        with sticking(self._stuck):
+            self._core = core = Core(config)
         outside = {"event_stb", "event", "wrong_head", "forecast_events", "slot_enables"}
         outside |= {f"forecast_made{part}" for part in ("", "_qp", "_rtt", "_score")}
         members = {n: m for n, m in core.signature.members.items() if n not in outside}
-        super().__init__(members | {"log_stb": Out(1), "log": Out(LOG), "now": In(8)})
+        members |= {"log_stb": Out(1), "log": Out(LOG), "now": In(8), "stuck": In(1)}
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -95,6 +102,7 @@ class Watched(wiring.Component):
                 m.d.comb += its.eq(mine) if member.flow is In else mine.eq(its)
         log = self.log
         m.d.comb += [
+            self._stuck.eq(self.stuck),
             log.decided.eq(self.o_decision.valid & self.o_decision.ready),
             log.decision.eq(self.o_decision.payload),
             log.happened.eq(core.event_stb),

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The core against the golden NIC, Verilated with a small engine; on a processor, in pysim."""
+"""The core, and the core on a processor, against the golden NIC, Verilated with a small engine."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.nic import Decision
 from precog_models.rate.law_fields import JUDGED_MIN, EventKind
 
-from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench
+from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench, micro_library
 from .forecast_bench import OF_TREES, library
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
 
 def made(seed: int, config: NicConfig = OF_TREES) -> CoreBench:
     """A bench; `OF_TREES` is `CONFIG` with more models, and Verilated for its own tests, too."""
-    return CoreBench(seed, config, None if config.micro else library(config))
+    return CoreBench(seed, config, micro_library(config) if config.micro else library(config))
 
 
 def test_one_at_a_time(seed: int) -> None:

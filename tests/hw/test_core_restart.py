@@ -4,24 +4,17 @@
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
 
-from precog_hw import core
 from precog_hw.config import NicConfig
-from precog_hw.micro import core as micro
-from precog_hw.predict import unit
-from precog_hw.predict.engine import LstmEngine
 from precog_models.contract import Flag
 from precog_models.nic import Decision
 
 from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench
 from .forecast_bench import OF_TREES
+from .sticking import BEFORE
 from .test_core import made
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
-
-_BEFORE = 2  # requests that the stuck engine answers
-_PATIENCE = 700
 
 
 async def restart(ctx: Any, bench: CoreBench) -> None:
@@ -99,38 +92,16 @@ def test_no_word_of_a_load_is_lost(seed: int) -> None:
     assert restarts > 20
 
 
-class _Sticks(LstmEngine):
-    """Answers some requests, takes two more, and does nothing until it is reset."""
-
-    def elaborate(self, platform: object) -> Module:
-        m = super().elaborate(platform)
-        answered, dead = Signal(range(_BEFORE + 1)), Signal()
-        once = Signal(init=1, reset_less=True)
-        sequencer = m.submodules.sequencer
-        m.d.comb += dead.eq(once & (answered == _BEFORE))
-        with m.If(self.o_rsp.valid & self.o_rsp.ready & ~dead):
-            m.d.sync += answered.eq(answered + 1)
-        with m.If(dead):
-            m.d.comb += [self.o_rsp.valid.eq(0), sequencer.o_rsp.ready.eq(0)]
-        was_dead = Signal(reset_less=True)
-        m.d.sync += was_dead.eq(dead)
-        with m.If(was_dead & ~dead):
-            m.d.sync += once.eq(0)
-        return m
-
-
 @pytest.mark.parametrize(
     ("deadline", "config", "count"),
-    [(0, CONFIG, 9), (400, CONFIG, 9), (0, MICRO, 6), (400, MICRO, 6)],
+    [(0, OF_TREES, 9), (400, OF_TREES, 9), (0, MICRO, 6), (400, MICRO, 6)],
 )
 def test_what_a_stuck_engine_owes_is_decided_without_it(
-    deadline: int, config: NicConfig, count: int, seed: int, monkeypatch: pytest.MonkeyPatch
+    deadline: int, config: NicConfig, count: int, seed: int
 ) -> None:
     """Every sample gets its decision; those that found the engine stuck follow the base law."""
-    monkeypatch.setattr(unit, "LstmEngine", _Sticks)
-    for module in (core, micro):
-        monkeypatch.setattr(module, "_PATIENCE", _PATIENCE)
-    bench = CoreBench(seed, config)
+    bench = made(seed, config)
+    bench.simulation.poke(stuck=1)
     dut, rng = bench.dut, bench.rng
     samples = [(n % CONFIG.qps, rng.randrange(4000, 6500), 100 * n) for n in range(count)]
     decisions: list[Decision] = []
@@ -157,7 +128,7 @@ def test_what_a_stuck_engine_owes_is_decided_without_it(
 
     async def sink(ctx: Any) -> None:
         ctx.set(dut.o_decision.ready, 1)
-        for _ in range(20_000):
+        for _ in range(60_000):
             if ctx.get(dut.o_decision.valid):
                 decisions.append(bench.offered(ctx))
             if len(decisions) == count + 4:
@@ -168,7 +139,7 @@ def test_what_a_stuck_engine_owes_is_decided_without_it(
     bench.run(main, sink)
     assert [row.qp for row in decisions[:count]] == [qp for qp, _, _ in samples]
     without = [row.flags >> Flag.NO_MODEL & 1 | row.flags >> Flag.LATE & 1 for row in decisions]
-    assert without[:_BEFORE] == [0] * _BEFORE
+    assert without[:BEFORE] == [0] * BEFORE
     assert any(without)
     assert without[count:] == [0] * 4
     assert any(row.flags >> Flag.LATE & 1 for row in decisions) == bool(deadline)
