@@ -1,4 +1,5 @@
 # Every target makes the virtual environment it needs. Two commands matter: make demo, make test.
+# While you edit: make quick.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -14,7 +15,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test docs soak coverage bench fabric faults study synth boards formal mutate lint clean
+.PHONY: help demo test quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -32,6 +33,12 @@ demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a netwo
 
 test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))
+
+quick: $(STAMP) ## lint, types and a smoke test of each block, in 90 seconds
+	@$(MAKE) --no-print-directory -j 2 lint smoke
+
+smoke: $(STAMP)
+	$(PY) -m tests.quick -q
 
 docs: $(STAMP) ## the documents as a site, build/docs/index.html
 	$(PY) -m sphinx -q -W --keep-going -b html docs build/docs
