@@ -15,7 +15,7 @@ from precog_host.output import (
     pair_table,
 )
 
-from . import forecast, pace, qp_import, queue, receive
+from . import forecast, pace, qp_follow, qp_import, queue, receive
 
 if TYPE_CHECKING:
     from precog_host.queue_pair import QpStatus
@@ -31,6 +31,7 @@ for _name, _group in (
 ):
     app.add_typer(_group, name=_name)
 app.command("import")(qp_import.import_)
+app.command("follow")(qp_follow.follow)
 
 _COLUMNS = (
     ("qp", "qp"),

@@ -1,0 +1,170 @@
+"""``precog qp follow``: slots that come and go with the queue pairs of the kernel's RDMA stack."""
+
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from precog_host.output import DeviceOption, JsonOption, emit
+
+if TYPE_CHECKING:
+    from precog_host.rdma_follow import Change
+    from precog_host.rdma_import import Planned
+
+__all__ = ["follow"]
+
+_COMMAND = "rdma -j resource show qp"
+_PATIENCE_S = 10.0
+
+
+def follow(
+    remote: Annotated[
+        str | None, typer.Option(help="IP address of the peer: the list has none.")
+    ] = None,
+    peer: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Peer of one queue pair, LQPN=IP or DEVICE/LQPN=IP; may be repeated.",
+            metavar="LQPN=IP",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="File with one list a line, or -, instead of running the command."
+        ),
+    ] = None,
+    command: Annotated[str, typer.Option(help="Program that prints the list.")] = _COMMAND,
+    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two lists.")] = 1.0,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="End after so many lists; by default at ^C.")
+    ] = None,
+    ifname: Annotated[
+        str | None, typer.Option(help="Only queue pairs of this RDMA device.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Only queue pairs of this port.")] = None,
+    preset: Annotated[str, typer.Option(help="Law preset: thesis or precog.")] = "precog",
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algo", help="Law; by default timely, or pid on a device without it."),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="How packets carry scores: off, s or r; the peer must know it.")
+    ] = "off",
+    mtu: Annotated[int, typer.Option(help="Path MTU, bytes.")] = 1024,
+    first_slot: Annotated[int, typer.Option(help="First slot that may be given.")] = 0,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Keep a device's queue pairs equal to the kernel's: bind the new, release those that went.
+
+    Queue pairs that are bound already are taken over, and slots of others are left alone. At the
+    end all stay as they are, so that traffic goes on.
+    """
+    from precog_host import rdma_list
+    from precog_host.device import Device
+    from precog_host.rdma_follow import Follower
+
+    peers = rdma_list.peers_of(peer or ())
+    address = None if remote is None else rdma_list.parse_address(remote)
+    with Device.open(device) as opened:
+        if opened.packets is None and (address is not None or peers):
+            raise ValueError(
+                f"--remote and --peer must be left out: device {device} has no packet path, and "
+                "binds no connection; try emu:width=64"
+            )
+        follower = Follower(
+            opened,
+            preset=preset,
+            algorithm=algorithm,
+            mode=mode,
+            mtu=mtu,
+            first_slot=first_slot,
+        )
+        lists = _recorded(source) if source is not None else _asked(command, every)
+        for number, text in enumerate(lists, 1):
+            qps, skipped = rdma_list.read_list(text, ifname=ifname, port=port)
+            change = follower.update(qps, skipped, remote=address, peers=peers)
+            _show(number, change, len(follower.followed), json_)
+            if number == count:
+                return
+
+
+def _recorded(source: str) -> Iterator[str]:
+    """Lists of a file or of standard input, one a line."""
+    from precog_models.limits import LIST_BYTES
+
+    if source == "-":
+        yield from _lines(sys.stdin.buffer, source, LIST_BYTES)
+    else:
+        with Path(source).open("rb") as file:
+            yield from _lines(file, source, LIST_BYTES)
+
+
+def _lines(file: Any, source: str, limit: int) -> Iterator[str]:
+    while line := file.readline(limit + 1):
+        if len(line) > limit:
+            raise ValueError(f"list must have at most {limit >> 20} MiB: {source}")
+        if line.strip():
+            yield line.decode("utf-8", errors="replace")
+
+
+def _asked(command: str, every: float) -> Iterator[str]:
+    """Lists of a program that runs again and again."""
+    words = shlex.split(command)
+    if not words:
+        raise ValueError("command must name a program, not be empty")
+    while True:
+        began = time.monotonic()
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE_S)
+        except FileNotFoundError:
+            raise ValueError(
+                f"command must be a program that is there, not {words[0]!r}: rdma is in iproute2"
+            ) from None
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"{command} must answer within {_PATIENCE_S:.0f} s") from None
+        if done.returncode:
+            raise RuntimeError(f"{command} failed: {done.stderr.strip() or done.returncode}")
+        yield done.stdout or "[]"
+        time.sleep(max(0.0, every - (time.monotonic() - began)))
+
+
+def _show(number: int, change: "Change", followed: int, json_: bool) -> None:
+    """One line for each list that changed something; each list with -j."""
+    data = {
+        "list": number,
+        **{
+            name: [_row(one) for one in getattr(change, name)]
+            for name in ("added", "adopted", "released")
+        },
+        "followed": followed,
+        "skipped": change.skipped,
+    }
+
+    def show() -> None:
+        for name in ("added", "adopted", "released"):
+            for one in getattr(change, name):
+                peer = "" if one.remote is None else f" of {one.remote}"
+                qps = f"QP {one.qp.lqpn} to {one.qp.rqpn}{peer}"
+                typer.echo(f"{name:8} slot {one.slot}: {one.qp.ifname} {qps}, {one.qp.owner}")
+
+    if json_ or change.added or change.adopted or change.released:
+        emit(data, show, json_)
+        sys.stdout.flush()  # a program may read along
+
+
+def _row(one: "Planned") -> dict[str, Any]:
+    return {
+        "slot": one.slot,
+        "ifname": one.qp.ifname,
+        "lqpn": one.qp.lqpn,
+        "rqpn": one.qp.rqpn,
+        "remote": None if one.remote is None else str(one.remote),
+        "destination": one.destination,
+    }

@@ -1,0 +1,163 @@
+"""``precog qp follow``: slots come and go with the lists, and those of others stay."""
+
+import io
+import json
+from collections.abc import Sequence
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from precog_host import cli, pairs
+from precog_host.device import Device
+from precog_host.rdma_follow import Follower
+from precog_host.rdma_list import RdmaQp, read_list
+
+_PACKETS = "emu:qps=8,width=64"
+_LISTS = Path(__file__).parent / "rdma/follow.jsonl"  # of a guest while ib_write_bw -q 2 ran
+PEER = ip_address("10.0.0.7")
+
+
+def recorded() -> list[list[RdmaQp]]:
+    return [read_list(line)[0] for line in _LISTS.read_text().splitlines()]
+
+
+def follow(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["qp", "follow", *arguments])
+    captured = capsys.readouterr()
+    return int(caught.value.code or 0), captured.out, captured.err
+
+
+def bound(device: Device) -> list[tuple[int, int, int]]:
+    assert device.packets is not None
+    return [(b.slot, b.local_qp, b.remote_qp) for b in device.packets.bindings()]
+
+
+def made(*numbers: tuple[int, int]) -> Sequence[RdmaQp]:
+    return [RdmaQp("rxe0", 1, here, there, "RC", "RTS", "test") for here, there in numbers]
+
+
+def test_the_table_is_the_list_at_every_moment() -> None:
+    with Device.open(_PACKETS) as device:
+        follower = Follower(device, mode="s")
+        most = 0
+        for qps in recorded():
+            follower.update(qps, remote=PEER)
+            assert sorted((here, there) for _, here, there in bound(device)) == sorted(
+                (qp.lqpn, qp.rqpn) for qp in qps
+            )
+            assert len(list(pairs.states(device))) == len(qps)
+            most = max(most, len(qps))
+        assert most == 2
+        assert bound(device) == []
+
+
+def test_a_slot_is_used_again_and_an_order_is_kept() -> None:
+    with Device.open("emu:qps=2,width=64") as device:
+        follower = Follower(device)
+        for number in range(20, 40):  # numbers of soft-RoCE grow, slots do not
+            change = follower.update(made((number, number + 100)), remote=PEER)
+            assert [one.slot for one in change.added] == [0]
+            assert len(change.released) == (number > 20)
+        full = follower.update(made((1, 2), (3, 4), (5, 6)), remote=PEER)
+        assert full.skipped == {"no free slot": 1}
+        assert [one.qp.lqpn for one in follower.followed] == [1, 3]
+        assert [one.qp.lqpn for one in follower.release()] == [1, 3]
+
+
+def test_a_queue_pair_with_another_peer_or_number_begins_anew() -> None:
+    with Device.open(_PACKETS) as device:
+        follower = Follower(device)
+        follower.update(made((5, 6), (7, 8)), remote=PEER)
+        other = ip_address("10.0.0.8")
+        change = follower.update(made((5, 6), (7, 9)), remote=PEER, peers={"rxe0/5": other})
+        assert [(one.qp.lqpn, one.qp.rqpn) for one in change.released] == [(5, 6), (7, 8)]
+        assert [(one.qp.rqpn, one.remote) for one in change.added] == [(6, other), (9, PEER)]
+
+
+def test_others_slots_stay_and_what_was_followed_before_is_adopted() -> None:
+    with Device.open(_PACKETS) as device:
+        assert device.packets is not None
+        device.packets.bind(3, "10.0.0.9", remote_qp=70, local_qp=71)
+        first = Follower(device)
+        first.update(made((5, 6)), remote=PEER)
+        second = Follower(device)
+        change = second.update(made((5, 6), (7, 8)), remote=PEER)
+        assert [one.slot for one in change.adopted] == [0]
+        assert [one.qp.lqpn for one in change.added] == [7]
+        assert len(second.release()) == 2
+        assert bound(device) == [(3, 71, 70)]
+
+
+def test_what_an_operator_took_away_comes_back() -> None:
+    with Device.open(_PACKETS) as device:
+        follower = Follower(device)
+        follower.update(made((5, 6)), remote=PEER)
+        pairs.remove(device, [0])
+        change = follower.update(made((5, 6)), remote=PEER)
+        assert [one.qp.lqpn for one in change.added] == [5]
+        pairs.remove(device, [0])
+        assert follower.update((), remote=PEER).released == ()
+
+
+def test_a_device_without_packets() -> None:
+    with Device.open("emu:qps=4") as device:
+        follower = Follower(device, algorithm="pid")
+        follower.update(made((5, 6), (7, 8)))
+        assert [state.qp for state in pairs.states(device)] == [0, 1]
+        follower.update(made((7, 8)))
+        assert [state.qp for state in pairs.states(device)] == [1]
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--from", str(_LISTS), "--remote", str(PEER), "-d", _PACKETS]
+    code, out, _ = follow(capsys, *options, "-j")
+    assert code == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert len(lines) == len(recorded())
+    assert [line["followed"] for line in lines] == [len(qps) for qps in recorded()]
+    added, released = (sum(len(line[name]) for line in lines) for name in ("added", "released"))
+    assert (added, released) == (2, 2)
+    code, out, _ = follow(capsys, *options)
+    assert code == 0
+    assert out.count("added") == out.count("released") == 2
+    code, out, _ = follow(capsys, *options, "-j", "--count", "1")
+    assert code == 0
+    assert len(out.splitlines()) == 1
+
+
+def test_a_program_that_lists(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one = tmp_path / "list.json"
+    one.write_text(next(line for line in _LISTS.read_text().splitlines() if '"RTS","rq' in line))
+    options = ["--remote", str(PEER), "-d", _PACKETS, "--every", "0.05"]
+    code, out, _ = follow(capsys, *options, "-j", "--count", "2", "--command", f"cat {one}")
+    assert code == 0
+    assert [len(json.loads(line)["added"]) for line in out.splitlines()][1] == 0
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(one.read_bytes())))
+    code, out, _ = follow(capsys, *options, "-j", "--from", "-")
+    assert code == 0
+    assert json.loads(out)["followed"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--command", "no-such-program"], "command must be a program that is there, not 'no-such"),
+        (["--command", ""], "command must name a program, not be empty"),
+        (["--command", "false"], "false failed: 1"),
+        (["--command", "echo nonsense"], "list must be what rdma -j resource show qp prints"),
+        (["--mode", "x"], "mode must be off, s or r, not 'x'"),
+        (["--mtu", "17"], "mtu must be one of"),
+        (["--first-slot", "9", "--from", str(_LISTS)], "first slot must be in 0..7, not 9"),
+        (["--remote", "nowhere"], "remote must be an IPv4 or IPv6 address, not 'nowhere'"),
+        (["-d", "emu:", "--remote", "10.0.0.1"], "--remote and --peer must be left out"),
+    ],
+)
+def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    given = arguments if "-d" in arguments else [*arguments, "-d", _PACKETS]
+    code, _, error = follow(capsys, *given)
+    assert code in (1, 2)
+    assert message in error
