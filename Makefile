@@ -15,7 +15,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
+.PHONY: help demo lab test quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -30,6 +30,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a network, report
 	$(PY) -m precog_sim.demo --plan $(PLAN) --out build/demo
+
+lab: $(STAMP) ## Linux guests do RDMA through golden devices (RTL=1: through Verilated ones); fetches Debian packages
+	$(VENV)/bin/precog lab $(if $(RTL),--rtl)
 
 test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))

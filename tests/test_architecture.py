@@ -16,6 +16,7 @@ PACKAGES = {
     "precog_fleet": ROOT / "sw/precog_fleet",
     "precog_net": ROOT / "sim/precog_net",
     "precog_sim": ROOT / "sim/precog_sim",
+    "precog_lab": ROOT / "sim/precog_lab",
     "precog_studies": ROOT / "sim/precog_studies",
 }
 HEAVY = ("amaranth", "torch", "cocotb", "onnx", "matplotlib", "precog_sim")
@@ -73,6 +74,7 @@ ALLOWED = {
         "precog_sim.network",
     ),
     "precog_sim": tuple(PACKAGES),
+    "precog_lab": tuple(PACKAGES),
     "precog_studies": tuple(PACKAGES),
 }
 

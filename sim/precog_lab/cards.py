@@ -1,0 +1,185 @@
+"""One Precog device for each guest, with the guest's frames going through it.
+
+A card's time is the lab's: a microsecond of it is a millisecond of the guests', since under
+emulation they are a thousand times slower than hosts. The Verilated card counts its own cycles,
+which pass only while frames move.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from ipaddress import IPv4Address
+from typing import Protocol
+
+import numpy as np
+
+from precog_host import pairs
+from precog_host.device import Device
+from precog_host.emulator import Emulator
+from precog_host.rdma_follow import Change, Follower
+from precog_host.rdma_list import RdmaQp
+from precog_hw.regmap.precog import Sizes
+from precog_models.contract import Fmt
+from precog_models.packet.parser import Descriptor
+from precog_models.packet.wire.descriptor import Direction
+from precog_models.packet.wire.headers import ETHERNET, IPV4
+from precog_models.packet.wire.qp_key import IPV4_MAPPED
+from precog_models.rate.law_fields import EventKind
+
+__all__ = ["SCORE", "Card", "GoldenCard", "Passed", "bring_up", "follower", "gbps", "scored"]
+
+#: Score that the host gives to all queue pairs.
+SCORE = 40
+
+_CNP_INTERVAL = 20_000  # ticks
+_BITS_PER_BYTE = 8
+_MTU = 1024
+
+
+class Passed:
+    """What a card made of a frame.
+
+    Attributes
+    ----------
+    wire : list of bytes
+        Frames for the wire.
+    host : bytes or None
+        The frame for the guest, where it came from the wire.
+    slot : int or None
+    descriptor : Descriptor
+        Of the frame as it came.
+    """
+
+    __slots__ = ("descriptor", "host", "slot", "wire")
+
+    def __init__(
+        self,
+        wire: Sequence[bytes],
+        host: bytes | None,
+        slot: int | None,
+        descriptor: Descriptor,
+    ) -> None:
+        self.wire, self.host, self.slot, self.descriptor = list(wire), host, slot, descriptor
+
+
+class Card(Protocol):
+    """A card of the lab."""
+
+    device: Device
+    differences: list[str]
+    rate_min: int | None  #: least rate that a law has decided on, in RATE's format
+
+    def transmit(self, frame: bytes, t: int) -> Passed:
+        """A frame of the guest, at `t` ticks of the lab."""
+        ...
+
+    def receive(self, frame: bytes, t: int) -> Passed:
+        """A frame from the wire, with the CNPs that it causes in `wire`."""
+        ...
+
+    def follow(self, qps: Sequence[RdmaQp], peers: dict[str, IPv4Address]) -> Change:
+        """Make the card's queue pairs those of the guest."""
+        ...
+
+    def rate(self, slot: int) -> int:
+        """What the law allows a slot, in RATE's format."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+def bring_up(device: Device) -> None:
+    """Parameters as a host would set them before its first queue pair."""
+    assert device.packets is not None
+    device.packets.set_parameters(
+        enabled=1, interval_ticks=_CNP_INTERVAL, cnp_gap=_CNP_INTERVAL // 2
+    )
+
+
+def follower(device: Device, algorithm: str) -> Follower:
+    """What keeps its queue pairs equal to the guest's."""
+    return Follower(device, algorithm=algorithm, mode="s", mtu=_MTU)
+
+
+def scored(device: Device, change: Change) -> None:
+    """New queue pairs send the host's score, and obey those that come."""
+    assert device.packets is not None
+    for one in (*change.added, *change.adopted):
+        device.packets.set_score(one.slot, SCORE)
+        device.qp(one.slot).configure(psched=True)
+        if device.receiving is not None:
+            device.receiving.configure(one.slot, commands=True)
+
+
+def gbps(rate: int, tick_ps: int) -> float:
+    """A rate in RATE's format as gigabits a second of card time."""
+    return rate / (1 << Fmt.RATE.frac_bits) * _BITS_PER_BYTE * 1000 / tick_ps
+
+
+@cache
+def _warm(algorithm: str) -> None:
+    """Have golden models compiled now: endpoints would take those seconds for a loss."""
+    emulator = Emulator(Sizes(qps=1, sets=2))
+    pairs.add(Device(emulator), [0], algorithm=algorithm)
+    emulator.decide(np.array([[0, 1000, 1000]], dtype=np.int64))
+    emulator.happen(np.array([EventKind.CNP, 0, 2000, 0], dtype=np.int64))
+
+
+class GoldenCard:
+    """A golden device.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    algorithm : str
+        Law of all queue pairs.
+    """
+
+    def __init__(self, sizes: Sizes, algorithm: str) -> None:
+        self.emulator = Emulator(sizes)
+        self.device = Device(self.emulator)
+        self.differences: list[str] = []
+        self.rate_min: int | None = None
+        assert self.emulator.packets is not None
+        self._packets = self.emulator.packets
+        bring_up(self.device)
+        _warm(algorithm)
+        self._follower = follower(self.device, algorithm)
+
+    def transmit(self, frame: bytes, t: int) -> Passed:
+        """A frame of the guest."""
+        sent = self._packets.transmit(frame, t)
+        self._watch(sent.slot)
+        return Passed([sent.frame], None, sent.slot, sent.descriptor)
+
+    def receive(self, frame: bytes, t: int) -> Passed:
+        """A frame from the wire."""
+        arrived = self._packets.receive(frame, t)
+        made = [] if arrived.cnp is None else [self._packets.transmit(arrived.cnp, t).frame]
+        got = arrived.received
+        self._watch(got.slot)
+        return Passed(made, got.frame, got.slot, got.descriptor)
+
+    def follow(self, qps: Sequence[RdmaQp], peers: dict[str, IPv4Address]) -> Change:
+        """Make the card's queue pairs those of the guest."""
+        change = self._follower.update(qps, peers=peers)
+        scored(self.device, change)
+        return change
+
+    def rate(self, slot: int) -> int:
+        """What the law allows a slot."""
+        return self.emulator.rate(slot)
+
+    def slot_of(self, frame: bytes, qpn: int) -> int | None:
+        """Slot of a guest's RoCEv2 frame in IPv4 to a queue pair, if the card knows it."""
+        remote = IPV4_MAPPED | IPV4.get(frame, ETHERNET.size, "destination")
+        return self._packets.card.cps.table.lookup(Direction.TX, remote, qpn)
+
+    def close(self) -> None:
+        """Nothing to compare with."""
+
+    def _watch(self, slot: int | None) -> None:
+        if slot is not None:
+            rate = self.emulator.rate(slot)
+            self.rate_min = rate if self.rate_min is None else min(self.rate_min, rate)
