@@ -14,6 +14,7 @@ STUDIES: dict[str, str] = {
     "fabric-speed": "The network simulator against hosts, senders and ns-3; collectives.",
     "figure20": "The thesis' figure 20: ordinary flows beside incasts on 320 hosts.",
     "fleet-scale": "Traffic, convergence and memory of 10,000 cards.",
+    "laws": "lockstep against HPCC, Swift and θ-PowerTCP, goal by goal.",
     "rivals": "Laws of other authors from two flows to a fat tree.",
     "sharing": "What shared statistics are worth to new flows.",
 }

@@ -1,0 +1,186 @@
+"""What is compared: stars, a parking lot and fat trees, and the figures of one run of each.
+
+Links have 100 Gb/s; the base RTT of a star is 4.16 us, the slowest rate 0.1 Gb/s.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from precog_net.job import Job, execute
+from precog_net.laws import law
+from precog_net.topologies import parking_lot
+from precog_sim.network import (
+    Answers,
+    CongestionControl,
+    Flow,
+    Hearing,
+    Record,
+    Result,
+    Scenario,
+    incast,
+    measure,
+    run,
+    star,
+)
+from precog_studies.rivals.cases import CASES as RIVAL_CASES
+from precog_studies.rivals.cases import jain
+
+__all__ = ["CASES", "HOPS", "LINE_GBPS", "Case"]
+
+LINE_GBPS = 100.0
+HOPS = 3  #: bottlenecks of the parking lot
+_MIN_GBPS = 0.1
+_ELEPHANTS = (20_000_000, 20_000_000, 15_000_000)
+_MOUSE = 2_000_000
+_LONG_US = 5000.0
+_JITTER_PS = 20_000_000
+_FABRIC_MS = 3.0
+_STOP_MS = 50.0
+_INCAST = "incast:60x500000:0.02"
+_KEPT = ("bytes", "class", "slowdown")
+
+#: One law's run of a seed: figures, or, of a fat tree, columns of its flows.
+Measure = Callable[[str, int], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line of the study.
+
+    Parameters
+    ----------
+    title : str
+    measure : callable
+        Of a law as ``--law`` has it, and a seed.
+    tuned : bool
+        The law's constants were chosen on it; others are only reported.
+    fabric : bool
+        It returns flows, not figures.
+    """
+
+    title: str
+    measure: Measure
+    tuned: bool = False
+    fabric: bool = False
+
+
+def _figures(result: Result) -> dict[str, float]:
+    """RTTs are one a round trip, as the thesis takes them."""
+    found = measure(result)
+    return {
+        "rtt_mean_us": found.sample_mean_us,
+        "rtt_p99_us": found.sample_p99_us,
+        "rtt_max_us": found.sample_max_us,
+        "rate_gbps": found.mean_rate_gbps,
+        "finish_ms": found.last_fct_ms,
+        "jain": found.jain,
+        "utilisation": found.utilisation,
+    }
+
+
+def _incast(sizes: tuple[int, ...], start_gbps: float = 10.0, **options: Any) -> Measure:
+    def one(name: str, seed: int) -> dict[str, float]:
+        scenario = replace(incast(sizes=sizes), min_gbps=_MIN_GBPS, **options)
+        started = replace(law(name), start_gbps=start_gbps)
+        return _figures(run(scenario, started, seed=seed, record=Record(probe_us=0)))
+
+    return one
+
+
+def _many(senders: int) -> tuple[int, ...]:
+    return _ELEPHANTS + (_MOUSE,) * (senders - len(_ELEPHANTS))
+
+
+def _rival(case: str) -> Measure:
+    def one(name: str, seed: int) -> dict[str, float]:
+        return {
+            key: value
+            for key, value in asdict(RIVAL_CASES[case](law(name), seed)).items()
+            if value is not None
+        }
+
+    return one
+
+
+def _long(scenario: Scenario, cc: CongestionControl, seed: int) -> dict[str, Any]:
+    """Flows that do not end: each one's rate on the wire over the line's, in the second half."""
+    result = run(scenario, replace(cc, start_gbps=10.0), seed=seed, record=Record(probe_us=20.0))
+    rows = np.flatnonzero(result.probe_t_us >= _LONG_US / 2)
+    got = (result.probe_got[rows[-1]] - result.probe_got[rows[0]]).astype(np.float64)
+    span_us = float(result.probe_t_us[rows[-1]] - result.probe_t_us[rows[0]])
+    wire = got * (1 + result.header / scenario.payload) * 8e-3 / span_us / LINE_GBPS
+    told = result.sample_rtt_us[result.sample_t_us >= _LONG_US / 2]
+    return {"part": wire, "rtt_p99_us": float(np.percentile(told, 99)), "jain": jain(got)}
+
+
+def _long_scenario(name: str, network: Any, flows: tuple[Flow, ...]) -> Scenario:
+    return Scenario(
+        name, network, flows, horizon_us=_LONG_US, min_gbps=_MIN_GBPS, jitter_ns=_LONG_US
+    )
+
+
+def _jitter(name: str, seed: int) -> dict[str, float]:
+    """One of two flows hears each acknowledgement up to 20 us late."""
+    size = int(LINE_GBPS * _LONG_US / 8e-3)
+    late = Flow(1, 0, size, rtt_jitter_ps=_JITTER_PS, rtt_jitter_of="all")
+    scenario = _long_scenario("jitter", star(3), (late, Flow(2, 0, size)))
+    found = _long(scenario, law(name), seed)
+    part = found["part"]
+    return {"share": float(part[0]) * 2, "utilisation": float(part.sum())}
+
+
+def _parking_lot(name: str, seed: int) -> dict[str, float]:
+    """One flow over all bottlenecks, and one flow of its own over each."""
+    size = int(LINE_GBPS * _LONG_US / 8e-3)
+    flows = (Flow(HOPS + 1, HOPS + 2, size), *(Flow(k, k + 1, size) for k in range(HOPS)))
+    found = _long(_long_scenario("parking lot", parking_lot(HOPS), flows), law(name), seed)
+    part = found["part"]
+    return {
+        "rtt_p99_us": found["rtt_p99_us"],
+        "through": float(part[0]) * 2,
+        "utilisation": float(part[0] + part[1:].min()),
+    }
+
+
+def _fabric(workload: str) -> Measure:
+    def one(name: str, seed: int) -> dict[str, Any]:
+        job = Job("fat320", f"{workload}:0.3+{_INCAST}", "", name, seed, _FABRIC_MS, _STOP_MS)
+        flows = execute(job).flows
+        return {key: np.asarray(flows[key]).tolist() for key in _KEPT}
+
+    return one
+
+
+_THESIS = tuple(10 * size for size in _ELEPHANTS) + (5_000_000,) * 17
+
+#: Lines by name.
+CASES: dict[str, Case] = {
+    "thesis10": Case("Thesis' incast, start at 10 Gb/s", _incast(_THESIS), tuned=True),
+    "thesis100": Case("Thesis' incast, start at 100 Gb/s", _incast(_THESIS, LINE_GBPS)),
+    "n5": Case("Incast, 5 senders", _incast(_many(5)), tuned=True),
+    "n20": Case("Incast, 20 senders", _incast(_many(20))),
+    "n60": Case("Incast, 60 senders", _incast(_many(60)), tuned=True),
+    "n200": Case("Incast, 200 senders", _incast(_many(200)), tuned=True),
+    "long32": Case("32 long flows", _rival("long32"), tuned=True),
+    "long256": Case("256 long flows", _rival("long256"), tuned=True),
+    "two": Case("Two long flows, from 7:3", _rival("two"), tuned=True),
+    "noise": Case(
+        "Time stamps wrong by up to 200 ns, base learnt",
+        _incast(_THESIS, hearing=Hearing(noise_ns=200.0, base="learnt")),
+        tuned=True,
+    ),
+    "base_low": Case(
+        "Base RTT believed 50 ns too low",
+        _incast(_THESIS, hearing=Hearing(base_error_ns=-50.0)),
+        tuned=True,
+    ),
+    "jitter": Case("One of two flows with 20 µs of jitter on each ACK", _jitter, tuned=True),
+    "acks4": Case("Thesis' incast, one ACK for 4 packets", _incast(_THESIS, answers=Answers(4))),
+    "acks16": Case("Thesis' incast, one ACK for 16", _incast(_THESIS, answers=Answers(16))),
+    "parking_lot": Case("Parking lot of three bottlenecks", _parking_lot),
+    "websearch": Case("Fat tree, 320 hosts, WebSearch", _fabric("websearch"), fabric=True),
+    "hadoop": Case("Fat tree, 320 hosts, FB Hadoop", _fabric("hadoop"), fabric=True),
+}

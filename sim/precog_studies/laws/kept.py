@@ -1,0 +1,118 @@
+"""Runs that are kept by a key of what is run and of the code that runs it."""
+
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from precog_fleet.runner import Here, Pool, Task
+from precog_net.laws import law, law_sources
+from precog_sim.network import Programmed
+from precog_studies.laws.cases import CASES
+
+__all__ = ["Run", "done"]
+
+#: What figures depend on, in the packages; of the cards' laws the one that runs is added.
+_CODE = (
+    ("precog_sim", "network"),
+    ("precog_net", ""),
+    ("precog_studies", "laws/cases.py"),
+    ("precog_studies", "rivals/cases.py"),
+    ("precog_models", "rate/reference"),
+    ("precog_models", "rate/engine"),
+    ("precog_models", "measure"),
+    ("precog_models", "laws/compiler"),
+    ("precog_models", "laws/language.py"),
+    ("precog_models", "laws/library.py"),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A case under a law with a seed."""
+
+    case: str
+    law: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Name of what it leaves."""
+        digest = hashlib.blake2b(_code(), digest_size=12)
+        digest.update(f"{self.case} {self.law} {self.seed}".encode() + _own(self.law))
+        return digest.hexdigest()
+
+
+@cache
+def _code() -> bytes:
+    digest = hashlib.blake2b()
+    for package, part in _CODE:
+        root = Path(str(files(package))) / part
+        for path in [root] if root.is_file() else sorted(root.rglob("*.py")):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.digest()
+
+
+@cache
+def _own(name: str) -> bytes:
+    """The law's settings, and its file if it is one of the cards'."""
+    made = law(name)
+    text = law_sources(name)
+    if isinstance(made, Programmed) and isinstance(made.module, str):
+        text += (Path(str(files("precog_models"))) / f"laws/{made.module}.py").read_bytes()
+    return text
+
+
+def _measured(run: Run) -> dict[str, Any]:
+    return dict(CASES[run.case].measure(run.law, run.seed))
+
+
+def done(
+    runs: Sequence[Run],
+    folder: Path,
+    *,
+    workers: int,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[Run, dict[str, Any]]:
+    """What every run leaves, from `folder` or made now and kept there.
+
+    Raises
+    ------
+    ValueError
+        A law is wrong; nothing has been run then.
+    SimulationError, FleetError
+        A run failed, or a worker died again and again; what ended before is kept.
+    """
+    paths = {run: folder / f"{run.key}.json.gz" for run in runs}
+    kept = ((run, _read(path)) for run, path in paths.items() if path.is_file())
+    found = {run: figures for run, figures in kept if figures is not None}
+    missing = {run.key: run for run in runs if run not in found}
+    folder.mkdir(parents=True, exist_ok=True)
+    report(len(found), len(runs))
+    runner = Here() if workers == 1 or len(missing) < 2 else Pool(min(workers, len(missing)))
+    try:
+        for task, figures in runner.run(Task(k, _measured, (run,)) for k, run in missing.items()):
+            run = missing[task.name]
+            partial = paths[run].with_suffix(f".{os.getpid()}.part")
+            partial.write_bytes(gzip.compress(json.dumps(figures).encode(), 5))
+            partial.replace(paths[run])
+            found[run] = figures
+            report(len(found), len(runs))
+    finally:
+        runner.close()
+    return {run: found[run] for run in runs}
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """None if the file is damaged: the run is done again."""
+    try:
+        figures: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    except (OSError, EOFError, ValueError):
+        return None
+    return figures

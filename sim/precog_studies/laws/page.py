@@ -1,0 +1,83 @@
+"""The record as a page of Markdown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["page"]
+
+_TOP = """# Laws: lockstep against HPCC, Swift and θ-PowerTCP
+
+Made by `{command}` from commit {commit}; do not edit. For machines: `{record}`.
+
+`{ours}` runs as cards run it, in the integers of `precog_models/laws/lockstep.py`, with one
+parameter set; so do Swift and θ-PowerTCP. HPCC has telemetry, in floats. All have the same seeds:
+mean and half width of the 95 % interval. RTTs are one a round trip, those of long flows each
+packet's of the second half. Percentiles of fat trees are of all seeds' flows together; their
+interval is that of the seeds' own values. What was tried on the way is in `laws_tried.md`.
+
+Incasts: `thesis` has flows of 200, 200, 150 MB and 17 × 5 MB, others 20, 20, 15 MB and 2 MB for
+the rest. Parking lot: a flow crosses three links, each of which has another flow; `through` is its
+rate over its max-min share. With coalesced ACKs the goals are those of the thesis' incast, and a
+parking lot is held against HPCC: the aims named no figures there. Fat trees: 3 ms of arrivals at
+30 % of the hosts' links, 2 % more in incasts of 60 × 500 KB, starts at line rate; slowdown is over
+the law's own ideal; a size has a line if it has 100 flows or more.
+
+**{met} of {count} goals are met.** Constants were tuned on: {tuned}. Only reported: {reported}.
+"""
+_HEAD = "| line | figure | lockstep | goal | met | missed by |"
+_DIGITS = {"rate_gbps": 2, "finish_ms": 2, "rtt_max_us": 2}
+
+
+def page(said: Mapping[str, Any], record: str) -> str:
+    """The goals, then a table of figures for each case."""
+    cases = said["cases"]
+    goals = [row for case in cases.values() for row in case["goals"]]
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for case in cases.values():
+        names[case["tuned"]].append(case["title"])
+    top = _TOP.format(
+        record=record,
+        ours=said["laws"][0],
+        met=sum(row["met"] for row in goals),
+        count=len(goals),
+        tuned="; ".join(names[True]) or "none of these",
+        reported="; ".join(names[False]) or "none",
+        command=said["command"],
+        commit=said["commit"],
+    )
+    lines = [top, "## Goals", "", _HEAD, "|" + " --- |" * 6]
+    for case in cases.values():
+        lines += [_goal(case, row) for row in case["goals"]]
+    lines.append("")
+    for case in cases.values():
+        if "figures" in case:
+            lines += _figures(case)
+    return "\n".join(lines)
+
+
+def _digits(name: str) -> int:
+    return 2 if name.startswith("p9") else _DIGITS.get(name, 3)
+
+
+def _goal(case: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    digits = _digits(row["figure"])
+    bound = f"{'≤' if row['below'] else '≥'} {row['bound']:.{digits}f}"
+    if row["against"]:
+        bound += f" ({row['against'].removeprefix('card:')})"
+    found = f"{row['found']:.{digits}f} ± {row['half_width']:.{digits}f}"
+    met = "yes" if row["met"] else "**no**"
+    missed = "" if row["met"] else f"{100 * row['distance']:.1f} %"
+    return f"| {case['title']} | {row['figure']} | {found} | {bound} | {met} | {missed} |"
+
+
+def _figures(case: Mapping[str, Any]) -> list[str]:
+    first = next(iter(case["figures"].values()))
+    lines = [f"## {case['title']}", "", f"{case['seeds']} seeds.", ""]
+    lines += ["| law | " + " | ".join(first) + " |", "|" + " --- |" * (1 + len(first))]
+    for name, figures in case["figures"].items():
+        cells = [
+            f"{figure['mean']:.{_digits(key)}f} ± {figure['half_width']:.{_digits(key)}f}"
+            for key, figure in figures.items()
+        ]
+        lines.append("| " + " | ".join([name, *cells]) + " |")
+    return [*lines, ""]
