@@ -3,7 +3,7 @@
 The simulator offers its traffic as an entry point; this package does not import it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
@@ -34,6 +34,7 @@ Ints = NDArray[np.int64]
 Source = Callable[..., tuple[QueueTrace, Ints]]
 
 _CHANGE, _RTT = 0, 1
+_BLOCK = 1024
 
 
 def simulator() -> Source:
@@ -102,6 +103,12 @@ def steps_of(runs: Sequence[tuple[QueueTrace, Ints]], sender: int) -> Ints:
     return found
 
 
+def _rows(steps: Ints) -> Iterator[list[int]]:
+    """Steps one by one, of which only a block at a time are Python's, for the sake of memory."""
+    for at in range(0, len(steps), _BLOCK):
+        yield from steps[at : at + _BLOCK].tolist()
+
+
 class Replay:
     """Plays steps to one emulated card.
 
@@ -124,8 +131,9 @@ class Replay:
         self.t = 0
         self._emulator, self._profiler = emulator, emulator.profiler
         self._qps, self._period = tuple(qps), period
-        self._steps: list[list[int]] = []
-        self._at = self._since = 0
+        self._steps: Iterator[list[int]] = iter(())
+        self._next: list[int] | None = None
+        self._since = 0
         device = Device(emulator)
         assert device.queues is not None
         device.queues.set_parameters(period_us=period / 1000)
@@ -136,7 +144,8 @@ class Replay:
         """Other traffic begins, on new connections: what waited in the queues is gone."""
         for qp in self._qps:
             self._profiler.observe(qp, QueueEvent.RESET, 0, self.t)
-        self._steps, self._at, self._since = steps.tolist(), 0, self.t
+        self._steps, self._since = _rows(steps), self.t
+        self._next = next(self._steps, None)
 
     def run(self, periods: int) -> None:
         """Let so many periods pass.
@@ -150,21 +159,20 @@ class Replay:
             self._period_of(self.t + self._period)
 
     def _period_of(self, end: int) -> None:
-        steps, at = self._steps, self._at
         while True:
-            if at == len(steps):
+            if self._next is None:
                 raise FleetError("traffic has ended before the demo has: simulate more of it")
-            t, kind, qp, value = steps[at]
+            t, kind, qp, value = self._next
             t += self._since
             if t > end:
                 break
-            at += 1
+            self._next = next(self._steps, None)
             if kind == _RTT:
                 self._emulator.decide(np.array([[qp, value, t]]))
             else:
                 event = QueueEvent.ARRIVAL if value > 0 else QueueEvent.DEPARTURE
                 self._profiler.observe(qp, event, abs(value), t)
-        self._at, self.t = at, end
+        self.t = end
         self._profiler.pass_time(end)
 
 
