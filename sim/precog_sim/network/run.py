@@ -185,6 +185,12 @@ def check_timing(timing: str) -> None:
         raise ValueError(f"timing must be exact or ns3, not {timing!r}")
 
 
+def _is_float_pid(setup: LawSetup) -> bool:
+    """Whether the law has a table of gains and targets; a card's law of that name has none."""
+    code = setup.program
+    return code is not None and code.name in _PIDS and "table" in (code.state.names or ())
+
+
 def run(
     scenario: Scenario,
     cc: CongestionControl,
@@ -359,7 +365,7 @@ def run(
     begun = flow[:, FlowCol.START] < NEVER
     still = np.where(prio[:, PrioCol.PAUSED] > 0, ctl[Ctl.NOW] - prio[:, PrioCol.PAUSED_AT], 0)
     count = scenario.priorities.count
-    pids = [one.program is not None and one.program.name in _PIDS for one in setups]
+    pids = [_is_float_pid(one) for one in setups]
     table_of = laws.columns(state, "table") if any(pids) else np.full((flows, STATES), np.nan)
     table_of[~np.array(pids)[of]] = np.nan
     at_switch = np.repeat(port[:, PortCol.NODE] >= topology.hosts, count)

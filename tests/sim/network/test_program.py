@@ -205,3 +205,10 @@ def test_a_law_of_cards_decides_as_its_golden_model() -> None:
         rates[f] = int(golden.outputs[f, 0])
         assert gbps == pytest.approx(rates[f] / one * 8, rel=1e-12)
     assert changed > 8
+
+
+def test_a_card_s_pid_has_no_table_of_gains() -> None:
+    result = run(_SMALL, Programmed(module="pid", start_gbps=10.0))
+    assert result.finished
+    assert np.isnan(result.gains).all()
+    assert np.isnan(result.target_us).all()
