@@ -174,8 +174,7 @@ def simulate(net: Net) -> None:
                         if seq > net.flow[f, FlowCol.NEXT]:
                             net.flow[f, FlowCol.NEXT] = seq
                         deliver(net, f, now)
-                    if net.cfg[Cfg.SELECTIVE] != 0:
-                        learn(net, f, acked, row)
+                    gap = net.cfg[Cfg.SELECTIVE] != 0 and learn(net, f, acked, row)
                     if seq >= net.flow[f, FlowCol.SIZE]:
                         net.flow[f, FlowCol.END] = now
                         remove_flow(net, f)
@@ -185,6 +184,7 @@ def simulate(net: Net) -> None:
                         net.flow[f, FlowCol.NEXT] = net.flow[f, FlowCol.ACKED]
                         if again > 0:
                             observe(net, f, _ARRIVAL, again, now)
+                    if kind == Kind.NACK or gap:
                         lose(net, f, False, now)
                     full = completes(net, f, seq, row)
                     if full and net.cfg[Cfg.SCORE_SOURCE] == ScoreSource.FORGED:

@@ -155,7 +155,7 @@ def start_law(net: Net, f: int, now: int) -> None:
 
 @outlined
 def lose(net: Net, f: int, timeout: bool, now: int) -> None:
-    """A NAK has come, or a time-out."""
+    """A NAK or a gap has shown a loss, or a time-out."""
     net.words[f, _TIMEOUT] = timeout
     net.words[f, _SEQ] = net.flow[f, FlowCol.ACKED]
     net.words[f, _NEXT] = net.flow[f, FlowCol.NEXT]

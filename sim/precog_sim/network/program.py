@@ -56,7 +56,7 @@ EVENTS: dict[str, str] = {
     "on_ack": "an acknowledgement",
     "on_sample": "an acknowledgement that completes a round trip; after on_ack",
     "on_cnp": "a congestion notification",
-    "on_loss": "a NAK or a time-out",
+    "on_loss": "a loss: a NAK, under selective repeat an ACK that shows a new gap, or a time-out",
     "on_timer": "a time in e.due has come",
     "on_send": "a data packet begins to leave",
 }
@@ -84,7 +84,7 @@ WORDS: dict[str, tuple[Any, str]] = {
     "seq": ("i8", "first byte that is not acknowledged"),
     "next": ("i8", "next byte to be sent"),
     "timer": ("i8", "on_timer: which of e.due has come"),
-    "timeout": ("i8", "on_loss: 1: a time-out, 0: a NAK"),
+    "timeout": ("i8", "on_loss: 1: a time-out, 0: a NAK or a gap"),
     "prediction": ("f8", "for the law to set: RTT that it expects, us; for the record"),
 }
 

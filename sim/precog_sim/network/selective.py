@@ -68,8 +68,11 @@ def says(net: Net, f: int, seq: int, row: int) -> None:
 
 
 @outlined
-def learn(net: Net, f: int, acked: int, row: int) -> None:
-    """The acknowledgement in `row` has come to the sender, whose `FlowCol.ACKED` was `acked`."""
+def learn(net: Net, f: int, acked: int, row: int) -> bool:
+    """The acknowledgement in `row` has come to the sender, whose `FlowCol.ACKED` was `acked`.
+
+    Whether it shows a gap that none before has shown.
+    """
     payload = net.cfg[Cfg.PAYLOAD]
     now_acked = net.flow[f, FlowCol.ACKED]
     for psn in range(acked // payload, -(-now_acked // payload)):
@@ -80,8 +83,13 @@ def learn(net: Net, f: int, acked: int, row: int) -> None:
         word = net.sack[row, 1] & (-1 << max(below, 0))
         net.selected[f, (psn >> 6) % net.selected.shape[1]] |= word
     lost = (psn + 1 - net.cfg[Cfg.REORDER]) * payload
+    before = max(net.repeat[f, RepeatCol.LOST], now_acked)
     net.repeat[f, RepeatCol.LOST] = max(net.repeat[f, RepeatCol.LOST], lost)
     net.repeat[f, RepeatCol.AGAIN] = max(net.repeat[f, RepeatCol.AGAIN], now_acked)
+    for psn in range(before // payload, lost // payload):
+        if not _is_set(net.selected, f, psn):
+            return True
+    return False
 
 
 @outlined

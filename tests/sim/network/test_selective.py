@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -14,6 +15,7 @@ from precog_sim.network import (
     Fixed,
     Flow,
     Messages,
+    Programmed,
     Recovery,
     Scenario,
     Trace,
@@ -60,6 +62,17 @@ def test_a_lost_tail_waits_for_the_time_out(few: int, wait_us: float) -> None:
     assert result.fct_us[0] == pytest.approx(last * 1e-3, abs=1e-9)
 
 
+def test_laws_hear_of_each_new_gap_once() -> None:
+    """Two packets are lost, one after the other is repaired: the rate is halved twice."""
+    law = ModuleType("halving")
+    exec("def on_loss(p, s, e): return e.rate / 2", vars(law))
+    failures = (Failure(0, 3.9, 4.4), Failure(0, 20.0, 20.6))
+    scenario = replace(_TEN, flows=(Flow(1, 0, 40_000),), failures=failures)
+    result = run(scenario, Programmed(module=law, start_gbps=10))
+    assert (result.data_dropped, result.timeouts) == (2, 0)
+    assert result.sample_rate_gbps[-1] == 2.5
+
+
 def test_the_window_holds_the_sender_back() -> None:
     """Two packets in a round trip of the line, and no more."""
     scenario = replace(_TEN, recovery=replace(_SELECTIVE, window=2))
@@ -95,10 +108,10 @@ def _arrives(net: Any, seq: int, size: int, row: int) -> None:
 
 
 @numba.njit
-def _answered(net: Any, row: int, seq: int) -> None:
+def _answered(net: Any, row: int, seq: int) -> bool:
     acked = net.flow[0, FlowCol.ACKED]
     net.flow[0, FlowCol.ACKED] = max(acked, seq)
-    learn(net, 0, acked, row)
+    return learn(net, 0, acked, row)
 
 
 @numba.njit
@@ -171,9 +184,11 @@ def test_bitmaps_hold_what_sets_hold(window: int, seed: int) -> None:
         if answers and rng.random() < 0.7:
             psn, word, seq, near = answers.pop(rng.randrange(min(len(answers), 4)))
             net.sack[0] = psn, word
-            _answered(net, 0, seq)
+            told = _answered(net, 0, seq)
             acked = max(acked, -(-seq // payload))
             known = {p for p in known | near if p >= acked}
+            gaps = range(max(acked, shown), psn + 1 - reorder)
+            assert told == any(p not in known for p in gaps)
             shown = max(shown, psn + 1 - reorder)
             cursor = max(cursor, acked)
 
