@@ -32,6 +32,8 @@ def test_all_at_once(run: Run) -> None:
     data = run(
         *("--spray", "turns", "--recovery", "selective", "--reorder", "32", "--ack-every", "4"),
         *("--pfc", "off", "--drop", "dynamic", "--loss", "0.01", "--timeout-us", "200"),
+        *("--drop-alpha", "0.5", "--recovery-window", "64", "--link-loss", "0-6:0.05"),
+        *("--ecn", "100k-400k:0.2,20k"),
         *("--fail", "6-8:10:30", "--detect-us", "5"),
         *("--classes", "incast,rpc", "--schedule", "drr", "--weights", "1,3"),
     )
@@ -41,6 +43,18 @@ def test_all_at_once(run: Run) -> None:
     assert data["features"]["fail"] == ["6-8:10:30"]
     plain = run()
     assert plain["results"]["dctcp"]["retransmitted"] == 0
+
+
+def test_a_lossy_link_loses_for_its_host_alone(run: Run) -> None:
+    found = run("--link-loss", "0-6:0.2", "--recovery", "selective", "--timeout-us", "100")
+    (seed,) = found["results"]["dctcp"]["seeds"]
+    assert seed["finished"] == seed["flows"]
+    assert seed["retransmitted"] > 0
+
+
+def test_marks_start_where_ecn_says(run: Run) -> None:
+    marks = [run("--ecn", ecn)["results"]["dctcp"]["marks"] for ecn in ("2k", "1M")]
+    assert marks[0] > 0 == marks[1]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +72,16 @@ def test_all_at_once(run: Run) -> None:
             "weight must be above 0 and finite, not 0.0",
         ),
         (("--weights", "a", "--schedule", "drr"), "weights must be numbers with commas, not 'a'"),
+        (("--recovery", "selective", "--recovery-window", "0"), "window must be in 1..65536"),
+        (("--drop-alpha", "0"), "drop_alpha must be positive and finite, not 0.0"),
+        (("--link-loss", "0-6"), "link-loss must be A-B:SHARE, not '0-6'"),
+        (("--link-loss", "0-1:0.1"), "link-loss must name two nodes with a link between them"),
+        (("--link-loss", "0-6:0.1", "--link-loss", "6-0:0.2"), "link-loss of 6-0 must be given on"),
+        (("--link-loss", "0-6:1"), "link loss must be in [0, 1), not 1.0"),
+        (("--ecn", "x"), "ecn MIN must be a number above 0 such as 8, 500k or 1.5M, not 'x'"),
+        (("--ecn", "1:2:3"), "ecn must be MIN, MIN-MAX or MIN-MAX:SHARE, not '1:2:3'"),
+        (("--ecn", "2k-1k"), "ECN thresholds must satisfy 0 <= min <= max, not 2000, 1000"),
+        (("--ecn", "2k,1k"), "markings must be as many as the 1 priorities, not 2"),
     ],
 )
 def test_refusals(run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

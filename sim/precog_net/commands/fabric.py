@@ -59,12 +59,21 @@ def fabric(
     reorder: Annotated[
         int, typer.Option(help="Selective: packets behind a gap that make it a loss.")
     ] = 1,
+    recovery_window: Annotated[
+        int, typer.Option(help="Selective: packets that a receiver's bitmap holds.")
+    ] = 512,
     timeout_us: Annotated[float, typer.Option(help="Of a flow without progress.")] = 20_000.0,
     ack_every: Annotated[int, typer.Option(help="Packets in order for an ACK.")] = 1,
     ack_delay_us: Annotated[float, typer.Option(help="The longest that an ACK waits.")] = 10.0,
     pfc: Annotated[str, typer.Option(help="dynamic, static or off.")] = "dynamic",
     drop: Annotated[str, typer.Option(help="Without PFC: tail or dynamic thresholds.")] = "tail",
+    drop_alpha: Annotated[
+        float, typer.Option(help="Dynamic: a queue's most, in units of the free memory.")
+    ] = 1.0,
     loss: Annotated[float, typer.Option(help="Share of packets that each link loses.")] = 0.0,
+    link_loss: Annotated[
+        list[str] | None, typer.Option(help="A-B:SHARE, of one link between nodes; often.")
+    ] = None,
     fail: Annotated[
         list[str] | None,
         typer.Option(help="A-B:DOWN_US[:UP_US], a link between nodes; often."),
@@ -75,6 +84,13 @@ def fabric(
     ] = "",
     schedule: Annotated[str, typer.Option(help="strict or drr.")] = "strict",
     weights: Annotated[str, typer.Option(help="Of drr, one a class with commas.")] = "",
+    ecn: Annotated[
+        str,
+        typer.Option(
+            help="Marking, one a class with commas: MIN[-MAX][:SHARE], as 100k-400k:0.2, of ports "
+            "as fast as a host's. [default: as the law has it]"
+        ),
+    ] = "",
     ray: Annotated[
         str | None,
         typer.Option(help="Run on a Ray cluster instead: HOST:PORT, ray://HOST:PORT, local."),
@@ -97,17 +113,21 @@ def fabric(
         spray=spray,
         recovery=recovery,
         reorder=reorder,
+        window=recovery_window,
         timeout_us=timeout_us,
         ack_every=ack_every,
         ack_delay_us=ack_delay_us,
         pfc=pfc,
         drop=drop,
+        drop_alpha=drop_alpha,
         loss=loss,
+        link_loss=tuple(link_loss or ()),
         fail=tuple(fail or ()),
         detect_us=detect_us,
         classes=classes,
         schedule=schedule,
         weights=weights,
+        ecn=ecn,
     )
     made = {
         (name, seed): Job(
