@@ -12,6 +12,8 @@ def test_every_study_has_a_command() -> None:
     folder = Path(commands.__file__).parent
     names = {path.parent.name.replace("_", "-") for path in folder.glob("*/__main__.py")}
     assert set(commands.STUDIES) == names
+    said = CliRunner().invoke(commands.app, ["--help"]).output
+    assert all(name in said for name in names)
 
 
 def test_options_and_the_exit_status_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:

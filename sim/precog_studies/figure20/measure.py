@@ -53,7 +53,8 @@ CLAIMS = (
     Claim("PREDPID / DCQCN, up to 336 KB", _PID, "dcqcn", 0, _LARGE, True),
     Claim("PREDPID / TIMELY, larger", _PID, "timely", _LARGE, math.inf, False),
     Claim("PREDPID / DCQCN, larger", _PID, "dcqcn", _LARGE, math.inf, False),
-    Claim("with RTTch / without, up to 336 KB", _RTTCH, _PID, 0, _LARGE, False),
+    # it costs "some small flows", which are those up to 7 KB in the next sentences
+    Claim("with RTTch / without, up to 7 KB", _RTTCH, _PID, 0, _SMALL, False),
     Claim("with RTTch / without, larger", _RTTCH, _PID, _LARGE, math.inf, True),
     Claim("with WIN / HPCC, up to 7 KB", _WIN, "hpcc", 0, _SMALL, True),
     Claim("with WIN / DCQCN, up to 7 KB", _WIN, "dcqcn", 0, _SMALL, True),
