@@ -6,6 +6,7 @@ from precog_models.packet.card import Card
 from precog_models.predict.carried import CarriedScores
 from precog_models.predict.carried_fields import CarriedKind
 
+from .emulated_ageing import Ageing
 from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile
 
@@ -15,8 +16,8 @@ __all__ = ["EmulatedCarried"]
 class EmulatedCarried:
     """Between forecasts and the rows of the card.
 
-    Hardware visits queue pairs all the time, this one those that have a score before each packet
-    and after each change of models and configurations.
+    Hardware visits queue pairs all the time, this one those that have a score after each change of
+    models and configurations, and before a packet if one of the scores may be too old.
 
     Parameters
     ----------
@@ -35,11 +36,14 @@ class EmulatedCarried:
         self._scores = CarriedScores(nic.qps)
         self._sources = [CarriedScore.HOST] * nic.qps
         self._now = 0
+        self._ageing = Ageing()
         file.written["FORECAST.CARRY_AGE"] = self._set_age
         self._set_age()
 
     def made(self, kind: HeadKind, qp: int, score: int, t: int) -> None:
         """A model has been asked: its score plus 1, 0 without one, at `t` ticks."""
+        if self._ageing.over(t):  # a score that came earlier than the last look, or much later
+            self._ageing.changed()
         self._happen(CarriedKind[kind.name], qp, t, score)
 
     def source(self, qp: int, source: int) -> None:
@@ -53,10 +57,13 @@ class EmulatedCarried:
         self._happen(CarriedKind.FORGET, qp, self._now)
 
     def visit(self, t: int | None = None) -> None:
-        """Look at all queue pairs, at `t` ticks or as late as before."""
-        self._now = self._now if t is None else t
-        for qp in self._scores.holding():
-            self._happen(CarriedKind.VISIT, qp, self._now)
+        """Look at queue pairs if a score is too old at `t` ticks; without a time, at all."""
+        now = self._now if t is None else t
+        if t is None or self._ageing.over(t):
+            for qp in self._scores.holding():
+                self._happen(CarriedKind.VISIT, qp, now)
+            self._ageing.looked(now, self._scores.times(), self._scores.age)
+        self._now = now
 
     def _happen(self, kind: CarriedKind, qp: int, t: int, score: int = 0) -> None:
         self._now = t
@@ -77,3 +84,4 @@ class EmulatedCarried:
 
     def _set_age(self, _: int = 0) -> None:
         self._scores.age = self._file.get("FORECAST.CARRY_AGE")["carry_age"]
+        self._ageing.changed()

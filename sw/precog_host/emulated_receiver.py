@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from precog_hw.regmap.model import resets
 from precog_hw.regmap.receiver import (
     RECEIVER_EVENTS,
@@ -11,8 +13,9 @@ from precog_hw.regmap.receiver import (
 from precog_models.contract import TraceKind
 from precog_models.rate.law_fields import SCORE_BITS, ScoreCommand
 from precog_models.rate.receiver import Receiver
-from precog_models.rate.receiver_fields import Act, Band, ReceiverKind
+from precog_models.rate.receiver_fields import RECEIVER_STATE, Act, Band, ReceiverKind
 
+from .emulated_ageing import Ageing
 from .emulated_counters import EmulatedCounters
 from .emulated_pacer import EmulatedPacer
 from .emulated_trace import EmulatedTrace
@@ -20,12 +23,17 @@ from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedReceiver"]
 
+_BAND, _SCORE_T = (
+    next(n for n, (name, _) in enumerate(RECEIVER_STATE) if name == wanted)
+    for wanted in ("band", "score_t")
+)
+
 
 class EmulatedReceiver:
     """Rows, parameters and counters through the registers; commands, priorities and quotas out.
 
-    Hardware visits queue pairs all the time, this one all of them before each score and each
-    change of a row.
+    Hardware visits queue pairs all the time, this one before each score and each change of a row
+    those that have a band, if a visit may change anything.
 
     Parameters
     ----------
@@ -58,6 +66,7 @@ class EmulatedReceiver:
         self.quotas = [row["base_quota"] for row in self._rows]
         self.now = 0
         self._windows, self._sent, self._available = 0, 0, False
+        self._ageing = Ageing()
         self._configure()
         for _ in self.reset():  # as at power-up: the laws have nothing to hear of it
             pass
@@ -83,8 +92,16 @@ class EmulatedReceiver:
     def visit(self, t: int) -> Iterator[tuple[int, int]]:
         """Look at all queue pairs; as `score`."""
         self._pass(t)
-        for qp in range(len(self._rows)):
+        if not self._ageing.over(t):
+            return
+        states = self.receiver.states
+        # What happens on the way, such as cells that are given back, makes another look due.
+        self._ageing.looked(t, (), 0)
+        for qp in np.flatnonzero(states[:, _BAND]).tolist():
             yield from self._happen(ReceiverKind.VISIT, qp)
+        if not self._ageing.over(t):
+            times = states[states[:, _BAND] != 0, _SCORE_T].tolist()
+            self._ageing.looked(t, times, self.receiver.parameters["ticks"])
 
     def reset(self) -> Iterator[tuple[int, int]]:
         """No queue pair has a band any more; as `score`."""
@@ -110,6 +127,8 @@ class EmulatedReceiver:
         else:
             done = self.receiver.happen(kind, qp, self.now, **what)
         acts = Act(done["acts"])
+        if Act.QUOTA in acts:  # others may get what is left, or less
+            self._ageing.changed()
         self._count(kind, done, acts)
         if Act.BOOST in acts and self._pacer is not None:
             self._pacer.pacer.boost(qp, done["boost"])
@@ -147,6 +166,7 @@ class EmulatedReceiver:
     def _configure(self, _: int = 0) -> None:
         for register in RECEIVER_PARAMETERS:
             self.receiver.parameters |= self._file.get(f"RECEIVER.{register.name}")
+        self._ageing.changed()
 
     def _command(self, value: int) -> None:
         asked = self._file.asked("RECEIVER.COMMAND", value)

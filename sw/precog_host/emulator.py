@@ -70,6 +70,7 @@ _DECISION = [name for name, _ in DECISION_FIELDS]
 _ANY = [n for n, name in enumerate(_DECISION) if name in TOLD_BY_EVENTS]
 _SAMPLED = [n for n, name in enumerate(_DECISION) if name not in TOLD_BY_EVENTS]
 _RATE = _DECISION.index("rate")
+_FLAGS = _DECISION.index("flags")
 _FORECAST = [name for name, _ in FORECAST_FIELDS]
 _CPS = _FORECAST.index("cps")
 _FLAG_COUNTERS = (
@@ -85,6 +86,7 @@ _FLAG_COUNTERS = (
     ("scored", Flag.SCORED),
     ("congested", Flag.CONGESTED),
 )
+_FLAG_BITS = np.array([flag for _, flag in _FLAG_COUNTERS], dtype=np.int64)
 
 
 class Emulator:
@@ -340,18 +342,18 @@ class Emulator:
         if self.pacer is not None:
             self.pacer.decide(decisions)
         qp = decisions[:, 0]
-        flags = decisions[:, _DECISION.index("flags")]
+        flags = decisions[:, _FLAGS]
         # Of several rows for one QP, numpy's assignment keeps the last.
         self._last[qp[:, None], _ANY] = decisions[:, _ANY]
         sampled = decisions[flags >> Flag.EVENT & 1 == 0]
         self._last[sampled[:, :1], _SAMPLED] = sampled[:, _SAMPLED]
-        self._samples += np.bincount(qp, minlength=self.sizes.qps)
-        events = int((flags >> Flag.EVENT & 1).sum())
-        self._counters.add("samples", len(decisions) - events)
-        self._counters.add("events", events)
+        np.add.at(self._samples, qp, 1)
+        self._counters.add("samples", len(sampled))
+        self._counters.add("events", len(decisions) - len(sampled))
         self._counters.add("decisions", len(decisions))
-        for name, flag in _FLAG_COUNTERS:
-            self._counters.add(name, int((flags >> flag & 1).sum()))
+        counts = (flags[:, np.newaxis] >> _FLAG_BITS & 1).sum(axis=0).tolist()
+        for (name, _), count in zip(_FLAG_COUNTERS, counts, strict=True):
+            self._counters.add(name, count)
 
     def _packet_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
         """Tell who wants to know; a card says bytes when they are many, here each packet does."""

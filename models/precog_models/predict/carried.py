@@ -59,6 +59,11 @@ class CarriedScores:
         """Queue pairs that have a score: to others a visit does nothing."""
         return sorted(self._holding)
 
+    def times(self) -> list[int]:
+        """When the scores came that there are, ticks."""
+        rows = (self._rows[qp] for qp in self._holding)
+        return [t for row in rows for t, score in zip(row.t, row.score, strict=True) if score]
+
     def happen(
         self,
         kind: CarriedKind,

@@ -6,6 +6,7 @@ standards draw them. A header is a whole number of bytes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 __all__ = ["Field", "Header"]
 
@@ -18,22 +19,22 @@ class Field:
     bits: int
     offset: int  # of its most significant bit, in bits from that of the header's byte 0
 
-    @property
+    @cached_property
     def byte(self) -> int:
         """First byte that holds a bit of it."""
         return self.offset // 8
 
-    @property
+    @cached_property
     def end(self) -> int:
         """Byte after the last one that holds a bit of it."""
         return (self.offset + self.bits + 7) // 8
 
-    @property
+    @cached_property
     def shift(self) -> int:
         """Bits below it in its last byte."""
         return 8 * self.end - self.offset - self.bits
 
-    @property
+    @cached_property
     def max(self) -> int:
         """Greatest value."""
         return (1 << self.bits) - 1
