@@ -8,14 +8,18 @@ import functools
 import gc
 import os
 import random
+import shutil
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from amaranth.hdl import UnusedElaboratable
+from tests.waves import ROOT, folder_of, waves
+
+from precog_sim.rtl.verilate import WAVES
 
 # A first call compiles for seconds: how long an example takes says nothing.
 hypothesis.settings.register_profile("precog", deadline=None, derandomize=True)
@@ -32,6 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--volume", type=int, default=1, help="times the packets or events of a volume test"
     )
 
+    parser.addoption(
+        "--waves",
+        action="store_true",
+        help=f"each simulation of a test that fails leaves a waveform in {ROOT}",
+    )
+
+
+_FAILED = pytest.StashKey[bool]()
+
 
 def pytest_configure(config: pytest.Config) -> None:
     for name in ("PRECOG_DEVICE", "PRECOG_TOKEN"):  # an operator's, no test's
@@ -40,6 +53,36 @@ def pytest_configure(config: pytest.Config) -> None:
     if given is not None and given != _NEW and not given.isdecimal():
         raise pytest.UsageError(f'--seed must be a number or "{_NEW}", not {given!r}')
     hypothesis.settings.load_profile(_NEW if given == _NEW else "precog")
+    if config.getoption("--waves"):  # fixtures of a module build before a test's own begin
+        shared = ROOT / "shared"
+        shared.mkdir(parents=True, exist_ok=True)
+        os.environ[WAVES] = str(shared.resolve())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Says where a failing test's waveforms are."""
+    report = yield
+    if report.failed and item.config.getoption("--waves"):
+        item.stash[_FAILED] = True
+        files = sorted(path for path in folder_of(item.nodeid).glob("*") if path.is_file())
+        report.sections.append(("waveforms", "\n".join(map(str, files))))
+    return report
+
+
+@pytest.fixture(autouse=True)
+def _waves(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With --waves: waveforms of the test, kept if it fails."""
+    if not request.config.getoption("--waves"):
+        yield
+        return
+    folder = folder_of(request.node.nodeid)
+    with waves(folder):
+        yield
+    if not request.node.stash.get(_FAILED, False):
+        shutil.rmtree(folder)
 
 
 @functools.cache

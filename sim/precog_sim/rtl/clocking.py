@@ -5,8 +5,48 @@ from pathlib import Path
 
 __all__ = ["model_header"]
 
+#: A model that leaves a VCD file in the folder that PRECOG_WAVES names, called after the build.
+#: Time is in half cycles: inputs settle in the first, and the state after the edge is in the
+#: second. A dump is on disk at once, so that a test that fails leaves its last cycle, too.
+_WAVES = """\
+#include <dlfcn.h>
+#include <unistd.h>
+#include <cstdlib>
+#include <string>
+#include "verilated_vcd_c.h"
+class Model : public {prefix} {{
+    VerilatedVcdC file;
+    uint64_t time = 0;
+    int level = -1;  // of the clock at the last dump
+    static VerilatedContext* traced(VerilatedContext* context) {{
+        context->traceEverOn(true);  // before the model is constructed
+        return context;
+    }}
+public:
+    Model(VerilatedContext* context, const char* name) : {prefix}(traced(context), name) {{
+        static int made = 0;
+        Dl_info library;
+        const char* folder = std::getenv("PRECOG_WAVES");
+        if (!folder || !dladdr(reinterpret_cast<void*>(&made), &library)) return;
+        std::string build = library.dli_fname;  // .../build/lib.so
+        build.resize(build.rfind('/'));
+        build.erase(0, build.rfind('/') + 1);
+        trace(&file, 99);
+        file.open((std::string(folder) + "/" + build + "-" + std::to_string(getpid()) + "-" +
+                   std::to_string(++made) + ".vcd").c_str());
+    }}
+    ~Model() {{ if (file.isOpen()) file.close(); }}
+    void eval() {{
+        {prefix}::eval();
+        if (!file.isOpen() || clk == level) return;
+        level = clk;
+        file.dump(time++);
+        file.flush();
+    }}
+}};"""
 
-def model_header(model: Path, prefix: str, *, once: bool = True) -> str:
+
+def model_header(model: Path, prefix: str, *, once: bool = True, waves: bool = False) -> str:
     """The Verilated class under a fixed name, and the keys to one evaluation per clock cycle.
 
     Verilator finds a rising edge by comparing each clock with its value at the last evaluation, so
@@ -16,7 +56,8 @@ def model_header(model: Path, prefix: str, *, once: bool = True) -> str:
     ``triggers_of`` asks Verilator's own comparison for the triggers of a clock, once. Only if
     the clock has several names (a netlist) two evaluations it is. An input ``unit_clk`` has a clock
     in each of its bits, for the units of the output ``active``. Without `once` combinational logic
-    may look like a loop and has to settle: two evaluations, then, too.
+    may look like a loop and has to settle: two evaluations, then, too. With `waves` the model
+    writes what happens to a file.
     """
     root = f"{prefix}___024root"
     header = (model / f"{root}.h").read_text()
@@ -41,7 +82,7 @@ def model_header(model: Path, prefix: str, *, once: bool = True) -> str:
     lines = [
         f'#include "{prefix}.h"',
         f'#include "{root}.h"',
-        f"using Model = {prefix};",
+        _WAVES.format(prefix=prefix) if waves else f"using Model = {prefix};",
         f"constexpr bool DIRECT = {str(direct).lower()};",
         f"constexpr bool GATED = {str(units > 0).lower()};",
         f"constexpr int UNITS = {units};",

@@ -42,9 +42,7 @@ CXX_FLAGS = (
     "-fvisibility=hidden",
     "-DVM_SC=0",
     "-DVM_TIMING=0",
-    "-DVM_TRACE=0",
     "-DVM_TRACE_FST=0",
-    "-DVM_TRACE_VCD=0",
     "-DVM_TRACE_SAIF=0",
     "-w",
 )
@@ -55,6 +53,7 @@ PREFIX = "arithmetic.h"
 #: Verilator's run-time library: compiled once, whatever the model.
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 COVERAGE_RUNTIME = ("verilated_cov.cpp",)
+WAVES_RUNTIME = ("verilated_vcd_c.cpp",)
 
 COUNTING = ("-fprofile-generate", "-fprofile-update=single")
 COUNTED = ("-fprofile-use",)
@@ -75,6 +74,8 @@ class Plan:
         The compiler's option for what runs in every cycle.
     coverage : bool
         Lines are counted.
+    waves : bool
+        Every instance writes a VCD file.
     once : bool
         Combinational logic is evaluated once for an edge; it must not look like a loop then.
     practice : tuple of str
@@ -89,6 +90,7 @@ class Plan:
     compiler: str
     effort: str
     coverage: bool
+    waves: bool
     once: bool
     practice: tuple[str, ...]
     jobs: int
@@ -97,7 +99,8 @@ class Plan:
     @property
     def cxx_flags(self) -> list[str]:
         """Options of every compilation."""
-        return [*CXX_FLAGS, f"-DVM_COVERAGE={int(self.coverage)}"]
+        kinds = {"COVERAGE": self.coverage, "TRACE": self.waves, "TRACE_VCD": self.waves}
+        return [*CXX_FLAGS, *(f"-DVM_{name}={int(on)}" for name, on in kinds.items())]
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ def compiled(
     runtime.mkdir(exist_ok=True)
     sources = _lumps(model, plan.effort)
     once = [_Unit(path, path.with_suffix(".o"), ONCE) for path, effort in sources if effort == ONCE]
-    names = (*RUNTIME, *(COVERAGE_RUNTIME if plan.coverage else ()))
+    names = RUNTIME + COVERAGE_RUNTIME * plan.coverage + WAVES_RUNTIME * plan.waves
     once += [_Unit(include / name, runtime / f"{name}.o", FAST) for name in names]
     fast = [
         _Unit(path, path.with_suffix(".o"), effort) for path, effort in sources if effort != ONCE

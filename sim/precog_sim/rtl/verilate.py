@@ -22,7 +22,14 @@ from .clocking import model_header
 from .compiling import FAST, PREFIX, Plan, VerilateError, compiled, digest, run_tool
 from .reroll import reroll
 
-__all__ = ["BUILD_ROOT", "COVERAGE", "VerilateError", "shared_library", "verilator_environment"]
+__all__ = [
+    "BUILD_ROOT",
+    "COVERAGE",
+    "WAVES",
+    "VerilateError",
+    "shared_library",
+    "verilator_environment",
+]
 
 _LOG = logging.getLogger("precog")
 
@@ -53,6 +60,7 @@ VERILATOR_FLAGS = (
 #: ports, of which a bit is made of others.
 ONCE_FLAGS = ("-Werror-UNOPTFLAT",)
 COVERAGE_FLAGS = ("--coverage-line",)
+WAVES_FLAGS = ("--trace-vcd",)
 
 #: Package data that a harness includes.
 HEADERS = ("block.h", "clocks.h", "coverage.h", "random.h")
@@ -60,6 +68,9 @@ HEADERS = ("block.h", "clocks.h", "coverage.h", "random.h")
 #: In the environment, a folder: what is built counts which lines of its Verilog run, and an
 #: instance that is freed leaves its counts there (`precog_sim.coverage`).
 COVERAGE = "PRECOG_COVERAGE"
+
+#: In the environment, a folder: every instance of what is built leaves a VCD file there.
+WAVES = "PRECOG_WAVES"
 
 
 def verilator_environment() -> dict[str, str]:
@@ -143,8 +154,10 @@ def shared_library(
     headers = {name: package.joinpath(name).read_text() for name in HEADERS} | headers
     prefix = package.joinpath(PREFIX).read_text()
     coverage = bool(os.environ.get(COVERAGE))
-    once = once and not coverage
-    plan = Plan(compiler, effort, coverage, once, () if coverage else tuple(practice), jobs, quiet)
+    waves = bool(os.environ.get(WAVES))
+    once = once and not coverage and not waves  # each edge by Verilator's own code
+    practised = () if coverage or waves else tuple(practice)
+    plan = Plan(compiler, effort, coverage, waves, once, practised, jobs, quiet)
     name = _digest(verilog, harness, {**headers, PREFIX: prefix}, top, plan)
     directory = (root / name).resolve()
     library = directory / "lib.so"
@@ -173,7 +186,7 @@ def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, plan:
     here = Path(__file__)  # flags, and what is written after Verilation
     names = ("clocking.py", "compiling.py", "reroll.py")
     recipe = "".join(path.read_text() for path in (here, *map(here.with_name, names)))
-    how = f"{plan.effort} {plan.coverage} {plan.once} {plan.practice}"
+    how = f"{plan.effort} {plan.coverage} {plan.waves} {plan.once} {plan.practice}"
     return digest(verilog, harness, *texts, top, recipe, version, cpu, how)
 
 
@@ -201,7 +214,7 @@ def _build(
     with Progress(*columns, console=console, disable=plan.quiet, transient=True) as progress:
         task = progress.add_task(f"Verilating {label}", total=None)
         name = f"V{top}"
-        extra = (*(COVERAGE_FLAGS if plan.coverage else ()), *(ONCE_FLAGS if plan.once else ()))
+        extra = COVERAGE_FLAGS * plan.coverage + WAVES_FLAGS * plan.waves + ONCE_FLAGS * plan.once
         command = ["verilator", *VERILATOR_FLAGS, *extra, "--top-module", top, "--prefix", name]
         model = directory / "model"
         shutil.rmtree(model, ignore_errors=True)  # an interrupted build's lumps are sources too
@@ -209,7 +222,7 @@ def _build(
         try:
             if plan.effort == FAST and plan.once:
                 reroll(model, name)
-            header = model_header(model, name, once=plan.once)
+            header = model_header(model, name, once=plan.once, waves=plan.waves)
             (model / "model.h").write_text(header)
         except ValueError as error:
             raise VerilateError(str(error)) from error

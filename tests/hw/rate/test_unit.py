@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.differing import same
 
 from precog_hw.csr.layouts import PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.rate.unit import RateUnit
@@ -50,9 +51,9 @@ def test_exact_with_latency(qps: int, seed: int) -> None:
             late = RateUnit.WINDOW_LATENCY if limited else 0
             assert cycle == RateUnit.LATENCY + late
             for _ in range(rng.randrange(3)):  # a stalled decision holds
-                assert bench.offered(ctx) == want
+                same("rate.o", bench.offered(ctx), want, at=f"sample {n}", inputs=[sample, advice])
                 await ctx.tick()
-            assert bench.offered(ctx) == want
+            same("rate.o", bench.offered(ctx), want, at=f"sample {n}", inputs=[sample, advice])
             ctx.set(dut.o.ready, 1)
             await ctx.tick()
             ctx.set(dut.o.ready, 0)
