@@ -75,9 +75,9 @@ class _Context:
         self._component = component  # its signals live as long as their ids are used
 
     def set(self, signal: Any, value: Any) -> None:
-        """Give a port a value: an integer, or fields by name."""
+        """Give a port a value: an integer, fields by name, or elements."""
         port = Value.cast(signal)
-        if isinstance(value, dict):
+        if isinstance(value, dict | list):
             value = int(signal.shape().const(value).as_bits())
         self._block.poke(**{self._name(port): int(value) & (1 << len(port)) - 1})
 
@@ -100,6 +100,9 @@ class _Context:
         while id(value) not in self._names:
             if isinstance(value, Slice):
                 start, value = start + value.start, value.value
+            elif value.operator == "~":
+                (value,) = value.operands
+                return ~self._bits(value) & (1 << width) - 1
             else:  # a signed field of a structure
                 (value,) = value.operands
         return self._block.peek(self._names[id(value)]) >> start & (1 << width) - 1

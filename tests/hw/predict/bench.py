@@ -1,16 +1,27 @@
-"""Drives a `Predictor` like the NIC does, and a golden model of what must come out."""
+"""Drives a `Predictor` like the NIC does; `expected` has the golden answers."""
 
 import random
 import zlib
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from amaranth.sim import Simulator
+from tests.hw.verilated import Verilated
 
+from precog_hw.config import NicConfig
 from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import LstmWeights, forward_windows, pack
+from precog_sim.rtl.stream_block import stream_library
 
-__all__ = ["PredictorBench", "Sample", "expected", "load"]
+__all__ = ["PredictorBench", "Sample", "expected", "load", "predictor_library"]
+
+
+@cache
+def predictor_library(config: NicConfig) -> Path:
+    """A Verilated predictor."""
+    return stream_library(Predictor(config), label=f"predictor, {config.lanes} lanes")
 
 
 @dataclass
@@ -73,7 +84,9 @@ def expected(samples: list[Sample], models: dict[int, LstmWeights]) -> list[tupl
 
 
 class PredictorBench:
-    """Runs samples through a predictor; `idle` and `stall` are probabilities of waiting.
+    """Runs samples through a predictor, Verilated if `library` is given, else in Amaranth.
+
+    `idle` and `stall` are probabilities of waiting.
 
     Attributes
     ----------
@@ -82,20 +95,25 @@ class PredictorBench:
         Cycles of the transfers.
     """
 
-    def __init__(self, config, models, samples, *, seed=0, idle=0.0, stall=0.0):
+    def __init__(self, config, models, samples, *, seed=0, idle=0.0, stall=0.0, library=None):
         self.dut = Predictor(config)
         self.models, self.samples = models, samples
         self.rng = random.Random(seed)
         self.idle, self.stall = idle, stall
+        self.library = library
         self.cycle = 0
         self.answers, self.request_at, self.input_at, self.response_at = [], [], [], []
 
     def run(self, limit: int = 20_000) -> None:
+        benches = self._requests, self._inputs, self._responses
+        if self.library is not None:
+            simulation = Verilated(self.dut, self.library)
+            simulation.run(*benches, cycles=limit, background=[self._count])
+            return
         sim = Simulator(self.dut)
         sim.add_clock(1e-8)
-        sim.add_testbench(self._requests)
-        sim.add_testbench(self._inputs)
-        sim.add_testbench(self._responses)
+        for bench in benches:
+            sim.add_testbench(bench)
 
         async def watchdog(ctx):
             async for _ in ctx.tick():
@@ -105,6 +123,11 @@ class PredictorBench:
 
         sim.add_testbench(watchdog, background=True)
         sim.run()
+
+    async def _count(self, ctx) -> None:
+        while True:
+            await ctx.tick()
+            self.cycle += 1
 
     async def _transfer(self, ctx, port) -> int:
         ctx.set(port.valid, 1)

@@ -1,4 +1,5 @@
-"""The predictor, whole: exact for every mix of models, resets and back-pressure, and in time."""
+# amaranth: UnusedElaboratable=no
+"""The whole predictor: exact for every mix of models, resets and back-pressure, and in time."""
 
 import random
 from dataclasses import replace
@@ -6,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
+from tests.differing import same
 from tests.models.predict import exact_lstm
 from tests.models.predict.weights import random_weights
 
@@ -16,9 +18,17 @@ from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import pack
 from precog_models.predict.secded_fields import pairs
 
-from .bench import PredictorBench, Sample, expected, load
+from .bench import PredictorBench, Sample, expected, load, predictor_library
 
-TINY = NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("predictor")]
+
+#: As small as its parts allow; 8 queue pairs, so that the intervals can be measured, too.
+TINY = NicConfig(qps=8, sets=2, lanes=16, columns=1, steps=3)
+_FEW_LANES = 16  # up to which a library is built: wider ones take longer to build than to simulate
+
+
+def library(config):
+    return predictor_library(config) if config.lanes <= _FEW_LANES else None
 
 
 def inputs(rng: random.Random) -> list[int]:
@@ -29,7 +39,13 @@ def inputs(rng: random.Random) -> list[int]:
 
 def check(bench: PredictorBench) -> None:
     bench.run()
-    assert bench.answers == expected(bench.samples, bench.models)
+    wanted = expected(bench.samples, bench.models)
+    for n, ((live, out), (golden_live, golden_out)) in enumerate(
+        zip(bench.answers, wanted, strict=True)
+    ):
+        inputs = [(one.qp, one.slot, one.x) for one in bench.samples[: n + 1]]
+        same("predict.o_rsp.live", live, golden_live, at=f"answer {n}", inputs=inputs)
+        same("predict.o_rsp.out", out, golden_out, at=f"answer {n}", inputs=inputs)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +73,8 @@ def test_models_resets_and_back_pressure(lanes, count, idle, stall, seed):
             sample.commands.append((0, rng.choice((0, 1, None))))
         samples.append(sample)
     config = replace(TINY, lanes=lanes)
-    check(PredictorBench(config, models, samples, seed=seed, idle=idle, stall=stall))
+    how = {"seed": seed, "idle": idle, "stall": stall, "library": library(config)}
+    check(PredictorBench(config, models, samples, **how))
 
 
 @pytest.mark.parametrize(("lanes", "columns"), [(4, 1), (16, 1), (64, 4)])
@@ -66,7 +83,8 @@ def test_outputs_are_those_of_exact_arithmetic(lanes, columns, seed):
     rng, weights = random.Random(seed), np.random.default_rng(seed)
     model = random_weights(weights, inputs=2, steps=3, outputs=16)
     config = replace(TINY, lanes=lanes, columns=columns)
-    bench = PredictorBench(config, {1: model}, [Sample(2, 1, inputs(rng)) for _ in range(3)])
+    samples = [Sample(2, 1, inputs(rng)) for _ in range(3)]
+    bench = PredictorBench(config, {1: model}, samples, library=library(config))
     bench.run()
     past = [[0] * 8] * 2 + [sample.x for sample in bench.samples]
     wanted = [exact_lstm.forward(model, past[n : n + 3]) for n in range(len(bench.samples))]
@@ -79,12 +97,12 @@ def test_outputs_are_those_of_exact_arithmetic(lanes, columns, seed):
 )
 def test_latency_and_interval(lanes, columns, latency, interval, seed):
     """I = 1, T = 3, O = 1 over several QPs: the figures that the report quotes."""
-    config = NicConfig(qps=8, sets=2, lanes=lanes, columns=columns, steps=3, ecc=0)
+    config = replace(TINY, lanes=lanes, columns=columns)
     rng, weights = random.Random(seed), np.random.default_rng(seed)
     models = {1: random_weights(weights)}
     warm = [Sample(qp, 1, inputs(rng)) for qp in (5, 2, 7)]
     stream = [Sample(qp, 1, inputs(rng)) for _ in range(3) for qp in (2, 7, 5)]
-    bench = PredictorBench(config, models, warm + stream)
+    bench = PredictorBench(config, models, warm + stream, library=library(config))
     assert bench.dut.latency == latency
     check(bench)
     spacing = np.diff(bench.response_at[-5:])
@@ -92,7 +110,7 @@ def test_latency_and_interval(lanes, columns, latency, interval, seed):
     assert bench.response_at[-1] - bench.input_at[-1] == latency - LstmEngine.X_LEAD
 
     # Alone in the engine, the request does not wait either.
-    alone = PredictorBench(config, models, [Sample(5, None, inputs(rng))])
+    alone = PredictorBench(config, models, [Sample(5, None, inputs(rng))], library=library(config))
     check(alone)
     assert alone.response_at[0] - alone.request_at[0] == latency
 
