@@ -37,7 +37,7 @@ KINDS = {
     "kill": "agent killed",
     "router": "router killed",
     "trainer": "trainer killed",
-    "write": "whoever writes next killed in a write",
+    "write": "next writer killed in a write",
     "cut": "agent or trainer cut off",
     "skew": "clock off by up to 29 s",
     "disk": "disk of any member full for a while",

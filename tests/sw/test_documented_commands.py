@@ -32,7 +32,8 @@ def wrong(root: Any, words: list[str]) -> str:
     rest = list(words)
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]
-    if getattr(command, "commands", None) and rest and not rest[0].startswith(("-", "…", "<")):
+    placeholder = not rest or rest[0].startswith(("-", "…", "<")) or rest[0].isupper()
+    if getattr(command, "commands", None) and not placeholder:
         return rest[0]
     known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
     for word in rest:
@@ -57,3 +58,4 @@ def test_a_wrong_command_is_found() -> None:
     assert wrong(root, ["model", "list"]) == "list"
     assert wrong(root, ["qp", "show", "--clear"]) == "--clear"
     assert wrong(root, ["qp", "add", "3", "--algo", "pid"]) == ""
+    assert wrong(root, ["study", "NAME"]) == ""
