@@ -1,4 +1,7 @@
-"""``precog export``: the NIC, a part of its packet path, or a block for Corundum, as Verilog."""
+"""``precog export``: the NIC, a part of its packet path, or a block for Corundum, as Verilog.
+
+With ``--wireshark`` it is a dissector of the shim instead.
+"""
 
 import dataclasses
 import re
@@ -9,6 +12,7 @@ import typer
 
 from precog_host.output import JsonOption, emit, refuse_ignored
 from precog_hw.config import PRESETS, NicConfig
+from precog_models.packet.wire.cps import SHIM_PORT
 
 __all__ = ["export", "is_keyword"]
 
@@ -36,6 +40,7 @@ _NIC_ONLY = (
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
 _TARGETS = ("verilog", "corundum")
+_NOT_WIRESHARK = ("target", "block", *_NIC_ONLY, *_PACKET_ONLY, "width", "name", "tick_ps")
 _APP_ONLY = ("ports", "app_id")
 _APP_PRESET, _PRESET = "corundum-100g", "lanes64"
 _APP_TICK_PS, _TICK_PS = 4000, 1000
@@ -109,9 +114,20 @@ def export(
         str | None,
         typer.Option(help="corundum: APP_ID to insist on, by default its template's, 0x12340001."),
     ] = None,
+    wireshark: Annotated[
+        bool, typer.Option("--wireshark", help="A Wireshark dissector of the shim, in Lua.")
+    ] = False,
+    shim_port: Annotated[
+        int, typer.Option(help="wireshark: UDP port of packets with a shim.")
+    ] = SHIM_PORT,
     json_: JsonOption = False,
 ) -> None:
     """Write the Verilog of the NIC, or of a part of its packet path, with stable port names."""
+    if wireshark:
+        refuse_ignored(context, *_NOT_WIRESHARK, why="with --wireshark")
+        _dissector(output, shim_port, json_)
+        return
+    refuse_ignored(context, "shim_port", why="without --wireshark")
     from precog_hw.export import packet_verilog, write
 
     if target not in _TARGETS:
@@ -163,6 +179,21 @@ def export(
     path = write(text, output)
     data = {"path": str(path), "bytes": path.stat().st_size, "block": block, "config": config}
     emit(data, lambda: typer.echo(f"{path}: {data['bytes']} bytes"), json_)
+
+
+def _dissector(output: Path | None, port: int, json_: bool) -> None:
+    """The Lua script, into a file or to standard output."""
+    from precog_sim.wireshark import dissector
+
+    text = dissector(port)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    if output.is_dir():
+        raise ValueError(f"output must be a file, {output} is a folder")
+    output.write_text(text)
+    data = {"path": str(output), "bytes": len(text.encode()), "shim_port": port}
+    emit(data, lambda: typer.echo(f"{output}: {data['bytes']} bytes"), json_)
 
 
 def _config(
