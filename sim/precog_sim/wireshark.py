@@ -102,7 +102,7 @@ def dissector(port: int = SHIM_PORT) -> str:
         '  local said = score == nil and "no score" or "score " .. math.min(score, MOST)',
         '  part:append_text(", " .. TYPES[kind] .. ", " .. said)',
         "  if rocev2 ~= nil then rocev2:call(buffer(SIZE):tvb(), pinfo, tree) end",
-        f'  pinfo.cols.info:prepend("[" .. said .. "] ")',
+        '  pinfo.cols.info:prepend("[" .. said .. "] ")',
         "  return buffer:len()",
         "end",
         "",
