@@ -17,14 +17,25 @@ def test_a_ring_alone_takes_the_closed_form() -> None:
 
 def test_a_ring_takes_longer_beside_others() -> None:
     ring = rings.Ring(hosts=16, size=400_000)
-    alone_us, nobody = rings.beside_others(ring, "dctcp", 0.0, 1.0, 1)
-    beside_us, p95 = rings.beside_others(ring, "dctcp", 0.6, 1.0, 1)
-    assert nobody is None
-    assert alone_us is not None
-    assert beside_us is not None
-    assert p95 is not None
-    assert beside_us > alone_us
-    assert p95 > 1
+    alone = rings.on_leaves(ring, "dctcp", 0.0, 1)
+    beside = rings.on_leaves(ring, "dctcp", 0.6, 1)
+    assert alone.others_p95 is None
+    assert alone.took_us is not None
+    assert beside.took_us is not None
+    assert beside.others_p95 is not None
+    assert alone.took_us < beside.took_us <= 1e3 * beside.watched_ms
+    assert beside.others_p95 > 1
+
+
+def test_others_outlast_a_slow_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rings.Ring, "others_ms", 0.1)
+    ring = rings.Ring(hosts=16, size=400_000)
+    found = rings.on_leaves(ring, "dctcp", 0.3, 1)
+    assert found.took_us is not None
+    assert found.watched_ms in (0.2, 0.4)
+    assert 500 * found.watched_ms < found.took_us <= 1000 * found.watched_ms
+    never = rings.on_leaves(rings.Ring(hosts=16, size=40_000_000), "dctcp", 0.3, 1)
+    assert (never.took_us, never.watched_ms) == (None, 0.4)
 
 
 def test_fabrics_are_one_switch_or_whole_pods() -> None:
