@@ -78,7 +78,7 @@ bench: $(STAMP) ## simulator and RTL-in-the-loop speed, as ratios against a base
 	$(PY) -m precog_sim.bench --out build/bench
 
 fabric: $(STAMP) ## the simulator's 320-host fat tree against ns-3's figures
-	$(PY) -m precog_sim.fabric --out build/fabric --page docs/evidence/fabric.md
+	$(PY) -m precog_sim.fabric --out docs/evidence/data --page docs/evidence/fabric.md
 
 faults: $(STAMP) ## a fleet under faults at random: 200 runs
 	$(PY) -m tests.fleet.campaign --runs 200 --workers $(JOBS) --seed 1 --out build/soak/faults.json --page docs/evidence/faults.md

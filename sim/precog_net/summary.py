@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from precog_net.job import Outcome
 from precog_net.workloads.collectives import SHAPES
 
-__all__ = ["BINS", "percentile", "summary"]
+__all__ = ["BINS", "bins", "figures", "percentile", "summary"]
 
 #: Greatest sizes of the bins, bytes; the last bin has what is larger.
 BINS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
@@ -29,7 +29,7 @@ def percentile(ordered: _Reals, share: float) -> float:
     return float(ordered[min(int(len(ordered) * share), len(ordered) - 1)])
 
 
-def _figures(values: _Reals) -> dict[str, Any]:
+def figures(values: _Reals) -> dict[str, Any]:
     """Number, mean and percentiles of slowdowns; None where nothing finished."""
     ordered = np.sort(values[~np.isnan(values)])
     if not len(ordered):
@@ -38,13 +38,14 @@ def _figures(values: _Reals) -> dict[str, Any]:
     return found | {name: percentile(ordered, share) for name, share in _PERCENTILES.items()}
 
 
-def _bins(size: NDArray[np.int64], slowdown: _Reals) -> list[dict[str, Any]]:
+def bins(size: NDArray[np.int64], slowdown: _Reals) -> list[dict[str, Any]]:
+    """`figures` of each bin of sizes that has flows, ascending, and its greatest size."""
     found = []
     bin_of = np.searchsorted(BINS, size, side="left")
     for n, most in enumerate((*BINS, None)):
         chosen = slowdown[bin_of == n]
         if len(chosen):
-            found.append({"max_bytes": most, **_figures(chosen)})
+            found.append({"max_bytes": most, **figures(chosen)})
     return found
 
 
@@ -54,18 +55,18 @@ def _classes(flows: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "flows": len(slowdown),
         "finished": int((~np.isnan(slowdown)).sum()),
-        "all": _figures(slowdown),
+        "all": figures(slowdown),
         "classes": {
             str(kind): {
-                **_figures(slowdown[kinds == kind]),
+                **figures(slowdown[kinds == kind]),
                 "unfinished": int(np.isnan(slowdown[kinds == kind]).sum()),
-                "bins": _bins(np.asarray(flows["bytes"])[kinds == kind], slowdown[kinds == kind]),
+                "bins": bins(np.asarray(flows["bytes"])[kinds == kind], slowdown[kinds == kind]),
             }
             for kind in sorted(set(flows["class"]))
         },
         "laws": {
             str(law): {
-                **_figures(slowdown[laws == law]),
+                **figures(slowdown[laws == law]),
                 "unfinished": int(np.isnan(slowdown[laws == law]).sum()),
             }
             for law in sorted(set(flows["law"]))

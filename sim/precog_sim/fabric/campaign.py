@@ -1,27 +1,29 @@
 """One network under one law, and its distance from ns-3."""
 
 import math
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from precog_sim.fabric.slowdown import by_size, slowdowns, spread
-from precog_sim.fabric.traffic import LAWS, Network, ns3_figures
+from precog_net.summary import figures
+from precog_sim.fabric.slowdown import by_size, slowdowns
+from precog_sim.fabric.traffic import BIN_WITHIN, LAWS, Network, ns3_figures
 from precog_sim.network import Record, Result, run
 
-__all__ = ["DRAWS", "distance", "judge", "other_seeds", "simulate"]
+__all__ = ["MANY", "SEEDED", "judge", "other_seeds", "simulate"]
 
-#: Laws that act on marks drawn at random; the others' runs do not depend on the seed.
-DRAWS = ("dcqcn",)
+#: Laws whose runs are repeated with other draws: DCQCN's marks are drawn at random, and HPCC's
+#: limit is the narrowest.
+SEEDED = ("dcqcn", "hpcc")
+#: Flows from which on a size's p95 is judged.
+MANY = 100
 
+_JITTER_NS = 1.0  # ns-3's files have whole nanoseconds; the order within one is not known
 _QUIET = Record(packets=False, probe_us=0)  # figures are of flows alone
 _COUNTS = ("pauses", "marks", "drops", "nacks", "max_queue", "events", "end_us", "cpu_s")
-
-
-def distance(ours: float, theirs: float) -> float:
-    """How far a figure is from ns-3's, relative; infinite where there is none of ours."""
-    return math.inf if math.isnan(ours) else ours / theirs - 1
 
 
 def simulate(network: Network, law: str) -> tuple[Result, dict[str, Any]]:
@@ -31,56 +33,64 @@ def simulate(network: Network, law: str) -> tuple[Result, dict[str, Any]]:
     return result, judge(network, law, result, normal)
 
 
-def other_seeds(network: Network, law: str, seeds: int) -> list[float | None]:
-    """The normal flows' p95 with seeds 1 to `seeds` - 1 of the marks; none, where none are drawn.
+def other_seeds(network: Network, law: str, seeds: int) -> Iterator[dict[str, float | None]]:
+    """The p95 by group with seeds 1 to `seeds` - 1: other marks, another order in a nanosecond.
 
-    They say how much of a distance is chance: ns-3's figure is of one draw, too.
+    They say how much of a distance is chance: ns-3's figures are of one draw, too.
     """
-    if law not in DRAWS:
-        return []
+    if law not in SEEDED:
+        return
     scenario, normal = network.load()
-    found: list[float | None] = []
+    scenario = replace(scenario, jitter_ns=_JITTER_NS)
     for seed in range(1, seeds):
         result = run(scenario, LAWS[law], timing="ns3", ecmp="ns3", seed=seed, record=_QUIET)
-        p95 = spread(slowdowns(result)[normal]).p95
-        found.append(None if math.isnan(p95) else p95)
-    return found
+        yield {name: one["p95"] for name, one in _groups(result, normal).items()}
 
 
-def judge(
-    network: Network, law: str, result: Result, normal: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> dict[str, Any]:
+def _groups(result: Result, normal: NDArray[np.bool_]) -> dict[str, dict[str, Any]]:
+    """Figures of ``normal`` flows, ``incast`` flows and each size of normal ones."""
+    slow = slowdowns(result)
+    found = {"normal": figures(slow[normal]), "incast": figures(slow[~normal])}
+    found |= by_size(slow[normal], result.size[normal])
+    return {name: _numbers(one) for name, one in found.items()}
+
+
+def _numbers(values: dict[str, Any]) -> dict[str, Any]:
+    """As JSON can hold them: an infinite slowdown is None."""
+    return {name: None if value == math.inf else value for name, value in values.items()}
+
+
+def judge(network: Network, law: str, result: Result, normal: NDArray[np.bool_]) -> dict[str, Any]:
     """The line of the record of one run.
 
     Returns
     -------
     dict
-        ``figures``: of ``normal`` flows, ``incast`` flows and each size of normal ones, flows,
-        mean, p50, p95 and p99 of the slowdowns; ``ns3``: the same of ns-3; ``distance`` of the
-        normal flows' p95, and whether it ``holds``.
+        ``figures`` by group; ``ns3``, the same of ns-3, or None where it has none; ``distance`` by
+        group of the p95, relative, of all normal flows and of sizes with `MANY` of them; whether
+        that of all normal flows ``holds``.
     """
-    slow = slowdowns(result)
-    figures = {"normal": spread(slow[normal]), "incast": spread(slow[~normal])}
-    figures |= by_size(slow[normal], result.size[normal])
-    names = [*asdict(figures["normal"])]
-    theirs = {
-        name: dict(zip(names, values, strict=True))
-        for name, values in ns3_figures()[network.name][law].items()
-    }
-    off = distance(figures["normal"].p95, theirs["normal"]["p95"])
+    found = _groups(result, normal)
+    known = ns3_figures().get(network.name, {}).get(law)
+    theirs, distance = None, {}
+    if known is not None:
+        names = ("n", "mean", "p50", "p95", "p99")
+        theirs = {group: dict(zip(names, row, strict=True)) for group, row in known.items()}
+        distance = {
+            group: None if found[group]["p95"] is None else found[group]["p95"] / row["p95"] - 1
+            for group, row in theirs.items()
+            if group == "normal" or (group != "incast" and row["n"] >= MANY)
+        }
+    off = distance.get("normal")
     return {
         "network": network.name,
         "law": law,
         "within": network.within,
-        "distance": off if math.isfinite(off) else None,
-        "holds": abs(off) <= network.within,
+        "bin_within": BIN_WITHIN[law],
+        "distance": distance,
+        "holds": theirs is None or (off is not None and abs(off) <= network.within),
         "unfinished": int(np.isnan(result.fct_us).sum()),
-        "figures": {name: _numbers(asdict(value)) for name, value in figures.items()},
+        "figures": found,
         "ns3": theirs,
         **{name: getattr(result, name) for name in _COUNTS},
     }
-
-
-def _numbers(values: dict[str, float]) -> dict[str, float | None]:
-    """As JSON can hold them."""
-    return {name: None if math.isnan(value) else value for name, value in values.items()}
