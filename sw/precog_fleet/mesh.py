@@ -9,6 +9,9 @@ destinations, and ask the router that they are connected to. Zenoh's threads onl
 bounded queue; `Mesh.pump` handles them, and all else, in the caller's thread. What finds the queue
 full is dropped and counted, and anti-entropy brings it later. Puts block instead of dropping.
 
+Any session may declare that it answers for a router, and TLS does not tell who has answered. So a
+router signs its answers, each for its question (`precog_fleet.answering`), and others are dropped.
+
 Zenoh's threads do not survive a fork: start processes by spawn.
 """
 
@@ -21,12 +24,14 @@ from typing import Any
 
 import zenoh
 
+from .answering import NONCE_BYTES, fresh, genuine, signed
 from .errors import FleetError
 from .gossip import Gossip, Round
 from .link_errors import plain
 from .mesh_config import MeshConfig
 from .messages import MAX_MESSAGE_BYTES, MessageError
 from .records import MAX_FRAME_BYTES
+from .signing import SIGNATURE_BYTES, SigningKey
 
 __all__ = ["Mesh"]
 
@@ -34,6 +39,8 @@ _QUEUE = 4096
 _MAX_PEERS = 1024
 _ANSWER_MS = 5000  # a question without an answer is given up
 _QUERY_S = 4.0
+_MAX_QUESTION = NONCE_BYTES + MAX_MESSAGE_BYTES
+_MAX_ANSWER = SIGNATURE_BYTES + MAX_MESSAGE_BYTES
 _BLOCK = zenoh.CongestionControl.BLOCK
 
 
@@ -44,6 +51,7 @@ class _Asked:
     peer: str
     at: int
     round: Round
+    question: bytes = b""
     second: bool = False
 
 
@@ -62,8 +70,8 @@ class Mesh:
     Attributes
     ----------
     counts : Counter of str
-        ``dropped`` (the queue was full), ``unsent``, ``unanswered``, ``rounds``, ``bytes_in``,
-        ``bytes_out``.
+        ``dropped`` (the queue was full), ``unsent``, ``unanswered``, ``posed`` (answers that were
+        not the router's), ``rounds``, ``bytes_in``, ``bytes_out``.
     equal_at : dict of str to int
         When an exchange with a router last found nothing to do, ms.
     acknowledged_at : dict of str to int
@@ -85,6 +93,7 @@ class Mesh:
     ) -> None:
         self.config = config
         self.gossip = gossip
+        self._store = gossip.store
         self.counts: Counter[str] = Counter()
         self._routers: frozenset[tuple[str, str]] = frozenset()  # session and name
         self.equal_at: dict[str, int] = {}
@@ -102,6 +111,7 @@ class Mesh:
             self._key("alive", "*", "*"), self._on_alive, history=True
         )
         if self.config.router:
+            self._signer = SigningKey.load(self.config.folder / "signing.key")
             self._queries = session.declare_queryable(
                 self._key("sync", name), lambda query: self._put("query", query), complete=True
             )
@@ -129,6 +139,20 @@ class Mesh:
             self._routers = self._routers - {(session, name)}
         elif name != self.config.name and len(self._routers) < _MAX_PEERS:
             self._routers = self._routers | {(session, name)}
+
+    def _on_answer(self, asked: _Asked, question: bytes, reply: zenoh.Reply) -> None:
+        """Called by Zenoh's threads; what is not the router's must not fill the queue."""
+        if reply.ok is None:
+            return  # busy, or it does not serve this: others may answer, else the time runs out
+        answer = _bounded(reply.ok.payload, _MAX_ANSWER)
+        if genuine(self._public(asked.peer), self._store.authority, asked.peer, question, answer):
+            self._put("reply", (asked, question, answer))
+        else:
+            self.counts["posed"] += 1
+
+    def _public(self, peer: str) -> bytes | None:
+        known = self._store.members.get(peer)
+        return None if known is None else known.public
 
     @property
     def peers(self) -> frozenset[str]:
@@ -221,12 +245,16 @@ class Mesh:
         return sorted(near & routers or self.peers & routers or near - set(members))
 
     def _send(self, asked: _Asked, message: bytes) -> None:
-        self.counts["bytes_out"] += len(message)
+        """Ask all who answer for the peer: the router itself is among them."""
+        asked.question = question = fresh(message)
+        self.counts["bytes_out"] += len(question)
         try:
             self._session.get(
                 self._key("sync", asked.peer),
-                lambda reply: self._put("reply", (asked, reply)),
-                payload=message,
+                lambda reply: self._on_answer(asked, question, reply),
+                payload=question,
+                target=zenoh.QueryTarget.ALL,
+                consolidation=zenoh.ConsolidationMode.NONE,
                 timeout=_QUERY_S,
                 congestion_control=_BLOCK,
             )
@@ -245,24 +273,25 @@ class Mesh:
             if query.payload is None:
                 return
             self.counts["bytes_in"] += len(query.payload)
-            reply = self.gossip.answer(_bounded(query.payload, MAX_MESSAGE_BYTES), now)
+            question = _bounded(query.payload, _MAX_QUESTION)
+            reply = self.gossip.answer(question[NONCE_BYTES:], now)
             if reply is not None:
-                self.counts["bytes_out"] += len(reply)
+                whose = self._store.authority, self.config.name
+                answer = signed(self._signer, *whose, question, reply)
+                self.counts["bytes_out"] += len(answer)
                 try:
-                    query.reply(query.key_expr, reply)  # blocks, as its question does
+                    query.reply(query.key_expr, answer)  # blocks, as its question does
                 except zenoh.ZError:
                     self.counts["unsent"] += 1  # the asker has left
 
-    def _on_reply(self, event: tuple[_Asked, zenoh.Reply], now: int) -> None:
-        asked, reply = event
-        if asked is not self._asked:
-            return  # given up already
-        if reply.ok is None:
-            self._asked = None
-            self.counts["unanswered"] += 1
-            return
-        self.counts["bytes_in"] += len(reply.ok.payload)
-        message = _bounded(reply.ok.payload, MAX_MESSAGE_BYTES)
+    def _on_reply(self, event: tuple[_Asked, bytes, bytes], now: int) -> None:
+        asked, question, answer = event
+        if asked is not self._asked or question != asked.question:
+            return  # given up already, or answered
+        known = self._public(asked.peer) is not None
+        asked.question = b""
+        self.counts["bytes_in"] += len(answer)
+        message = answer[SIGNATURE_BYTES:]
         try:
             if asked.second:
                 self.gossip.finish(message, now, asked.round)
@@ -283,9 +312,9 @@ class Mesh:
             return
         self._asked = None
         self.counts["rounds"] += 1
-        if asked.round.equal:
+        if asked.round.equal and known:
             self.equal_at[asked.peer] = now
-        if asked.round.acknowledged:
+        if asked.round.acknowledged and known:
             self.acknowledged_at[asked.peer] = now
 
     def close(self) -> None:

@@ -5,16 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import zenoh
 
 from precog_fleet.announce import announce
+from precog_fleet.answering import fresh, genuine, signed
 from precog_fleet.certificates import LinkAuthority, new_key, request
 from precog_fleet.clock import now_ms
 from precog_fleet.errors import FleetError
 from precog_fleet.looking import Look
 from precog_fleet.mesh import Mesh
 from precog_fleet.mesh_config import MeshConfig
+from precog_fleet.messages import pack
 from precog_fleet.outcome import Outcome
 from precog_fleet.router_process import HELD
+from precog_fleet.signing import SIGNATURE_BYTES, SigningKey
 
 from .meshed import Lab
 
@@ -82,6 +86,51 @@ def test_who_poses_as_a_router_is_not_asked(lab: Lab) -> None:
     assert told.result() == ["rack0"]
     lab.until(lambda: host.gossip.store.members["host1"].revoked)
     assert len(posed) == 4
+
+
+def test_who_answers_for_a_router_is_not_heard(lab: Lab) -> None:
+    """Any session may declare that it serves a router's questions; its answers come sooner."""
+    router, good, bad = (
+        lab.member(name, "router" if name == "rack0" else "agent")
+        for name in ("rack0", "host0", "host1")
+    )
+    relay, host, mallory = lab.start(router), lab.start(good), lab.start(bad)
+    lab.until(lambda: all(len(one.gossip.store.members) == 3 for one in (relay, host)))
+    lab.meshes.remove(mallory)
+    nothing = {"of": 1, "buckets": [], "pairs": [], "settled": True, "kept": True}
+
+    def lie(query: zenoh.Query) -> None:
+        with query:
+            query.reply(query.key_expr, bytes(SIGNATURE_BYTES) + pack(nothing, []))
+            query.reply_err(b"busy")
+
+    posing = mallory._session.declare_queryable(mallory._key("sync", "rack0"), lie, complete=True)
+    lab.until(lambda: host.counts["posed"] > 0)
+    lab.authority.revoke("host1", now_ms())
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(announce, lab.authority)
+        lab.until(told.done)
+    assert told.result() == ["rack0"]
+    assert relay.gossip.store.members["host1"].revoked
+    lab.until(lambda: host.gossip.store.members["host1"].revoked)
+    posing.undeclare()
+    mallory.close()
+
+
+def test_an_answer_counts_for_one_question() -> None:
+    key, other, lab = SigningKey.generate(), SigningKey.generate(), bytes(32)
+    question, again = fresh(b"?"), fresh(b"?")
+    answer = signed(key, lab, "rack0", question, b"!")
+    assert genuine(key.public, lab, "rack0", question, answer)
+    for wrong in (
+        (other.public, lab, "rack0", question, answer),
+        (key.public, bytes(31) + b"1", "rack0", question, answer),
+        (key.public, lab, "rack1", question, answer),
+        (key.public, lab, "rack0", again, answer),
+        (key.public, lab, "rack0", question, answer + b"!"),
+        (key.public, lab, "rack0", question, b""),
+    ):
+        assert not genuine(*wrong)
 
 
 def test_members_ask_their_own_router_which_holds_what_they_need(tmp_path: Path) -> None:
