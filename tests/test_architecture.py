@@ -47,6 +47,10 @@ ALLOWED = {
     ),
     "precog_models/rate/engine/isa.py": (),
     "precog_models/rate/engine/events.py": ("precog_models.contract",),
+    "precog_models/rate/engine/image_fields.py": (
+        "precog_models.rate.engine.events",
+        "precog_models.rate.engine.isa",
+    ),
     "precog_models/rate/engine/tables.py": ("precog_models.contract",),
     "precog_hw": (
         "precog_hw",
@@ -57,6 +61,7 @@ ALLOWED = {
         "precog_models.predict.carried_fields",
         "precog_models.predict.secded_fields",
         "precog_models.rate.engine.events",
+        "precog_models.rate.engine.image_fields",
         "precog_models.rate.engine.isa",
         "precog_models.rate.engine.tables",
         "precog_models.rate.law_fields",

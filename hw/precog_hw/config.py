@@ -32,6 +32,8 @@ class NicConfig:
         to which samples come from outside.
     laws : int
         1 with the laws timely and dcqcn, 0 without.
+    law_cores : int
+        1 with the law engine (`precog_hw.rate.engine`), 0 without; with laws.
     grants : int
         1 with the pacer in grant mode (`precog_hw.pace.grants`), 0 without.
     profile : int
@@ -93,6 +95,7 @@ class NicConfig:
     steps: int = 8
     width: int = 0
     laws: int = 1
+    law_cores: int = 0
     grants: int = 0
     profile: int = 0
     forecast: int = 0
@@ -120,6 +123,8 @@ class NicConfig:
                 "activity must be off in a device with packets, a trace or micro: its clock always "
                 "runs"
             )
+        if self.activity and self.law_cores:
+            raise ValueError("activity must be off with law_cores: its clock always runs")
         if self.micro and self.laws:
             raise ValueError("laws must be 0 with micro: its program has pid and predpid alone")
 

@@ -31,7 +31,8 @@ from precog_hw.passing import pass_ports
 from precog_hw.predict.forecast import FORECAST, PROFILE, Forecaster
 from precog_hw.predict.rtt_head import RttHead
 from precog_hw.predict.unit import Predictor
-from precog_hw.rate.law_layouts import LAW_EVENT, MADE_OF
+from precog_hw.rate.engine.engine import HOST_PORTS, LawEngine
+from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT, MADE_OF
 from precog_hw.rate.law_stage import RAW, LawStage, takes_events
 from precog_hw.rate.layouts import MODEL, rate_sample_layout
 from precog_hw.rate.psched import Psched
@@ -90,6 +91,9 @@ class Core(wiring.Component):
         With `config.forecast`: profiles, and one forecast for each of an enabled queue pair, in
         order. The engine takes a profile when no sample wants it; one that it has begun, a sample
         waits for. Nothing of samples and decisions waits for `o_forecast`.
+    i_law_ack : In(stream.Signature(LAW_ACK))
+        With `config.law_cores`: acknowledgements, for programs.
+    law_* : of `LawEngine`, `HOST_PORTS`
     event_stb, event : Out(1), Out(LAW_EVENT)
         Likewise: each event as the laws take it, those of `i_event` and the scores of forecasts.
     wrong_head : Out(1)
@@ -155,6 +159,7 @@ class Core(wiring.Component):
         #: Cycles that a window adds.
         self.window_latency = RateUnit.WINDOW_LATENCY
         self._forecaster = Forecaster(config) if config.forecast else None
+        self._engine = LawEngine(config) if config.law_cores else None
         signature = self._predictor.signature
         super().__init__(
             {
@@ -169,6 +174,7 @@ class Core(wiring.Component):
             | {name: signature.members[name] for name in Predictor.outer_ports(config)}
             | ({"activity": Out(ACTIVITY)} if config.activity else {})
             | (_events() if config.laws else {})
+            | (_programs(self._engine) if self._engine is not None else {})
             | (_forecasts(config, self._forecaster) if self._forecaster is not None else {})
             | ({"made_of": Out(MADE_OF)} if config.trace else {})
         )
@@ -195,10 +201,13 @@ class Core(wiring.Component):
         ]
 
         laws = psched = None
+        engine = self._engine
         if config.laws:
             m.submodules.laws = laws = LawStage(config)
             m.submodules.psched = psched = Psched(config)
             m.submodules.raws = self._raws = Queue(RAW, _BEGUN)
+        if engine is not None:
+            m.submodules.law_engine = engine
         halt = self._commands(m, feature, predictor, rate, laws, psched)
         wiring.connect(m, wiring.flipped(self.i_sample), samples.i)
         sample = samples.o.payload
@@ -238,18 +247,18 @@ class Core(wiring.Component):
         else:
             wiring.connect(m, rate.o, laws.i)
             wiring.connect(m, self._raws.o, laws.i_raw)
+            events = laws.i_event if engine is None else engine.i_event
             if self._forecaster is None:
-                wiring.connect(m, wiring.flipped(self.i_event), laws.i_event)
+                wiring.connect(m, wiring.flipped(self.i_event), events)
             else:
-                self._scores(m, laws)
+                self._scores(m, events)
             wiring.connect(m, laws.o, psched.i)
-            wiring.connect(m, psched.o, wiring.flipped(self.o_decision))
+            self._programs(m, laws, psched, engine)
             m.d.comb += [
                 laws.parameters.eq(self.parameters),
                 psched.parameters.eq(self.parameters),
                 psched.about.eq(laws.about),
                 psched.hold.eq(self.hold),
-                self.event_ignored.eq(laws.ignored),
             ]
             if config.trace:
                 of = laws.about
@@ -282,6 +291,26 @@ class Core(wiring.Component):
                     self.activity.psched.eq(hold(m, "psched", psched.busy, 1)),
                 ]
         return m
+
+    def _programs(
+        self, m: Module, laws: LawStage, psched: Psched, engine: LawEngine | None
+    ) -> None:
+        """The law engine, or nothing, between PSCHED and the output."""
+        if engine is None:
+            wiring.connect(m, psched.o, wiring.flipped(self.o_decision))
+            m.d.comb += self.event_ignored.eq(laws.ignored)
+            return
+        wiring.connect(m, psched.o, engine.i)
+        wiring.connect(m, engine.o, wiring.flipped(self.o_decision))
+        wiring.connect(m, engine.o_event, laws.i_event)
+        wiring.connect(m, wiring.flipped(self.i_law_ack), engine.i_ack)
+        pass_ports(m, self, engine, HOST_PORTS, prefix="law_")
+        m.d.comb += [
+            engine.about.eq(laws.about),
+            engine.hold.eq(self.hold | self.parameters.advice_hold),
+            engine.mtu.eq(self.parameters.mtu),
+            self.event_ignored.eq(laws.ignored | engine.ignored),
+        ]
 
     def _commands(
         self,
@@ -334,12 +363,19 @@ class Core(wiring.Component):
             m.d.sync += deciding.eq(deciding + ended - of_sample)
             m.d.comb += decided.eq(deciding == 0)
             m.d.comb += [laws.command.payload.eq(payload), psched.command.payload.eq(payload)]
+            m.d.comb += psched.command.payload.config.psched.eq(_scheduled(payload.config))
         last = self.command if psched is None else psched.command
+        psched_given = Signal()
+        if self._engine is not None:
+            last = self._engine.command
+            targets["programs"] = (last, psched_given)
+            m.d.comb += [last.payload.eq(payload), self._engine.halt.eq(psched_given)]
         m.d.comb += self.command_stb.eq(last.valid & last.ready)
         done = []
         for name, (target, wanted) in targets.items():
             offered = Signal(name=f"{name}_offered")
-            given = laws_given if name == "laws" else Signal(name=f"{name}_given")
+            known = {"laws": laws_given, "psched": psched_given}
+            given = known[name] if name in known else Signal(name=f"{name}_given")
             taken = offered & target.ready
             may = quiet | overdue if name == "restart" else quiet
             m.d.sync += offered.eq(may & wanted & ~given & ~taken)
@@ -392,7 +428,7 @@ class Core(wiring.Component):
             write.addr.eq(command.payload.qp),
             write.data.enable.eq(command.payload.config.enable),
             write.data.law.eq(takes_events(command.payload.config.algorithm)),
-            write.data.psched.eq(command.payload.config.psched),
+            write.data.psched.eq(_scheduled(command.payload.config)),
             write.data.model_enable.eq(command.payload.config.model_enable & (slot < config.sets)),
             write.data.model_slot.eq(slot),
             read.addr.eq(sample.qp),
@@ -514,7 +550,7 @@ class Core(wiring.Component):
             m.d.comb += inputs.payload.eq(forecaster.x)
         return asks
 
-    def _scores(self, m: Module, laws: LawStage) -> None:
+    def _scores(self, m: Module, events: stream.Interface) -> None:
         """What PSCHED is told of forecasts takes turns with the events from outside.
 
         A score bears the latest time that a sample, a profile or an event had.
@@ -527,7 +563,7 @@ class Core(wiring.Component):
             with m.If(source.valid & source.ready):
                 m.d.sync += now.eq(source.payload.t)
         wiring.connect(m, wiring.flipped(self.i_event), scores.i)
-        wiring.connect(m, scores.o, laws.i_event)
+        wiring.connect(m, scores.o, events)
         m.d.comb += [
             scores.heard.eq(forecaster.told),
             scores.heard_slot.eq(forecaster.told_qp),
@@ -535,9 +571,14 @@ class Core(wiring.Component):
             scores.now.eq(now),
             scores.command_stb.eq(self.command_stb),
             scores.command.eq(self.command.payload),
-            self.event_stb.eq(laws.i_event.valid & laws.i_event.ready),
-            self.event.eq(laws.i_event.payload),
+            self.event_stb.eq(events.valid & events.ready),
+            self.event.eq(events.payload),
         ]
+
+
+def _scheduled(config: data.View) -> Value:
+    """PSCHED moves the law's rate: not a program's."""
+    return config.psched & ~config.algorithm[-1]
 
 
 def _moves(queue: Queue) -> Value:
@@ -559,6 +600,13 @@ def _forecasts(config: NicConfig, forecaster: Forecaster) -> dict[str, wiring.Me
         "event_stb": Out(1),
         "event": Out(LAW_EVENT),
     } | {f"forecast_{name}": members[name] for name in _forecast_ports(config)}
+
+
+def _programs(engine: LawEngine) -> dict[str, wiring.Member]:
+    members = engine.signature.members
+    return {"i_law_ack": In(stream.Signature(LAW_ACK))} | {
+        f"law_{name}": members[name] for name in HOST_PORTS
+    }
 
 
 def _events() -> dict[str, wiring.Member]:

@@ -8,6 +8,7 @@ The NIC (`precog_hw.nic`):
 ``s_sample_tdata/tvalid/...``   AXI4-Stream slave: samples, `contract.SAMPLE_FIELDS`
 ``s_event_tdata/...``           AXI4-Stream slave: events of the laws that react to more than
                                 samples, `law_fields.LAW_EVENT_FIELDS`
+``s_law_ack_tdata/...``         with a law engine: acknowledgements, `law_fields.ACK_FIELDS`
 ``m_decision_tdata/...``        AXI4-Stream master: decisions, `contract.DECISION_FIELDS`
 =============================== ======================================================
 
@@ -97,6 +98,7 @@ _STREAMS = {"i_sample": "s_sample", "i_event": "s_event", "o_decision": "m_decis
 _NIC_STREAMS = {
     "i_request": "s_request",
     "i_ack": "s_ack",
+    "i_law_ack": "s_law_ack",
     "o_grant": "m_grant",
     "i_queue": "s_queue",
     "i_profile": "s_profile",

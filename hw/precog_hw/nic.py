@@ -34,7 +34,7 @@ from precog_hw.compose.ports import COMMAND_LOG, nic_map, nic_ports, wire_store
 from precog_hw.compose.wakes import wakes
 from precog_hw.config import NicConfig
 from precog_hw.core import Core
-from precog_hw.csr import ecc_host, interrupt_host, mac_host, reset_host, trace_host
+from precog_hw.csr import ecc_host, interrupt_host, law_host, mac_host, reset_host, trace_host
 from precog_hw.csr.axil import AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.bus_share import BusShare
@@ -80,6 +80,8 @@ class PrecogNic(wiring.Component):
         With packets: each sample and each event as the core takes it.
     command_log_stb, command_log : Out(1), Out(COMMAND_LOG)
         With packets: each command of the core as it takes effect, for its golden model.
+    i_law_ack : In(stream.Signature(LAW_ACK))
+        Acknowledgements, for laws that are programs; with `config.law_cores`.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order; those of events between.
     i_profile : In(stream.Signature(PROFILE)), o_forecast : Out(stream.Signature(FORECAST))
@@ -188,10 +190,15 @@ class PrecogNic(wiring.Component):
         if config.ecc:
             ecc_host.attach(m, bank, tables, core, sets=config.sets)
             causes["ecc"] = core.ecc_events.uncorrectable
+        if config.law_cores:
+            law_host.attach(m, bank, tables, core)
+            causes["trap"] = core.law_fail_stb
         host.queue_pairs(parts)
         if config.macs:
             mac_host.attach(m, tables, self.mac_events)
         load_error = core.load_error | core.map_error
+        if config.law_cores:
+            load_error |= core.law_load_error | core.law_map_error
         causes |= {"load": load_error, "dropped": core.dropped}
         causes["watchdog"] = self._watches(m, bank, core, watchdog)
         if card is not None:

@@ -51,6 +51,7 @@ __all__ = [
     "PROFILE_GAIN",
     "PROFILE_INPUTS",
     "PROFILE_RESETS",
+    "PROGRAM_ALGORITHM",
     "QUEUE_EVENT_FIELDS",
     "QUEUE_VALUE_FIELDS",
     "RECIPROCAL_BITS",
@@ -222,6 +223,10 @@ class Algorithm(IntEnum):
     PREDPID = 2  # (14)-(20) on the predicted RTT
     TIMELY = 3  # on the measured RTT and its gradient
     DCQCN = 4  # on congestion notifications, bytes and time
+
+
+#: Codes of algorithms from here on: the program of slot 0, of slot 1, and so on to slot 7.
+PROGRAM_ALGORITHM = 8
 
 
 class Flag(IntEnum):

@@ -6,8 +6,10 @@
     profile ─► LSTM over the last T profiles, or a tree ─► `predict.forecast` ─► score ─► event
                                                                                 (`take_score`)
 
-Queue pairs of TIMELY and DCQCN take their rate from the law's unit, those of DCQCN after events
-too; the rate unit has the others. PSCHED moves the output of those that ask for it.
+Queue pairs whose law is a program take rate and window from the law engine, after samples, events
+and acknowledgements; PSCHED does not move them. Those of TIMELY and DCQCN take their rate from
+the law's unit, those of DCQCN after events too; the rate unit has the others. PSCHED moves the
+output of those that ask for it.
 
 All of it lives in one block of int64, so that compiled code can run it through a bare pointer:
 `GoldenNic.decide_address` is a C function ``int64 decide(void* block, int64* sample, int64*
@@ -41,6 +43,7 @@ from .contract import (
     MAX_STEPS,
     PROFILE_FIELDS,
     PROFILE_INPUTS,
+    PROGRAM_ALGORITHM,
     TREE_DEPTH,
     Algorithm,
     Flag,
@@ -66,8 +69,12 @@ from .predict.lstm import LstmWeights, forward
 from .predict.rtt_head import rtt_pred
 from .predict.tree import tree_leaf
 from .predict.tree_model import TreeModel, read_image
+from .rate.engine.events import EVENT_FIELDS as PROGRAM_WORDS
+from .rate.engine.events import Kind
+from .rate.engine.unit import EngineUnit, engine_event, engine_size
 from .rate.fractions import decay_table
 from .rate.law_fields import (
+    ACK_FIELDS,
     DCQCN_PARAMETERS,
     DECAY_BITS,
     DECAY_LEVELS,
@@ -80,6 +87,7 @@ from .rate.law_fields import (
     PSCHED_CONFIG,
     PSCHED_EVENTS,
     PSCHED_PARAMETERS,
+    SCORE_BITS,
     TIMELY_PARAMETERS,
     EventKind,
 )
@@ -100,6 +108,7 @@ __all__ = [
     "PARAMETERS",
     "Decision",
     "GoldenNic",
+    "acknowledge",
     "decide",
     "forecast",
     "happen",
@@ -136,8 +145,8 @@ class Decision(NamedTuple):
 
 
 # --- the block: sizes, parameters, scratch, queue pairs, slots, sets, profiler --------------------
-_QPS, _SETS, _SIZE, LOGGED, _FORECAST = range(5)
-_PARAMETERS = 5
+_QPS, _SETS, _SIZE, LOGGED, _FORECAST, _ENGINE = range(6)  # `_ENGINE`: its place; 0: none
+_PARAMETERS = 6
 _SIGMA = _PARAMETERS + PARAMETERS.index("sigma")
 _BASE_WINDOW = _PARAMETERS + PARAMETERS.index("base_window")
 _RATE_PARAMETERS = _PARAMETERS + PARAMETERS.index(RATE_PARAMETERS[0])
@@ -145,6 +154,7 @@ _ADVICE_HOLD = _PARAMETERS + PARAMETERS.index("advice_hold")
 _TIMELY = _RATE_PARAMETERS + len(RATE_PARAMETERS)
 _DCQCN = _TIMELY + len(TIMELY_PARAMETERS)
 _PSCHED = _DCQCN + len(DCQCN_PARAMETERS)
+_MTU = _PARAMETERS + PARAMETERS.index("mtu")
 _DECAY = _PARAMETERS + len(PARAMETERS)  # powers of 1 - g, from the parameters
 _DIGITS = 1 << DECAY_BITS
 _EVENT = _DECAY + DECAY_LEVELS * _DIGITS  # scratch
@@ -194,6 +204,24 @@ _RTT_EVENT = int(EventKind.RTT)
 _OF_EVENT = 1 << Flag.EVENT
 _LATE = 1 << Flag.LATE
 _HELD = 1 << Flag.HELD
+
+# Words of a program's event, and what programs hear of each `EventKind`; -1: nothing.
+_PROGRAM_WORDS, _ACK_SIZE = len(PROGRAM_WORDS), len(ACK_FIELDS)
+_ENGINE_BASE = engine_size(0)
+_ENGINE_ROW = engine_size(1) - _ENGINE_BASE
+(_W_NOW, _W_RTT, _W_NEXT, _W_SCORE, _W_BASE, _W_MTU, _W_PREDICTED, _W_HELD, _W_PREDICTION) = (
+    [name for name, _, _ in PROGRAM_WORDS].index(name)
+    for name in ("now", "rtt", "next", "score", "base", "mtu", "predicted", "held", "prediction")
+)
+_HEARD_OF = {
+    EventKind.CNP: Kind.CNP,
+    EventKind.LOSS: Kind.LOSS,
+    EventKind.SWEEP: Kind.TIMER,
+    EventKind.SCORE: Kind.SCORE,
+}
+_HEARD = tuple(int(_HEARD_OF.get(kind, -1)) for kind in EventKind)
+_ACK_KIND, _SAMPLE_KIND = int(Kind.ACK), int(Kind.SAMPLE)
+_SCORE_MASK = (1 << SCORE_BITS) - 1
 
 _SLOT_SET, _SLOT_ENABLE, _SLOT_SIZE = 0, 1, 2
 
@@ -328,6 +356,25 @@ def _law(block: Ints, q: Ints, kind: int, qp: int, t: int, value: int) -> int:
 
 
 @njit
+def _programmed(block: Ints, q: Ints) -> bool:
+    """The queue pair's law is a program."""
+    return bool(block[_ENGINE] != 0 and q[_Q_ALGORITHM] >= PROGRAM_ALGORITHM)
+
+
+@njit
+def _program(block: Ints, qp: int, words: Ints, decision: Ints) -> None:
+    """Let a program decide, or the safe law: rate, window and `Flag.HELD`."""
+    words[_W_MTU] = block[_MTU]
+    words[_W_HELD] = _held(block)
+    at = block[_ENGINE]
+    size = _ENGINE_BASE + block[_QPS] * _ENGINE_ROW
+    rate, window = engine_event(block[at : at + size], qp, words, block[:0].reshape(0, 3))
+    decision[1], decision[2] = rate, window
+    if words[_W_HELD]:
+        decision[7] |= _HELD
+
+
+@njit
 def _held(block: Ints) -> bool:
     """Advice is held."""
     return bool(block[LOGGED] & _HELD != 0 or block[_ADVICE_HOLD] != 0)
@@ -370,6 +417,18 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
         return DROPPED
     at = _QP_TABLE + qp * _QP_SIZE
     q = block[at : at + _QP_SIZE]
+    if _programmed(block, q):
+        heard = _HEARD[kind] if 0 <= kind < len(_HEARD) else -1
+        if not q[_Q_ENABLE] or heard < 0:
+            return DROPPED
+        words = np.zeros(_PROGRAM_WORDS, dtype=np.int64)
+        words[0], words[_W_NOW] = heard, t
+        if kind == _SCORE_EVENT:
+            words[_W_SCORE] = value & _SCORE_MASK
+        decision[:] = 0
+        decision[0], decision[7] = qp, _OF_EVENT
+        _program(block, qp, words, decision)
+        return 0
     law = _takes_events(q) and kind in _EVENTS
     scheduled = q[_Q_PSCHED_ON] != 0
     if not q[_Q_ENABLE] or not (law or (scheduled and kind in _PSCHED_EVENTS)):
@@ -448,7 +507,8 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     )
     if _takes_events(q):
         rate = _law(block, q, _RTT_EVENT, qp, t, rtt)
-    if q[_Q_PSCHED_ON]:
+    programmed = _programmed(block, q)
+    if q[_Q_PSCHED_ON] and not programmed:
         delay = rtt - base
         rate, window, moved = _scheduled(block, q, t, rate, srtt, delay, window, _held(block))
         flags |= moved
@@ -472,6 +532,46 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
     decision[5] = base
     decision[6] = srtt
     decision[7] = flags
+    if programmed:
+        words = np.zeros(_PROGRAM_WORDS, dtype=np.int64)
+        words[0], words[_W_NOW], words[_W_RTT], words[_W_BASE] = _SAMPLE_KIND, t, rtt, base
+        words[_W_PREDICTED], words[_W_PREDICTION] = prediction != 0, prediction
+        _program(block, qp, words, decision)
+    return 0
+
+
+@njit
+def acknowledge(block: Ints, ack: Ints, decision: Ints) -> int:
+    """Tell a program of an acknowledgement, and make its decision.
+
+    Parameters
+    ----------
+    block : ndarray of int64
+        The NIC's block. Changed in place.
+    ack : ndarray of int64, shape (7,)
+        `rate.law_fields.ACK_FIELDS`.
+    decision : ndarray of int64, shape (8,)
+        As `happen`'s.
+
+    Returns
+    -------
+    int
+        0, or `DROPPED`: the slot does not exist or is not enabled, or its law is no program;
+        nothing has changed.
+    """
+    qp = ack[0]
+    if not 0 <= qp < block[_QPS]:
+        return DROPPED
+    at = _QP_TABLE + qp * _QP_SIZE
+    q = block[at : at + _QP_SIZE]
+    if not q[_Q_ENABLE] or not _programmed(block, q):
+        return DROPPED
+    words = np.zeros(_PROGRAM_WORDS, dtype=np.int64)
+    words[0] = _ACK_KIND
+    words[_W_NOW : _W_NEXT + 1] = ack[1:]
+    decision[:] = 0
+    decision[0], decision[7] = qp, _OF_EVENT
+    _program(block, qp, words, decision)
     return 0
 
 
@@ -563,6 +663,13 @@ def _happen_c(handle, event, decision):  # type: ignore[no-untyped-def]
 
 
 @cfunc(types.int64(_POINTER, _POINTER, _POINTER))
+def _acknowledge_c(handle, ack, decision):  # type: ignore[no-untyped-def]
+    head = carray(handle, (_PARAMETERS,))
+    block = carray(handle, (head[_SIZE],))
+    return acknowledge(block, carray(ack, (_ACK_SIZE,)), carray(decision, (8,)))
+
+
+@cfunc(types.int64(_POINTER, _POINTER, _POINTER))
 def _forecast_c(handle, profile, answer):  # type: ignore[no-untyped-def]
     head = carray(handle, (_PARAMETERS,))
     block = carray(handle, (head[_SIZE],))
@@ -584,6 +691,8 @@ class GoldenNic:
         1: that model is a tree, not an LSTM.
     profile : int
         1: the profiler stands in the block, too (`nic_queues`).
+    law_cores : int
+        1: queue pairs may run programs (`rate.engine.unit`).
 
     Raises
     ------
@@ -597,20 +706,33 @@ class GoldenNic:
     """
 
     def __init__(
-        self, *, qps: int = 64, sets: int = 16, forecast: int = 0, tree: int = 0, profile: int = 0
+        self,
+        *,
+        qps: int = 64,
+        sets: int = 16,
+        forecast: int = 0,
+        tree: int = 0,
+        profile: int = 0,
+        law_cores: int = 0,
     ) -> None:
         for name, value in (("qps", qps), ("sets", sets)):
             if value < 1:
                 raise ValueError(f"{name} must be positive, not {value!r}")
         self.qps = qps
         self.sets = sets
-        size = _block_size(qps, sets) + profile * _profiler_size(qps)
+        engine = _block_size(qps, sets)
+        size = engine + (engine_size(qps) if law_cores else 0) + profile * _profiler_size(qps)
         self.block: Ints = np.zeros(size, dtype=np.int64)
         if tree and not forecast:
             raise ValueError("forecast must be 1 with tree, not 0")
         kind = _TREES if tree else forecast
         self.block[[_QPS, _SETS, _SIZE, _FORECAST]] = qps, sets, len(self.block), kind
         self.block[_KNOTS:_FORECASTING] = np.tile(identity_knots(), len(HeadKind))
+        #: The law engine, where there is one: it lies in the block, too.
+        self.engine: EngineUnit | None = None
+        if law_cores:
+            self.block[_ENGINE] = engine
+            self.engine = EngineUnit(qps, self.block[engine : engine + engine_size(qps)])
 
     @property
     def handle(self) -> int:
@@ -631,6 +753,11 @@ class GoldenNic:
     def event_address(self) -> int:
         """Address of ``int64 happen(void* block, int64* event, int64* decision)``."""
         return int(_happen_c.address)
+
+    @property
+    def ack_address(self) -> int:
+        """Address of ``int64 acknowledge(void* block, int64* ack, int64* decision)``."""
+        return int(_acknowledge_c.address)
 
     @property
     def forecast_address(self) -> int:
@@ -665,9 +792,13 @@ class GoldenNic:
         _store(q[:_Q_FORECAST_CONFIG], QP_CONFIG, values, "configuration field")
         _law(self.block, q, int(EventKind.CONFIGURE), qp, 0, 0)
         windowed = bool(q[_Q_WIN]) and q[_Q_ALGORITHM] <= Algorithm.PREDPID
-        psched_configure(
-            q[_Q_PSCHED:_Q_PROFILES], bool(q[_Q_PSCHED_ON]), windowed, int(q[_Q_INIT_RATE])
-        )
+        programmed = bool(_programmed(self.block, q))
+        scheduled = bool(q[_Q_PSCHED_ON]) and q[_Q_ALGORITHM] < PROGRAM_ALGORITHM
+        psched_configure(q[_Q_PSCHED:_Q_PROFILES], scheduled, windowed, int(q[_Q_INIT_RATE]))
+        if self.engine is not None:
+            on = programmed and q[_Q_ENABLE]
+            slot = int(q[_Q_ALGORITHM]) - PROGRAM_ALGORITHM if on else None
+            self.engine.configure(qp, slot, self.configuration(qp))
 
     def configuration(self, qp: int) -> dict[str, int]:
         """`QP_CONFIG` of one queue pair by name."""
@@ -694,6 +825,8 @@ class GoldenNic:
         q[_Q_FEATURE:] = 0
         _law(self.block, q, int(EventKind.RESET), qp, 0, 0)
         psched_reset(q[_Q_PSCHED:_Q_PROFILES], int(q[_Q_INIT_RATE]))
+        if self.engine is not None:
+            self.engine.reset(qp)
 
     def restart_predictor(self) -> None:
         """Forget the inputs of both models of every queue pair."""
@@ -824,6 +957,13 @@ class GoldenNic:
         decision = np.zeros(len(Decision._fields), dtype=np.int64)
         event = np.array([kind, qp, t, value], dtype=np.int64)
         if happen(self.block, event, decision) == DROPPED:
+            return None
+        return Decision(*decision.tolist())
+
+    def acknowledge(self, ack: Sequence[int] | Ints) -> Decision | None:
+        """The decision on one acknowledgement, `ACK_FIELDS`; None if it is dropped."""
+        decision = np.zeros(len(Decision._fields), dtype=np.int64)
+        if acknowledge(self.block, np.array(ack, dtype=np.int64), decision) == DROPPED:
             return None
         return Decision(*decision.tolist())
 

@@ -30,6 +30,7 @@ from precog_models.tree_image import TreeImage, load_any
 from .forecasting import Forecasting
 from .guarding import Guarding
 from .interrupts import Interrupts
+from .law import LawEngine
 from .pacing import Pacing
 from .packets import PacketPath
 from .ports import Ports
@@ -122,6 +123,8 @@ class Device:
         self.waiting = Waiting(self.registers) if self.sizes.wire else None
         #: Check bits of the models, likewise.
         self.guarding = Guarding(self.registers) if self.sizes.ecc else None
+        #: Laws that are programs, likewise.
+        self.law = LawEngine(self.registers) if self.sizes.law_cores else None
         #: What the device interrupts its host for.
         self.interrupts = Interrupts(self.registers)
         #: Parts that can be reset while the device works.

@@ -47,6 +47,7 @@ from .emulated_counters import EmulatedCounters, EmulatedSnapshot
 from .emulated_ecc import EmulatedEcc
 from .emulated_forecast import EmulatedForecasts
 from .emulated_interrupts import EmulatedInterrupts
+from .emulated_law import EmulatedLaw
 from .emulated_macs import EmulatedMacs
 from .emulated_pacer import EmulatedPacer
 from .emulated_packets import EmulatedPackets
@@ -118,6 +119,8 @@ class Emulator:
         The trace FIFO, likewise.
     wire : EmulatedWire or None
         Wire mode, likewise.
+    law : EmulatedLaw or None
+        Programs of the law engine, likewise.
     ecc : EmulatedEcc or None
         Check bits of the models, likewise.
     macs : EmulatedMacs or None
@@ -133,6 +136,7 @@ class Emulator:
             forecast=self.sizes.forecast,
             tree=self.sizes.tree,
             profile=self.sizes.profile,
+            law_cores=self.sizes.law_cores,
         )
         self._file = file = RegisterFile(self.map)
         self._snapshot = EmulatedSnapshot(file)
@@ -168,6 +172,11 @@ class Emulator:
         if self.profiler is not None and self.forecasts is not None:
             self.profiler.use = self._profiled
         self.trace = EmulatedTrace(file, self.interrupts) if self.sizes.trace else None
+        self.law = (
+            EmulatedLaw(file, self.nic, self.interrupts, self._law_failed)
+            if self.sizes.law_cores
+            else None
+        )
         self.ecc = EmulatedEcc(file, self.nic, self._disabled) if self.sizes.ecc else None
         self.receiver = (
             EmulatedReceiver(file, self.sizes.qps, self.pacer, self.trace)
@@ -316,6 +325,20 @@ class Emulator:
         self.account(made, ignored=1 - len(made))
         return made
 
+    def acknowledge(self, ack: Ints) -> Ints:
+        """Decisions [1, 8] or [0, 8] on one acknowledgement [7]; status and counters follow.
+
+        Parameters
+        ----------
+        ack : ndarray of int64
+            `law_fields.ACK_FIELDS`.
+        """
+        decision = self.nic.acknowledge(ack)
+        made = np.array([] if decision is None else [decision], dtype=np.int64)
+        made = made.reshape(-1, len(_DECISION))
+        self.account(made, ignored=1 - len(made))
+        return made
+
     def rate(self, qp: int) -> int:
         """Rate of a queue pair's last decision, in RATE's format; its initial one before that."""
         decided = int(self._last[qp, _RATE]) if self._samples[qp] else 0
@@ -337,6 +360,8 @@ class Emulator:
             self.interrupts.happened("dropped")
         for name in ("events", "ignored"):
             self._counters.add(name, ignored)
+        if self.law is not None:
+            self.law.look()
         if not len(decisions):
             return
         if self.pacer is not None:
@@ -417,6 +442,11 @@ class Emulator:
         self.interrupts.happened("load")
         if code:
             self._file.put("MODEL.STATUS", code=_STATUS[code])
+
+    def _law_failed(self) -> None:
+        """A load of a program, or a write of its map, was refused."""
+        self._counters.add("load_errors", 1)
+        self.interrupts.happened("load")
 
     def _map_slot(self, word: Word, value: int) -> None:
         set_field, enable_field = self.map.block("MODEL").table("SLOTS").registers[0].fields

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from precog_hw.regmap.model import Field
 from precog_hw.regmap.precog import QP_CONFIG, QP_STATUS
-from precog_models.contract import Algorithm, Flag
+from precog_models.contract import PROGRAM_ALGORITHM, Algorithm, Flag
 from precog_models.presets import law_preset
 
 from .units import from_real, to_real
 
 if TYPE_CHECKING:
     from .device import Device
+    from .law import LawEngine
 
 __all__ = ["Qp", "QpChanges", "QpStatus"]
 
@@ -145,7 +146,7 @@ class Qp:
         if preset is not None:
             config |= law_preset(preset).configuration(device.tick_ps)
         if algorithm is not None:
-            config["algorithm"] = _algorithm(algorithm)
+            config["algorithm"] = _algorithm(algorithm, device.law)
             if config["algorithm"] > Algorithm.PREDPID and not device.sizes.laws:
                 raise ValueError(
                     f"algorithm must be fixed, pid or predpid on this device (laws=0), "
@@ -171,8 +172,11 @@ class Qp:
             if flag is not None:
                 config[name] = int(flag)
         if config["win"] and config["algorithm"] > Algorithm.PREDPID:
-            law = Algorithm(config["algorithm"]).name.lower()
+            law = _algorithm_name(config["algorithm"])
             raise ValueError(f"win must be off with {law}: it has no window limit")
+        if config["psched"] and config["algorithm"] >= PROGRAM_ALGORITHM:
+            law = _algorithm_name(config["algorithm"])
+            raise ValueError(f"psched must be off with {law}: programs hear scores themselves")
         promises = {name: config[name] for name in ("psched", "sla_priority", "sla_latency")}
         if any(promises.values()) and not device.sizes.laws:
             raise ValueError(
@@ -263,11 +267,20 @@ class Qp:
 
 def _algorithm_name(code: int) -> str:
     """A register may hold a code that is no law's; the device runs it as fixed."""
+    if code >= PROGRAM_ALGORITHM:
+        return f"law:{code - PROGRAM_ALGORITHM}"
     return Algorithm(code).name.lower() if code in set(Algorithm) else f"code {code}"
 
 
-def _algorithm(name: str) -> int:
+def _algorithm(name: str, engine: "LawEngine | None") -> int:
+    """Code of a law that the device has, or of a program by its slot or its law's name."""
     names = {algorithm.name.lower(): int(algorithm) for algorithm in Algorithm}
+    if engine is not None:
+        for one in reversed(engine.slots()):
+            names[f"law:{one.slot}"] = PROGRAM_ALGORITHM + one.slot
+            if one.law is not None and one.law not in Algorithm.__members__:
+                names.setdefault(one.law, PROGRAM_ALGORITHM + one.slot)
     if name not in names:
-        raise ValueError(f"algorithm must be one of {', '.join(names)}, not {name!r}")
+        hint = "" if engine is None else "; load others with precog law load"
+        raise ValueError(f"algorithm must be one of {', '.join(names)}, not {name!r}{hint}")
     return names[name]

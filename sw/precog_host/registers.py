@@ -66,6 +66,7 @@ class Registers:
             trace=self.fields("ID", "TRACING")["trace"],
             receiver=self.fields("ID", "RECEIVES")["receiver"],
             wire=self.fields("ID", "CELLS")["wire"],
+            law_cores=self.fields("ID", "LAW_ENGINE")["law_cores"],
             ecc=self.fields("ID", "GUARDS")["ecc"],
             macs=packets["macs"],
             ipv6=packets["ipv6"],

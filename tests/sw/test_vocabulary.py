@@ -16,7 +16,7 @@ _STATE = {"show", "set", "add", "del", "clear"}
 _ACTS = {
     *("serve", "monitor", "load", "train", "quantize", "distill", "fit-queues", "import", "export"),
     *("save", "reset", "scrub", "inject", "raise", "kick", "read"),
-    *("compile", "check", "trace", "follow"),
+    *("compile", "check", "trace", "follow", "list"),
 }
 _FULL = "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,trace=1,macs=2"
 

@@ -73,6 +73,8 @@ def count(
     told: ValueLike = 0  # with forecasts, scores of their own are events, too
     if config.laws:
         told = core.event_stb if config.forecast else core.i_event.valid & core.i_event.ready
+    if config.law_cores:
+        told |= core.i_law_ack.valid & core.i_law_ack.ready
     events = {
         "samples": core.i_sample.valid & core.i_sample.ready,
         "decisions": decided,

@@ -69,11 +69,15 @@ def law_events(parts: Parts) -> None:
     """As samples: not before all queue pairs are disabled."""
     core, ready = parts.core, parts.window.ready
     source = parts.nic.i_event if parts.card is None else _packet_events(parts)
-    parts.m.d.comb += [
-        core.i_event.payload.eq(source.payload),
-        core.i_event.valid.eq(source.valid & ready),
-        source.ready.eq(core.i_event.ready & ready),
-    ]
+    joined = [(source, core.i_event)]
+    if parts.config.law_cores:
+        joined.append((parts.nic.i_law_ack, core.i_law_ack))
+    for outside, inside in joined:
+        parts.m.d.comb += [
+            inside.payload.eq(outside.payload),
+            inside.valid.eq(outside.valid & ready),
+            outside.ready.eq(inside.ready & ready),
+        ]
 
 
 def log_commands(parts: Parts) -> None:

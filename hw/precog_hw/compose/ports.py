@@ -13,7 +13,7 @@ from precog_hw.pace.wire_path import queues
 from precog_hw.packet.card import MIN_TICK_PS
 from precog_hw.predict.carried import CARRIED_COMMIT
 from precog_hw.predict.forecast import FORECAST, PROFILE
-from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
 from precog_hw.regmap.mac import MAC_EVENTS
 from precog_hw.regmap.model import RegisterMap
@@ -52,7 +52,7 @@ def nic_ports(config: NicConfig, address_bits: int) -> dict[str, wiring.Member]:
             "o_decision": Out(stream.Signature(DECISION)),
             "irq": Out(1),
         }
-        | (_packets(config) if config.width else _samples(config.laws))
+        | (_packets(config) if config.width else _samples(config))
         | (_grants(config) if config.grants else {})
         | (_queues(config) if config.profile else {})
         | (_forecasts(config) if config.forecast else {})
@@ -63,9 +63,12 @@ def nic_ports(config: NicConfig, address_bits: int) -> dict[str, wiring.Member]:
     )
 
 
-def _samples(laws: int) -> dict[str, wiring.Member]:
-    ports = {"i_sample": In(stream.Signature(SAMPLE))}
-    return ports | ({"i_event": In(stream.Signature(LAW_EVENT))} if laws else {})
+def _samples(config: NicConfig) -> dict[str, wiring.Member]:
+    return {
+        "i_sample": In(stream.Signature(SAMPLE)),
+        **({"i_event": In(stream.Signature(LAW_EVENT))} if config.laws else {}),
+        **({"i_law_ack": In(stream.Signature(LAW_ACK))} if config.law_cores else {}),
+    }
 
 
 def _forecasts(config: NicConfig) -> dict[str, wiring.Member]:

@@ -6,6 +6,7 @@ from amaranth.lib import data
 from precog_hw.rate.layouts import MODEL
 from precog_models.contract import Fmt
 from precog_models.rate.law_fields import (
+    ACK_FIELDS,
     COUNT_MAX,
     DCQCN_PARAMETERS,
     DCQCN_STATE,
@@ -24,6 +25,7 @@ __all__ = [
     "CONFIG",
     "DCQCN",
     "DCQCN_ROW",
+    "LAW_ACK",
     "LAW_EVENT",
     "MADE_OF",
     "TIMELY",
@@ -58,6 +60,9 @@ BOUNDS = _layout(tuple(field for field in LAW_CONFIG if field[0] in ("min_rate",
 
 #: What the host or a packet says.
 LAW_EVENT = _layout(LAW_EVENT_FIELDS)
+
+#: An acknowledgement, for programs.
+LAW_ACK = _layout(ACK_FIELDS)
 
 #: What a decision is of, for those behind the laws.
 ABOUT = data.StructLayout(

@@ -239,7 +239,9 @@ class LawStage(wiring.Component):
             write.en.eq(self.command.valid & self.command.ready & command.apply),
             write.addr.eq(command.qp),
             write.data.law.eq(command.config.enable & takes_events(command.config.algorithm)),
-            write.data.psched.eq(command.config.enable & command.config.psched),
+            write.data.psched.eq(
+                command.config.enable & command.config.psched & ~command.config.algorithm[-1]
+            ),
             read.addr.eq(self.i_event.payload.qp),
         ]
         return read.data

@@ -16,6 +16,7 @@ INTERRUPT_CAUSES: tuple[tuple[str, str, str], ...] = (
     ("ecc", "ecc", "A model set had a double error and was disabled."),
     ("icrc", "icrc", "A packet from the wire had a wrong ICRC."),
     ("waiting", "wire", "A packet of wire mode found no room and was dropped."),
+    ("trap", "law_cores", "A law's program ended in a trap, and its slot was disabled."),
 )
 
 

@@ -4,7 +4,7 @@ Blocks in address order: ID, MEASURE, MODEL, PID, those of the other laws (`prec
 where there are any, WATCHDOG, QP, then PACER, PROFILER and FORECAST where there are such
 (`precog_hw.regmap.pacer`, `profiler`, `forecast`), COUNTERS, those of the packet path
 (`precog_hw.regmap.packet`) where there is one, RECEIVER, TRACE, WIRE and ECC likewise
-(`precog_hw.regmap.receiver`, `trace`, `wire`, `ecc`), then INTERRUPT, RESET and, where there
+(`precog_hw.regmap.receiver`, `trace`, `wire`, `ecc`, `law`), then INTERRUPT, RESET and, where there
 are ports, MAC (`interrupt`, `reset`, `mac`). Values that are real quantities keep the formats of
 `precog_models.contract` (a test compares them); times are in ticks of TICK_PS.
 """
@@ -15,6 +15,7 @@ from precog_hw.regmap.common import counter_registers, window_registers
 from precog_hw.regmap.ecc import ecc_block
 from precog_hw.regmap.forecast import forecast_block
 from precog_hw.regmap.interrupt import interrupt_block
+from precog_hw.regmap.law import law_block
 from precog_hw.regmap.laws import law_blocks
 from precog_hw.regmap.mac import MACS_MOST, mac_block
 from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
@@ -89,6 +90,7 @@ class Sizes:
     steps: int = 8
     width: int = 0
     laws: int = 1
+    law_cores: int = 0
     grants: int = 0
     profile: int = 0
     forecast: int = 0
@@ -145,6 +147,13 @@ class Sizes:
         ):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
+        if self.law_cores not in (0, 1):
+            raise ValueError(f"law_cores must be 0 or 1, not {self.law_cores!r}")
+        if self.law_cores and not self.laws:
+            raise ValueError("laws must be 1 with law_cores: programs run beside the other laws")
+        for name in ("width", "trace"):
+            if self.law_cores and getattr(self, name):
+                raise ValueError(f"{name} must be 0 with law_cores, not {getattr(self, name)!r}")
         for name in ("trace", "receiver"):
             if getattr(self, name) and not self.laws:
                 raise ValueError(f"laws must be 1 with {name}, not {self.laws!r}")
@@ -252,9 +261,10 @@ QP_CONFIG: tuple[Register, ...] = (
             Field("enable", 1, RW, "Samples of the QP are decided on."),
             Field(
                 "algorithm",
-                3,
+                4,
                 RW,
-                "Rate law; a code without a name is run as fixed.",
+                "Rate law; 8 to 15: the program of that slot less 8, where there is a law engine. "
+                "A code without a name is run as fixed.",
                 lsb=4,
                 values=(("fixed", 0), ("pid", 1), ("predpid", 2), ("timely", 3), ("dcqcn", 4)),
             ),
@@ -353,6 +363,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),
             *((ecc_block(sizes.sets, tree=bool(sizes.tree)),) if sizes.ecc else ()),
+            *((law_block(sizes.law_cores, identity.tick_ps),) if sizes.law_cores else ()),
             interrupt_block(sizes),
             reset_block(sizes),
             *((mac_block(sizes.macs),) if sizes.macs else ()),
@@ -368,7 +379,7 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 7),
+        version=(1, 8),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
@@ -429,6 +440,12 @@ def _id_block(sizes: Sizes, identity: Identity) -> Block:
                 "CELLS",
                 "Whether packets wait in the device for their grants.",
                 (constant("wire", 16, sizes.wire, "Cells of their memory; 0: none wait."),),
+                constant=True,
+            ),
+            Register(
+                "LAW_ENGINE",
+                "Whether the device runs laws that are programs.",
+                (constant("law_cores", 4, sizes.law_cores, "Cores of its law engine; 0: none."),),
                 constant=True,
             ),
         ),
@@ -666,7 +683,7 @@ def _qp_block() -> Block:
         "A window on one QP's configuration and on its last decision. Apply makes the whole "
         "configuration take effect at once; fetch reads configuration and decision at one instant.",
         id=0x11,
-        version=(2, 0),
+        version=(2, 1),
         registers=(
             *window_registers(
                 "QP slot",

@@ -15,6 +15,7 @@ _TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("trace", ("TRACE.COUNTERS",)),
     ("wire", ("WIRE.COUNTERS",)),
     ("ecc", ("ECC.COUNTERS",)),
+    ("law_cores", ("LAW.COUNTERS",)),
     ("macs", ("MAC.COUNTERS",)),
 )
 

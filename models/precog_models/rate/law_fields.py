@@ -9,6 +9,7 @@ from enum import IntEnum
 from ..contract import NO_SCORE, Algorithm, Fmt, Q
 
 __all__ = [
+    "ACK_FIELDS",
     "ALPHA",
     "COUNT_MAX",
     "DCQCN_PARAMETERS",
@@ -30,6 +31,7 @@ __all__ = [
     "MAX_STEPS",
     "MEAN",
     "NO_SCORE",
+    "PROGRAM_EVENTS",
     "PSCHED_CONFIG",
     "PSCHED_EVENTS",
     "PSCHED_PARAMETERS",
@@ -110,9 +112,23 @@ EVENT_FIELDS = (
     ("init_rate", _RATE),
 )
 
+#: An acknowledgement, for laws that are programs.
+ACK_FIELDS = (
+    ("qp", 16),
+    ("t", _TIME),  # ticks
+    ("rtt", _RTT),  # ticks, at least 1
+    ("bytes", 32),  # newly acknowledged
+    ("marked", 1),  # it echoes a congestion mark
+    ("seq", 24),  # first packet sequence number that is not acknowledged
+    ("next", 24),  # next one to be sent
+)
+
 #: What the host of a device or its packets can say; samples have a way of their own.
 LAW_EVENT_FIELDS = EVENT_FIELDS[:4]
 LAW_EVENTS = (EventKind.CNP, EventKind.BYTES, EventKind.SWEEP, EventKind.LOSS)
+
+#: Those that programs may hear of, besides samples and acknowledgements.
+PROGRAM_EVENTS = (EventKind.CNP, EventKind.SWEEP, EventKind.LOSS, EventKind.SCORE)
 
 #: Those that PSCHED takes, whatever the law: scores, and that time has passed.
 PSCHED_EVENTS = (EventKind.SWEEP, EventKind.SCORE)

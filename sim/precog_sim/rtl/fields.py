@@ -1,8 +1,9 @@
 """The C++ side of the contract: how samples, events and decisions lie in their streams' payloads.
 
 A struct's first field is the least significant; the layouts are `contract.SAMPLE_FIELDS`,
-`law_fields.LAW_EVENT_FIELDS` and `contract.DECISION_FIELDS`, so the harness never states them; of
-send queues `contract.QUEUE_EVENT_FIELDS` and `contract.FORECAST_FIELDS`.
+`law_fields.LAW_EVENT_FIELDS`, `law_fields.ACK_FIELDS` and `contract.DECISION_FIELDS`, so the
+harness never states them; of send queues `contract.QUEUE_EVENT_FIELDS` and
+`contract.FORECAST_FIELDS`.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from precog_models.contract import (
     QUEUE_EVENT_FIELDS,
     SAMPLE_FIELDS,
 )
-from precog_models.rate.law_fields import LAW_EVENT_FIELDS
+from precog_models.rate.law_fields import ACK_FIELDS, LAW_EVENT_FIELDS
 
 __all__ = ["DECISION_NAMES", "EVENT_NAMES", "SAMPLE_NAMES", "fields_header", "queue_fields_header"]
 
@@ -80,7 +81,8 @@ def fields_header() -> str:
     lines.append(f"constexpr int DECISION_FIELDS = {len(DECISION_FIELDS)};")
     lines.append(f"constexpr int SAMPLE_QP = {SAMPLE_NAMES.index('qp')};")
     lines.append(f"constexpr int DECISION_QP = {DECISION_NAMES.index('qp')};\n")
-    for what, fields in (("sample", SAMPLE_FIELDS), ("event", LAW_EVENT_FIELDS)):
+    packed = (("sample", SAMPLE_FIELDS), ("event", LAW_EVENT_FIELDS), ("ack", ACK_FIELDS))
+    for what, fields in packed:
         lines += _packs(what, fields)
     lines += _unpacks("decision", DECISION_FIELDS)
     return "\n".join(lines)

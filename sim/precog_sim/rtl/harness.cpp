@@ -27,6 +27,7 @@ enum Error : int64_t {
     BAD_ARGUMENT = -3,  // the caller's fault
     IGNORED = -4,       // an event that the queue pair's law does not take
     NO_EVENTS = -5,     // a NIC without a port for them
+    NO_ACKS = -7,       // likewise
 };
 
 constexpr int MAX_QPS = 1 << 16;
@@ -45,6 +46,22 @@ template <typename Top> void offer_event(Top& top, const int64_t* event) {
 
 template <typename Top> bool event_ready(const Top& top) {
     if constexpr (takes_events<Top>) return top.s_event_tready;
+    return false;
+}
+
+// Nor acknowledgements.
+template <typename Top> constexpr bool takes_acks = requires(Top top) { top.s_law_ack_tvalid; };
+
+template <typename Top> void offer_ack(Top& top, const int64_t* ack) {
+    if constexpr (takes_acks<Top>) {
+        if (ack) pack_ack(top.s_law_ack_tdata, ack);
+        else clear_payload(top.s_law_ack_tdata);
+        top.s_law_ack_tvalid = ack != nullptr;
+    }
+}
+
+template <typename Top> bool ack_ready(const Top& top) {
+    if constexpr (takes_acks<Top>) return top.s_law_ack_tready;
     return false;
 }
 
@@ -72,6 +89,7 @@ struct Nic {
         top.s_sample_tvalid = 0;
         clear_payload(top.s_sample_tdata);
         offer_event(top, nullptr);
+        offer_ack(top, nullptr);
         top.m_decision_tready = 0;
         top.s_axil_awvalid = 0;
         top.s_axil_awaddr = 0;
@@ -226,6 +244,23 @@ struct Nic {
         return answer(decision, left < settle ? left : settle, taken ? IGNORED : WATCHDOG);
     }
 
+    // One acknowledgement in, its decision out; returns cycles as `decide`.
+    int64_t acknowledge(const int64_t* what, int64_t* decision) {
+        if (!takes_acks<Model>) return NO_ACKS;
+        offer_ack(top, what);
+        top.m_decision_tready = 1;
+        clocks->changed = true;
+        int64_t left = watchdog;
+        bool taken = false;
+        do {
+            taken = ack_ready(top);
+            tick();
+        } while (!taken && --left > 0);
+        offer_ack(top, nullptr);
+        clocks->changed = true;
+        return answer(decision, left < settle ? left : settle, taken ? IGNORED : WATCHDOG);
+    }
+
     // Samples and events at random times, each in order; decisions as they come out. Returns their
     // number, once `settle` cycles are quiet after all has been taken.
     int64_t mixed(int64_t samples_n, const int64_t* samples, int64_t events_n,
@@ -373,6 +408,9 @@ API int64_t precog_decide(void* handle, const int64_t* sample, int64_t* decision
 }
 API int64_t precog_event(void* handle, const int64_t* event, int64_t* decision) {
     return static_cast<Nic*>(handle)->event(event, decision);
+}
+API int64_t precog_acknowledge(void* handle, const int64_t* ack, int64_t* decision) {
+    return static_cast<Nic*>(handle)->acknowledge(ack, decision);
 }
 API int64_t precog_mixed(void* handle, int64_t samples_n, const int64_t* samples, int64_t events_n,
                          const int64_t* events, int64_t* decisions, uint64_t seed, int sample_256,

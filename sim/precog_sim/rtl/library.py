@@ -26,12 +26,15 @@ _HANDLE = ctypes.c_void_p
 #: Quiet cycles until a sample counts as dropped, with few lanes: a new model of eight steps and
 #: inputs has 36 passes of 576 cycles.
 _SLOW_SETTLE = 30_000
+#: And with a law engine: its longest event.
+_LAW_SETTLE = 8_000
 _ERRORS = {
     -1: "no answer within the watchdog's {watchdog} cycles",
     -2: "a decision that no sample asked for",
     -3: "the slot number must be below 65536",
     -4: "an event that the queue pair's law does not take",
     -5: "it takes no events (built with laws=0)",
+    -7: "it takes no acknowledgements (built without law_cores=1)",
     -6: "it watches no queues (built without profile=1 and forecast=1, or with grants)",
 }
 
@@ -122,6 +125,14 @@ class NicLibrary:
         It returns the decision's latency in cycles, or a negative error.
         """
         return int(ctypes.cast(self._lib.precog_event, ctypes.c_void_p).value or 0)
+
+    @property
+    def ack_address(self) -> int:
+        """Address of ``int64 acknowledge(void* handle, const int64* ack, int64* decision)``.
+
+        It returns the decision's latency in cycles, or a negative error.
+        """
+        return int(ctypes.cast(self._lib.precog_acknowledge, ctypes.c_void_p).value or 0)
 
     @property
     def queue_address(self) -> int:
@@ -231,6 +242,20 @@ class NicLibrary:
         out = np.zeros(len(DECISION_NAMES), dtype=np.int64)
         self._check(self._lib.precog_event(self.handle, _p64(row), _p64(out)))
         return dict(zip(DECISION_NAMES, map(int, out), strict=True))
+
+    def acknowledge(self, ack: NDArray[np.int64]) -> NDArray[np.int64]:
+        """One acknowledgement in, `law_fields.ACK_FIELDS`, its decision out.
+
+        Raises
+        ------
+        RtlError
+            No decision within the watchdog's cycles, the queue pair's law is no program, or the
+            NIC has no law engine.
+        """
+        row = np.ascontiguousarray(ack, dtype=np.int64)
+        out = np.zeros(len(DECISION_NAMES), dtype=np.int64)
+        self._check(self._lib.precog_acknowledge(self.handle, _p64(row), _p64(out)))
+        return out
 
     def mixed(
         self,
@@ -377,6 +402,8 @@ class RtlNic(NicLibrary):
         super().__init__(nic_library(config, quiet=quiet), watchdog_cycles=watchdog_cycles)
         if config.micro or config.lanes < 16:
             self._lib.precog_set_settle(self.handle, _SLOW_SETTLE)
+        elif config.law_cores:
+            self._lib.precog_set_settle(self.handle, _LAW_SETTLE)
 
 
 def _declare(lib: ctypes.CDLL) -> None:
@@ -390,6 +417,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "axil_read": (_I64, [_HANDLE, ctypes.c_uint32]),
         "decide": (_I64, [_HANDLE, _P64, _P64]),
         "event": (_I64, [_HANDLE, _P64, _P64]),
+        "acknowledge": (_I64, [_HANDLE, _P64, _P64]),
         "mixed": (
             _I64,
             [_HANDLE, _I64, _P64, _I64, _P64, _P64, ctypes.c_uint64, *[ctypes.c_int] * 3],

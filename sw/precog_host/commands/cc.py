@@ -62,7 +62,9 @@ def show_algo(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
 
 @_algo.command("set")
 def set_algo(
-    name: Annotated[str, typer.Argument(help="fixed, pid, predpid, timely or dcqcn.")],
+    name: Annotated[
+        str, typer.Argument(help="A built-in law, or a loaded one: its name, or law:SLOT.")
+    ],
     qp: Annotated[list[int], typer.Option(help="QP slot that is enabled; may be repeated.")],
     preset: Annotated[str | None, typer.Option(help="Law preset: thesis or precog.")] = None,
     model_slot: Annotated[int | None, typer.Option(help="Model slot.")] = None,

@@ -7,12 +7,18 @@ import typer
 
 from precog_host.output import JsonOption, emit, group, parameters_given, table
 
+from . import law_slots
+
 if TYPE_CHECKING:
     from precog_models.laws.compiler.compile import Compiled
 
 __all__ = ["app"]
 
 app = group("Rate laws: files that become programs of the law engine.")
+app.command("load")(law_slots.load)
+app.command("list")(law_slots.list_)
+app.command("set")(law_slots.set_)
+app.command("del")(law_slots.del_)
 
 LawArgument = Annotated[str, typer.Argument(help="A law of Precog's, or a file that ends in .py.")]
 PresetOption = Annotated[str, typer.Option("--preset", help="Parameters; see precog law show.")]

@@ -14,6 +14,7 @@ _ALL = dataclasses.replace(_TINY, width=64, receiver=1, trace=1, forecast=1, gra
 CONFIGS: dict[str, NicConfig] = {
     "least": dataclasses.replace(_TINY, laws=0, ecc=0),
     "tiny": _TINY,
+    "law": dataclasses.replace(_TINY, law_cores=1),
     "bare-packets": dataclasses.replace(
         _TINY, width=64, laws=0, ecc=0, ipv6=0, destinations=0, cnps=0, icrc=0
     ),

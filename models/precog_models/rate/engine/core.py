@@ -85,7 +85,7 @@ class Core:
         entry = int(self.entries[words[0]])
         if entry < 0:
             return trace[:0]
-        status, _ = run(self.code, entry, self.slot, self.rows[row], words, self.budget, trace)
+        status, _, _ = run(self.code, entry, self.slot, self.rows[row], words, self.budget, trace)
         if status != Status.DONE:
             raise RuntimeError(f"program {self.program.name} ended as {Status(status).name}")
         return trace[trace[:, 0] >= 0]

@@ -123,7 +123,7 @@ def run(
     event: NDArray[np.int64],
     budget: int,
     trace: NDArray[np.int64],
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Let one event run.
 
     Parameters
@@ -149,19 +149,21 @@ def run(
         `Status`.
     turns : int
         Taken by it.
+    stored : int
+        A bit for each word of the row that it stored; 0 if it did not end well.
     """
     registers = np.zeros(REGISTERS, dtype=np.int64)
     after = row.copy()
-    place, turns, line = entry, 0, 0
+    place, turns, line, stored = entry, 0, 0, 0
     while place < len(code):
         word = code[place]
         op, rd, ra = word >> 26 & 63, word >> 21 & 31, word >> 16 & 31
         space, number, c = word >> 14 & 3, word >> 6 & 255, word & 63
         if op >= _OPS:
-            return _ILLEGAL, turns
+            return _ILLEGAL, turns, 0
         turns += _TURNS[op]
         if turns > budget:
-            return _OVERRUN, turns
+            return _OVERRUN, turns, 0
         a = registers[ra]
         if space == _NUMBER:
             b = narrow(number, 8)
@@ -181,6 +183,7 @@ def run(
         elif op == _ST:
             result = a
             after[number % ROW_WORDS] = a
+            stored |= 1 << (number % ROW_WORDS)
         elif op >= _BEQ:
             if _taken(op, a, b):
                 place += rd << 6 | c
@@ -195,8 +198,8 @@ def run(
             line += 1
         if op == _END:
             row[:] = after
-            return _DONE, turns
-    return _FELL, turns
+            return _DONE, turns, stored
+    return _FELL, turns, 0
 
 
 @njit
@@ -230,4 +233,5 @@ def run_many(
         if entry < 0:
             ends[n, 0], ends[n, 1] = _DONE, 0
         else:
-            ends[n, 0], ends[n, 1] = run(code, entry, slot, rows[n], events[n], budget, nothing)
+            status, turns, _ = run(code, entry, slot, rows[n], events[n], budget, nothing)
+            ends[n, 0], ends[n, 1] = status, turns

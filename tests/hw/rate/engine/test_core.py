@@ -73,7 +73,7 @@ class Bench:
         if entry is None:
             return slot, Status.DONE, 0, before
         event = np.array(words, dtype=np.int64)
-        status, turns = run(one.code, entry, one.memory, row, event, _BUDGET, _NOTHING)
+        status, turns, _ = run(one.code, entry, one.memory, row, event, _BUDGET, _NOTHING)
         return slot, Status(status), turns, row.copy()
 
     def verilated(self, library: Path) -> int:

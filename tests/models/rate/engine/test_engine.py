@@ -79,8 +79,8 @@ def test_an_instruction(op: Op, seed: int) -> None:
         words = np.array([one.encoded() for one in [*code, Instruction(Op.END)] if one])
         slot[1:3] = a, b
         trace = np.zeros((4, 3), dtype=np.int64)
-        status, turns = run(words, 0, slot, row, event, 100, trace)
-        assert (status, turns) == (Status.DONE, 3 + OPS[op].turns)
+        status, turns, stored = run(words, 0, slot, row, event, 100, trace)
+        assert (status, turns, stored) == (Status.DONE, 3 + OPS[op].turns, 1 << 5)
         assert row[5] == trace[1, 1] == _signed(int(_MEANING[op](a, b, c))), (a, b, c)
 
 

@@ -1,0 +1,72 @@
+"""The law engine: its programs, and the stage of a NIC that runs them."""
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from precog_hw.config import NicConfig
+from precog_hw.passing import pass_ports
+
+from .stage import ProgramStage
+from .store import ProgramStore
+
+__all__ = ["HOST_PORTS", "LawEngine"]
+
+#: Members for the host: parameters, loading, the map, what is shown.
+HOST_PORTS = (
+    *("threshold", "budget", "counts", "trap", "fail_stb"),
+    *("begin_stb", "begin_bank", "word_stb", "word", "commit_stb", "commit_crc", "status"),
+    *("words", "busy", "map_stb", "map_slot", "map_enable", "map_bank", "load_error"),
+    *("map_error", "query_slot", "query_entry", "query_bank", "query_valid", "query_version"),
+    "query_name",
+)
+
+#: What `ProgramStore` and `ProgramStage` say to each other.
+_TO_STAGE = ("program", "code", "code_stb", "slot_word", "slot_stb", "entry", "entry_stb")
+_TO_STORE = ("slot", "running", "running_bank", "fail_stb", "fail_slot", "fail_bank")
+_INNER = (*_TO_STAGE, *_TO_STORE, "busy")
+
+
+class LawEngine(wiring.Component):
+    """`ProgramStage` and `ProgramStore`, with all other members of both.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    fail_stb : Out(1)
+        An event ended in a trap.
+    busy, works : Out(1)
+        The store decides on a commit; the stage has work.
+    """
+
+    def __init__(self, config: NicConfig) -> None:
+        self._stage, self._store = ProgramStage(config), ProgramStore()
+        members = {
+            name: member
+            for part in (self._stage, self._store)
+            for name, member in part.signature.members.items()
+            if name not in _INNER
+        }
+        members |= {"fail_stb": Out(1), "busy": Out(1), "works": Out(1)}
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.stage = stage = self._stage
+        m.submodules.store = store = self._store
+        m.d.comb += [getattr(stage, name).eq(getattr(store, name)) for name in _TO_STAGE]
+        m.d.comb += [getattr(store, name).eq(getattr(stage, name)) for name in _TO_STORE]
+        m.d.comb += [
+            self.fail_stb.eq(stage.fail_stb),
+            *(self.busy.eq(store.busy), self.works.eq(stage.busy)),
+        ]
+        for part in (stage, store):
+            names = [n for n in part.signature.members if n not in _INNER]
+            streams = [n for n in names if part.signature.members[n].is_signature]
+            pass_ports(m, self, part, [n for n in names if n not in streams])
+            for name in streams:
+                wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(part, name))
+        return m

@@ -1,0 +1,197 @@
+"""What programs hear of: samples, events and acknowledgements take turns."""
+
+from enum import IntEnum
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.config import NicConfig
+from precog_hw.csr.layouts import DECISION
+from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT
+from precog_hw.stream.queue import Queue
+from precog_models.rate.engine.events import EVENT_FIELDS, Kind
+from precog_models.rate.law_fields import PROGRAM_EVENTS, EventKind
+
+__all__ = ["WORDS", "Intake"]
+
+_WAITING = 4  # events, and as many acknowledgements
+WORDS = data.StructLayout({name: unsigned(form.width) for name, form, _ in EVENT_FIELDS})
+_KINDS = {
+    EventKind.CNP: Kind.CNP,
+    EventKind.LOSS: Kind.LOSS,
+    EventKind.SWEEP: Kind.TIMER,
+    EventKind.SCORE: Kind.SCORE,
+}
+
+
+class _Source(IntEnum):
+    """What an event is of."""
+
+    SAMPLE = 0
+    EVENT = 1
+    ACK = 2
+
+
+class Intake(wiring.Component):
+    """Chooses the next event of a queue pair that runs a program; those of others go on.
+
+    Latency: 1 cycle. Throughput: an event in each cycle with `may`.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    put_stb, put_qp, put_on : In
+        Whether a queue pair runs a program, from the next cycle on.
+    decision, about, offered : In
+        A decision on a sample that waits, or another one.
+    own : Out(1)
+        It is of a sample of a queue pair that runs a program.
+    i_event, i_ack, o_event : streams
+        As `ProgramStage`.
+    hold : In(1)
+    may, takes, qp : In(1), Out(1), Out
+        An event may be taken; one is, of this queue pair. Its words are there from the next cycle
+        on, until the next `may`.
+    words : Out(WORDS), sampled : Out(1)
+        Without what the stage knows; it is of the decision that waits.
+    ignored, waits : Out(1)
+        Strobe: nobody takes an event. There is one.
+    """
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "put_stb": In(1),
+                "put_qp": In(config.qp_bits),
+                "put_on": In(1),
+                "decision": In(DECISION),
+                "about": In(ABOUT),
+                "offered": In(1),
+                "own": Out(1),
+                "i_event": In(stream.Signature(LAW_EVENT)),
+                "i_ack": In(stream.Signature(LAW_ACK)),
+                "o_event": Out(stream.Signature(LAW_EVENT)),
+                "hold": In(1),
+                "may": In(1),
+                "takes": Out(1),
+                "qp": Out(config.qp_bits),
+                "words": Out(WORDS),
+                "sampled": Out(1),
+                "ignored": Out(1),
+                "waits": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        events, acks = self._queues(m)
+        event, ack, words = events.payload, acks.payload, self.words
+        of_sample, of_event, of_ack = self._mine(m, self.decision.qp, event.qp, ack.qp)
+        m.d.comb += self.own.eq(of_sample & self.about.sample)
+        passes = events.valid & ~of_event
+        waits = {
+            _Source.SAMPLE: self.offered & self.own,
+            _Source.EVENT: events.valid & of_event,
+            # Of two that are ignored, one in a cycle: they are counted.
+            _Source.ACK: acks.valid & ~(passes & self.o_event.ready),
+        }
+        chosen, last = self._turns(m, waits)
+        hears = Cat(event.kind == kind for kind in PROGRAM_EVENTS).any()
+        m.d.comb += [
+            self.takes.eq(
+                chosen[_Source.SAMPLE]
+                | (chosen[_Source.EVENT] & hears)
+                | (chosen[_Source.ACK] & of_ack)
+            ),
+            self.ignored.eq(Cat(chosen.values()).any() & ~self.takes),
+            self.sampled.eq(last == _Source.SAMPLE),
+            self.waits.eq(events.valid | acks.valid),
+            *(self.o_event.payload.eq(event), self.o_event.valid.eq(passes)),
+            events.ready.eq(Mux(of_event, chosen[_Source.EVENT], self.o_event.ready)),
+            acks.ready.eq(chosen[_Source.ACK]),
+        ]
+        with m.If(self.may):
+            m.d.sync += [words.eq(0), words.held.eq(self.hold)]
+        with m.If(chosen[_Source.SAMPLE]):
+            m.d.comb += self.qp.eq(self.decision.qp)
+            m.d.sync += [
+                *(last.eq(_Source.SAMPLE), words.kind.eq(Kind.SAMPLE)),
+                *(words.now.eq(self.about.t), words.rtt.eq(self.about.rtt)),
+                words.base.eq(self.decision.base),
+                words.predicted.eq(self.decision.rtt_pred != 0),
+                words.prediction.eq(self.decision.rtt_pred),
+            ]
+        with m.If(chosen[_Source.EVENT]):
+            m.d.comb += self.qp.eq(event.qp)
+            m.d.sync += [
+                *(last.eq(_Source.EVENT), words.now.eq(event.t)),
+                words.score.eq(Mux(event.kind == EventKind.SCORE, event.value, 0)),
+            ]
+            with m.Switch(event.kind):
+                for kind, heard in _KINDS.items():
+                    with m.Case(kind):
+                        m.d.sync += words.kind.eq(heard)
+        with m.If(chosen[_Source.ACK]):
+            m.d.comb += self.qp.eq(ack.qp)
+            m.d.sync += [
+                *(last.eq(_Source.ACK), words.kind.eq(Kind.ACK), words.now.eq(ack.t)),
+                *(words[name].eq(ack[name]) for name in ("rtt", "bytes", "marked", "seq", "next")),
+            ]
+        return m
+
+    def _queues(self, m: Module) -> tuple[stream.Interface, stream.Interface]:
+        """Events and acknowledgements wait here; of both one comes in a cycle."""
+        m.submodules.events = events = Queue(LAW_EVENT, _WAITING)
+        m.submodules.acks = acks = Queue(LAW_ACK, _WAITING)
+        wiring.connect(m, wiring.flipped(self.i_event), events.i)
+        comes = self.i_event.valid & events.i.ready
+        m.d.comb += [
+            acks.i.payload.eq(self.i_ack.payload),
+            acks.i.valid.eq(self.i_ack.valid & ~comes),
+            self.i_ack.ready.eq(acks.i.ready & ~comes),
+        ]
+        return events.o, acks.o
+
+    def _mine(self, m: Module, *qps: Signal) -> list[Signal]:
+        """Whether each of these queue pairs exists and runs a program."""
+        m.submodules.runs = runs = Memory(
+            shape=unsigned(1),
+            depth=self._config.qps,
+            init=[],
+            attrs={"ram_style": "distributed"},
+        )
+        put = runs.write_port()
+        m.d.comb += [
+            *(put.en.eq(self.put_stb), put.addr.eq(self.put_qp), put.data.eq(self.put_on)),
+        ]
+        mine = []
+        for n, qp in enumerate(qps):
+            read, its = runs.read_port(domain="comb"), Signal(name=f"mine{n}")
+            m.d.comb += [
+                read.addr.eq(qp),
+                its.eq(read.data & ((qp >> self._config.qp_bits) == 0)),
+            ]
+            mine.append(its)
+        return mine
+
+    def _turns(
+        self, m: Module, waits: dict[_Source, Signal]
+    ) -> tuple[dict[_Source, Signal], Signal]:
+        """Which source is taken, the one that was last behind the others; which that is."""
+        last, sources = Signal(_Source), list(_Source)
+        chosen = {source: Signal(name=f"chosen_{source.name.lower()}") for source in sources}
+        for n, source in enumerate(sources):
+            before = []
+            for of_last in range(len(sources)):
+                order = [*sources[of_last + 1 :], *sources[: of_last + 1]]
+                ahead = order[: (n - of_last - 1) % len(sources)]
+                before.append(Cat(waits[one] for one in ahead).any())
+            free = ~Array(before)[last]
+            m.d.comb += chosen[source].eq(self.may & waits[source] & free)
+        return chosen, last

@@ -1,0 +1,92 @@
+"""Programs as images, and images as what a bank of the engine holds."""
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .events import EVENTS
+from .image_fields import (
+    CODE_AT,
+    ENTRIES_AT,
+    FILLER,
+    FORMAT,
+    IMAGE_WORDS,
+    LAW_CONTRACT,
+    NAME_AT,
+    NAME_WORDS,
+    SLOT_AT,
+    TAG_AT,
+    VERSION_AT,
+    WINDOWED_AT,
+    LoadStatus,
+)
+from .isa import CODE_WORDS, SLOT_WORDS
+from .program import Program
+from .verify import verify
+
+__all__ = ["image_name", "image_of", "judged", "unpacked"]
+
+Ints = NDArray[np.int64]
+_HEARD = 1 << 16
+_HALF = 32
+
+
+def image_of(program: Program, values: Mapping[str, int | Sequence[int]]) -> Ints:
+    """The image of a program with these parameters, words of 32 bits.
+
+    Raises
+    ------
+    ValueError
+        The program could trap or read what it has not written, its name is too long, or a
+        parameter is missing or unknown.
+    """
+    verify(program.instructions(), program.entries.values())
+    name = program.name.encode()
+    if not program.name.isascii() or len(name) > 4 * NAME_WORDS:
+        raise ValueError(
+            f"law's name must have {4 * NAME_WORDS} ASCII characters at most, not {program.name!r}"
+        )
+    words = np.zeros(IMAGE_WORDS, dtype=np.int64)
+    words[:2] = FORMAT, LAW_CONTRACT
+    words[TAG_AT] = zlib.crc32(",".join((program.name, *program.state)).encode())
+    words[WINDOWED_AT] = program.windowed
+    for kind, event in enumerate(EVENTS):
+        if event in program.entries:
+            words[ENTRIES_AT + kind] = _HEARD | program.entries[event]
+    words[VERSION_AT] = program.crc
+    padded = name.ljust(4 * NAME_WORDS, b"\0")
+    words[NAME_AT : NAME_AT + NAME_WORDS] = np.frombuffer(padded, dtype="<u4")
+    words[CODE_AT:SLOT_AT] = FILLER
+    words[CODE_AT : CODE_AT + len(program.code)] = program.code
+    slot = np.array(program.slot_words(values), dtype=np.int64)
+    words[SLOT_AT::2] = slot & FILLER
+    words[SLOT_AT + 1 :: 2] = slot >> _HALF & FILLER
+    return words
+
+
+def image_name(words: Sequence[int]) -> str:
+    """The name in a header's words; "?" for what is no ASCII."""
+    raw = np.array(words, dtype="<u4").tobytes().rstrip(b"\0")
+    return raw.decode("ascii", errors="replace").replace("�", "?")
+
+
+def judged(words: Ints, crc: int) -> LoadStatus:
+    """What the loader says of an image and the CRC-32 that is expected of it."""
+    if len(words) != IMAGE_WORDS:
+        return LoadStatus.BAD_LENGTH
+    if zlib.crc32(words.astype("<u4").tobytes()) != crc:
+        return LoadStatus.BAD_CRC
+    if words[0] != FORMAT:
+        return LoadStatus.BAD_FORMAT
+    return LoadStatus.OK if words[1] == LAW_CONTRACT else LoadStatus.BAD_CONTRACT
+
+
+def unpacked(words: Ints) -> tuple[Ints, Ints, Ints]:
+    """Entries (-1: not heard), code and slot memory of an image."""
+    entries = words[ENTRIES_AT : ENTRIES_AT + len(EVENTS)]
+    low, high = words[SLOT_AT::2], words[SLOT_AT + 1 :: 2] & 0xFFFF
+    slot = low | (high - ((high >> 15) << 16)) << _HALF
+    heard = np.where(entries & _HEARD, entries & (CODE_WORDS - 1), -1)
+    return heard, words[CODE_AT:SLOT_AT].copy(), slot[:SLOT_WORDS]

@@ -1,0 +1,133 @@
+"""Commands of ``precog law`` on a device: which programs its law engine has, and where."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from precog_host.output import (
+    DeviceOption,
+    JsonOption,
+    emit,
+    parameters_given,
+    require_one,
+    table,
+)
+from precog_host.transport import DeviceError
+
+if TYPE_CHECKING:
+    from precog_host.device import Device
+    from precog_host.law import LawEngine, LawState
+    from precog_models.rate.engine.program import Program
+
+__all__ = ["del_", "list_", "load", "set_"]
+
+
+@contextmanager
+def _engine(device: str) -> "Iterator[tuple[Device, LawEngine]]":
+    """The device that a URI names, and its law engine."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if opened.law is None:
+            raise DeviceError(
+                f"device {device} has no law engine: it was built without (law_cores=0)"
+            )
+        yield opened, opened.law
+
+
+def _program(
+    law: str, preset: str, tick_ps: int, given: dict[str, float]
+) -> "tuple[Program, dict[str, int | list[int]]]":
+    """A law's program and its parameters, integers."""
+    from precog_models.laws.compiler.compile import compile_law
+    from precog_models.laws.compiler.load import load as load_law
+    from precog_models.limits import FOREIGN_BYTES
+    from precog_models.rate.engine.program import Program
+
+    path = Path(law)
+    if path.suffix == ".py" or not path.is_file():
+        made = compile_law(load_law(law))
+        return made.program, made.law.integers(preset, tick_ps, **given)
+    if path.stat().st_size > FOREIGN_BYTES:
+        raise ValueError(f"program must have {FOREIGN_BYTES} bytes at most: {law}")
+    program = Program.read(path.read_text())
+    if preset != "default":
+        raise ValueError("preset must be left out with a compiled program: give name=integer")
+    return program, {name: int(value) for name, value in given.items()}
+
+
+def load(
+    law: Annotated[str, typer.Argument(help="A law's name, a .py file, or a compiled program.")],
+    assignments: Annotated[
+        list[str] | None, typer.Argument(help="Parameters, name=value.", metavar="[NAME=VALUE]...")
+    ] = None,
+    slot: Annotated[int, typer.Option(help="Slot that is to stand for it.")] = 0,
+    preset: Annotated[str, typer.Option(help="Parameters; see precog law show.")] = "default",
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Load a law into a slot while traffic flows; if it is refused, what was there stays."""
+    given = parameters_given(assignments or ())
+    with _engine(device) as (opened, engine):
+        program, values = _program(law, preset, opened.tick_ps, given)
+        loaded = engine.load(program, values, slot=slot)
+    emit(
+        dataclasses.asdict(loaded),
+        lambda: typer.echo(f"law {loaded.law} is live: slot {loaded.slot}, bank {loaded.bank}"),
+        json_,
+    )
+
+
+def list_(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show a device's law engine: its slots, and what happened in it."""
+    with _engine(device) as (_, engine):
+        state = engine.state()
+    emit(dataclasses.asdict(state), lambda: _show(state), json_)
+
+
+def set_(
+    budget: Annotated[int | None, typer.Option(help="Most turns of an event.")] = None,
+    threshold_us: Annotated[
+        float | None, typer.Option(help="RTT above which no rate and no window rises.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Set the bounds that a device keeps whatever its programs say."""
+    require_one(budget=budget, threshold_us=threshold_us)
+    with _engine(device) as (opened, engine):
+        ticks = None if threshold_us is None else round(threshold_us * 1e6 / opened.tick_ps)
+        engine.configure(budget=budget, threshold_ticks=ticks)
+        state = engine.state()
+    emit(dataclasses.asdict(state), lambda: _show(state), json_)
+
+
+def del_(
+    slot: Annotated[int, typer.Argument(help="Slot.")],
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Take a slot's program away: its queue pairs run the safe law."""
+    with _engine(device) as (_, engine):
+        engine.unload(slot)
+    emit({"slot": slot}, lambda: typer.echo(f"law slot {slot} has no program"), json_)
+
+
+def _show(state: "LawState") -> None:
+    typer.echo(
+        f"{state.cores} core, instruction set {state.isa}, {state.code_words} instructions and "
+        f"{state.memory_words} words a program; {state.budget} turns an event at most; nothing "
+        f"rises above {state.threshold_ticks} ticks"
+    )
+    if state.trap is not None:
+        typer.echo(f"last trap: {state.trap['status']} in slot {state.trap['slot']}")
+    rows = [
+        (one.slot, one.law, one.bank, f"{one.version:#010x}" if one.law else None, one.trapped)
+        for one in state.slots
+    ]
+    table(("slot", "law", "bank", "version", "trapped"), rows)
+    table(("counter", "events"), list(state.counters.items()))

@@ -1,0 +1,248 @@
+"""Laws that are programs: loading them, the slots that stand for them, the safety layer."""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_hw.regmap.law import LAW_EVENTS, LAW_LOAD_STATUS, LAW_SLOTS, TRAPS
+from precog_models.rate.engine.image import image_name, image_of
+from precog_models.rate.engine.image_fields import BANKS, IMAGE_WORDS, ISA_VERSION
+from precog_models.rate.engine.program import Program
+
+from .registers import Registers
+from .transport import DeviceError
+
+__all__ = ["LawEngine", "LawSlot", "LawState"]
+
+_BUSY_READS = 10_000  # polls of a busy bit before the device counts as hung
+_TEXT = {number: name.replace("_", " ") for name, number in LAW_LOAD_STATUS}
+_OK = dict(LAW_LOAD_STATUS)["ok"]
+_NAMES = 4
+
+
+@dataclass(frozen=True)
+class LawSlot:
+    """One slot, as the device shows it."""
+
+    slot: int
+    law: str | None  #: None: it has none, and its queue pairs run the safe law
+    bank: int
+    version: int  #: CRC-32 of the program
+    trapped: bool  #: a trap disabled it
+
+
+@dataclass(frozen=True)
+class LawState:
+    """The engine and what happened in it."""
+
+    cores: int
+    isa: int
+    code_words: int
+    memory_words: int
+    budget: int
+    threshold_ticks: int
+    trap: dict[str, object] | None  #: the last one: slot, status, qp
+    counters: dict[str, int]
+    slots: tuple[LawSlot, ...]
+
+
+class LawEngine:
+    """The law engine's side of a device.
+
+    Parameters
+    ----------
+    registers : Registers
+        Of a device with a law engine.
+
+    Raises
+    ------
+    DeviceError
+        The device has none, or its programs are of another version.
+    """
+
+    def __init__(self, registers: Registers) -> None:
+        if not registers.sizes.law_cores:
+            raise DeviceError("device has no law engine: it was built without (law_cores=0)")
+        self._registers = registers
+        seen = registers.fields("LAW", "CAPABILITIES")
+        wanted = {"isa": ISA_VERSION, "slots": LAW_SLOTS, "image": IMAGE_WORDS}
+        for name, value in wanted.items():
+            if seen[name] != value:
+                raise DeviceError(
+                    f"law engine's {name} must be {value}, not {seen[name]}: host package and "
+                    "gateware differ"
+                )
+
+    def load(self, program: Program, values: dict[str, int | list[int]], *, slot: int) -> LawSlot:
+        """Load a program into a bank that no slot stands for, check it there, then map `slot`.
+
+        The map changes in one write and only once the hardware has accepted the image: until then,
+        and after any failure, the slot's queue pairs run what they ran before. State that the same
+        law has left is kept.
+
+        Raises
+        ------
+        ValueError
+            There is no such slot, the program could trap or has other parameters.
+        DeviceError
+            No bank is free, or the device refused.
+        """
+        self._check_slot(slot)
+        image = image_of(program, values)
+        bank = self._free_bank()
+        self.write_bank(bank, image)
+        self._map(slot, bank, enable=True)
+        return self.slots()[slot]
+
+    def write_bank(self, bank: int, image: NDArray[np.int64], *, crc: int | None = None) -> None:
+        """Write an image into a bank and commit it.
+
+        Parameters
+        ----------
+        bank : int
+            No slot may stand for it.
+        image : ndarray of int64
+            Words of 32 bits; the device says no to a wrong number.
+        crc : int, optional
+            That the device is to expect; that of `image` if not given.
+
+        Raises
+        ------
+        ValueError
+            There is no such bank, or the image is far too long.
+        DeviceError
+            The device refused; the bank is then not valid.
+        """
+        if not 0 <= bank < BANKS:
+            raise ValueError(f"bank must be in 0..{BANKS - 1}, not {bank!r}")
+        if len(image) > 2 * IMAGE_WORDS:
+            raise ValueError(
+                f"image must have {2 * IMAGE_WORDS} words at most, not {len(image)}: it must have "
+                f"{IMAGE_WORDS}"
+            )
+        sent = zlib.crc32(image.astype("<u4").tobytes()) if crc is None else crc
+        registers = self._registers
+        registers.write_fields("LAW", "ERROR", load=1)  # a stale error is not this load's
+        registers.write_fields("LAW", "BANK", bank=bank)
+        registers.write_fields("LAW", "COMMAND", begin=1)
+        self._check_load(bank)
+        for word in image.tolist():
+            registers.write("LAW", "DATA", word)
+        registers.write("LAW", "CRC", sent)
+        registers.write_fields("LAW", "COMMAND", commit=1)
+        self._check_load(bank)
+        code = registers.fields("LAW", "STATUS")["code"]
+        if code != _OK:
+            raise DeviceError(f"law's program was not accepted: {_TEXT.get(code, code)}")
+
+    def unload(self, slot: int) -> None:
+        """Let `slot` stand for no program; its queue pairs run the safe law.
+
+        Raises
+        ------
+        ValueError
+            There is no such slot, or it has none already.
+        """
+        self._check_slot(slot)
+        entry = self._registers.entry("LAW", "SLOTS", slot, "SLOT")
+        if not entry["enable"]:
+            raise ValueError(f"law slot {slot} must have a program: precog law list shows them")
+        self._map(slot, entry["bank"], enable=False)
+
+    def slots(self) -> list[LawSlot]:
+        """All slots."""
+        return [self._slot(slot) for slot in range(LAW_SLOTS)]
+
+    def slot_of(self, law: str) -> int | None:
+        """The first slot with a law of this name."""
+        return next((one.slot for one in self.slots() if one.law == law), None)
+
+    def state(self) -> LawState:
+        """What the device shows."""
+        registers = self._registers
+        seen, sizes = registers.fields("LAW", "CAPABILITIES"), registers.fields("LAW", "SIZES")
+        trap = registers.fields("LAW", "TRAP")
+        names = {number: name for name, number in TRAPS}
+        happened = {**trap, "status": names[trap["status"]]} if trap["status"] else None
+        return LawState(
+            cores=seen["cores"],
+            isa=seen["isa"],
+            code_words=sizes["code"],
+            memory_words=sizes["memory"],
+            budget=registers.fields("LAW", "BUDGET")["budget"],
+            threshold_ticks=registers.fields("LAW", "THRESHOLD")["threshold"],
+            trap=dict(happened) if happened else None,
+            counters=registers.snapshots.read("LAW", "COUNTERS", [name for name, _ in LAW_EVENTS]),
+            slots=tuple(self.slots()),
+        )
+
+    def configure(self, *, budget: int | None = None, threshold_ticks: int | None = None) -> None:
+        """Change the budget or the RTT threshold; what is None stays.
+
+        Raises
+        ------
+        ValueError
+            A value does not fit; nothing is written then.
+        """
+        wanted = (("BUDGET", "budget", budget), ("THRESHOLD", "threshold", threshold_ticks))
+        for register, name, value in wanted:
+            most = (1 << self._registers.register("LAW", register).field(name).bits) - 1
+            if value is not None and not 1 <= value <= most:
+                raise ValueError(f"{name} must be in 1..{most}, not {value!r}")
+        for register, name, value in wanted:
+            if value is not None:
+                self._registers.write_fields("LAW", register, **{name: value})
+
+    def _slot(self, slot: int) -> LawSlot:
+        registers = self._registers
+        entry = registers.entry("LAW", "SLOTS", slot, "SLOT")
+        trapped = registers.entry("LAW", "SLOTS", slot, "SLOT_STATE")["trapped"]
+        bank = entry["bank"]
+        version = registers.entry("LAW", "BANKS", bank, "BANK_VERSION")["version"]
+        words = [
+            registers.entry("LAW", "BANKS", bank, f"BANK_NAME{n}")[f"name{n}"]
+            for n in range(_NAMES)
+        ]
+        law = image_name(words) if entry["enable"] else None
+        return LawSlot(slot, law, bank, version if entry["enable"] else 0, bool(trapped))
+
+    def _free_bank(self) -> int:
+        used = {
+            entry["bank"]
+            for slot in range(LAW_SLOTS)
+            if (entry := self._registers.entry("LAW", "SLOTS", slot, "SLOT"))["enable"]
+        }
+        free = sorted(set(range(BANKS)) - used)
+        if not free:
+            raise DeviceError(
+                f"all {BANKS} banks have programs that slots stand for: take one away first "
+                "(precog law del)"
+            )
+        return free[0]
+
+    def _check_slot(self, slot: int) -> None:
+        if not 0 <= slot < LAW_SLOTS:
+            raise ValueError(f"law slot must be in 0..{LAW_SLOTS - 1}, not {slot!r}")
+
+    def _check_load(self, bank: int) -> None:
+        registers = self._registers
+        for _ in range(_BUSY_READS):
+            status = registers.fields("LAW", "STATUS")
+            if not status["busy"]:
+                break
+        else:
+            raise DeviceError("loader of laws stays busy")
+        if registers.fields("LAW", "ERROR")["load"]:
+            registers.write_fields("LAW", "ERROR", load=1)
+            reason = _TEXT.get(status["code"], f"code {status['code']}")
+            raise DeviceError(f"law's program was refused by bank {bank}: {reason}")
+
+    def _map(self, slot: int, bank: int, *, enable: bool) -> None:
+        registers = self._registers
+        registers.write_fields("LAW", "ERROR", map=1)
+        registers.write_entry("LAW", "SLOTS", slot, "SLOT", bank=bank, enable=int(enable))
+        if registers.fields("LAW", "ERROR")["map"]:
+            registers.write_fields("LAW", "ERROR", map=1)
+            raise DeviceError(f"law slot {slot} was refused: bank {bank} is not valid")
