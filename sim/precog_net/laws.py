@@ -57,7 +57,7 @@ NAMES: dict[str, Callable[[], CongestionControl]] = {
 }
 
 #: Programs of `precog_net.rivals`.
-RIVALS = ("hpcc-pint", "nscc", "powertcp", "swift", "theta-powertcp")
+RIVALS = ("dcqcn-barre", "hpcc-pint", "nscc", "powertcp", "swift", "theta-powertcp")
 
 _CARD = "card:"
 _SETTINGS = re.compile(r"(.+?):((?:[a-z]\w*=[^,=]+)(?:,[a-z]\w*=[^,=]+)*)")

@@ -17,7 +17,7 @@ def fabric(
     law: Annotated[
         list[str] | None,
         typer.Option(
-            help="dcqcn, dctcp, fixed, hpcc, hpcc-pint, nscc, pid, powertcp, swift, "
+            help="dcqcn, dcqcn-barre, dctcp, fixed, hpcc, hpcc-pint, nscc, pid, powertcp, swift, "
             "theta-powertcp, timely; card:NAME, a law as cards run it; FILE.py or module:name; "
             "with settings, as swift:preset=scaled,ai=0.1; by classes, as hpcc+incast=swift. Often."
         ),

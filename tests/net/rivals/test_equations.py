@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from precog_net.rivals import hpcc_pint, nscc, powertcp, swift, theta_powertcp
+from precog_net.rivals import dcqcn_barre, hpcc_pint, nscc, powertcp, swift, theta_powertcp
 
 _LINE = 12.5  # bytes per ns: 100 Gb/s
 _BASE = 4000.0  # ns
@@ -45,7 +45,9 @@ def _start(
         next=50_000,
         timeout=0,
     )
-    e.rate, e.window = law.on_start(p, s, e)
+    e.due = [0.0, 0.0, 0.0]
+    begun = law.on_start(p, s, e)
+    e.rate, e.window = begun if isinstance(begun, tuple) else (begun, 0.0)
     return s, p, e
 
 
@@ -246,3 +248,35 @@ def test_hpcc_pint_reads_its_share_of_the_acknowledgements() -> None:
     s, p, _ = _start(hpcc_pint, share=1 / 16)
     read = sum(hpcc_pint.read(p, s) for _ in range(16_000))
     assert 900 < read < 1100
+
+
+def test_dcqcn_barre_cuts_little_and_recovers_towards_its_target() -> None:
+    """Table 2: at least 90 % are left; a timer of 50 us; one round of fast recovery, then 14 Mb/s,
+    hyper increase once both counts are above 1."""
+    s, p, e = _start(dcqcn_barre)
+    e.now = 1000.0
+    e.rate = dcqcn_barre.on_cnp(p, s, e)  # alpha = 1 would halve it
+    assert e.rate == pytest.approx(0.9 * _LINE)
+    assert e.due[:2] == [2000.0, 51_000.0]
+    e.rate = dcqcn_barre.on_cnp(p, s, e)  # nothing has risen: the target stays
+    assert (e.rate, s.target) == (pytest.approx(0.81 * _LINE), _LINE)
+    vars(e).update(timer=0, now=2000.0)
+    assert dcqcn_barre.on_timer(p, s, e) == e.rate
+    vars(e).update(timer=0, now=3000.0)
+    dcqcn_barre.on_timer(p, s, e)
+    assert s.alpha == pytest.approx(1 - 1 / 256)  # one update heard a notification, one did not
+    s.target = 10.0
+    vars(e).update(timer=1, now=51_000.0, rate=9.0)
+    e.rate = dcqcn_barre.on_timer(p, s, e)
+    assert (e.rate, s.target) == (9.5, 10.0)
+    e.rate = dcqcn_barre.on_timer(p, s, e)
+    assert s.target == pytest.approx(10.0 + 14 / 8000)
+    for _ in range(2):
+        e.bytes = 32767
+        e.rate = dcqcn_barre.on_send(p, s, e)
+    assert s.target == pytest.approx(10.0 + 3 * 14 / 8000)
+    dcqcn_barre.on_send(p, s, e)
+    assert s.target == pytest.approx(10.0 + (3 * 14 + 50) / 8000)
+    s.alpha = 0.1
+    assert dcqcn_barre.on_cnp(p, s, e) == pytest.approx(0.95 * e.rate)
+    assert s.target == e.rate

@@ -87,3 +87,17 @@ def test_one_byte_does_what_all_of_hpcc_s_telemetry_does() -> None:
         assert used == pytest.approx(plain[1], abs=0.06)
         assert rtt == pytest.approx(plain[2], abs=1.0)
         assert fair > 0.9
+
+
+def test_barre_s_tuning_makes_dcqcn_fair() -> None:
+    """Figure 12: clients that join one after another have equal shares of a busy server with the
+    tuned values of table 2, and unequal ones with the default ones."""
+    flows = tuple(Flow(k + 1, 0, _LONG, start_ps=4_000_000_000 * k) for k in range(4))
+    scenario = Scenario("join", star(5), flows, horizon_us=20_000.0, min_gbps=0.1)
+    fair = {}
+    for name in ("preset=quick", "least=0.5,rate_us=300,ai_mbps=5"):
+        result = run(scenario, law(f"dcqcn-barre:{name}"), record=Record(probe_us=10.0), seed=1)
+        fair[name], used, _, _ = _late(result, 16_000.0)
+        assert used > 0.98
+    tuned, default = fair.values()
+    assert tuned > 0.95 > 0.75 > default
