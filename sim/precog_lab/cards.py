@@ -31,6 +31,7 @@ __all__ = ["SCORE", "Card", "GoldenCard", "Passed", "bring_up", "follower", "gbp
 SCORE = 40
 
 _CNP_INTERVAL = 20_000  # ticks
+_MIN_GBPS = 0.01  # links of slow guests are slow, too
 _BITS_PER_BYTE = 8
 _MTU = 1024
 
@@ -107,7 +108,7 @@ def scored(device: Device, change: Change) -> None:
     assert device.packets is not None
     for one in (*change.added, *change.adopted):
         device.packets.set_score(one.slot, SCORE)
-        device.qp(one.slot).configure(psched=True)
+        device.qp(one.slot).configure(psched=True, min_gbps=_MIN_GBPS)
         if device.receiving is not None:
             device.receiving.configure(one.slot, commands=True)
 

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import count
 
 from precog_models.packet.wire.cps import SHIM_PORT
+from precog_models.packet.wire.opcodes import CNP, PLAIN_ACKNOWLEDGES
 from precog_sim.backtoback.frames import with_ce
 from precog_sim.backtoback.wire import Flight, Wire
 from precog_sim.capture import Frame
@@ -28,9 +29,10 @@ from .roce import Requests, request
 from .settings import TICK_NS, Settings
 from .waiting import Queues
 
-__all__ = ["Lab", "Seen"]
+__all__ = ["SILENCE_S", "Lab", "Seen"]
 
-_SILENCE_S = 30.0
+#: Seconds after which a lab in which nothing moves has failed.
+SILENCE_S = 30.0
 _POLL_S = 0.05
 _BUSY_S = 0.001
 _MANAGEMENT_QPS = (0, 1)
@@ -45,6 +47,7 @@ class Seen:
     frames: int = 0
     roce: int = 0
     shims: int = 0
+    marked_data: int = 0  # frames that came with a mark and may be answered by a CNP
     unbound: int = 0  # RoCEv2 of no queue pair of the cards, connection management among them
     identical: int = 0  # came out as they went in, but for marks that the wire put on
     wire: list[Frame] = field(default_factory=list)
@@ -137,8 +140,13 @@ class Lab:
         LabError
             One has not in time; it says what its serial line said last.
         """
-        for number in range(len(self.guests)):
-            self.answer(number, "ready", patience_s)
+        for number, answers in enumerate(self._answers):
+            self.until(
+                lambda answers=answers: "ready" in answers,  # type: ignore[misc]
+                patience_s,
+                f"answer ready of guest {number}",
+                silence_s=patience_s,  # a guest that boots says nothing
+            )
 
     def answer(self, guest: int, number: str, patience_s: float) -> Answer:
         """Wait for the answer to a command.
@@ -153,8 +161,15 @@ class Lab:
         )
         return self._answers[guest].pop(number)
 
-    def until(self, done: Callable[[], bool], patience_s: float, what: str) -> None:
-        """Pass frames until `done`.
+    def until(
+        self,
+        done: Callable[[], bool],
+        patience_s: float,
+        what: str,
+        *,
+        silence_s: float = SILENCE_S,
+    ) -> None:
+        """Pass frames until `done`; nothing may happen for `silence_s` at most.
 
         Raises
         ------
@@ -166,7 +181,7 @@ class Lab:
         while not done():
             self._turn()
             now = time.monotonic()
-            if now > give_up or now > self._heard + min(_SILENCE_S, patience_s):
+            if now > give_up or now > self._heard + min(silence_s, patience_s):
                 why = f"within {patience_s:.0f} s" if now > give_up else "while nothing moved"
                 tails = "\n".join(
                     f"guest {n}, serial line:\n{guest.tail()}"
@@ -293,6 +308,8 @@ class Lab:
         about = flight.about
         got = self.cards[about.destination].receive(flight.frame, self.now)
         self._compare(flight, got.host)
+        opcode = got.descriptor.opcode
+        self.seen.marked_data += flight.marked and opcode not in (CNP, *PLAIN_ACKNOWLEDGES)
         for cnp in got.wire:
             self._carry(cnp, _About(about.destination, about.source, None))
         if got.host is None:

@@ -178,6 +178,7 @@ def _books(lab: Lab) -> dict[str, Any]:
             "rtts": events["rtt_samples"],
             "cnps": events["cnp_sent"],
             "cnps_limited": events["cnp_limited"],
+            "cnps_busy": events["cnp_busy"],
             "scores_heard": device.receiving.counters()["scores"],
             "decisions": device.counters()["decisions"],
         }
@@ -194,6 +195,7 @@ def _books(lab: Lab) -> dict[str, Any]:
         "identical": lab.seen.identical,
         "retransmissions": lab.requests.again,
         "lost": sum(link.lost for link in lab.links),
+        "marked_data": lab.seen.marked_data,
         "marked": sum(link.marked for link in lab.links),
         "overtaken": sum(link.overtaken for link in lab.links),
         "queue_max_bytes": max(link.queue_max for link in lab.links),

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from precog_hw.regmap.precog import Sizes
-from precog_lab import lab as lab_module
 from precog_lab.cards import GoldenCard
 from precog_lab.lab import Lab
 from precog_lab.packages import LabError
@@ -126,7 +125,7 @@ def test_marks_are_put_on_and_lead_to_notifications(bench: _Bench) -> None:
     packets = bench.cards[0].device.packets
     assert packets is not None
     events = packets.counters()["events"]
-    assert events["cnp_sent"] + events["cnp_limited"] == marked
+    assert events["cnp_sent"] + events["cnp_limited"] == marked == bench.lab.seen.marked_data
     assert events["cnp_sent"] > 0
     bench.lab.until(lambda: len(bench.guests[1].got) == events["cnp_sent"], 20, "CNPs")
     assert {BTH.get(got, BTH_AT, "opcode") for got in bench.guests[1].got} == {0x81}
@@ -193,11 +192,10 @@ def test_a_frame_that_comes_out_otherwise_is_a_difference(
     assert bench.lab.seen.identical == 1
 
 
-def test_a_hang_is_told_with_the_serial_lines(
-    bench: _Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lab_module, "_SILENCE_S", 0.2)
-    with pytest.raises(LabError, match="answer c1 of guest 0 did not come while nothing moved"):
-        bench.lab.answer(0, "c1", 20)
+def test_a_hang_is_told_with_the_serial_lines(bench: _Bench) -> None:
+    with pytest.raises(LabError, match="pigs did not come while nothing moved"):
+        bench.lab.until(lambda: False, 20, "pigs", silence_s=0.2)
+    with pytest.raises(LabError, match="answer c1 of guest 0 did not come within 0 s"):
+        bench.lab.answer(0, "c1", 0.2)
     with pytest.raises(LabError, match="guest 1, serial line:\nlast words of 1"):
         bench.lab.ready(0.1)

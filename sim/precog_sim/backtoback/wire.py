@@ -73,6 +73,10 @@ class Wire(Generic[T]):
     _free: float = field(default=0.0, repr=False)
     _last: int = field(default=0, repr=False)
 
+    def queued(self, t: int) -> int:
+        """Bytes in the queue at `t`."""
+        return int(max(0.0, self._free - t) * self.settings.rate)
+
     def carry(self, frame: bytes, t: int, about: T) -> Flight[T] | None:
         """A frame leaves at `t`; None: it is lost."""
         now = self.settings
