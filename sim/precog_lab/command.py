@@ -19,7 +19,8 @@ def lab(
         typer.Option(
             "--work",
             "-w",
-            help="write, read, send, atomic or rping; may be repeated. By default the first four.",
+            help="write, read, send, atomic, rping or nvme; may be repeated. By default the first "
+            "four.",
         ),
     ] = None,
     rtl: Annotated[

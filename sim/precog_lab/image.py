@@ -24,7 +24,7 @@ MODULES = (
 )
 
 #: Modules of a kernel that serves and mounts storage over RDMA.
-NVME_MODULES = ("nvmet", "nvmet_rdma", "nvme_rdma", "null_blk", "brd", "loop")
+NVME_MODULES = ("crct10dif_generic", "null_blk", "nvmet_rdma", "nvme_rdma")
 
 #: Programs of the guests.
 PROGRAMS = (

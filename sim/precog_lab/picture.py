@@ -28,6 +28,10 @@ _SETTINGS = Settings(
     mark_bytes=15_000,
     pace=True,
 )
+_KEPT = (
+    *("frames", "roce", "marked_data", "cnps", "retransmissions", "differences", "icrc_bad"),
+    *("queue_max_bytes", "rate_min_gbps", "accel"),
+)
 _LAWS = {"off": "fixed", "on": "dcqcn"}
 
 
@@ -83,11 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = run(
             Cache(default_cache()), settings, watch=series.watch, progress=lambda text: print(text)
         )
-        kept = ("frames", "roce", "marked_data", "cnps", "retransmissions", "differences")
-        kept += ("icrc_bad", "queue_max_bytes", "rate_min_gbps", "accel")
         found[name] = {
             "law": law,
-            **{key: outcome.figures[key] for key in kept},
+            **{key: outcome.figures[key] for key in _KEPT},
             **series.as_dict(),
         }
     chosen.out.mkdir(parents=True, exist_ok=True)
@@ -116,9 +118,8 @@ def _draw(found: dict[str, Any], path: Path) -> None:
     for axes in (top, bottom):
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
-    figure.suptitle(
-        f"{_SETTINGS.senders} Linux guests write to one (ib_write_bw), {_SETTINGS.link_gbps:g} Gb/s link"
-    )
+    senders, link = _SETTINGS.senders, _SETTINGS.link_gbps
+    figure.suptitle(f"{senders} Linux guests write to one (ib_write_bw), {link:g} Gb/s link")
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
 

@@ -132,25 +132,31 @@ def _work(lab: Lab, name: str, progress: Callable[[str], None]) -> dict[str, Any
         Task(number, hub.address.ip, settings.messages, settings.pairs, timeout)
         for number in range(settings.senders)
     ]
-    servers = [(0, hub.run(workload.server(task))) for task in tasks]
+    servers = [hub.run(workload.server(task)) for task in tasks]
     for task in tasks:
         if lab.answer(0, hub.run(workload.ready(task)), patience).status:
-            raise LabError(f"server of {name} must listen: {hub.tail()}")
+            raise LabError(f"server of {name} must listen: {_said(lab, servers)}")
     clients = [
         (task.number + 1, lab.guests[task.number + 1].run(workload.client(task))) for task in tasks
     ]
-    for guest, number in (*clients, *servers):
+    for guest, number in (*clients, *((0, number) for number in servers)):
         answer = lab.answer(guest, number, patience)
         if answer.status:
             raise LabError(
                 f"{name} failed in guest {guest} with status {answer.status}: "
-                f"{answer.output.strip()}"
+                f"{answer.output.strip()}; its server: {_said(lab, servers)}"
             )
     lab.drained(_RELEASE_S)
     wall = time.monotonic() - began
     passed = lab.seen.frames - frames
     progress(f"{name}: {passed} frames in {wall:.1f} s")
     return {"frames": passed, "wall_s": round(wall, 3)}
+
+
+def _said(lab: Lab, servers: list[str]) -> str:
+    """What servers that have ended had to say."""
+    said = [one.output.strip() for one in lab.early(0, servers)]
+    return "; ".join(said) or "still runs"
 
 
 def _counters(lab: Lab, guest: int) -> dict[str, int]:

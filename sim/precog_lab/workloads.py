@@ -7,6 +7,7 @@ __all__ = ["WORKLOADS", "Task", "Workload"]
 
 _PORT = 18515  # perftest's own
 _PORT_RPING = 7174
+_PORT_NVME = 4420
 _ECT0 = 2  # soft-RoCE sends packets that no switch may mark, unless the traffic class says so
 _DEPTH = 8
 
@@ -33,10 +34,12 @@ class Workload:
 
 def _listens(port: int) -> str:
     """Ends when somebody listens on a TCP port."""
-    return (
-        f"n=0; until grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6; do "
-        "n=$((n+1)); [ $n -gt 600 ] && exit 1; usleep 50000; done"
-    )
+    return _until(f"grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6")
+
+
+def _until(test: str) -> str:
+    """Ends when a test is true; fails after half a minute."""
+    return f"n=0; until {test}; do n=$((n+1)); [ $n -gt 600 ] && exit 1; usleep 50000; done"
 
 
 def _patiently(command: str) -> str:
@@ -74,6 +77,69 @@ def _rping() -> Workload:
     )
 
 
+_NQN = "nqn.2026-01.lab:disk"
+_TARGET = "/config/nvmet"
+_LOADED = (
+    "{ [ -e /sys/module/nvme_rdma ] || while read -r m; do case $m in "
+    "null_blk.ko) insmod /modules/$m nr_devices=0;; *) insmod /modules/$m;; esac; "
+    "done < /modules/nvme; }"
+)
+
+
+def _nvme() -> Workload:
+    """A disk over RDMA: the kernel's own READs, WRITEs and SENDs, data verified from end to end."""
+
+    def server(task: Task) -> str:
+        port = _PORT_NVME + task.number
+        disk = f"/config/nullb/nullb{task.number}"
+        system = f"{_TARGET}/subsystems/{_NQN}{task.number}"
+        place = f"{_TARGET}/ports/{port}"
+        made = (
+            _LOADED,
+            "{ mountpoint -q /config || mount -t configfs none /config; }",
+            f"mkdir {disk}",
+            f"echo 1 > {disk}/memory_backed",
+            f"echo 16 > {disk}/size",
+            f"echo 1 > {disk}/power",
+            f"mkdir {system}",
+            f"echo 1 > {system}/attr_allow_any_host",
+            f"mkdir {system}/namespaces/1",
+            f"echo -n /dev/nullb{task.number} > {system}/namespaces/1/device_path",
+            f"echo 1 > {system}/namespaces/1/enable",
+            f"mkdir {place}",
+            f"echo rdma > {place}/addr_trtype",
+            f"echo ipv4 > {place}/addr_adrfam",
+            f"echo {task.hub} > {place}/addr_traddr",
+            f"echo {port} > {place}/addr_trsvcid",
+            f"ln -s {system} {place}/subsystems/",
+        )
+        return " && ".join(made)
+
+    def client(task: Task) -> str:
+        options = (
+            f"transport=rdma,traddr={task.hub},trsvcid={_PORT_NVME + task.number},"
+            f"nqn={_NQN}{task.number},nr_io_queues={task.pairs},queue_size=16,keep_alive_tmo=600"
+        )
+        count = f"bs=4096 count={task.messages}"
+        made = (
+            _LOADED,
+            f"echo {options} > /dev/nvme-fabrics",
+            f"{{ {_until('[ -b /dev/nvme0n1 ]')}; }}",
+            f"dd if=/dev/urandom of=/tmp/data {count}",
+            f"dd if=/tmp/data of=/dev/nvme0n1 {count} oflag=direct",
+            f"dd if=/dev/nvme0n1 of=/tmp/back {count} iflag=direct",
+            "cmp /tmp/data /tmp/back",
+            "echo 1 > /sys/class/nvme/nvme0/delete_controller",
+        )
+        return " && ".join(made)
+
+    def ready(task: Task) -> str:
+        place = f"{_TARGET}/ports/{_PORT_NVME + task.number}/subsystems/{_NQN}{task.number}"
+        return _until(f"[ -e {place} ]")
+
+    return Workload(server, client, ready)
+
+
 #: By name; the sizes of messages give some thousand frames in all.
 WORKLOADS: dict[str, Workload] = {
     "write": _perftest("ib_write_bw", "-s", "8192"),
@@ -81,4 +147,5 @@ WORKLOADS: dict[str, Workload] = {
     "send": _perftest("ib_send_bw", "-s", "8192", "-r", "16"),
     "atomic": _perftest("ib_atomic_bw", "-o", "4"),
     "rping": _rping(),
+    "nvme": _nvme(),
 }
