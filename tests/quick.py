@@ -51,6 +51,7 @@ MODELS = {
 SOFTWARE = {
     "precog_host": "sw/test_registers.py",
     "precog_fleet": "fleet/test_records.py",
+    "precog_lab": "lab/test_parts.py::test_addresses",
     "precog_net": "net/test_topologies.py",
     "precog_sim": "sim/network/test_wheel.py",
     "precog_studies": "studies/test_rivals.py::test_jain_s_index",

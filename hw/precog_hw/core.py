@@ -95,11 +95,11 @@ class Core(wiring.Component):
         With `config.law_cores`: acknowledgements, for programs.
     law_* : of `LawEngine`, `HOST_PORTS`
     event_stb, event : Out(1), Out(LAW_EVENT)
-        Likewise: each event as the laws take it, those of `i_event` and the scores of forecasts.
+        As above: each event as the laws take it, those of `i_event` and the scores of forecasts.
     wrong_head : Out(1)
-        Likewise: strobe, a model was not used because its head is of another kind.
+        As above: strobe, a model was not used because its head is of another kind.
     slot_enables : Out(sets)
-        Likewise: slots of the model map that stand for a model.
+        As above: slots of the model map that stand for a model.
     forecast_* : `Forecaster`'s members `config_stb`, `config_qp`, `config`, `threshold`, `budget`,
         `put`, `query_table`, `query_knot`, `query`, `events`, and those of `carry` and `made`; with
         `config.trace` `made_of`, too

@@ -96,7 +96,7 @@ class PrecogNic(wiring.Component):
     pause : In(8)
         With `config.grants`: PFC, priorities that get no grants.
     pace_log_stb, pace_log : Out
-        Likewise: each event of the pacer as it takes effect, for its golden model.
+        As above: each event of the pacer as it takes effect, for its golden model.
     wire_log_stb, wire_log : Out
         With `config.wire`: each event of the packets that wait, for their golden model.
     queue_log_stb, queue_log : Out
@@ -111,7 +111,7 @@ class PrecogNic(wiring.Component):
         With `config.receiver` and without `config.wire`: cells that a queue pair may hold from now
         on; of each the last one.
     receive_log_stb, receive_log : Out
-        Likewise: each event of the receiver as it takes effect, for its golden model.
+        As above: each event of the receiver as it takes effect, for its golden model.
     mac_events : In(macs * len(MAC_EVENTS))
         With `config.macs`: `MacPort.events` of each port.
     irq : Out(1)

@@ -28,7 +28,7 @@ class RowMemory(wiring.Component):
     """One write and one read in every cycle; a read sees the writes of its own cycle, too.
 
     Latency: 2 cycles from `read_row` to `read_data`. Throughput: one read and one write per cycle.
-    Cost: three words of flip-flops beside the RAM.
+    Cost: three words of flip-flops in addition to the RAM.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class RowUpdate(wiring.Component):
                                     ▲ new of the last three cycles, if it is of the same row
 
     Latency: 3 cycles from `i_stb` to `stb`; the row is written in that cycle. Throughput: one
-    change per cycle. Cost: four words of flip-flops beside the RAM.
+    change per cycle. Cost: four words of flip-flops in addition to the RAM.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 def bin_crps(distributions: Ints, bins: int, came: Ints) -> Floats:
-    """CRPS, in bins, of forecasts [n, 16] that are 32768 in all, of a model with so many bins."""
+    """CRPS, in bins, of forecasts [n, 16] that are 32768 in all, of a model with this many bins."""
     if not len(came):
         return np.zeros(0)
     return np.asarray(crps(distributions[:, :bins] / 32768.0, came), dtype=np.float64)

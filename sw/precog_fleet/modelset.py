@@ -70,7 +70,7 @@ def max_bytes(name: str) -> int:
 
 
 def bin_name(origin: str, bins: int) -> str:
-    """The file of a member's heads, of so many."""
+    """The file of a member's heads, of this many."""
     digest = hashlib.blake2b(origin.encode(), digest_size=8).digest()
     return f"heads-{int.from_bytes(digest) % bins:03d}.zst"
 

@@ -62,7 +62,7 @@ class Window:
     ms : int
         Of Unix time at the newest sample.
     t : int
-        Ticks, likewise.
+        Ticks, as above.
     qp, set, version : int
         Queue pair; the weight set and version that answered, 0: none.
     probability : int

@@ -72,7 +72,7 @@ class Practice:
             device.qp(qp).configure(preset="precog", enable=True, algorithm="pid")
 
     def run(self, periods: int, *, remember: bool = False) -> None:
-        """Let so many periods pass; `remember` them in `history`."""
+        """Let this many periods pass; `remember` them in `history`."""
         for _ in range(periods):
             for qp in self._level:
                 self._change(qp)

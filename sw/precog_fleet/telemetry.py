@@ -160,7 +160,7 @@ class Telemetry:
     max_bytes : int
         Of all parts together.
     rows : int
-        A part is written when so many wait.
+        A part is written when this many wait.
     age_ms : int
         Or when the first of them has waited so long.
     pending : int

@@ -107,21 +107,21 @@ class Device:
             )
         #: The packet path, where the device has one.
         self.packets = PacketPath(self.registers) if self.sizes.width else None
-        #: Gigabit ports, likewise.
+        #: Gigabit ports, as above.
         self.ports = Ports(self.registers) if self.sizes.macs else None
-        #: The pacer, likewise.
+        #: The pacer, as above.
         self.pacing = Pacing(self.registers) if self.sizes.grants else None
-        #: The queue profiler, likewise.
+        #: The queue profiler, as above.
         self.queues = Queues(self.registers) if self.sizes.profile else None
-        #: Queue models and scores, likewise.
+        #: Queue models and scores, as above.
         self.forecasting = Forecasting(self.registers) if self.sizes.forecast else None
-        #: The receiver of congestion scores, likewise.
+        #: The receiver of congestion scores, as above.
         self.receiving = Receiving(self.registers) if self.sizes.receiver else None
-        #: The trace FIFO, likewise.
+        #: The trace FIFO, as above.
         self.tracing = Tracing(self.registers) if self.sizes.trace else None
-        #: Packets that wait for grants, likewise.
+        #: Packets that wait for grants, as above.
         self.waiting = Waiting(self.registers) if self.sizes.wire else None
-        #: Check bits of the models, likewise.
+        #: Check bits of the models, as above.
         self.guarding = Guarding(self.registers) if self.sizes.ecc else None
         #: Laws that are programs, likewise.
         self.law = LawEngine(self.registers) if self.sizes.law_cores else None

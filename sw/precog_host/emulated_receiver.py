@@ -79,7 +79,7 @@ class EmulatedReceiver:
     # --- packets ---------------------------------------------------------------------------------
 
     def sent(self, size: int, t: int) -> None:
-        """So many bytes have left at `t` ticks."""
+        """This many bytes have left at `t` ticks."""
         self._pass(t)
         self._sent += size
 

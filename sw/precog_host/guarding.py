@@ -21,7 +21,7 @@ class LastError:
     set: int
     row: int
     word: int  #: of a double error the even one of the pair
-    second: bool  #: the copy of biases and shifts beside the MAC array
+    second: bool  #: the copy of biases and shifts next to the MAC array
     tree: bool  #: the copy in the trees' memory
     bit: int | None  #: 32 and more are check bits; None: the error was double
     double: bool
@@ -144,7 +144,7 @@ class Guarding(Windows):
         bits : tuple of int
             0..31 of the data, 32..35 of the check bits; one is corrected, two disable the set.
         second : bool
-            In the copy of rows 24..26 beside the MAC array.
+            In the copy of rows 24..26 next to the MAC array.
         tree : bool
             In the copy of rows 0..30 that trees are read from.
 

@@ -27,9 +27,9 @@ class QueueStatus:
     size: int  #: bytes of the last arrival
     peak: int  #: bytes
     arrivals: int  #: 32 bits, wraps
-    departures: int  #: likewise
+    departures: int  #: as above
     bytes_in: int  #: 48 bits, wraps
-    bytes_out: int  #: likewise
+    bytes_out: int  #: as above
 
 
 class Queues(Windows):

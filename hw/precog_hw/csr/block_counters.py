@@ -40,7 +40,7 @@ class _Table:
     index : Signal(range(count))
         Counter to be read, in the cycle of `BlockCounters.asked`.
     inside : Signal(1)
-        It is in this table, likewise.
+        It is in this table, as above.
     low, high : Signal(32)
         Halves of counter `index` in the snapshot, in the cycle after `asked`.
     """
@@ -150,7 +150,7 @@ class BlockCounters(Elaboratable):
 
     @staticmethod
     def latency_of(*counts: int) -> int:
-        """Cycles until an event is in its row, at most, with tables of so many events each."""
+        """Cycles until an event is in its row, at most, with tables of this many events each."""
         slots = sum(1 << _index_bits(count) for count in counts)
         return _QUEUED + _round(slots, _MOST_CLASS_TABLES) + _FLIGHT
 

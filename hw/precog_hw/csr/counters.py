@@ -37,7 +37,7 @@ class Counters(wiring.Component):
     init : int
         What every counter starts from, 64 bits.
     amount_bits : int
-        The last event counts up by an `amount` of so many bits; 0: by one, as the others.
+        The last event counts up by an `amount` of this many bits; 0: by one, as the others.
 
     Members
     -------

@@ -35,7 +35,7 @@ def from_beat(m: Module, word: data.View, beat: data.View) -> None:
 
 
 def to_beat(m: Module, beat: data.View, word: data.View) -> None:
-    """`beat` is a word; the rest of what travels beside the bytes is 0."""
+    """`beat` is a word; the rest of what travels with the bytes is 0."""
     m.d.comb += [
         beat.data.eq(word.data),
         beat.keep.eq(Cat(word.end >= n for n in range(len(beat.keep)))),

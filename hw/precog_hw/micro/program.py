@@ -67,7 +67,7 @@ class Program:
 
 
 def program(qps: int, places: Mapping[str, Place]) -> Program:
-    """The program for so many queue pairs, and its memory.
+    """The program for this many queue pairs, and its memory.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ WHOLE_REQUEST = data.StructLayout(
 WAITS = data.StructLayout(
     {
         "request": SIZE_BITS,  # bytes of the first packet that waits; 0: none
-        "answer": SIZE_BITS,  # likewise in the second queue
+        "answer": SIZE_BITS,  # as above in the second queue
         "counts": 1,  # of the former
         "known": 1,  # the connection's first PSN
         "turn": 1,  # of the answer, if both may go
@@ -150,7 +150,7 @@ DIFFERENCES = data.StructLayout(
     }
 )
 
-#: Likewise, in cycle 4.
+#: As above, in cycle 4.
 COMPARED = data.StructLayout(
     {
         "t": Fmt.TIME.width,

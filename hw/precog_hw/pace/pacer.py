@@ -119,9 +119,9 @@ class Pacer(wiring.Component):
         If `whole`: ticks after which, at the latest after twice as many, a window that is shut
         opens without an acknowledgement.
     shuts, expires : Out(1)
-        Likewise, strobes: a packet that was asked for finds its window shut; it opened so.
+        As above, strobes: a packet that was asked for finds its window shut; it opened so.
     waits : Out(1)
-        Likewise: a packet waits for its window.
+        As above: a packet waits for its window.
 
     Raises
     ------

@@ -22,7 +22,7 @@ _SETTLE = 8  # cycles after which what was filed last stands in the links
 
 
 def check_slots(slots: int) -> None:
-    """Raise `ValueError` if a wheel cannot have so many slots."""
+    """Raise `ValueError` if a wheel cannot have this many slots."""
     if slots < 4 or slots & (slots - 1):
         raise ValueError(f"slots must be a power of two, 4 or more, not {slots!r}")
 

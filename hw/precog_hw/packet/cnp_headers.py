@@ -78,7 +78,7 @@ class CnpHeaders(wiring.Component):
     job : In(JOB)
         Must hold until `last`.
     config : In(CNP_CONFIG)
-        Likewise, or the CNP may be of both states.
+        As above, or the CNP may be of both states.
     valid : Out(1)
         The others count.
     last : Out(1)

@@ -1,4 +1,4 @@
-"""Wire fields as hardware values: header bytes that stand beside each other in one value.
+"""Wire fields as hardware values: header bytes that stand next to each other in one value.
 
 In a window byte n of the headers stands in bits 8n + 7 : 8n, as a stream delivers them. Offsets and
 widths come from `precog_models.packet.wire`, so nothing here knows a header.

@@ -116,7 +116,7 @@ LINK = data.StructLayout(
         "tags": DESCRIPTOR["tags"].shape,
         "ipv6": unsigned(1),
         "macs": unsigned(8 * _MACS),  # number whose most significant byte is the packet's first
-        "behind_macs": unsigned(8 * MAX_TAGS * VLAN.size),  # likewise, the next bytes
+        "behind_macs": unsigned(8 * MAX_TAGS * VLAN.size),  # as above, the next bytes
         "base": unsigned((L3[-1] + IPV6.size).bit_length()),  # byte where IP's length counts from
         "present": unsigned(_COUNT_BITS),  # how many of the bytes in `l3` the packet has
         "l3": unsigned(8 * _L3_BYTES),

@@ -1,7 +1,7 @@
 """The ICRC's constants, and what a beat of headers must become before a CRC may run over it.
 
 InfiniBand Architecture Specification 1, annex A17. Positions are those of the headers behind all
-tags: with fewer tags a packet is taken to begin so many bytes later. Those bytes are whole beats
+tags: with fewer tags a packet is taken to begin this many bytes later. Those bytes are whole beats
 and a rest, the phase; so few phases stand for all headers.
 """
 

@@ -57,7 +57,7 @@ PARSED = data.StructLayout(
         "end": unsigned(LENGTH_BITS),  # byte behind the ICRC, from the frame's first
         "headers": HEADERS,
         "time": unsigned(Fmt.TIME.width),  # ticks, when the frame's first beat was taken
-        "ns": unsigned(NS_BITS),  # likewise
+        "ns": unsigned(NS_BITS),  # as above
     }
 )
 

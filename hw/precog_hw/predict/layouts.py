@@ -46,7 +46,7 @@ GATES = 4
 QUADS = HIDDEN // 4
 JOBS = 4  # samples in flight
 PASSES = 8  # hidden vectors that wait for the MAC array; a sample makes at most T - 1
-EPOCH_BITS = 32  # commits are counted with so many bits: a model's identity
+EPOCH_BITS = 32  # commits are counted with this many bits: a model's identity
 
 X_VECTOR = data.ArrayLayout(signed(Fmt.X.width), MAX_INPUTS)
 OUTPUTS = data.ArrayLayout(signed(Fmt.OUT.width), MAX_OUTPUTS)

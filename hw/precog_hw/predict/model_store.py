@@ -92,7 +92,7 @@ class ModelStore(wiring.Component):
     asked_set : In(set_bits), asked_version : Out(32)
         With `config.forecast`: version of a set that an inference uses.
     slot_enables : Out(sets)
-        Likewise: slots that stand for a set.
+        As above: slots that stand for a set.
     query_set : In(set_bits), query_valid : Out(1), query_version : Out(32)
         Read port of the sets; the version of an invalid set means nothing.
     answer_set : In(set_bits), answer_version : Out(32)
@@ -100,7 +100,7 @@ class ModelStore(wiring.Component):
     valid : Out(sets), loaded : Out(1), number : Out(set_bits)
         With `config.ecc`: sets that hold a model; strobe, the set `number` is one more of them.
     guarded_set : In(set_bits)
-        Likewise: the set of the following two.
+        As above: the set of the following two.
     fail_stb : In(1)
         It is not valid from the next cycle on, and no slot stands for it from the one after.
     renew_stb, renewing : In(1), Out(1)

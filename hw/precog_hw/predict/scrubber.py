@@ -353,7 +353,7 @@ class _Pause(wiring.Component):
     Members
     -------
     begin_stb, cycles : In(1), In(16)
-        A pause of so many cycles begins.
+        A pause of this many cycles begins.
     over : Out(1)
         There is none.
     """

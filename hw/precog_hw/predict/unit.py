@@ -64,11 +64,11 @@ class Predictor(wiring.Component):
     wrong_head : Out(1)
         With `config.forecast`: strobe, a model was not used because its head is of another kind.
     asked_outputs, asked_version : Out(4), Out(32)
-        Likewise: of the model that a request of kind QUEUE asked last, O - 1 and version.
+        As above: of the model that a request of kind QUEUE asked last, O - 1 and version.
     asked_set : Out(set_bits)
         With `config.trace`, too: its set.
     slot_enables : Out(sets)
-        Likewise: slots that stand for a set.
+        As above: slots that stand for a set.
     tree_x, tree_threshold, o_tree : In, In(4), Out(stream of ANSWER)
         With `config.tree`: a profile, as its request is taken; `TreePredictor`'s threshold and
         answer, which is taken before the next request is made.

@@ -137,7 +137,7 @@ def add_recurrent_weights(
 ) -> Callable[[int, int, int], Words]:
     """Wh, a memory for each (way, gate, quad of the units at work), `recurrent_address`.
 
-    Quad q's is read so many cycles late as its units' group is.
+    Quad q's is read this many cycles late as its units' group is.
     """
     sizes = Sizes(config)
     quads = sizes.units // 4

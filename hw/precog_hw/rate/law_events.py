@@ -60,7 +60,7 @@ class LawEvents(wiring.Component):
     heard, heard_slot : In
         A notification of a known queue pair has come.
     sent, sent_slot, sent_bytes : In
-        A packet of a known queue pair has left, of so many bytes.
+        A packet of a known queue pair has left, of this many bytes.
     now : In(40)
         Ticks; one cycle each.
     byte_count, rate_ticks, cut_ticks : In

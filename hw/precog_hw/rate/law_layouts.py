@@ -100,7 +100,7 @@ def event_layout(qp_bits: int) -> data.StructLayout:
 
 
 def result_layout(qp_bits: int) -> data.StructLayout:
-    """What comes of an event."""
+    """The outcome of an event."""
     return _layout(RESULT_FIELDS, qp=qp_bits)
 
 

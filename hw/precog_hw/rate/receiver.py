@@ -45,7 +45,7 @@ class BandwidthMeter(wiring.Component):
     Members
     -------
     sent : In(1), size : In(16)
-        So many bytes have left.
+        This many bytes have left.
     ticks : In(32)
         Length of a window in cycles; 0: bandwidth is always available.
     budget : In(32)

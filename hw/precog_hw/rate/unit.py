@@ -62,7 +62,7 @@ class RateUnit(wiring.Component):
     model : In(MODEL)
         With `config.trace`, of the model that gives the advice that waits.
     o_model : Out(MODEL)
-        Likewise, of the decision at `o`; zeros if there was no model or it was too late.
+        As above, of the decision at `o`; zeros if there was no model or it was too late.
     owing : Out(1)
         Advice is still to come for a decision that has been made without it.
     activity : Out(ACTIVITY)

@@ -28,7 +28,7 @@ def _place(access: Access, tree: bool) -> tuple[Field, ...]:
         Field("set", 8, access, "Set."),
         Field("word", 4, access, "Word of its row; of a double error the pair's even one.", lsb=8),
         Field("row", 5, access, "Row of the image.", lsb=12),
-        Field("second", 1, access, "The copy of rows 24..26 beside the MAC array.", lsb=17),
+        Field("second", 1, access, "The copy of rows 24..26 next to the MAC array.", lsb=17),
         *((third,) if tree else ()),
     )
 

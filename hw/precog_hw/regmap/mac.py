@@ -19,7 +19,7 @@ MAC_EVENTS: tuple[tuple[str, str], ...] = (
 
 
 def mac_block(macs: int) -> Block:
-    """The block of a device with so many ports."""
+    """The block of a device with this many ports."""
     return Block(
         "MAC",
         "Ports between the NIC and Gigabit lines: with two, the host's and then the network's; one "

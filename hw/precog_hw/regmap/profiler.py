@@ -38,7 +38,7 @@ PROFILER_PARAMETERS: tuple[Register, ...] = (
     Register(
         "EVERY",
         "Samples by events.",
-        (Field("every", 16, _RW, "Every so many arrivals and departures of a QP; 0: none."),),
+        (Field("every", 16, _RW, "Every this many arrivals and departures of a QP; 0: none."),),
     ),
     *(
         register

@@ -62,7 +62,7 @@ def trace_block() -> Block:
     """The block."""
     return Block(
         "TRACE",
-        "Records wait in a FIFO until the host pops them: read STATE.level, then so many entries "
+        "Records wait in a FIFO until the host pops them: read STATE.level, then this many entries "
         "of RECORDS, then pop them. What finds no room is counted and lost; nothing ever waits.",
         id=0x40,
         version=(1, TRACE_FORECASTS_FROM),
@@ -76,7 +76,7 @@ def trace_block() -> Block:
                         "threshold",
                         16,
                         _RW,
-                        "STATE.reached is up at so many records and more; 0: never.",
+                        "STATE.reached is up at this many records and more; 0: never.",
                         unit="records",
                     ),
                 ),

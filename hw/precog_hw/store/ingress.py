@@ -50,7 +50,7 @@ class Ingress(wiring.Component):
     qp : In(range(qps))
         The queue; with each beat.
     label : In(config.label)
-        Likewise.
+        As above.
     i_free : In(stream.Signature(range(cells)))
         Free cells.
     may_wait : In(1)
@@ -60,7 +60,7 @@ class Ingress(wiring.Component):
     link_stb, link : Out
         A packet goes on in another cell.
     user_stb, user_cell, user : Out
-        A packet's end: its first cell, and what travels beside its last beat.
+        A packet's end: its first cell, and what travels with its last beat.
     o : Out(stream.Signature(event_layout(config)))
         APPEND, one for each packet, in order.
     """

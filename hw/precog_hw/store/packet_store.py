@@ -80,7 +80,7 @@ class PacketStore(wiring.Component):
     qp : In(range(qps))
         The queue of the packet; with each beat.
     label : In(config.label)
-        Likewise.
+        As above.
     o : Out(packet_signature(width))
         The user bits of a packet are those of its last beat.
     o_request : Out(stream.Signature(size_layout(config)))

@@ -33,7 +33,7 @@ class Release(wiring.Component):
     Members
     -------
     user_stb, user_cell, user : In
-        A packet's first cell, and what travels beside it.
+        A packet's first cell, and what travels with it.
     joins_stb, joins_behind : In
         A packet joins a queue behind the one of this first cell.
     joins : In(following_layout(config))

@@ -78,7 +78,7 @@ class Crossing(wiring.Component):
                 m.d[mine] += [kept.eq(after), after.eq(after + 1), gray.eq(_gray(after))]
             return kept, gray, _gray(after), seen
 
-        # Whether it moves is known last, so that both ways are compared beside each other.
+        # Whether it moves is known last, so that both ways are compared next to each other.
         put, take = Signal(), Signal()
         produce, kept, grown, produce_seen = pointer("produce", self._write, self._read, put)
         consume, left, taken, consume_seen = pointer("consume", self._read, self._write, take)

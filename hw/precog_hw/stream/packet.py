@@ -10,7 +10,7 @@ __all__ = ["TAG_BITS", "USER", "WIDTHS", "beat_layout", "last_byte", "packet_sig
 WIDTHS = (8, 64, 128, 256, 512)
 TAG_BITS = 8
 
-#: What travels beside the bytes, unchanged: `error` counts on the last beat, the others on each.
+#: What travels with the bytes, unchanged: `error` counts on the last beat, the others on each.
 USER = data.StructLayout(
     {
         "error": unsigned(1),  # FCS or length, found by the MAC

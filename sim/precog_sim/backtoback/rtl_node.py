@@ -37,7 +37,7 @@ _DECIDE = 600  # all laws have decided
 
 
 def ways(packets: int) -> tuple[WireSettings, EndpointSettings]:
-    """How wire and endpoints are in a run of so many packets.
+    """How wire and endpoints are in a run of this many packets.
 
     In a short one much goes wrong; in a long one packets that are sent again would take over, so
     that windows are then such that the wire can empty them before an endpoint's time is over.

@@ -56,7 +56,7 @@ class Seen:
     score: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # last that came
     echo: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # since `rtt`
     shown: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # `statistics`
-    cleared: list[list[int]] = field(default_factory=lambda: [[0] * len(SLOTS)] * 2)  # likewise
+    cleared: list[list[int]] = field(default_factory=lambda: [[0] * len(SLOTS)] * 2)  # as above
     resets: dict[str, int] = field(default_factory=dict)  # by part
     swaps: int = 0
     told: int = 0  # scores that resets of the receiver told the laws
@@ -69,8 +69,8 @@ class Seen:
     asked: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T0
     arrived: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in SLOTS])  # psn: T1
     newest: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # since `rtt`
-    acked: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # likewise
-    cnp_at: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # likewise
+    acked: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # as above
+    cnp_at: list[int | None] = field(default_factory=lambda: [None] * len(SLOTS))  # as above
 
 
 def _before(psn: int, other: int) -> bool:

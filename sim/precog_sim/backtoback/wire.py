@@ -27,7 +27,7 @@ class WireSettings:
     loss: float = 0.002
     reorder: float = 0.001  # a packet takes `late` longer, others overtake it
     late: int = 4000
-    mark_bytes: int = 30_000  # CE from so many bytes in the queue on
+    mark_bytes: int = 30_000  # CE from this many bytes in the queue on
     mark: float = 0.002  # CE by chance besides
 
     def __post_init__(self) -> None:

@@ -98,7 +98,7 @@ class FrameHarness(wiring.Component):
     ----------
     width : int
     kind : (bool, int), optional
-        One job after another, all of IPv6 or not and of so many tags, with headers of few words.
+        One job after another, all of IPv6 or not and of this many tags, with headers of few words.
     """
 
     def __init__(self, width: int, kind: tuple[bool, int] | None = None) -> None:

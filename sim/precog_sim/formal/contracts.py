@@ -20,7 +20,7 @@ GAP = 2
 def steadily(
     m: Module, waits: Value, ready: Value, cycles: int, name: str, claim: Claim = Assert
 ) -> Signal:
-    """While the consumer takes in every cycle, `waits` is true for at most so many in a row.
+    """While the consumer takes in every cycle, `waits` is true for at most this many in a row.
 
     Returns
     -------

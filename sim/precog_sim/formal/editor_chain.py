@@ -52,7 +52,7 @@ class _Gated(NamedTuple):
 def _gated(
     m: Module, past: Past, inner: Opened, name: str, before: _Inner, queue: Beats, most: int
 ) -> _Gated:
-    """The gate before a part that puts in at most so many beats: its queue never refuses."""
+    """The gate before a part that puts in at most this many beats: its queue never refuses."""
     from precog_hw.packet.editor import _LOW
 
     room, offered = inner[f"{name}_room"], inner[f"{name}_offered"]

@@ -85,7 +85,7 @@ def _level(m: Module, wheel: Inside, cursor: Value, placed: Value, *, far: bool)
     cursor : Value
         The next slot to be emptied, counted on.
     placed : Value
-        Likewise, with `placed`: that of whom is filed next, if it is filed on this level.
+        As above, with `placed`: that of whom is filed next, if it is filed on this level.
     far : bool
         Level 1.
     """

@@ -52,7 +52,7 @@ def parser_stub(base: type[Any], beats: int, cycles: int | None = None) -> type[
 
 
 def decision_stub(base: type[Any], cycles: int | None = None) -> type[Any]:
-    """It decides when `CpsTransmit` or `CpsReceive` does, or after so many cycles."""
+    """It decides when `CpsTransmit` or `CpsReceive` does, or after this many cycles."""
 
     class Stub(base):
         LATENCY = cycles or base.LATENCY

@@ -80,7 +80,7 @@ class NicLibrary:
     path : Path
         The ``.so`` file.
     watchdog_cycles : int
-        After so many cycles without an answer a call fails.
+        After this many cycles without an answer a call fails.
 
     Raises
     ------
@@ -385,7 +385,7 @@ class RtlNic(NicLibrary):
     ----------
     config : NicConfig
     watchdog_cycles : int
-        After so many cycles without an answer a call fails.
+        After this many cycles without an answer a call fails.
     quiet : bool
         No progress bar while building.
 

@@ -31,7 +31,7 @@ AXIS = ("tdata", "tkeep", "tlast", "tuser", "tvalid", "tready")
 
 
 class Wire(NamedTuple):
-    """A frame and what travels beside it (`stream.packet.USER`)."""
+    """A frame and what travels with it (`stream.packet.USER`)."""
 
     data: bytes
     error: bool = False

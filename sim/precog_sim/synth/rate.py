@@ -85,7 +85,7 @@ def _core_forecast(qps: int) -> Core:
 #: Of what has an engine in it, which one: that has a floorplan.
 ENGINES = {"core-forecast": replace(PRESETS["lanes16"], sets=64, forecast=1, dsp="ecp5")}
 
-#: What is built for so many queue pairs.
+#: What is built for this many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "laws": LawUnit,
     "psched": _psched,

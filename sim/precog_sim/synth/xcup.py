@@ -1,6 +1,6 @@
 """Area on UltraScale+, as yosys maps it: ``python -m precog_sim.synth.xcup``.
 
-Of a whole NIC, or with ``--block`` of one that is built for so many queue pairs.
+Of a whole NIC, or with ``--block`` of one that is built for this many queue pairs.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from .rate import rate_verilog
 
 __all__ = ["Xcup", "main", "xcup_area"]
 
-#: Blocks for so many queue pairs that have no vendor's multiplier in them.
+#: Blocks for this many queue pairs that have no vendor's multiplier in them.
 _PORTABLE = ("laws", "pacer", "trace", "tree")
 
 #: LUTs that a cell of LUT RAM or a shift register takes (UG574), by the cell's name.

@@ -168,7 +168,7 @@ class Lab:
             self._stack = opening.pop_all()
 
     def turn(self, periods: int | None = None) -> list[str]:
-        """A turn of everybody, after so many periods of traffic; what the trainer did."""
+        """A turn of everybody, after this many periods of traffic; what the trainer did."""
         for name, process in self.agents.items():
             self.cards[name].run(self.pace.periods if periods is None else periods)
             process.agent.step(now_ms(), 0.0)

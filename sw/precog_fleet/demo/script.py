@@ -201,7 +201,7 @@ class Demo:
         self._say(f"{self.lab.running(live)} agents run release {live}")
 
     def _more(self, windows: int) -> None:
-        """Let every agent see so many further windows."""
+        """Let every agent see this many further windows."""
         goal = self.lab.windows() + windows
         self._until(f"{goal} windows of every agent", lambda: self.lab.windows() >= goal)
 

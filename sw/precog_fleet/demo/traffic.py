@@ -148,7 +148,7 @@ class Replay:
         self._next = next(self._steps, None)
 
     def run(self, periods: int) -> None:
-        """Let so many periods pass.
+        """Let this many periods pass.
 
         Raises
         ------

@@ -72,7 +72,7 @@ def inject(
     word: Annotated[int, typer.Argument(help="Word of the row, 0..15.")],
     bits: Annotated[list[int], typer.Argument(help="One bit or two, 0..35; from 32 check bits.")],
     second: Annotated[
-        bool, typer.Option("--second", help="In the copy of rows 24..26 beside the MAC array.")
+        bool, typer.Option("--second", help="In the copy of rows 24..26 next to the MAC array.")
     ] = False,
     tree: Annotated[
         bool, typer.Option("--tree", help="In the copy of rows 0..30 that trees are read from.")

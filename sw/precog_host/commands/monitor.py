@@ -38,7 +38,7 @@ def monitor(
     interval: Annotated[float, typer.Option(help="Seconds between snapshots.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="One snapshot, no live view.")] = False,
     count: Annotated[
-        int | None, typer.Option(help="With -j: end after so many snapshots.", min=1)
+        int | None, typer.Option(help="With -j: end after this many snapshots.", min=1)
     ] = None,
     trace: Annotated[
         bool,

@@ -42,7 +42,7 @@ def follow(
     command: Annotated[str, typer.Option(help="Program that prints the list.")] = _COMMAND,
     every: Annotated[float, typer.Option(min=0.05, help="Seconds between two lists.")] = 1.0,
     count: Annotated[
-        int | None, typer.Option(min=1, help="End after so many lists; by default at ^C.")
+        int | None, typer.Option(min=1, help="End after this many lists; by default at ^C.")
     ] = None,
     ifname: Annotated[
         str | None, typer.Option(help="Only queue pairs of this RDMA device.")

@@ -84,7 +84,7 @@ def set_all(
         float | None, typer.Option(help="A sample in this time, µs; 0: none by time.")
     ] = None,
     every: Annotated[
-        int | None, typer.Option(help="A sample with so many events; 0: none by events.")
+        int | None, typer.Option(help="A sample with this many events; 0: none by events.")
     ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,

@@ -49,7 +49,7 @@ def set_(
     ] = None,
     qp: Annotated[int | None, typer.Option(help="Record only this QP slot.")] = None,
     all_qps: Annotated[bool, typer.Option("--all-qps", help="Record all QPs again.")] = False,
-    every: Annotated[int | None, typer.Option(help="Record one of so many; 1: all.")] = None,
+    every: Annotated[int | None, typer.Option(help="Record one of this many; 1: all.")] = None,
     threshold: Annotated[
         int | None, typer.Option(help="Level from which on the device says so; 0: never.")
     ] = None,

@@ -28,7 +28,7 @@ def set_(
     period_us: Annotated[
         float,
         typer.Option(
-            help="Hold predictions and scores when no kick comes in so many us; 0: never. Clock "
+            help="Hold predictions and scores when no kick comes in this many us; 0: never. Clock "
             "cycles are counted, of a tick each; on an emulated device no time passes."
         ),
     ],
