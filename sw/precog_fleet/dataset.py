@@ -7,6 +7,7 @@ that share a bottleneck are not independent.
 
 import hashlib
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def load_dataset(folder: Path) -> Dataset:
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != wanted:
         raise ValueError(f"{path} must have the SHA-256 of its card, {wanted}, not {found}")
-    table = read_part(path)
+    table = read_part(path, sys.maxsize)
     t = table["t"].to_numpy()
     keys = list(zip(*(table[name].to_pylist() for name in ("origin", "device", "qp")), strict=True))
     queues = sorted(set(keys))

@@ -27,6 +27,7 @@ __all__ = ["Store"]
 _SKEW_MS = 60_000
 _MAX_KEYS = 1024  # of one origin
 _MAX_RECORDS = 1 << 20
+_ENDS_PER_PAIR = 4  # entries of the heap, before those that newer records replaced are dropped
 
 
 class Store:
@@ -168,8 +169,10 @@ class Store:
         # An older record may expire later: the mark must outlive it.
         latest = max(record.end, self._marks.get(pair, (0, 0))[1])
         self._marks[pair] = (record.version, latest)
-        heapq.heappush(self._ends, (record.end, pair))
         self._held.setdefault(record.key, {})[record.origin] = Entry(record, frame)
+        heapq.heappush(self._ends, (record.end, pair))
+        if len(self._ends) > _ENDS_PER_PAIR * (len(self._marks) + _MAX_KEYS):
+            self._tidy()
         self._kinds.setdefault(_kind(record.key), {})[record.key] = None
         self._declined.drop(*pair)
         self._dirty[pair] = None
@@ -210,6 +213,16 @@ class Store:
                 self._forget(pair)
         self._declined.expire(limit)
         return dropped
+
+    def _tidy(self) -> None:
+        """Keep only ends that still say something: one member may say a thing very often."""
+        self._ends = [(latest, pair) for pair, (_, latest) in self._marks.items()]
+        self._ends += [
+            (one.record.end, (origin, key))
+            for key, of in self._held.items()
+            for origin, one in of.items()
+        ]
+        heapq.heapify(self._ends)
 
     def _forget(self, pair: Pair) -> None:
         del self._marks[pair]

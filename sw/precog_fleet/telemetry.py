@@ -54,6 +54,10 @@ SCHEMA = pa.schema(
     ]
 )
 _SUFFIX = ".parquet"
+_MOST_ROWS = 65_536  # of a part
+_ROW_BYTES, _SPARE_ROWS = 1024, 4096  # a row has some 400 bytes; dictionaries come once
+_MAX_TEXT = 255
+_TEXTS = tuple(column.name for column in SCHEMA if column.type == pa.string())
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,24 +132,48 @@ def _row(origin: str, of: Observation) -> dict[str, Any]:
     return {"origin": origin, "contract": CONTRACT_HASH, **plain, **model, **arrays}
 
 
-def read_part(path: Path) -> pa.Table:
-    """The rows of a part.
+def read_part(path: Path, most_rows: int = _MOST_ROWS) -> pa.Table:
+    """The rows of a part; bounds are looked at before anything is expanded.
 
     Raises
     ------
     ValueError
-        The file is damaged, or it is no part.
+        The file is damaged, it is no part, or it holds more than any agent writes.
     OSError
         It cannot be opened.
     """
     with path.open("rb") as file:
         try:
-            table = pq.read_table(file, page_checksum_verification=True)
+            _check_bounds(path, pq.ParquetFile(file), most_rows)
+            # A dictionary has a long text once, however many rows repeat it.
+            options = {"read_dictionary": list(_TEXTS), "page_checksum_verification": True}
+            part = pq.ParquetFile(file, **options)
+            table = part.read()
+            for name in _TEXTS:
+                _check_texts(path, name, table[name])
+            return table.cast(SCHEMA)
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path} must be a Parquet file, but is damaged: {error}") from error
-    if not table.schema.equals(SCHEMA):
-        raise ValueError(f"{path} must have the columns of telemetry, not {table.column_names}")
-    return table
+
+
+def _check_bounds(path: Path, part: pq.ParquetFile, most_rows: int) -> None:
+    if not part.schema_arrow.equals(SCHEMA):
+        raise ValueError(f"{path} must have the columns of telemetry, not {part.schema_arrow.names}")
+    groups = [part.metadata.row_group(n) for n in range(part.metadata.num_row_groups)]
+    rows = sum(group.num_rows for group in groups)
+    if rows > most_rows:
+        raise ValueError(f"{path} must have at most {most_rows} rows, not {rows}")
+    size, most = sum(group.total_byte_size for group in groups), _ROW_BYTES * (rows + _SPARE_ROWS)
+    if size > most:
+        raise ValueError(f"{path} must expand to at most {most} bytes, not {size}")
+
+
+def _check_texts(path: Path, name: str, column: pa.ChunkedArray) -> None:
+    longest = max((len(t) for c in column.chunks for t in c.dictionary.to_pylist()), default=0)
+    if longest > _MAX_TEXT:
+        raise ValueError(
+            f"{name} must have at most {_MAX_TEXT} characters in {path}, not {longest}"
+        )
 
 
 class Telemetry:
@@ -192,7 +220,7 @@ class Telemetry:
         max_bytes: int = 1 << 30,
         rows: int = 4096,
         age_ms: int = 60_000,
-        pending: int = 65_536,
+        pending: int = _MOST_ROWS,
         write: Callable[[Path, bytes], None] = write_durably,
     ) -> None:
         for name, value in (("max_bytes", max_bytes), ("rows", rows), ("age_ms", age_ms)):

@@ -11,6 +11,7 @@ decided; the same is tried again.
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
@@ -35,6 +36,7 @@ __all__ = ["Job", "Trainer", "release_models"]
 
 _FORMAT = 1
 _HISTORY = 50
+_KEPT = 4  # folders of jobs; each holds a training set
 _RENEW_MS = 600_000
 _RETRY_MS = 1000
 Submit = Callable[[Callable[[], Path]], "Future[Path]"]
@@ -282,7 +284,14 @@ class Trainer:
         self._open = {"since": since, "live": self.rollouts.live[0]}
         text = self._note(now, "began", why)
         self._save()
+        self._clear_away()
         return text
+
+    def _clear_away(self) -> None:
+        """Delete the folders of old jobs: whoever asks again and again must not fill the disk."""
+        for folder in (self._folder / "jobs").glob("*"):
+            if folder.name.isdecimal() and int(folder.name) <= self._number - _KEPT:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _go_on(self, now: int) -> str | None:
         assert self._open is not None

@@ -115,6 +115,27 @@ def test_damaged_and_implausible_windows_are_left_out(tmp_path: Path, folders: l
     assert list(card["left_out"]["damaged"]) == [str(path)]
 
 
+def test_a_part_that_expands_without_end_is_left_out(tmp_path: Path, folders: list[Path]) -> None:
+    """A few kB from one member must not take the memory of the trainer."""
+    folder = tmp_path / "host9"
+    Telemetry(folder, "host9", rows=1).add([observation(np.random.default_rng(1))], NOW)
+    (path,) = folder.glob("*.parquet")
+    one = read_part(path)
+    at = SCHEMA.get_field_index("origin")
+    long = pa.array(["x" * 256], pa.string())
+    bombs = {
+        "origin must have at most 255 characters": one.set_column(at, SCHEMA.field(at), long),
+        "at most 65536 rows, not 65537": pa.concat_tables([one] * 65_537).combine_chunks(),
+    }
+    for said, table in bombs.items():
+        pq.write_table(table, path, compression="zstd")
+        with pytest.raises(ValueError, match=said):
+            read_part(path)
+    (tmp_path / "set").mkdir()
+    card = collect([*folders, folder], tmp_path / "set")
+    assert list(card["left_out"]["damaged"]) == [str(path)]
+
+
 def test_nothing_to_collect(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="telemetry must be a folder that is there"):
         collect([tmp_path / "none"], tmp_path / "set")

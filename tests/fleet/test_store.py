@@ -140,6 +140,18 @@ def found(path: Path, now: int = NOW) -> Store:
     return again
 
 
+def test_a_thing_said_often_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each version of a record that lasts an hour would wait for its end."""
+    monkeypatch.setattr("precog_fleet.store._MAX_KEYS", 4)
+    held = store("host0")
+    for version in range(1, 200):
+        frame = sealed(record(version=version, t0=NOW + version))
+        assert held.receive(frame, NOW) is Outcome.ACCEPTED
+        assert len(held._ends) <= 4 * (2 + 4)  # two pairs
+    assert held.expire(NOW + 3 * MINUTE) == 1
+    assert held.mark("host0", "dst/10.0.0.7") == 0
+
+
 def test_disk_gives_marks_and_records_back(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     held = store("host0", "host1")

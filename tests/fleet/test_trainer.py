@@ -174,6 +174,24 @@ def test_without_telemetry_the_job_fails_and_the_loop_goes_on(lab: Lab, tmp_path
     assert lab.trainer.rollouts.live[0] == 1
 
 
+def test_jobs_do_not_fill_the_disk(lab: Lab) -> None:
+    """One agent that asks for ever makes a job each pause, each with a training set."""
+    lab.submit = lambda work: failing(lab.path / "trainer" / "jobs" / str(lab.trainer._number))
+    for _ in range(7):
+        lab.ask("host1")
+        lab.run(22)
+    kept = sorted(path.name for path in (lab.path / "trainer" / "jobs").iterdir())
+    assert kept == ["4", "5", "6", "7"]
+
+
+def failing(folder: Path) -> Future[Path]:
+    """A job that leaves its folder and fails."""
+    folder.mkdir(parents=True)
+    future: Future[Path] = Future()
+    future.set_exception(ValueError("too little telemetry"))
+    return future
+
+
 def test_a_killed_trainer_goes_on_with_its_job(lab: Lab) -> None:
     for point in itertools.count():
         steps = 0
