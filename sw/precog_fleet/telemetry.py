@@ -158,7 +158,8 @@ def read_part(path: Path, most_rows: int = _MOST_ROWS) -> pa.Table:
 
 def _check_bounds(path: Path, part: pq.ParquetFile, most_rows: int) -> None:
     if not part.schema_arrow.equals(SCHEMA):
-        raise ValueError(f"{path} must have the columns of telemetry, not {part.schema_arrow.names}")
+        names = part.schema_arrow.names
+        raise ValueError(f"{path} must have the columns of telemetry, not {names}")
     groups = [part.metadata.row_group(n) for n in range(part.metadata.num_row_groups)]
     rows = sum(group.num_rows for group in groups)
     if rows > most_rows:
