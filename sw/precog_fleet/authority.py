@@ -85,11 +85,17 @@ class Authority:
         Raises
         ------
         ValueError
-            Another key has this name, the certificate request is not the asker's, or asks for
-            addresses that its role does not have.
+            Another key has this name, the key was revoked, the certificate request is not the
+            asker's, or asks for addresses that its role does not have.
         """
-        known = self.members(now).get(asked.name)
+        members = self.members(now)
+        known = members.get(asked.name)
         public = bytes.fromhex(asked.public)
+        if any(one.revoked and one.public == public for one in members.values()):
+            raise ValueError(
+                f"key of {asked.name} must not be a revoked one: let the host make another, "
+                "precog fleet enroll in a new folder"
+            )
         if known is not None and not known.revoked and known.public != public:
             raise ValueError(
                 f"member {asked.name} has another key already: revoke it first, or choose "

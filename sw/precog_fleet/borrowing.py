@@ -38,10 +38,13 @@ def borrow(seating: Seating, store: Store, now: int) -> bool:
     if observer is None or lineup.live is None or lineup.shadow is not None:
         return False
     for qp, name in sorted(observer.destinations.items()):
-        for entry in sorted(store.entries(f"dst/{name}"), key=lambda one: one.record.origin):
-            body = entry.record.body
-            if entry.record.origin == seating.origin or not isinstance(body, Report):
+        entries = {entry.record.origin: entry for entry in store.entries(f"dst/{name}")}
+        # Who always has another head to try must not keep others' from being tried.
+        for origin in sorted(entries, key=lambda one: (seating.tried[one], one)):
+            body = entries[origin].record.body
+            if origin == seating.origin or not isinstance(body, Report):
                 continue
             if body.delta and seating.borrow(now, qp, body.delta, body.base_crc):
+                seating.tried[origin] += 1
                 return True
     return False

@@ -17,6 +17,7 @@ from .modelset import ModelSet
 
 __all__ = ["Memory", "Remembered"]
 
+_REFUSED = 1024  # newest that are remembered: neighbours' heads would be ever more
 _PLACES = ("live", "previous")
 
 
@@ -77,7 +78,7 @@ class Memory:
         return told, ModelSet.load(self._folder / told.digest.hex())
 
     def save(self, lineup: Lineup, sets: Mapping[bytes, ModelSet]) -> None:
-        """Keep what is live, what was before, and what was refused.
+        """Keep what is live, what was before, and the newest of what was refused.
 
         Raises
         ------
@@ -93,6 +94,8 @@ class Memory:
                 folder = self._folder / plan.digest.hex()
                 if not (folder / "manifest.json").exists():
                     sets[plan.digest].save(folder)
+        for digest in list(lineup.refused)[:-_REFUSED]:
+            del lineup.refused[digest]
         data["refused"] = {digest.hex(): why for digest, why in lineup.refused.items()}
         write_durably(self._path, json.dumps(data, sort_keys=True).encode())
         self._clear_away()

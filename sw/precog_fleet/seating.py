@@ -36,6 +36,8 @@ class Seating:
     Attributes
     ----------
     lineup : Lineup
+    tried : Counter of str
+        Heads that were tried, by the member whose they are.
     counts : Counter of str
         ``risen``, ``fallen``, ``rollbacks``, ``refused`` (candidates), ``borrowed`` (heads that
         were tried), ``reloaded``, ``damaged`` and ``unsaved`` (state), ``unlike``
@@ -55,6 +57,7 @@ class Seating:
         self.origin = origin
         self.card = card
         self.lineup = Lineup(rules)
+        self.tried: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.error = ""
         self.slots: dict[int, int] = {}

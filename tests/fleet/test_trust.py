@@ -78,6 +78,8 @@ def test_a_name_belongs_to_one_key(authority: Authority, tmp_path: Path) -> None
     with pytest.raises(ValueError, match="member host0 has another key already: revoke it first"):
         authority.approve(two, NOW)
     authority.revoke("host0", NOW)
+    with pytest.raises(ValueError, match="key of host0 must not be a revoked one"):
+        authority.approve(one, NOW)  # else a file that lies about would bring the thief back
     second = authority.approve(two, NOW)
     assert len(authority.frames(NOW)) == 1
     with pytest.raises(ValueError, match="credentials must be for host0, not host1"):
