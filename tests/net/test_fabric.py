@@ -158,7 +158,7 @@ def test_a_damaged_result_is_made_again(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--law", "bbr"), "law must be one of dcqcn, dctcp, fixed, hpcc, hpcc-pint, nscc, pid,"),
+        (("--law", "bbr"), "law must be one of dcqcn, dcqcn-barre, dctcp, fixed, hpcc, hpcc-pint,"),
         (("--law", "hpcc:eta=0.9"), "law hpcc must have no setting but start_gbps, not eta"),
         (("--law", "swift:ai=x"), "law swift ai must be a number, not 'x'"),
         (("--law", "swift:preset=fast"), "law swift preset must be one of scaled, not 'fast'"),

@@ -18,13 +18,13 @@ def test_a_ring_alone_takes_the_closed_form() -> None:
 def test_a_ring_takes_longer_beside_others() -> None:
     ring = rings.Ring(hosts=16, size=400_000)
     alone = rings.on_leaves(ring, "dctcp", 0.0, 1)
-    beside = rings.on_leaves(ring, "dctcp", 0.6, 1)
+    loaded = rings.on_leaves(ring, "dctcp", 0.6, 1)
     assert alone.others_p95 is None
     assert alone.took_us is not None
-    assert beside.took_us is not None
-    assert beside.others_p95 is not None
-    assert alone.took_us < beside.took_us <= 1e3 * beside.watched_ms
-    assert beside.others_p95 > 1
+    assert loaded.took_us is not None
+    assert loaded.others_p95 is not None
+    assert alone.took_us < loaded.took_us <= 1e3 * loaded.watched_ms
+    assert loaded.others_p95 > 1
 
 
 def test_others_outlast_a_slow_job(monkeypatch: pytest.MonkeyPatch) -> None:

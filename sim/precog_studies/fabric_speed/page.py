@@ -1,4 +1,4 @@
-"""The record as a page of Markdown, and its curves as a picture beside the record."""
+"""The record as a page of Markdown, and its curves as a picture next to the record."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,11 +26,11 @@ def page(said: dict[str, Any], record: Path) -> str:
             lines += ["", "`{command}`, commit {commit}.".format(**said[part]), ""]
     if "hosts" in said and "senders" in said:
         picture(said, record.with_suffix(".svg"))
-        lines += [f"![Events per CPU second, and memory]({_beside(record)})", ""]
+        lines += [f"![Events per CPU second, and memory]({_next_to(record)})", ""]
     return "\n".join(lines)
 
 
-def _beside(record: Path) -> str:
+def _next_to(record: Path) -> str:
     return f"data/{record.with_suffix('.svg').name}"
 
 
@@ -121,17 +121,18 @@ def _rings(found: dict[str, Any]) -> list[str]:
     text = (
         f"Ring all-reduce of {found['hosts']} hosts, {found['size'] / 1e6:g} MB. On one switch at "
         f"line rate, nothing else running: {found['alone_us'] / 1e3:.3f} ms; the closed form says "
-        f"{found['closed_form_us'] / 1e3:.3f} ms ({off:+.2%}). Below: leaves and spines, hosts in "
-        f"an order drawn at random, alone and beside web search at {found['load']:.0%} that "
+        f"{found['closed_form_us'] / 1e3:.3f} ms ({off:+.2%}). Below: "
+        f"{found['size'] / found['part'] / 1e6:g} MB on leaves and spines, hosts in "
+        f"an order drawn at random, alone and with web search at {found['load']:.0%} that "
         "outlasts the job."
     )
-    head = ["law", "alone, ms", "beside others, ms", "ratio", "others' p95 slowdown"]
+    head = ["law", "alone, ms", "with others, ms", "ratio", "others' p95 slowdown"]
     rows = []
     for law, one in found["laws"].items():
-        alone, beside = (one[where]["took_us"] for where in ("alone", "beside"))
-        ratio = f"{beside / alone:.2f}" if alone and beside else "–"
-        p95 = f"{one['beside']['others_p95']:.2f}"
-        rows.append([law, _ms(one["alone"]), _ms(one["beside"]), ratio, p95])
+        alone, loaded = (one[where]["took_us"] for where in ("alone", "loaded"))
+        ratio = f"{loaded / alone:.2f}" if alone and loaded else "–"
+        p95 = f"{one['loaded']['others_p95']:.2f}"
+        rows.append([law, _ms(one["alone"]), _ms(one["loaded"]), ratio, p95])
     return ["## A collective", "", text, "", *_table(head, rows)]
 
 

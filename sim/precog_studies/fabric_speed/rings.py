@@ -1,4 +1,4 @@
-"""A ring all-reduce: alone against its closed form, and beside web search for all its life."""
+"""A ring all-reduce: alone against its closed form, and with web search for all its life."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from precog_net.topologies import topology
 from precog_net.workloads import Place, Traffic, draw, workload
 from precog_sim.network import Fixed, Record, Result, Scenario, run, star
 
-__all__ = ["Beside", "Ring", "alone", "closed_form_us", "on_leaves"]
+__all__ = ["Completion", "Ring", "alone", "closed_form_us", "on_leaves"]
 
 _PAYLOAD = 1000
 _QUIET = Record(packets=False, probe_us=0.0)
 _NS_PER_BYTE = 0.08  # at 100 Gb/s
 _LINK_NS = 1000.0
 _HEADER, _ACK = 48, 60
-_LONGEST = 4  # the others' search goes on for so many times its first length at most
+_LONGEST = 4  # the others' search goes on for up to this many times its first length
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Ring:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Completion:
     """A job on leaves and spines.
 
     Parameters
@@ -88,8 +88,8 @@ def alone(ring: Ring) -> float | None:
     return _took_us(run(made, Fixed(), record=_QUIET), np.array(traffic.kind))
 
 
-def on_leaves(ring: Ring, name: str, load: float, seed: int) -> Beside:
-    """The job on leaves and spines, beside web search at `load` from its first to its last byte.
+def on_leaves(ring: Ring, name: str, load: float, seed: int) -> Completion:
+    """The job on leaves and spines, with web search at `load` from its first to its last byte.
 
     Of the four racks' hosts the job's are drawn at random. If the job outlasts the search, both
     are run again with a search twice as long, up to four times `Ring.others_ms`. Without others the
@@ -105,7 +105,7 @@ def on_leaves(ring: Ring, name: str, load: float, seed: int) -> Beside:
         length *= 2
 
 
-def _on_leaves(ring: Ring, name: str, load: float, seed: int, duration_ms: float) -> Beside:
+def _on_leaves(ring: Ring, name: str, load: float, seed: int, duration_ms: float) -> Completion:
     leaves = max(-(-ring.hosts // 16), 2)
     network = topology(f"leafspine:leaves={leaves},spines=4,hosts=16,oversubscription=1")
     text = f"ring:{ring.hosts}x{ring.size}:spread"
@@ -120,4 +120,4 @@ def _on_leaves(ring: Ring, name: str, load: float, seed: int, duration_ms: float
     slowdown = np.maximum(result.fct_us / result.standalone_us, 1.0)
     others = slowdown[(kind != "ring") & np.isfinite(slowdown)]
     p95 = float(np.percentile(others, 95)) if others.size else None
-    return Beside(_took_us(result, kind), p95, duration_ms)
+    return Completion(_took_us(result, kind), p95, duration_ms)

@@ -1,1 +1,1 @@
-"""Study: figure 20 of the thesis, ordinary flows beside incasts on a fat tree of 320 hosts."""
+"""Study: figure 20 of the thesis, ordinary flows with incasts on a fat tree of 320 hosts."""

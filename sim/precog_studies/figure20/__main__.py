@@ -1,4 +1,4 @@
-"""``precog study figure20``: the thesis' figure 20, ordinary flows beside incasts.
+"""``precog study figure20``: the thesis' figure 20, ordinary flows with incasts.
 
 Facebook's sizes at 30 % load and incasts of 60 flows of 500 KB at 2 %, on 320 hosts; each law over
 the same seeds. A run whose result is there is not done again. Writes ``figure20.json`` and

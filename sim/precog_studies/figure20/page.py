@@ -5,7 +5,7 @@ from typing import Any
 
 __all__ = ["page"]
 
-_TOP = """# Figure 20 of the thesis: ordinary flows beside incasts
+_TOP = """# Figure 20 of the thesis: ordinary flows with incasts
 
 Made by `{command}` from commit {commit}; do not edit. For machines: `{record}`.
 

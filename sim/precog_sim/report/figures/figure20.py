@@ -32,7 +32,7 @@ def figure20(study: Figure20) -> Picture:
     """The picture of the page."""
     alt = (
         "95th percentile of the slowdown by size of flow, a line with a band for each law; and, "
-        "as ratios, what the thesis says of its figure 20 beside what we measured."
+        "as ratios, what the thesis says of its figure 20 and what we measured."
     )
     return picture("figure20", alt, draw(study), wide_px=HEIGHT_PX, narrow_px=760)
 
