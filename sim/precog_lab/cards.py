@@ -19,6 +19,7 @@ from precog_host.rdma_follow import Change, Follower
 from precog_host.rdma_list import RdmaQp
 from precog_hw.regmap.precog import Sizes
 from precog_models.contract import Fmt
+from precog_models.law_presets import DCQCN_PRESETS
 from precog_models.packet.parser import Descriptor
 from precog_models.packet.wire.descriptor import Direction
 from precog_models.packet.wire.headers import ETHERNET, IPV4
@@ -32,6 +33,7 @@ SCORE = 40
 
 _CNP_INTERVAL = 20_000  # ticks
 _MIN_GBPS = 0.01  # links of slow guests are slow, too
+_DCQCN_GBPS = 40.0
 _BITS_PER_BYTE = 8
 _MTU = 1024
 
@@ -90,9 +92,21 @@ class Card(Protocol):
         ...
 
 
-def bring_up(device: Device) -> None:
-    """Parameters as a host would set them before its first queue pair."""
+def bring_up(device: Device, link_gbps: float) -> None:
+    """Parameters as a host would set them before its first queue pair.
+
+    DCQCN's are for links of 40 Gb/s: on a slower one its times are longer, its steps smaller.
+    """
     assert device.packets is not None
+    slower = max(1.0, _DCQCN_GBPS / link_gbps)
+    paper = DCQCN_PRESETS["paper"]
+    device.set_parameters(
+        dcqcn="paper",
+        dcqcn_alpha_us=paper.alpha_us * slower,
+        dcqcn_rate_us=paper.rate_us * slower,
+        dcqcn_byte_count=round(paper.byte_count / slower),
+        dcqcn_ai_gbps=paper.ai_mbps / 1000 / slower,
+    )
     device.packets.set_parameters(
         enabled=1, interval_ticks=_CNP_INTERVAL, cnp_gap=_CNP_INTERVAL // 2
     )
@@ -135,16 +149,18 @@ class GoldenCard:
     sizes : Sizes
     algorithm : str
         Law of all queue pairs.
+    link_gbps : float
+        Of the wire.
     """
 
-    def __init__(self, sizes: Sizes, algorithm: str) -> None:
+    def __init__(self, sizes: Sizes, algorithm: str, link_gbps: float = 100.0) -> None:
         self.emulator = Emulator(sizes)
         self.device = Device(self.emulator)
         self.differences: list[str] = []
         self.rate_min: int | None = None
         assert self.emulator.packets is not None
         self._packets = self.emulator.packets
-        bring_up(self.device)
+        bring_up(self.device, link_gbps)
         _warm(algorithm)
         self._follower = follower(self.device, algorithm)
 

@@ -44,6 +44,8 @@ class RtlCard:
         With a width.
     algorithm : str
         Law of all queue pairs.
+    link_gbps : float
+        Of the wire.
 
     Raises
     ------
@@ -51,7 +53,7 @@ class RtlCard:
         The RTL cannot be built.
     """
 
-    def __init__(self, config: NicConfig, algorithm: str) -> None:
+    def __init__(self, config: NicConfig, algorithm: str, link_gbps: float = 100.0) -> None:
         self._nic = PacketNic(config)
         self.device = Device(self._nic)
         self._golden = Emulator(config.map_sizes)
@@ -63,7 +65,7 @@ class RtlCard:
         self._rates: dict[int, int] = {}
         self._devices = (self.device, Device(self._golden))
         for device in self._devices:
-            bring_up(device)
+            bring_up(device, link_gbps)
         self._followers = [follower(device, algorithm) for device in self._devices]
 
     def transmit(self, frame: bytes, t: int) -> Passed:

@@ -115,10 +115,10 @@ def run(
 
 def _card(settings: Settings) -> Card:
     if not settings.rtl:
-        return GoldenCard(_SIZES, settings.algorithm)
+        return GoldenCard(_SIZES, settings.algorithm, settings.link_gbps)
     from .rtl_card import CONFIG, RtlCard  # builds simulations: golden cards need no tool for that
 
-    return RtlCard(CONFIG, settings.algorithm)
+    return RtlCard(CONFIG, settings.algorithm, settings.link_gbps)
 
 
 def _work(lab: Lab, name: str, progress: Callable[[str], None]) -> dict[str, Any]:

@@ -34,8 +34,10 @@ def test_verbs_of_two_guests(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert found["differences"] == 0
     assert found["icrc_bad"] == 0
     assert found["identical"] == found["frames"]  # nothing was lost on the wire
-    assert found["shims"] == found["roce"] == found["icrc_ok"] == found["scores_heard"]
-    assert found["unbound"] == 0
+    assert found["roce"] == found["icrc_ok"]
+    assert found["shims"] == found["scores_heard"] == found["roce"] - found["unbound"]
+    # An endpoint that was too slow may get an answer when its queue pair has gone.
+    assert found["unbound"] <= found["retransmissions"]
     assert (found["pairs_added"], found["pairs_released"]) == (12, 12)
     assert found["rtts"] > 0
     assert found["decisions"] > found["rtts"]
