@@ -1,1 +1,1 @@
-"""Study: the laws of other authors beside ours on one switch, from two flows to 256."""
+"""Study: the laws of other authors and ours, from two flows on a switch to a fat tree."""

@@ -1,4 +1,4 @@
-"""What is compared: laws, cases on one switch of 100 Gb/s, and what is measured.
+"""What is compared on one switch of 100 Gb/s, and what is measured.
 
 The base RTT is 4.16 us, the slowest rate 0.1 Gb/s. `thesis`, `n20`, `n60`: incasts that start at
 10 Gb/s, as `research/law.md` has them: three elephants, and equal flows for the rest. `two`: long
@@ -17,7 +17,7 @@ from precog_sim.network.topology import star
 
 __all__ = ["CASES", "LAWS", "Figures", "jain", "measure"]
 
-#: As `--law` has them.
+#: As `--law` has them; those of cards are integer laws, as the RTL computes them.
 LAWS = (
     "hpcc",
     "powertcp",
@@ -31,6 +31,13 @@ LAWS = (
     "dctcp",
     "timely",
     "dcqcn",
+    "dcqcn-barre",
+    "card:lockstep",
+    "card:pid",
+    "card:swift",
+    "card:theta_powertcp",
+    "card:timely",
+    "card:dcqcn",
 )
 LINE_GBPS = 100.0
 _MIN_GBPS = 0.1
