@@ -23,7 +23,7 @@ def _near(*pairs: tuple[float, float]) -> float:
 
 
 def lockstep(p: Words, s: State, e: Words) -> Result:
-    """research/law.md, section 1, and the three additions of the file's docstring."""
+    """research/law.md, section 1, and the four additions of the file's docstring."""
     s = dict(s)
     lift, watched = divmod(s["lifted"], 256)
     slower, rounds = divmod(s["slips"], 256)
@@ -50,13 +50,14 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         slower = 0
     else:
         near = min(near, _near((q, 0.6 * aim), (q, high)))
-        s["idle"] += q < 0.6 * aim
+        weight = 4 if e["bytes"] > 2 * e["mtu"] else 1
+        s["idle"] += weight * (q < 0.6 * aim)
         if s["block"] == 0:
             s["previous"], s["current"] = s["current"], e["rtt"]
         else:
             s["current"] = min(s["current"], e["rtt"])
         s["block"] = (s["block"] + 1) % 8
-        s["count"] += 1
+        s["count"] += weight
         if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (s["count"] >= 16 or q > high):
             worst = min(s["current"], s["previous"]) - base
             near = min(near, _near((worst, high)))
@@ -99,7 +100,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
     time = min(max(e["rtt"], base), base + p["stretch"])
     rate = min(max(held / time, e["min_rate"]), link)
     rate = max(rate * (1 - min(slower / 256 * e["mtu"] / held, 0.5)), e["min_rate"])
-    return s, rate, max(held, 1), near
+    return s, rate, max(held, 1) + 2 * max(e["bytes"] - e["mtu"], 0), near
 
 
 def swift(p: Words, s: State, e: Words) -> Result:
