@@ -25,7 +25,6 @@ _STYLES: dict[str, tuple[str, Any]] = {
     "theta-powertcp": ("muted", "-"),
     "lockstep": ("ink", "-"),
 }
-_TICKS = 7
 
 
 def figure20(study: Figure20) -> Picture:
@@ -45,8 +44,8 @@ def draw(study: Figure20) -> Draw:
         axes = axes_grid(figure, *shape, heights=heights).ravel()
         for curve in study.curves:
             _curve(axes[0], curve)
-        _sizes(axes[0], study.sizes)
-        _claims(axes[1], study.claims)
+        _sizes(axes[0], study.sizes, 3 if narrow else 6)
+        _claims(axes[1], study.claims, narrow)
         figure.legend(
             *axes[0].get_legend_handles_labels(),
             loc="outside lower center",
@@ -70,26 +69,26 @@ def _curve(axis: Any, curve: Curve) -> None:
     axis.plot(x, means, color=COLOURS[role], linestyle=dashes, linewidth=1.6, label=curve.label)
 
 
-def _sizes(axis: Any, sizes: tuple[int, ...]) -> None:
+def _sizes(axis: Any, sizes: tuple[int, ...], ticks: int) -> None:
     axis.set_yscale("log")
     axis.set_ylim(bottom=1)
     axis.yaxis.set_major_formatter("{x:g}")
     axis.minorticks_off()
-    step = max(len(sizes) // _TICKS, 1)
+    step = max(len(sizes) // ticks, 1)
     shown = range(len(sizes) - 1, -1, -step)
     axis.set_xticks(list(shown), [_bytes(sizes[k]) for k in shown])
-    axis.set_xlabel("flows up to this size, a twentieth of all at a time")
+    axis.set_xlabel("size up to, a twentieth of flows each")
     axis.set_title("Slowdown, 95th percentile")
 
 
 def _bytes(size: int) -> str:
     for unit, name in ((1e6, "M"), (1e3, "K")):
         if size >= unit:
-            return f"{size / unit:.3g}{name}"
+            return f"{size / unit:.2g}{name}"
     return str(size)
 
 
-def _claims(axis: Any, claims: tuple[Claimed, ...]) -> None:
+def _claims(axis: Any, claims: tuple[Claimed, ...], narrow: bool) -> None:
     ratios = [claim.ratio for claim in claims if claim.ratio is not None]
     most = 1.3 * max([*(ratio.high for ratio in ratios), 2.0])
     least = min([*(max(ratio.low, 0.01) for ratio in ratios), 0.5]) / 1.3
@@ -99,18 +98,24 @@ def _claims(axis: Any, claims: tuple[Claimed, ...]) -> None:
     axis.xaxis.set_major_formatter("{x:g}")
     axis.minorticks_off()
     axis.axvline(1, color=COLOURS["ink"], linewidth=0.9)
+    shift = 0.15 if narrow else 0.0
     for y, claim in enumerate(claims):
         side = (least, 1) if claim.below_one else (1, most)
-        axis.fill_betweenx([y - 0.4, y + 0.4], *side, color=COLOURS["band"], linewidth=0)
+        low = y - 0.1 if narrow else y - 0.4
+        axis.fill_betweenx([low, y + 0.4], *side, color=COLOURS["band"], linewidth=0)
+        if narrow:  # no room for names at the side
+            axis.text(least, y - 0.12, claim.text, color=COLOURS["muted"], fontsize="small")
         if claim.ratio is None:
             continue
         ratio = claim.ratio
         role = {True: "good", False: "bad", None: "muted"}[claim.holds]
         line = axis.plot(
-            [max(ratio.low, least), ratio.high], [y, y], color=COLOURS[role], linewidth=2
+            [max(ratio.low, least), ratio.high], [y + shift] * 2, color=COLOURS[role], linewidth=2
         )
-        axis.plot([ratio.mean], [y], "o", color=COLOURS[role], markersize=5)
+        axis.plot([ratio.mean], [y + shift], "o", color=COLOURS[role], markersize=5)
         line[0].set_gid(tip(f"{claim.text}: {ratio.mean:.2f}, {ratio.low:.2f} to {ratio.high:.2f}"))
-    axis.set_yticks(range(len(claims)), [claim.text for claim in claims])
-    axis.set_ylim(len(claims) - 0.4, -0.6)
+    axis.set_yticks(
+        range(len(claims)), [""] * len(claims) if narrow else [claim.text for claim in claims]
+    )
+    axis.set_ylim(len(claims) - 0.4, -0.9 if narrow else -0.6)
     axis.set_title("Ratios of p95; shaded: the thesis")
