@@ -8,6 +8,7 @@ from typer.cli import get_docs_for_click
 
 from precog_host.application import application
 from precog_host.device import Device
+from precog_hw.regmap import blocks
 from precog_hw.regmap.generate import GENERATORS
 from precog_hw.regmap.precog import build_map
 from precog_models.rate.engine.page import page
@@ -43,6 +44,7 @@ def write_reference(_app: Sphinx) -> None:
     _REFERENCE.mkdir(parents=True, exist_ok=True)
     (_REFERENCE / "commands.md").write_text(_commands(), encoding="utf-8")
     (_REFERENCE / "registers.md").write_text(_registers(), encoding="utf-8")
+    (_REFERENCE / "blocks.md").write_text(blocks.page(), encoding="utf-8")
     (_REFERENCE / "law_isa.md").write_text(page(), encoding="utf-8")
 
 
