@@ -164,6 +164,11 @@ def collect(
             f"telemetry must be for contract {CONTRACT_HASH:#010x}, but {path} is for "
             f"{contract:#010x}: leave it out with --skip-foreign"
         )
+    if not found.sound and found.damaged:
+        raise FleetError(
+            f"no window in {', '.join(map(str, given))}: of {len(found.damaged)} damaged parts "
+            f"the first: {next(iter(found.damaged.values()))}"
+        )
     if not found.sound:
         raise FleetError(
             f"no window in {', '.join(map(str, given)) or 'no folder'}: telemetry is in the folder "

@@ -131,6 +131,8 @@ def test_a_part_that_expands_without_end_is_left_out(tmp_path: Path, folders: li
         pq.write_table(table, path, compression="zstd")
         with pytest.raises(ValueError, match=said):
             read_part(path)
+    with pytest.raises(FleetError, match=r"of 1 damaged parts the first: .* at most 65536 rows"):
+        collect([folder], tmp_path / "none")
     (tmp_path / "set").mkdir()
     card = collect([*folders, folder], tmp_path / "set")
     assert list(card["left_out"]["damaged"]) == [str(path)]
