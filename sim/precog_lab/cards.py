@@ -99,6 +99,8 @@ def bring_up(device: Device, link_gbps: float) -> None:
     """
     assert device.packets is not None
     slower = max(1.0, _DCQCN_GBPS / link_gbps)
+    interval = round(_CNP_INTERVAL * slower)
+    device.packets.set_parameters(enabled=1, interval_ticks=interval, cnp_gap=interval // 2)
     paper = DCQCN_PRESETS["paper"]
     device.set_parameters(
         dcqcn="paper",
@@ -106,9 +108,6 @@ def bring_up(device: Device, link_gbps: float) -> None:
         dcqcn_rate_us=paper.rate_us * slower,
         dcqcn_byte_count=round(paper.byte_count / slower),
         dcqcn_ai_gbps=paper.ai_mbps / 1000 / slower,
-    )
-    device.packets.set_parameters(
-        enabled=1, interval_ticks=_CNP_INTERVAL, cnp_gap=_CNP_INTERVAL // 2
     )
 
 
