@@ -1,6 +1,6 @@
 """Lockstep: a phase-locked window on the RTTs of all acknowledgements; no marks, no telemetry.
 
-    T   = base RTT + noise + lift,  BDP = link * T,  rho = W / BDP,  q = RTT - T
+    T   = base RTT + lift + noise,  BDP = link * T,  rho = W / BDP,  q = RTT - T
     qs  = T min(s rho**-1/2, cap)                          queueing delay to aim at
     hi  = 2 qs + slack
     a round ends after >= 16 acknowledgements of packets sent in it, or when q > hi:
@@ -15,7 +15,7 @@
 Pacing by the last RTT is what locks flows to each other's gaps: a packet that met a queue makes its
 successors later.
 
-Four additions keep the lock from doing harm:
+Five additions keep the lock from doing harm:
 
 Small windows. Below one packet an acknowledgement comes once in several round trips, and rounds
     lose their meaning. There W moves by the part `small` to W (T + qs) / RTT + add (packet - W).
@@ -24,6 +24,10 @@ Slips. Flows at a rational ratio of rates, 3:2 or 7:4, lock as well, and stay un
 Lift. If T is believed too low, the link is never seen idle. A flow with an eighth of the link or
     more compares T with the least mean of 16 RTTs in `watch` rounds. What that is above T, less
     `spare`, lifts T, by at most `rise`.
+Noise. The least RTT of noisy time stamps lies below the base by the noise's amplitude. RTTs that
+    go up and down by turns show it: a zigzag is the smaller of two changes of different sign, 0 if
+    the sign stays. Their mean with gain 1/256 lifts T `noise` times, if it is above `gate`: queues
+    in lock stay below, noise of +-200 ns is well above.
 
 Coalescing. What a receiver holds back is in flight, too: acknowledgements of more than a packet
     widen the window by twice what they have more. The pace stays. One of more than two packets
@@ -56,10 +60,11 @@ _WINDOW = Q(24, 8, signed=False)
 _SMALL = Q(16, 8, signed=False)
 _PSN = Q(24, 0, signed=False)
 _COUNT = Q(8, 0, signed=False)
-_LEVEL = Q(2, 0, signed=False)
 _SUM = Q(28, 0, signed=False)
 _LIFT = Q(8, 0, signed=False)
 _PAIR = Q(16, 0, signed=False)
+_ZIGZAG = Q(9, 8, signed=False)
+_TURN = Q(10, 0)
 _REFERENCE_US = 4.177  # base RTT of the network in which s and cap were found
 
 PARAMETERS = (
@@ -76,23 +81,29 @@ PARAMETERS = (
     Parameter("watch", _COUNT, "", 64, "rounds in which T is checked; 0: it is not"),
     Parameter("spare", Fmt.RTT, "us", 0.03, "queueing delay that the least mean may have"),
     Parameter("rise", _LIFT, "us", 0.06, "greatest lift of T"),
-    Parameter("noise", Fmt.RTT, "us", 0.0, "mean RTT of an idle path above the base RTT"),
+    Parameter("gate", _ZIGZAG, "us", 0.045, "mean zigzag above which time stamps are noisy"),
+    Parameter("noise", Q(8, 8, signed=False), "", 2.7, "lift of T then, in mean zigzags"),
 )
 STATE = (
     Field("w", _WINDOW, "window, bytes; 0: not started"),
     Field("w0", _WINDOW, "window of the round before the last"),
     Field("w1", _WINDOW, "window of the last round"),
     Field("reference", _PSN, "the round ends behind it"),
-    Field("count", _COUNT, "acknowledgements of the round"),
-    Field("idle", _COUNT, "those that met less than 0.6 qs"),
-    Field("level", _LEVEL, "rounds in a row that found the link idle"),
+    Field(
+        "tally",
+        Q(21, 0, signed=False),
+        "acknowledgements of the round, 8 bits; those that met less than 0.6 qs, 8; those of the "
+        "present block, 3; rounds in a row that found the link idle, 2",
+    ),
     Field("current", Fmt.RTT, "least RTT of the present block of 8"),
     Field("previous", Fmt.RTT, "least RTT of the block before"),
-    Field("block", Q(3, 0, signed=False), "acknowledgements of the present block"),
     Field("slips", _PAIR, "rounds since the last slip; above: 256ths of a gap by which it slips"),
     Field("total", Q(32, 0, signed=False), "RTTs of the present mean: sum, and below it how many"),
     Field("least", _SUM, "least sum of 16 RTTs"),
     Field("lifted", _PAIR, "rounds of which it is the least; above: ticks by which T is lifted"),
+    Field("last", Fmt.RTT, "RTT of the last acknowledgement; 0: there was none"),
+    Field("turn", _TURN, "its change, limited"),
+    Field("zigzag", _ZIGZAG, "mean zigzag"),
 )
 WINDOWED = True
 
@@ -106,7 +117,11 @@ _ROUND = 16
 _COALESCED = 4  # counts an acknowledgement of more than two packets
 _COUNT_BITS = 8
 _COUNT_MAX = _COUNT.max
-_LEVEL_MAX = _LEVEL.max
+_LEVEL_MAX = 3
+_BLOCK_AT = 16
+_LEVEL_AT = 19
+_TURN_MAX = _TURN.max
+_ZIGZAG_MAX = _ZIGZAG.max
 _RAMP = (838861, 2516582, 7549747, _ONE)  # .05, .15, .45, 1
 _HALF_PSN = 1 << 23
 _NEAR = 1 << 25
@@ -125,9 +140,6 @@ def _aim(p: Record, w: int, bdp: int, t: int) -> int:
 def _begin(s: Record, e: Record) -> None:
     """A new round."""
     s.reference = e.next
-    s.count = 0
-    s.idle = 0
-    s.block = 0
     s.current = _NONE
     s.previous = _NONE
 
@@ -137,15 +149,33 @@ def _note(s: Record, e: Record, idle: bool) -> None:
     weight = 1
     if e.bytes > 2 * e.mtu:
         weight = _COALESCED
+    count = min(wrap(s.tally, _COUNT_BITS) + weight, _COUNT_MAX)
+    idles = wrap(s.tally >> _COUNT_BITS, _COUNT_BITS)
     if idle:
-        s.idle = min(s.idle + weight, _COUNT_MAX)
-    if s.block == 0:
+        idles = min(idles + weight, _COUNT_MAX)
+    block = wrap(s.tally >> _BLOCK_AT, 3)
+    if block == 0:
         s.previous = s.current
         s.current = e.rtt
     else:
         s.current = min(s.current, e.rtt)
-    s.block = wrap(s.block + 1, 3)
-    s.count = min(s.count + weight, _COUNT_MAX)
+    kept = ((s.tally >> _LEVEL_AT) << _LEVEL_AT) + (wrap(block + 1, 3) << _BLOCK_AT)
+    s.tally = kept + (idles << _COUNT_BITS) + count
+
+
+def _zigzag(s: Record, e: Record) -> None:
+    """Follow the RTT's turns."""
+    change = 0
+    if s.last > 0:
+        change = clamp(e.rtt - s.last, -_TURN_MAX, _TURN_MAX)
+    both = 0
+    if change > 0:
+        both = min(change, max(-s.turn, 0))
+    elif change < 0:
+        both = min(-change, max(s.turn, 0))
+    s.zigzag = clamp(s.zigzag + (((both << 8) - s.zigzag) >> 8), 0, _ZIGZAG_MAX)
+    s.turn = change
+    s.last = e.rtt
 
 
 def _average(s: Record, e: Record) -> None:
@@ -183,17 +213,18 @@ def _slip(p: Record, s: Record, e: Record) -> None:
 
 
 def _ended(p: Record, s: Record, w: int, bdp: int, t: int, qs: int, hi: int) -> int:
-    """The window at a round's end."""
+    """The window at a round's end; the tally keeps the level alone."""
     least = min(s.current, s.previous)
+    count = wrap(s.tally, _COUNT_BITS)
+    idle = wrap(s.tally >> _COUNT_BITS, _COUNT_BITS)
+    level = s.tally >> _LEVEL_AT
+    s.tally = 0
     if (least - t) << 8 > hi:
-        s.level = 0
         return min(w, scale(s.w0, fraction((t << 8) + qs, least << 8)))
-    if 5 * s.idle >= 3 * s.count:
-        ramp = _RAMP[s.level]
-        s.level = min(s.level + 1, _LEVEL_MAX)
-        share = fraction(max(2 * s.idle - s.count, 0), s.count)
-        return min(w + scale(min(scale(bdp, ramp), scale(w, p.most)), share), bdp)
-    s.level = 0
+    if 5 * idle >= 3 * count:
+        s.tally = min(level + 1, _LEVEL_MAX) << _LEVEL_AT
+        share = fraction(max(2 * idle - count, 0), count)
+        return min(w + scale(min(scale(bdp, _RAMP[level]), scale(w, p.most)), share), bdp)
     return min(w, bdp)
 
 
@@ -228,7 +259,11 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
     """One acknowledgement."""
     if e.bytes == 0:
         return e.rate, e.window
-    t = clamp(e.base + p.noise + (s.lifted >> _COUNT_BITS), _T_MIN, _NONE)
+    _zigzag(s, e)
+    noise = 0
+    if s.zigzag > p.gate:
+        noise = (s.zigzag * p.noise) >> 16
+    t = clamp(e.base + (s.lifted >> _COUNT_BITS) + noise, _T_MIN, _NONE)
     bdp = max(bytes_over(e.max_rate, t), 1)
     lowest = bytes_over(e.min_rate, t)
     if s.w == 0:
@@ -237,6 +272,7 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         s.w0 = first
         s.w1 = first
         s.least = _SUM_MAX
+        s.tally = 0
         _begin(s, e)
         s.reference = wrap(e.seq - 1, 24)
     _average(s, e)
@@ -250,13 +286,13 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         held = w
         s.w0 = w
         s.w1 = w
-        s.level = 0
+        s.tally = 0
         s.slips = wrap(s.slips, _COUNT_BITS)
         _begin(s, e)
     else:
         _note(s, e, 5 * q < 3 * qs)
         ahead = wrap(e.seq - s.reference, 24)
-        if ahead > 0 and ahead < _HALF_PSN and (s.count >= _ROUND or q > hi):
+        if ahead > 0 and ahead < _HALF_PSN and (wrap(s.tally, _COUNT_BITS) >= _ROUND or q > hi):
             w = _ended(p, s, w, bdp, t, qs, hi)
             s.w0 = s.w1
             s.w1 = w

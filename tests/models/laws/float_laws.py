@@ -23,16 +23,25 @@ def _near(*pairs: tuple[float, float]) -> float:
 
 
 def lockstep(p: Words, s: State, e: Words) -> Result:
-    """research/law.md, section 1, and the four additions of the file's docstring."""
+    """research/law.md, section 1, and the five additions of the file's docstring."""
     s = dict(s)
     lift, watched = divmod(s["lifted"], 256)
     slower, rounds = divmod(s["slips"], 256)
-    base, link = e["base"] + p["noise"] + lift, e["max_rate"]
+    change = min(max(e["rtt"] - s["last"], -1023), 1023) if s["last"] else 0
+    zigzag = min(abs(change), abs(s["turn"])) if change * s["turn"] < 0 else 0
+    s["zigzag"] = min(s["zigzag"] + math.floor(zigzag - s["zigzag"]) / 256, 512 - 1 / 256)
+    s |= {"turn": change, "last": e["rtt"]}
+    noise = math.floor(p["noise"] * s["zigzag"]) if s["zigzag"] > p["gate"] else 0
+    base, link = e["base"] + lift + noise, e["max_rate"]
+    tally = int(s["tally"])
+    level, block = tally >> 19, tally >> 16 & 7
+    idle, count = tally >> 8 & 255, tally & 255
     bdp, least = link * base, e["min_rate"] * base
     if s["w"] == 0:
         s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
-        s |= {"reference": (e["seq"] - 1) % _WRAP, "count": 0, "idle": 0, "block": 0}
-        s |= {"current": _NONE, "previous": _NONE, "least": _NO_SUM}
+        level = block = idle = count = 0
+        s |= {"reference": (e["seq"] - 1) % _WRAP, "least": _NO_SUM}
+        s |= {"current": _NONE, "previous": _NONE}
     s["total"] += 16 * e["rtt"] + 1
     if s["total"] % 16 == 0:
         s["least"], s["total"] = min(s["least"], s["total"] // 16), 0
@@ -45,37 +54,31 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         wanted = s["w"] * (base + aim) / e["rtt"] + p["add"] * (e["mtu"] - s["w"])
         s["w"] = min(max(s["w"] + p["small"] * (wanted - s["w"]), least), bdp)
         s["w0"] = s["w1"] = held = s["w"]
-        s |= {"reference": e["next"], "count": 0, "idle": 0, "block": 0, "level": 0}
-        s |= {"current": _NONE, "previous": _NONE}
-        slower = 0
+        level = block = idle = count = slower = 0
+        s |= {"reference": e["next"], "current": _NONE, "previous": _NONE}
     else:
         near = min(near, _near((q, 0.6 * aim), (q, high)))
         weight = 4 if e["bytes"] > 2 * e["mtu"] else 1
-        s["idle"] += weight * (q < 0.6 * aim)
-        if s["block"] == 0:
+        idle = min(idle + weight * (q < 0.6 * aim), 255)
+        if block == 0:
             s["previous"], s["current"] = s["current"], e["rtt"]
         else:
             s["current"] = min(s["current"], e["rtt"])
-        s["block"] = (s["block"] + 1) % 8
-        s["count"] += weight
-        if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (s["count"] >= 16 or q > high):
+        block = (block + 1) % 8
+        count = min(count + weight, 255)
+        if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (count >= 16 or q > high):
             worst = min(s["current"], s["previous"]) - base
             near = min(near, _near((worst, high)))
             w = s["w"]
             if worst > high:
                 w = min(w, s["w0"] * (base + aim) / (base + worst))
-                s["level"] = 0
-            elif s["idle"] >= 0.6 * s["count"]:
-                s["level"] = min(s["level"] + 1, 8)
-                share = 2 * s["idle"] / s["count"] - 1
-                w += (
-                    w
-                    * min(0.05 * 3 ** (s["level"] - 1) / (w / bdp), 1 / w * bdp, p["most"])
-                    * share
-                )
-                s["level"] = min(s["level"], 3)
+                level = 0
+            elif idle >= 0.6 * count:
+                ramp = min(0.05 * 3**level, 1) * bdp
+                w += min(ramp, p["most"] * w) * (2 * idle / count - 1)
+                level = min(level + 1, 3)
             else:
-                s["level"] = 0
+                level = 0
             w = min(w, bdp)
             near = min(near, _near((8 * w, bdp)))
             watched += 1
@@ -88,8 +91,8 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
             if rounds >= p["slip"]:
                 rounds, slower = 0, e["now"] % 256
             s["w0"], s["w1"], s["w"] = s["w1"], w, w
-            s |= {"reference": e["next"], "count": 0, "idle": 0, "block": 0}
-            s |= {"current": _NONE, "previous": _NONE}
+            block = idle = count = 0
+            s |= {"reference": e["next"], "current": _NONE, "previous": _NONE}
         if q <= high:
             s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, -p["floor"]) / base
         s["w"] = min(max(s["w"], least), bdp)
@@ -97,6 +100,7 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
         if q > high:
             held = min(held, max(s["w0"] * (base + aim) / e["rtt"], least))
     s["lifted"], s["slips"] = 256 * lift + watched, 256 * slower + rounds
+    s["tally"] = level << 19 | block << 16 | idle << 8 | count
     time = min(max(e["rtt"], base), base + p["stretch"])
     rate = min(max(held / time, e["min_rate"]), link)
     rate = max(rate * (1 - min(slower / 256 * e["mtu"] / held, 0.5)), e["min_rate"])
