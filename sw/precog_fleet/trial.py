@@ -92,19 +92,24 @@ class Trial:
         return str(folder)
 
     def start(self) -> None:
-        """Start the processes of all members; `ready` says when they work."""
+        """Start the router and the first agent; `ready` starts the others, and says when all work.
+
+        The first agent compiles the golden models for all, where nobody has before.
+        """
         self._late = time.monotonic() + _START_S
-        router, *agents = self.members
+        router, first, *_ = self.members
         self._run(router, "router", router)
-        for n, folder in enumerate(agents):
-            device = ("-d", PRACTICE_URI, "--practice")
-            more = list(self._arguments)
-            if self._metrics is not None:
-                more += ["--metrics", f"127.0.0.1:{self._metrics + n}"]
-            self._run(folder, "agent", folder, *device, *more)
+        self._agent(first)
+
+    def _agent(self, folder: str) -> None:
+        arguments = ["-d", PRACTICE_URI, "--practice", *self._arguments]
+        if self._metrics is not None:
+            number = self.members.index(folder) - 1
+            arguments += ["--metrics", f"127.0.0.1:{self._metrics + number}"]
+        self._run(folder, "agent", folder, *arguments)
 
     def ready(self) -> bool:
-        """Whether all members work.
+        """Whether all members work; starts those that the first agent keeps waiting.
 
         Raises
         ------
@@ -112,15 +117,22 @@ class Trial:
             One of them has ended, or they take too long.
         """
         self.check()
-        late = [folder for folder in self.members if not (Path(folder) / "status.json").exists()]
+        late = [folder for folder in self.members if not self._works(folder)]
         if not late:
             return True
+        if self.members[1] not in late:
+            for folder in late:
+                if folder not in self._running:
+                    self._agent(folder)
         if time.monotonic() > self._late:
             raise FleetError(
                 f"members must start within {_START_S:g} s, but {', '.join(late)} have not: "
                 f"see {Path(late[0]) / 'log'}"
             )
         return False
+
+    def _works(self, folder: str) -> bool:
+        return folder in self._running and (Path(folder) / "status.json").exists()
 
     def _run(self, folder: str, *arguments: str) -> None:
         (Path(folder) / "status.json").unlink(missing_ok=True)

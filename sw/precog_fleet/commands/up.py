@@ -68,6 +68,7 @@ def up(
 def _turns(trial: "Trial", say: Callable[[], None]) -> Iterator[None]:
     """Start the members, `say` that they work, and watch them for ever."""
     trial.start()
+    typer.echo("starting; the first time an agent compiles the golden models, a minute", err=True)
     while not trial.ready():
         time.sleep(_PAUSE_S)
         yield
