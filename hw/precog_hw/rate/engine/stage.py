@@ -160,8 +160,9 @@ class ProgramStage(wiring.Component):
         offers, passes, above = Signal(), Signal(), Signal()
         final = Signal(data.StructLayout({"rate": _RATE, "window": _WINDOW}))
         tag, windows, turns = Signal(32), Signal(), Signal(12)
-        place, status = Signal(_PLACE_BITS), Signal(Status)
-        timer, late = Signal(range(THREADS * (1 << BUDGET_BITS) + _SPARE + 1)), Signal()
+        place, status = Signal(_PLACE_BITS, name="place"), Signal(Status)
+        longest = THREADS * (1 << BUDGET_BITS) + _SPARE + 1
+        timer, late = Signal(range(longest), name="timer"), Signal()
         words, said, command = intake.words, Signal(SAID), self.command.payload
         timed = (words.kind == Kind.ACK) | (words.kind == Kind.SAMPLE)
         self._program(m, inner, config, rate, window)
