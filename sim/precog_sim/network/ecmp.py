@@ -67,28 +67,26 @@ def ns3_hash(switch: int, source: int, destination: int, ports: int) -> int:
 def route(net: Net, node: int, f: int, answer: bool) -> int:
     """Output port at `node` for the data of flow `f`, or for its answers, by hash; -1: none."""
     src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
-    ports = net.flow[f, FlowCol.UDP_PORTS]
     if answer:
         src, dst = dst, src
-        ports = (ports >> 16) | (ports & 0xFFFF) << 16
-    n = net.route_count[node, dst]
+    first = net.routes[node, dst, 0]
+    n = net.routes[node, dst, 1]
     if n == 1:
-        return int(net.route_ports[net.route_start[node, dst]])
+        return int(net.route_ports[first])
     if n == 0:
         return -1
     if net.cfg[Cfg.NS3_ECMP] != 0:
+        ports = net.flow[f, FlowCol.UDP_PORTS]
+        if answer:
+            ports = (ports >> 16) | (ports & 0xFFFF) << 16
         # ns-3 lists equal next hops in the opposite order
-        return int(
-            net.route_ports[
-                net.route_start[node, dst] + n - 1 - ns3_hash(node, src, dst, ports) % n
-            ]
-        )
+        return int(net.route_ports[first + n - 1 - ns3_hash(node, src, dst, ports) % n])
     key = 2 * f + (1 if answer else 0)
     x = (key * 0x9E3779B1 + node * 0x85EBCA77) & _M32
     x = ((x ^ (x >> 15)) * 0x2C1B3C6D) & _M32
     x = ((x ^ (x >> 12)) * 0x297A2D39) & _M32
     x ^= x >> 15
-    return int(net.route_ports[net.route_start[node, dst] + x % n])
+    return int(net.route_ports[first + x % n])
 
 
 @inlined
@@ -98,7 +96,7 @@ def next_hop(net: Net, node: int, f: int, answer: bool) -> int:
     if spray == Spray.NONE:
         return route(net, node, f, answer)
     dst = net.flow[f, FlowCol.SRC if answer else FlowCol.DST]
-    n = net.route_count[node, dst]
+    n = net.routes[node, dst, 1]
     if n == 0:
         return -1
     chosen = 0
@@ -109,4 +107,4 @@ def next_hop(net: Net, node: int, f: int, answer: bool) -> int:
             turn = net.turns[node - net.cfg[Cfg.HOSTS], dst]
             net.turns[node - net.cfg[Cfg.HOSTS], dst] = turn + 1
             chosen = turn % n
-    return int(net.route_ports[net.route_start[node, dst] + chosen])
+    return int(net.route_ports[net.routes[node, dst, 0] + chosen])

@@ -133,7 +133,7 @@ def note_queue(net: Net, f: int, size: int, now: int) -> None:
     net.ctl[Ctl.NOTED] = n + 1
 
 
-@inlined
+@outlined
 def begin_flow(net: Net, f: int, now: int) -> None:
     """`f` may send from now on."""
     net.flow[f, FlowCol.AVAILABLE] = now
@@ -324,7 +324,8 @@ def host_next(net: Net, p: int, now: int) -> int:
     net.flow[f, FlowCol.AVAILABLE] = now + gap_ps(net, wire, net.rate[f])
     net.prio[priority_of(net, p, f), PrioCol.LAST] = f
     net.ctl[Ctl.DATA_SENT] += 1
-    sent(net, f, wire, now)
+    if net.law[net.flow[f, FlowCol.LAW], LawCol.SEND] != 0:
+        sent(net, f, wire, now)
     if net.cfg[Cfg.TELL_BYTES] != 0:
         tell(net, _BYTES, f, wire, now)
     return row

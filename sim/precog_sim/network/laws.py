@@ -51,6 +51,18 @@ def _set_timers(net: Net, f: int, now: int) -> None:
 
 
 @inlined
+def _asks(net: Net, f: int, now: int) -> bool:
+    """Whether `e.due` has a time before that at which its timer fires."""
+    for k in range(TIMERS):
+        due_ns = net.state[f, _DUE + k]
+        if due_ns > 0:
+            armed = net.flow[f, FlowCol.TIMER_AT + k]
+            if armed == 0 or armed > max(int(due_ns * 1000 + 0.5), now):
+                return True
+    return False
+
+
+@inlined
 def _obey(net: Net, f: int, law: int, now: int) -> None:
     """Put the rate, the window and the timers in the flow's row into force."""
     old = net.rate[f]
@@ -69,7 +81,7 @@ def _obey(net: Net, f: int, law: int, now: int) -> None:
             net.ctl[Ctl.ERROR_VALUE] = f
             return
         net.flow[f, FlowCol.WINDOW] = max(int(window), 1)
-    if net.law[law, LawCol.TIMER] != 0:
+    if net.law[law, LawCol.TIMER] != 0 and _asks(net, f, now):
         _set_timers(net, f, now)
 
 
@@ -162,12 +174,11 @@ def lose(net: Net, f: int, timeout: bool, now: int) -> None:
     _call(net, f, LawCol.LOSS, now)
 
 
-@inlined
+@outlined
 def sent(net: Net, f: int, wire: int, now: int) -> None:
-    """A packet of `wire` bytes begins to leave."""
-    if net.law[net.flow[f, FlowCol.LAW], LawCol.SEND] != 0:
-        net.words[f, _BYTES] = wire
-        _call(net, f, LawCol.SEND, now)
+    """A packet of `wire` bytes begins to leave; only for a law that hears of it."""
+    net.words[f, _BYTES] = wire
+    _call(net, f, LawCol.SEND, now)
 
 
 @outlined

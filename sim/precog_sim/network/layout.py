@@ -320,7 +320,8 @@ class Cfg(IntEnum):
     DRR = 55  # they take turns, by bytes
     NOISE_PS = 56  # of the RTTs that laws hear
     BASE_LEARNT = 57
-    WIDTH = 58
+    AHEAD = 58  # buckets from the present that the memory is asked for
+    WIDTH = 59
 
 
 class FCfg(IntEnum):
@@ -400,7 +401,9 @@ class Ctl(IntEnum):
     UNREACHABLE = 43  # packets for which a switch knew no way
     EPOCH = 44  # changes of routes so far
     NOISE_RNG = 45
-    WIDTH = 46
+    AHEAD = 46  # the bucket of the record that was asked for last
+    AHEAD_ROW = 47
+    WIDTH = 48
 
 
 class Err(IntEnum):

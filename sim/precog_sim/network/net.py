@@ -21,7 +21,7 @@ class Net(NamedTuple):
 
     # what happens next
     rec: Table  # [row, Rec]: packets and timers
-    wheel: NDArray[np.int32]  # [bucket, 2]: first and last record that is due in it; -1: none
+    wheel: NDArray[np.int32]  # [bucket]: a record that is due in it, the first of a list; -1: none
     bits: Table  # a bit for each bucket: it is not empty
     heap: Table  # [n, 3]: time, sequence, record of events beyond the wheel
     # the network
@@ -32,8 +32,9 @@ class Net(NamedTuple):
     quanta: Table  # [priority]: bytes of a turn
     ready: Table  # [priority]: bytes of the packet that it would send next, of the port at work
     switch: Table  # [switch, SwitchCol]
-    route_start: Table  # [node, host]: where in `route_ports` the next hops begin
-    route_count: Table  # [node, host]: how many there are
+    routes: NDArray[
+        np.int32
+    ]  # [node, host, 2]: first of the next hops in `route_ports`, their number
     route_ports: Table
     turns: Table  # [switch, host]: next hops that packets were sprayed to, counted
     fault: Table  # [port, FaultCol]

@@ -12,6 +12,7 @@ from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 from precog_models.rate.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT
 from precog_models.rate.reference import hpcc, pid
 from precog_models.rate.reference.common import STATES
+from precog_sim.network.ahead import SLOTS, WORDS
 from precog_sim.network.alone import alone_us
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
@@ -28,6 +29,7 @@ from precog_sim.network.layout import (
     QueueCol,
     Telemetry,
 )
+from precog_sim.network.memory import LINE, at_lines, lined
 from precog_sim.network.net import Net
 from precog_sim.network.recovery_tables import recovery_tables
 from precog_sim.network.result import Record, Result, SimulationError
@@ -48,10 +50,10 @@ from precog_sim.network.tables import (
     port_tables,
     priority_tables,
     records,
+    route_table,
     score_knots,
     switch_table,
 )
-from precog_sim.network.wheel import SLOTS, WORDS
 
 __all__ = ["check_timing", "run"]
 
@@ -288,8 +290,8 @@ def run(
     )
     ctl = controls(rows, record, topology.hosts + topology.switches, seed)
     carries = laws.telemetry or (law.scores is not None and law.scores.echo)
-    columns = 1 + (4 * hpcc.HOPS if laws.telemetry else 0)
-    telemetry = np.zeros((rows.total if carries else 1, columns), dtype=np.int64)
+    columns = -(-(1 + 4 * hpcc.HOPS) // LINE) * LINE if laws.telemetry else 1
+    telemetry = lined((rows.total if carries else 1, columns))
     routes = topology.routes
     order = np.argsort(starts, kind="stable").astype(np.int64)
     followers = follower_table(scenario, flow)
@@ -297,7 +299,7 @@ def run(
 
     net = Net(
         rec=records(rows),
-        wheel=np.full((SLOTS, 2), -1, dtype=np.int32),
+        wheel=at_lines(np.full(SLOTS, -1, dtype=np.int32)),
         bits=np.zeros(WORDS, dtype=np.int64),
         heap=np.empty((rows.total, 3), dtype=np.int64),
         port=port,
@@ -315,8 +317,7 @@ def run(
         words=state.view(np.int64),
         learnt=np.zeros((flows, len(BASE_STATE)), dtype=np.int64),
         telemetry=telemetry,
-        route_start=routes.start,
-        route_count=routes.count,
+        routes=route_table(routes),
         route_ports=routes.ports,
         order=order[flow[order, FlowCol.WAITS] == 0],
         ctl=ctl,
@@ -352,9 +353,7 @@ def run(
         if ctl[Ctl.EPOCH] < epoch:
             break
         routes = topology.routes_without(links.down)
-        net = net._replace(
-            route_start=routes.start, route_count=routes.count, route_ports=routes.ports
-        )
+        net = net._replace(routes=route_table(routes), route_ports=routes.ports)
         simulate(net)
     cpu_s = time.process_time() - began
     _raise_if_failed(ctl, rows.packets)

@@ -24,10 +24,12 @@ from precog_sim.network.layout import (
     Rec,
     SwitchCol,
 )
+from precog_sim.network.memory import LINE, at_lines, lined
 from precog_sim.network.ns3_random import first_stream, stream_state
 from precog_sim.network.result import Record
 from precog_sim.network.scenario import SPRAYS, Scenario
-from precog_sim.network.wheel import bucket_bits
+from precog_sim.network.topology import Routes
+from precog_sim.network.wheel import bucket_bits, buckets_ahead
 
 __all__ = [
     "NEVER",
@@ -44,6 +46,7 @@ __all__ = [
     "port_tables",
     "priority_tables",
     "records",
+    "route_table",
     "score_knots",
     "switch_table",
     "udp_ports",
@@ -87,8 +90,7 @@ class Rows:
 
 def records(rows: Rows) -> _Table:
     """Record table: every timer knows its kind and owner."""
-    rec = np.empty((rows.total, 8), dtype=np.int64)
-    rec[: rows.first_packet] = 0
+    rec = lined((rows.total, LINE))
     rec[0, Rec.KIND] = Kind.START
     rec[1, Rec.KIND] = Kind.PROBE
     ports = np.arange(rows.ports)
@@ -129,7 +131,7 @@ def port_tables(scenario: Scenario) -> tuple[_Table, NDArray[np.float64]]:
     """Port table and picoseconds per byte of every port."""
     topology = scenario.topology
     links = topology.links
-    port = np.zeros((2 * len(links), PortCol.WIDTH), dtype=np.int64)
+    port = lined((2 * len(links), PortCol.WIDTH))
     port[:, [PortCol.WAKE, PortCol.HIGH_HEAD, PortCol.HIGH_TAIL]] = -1
     port_f = np.zeros(2 * len(links))
     for k, link in enumerate(links):
@@ -150,7 +152,7 @@ def priority_tables(scenario: Scenario, wire: int) -> dict[str, Any]:
     """Tables of priorities by their name in `Net`; `wire` is bytes of a full data packet."""
     priorities = scenario.priorities
     ports = 2 * len(scenario.topology.links)
-    prio = np.zeros((ports * priorities.count, PrioCol.WIDTH), dtype=np.int64)
+    prio = lined((ports * priorities.count, PrioCol.WIDTH))
     prio[:, [PrioCol.HEAD, PrioCol.TAIL, PrioCol.RING, PrioCol.LAST]] = -1
     return {
         "prio": prio,
@@ -186,7 +188,7 @@ def flow_table(scenario: Scenario, starts: _Table, window: _Table | int) -> _Tab
         for end, node in enumerate((link.a, link.b)):
             if node < scenario.topology.hosts:
                 host_port[node] = 2 * k + end
-    table = np.zeros((len(scenario.flows), FlowCol.WIDTH), dtype=np.int64)
+    table = lined((len(scenario.flows), FlowCol.WIDTH))
     for f, flow in enumerate(scenario.flows):
         table[f, FlowCol.SRC] = flow.src
         table[f, FlowCol.DST] = flow.dst
@@ -209,6 +211,11 @@ def flow_table(scenario: Scenario, starts: _Table, window: _Table | int) -> _Tab
     for f, g in scenario.connections().items():
         table[f, FlowCol.REVERSE] = g
     return table
+
+
+def route_table(routes: Routes) -> NDArray[np.int32]:
+    """Routes [node, host, 2]: the first next hop's place in the list of ports, and their number."""
+    return at_lines(np.stack((routes.start, routes.count), axis=-1).astype(np.int32))
 
 
 def follower_table(scenario: Scenario, flow: _Table) -> _Table:
@@ -265,6 +272,7 @@ def configuration(
     wire = scenario.payload + max(one.header for one in laws.setups)
     links = scenario.topology.links
     longest = max(link.delay_ps + round(wire * 8000 / link.gbps) for link in links)
+    bits = bucket_bits(2 * len(links), longest + longest // 2)
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
     values = {
         Cfg.NS3: int(ns3),
@@ -320,7 +328,8 @@ def configuration(
         Cfg.BASE_LEARNT: int(scenario.hearing.base == "learnt"),
         Cfg.FAULTS: int(scenario.has_faults),
         Cfg.SPRAY: SPRAYS.index(scenario.spray),
-        Cfg.BUCKET_BITS: bucket_bits(2 * len(links), longest + longest // 2),
+        Cfg.BUCKET_BITS: bits,
+        Cfg.AHEAD: buckets_ahead(bits, ns3=ns3),
     }
     for place, value in values.items():
         cfg[place] = value

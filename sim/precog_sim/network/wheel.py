@@ -1,36 +1,33 @@
-"""The event queue: a timing wheel with exact picosecond order inside each of its buckets.
+"""The event queue: a timing wheel with exact picosecond order.
 
-An event due within the wheel's 65,536 buckets waits in its bucket's list, sorted by time, first
-come first served among equals; a bitmap finds the next bucket that is not empty. Later events wait
-in a binary heap and move to the wheel as soon as it reaches them, before anything else can be put
-there, so that the order among equals is the order of scheduling, throughout.
+An event due within the wheel's 32,768 buckets waits in its bucket's list, the last comer first; a
+bitmap finds the next bucket that is not empty. When the wheel comes to a bucket, its list is
+sorted: by time, first come first served among equals. So putting an event into the wheel touches
+no other event's record, which is hardly ever in the cache. Later events wait in a binary heap and
+move to the wheel as soon as it reaches them, before anything else can be put there, so that the
+order among equals is the order of scheduling, throughout.
 
 A bucket is a power of two of picoseconds: about 1 ns in a network of few ports, less in one of
-many, so that few events share one. With 1 ns, 320 busy hosts put 16 into each, and the search for
-an event's place among them took a fifth of the run.
+many, so that few events share one.
 
 Cost: O(1) per event; a bucket rarely holds more than three.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from precog_sim.network.ahead import SLOTS, look_ahead, next_bucket
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.layout import Cfg, Ctl, Rec
 from precog_sim.network.net import Net
 
-__all__ = ["SLOTS", "WORDS", "bucket_bits", "cancel", "pop", "schedule"]
+__all__ = ["bucket_bits", "buckets_ahead", "cancel", "pop", "schedule"]
 
-SLOTS = 1 << 16
-WORDS = SLOTS // 64
 _MASK = SLOTS - 1
 _MOST_BITS = 10
 _PORTS_PER_EVENT = 60  # busy ports at 100 Gb/s that together make one event a nanosecond
+_NEAR_BUCKETS = 4
+_NS3_STEP_PS = 1000
 
 _Table = NDArray[np.int64]
 
@@ -45,14 +42,10 @@ def bucket_bits(ports: int, reach_ps: int) -> int:
     return max(few, (reach_ps // SLOTS).bit_length())
 
 
-@intrinsic
-def _trailing_zeros(_context: Any, word: Any) -> Any:
-    """Trailing zero bits of a non-zero 64-bit word."""
-
-    def codegen(_ctx: Any, builder: Any, _sig: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), codegen
+def buckets_ahead(bits: int, *, ns3: bool) -> int:
+    """How far before the present the memory of events is asked for; in ns3 timing all events of a
+    nanosecond are in one bucket."""
+    return max(_NEAR_BUCKETS, ((_NS3_STEP_PS >> bits) + 1) * ns3)
 
 
 @outlined
@@ -107,40 +100,69 @@ def _heap_take(heap: _Table, ctl: _Table, at: int) -> int:
 
 
 @inlined
-def _insert(net: Net, row: int, t: int) -> None:
-    """Put `row` into the bucket of `t`, behind everything due no later."""
+def _put(net: Net, row: int, t: int) -> None:
+    """Put `row` into the bucket of `t`, which is not the present one."""
     slot = (t >> net.cfg[Cfg.BUCKET_BITS]) & _MASK
-    tail = net.wheel[slot, 1]
-    if tail < 0:
-        net.wheel[slot, 0] = row
-        net.wheel[slot, 1] = row
-        net.rec[row, Rec.NEXT] = -1
-        net.bits[slot >> 6] |= 1 << (slot & 63)
-    elif net.rec[tail, Rec.TIME] <= t:
-        net.rec[tail, Rec.NEXT] = row
-        net.rec[row, Rec.NEXT] = -1
-        net.wheel[slot, 1] = row
+    net.rec[row, Rec.NEXT] = net.wheel[slot]
+    net.wheel[slot] = row
+    net.bits[slot >> 6] |= 1 << (slot & 63)
+
+
+@outlined
+def _put_sorted(
+    rec: _Table, wheel: NDArray[np.int32], bits: _Table, slot: int, row: int, t: int
+) -> None:
+    """Put `row` into the present bucket, behind everything due no later."""
+    before = -1
+    here = int(wheel[slot])
+    while here >= 0 and rec[here, Rec.TIME] <= t:
+        before = here
+        here = rec[here, Rec.NEXT]
+    rec[row, Rec.NEXT] = here
+    if before < 0:
+        wheel[slot] = row
+        bits[slot >> 6] |= 1 << (slot & 63)
     else:
+        rec[before, Rec.NEXT] = row
+
+
+@inlined
+def _sort(net: Net, slot: int) -> None:
+    """Sort a bucket's list, the last comer first till now."""
+    first = int(net.wheel[slot])
+    row = net.rec[first, Rec.NEXT]
+    if row < 0:
+        return
+    net.rec[first, Rec.NEXT] = -1
+    while row >= 0:  # each came before all that are in the new list
+        after = net.rec[row, Rec.NEXT]
+        t = net.rec[row, Rec.TIME]
         before = -1
-        here = int(net.wheel[slot, 0])
-        while net.rec[here, Rec.TIME] <= t:
+        here = first
+        while here >= 0 and net.rec[here, Rec.TIME] < t:
             before = here
             here = net.rec[here, Rec.NEXT]
         net.rec[row, Rec.NEXT] = here
         if before < 0:
-            net.wheel[slot, 0] = row
+            first = row
         else:
             net.rec[before, Rec.NEXT] = row
+        row = after
+    net.wheel[slot] = first
 
 
 @inlined
 def schedule(net: Net, row: int, t: int) -> None:
     """Let record `row` be due at `t` ps (not before the present)."""
     net.rec[row, Rec.TIME] = t
-    if (t >> net.cfg[Cfg.BUCKET_BITS]) - net.ctl[Ctl.BUCKET] >= SLOTS:
+    bucket = t >> net.cfg[Cfg.BUCKET_BITS]
+    ahead = bucket - net.ctl[Ctl.BUCKET]
+    if ahead >= SLOTS:
         _heap_push(net.heap, net.ctl, row, t)
+    elif ahead > 0:
+        _put(net, row, t)
     else:
-        _insert(net, row, t)
+        _put_sorted(net.rec, net.wheel, net.bits, bucket & _MASK, row, t)
 
 
 @outlined
@@ -155,19 +177,17 @@ def cancel(net: Net, row: int) -> None:
         return
     slot = (t >> net.cfg[Cfg.BUCKET_BITS]) & _MASK
     before = -1
-    here = int(net.wheel[slot, 0])
+    here = int(net.wheel[slot])
     while here != row:
         before = here
         here = net.rec[here, Rec.NEXT]
     after = net.rec[row, Rec.NEXT]
-    if before < 0:
-        net.wheel[slot, 0] = after
-    else:
+    if before >= 0:
         net.rec[before, Rec.NEXT] = after
+        return
+    net.wheel[slot] = after
     if after < 0:
-        net.wheel[slot, 1] = before
-        if before < 0:
-            net.bits[slot >> 6] &= ~(1 << (slot & 63))
+        net.bits[slot >> 6] &= ~(1 << (slot & 63))
 
 
 @inlined
@@ -175,31 +195,24 @@ def pop(net: Net) -> int:
     """The record that is due next, taken out; -1 when nothing is scheduled."""
     bucket = net.ctl[Ctl.BUCKET]
     slot = bucket & _MASK
-    row = int(net.wheel[slot, 0])
+    row = int(net.wheel[slot])
     if row < 0:
-        at = slot >> 6
-        word = net.bits[at] & (-1 << (slot & 63))
-        left = WORDS
-        while word == 0 and left > 0:
-            at = (at + 1) & (WORDS - 1)
-            word = net.bits[at]
-            left -= 1
-        if word != 0:
-            bucket += (at * 64 + _trailing_zeros(word) - slot) & _MASK
-        elif net.ctl[Ctl.HEAP] > 0:
+        bucket = next_bucket(net, bucket)
+        if bucket < 0:
+            if net.ctl[Ctl.HEAP] == 0:
+                return -1
             bucket = net.heap[0, 0] >> net.cfg[Cfg.BUCKET_BITS]
-        else:
-            return -1
         net.ctl[Ctl.BUCKET] = bucket
         bits = net.cfg[Cfg.BUCKET_BITS]
         while net.ctl[Ctl.HEAP] > 0 and (net.heap[0, 0] >> bits) - bucket < SLOTS:
             due = net.heap[0, 0]
-            _insert(net, _heap_take(net.heap, net.ctl, 0), due)
+            _put(net, _heap_take(net.heap, net.ctl, 0), due)
         slot = bucket & _MASK
-        row = int(net.wheel[slot, 0])
+        _sort(net, slot)
+        row = int(net.wheel[slot])
+    look_ahead(net, bucket)
     after = net.rec[row, Rec.NEXT]
-    net.wheel[slot, 0] = after
+    net.wheel[slot] = after
     if after < 0:
-        net.wheel[slot, 1] = -1
         net.bits[slot >> 6] &= ~(1 << (slot & 63))
     return row

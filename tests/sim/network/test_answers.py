@@ -10,9 +10,10 @@ import pytest
 from tests.sim.network.blank import blank
 
 from precog_sim.network import Answers, Dctcp, Failure, Fixed, Flow, Recovery, Scenario, run, star
+from precog_sim.network.ahead import SLOTS, WORDS
 from precog_sim.network.answers import answer_timer, waits
 from precog_sim.network.layout import AnswerCol, Cfg, Ctl, FlowCol, Kind, PrioCol, Rec
-from precog_sim.network.wheel import SLOTS, WORDS, pop, schedule
+from precog_sim.network.wheel import pop, schedule
 
 _GAP = 838.4  # ns between packets of 1048 bytes at 10 Gb/s
 _RTT = 4177.28
@@ -97,7 +98,7 @@ def test_marks_are_answered_as_they_came(seed: int) -> None:
     prio[0, [PrioCol.HEAD, PrioCol.TAIL]] = -1
     net = blank(
         rec=np.zeros((packets + 100, 8), dtype=np.int64),
-        wheel=np.full((SLOTS, 2), -1, dtype=np.int32),
+        wheel=np.full(SLOTS, -1, dtype=np.int32),
         bits=np.zeros(WORDS, dtype=np.int64),
         heap=np.zeros((packets + 100, 3), dtype=np.int64),
         prio=prio,
@@ -105,6 +106,7 @@ def test_marks_are_answered_as_they_came(seed: int) -> None:
         answer=np.zeros((1, AnswerCol.WIDTH), dtype=np.int64),
         ctl=ctl,
         cfg=cfg,
+        telemetry=np.zeros((1, 1), dtype=np.int64),
     )
     now, sent = 0, {}
     sequence = [(n, rng.random() < 0.3, rng.random() < 0.1) for n in range(1, packets)]

@@ -12,7 +12,7 @@ from precog_sim.network import Fixed, Flow, Record, Scenario, fat_tree, run
 from precog_sim.network.ecmp import ns3_hash, route
 from precog_sim.network.layout import Cfg
 from precog_sim.network.net import Net
-from precog_sim.network.tables import flow_table, udp_ports
+from precog_sim.network.tables import flow_table, route_table, udp_ports
 
 _M = 0xFFFFFFFF
 
@@ -89,8 +89,7 @@ def test_routes_follow_the_hash_both_ways() -> None:
     net = blank(
         cfg=cfg,
         flow=table,
-        route_start=routes.start,
-        route_count=routes.count,
+        routes=route_table(routes),
         route_ports=routes.ports,
     )
     ports = [(10_001, 100), (10_000, 200), (10_000, 100), (10_000, 100)]
