@@ -26,7 +26,7 @@ __all__ = ["bucket_bits", "buckets_ahead", "cancel", "pop", "schedule"]
 _MASK = SLOTS - 1
 _MOST_BITS = 10
 _PORTS_PER_EVENT = 60  # busy ports at 100 Gb/s that together make one event a nanosecond
-_NEAR_BUCKETS = 4
+_NEAR_BUCKETS = 16
 _NS3_STEP_PS = 1000
 
 _Table = NDArray[np.int64]

@@ -117,5 +117,5 @@ def test_buckets_are_small_where_many_ports_are_busy_and_large_where_links_are_l
 
 def test_in_ns3_timing_the_memory_of_the_next_nanosecond_is_asked_for() -> None:
     for bits in range(30):
-        assert buckets_ahead(bits, ns3=False) == 4
+        assert buckets_ahead(bits, ns3=False) == 16
         assert buckets_ahead(bits, ns3=True) << bits >= 1000
