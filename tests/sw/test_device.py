@@ -303,7 +303,7 @@ def test_samples_of_any_integers_are_decided_on(emulated: Device) -> None:
 def test_a_register_outside_the_map_is_a_bus_error(device: Device, refuses: bool) -> None:
     outside = [0x10_0000]
     if refuses:
-        outside += [0x7C, 0xFFFC, device.registers.address("ID", "CELLS") + 4]
+        outside += [0x7C, 0xFFFC, device.registers.address("ID", "LAW_ENGINE") + 4]
     for address in outside:
         with pytest.raises(BusError, match=rf"read of register {address:#06x} answered") as caught:
             device.transport.read32(address)
