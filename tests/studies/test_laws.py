@@ -11,6 +11,9 @@ import pytest
 from precog_studies.laws.__main__ import LAWS, main
 from precog_studies.laws.cases import CASES
 from precog_studies.laws.goals import GOALS, judged
+from precog_studies.laws.page import page
+
+_DOCS = Path(__file__).parents[2] / "docs/evidence"
 
 
 def test_every_line_has_goals() -> None:
@@ -77,11 +80,18 @@ def test_a_case_is_kept_and_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setitem(CASES, "two", replace(CASES["two"], measure=never))
     assert main([*arguments, "--page", str(tmp_path / "page.md")]) == 0
-    page = (tmp_path / "page.md").read_text()
-    assert "| Two long flows, from 7:3 | jain |" in page
-    assert f"**{sum(row['met'] for row in case['goals'])} of 1 goals are met.**" in page
+    text = (tmp_path / "page.md").read_text()
+    assert "| Two long flows, from 7:3 | jain |" in text
+    assert f"**{sum(row['met'] for row in case['goals'])} of 1 goals are met.**" in text
 
 
 def test_an_interval_needs_two_seeds(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         main(["--seeds", "1", "--out", str(tmp_path)])
+
+
+def test_the_page_in_the_documents_is_of_its_record() -> None:
+    said = json.loads((_DOCS / "data/laws.json").read_text())
+    assert said["laws"] == list(LAWS)
+    assert list(said["cases"]) == list(CASES)
+    assert (_DOCS / "laws.md").read_text() == page(said, "docs/evidence/data/laws.json")
