@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from precog_fleet.answering import fresh, genuine, signed
 from precog_fleet.bodies import Membership, Report, Statistics
 from precog_fleet.gossip import Gossip
 from precog_fleet.records import AUTHORITY, Record, seal
@@ -18,6 +19,7 @@ _MEMBERS = 64
 _KEYS = 8
 _YEAR_MS = 365 * 86_400_000
 _REPEATS = 5
+_QUESTION_BYTES = 1024
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,16 @@ class Costs:
         An opening, and its answer, each.
     pair : float
         Further, for each pair that an opening covers.
+    sign, check : float
+        Further, for the signature under an answer: at the router, at the member that has asked.
     """
 
     receive: float = 165.0
     seal: float = 290.0
     question: float = 100.0
     pair: float = 4.0
+    sign: float = 80.0
+    check: float = 160.0
 
 
 def measured() -> Costs:
@@ -79,7 +85,23 @@ def measured() -> Costs:
     some_pairs = _least(20, lambda _: few.opening())
     pair = (all_pairs - some_pairs) / (len(made) - _MEMBERS)
     question = max(0.0, some_pairs - 2 * _MEMBERS * pair)
-    return Costs(*(round(1e6 * one, 1) for one in (receiving, sealing, question, pair)))
+    signing, checking = _signatures(root.public, keys["h0"])
+    found = (receiving, sealing, question, pair, signing, checking)
+    return Costs(*(round(1e6 * one, 1) for one in found))
+
+
+def _signatures(authority: bytes, key: SigningKey) -> tuple[float, float]:
+    asked = [fresh(bytes(_QUESTION_BYTES)) for _ in range(_MEMBERS)]
+    replies = [signed(key, authority, "h0", question, b"") for question in asked]
+
+    def sign(_: int) -> object:
+        return [signed(key, authority, "h0", question, b"") for question in asked]
+
+    def check(_: int) -> object:
+        pairs = zip(asked, replies, strict=True)
+        return [genuine(key.public, authority, "h0", question, one) for question, one in pairs]
+
+    return _least(_REPEATS, sign) / len(asked), _least(_REPEATS, check) / len(asked)
 
 
 def _least(times: int, work: Callable[[int], object]) -> float:

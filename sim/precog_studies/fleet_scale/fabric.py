@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from precog_fleet.answering import NONCE_BYTES
 from precog_fleet.gossip import Gossip, Round
 from precog_fleet.messages import MessageError
 from precog_fleet.outcome import Outcome
 from precog_fleet.records import open_envelope
+from precog_fleet.signing import SIGNATURE_BYTES
 
 from .arrivals import Arrivals
 from .costs import Costs
@@ -234,7 +236,7 @@ class Port:
         return costs.question + costs.pair * pairs
 
     def _send(self, asked: _Asked, message: bytes) -> None:
-        self.counts["bytes_out"] += len(message)
+        self.counts["bytes_out"] += NONCE_BYTES + len(message)
         work = partial(asked.peer._question, self, asked, message)
         self.fabric.carry(self, asked.peer, self._price(), work)
 
@@ -242,18 +244,20 @@ class Port:
         if self.dead:
             return
         before = self._judged()
-        self.counts["bytes_in"] += len(message)
+        self.counts["bytes_in"] += NONCE_BYTES + len(message)
         reply = self.gossip.answer(message, self.fabric.engine.ms)
         self._charge(before)
         if reply is not None:
-            self.counts["bytes_out"] += len(reply)
+            self.counts["bytes_out"] += SIGNATURE_BYTES + len(reply)
+            self.server.spend(self.fabric.costs.sign)
             self.fabric.carry(self, asker, 0.0, partial(asker._reply, asked, reply))
 
     def _reply(self, asked: _Asked, reply: bytes) -> None:
         if asked is not self._asked or self.dead:
             return
         before = self._judged()
-        self.counts["bytes_in"] += len(reply)
+        self.counts["bytes_in"] += SIGNATURE_BYTES + len(reply)
+        self.server.spend(self.fabric.costs.check)
         follow_up = None
         try:
             if asked.second:
