@@ -25,7 +25,7 @@ class Run:
 
 
 #: Parameters that nothing can be wrong with: text that is only compared.
-ANYTHING = {("qp import", "ifname"), ("qp import", "port")}
+ANYTHING = {(f"qp {verb}", name) for verb in ("import", "follow") for name in ("ifname", "port")}
 
 _SLOTS = Run({"numbers": "1"}, {"numbers": "1 99"}, changes=False)
 _LAW = {"preset": "--preset precog", "model_slot": "--model-slot 0"}
@@ -50,6 +50,7 @@ RUNS: dict[str, Run] = {
             "interval": "--interval 0",
             "count": "--count 2",
             "screenshot": "--screenshot {tmp}/picture.png",
+            "browser": "--browser 0",
             "demo": "--demo",
         },
     ),
@@ -57,6 +58,17 @@ RUNS: dict[str, Run] = {
         {"model": "rtt-incast", "slot": "--slot 3", "set_": "--set 3"},
         {"model": "{tmp}/cut.safetensors", "slot": "--slot 4", "set_": "--set 0"},
     ),
+    # The device of the test has packets, so no law engine: test_law_slots has the good runs.
+    "law load": Run(
+        bad={
+            "law": "nobody",
+            "slot": "timely --slot 8",
+            "preset": "timely --preset nobody",
+            "assignments": "timely nothing=1",
+        }
+    ),
+    "law set": Run(bad={"budget": "--budget 0", "threshold_us": "--threshold-us nan"}),
+    "law del": Run(bad={"slot": "8"}),
     "model del": Run({"slot": "0"}, {"slot": "2"}),
     "model show": Run(bad={"model": "nobody"}, changes=False),
     "qp import": Run(
@@ -74,6 +86,33 @@ RUNS: dict[str, Run] = {
             "source": "{tmp}/cut.safetensors",
             "remote": "--remote 10.0.0",
             "peer": "--peer 99=10.0.0.8",
+            "preset": "--preset nobody",
+            "algorithm": "--algo nobody",
+            "mode": "--mode q",
+            "mtu": "--mtu 4097",
+            "first_slot": "--first-slot 8",
+        },
+    ),
+    "qp follow": Run(
+        {
+            "source": "--from {tmp}/one.json",
+            "remote": "--remote 10.0.0.9",
+            "peer": "--peer 21=10.0.0.8",
+            "count": "--count 1",
+            "every": "--every 0.05",
+            "preset": "--preset precog",
+            "algorithm": "--algo pid",
+            "mode": "--mode s",
+            "mtu": "--mtu 4096",
+            "first_slot": "--first-slot 3",
+        },
+        {
+            "source": "--from {tmp}/cut.safetensors",
+            "command": "--command {tmp}/nobody",
+            "remote": "--remote 10.0.0",
+            "peer": "--peer 99=10.0",
+            "count": "--count 0",
+            "every": "--every 0",
             "preset": "--preset nobody",
             "algorithm": "--algo nobody",
             "mode": "--mode q",

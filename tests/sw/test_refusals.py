@@ -133,6 +133,7 @@ def files(tmp_path: Path) -> Path:
     qp = {"type": "RC", "state": "RTS", "rqpn": 22, "ifname": "mlx5_0"}
     listed = [{**qp, "lqpn": 21}, {**qp, "lqpn": 23}]
     (tmp_path / "list.json").write_text(json.dumps(listed))
+    (tmp_path / "one.json").write_text(json.dumps(listed) + "\n")
     (tmp_path / "cut.safetensors").write_bytes(pretrained().to_bytes()[:900])
     return tmp_path
 

@@ -70,6 +70,8 @@ def follow(
     from precog_host.device import Device
     from precog_host.rdma_follow import Follower
 
+    if source is not None and command != _COMMAND:
+        raise ValueError("command must be left out with --from")
     peers = rdma_list.peers_of(peer or ())
     address = None if remote is None else rdma_list.parse_address(remote)
     with Device.open(device) as opened:
