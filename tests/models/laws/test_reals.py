@@ -12,7 +12,9 @@ from precog_models.rate.engine.events import EVENT_FIELDS, EVENTS, Kind
 
 _EVENTS = 150
 #: A small power divides the window: what its last place may be wrong by, the window multiplies.
-_BOUNDS = {"theta_powertcp": 2.0}
+#: lockstep rounds the lift that noise gives T to a tick, 1/4180 of a base RTT here.
+_BOUNDS = {"theta_powertcp": 2.0, "lockstep": 2**-4}
+_WORST = {"lockstep": 2**-11}
 _RATE_LSB = 1 << 24
 
 
@@ -52,7 +54,7 @@ def test_every_law_is_within_its_bounds(name: str, seed: int) -> None:
             worst = max(worst, abs(out.integer - out.real) / max(out.real, _RATE_LSB))
             greatest = max(greatest, out.bound / max(out.real, _RATE_LSB))
     print(f"{name}: rate within {worst:.1e}, bound {greatest:.1e}")
-    assert worst < 2**-12
+    assert worst < _WORST.get(name, 2**-12)
     assert greatest < _BOUNDS.get(name, 2**-6)
 
 
