@@ -211,6 +211,7 @@ class Site(Flock):
         self.disturbed.add(name)
         if name == ROUTER:
             self.kill_hub()
+            self.held()  # at once: its members soon say again what it has lost
         elif name == TRAINER:
             self.trainer_shelf.close()
             self.open_trainer()
@@ -224,6 +225,12 @@ class Site(Flock):
             self.agents[name].link.cut = cut  # type: ignore[attr-defined]
         if name in self.full:
             self.fill(name, True)
+
+    def held(self) -> None:
+        """What the router has acknowledged it holds, unless that has expired."""
+        for pair, (version, t1) in self.acknowledged.items():
+            mark = self.hub.store.mark(*pair)
+            assert mark >= version or t1 < self.now, f"{pair} was {version}, now {mark}"
 
     def note(self, agent: Agent) -> None:
         """Add the counters of an agent that ends."""
