@@ -8,6 +8,19 @@ import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, table
 
+from .kernel_pairs import (
+    AlgorithmOption,
+    FirstSlotOption,
+    IfnameOption,
+    ModeOption,
+    MtuOption,
+    PeerOption,
+    PortOption,
+    PresetOption,
+    RemoteOption,
+    check_binding,
+)
+
 _COLUMNS = ("slot", "ifname", "port", "lqpn", "rqpn", "remote", "destination", "owner")
 
 
@@ -15,30 +28,15 @@ def import_(
     source: Annotated[
         str, typer.Argument(help="File with the output of rdma -j resource show qp, or -.")
     ],
-    remote: Annotated[
-        str | None, typer.Option(help="IP address of the peer: the list has none.")
-    ] = None,
-    peer: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Peer of one queue pair, LQPN=IP or DEVICE/LQPN=IP; may be repeated.",
-            metavar="LQPN=IP",
-        ),
-    ] = None,
-    ifname: Annotated[
-        str | None, typer.Option(help="Only queue pairs of this RDMA device.")
-    ] = None,
-    port: Annotated[int | None, typer.Option(help="Only queue pairs of this port.")] = None,
-    preset: Annotated[str, typer.Option(help="Law preset: thesis or precog.")] = "precog",
-    algorithm: Annotated[
-        str | None,
-        typer.Option("--algo", help="Law; by default timely, or pid on a device without it."),
-    ] = None,
-    mode: Annotated[
-        str, typer.Option(help="How packets carry scores: off, s or r; the peer must know it.")
-    ] = "off",
-    mtu: Annotated[int, typer.Option(help="Path MTU, bytes.")] = 1024,
-    first_slot: Annotated[int, typer.Option(help="First slot that may be given.")] = 0,
+    remote: RemoteOption = None,
+    peer: PeerOption = None,
+    ifname: IfnameOption = None,
+    port: PortOption = None,
+    preset: PresetOption = "precog",
+    algorithm: AlgorithmOption = None,
+    mode: ModeOption = "off",
+    mtu: MtuOption = 1024,
+    first_slot: FirstSlotOption = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
@@ -56,11 +54,7 @@ def import_(
     peers = rdma_list.peers_of(peer or ())
     address = None if remote is None else rdma_list.parse_address(remote)
     with Device.open(device) as opened:
-        if opened.packets is None and (address is not None or peers):
-            raise ValueError(
-                f"--remote and --peer must be left out: device {device} has no packet path, and "
-                "binds no connection; try emu:width=64"
-            )
+        check_binding(opened, device, address is not None or bool(peers))
         plan = rdma_import.plan(
             opened, qps, skipped, remote=address, peers=peers, first_slot=first_slot
         )
