@@ -8,10 +8,10 @@ from typer.cli import get_docs_for_click
 
 from precog_host.application import application
 from precog_host.device import Device
-from precog_hw.regmap import blocks
-from precog_hw.regmap.generate import GENERATORS
-from precog_hw.regmap.precog import build_map
 from precog_models.rate.engine.page import page
+from precog_spec.registers import blocks
+from precog_spec.registers.generate import GENERATORS
+from precog_spec.registers.precog import build_map
 
 project = "Precog"
 author = "the Precog authors"

@@ -26,7 +26,6 @@ HARDWARE = {
     "packet": "packet/test_shim.py",
     "predict": "predict/test_carried.py::test_golden_replays_the_order",
     "rate": "rate/test_psched.py",
-    "regmap": "regmap/test_precog.py",
     "store": "store/test_packet_store.py::test_exact_whatever_comes",
     "stream": "stream/test_stream.py",
 }
@@ -49,6 +48,7 @@ MODELS = {
 
 #: Any other package: a test of it.
 SOFTWARE = {
+    "precog_spec": "spec/registers/test_precog.py",
     "precog_host": "sw/test_registers.py",
     "precog_fleet": "fleet/test_records.py",
     "precog_lab": "lab/test_parts.py::test_addresses",

@@ -9,8 +9,8 @@ import typer
 from precog_host.application import application
 from precog_host.device import Device
 from precog_hw.config import NicConfig
-from precog_hw.regmap.blocks import BLOCKS, Block, page
-from precog_hw.regmap.precog import build_map
+from precog_spec.registers.blocks import BLOCKS, Block, page
+from precog_spec.registers.precog import build_map
 
 _ROOT = Path(__file__).parents[1]
 _FOLDERS = {

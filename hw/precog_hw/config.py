@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 
-from precog_hw.regmap.precog import Sizes
+from precog_spec.registers.precog import Sizes
 
 __all__ = ["PRESETS", "NicConfig"]
 

@@ -39,7 +39,7 @@ from precog_hw.rate.psched import Psched
 from precog_hw.rate.score_events import ScoreEvents
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Flag, Fmt
+from precog_spec.contract import Flag, Fmt
 
 __all__ = ["Core"]
 

@@ -42,7 +42,7 @@ With forecasts (`NicConfig.forecast`):
 
 With the receiver (`NicConfig.receiver`): ``m_quota_tdata/...``, AXI4-Stream master: queue pair,
 cells that it may hold; ``receive_log``, ``receive_log_stb`` show its events. ``irq`` is the
-interrupt, a level (`precog_hw.regmap.interrupt`).
+interrupt, a level (`precog_spec.registers.interrupt`).
 
 With packets (`NicConfig.width`) there are ``s_axis_tx_*``, ``m_axis_tx_*``, ``s_axis_rx_*`` and
 ``m_axis_rx_*`` in place of ``s_sample_*`` and ``s_event_*``, and ``sample``, ``sample_stb`` show

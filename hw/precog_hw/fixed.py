@@ -1,12 +1,12 @@
 """Fixed-point formats as shapes, and rounding and saturation as gates.
 
-The formats are `precog_models.contract.Q`; `quantize` gives the same integers as the function of
+The formats are `precog_spec.contract.Q`; `quantize` gives the same integers as the function of
 that name in `precog_models.fixed`.
 """
 
 from amaranth.hdl import Cat, Const, Mux, Shape, Value, signed, unsigned
 
-from precog_models.contract import Overflow, Q, Rounding
+from precog_spec.contract import Overflow, Q, Rounding
 
 __all__ = ["Overflow", "Rounding", "quantize", "shape"]
 

@@ -45,7 +45,7 @@ from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import Receiver
-from precog_hw.regmap.wire import WIRE_EVENTS
+from precog_spec.registers.wire import WIRE_EVENTS
 
 __all__ = ["COMMAND_LOG", "PrecogNic", "nic_map", "wire_store"]
 
@@ -115,7 +115,7 @@ class PrecogNic(wiring.Component):
     mac_events : In(macs * len(MAC_EVENTS))
         With `config.macs`: `MacPort.events` of each port.
     irq : Out(1)
-        The interrupt, a level: `precog_hw.regmap.interrupt` has its causes.
+        The interrupt, a level: `precog_spec.registers.interrupt` has its causes.
     active : Out(ACTIVITY)
         Which units have work (`precog_hw.activity`), with `config.activity` only.
     """

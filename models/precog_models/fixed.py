@@ -7,7 +7,8 @@ compiled scalars (`shift_half_up`, `saturate`, ...) are the vocabulary of every 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .contract import Overflow, Q, Rounding
+from precog_spec.contract import Overflow, Q, Rounding
+
 from .jit import njit
 
 __all__ = ["Overflow", "Rounding", "clamp", "quantize", "saturate", "shift_half_up"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, HeadKind
+from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, HeadKind
 
 __all__ = ["FloatLstm"]
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+
 from .limits import brief
 from .model_file import (
     MAX_FILE_BYTES,

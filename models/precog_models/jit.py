@@ -2,8 +2,8 @@
 
 numba's own cache knows the file of a function, not those of its callees: after an edit of a callee
 it would return the old code. Here the name of the cache folder is a hash of all sources that can
-take part: those of `precog_models`, and of the folder in which the function's own file stands. A
-function outside `precog_models` must therefore call only functions of these two.
+take part: those of `precog_models` and `precog_spec`, and of the folder in which the function's own
+file stands. A function outside `precog_models` must therefore call only functions of these.
 
 The folders are in ``precog_models/__pycache__``; where that is read-only, in the user's cache
 folder; in ``NUMBA_CACHE_DIR``, if it is set. Only the `KEPT` folders of the latest use remain.
@@ -35,6 +35,7 @@ KEPT = 4
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _MODELS = Path(__file__).parent
+_SPEC = _MODELS.with_name("precog_spec")
 _BY_USER = config.CACHE_DIR
 _LOCK = threading.RLock()
 _LOG = logging.getLogger("precog")
@@ -103,7 +104,7 @@ class _Sources:
     """
 
     def __init__(self, home: Path) -> None:
-        self._files = sorted({*_MODELS.rglob("*.py"), *home.rglob("*.py")})
+        self._files = sorted({*_MODELS.rglob("*.py"), *_SPEC.rglob("*.py"), *home.rglob("*.py")})
         self._stamps = self._now()
         self.folder = self._place(home) if self._files else None
 

@@ -7,8 +7,8 @@ thresholds divided by ten, for networks with an empty RTT of 4 us. Rates are for
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .contract import Fmt
-from .rate.law_fields import FRACTION, Variant
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import FRACTION, Variant
 
 __all__ = [
     "ALL_PRESETS",

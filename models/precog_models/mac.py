@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from .packet.wire.headers import MIN_FRAME
-from .packet.wire.line import FCS_BYTES, MOST_BYTES, PREAMBLE
+from precog_spec.frames.headers import MIN_FRAME
+from precog_spec.frames.line import FCS_BYTES, MOST_BYTES, PREAMBLE
 
 __all__ = [
     "Arrived",

@@ -23,7 +23,8 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import load as _load_tensors
 from safetensors.numpy import save as _save_tensors
 
-from .contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind, contract_dict
+from precog_spec.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind, contract_dict
+
 from .limits import DIMENSIONS, brief, check_depth
 from .limits import MODEL_BYTES as MAX_FILE_BYTES
 

@@ -34,7 +34,7 @@ import numpy as np
 from numba import carray, types
 from numpy.typing import NDArray
 
-from .contract import (
+from precog_spec.contract import (
     CALIBRATION_KNOTS,
     FORECAST_FIELDS,
     HIDDEN,
@@ -49,6 +49,27 @@ from .contract import (
     Flag,
     HeadKind,
 )
+from precog_spec.engine.events import EVENT_FIELDS as PROGRAM_WORDS
+from precog_spec.engine.events import Kind
+from precog_spec.law_fields import (
+    ACK_FIELDS,
+    DCQCN_PARAMETERS,
+    DECAY_BITS,
+    DECAY_LEVELS,
+    EVENT_FIELDS,
+    LAW_CONFIG,
+    LAW_EVENT_FIELDS,
+    LAW_EVENTS,
+    LAW_PARAMETERS,
+    NO_SCORE,
+    PSCHED_CONFIG,
+    PSCHED_EVENTS,
+    PSCHED_PARAMETERS,
+    SCORE_BITS,
+    TIMELY_PARAMETERS,
+    EventKind,
+)
+
 from .jit import cfunc, njit
 from .measure.base_rtt import BASE_STATE, base_step
 from .measure.feature import FEATURE_STATE, feature_step
@@ -69,28 +90,8 @@ from .predict.lstm import LstmWeights, forward
 from .predict.rtt_head import rtt_pred
 from .predict.tree import tree_leaf
 from .predict.tree_model import TreeModel, read_image
-from .rate.engine.events import EVENT_FIELDS as PROGRAM_WORDS
-from .rate.engine.events import Kind
 from .rate.engine.unit import EngineUnit, engine_event, engine_size
 from .rate.fractions import decay_table
-from .rate.law_fields import (
-    ACK_FIELDS,
-    DCQCN_PARAMETERS,
-    DECAY_BITS,
-    DECAY_LEVELS,
-    EVENT_FIELDS,
-    LAW_CONFIG,
-    LAW_EVENT_FIELDS,
-    LAW_EVENTS,
-    LAW_PARAMETERS,
-    NO_SCORE,
-    PSCHED_CONFIG,
-    PSCHED_EVENTS,
-    PSCHED_PARAMETERS,
-    SCORE_BITS,
-    TIMELY_PARAMETERS,
-    EventKind,
-)
 from .rate.law_unit import LAW_ROW, law_event
 from .rate.psched import (
     PSCHED_STATE,

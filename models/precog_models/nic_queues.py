@@ -11,7 +11,8 @@ import numpy as np
 from numba import carray, types
 from numpy.typing import NDArray
 
-from .contract import FORECAST_FIELDS, PROFILE_INPUTS, QUEUE_EVENT_FIELDS
+from precog_spec.contract import FORECAST_FIELDS, PROFILE_INPUTS, QUEUE_EVENT_FIELDS
+
 from .jit import cfunc, njit
 from .measure.profiler import Profiler, normalise_one, queue_step, queue_visit
 from .nic import DROPPED, GoldenNic, forecast, queues_of

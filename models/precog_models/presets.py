@@ -7,7 +7,7 @@ while the RTT rises; the target follows each queue pair's base RTT; advice is bo
 
 from dataclasses import dataclass
 
-from .contract import Fmt, Q
+from precog_spec.contract import Fmt, Q
 
 __all__ = ["LAW_PRESETS", "LawPreset", "law_preset"]
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_SHIFT, Fmt, Q
+from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_SHIFT, Fmt, Q
+
 from .float_lstm import FloatLstm
 from .image import Image
 from .predict.lstm import LstmWeights

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .contract import (
+from precog_spec.contract import (
     MAX_OUTPUTS,
     PROFILE_INPUTS,
     TRACE_BODIES,

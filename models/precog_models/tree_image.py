@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .contract import MAX_OUTPUTS, TREE_DEPTH, HeadKind
+from precog_spec.contract import MAX_OUTPUTS, TREE_DEPTH, HeadKind
+
 from .image import Image, find, pretrained_names
 from .limits import brief
 from .model_file import (

@@ -17,14 +17,14 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.rdma_follow import Change, Follower
 from precog_host.rdma_list import RdmaQp
-from precog_hw.regmap.precog import Sizes
-from precog_models.contract import Fmt
 from precog_models.law_presets import DCQCN_PRESETS
 from precog_models.packet.parser import Descriptor
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.headers import ETHERNET, IPV4
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
-from precog_models.rate.law_fields import EventKind
+from precog_spec.contract import Fmt
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.headers import ETHERNET, IPV4
+from precog_spec.frames.qp_key import IPV4_MAPPED
+from precog_spec.law_fields import EventKind
+from precog_spec.registers.precog import Sizes
 
 __all__ = ["SCORE", "Card", "GoldenCard", "Passed", "bring_up", "follower", "gbps", "scored"]
 

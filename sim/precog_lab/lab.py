@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
-from precog_models.packet.wire.cps import SHIM_PORT
-from precog_models.packet.wire.opcodes import CNP, PLAIN_ACKNOWLEDGES
 from precog_sim.backtoback.frames import with_ce
 from precog_sim.backtoback.wire import Flight, Wire
 from precog_sim.capture import Frame
+from precog_spec.frames.cps import SHIM_PORT
+from precog_spec.frames.opcodes import CNP, PLAIN_ACKNOWLEDGES
 
 from .binding import Binding, Flow
 from .cards import Card, GoldenCard

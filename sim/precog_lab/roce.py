@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from precog_models.packet.wire.headers import BTH, ETHERNET, IPV4, ROCE_PORT, UDP
-from precog_models.packet.wire.opcodes import RELIABLE_REQUESTS
+from precog_spec.frames.headers import BTH, ETHERNET, IPV4, ROCE_PORT, UDP
+from precog_spec.frames.opcodes import RELIABLE_REQUESTS
 
 __all__ = ["Request", "Requests", "request"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from precog_hw.regmap.precog import Sizes
 from precog_sim.backtoback.wire import Wire
 from precog_sim.capture import Frame
+from precog_spec.registers.precog import Sizes
 
 from .accelerator import choose
 from .cards import Card, GoldenCard, gbps

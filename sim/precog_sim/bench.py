@@ -24,7 +24,6 @@ from rich.progress import Progress
 from rich.table import Table
 
 from precog_host.device import Device
-from precog_models.contract import Flag
 from precog_models.image import pretrained
 from precog_sim.loop import LoopSetup, run_in_loop
 from precog_sim.network import (
@@ -40,6 +39,7 @@ from precog_sim.network import (
     run,
 )
 from precog_sim.network.congestion import CongestionControl
+from precog_spec.contract import Flag
 
 __all__ = ["bench_loop", "bench_simulator", "main"]
 

@@ -16,22 +16,12 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.forecasting import Forecasting
 from precog_host.queues import Queues
-from precog_hw.regmap.receiver import RECEIVER_PARAMETERS
-from precog_models.contract import (
-    DECISION_FIELDS,
-    PROFILE_CENTER,
-    PROFILE_GAIN,
-    PROFILE_INPUTS,
-    SAMPLE_FIELDS,
-    Flag,
-)
 from precog_models.forecast.forecaster import Settings
 from precog_models.image import Image
 from precog_models.law_presets import DCQCN_PRESETS, DcqcnPreset
 from precog_models.nic_queues import QUEUE_ADDRESS, VISIT_ADDRESS, follow
 from precog_models.presets import law_preset
 from precog_models.rate.receiver_block import ReceiverBlock
-from precog_models.rate.receiver_fields import BASE_QUOTA
 from precog_models.tree_image import TreeImage
 from precog_sim.network import (
     QUEUE_SOURCES,
@@ -48,6 +38,16 @@ from precog_sim.network import (
     run,
 )
 from precog_sim.rtl.transport import RtlTransport
+from precog_spec.contract import (
+    DECISION_FIELDS,
+    PROFILE_CENTER,
+    PROFILE_GAIN,
+    PROFILE_INPUTS,
+    SAMPLE_FIELDS,
+    Flag,
+)
+from precog_spec.receiver_fields import BASE_QUOTA
+from precog_spec.registers.receiver import RECEIVER_PARAMETERS
 
 __all__ = ["Comparison", "LoopSetup", "compare", "run_in_loop"]
 

@@ -4,7 +4,7 @@ The shim follows UDP; behind it Wireshark's own dissector of RoCEv2 goes on. Onl
 table is known here: names, widths and places of fields, versions, types, and the CRC's numbers.
 """
 
-from precog_models.packet.wire.cps import (
+from precog_spec.frames.cps import (
     CRC8_INIT,
     CRC8_POLY,
     CRC8_XOR,
@@ -15,8 +15,8 @@ from precog_models.packet.wire.cps import (
     SHIM_VERSION,
     ShimType,
 )
-from precog_models.packet.wire.headers import ROCE_PORT
-from precog_models.packet.wire.layout import Field
+from precog_spec.frames.headers import ROCE_PORT
+from precog_spec.frames.layout import Field
 
 __all__ = ["PROTOCOL", "dissector"]
 

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
-from precog_models.contract import CONTRACT_HASH
+from precog_spec.contract import CONTRACT_HASH
 
 from .fields import WORD, bounded, exactly, hexadecimal
 

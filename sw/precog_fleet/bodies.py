@@ -7,7 +7,7 @@ no NaN to smuggle in. Bounds are physical; a value outside of them is poison, wh
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
-from precog_models.contract import CONTRACT_HASH
+from precog_spec.contract import CONTRACT_HASH
 
 from .assignments import Drift, Rollout
 from .delta import MAX_DELTA_BYTES

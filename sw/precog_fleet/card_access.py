@@ -5,10 +5,10 @@ from collections.abc import Set as AbstractSet
 
 from precog_host.device import Device
 from precog_host.transport import DeviceError
-from precog_models.contract import PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS, HeadKind
 from precog_models.forecast.forecaster import Settings
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage
+from precog_spec.contract import PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS, HeadKind
 
 from .observing import Scale
 

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from precog_models.contract import CONTRACT_HASH
+from precog_spec.contract import CONTRACT_HASH
 
 from . import places
 from .durable import write_durably

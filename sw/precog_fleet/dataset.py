@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import CONTRACT_HASH, PROFILE_INPUTS
 from precog_models.data.windows import HORIZONS, STEPS, Windows
+from precog_spec.contract import CONTRACT_HASH, PROFILE_INPUTS
 
 from . import places
 from .collect import CARD, WINDOWS

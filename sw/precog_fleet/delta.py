@@ -10,8 +10,8 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import HEAD_ROWS, HEADER_OFFSET, IMAGE_BYTES, ROW_BYTES
 from precog_models.predict.lstm import unpack
+from precog_spec.contract import HEAD_ROWS, HEADER_OFFSET, IMAGE_BYTES, ROW_BYTES
 
 from .compact import expand, shrink
 

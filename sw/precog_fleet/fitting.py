@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import PROBABILITY
 from precog_models.data.windows import HORIZONS, Windows
 from precog_models.float_lstm import FloatLstm
 from precog_models.forecast.forecaster import Forecaster, Settings
@@ -21,6 +20,7 @@ from precog_models.predict.softmax import distributions
 from precog_models.quantize import dequantize, quantize_weights
 from precog_models.train.queue import QueueRecipe, fit
 from precog_models.train.stacked import Stack
+from precog_spec.contract import PROBABILITY
 
 from .delta import head_delta
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import MAX_OUTPUTS
 from precog_models.forecast.forecaster import Forecaster, Settings
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage
+from precog_spec.contract import MAX_OUTPUTS
 
 from .judging import Duel, Tally, bin_crps, persistence_crps
 from .observing import Window

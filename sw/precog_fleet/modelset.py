@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from precog_models.contract import CONTRACT_HASH
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import Image
 from precog_models.model_file import MAX_FILE_BYTES
 from precog_models.predict.lstm import unpack
+from precog_spec.contract import CONTRACT_HASH
 
 from . import places
 from .compact import expand, shrink

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import PROFILE_INPUTS, TRACE_SERIALS, Flag, Fmt, TraceKind
 from precog_models.data.windows import HORIZONS, STEPS
 from precog_models.image import Image
 from precog_models.measure.profiler import denormalise
 from precog_models.tree_image import TreeImage
+from precog_spec.contract import PROFILE_INPUTS, TRACE_SERIALS, Flag, Fmt, TraceKind
 
 from .bodies import Statistics
 from .telemetry import Observation

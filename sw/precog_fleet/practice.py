@@ -7,7 +7,7 @@ import numpy as np
 
 from precog_host.device import Device
 from precog_host.transport import DeviceError, QueueTransport
-from precog_models.contract import QueueEvent
+from precog_spec.contract import QueueEvent
 
 __all__ = ["PRACTICE_URI", "Practice"]
 

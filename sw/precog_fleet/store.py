@@ -13,7 +13,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from precog_models.contract import CONTRACT_HASH
+from precog_spec.contract import CONTRACT_HASH
 
 from .bodies import Body, Membership, Report, Skill
 from .declined import Declined

@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from precog_models.contract import CONTRACT_HASH, MAX_OUTPUTS, PROBABILITY, PROFILE_INPUTS
 from precog_models.data.windows import HORIZONS, STEPS
+from precog_spec.contract import CONTRACT_HASH, MAX_OUTPUTS, PROBABILITY, PROFILE_INPUTS
 
 from .durable import write_durably
 

@@ -1,7 +1,7 @@
 """Registers behind a bridge whose link may lose, damage or repeat what it carries.
 
 Every access is one exchange: the access itself and, right behind it, a read of the bridge's STATUS
-(`precog_models.bridge.wire`). The bridge counts accesses, so the host knows of each whether it was
+(`precog_spec.frames.bridge`). The bridge counts accesses, so the host knows of each whether it was
 done exactly once, and how the bus answered it.
 
 Not every register may be written twice: COMMAND registers act (an `apply`, a `begin`, a `clear`),
@@ -14,7 +14,7 @@ the bridge what it has done last, and repeats what it has not.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from precog_models.bridge.wire import RESPONSES, Status
+from precog_spec.frames.bridge import RESPONSES, Status
 
 from .transport import BusError, DeviceError
 

@@ -13,19 +13,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.model import Field
-from precog_hw.regmap.precog import (
-    COUNTERS,
-    LOAD_STATUS,
-    Identity,
-    Sizes,
-)
-from precog_models.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind
 from precog_models.forecast.forecaster import Forecaster, Settings
 from precog_models.image import Image
 from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import law_preset
 from precog_models.tree_image import TreeImage, load_any
+from precog_spec.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind
+from precog_spec.registers.model import Field
+from precog_spec.registers.precog import COUNTERS, LOAD_STATUS, Identity, Sizes
 
 from .forecasting import Forecasting
 from .guarding import Guarding

@@ -6,7 +6,7 @@ so that an emulated device looks only once the time has left the span in which n
 
 from collections.abc import Iterable
 
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 __all__ = ["Ageing"]
 

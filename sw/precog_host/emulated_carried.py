@@ -1,10 +1,10 @@
 """Predicted scores in packets of an emulated device: the golden `CarriedScores`, and its card."""
 
-from precog_models.contract import NO_SCORE, CarriedScore, HeadKind
 from precog_models.nic import GoldenNic
 from precog_models.packet.card import Card
 from precog_models.predict.carried import CarriedScores
-from precog_models.predict.carried_fields import CarriedKind
+from precog_spec.carried import CarriedKind
+from precog_spec.contract import NO_SCORE, CarriedScore, HeadKind
 
 from .emulated_ageing import Ageing
 from .emulated_counters import EmulatedCounters

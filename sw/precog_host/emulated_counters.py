@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from precog_hw.regmap.model import Word
+from precog_spec.registers.model import Word
 
 from .register_file import RegisterFile
 

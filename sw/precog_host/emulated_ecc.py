@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precog_hw.regmap.ecc import ECC_EVENTS
-from precog_hw.regmap.model import Word
 from precog_models.nic import GoldenNic
 from precog_models.predict.secded import Found, decode_pairs, guard
-from precog_models.predict.secded_fields import PAIRS, STORED_BITS, pairs
+from precog_spec.registers.ecc import ECC_EVENTS
+from precog_spec.registers.model import Word
+from precog_spec.secded import PAIRS, STORED_BITS, pairs
 
 from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile, ignored

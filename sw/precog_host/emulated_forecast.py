@@ -5,15 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.forecast import FORECAST_EVENTS, FORECAST_PAIR, KNOT_STRIDE
-from precog_models.contract import (
-    CALIBRATION_KNOTS,
-    FORECAST_FIELDS,
-    NO_SCORE,
-    PROBABILITY,
-    HeadKind,
-)
 from precog_models.nic import GoldenNic
+from precog_spec.contract import CALIBRATION_KNOTS, FORECAST_FIELDS, NO_SCORE, PROBABILITY, HeadKind
+from precog_spec.registers.forecast import FORECAST_EVENTS, FORECAST_PAIR, KNOT_STRIDE
 
 from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile, ignored

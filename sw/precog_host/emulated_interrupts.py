@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from precog_hw.regmap.interrupt import causes_of
+from precog_spec.registers.interrupt import causes_of
 
 from .register_file import RegisterFile
 

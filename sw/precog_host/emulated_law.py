@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from precog_hw.regmap.law import LAW_EVENTS
-from precog_hw.regmap.model import Word
 from precog_models.nic import GoldenNic
 from precog_models.rate.engine.image import judged
-from precog_models.rate.engine.image_fields import BANKS, IMAGE_WORDS, NAME_AT, LoadStatus
-from precog_models.rate.engine.isa import SLOTS
+from precog_spec.engine.image_fields import BANKS, IMAGE_WORDS, NAME_AT, LoadStatus
+from precog_spec.engine.isa import SLOTS
+from precog_spec.registers.law import LAW_EVENTS
+from precog_spec.registers.model import Word
 
 from .emulated_counters import EmulatedCounters
 from .emulated_interrupts import EmulatedInterrupts

@@ -1,6 +1,6 @@
 """Gigabit ports of an emulated device: the lines are somebody else's, who tells what they bring."""
 
-from precog_hw.regmap.mac import MAC_EVENTS
+from precog_spec.registers.mac import MAC_EVENTS
 
 from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile, ignored

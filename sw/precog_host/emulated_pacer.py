@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.model import resets
-from precog_hw.regmap.pacer import PACER_CONFIG, PACER_EVENTS
-from precog_models.contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt, QueueEvent
 from precog_models.pace.pacer import Grant, Pacer, State
-from precog_models.packet.wire.headers import PATH_MTUS
+from precog_spec.contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt, QueueEvent
+from precog_spec.frames.headers import PATH_MTUS
+from precog_spec.registers.model import resets
+from precog_spec.registers.pacer import PACER_CONFIG, PACER_EVENTS
 
 from .emulated_counters import EmulatedCounters
 from .emulated_profiler import EmulatedProfiler

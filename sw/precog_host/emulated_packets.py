@@ -6,8 +6,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.model import Register, resets
-from precog_hw.regmap.packet import (
+from precog_models.packet.card import Arrived, Card, CardConfig
+from precog_models.packet.cnp import CnpConfig
+from precog_models.packet.cps_state import CpsConfig
+from precog_models.packet.cps_tx import Sent
+from precog_models.packet.qp_table import WAYS, Key, Write
+from precog_models.packet.trust import TrustConfig
+from precog_spec.contract import DECISION_FIELDS, Outcome
+from precog_spec.frames.cps import SCORE_MAX, Mode, ShimFault
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import Ecn
+from precog_spec.frames.qp_key import IPV4_MAPPED
+from precog_spec.law_fields import EventKind
+from precog_spec.registers.model import Register, resets
+from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
     LOOKUP_CELL,
@@ -18,19 +30,7 @@ from precog_hw.regmap.packet import (
     packet_parameters,
     packet_qp_config,
 )
-from precog_hw.regmap.precog import Sizes
-from precog_models.contract import DECISION_FIELDS, Outcome
-from precog_models.packet.card import Arrived, Card, CardConfig
-from precog_models.packet.cnp import CnpConfig
-from precog_models.packet.cps_state import CpsConfig
-from precog_models.packet.cps_tx import Sent
-from precog_models.packet.qp_table import WAYS, Key, Write
-from precog_models.packet.trust import TrustConfig
-from precog_models.packet.wire.cps import SCORE_MAX, Mode, ShimFault
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.headers import Ecn
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
-from precog_models.rate.law_fields import EventKind
+from precog_spec.registers.precog import Sizes
 
 from .emulated_counters import EmulatedClock, EmulatedCounters
 from .register_file import RegisterFile, ignored

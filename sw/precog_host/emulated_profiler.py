@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from precog_hw.regmap.profiler import (
+from precog_models.measure.profiler import Profiler, ProfileSample
+from precog_spec.contract import QueueEvent
+from precog_spec.registers.profiler import (
     PROFILER_EVENTS,
     PROFILER_INPUTS,
     PROFILER_PARAMETERS,
     PROFILER_VALUES,
 )
-from precog_models.contract import QueueEvent
-from precog_models.measure.profiler import Profiler, ProfileSample
 
 from .emulated_counters import EmulatedCounters
 from .register_file import RegisterFile, ignored

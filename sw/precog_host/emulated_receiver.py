@@ -4,16 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from precog_hw.regmap.model import resets
-from precog_hw.regmap.receiver import (
-    RECEIVER_EVENTS,
-    RECEIVER_PARAMETERS,
-    RECEIVER_QP_CONFIG,
-)
-from precog_models.contract import TraceKind
-from precog_models.rate.law_fields import SCORE_BITS, ScoreCommand
 from precog_models.rate.receiver import Receiver
-from precog_models.rate.receiver_fields import RECEIVER_STATE, Act, Band, ReceiverKind
+from precog_spec.contract import TraceKind
+from precog_spec.law_fields import SCORE_BITS, ScoreCommand
+from precog_spec.receiver_fields import RECEIVER_STATE, Act, Band, ReceiverKind
+from precog_spec.registers.model import resets
+from precog_spec.registers.receiver import RECEIVER_EVENTS, RECEIVER_PARAMETERS, RECEIVER_QP_CONFIG
 
 from .emulated_ageing import Ageing
 from .emulated_counters import EmulatedCounters

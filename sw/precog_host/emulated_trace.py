@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.model import Word
-from precog_hw.regmap.trace import TRACE_DEPTH, TRACE_EVENTS, TRACE_FILTER, TRACE_KINDS
-from precog_models.contract import DECISION_FIELDS, Flag, TraceKind
 from precog_models.nic import GoldenNic
-from precog_models.rate.law_fields import NO_SCORE
 from precog_models.trace import TraceFifo, TraceFilter
+from precog_spec.contract import DECISION_FIELDS, Flag, TraceKind
+from precog_spec.law_fields import NO_SCORE
+from precog_spec.registers.model import Word
+from precog_spec.registers.trace import TRACE_DEPTH, TRACE_EVENTS, TRACE_FILTER, TRACE_KINDS
 
 from .emulated_counters import EmulatedCounters
 from .emulated_interrupts import EmulatedInterrupts

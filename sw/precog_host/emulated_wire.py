@@ -1,10 +1,10 @@
 """Wire mode of an emulated device: no time passes, so no packet waits."""
 
-from precog_hw.regmap.wire import WIRE_EVENTS, WIRE_ROW
-from precog_models.contract import QueueEvent
 from precog_models.packet.cps_tx import Sent
-from precog_models.packet.wire.descriptor import Reason
-from precog_models.packet.wire.opcodes import ACKNOWLEDGES, CNP
+from precog_spec.contract import QueueEvent
+from precog_spec.frames.descriptor import Reason
+from precog_spec.frames.opcodes import ACKNOWLEDGES, CNP
+from precog_spec.registers.wire import WIRE_EVENTS, WIRE_ROW
 
 from .emulated_counters import EmulatedCounters
 from .emulated_profiler import EmulatedProfiler

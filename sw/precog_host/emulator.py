@@ -13,17 +13,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precog_hw.regmap.model import RegisterMap, Word
-from precog_hw.regmap.precog import (
-    COUNTERS,
-    LOAD_STATUS,
-    QP_CONFIG,
-    QP_STATUS,
-    Identity,
-    Sizes,
-    build_map,
-)
-from precog_models.contract import (
+from precog_models.measure.profiler import ProfileSample
+from precog_models.nic import GoldenNic
+from precog_models.packet.cps_tx import Sent
+from precog_models.predict.tree_model import TreeFault, read_image
+from precog_models.trace import forecast_record
+from precog_spec.contract import (
     CONTRACT_HASH,
     DECISION_FIELDS,
     FORECAST_FIELDS,
@@ -35,12 +30,17 @@ from precog_models.contract import (
     Flag,
     HeadKind,
 )
-from precog_models.measure.profiler import ProfileSample
-from precog_models.nic import GoldenNic
-from precog_models.packet.cps_tx import Sent
-from precog_models.predict.tree_model import TreeFault, read_image
-from precog_models.rate.law_fields import EventKind
-from precog_models.trace import forecast_record
+from precog_spec.law_fields import EventKind
+from precog_spec.registers.model import RegisterMap, Word
+from precog_spec.registers.precog import (
+    COUNTERS,
+    LOAD_STATUS,
+    QP_CONFIG,
+    QP_STATUS,
+    Identity,
+    Sizes,
+    build_map,
+)
 
 from .emulated_carried import EmulatedCarried
 from .emulated_counters import EmulatedCounters, EmulatedSnapshot

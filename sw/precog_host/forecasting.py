@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precog_hw.regmap.forecast import FORECAST_EVENTS, FORECAST_PAIR, KNOT_STRIDE
-from precog_models.contract import CALIBRATION_KNOTS, HeadKind, ScoreSource
 from precog_models.predict.cps import check_knots
+from precog_spec.contract import CALIBRATION_KNOTS, HeadKind, ScoreSource
+from precog_spec.registers.forecast import FORECAST_EVENTS, FORECAST_PAIR, KNOT_STRIDE
 
 from .registers import Registers
 from .transport import DeviceError

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from precog_hw.regmap.ecc import ECC_EVENTS
-from precog_models.predict.secded_fields import pairs
+from precog_spec.registers.ecc import ECC_EVENTS
+from precog_spec.secded import pairs
 
 from .registers import Registers
 from .transport import DeviceError

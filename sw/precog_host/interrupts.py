@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from precog_hw.regmap.interrupt import causes_of
+from precog_spec.registers.interrupt import causes_of
 
 from .registers import Registers
 

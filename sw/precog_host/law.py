@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.regmap.law import LAW_EVENTS, LAW_LOAD_STATUS, LAW_SLOTS, TRAPS
 from precog_models.rate.engine.image import image_name, image_of
-from precog_models.rate.engine.image_fields import BANKS, IMAGE_WORDS, ISA_VERSION
 from precog_models.rate.engine.program import Program
+from precog_spec.engine.image_fields import BANKS, IMAGE_WORDS, ISA_VERSION
+from precog_spec.registers.law import LAW_EVENTS, LAW_LOAD_STATUS, LAW_SLOTS, TRAPS
 
 from .registers import Registers
 from .transport import DeviceError

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from precog_hw.regmap.pacer import PACER_CONFIG, PACER_EVENTS, pacer_parameters
-from precog_models.packet.wire.headers import PATH_MTUS
+from precog_spec.frames.headers import PATH_MTUS
+from precog_spec.registers.pacer import PACER_CONFIG, PACER_EVENTS, pacer_parameters
 
 from .registers import Registers
 from .transport import DeviceError

@@ -5,8 +5,15 @@ from copy import deepcopy
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from precog_hw.regmap.model import resets
-from precog_hw.regmap.packet import (
+from precog_models.packet.cps_state import CpsConfig
+from precog_models.packet.qp_table import WAYS, Key, QpTable, Write
+from precog_spec.contract import CarriedScore
+from precog_spec.frames.cps import SCORE_MAX, Mode
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.headers import PATH_MTUS
+from precog_spec.frames.qp_key import IPV4_MAPPED
+from precog_spec.registers.model import resets
+from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
     LOOKUP_CELL,
@@ -19,13 +26,6 @@ from precog_hw.regmap.packet import (
     packet_qp_config,
     part_of,
 )
-from precog_models.contract import CarriedScore
-from precog_models.packet.cps_state import CpsConfig
-from precog_models.packet.qp_table import WAYS, Key, QpTable, Write
-from precog_models.packet.wire.cps import SCORE_MAX, Mode
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.headers import PATH_MTUS
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
 
 from .registers import Registers
 from .transport import DeviceError

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from precog_hw.regmap.model import resets
-from precog_hw.regmap.precog import QP_CONFIG
+from precog_spec.registers.model import resets
+from precog_spec.registers.precog import QP_CONFIG
 
 from .device import Device
 from .queue_pair import QpStatus

@@ -1,6 +1,6 @@
 """Gigabit ports of a board: what they count."""
 
-from precog_hw.regmap.mac import MAC_EVENTS
+from precog_spec.registers.mac import MAC_EVENTS
 
 from .registers import Registers
 from .transport import DeviceError

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from precog_hw.regmap.profiler import PROFILER_EVENTS, PROFILER_PARAMETERS, PROFILER_VALUES
+from precog_spec.registers.profiler import PROFILER_EVENTS, PROFILER_PARAMETERS, PROFILER_VALUES
 
 from .registers import Registers
 from .transport import DeviceError

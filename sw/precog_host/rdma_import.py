@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
-from precog_models.packet.wire.cps import Mode
-from precog_models.packet.wire.headers import PATH_MTUS
+from precog_spec.frames.cps import Mode
+from precog_spec.frames.headers import PATH_MTUS
 
 from .device import Device
 from .packets import Binding

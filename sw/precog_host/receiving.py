@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from precog_hw.regmap.model import Field
-from precog_hw.regmap.receiver import (
+from precog_spec.registers.model import Field
+from precog_spec.registers.receiver import (
     RECEIVER_EVENTS,
     RECEIVER_METER,
     RECEIVER_PARAMETERS,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from precog_hw.regmap.model import Access, RegisterMap, Word
+from precog_spec.registers.model import Access, RegisterMap, Word
 
 from .transport import BusError
 

@@ -1,8 +1,8 @@
 """Registers by name: blocks found by walking the device's list, fields by the map's declaration."""
 
-from precog_hw.regmap.model import HEADER_WORDS, VENDOR, Block, Field, Register
-from precog_hw.regmap.parts import PACKET_PARTS
-from precog_hw.regmap.precog import MAGIC, Identity, Sizes, build_map
+from precog_spec.registers.model import HEADER_WORDS, VENDOR, Block, Field, Register
+from precog_spec.registers.parts import PACKET_PARTS
+from precog_spec.registers.precog import MAGIC, Identity, Sizes, build_map
 
 from .snapshots import Snapshots
 from .transport import BusError, DeviceError, Transport

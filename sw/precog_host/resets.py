@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from precog_hw.regmap.parts import lacking
-from precog_hw.regmap.reset import RESET_BLOCKS, resets_of
+from precog_spec.registers.parts import lacking
+from precog_spec.registers.reset import RESET_BLOCKS, resets_of
 
 from .registers import Registers
 from .transport import DeviceError

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from precog_models.contract import PROFILE_FIELDS, SAMPLE_FIELDS
+from precog_spec.contract import PROFILE_FIELDS, SAMPLE_FIELDS
 
 __all__ = ["checked_profiles", "checked_samples"]
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 
 from precog_models.bridge.etherbone import EtherboneBridge, EtherboneError, decode, is_probe
-from precog_models.bridge.wire import RESPONSES, EtherboneFault, Status, Window
+from precog_spec.frames.bridge import RESPONSES, EtherboneFault, Status, Window
 
 from .sealing import SealError, Verifier, inside, is_sealed
 from .transport import BusError, DeviceError, Transport

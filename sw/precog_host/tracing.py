@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from precog_hw.regmap.trace import (
+from precog_models.trace import unpack
+from precog_spec.contract import TRACE_WORDS, Flag, Fmt, TraceKind
+from precog_spec.law_fields import NO_SCORE
+from precog_spec.registers.trace import (
     TRACE_BATCH,
     TRACE_DEPTH,
     TRACE_EVENTS,
@@ -12,9 +15,6 @@ from precog_hw.regmap.trace import (
     TRACE_FORECASTS_FROM,
     TRACE_KINDS,
 )
-from precog_models.contract import TRACE_WORDS, Flag, Fmt, TraceKind
-from precog_models.rate.law_fields import NO_SCORE
-from precog_models.trace import unpack
 
 from .registers import Registers
 from .transport import DeviceError

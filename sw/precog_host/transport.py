@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import QueueEvent
+from precog_spec.contract import QueueEvent
 
 from .extras import advice
 

@@ -10,7 +10,7 @@ import time
 import zlib
 from typing import Any
 
-from precog_models.bridge.wire import (
+from precog_spec.frames.bridge import (
     BRIDGE_ID,
     TIMEOUT_MS,
     Command,

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from precog_models.bridge.etherbone import EtherboneError, Record, decode, encode
-from precog_models.bridge.wire import (
+from precog_spec.frames.bridge import (
     BRIDGE_ID,
     ETHERBONE_PORT,
     EtherboneFault,

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from precog_hw.regmap.model import Field
+from precog_spec.registers.model import Field
 
 __all__ = ["from_real", "real_name", "to_real"]
 

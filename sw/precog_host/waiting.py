@@ -1,6 +1,6 @@
 """Packets that wait in a device for their grants: who has how many, what holds or drops them."""
 
-from precog_hw.regmap.wire import WIRE_EVENTS, WIRE_ROW
+from precog_spec.registers.wire import WIRE_EVENTS, WIRE_ROW
 
 from .registers import Registers
 from .transport import DeviceError

@@ -1,6 +1,6 @@
 """Register blocks that are windows on one row of many."""
 
-from precog_hw.regmap.model import Register
+from precog_spec.registers.model import Register
 
 from .registers import Registers
 from .transport import DeviceError

@@ -24,8 +24,8 @@ from precog_fleet.timing import Timing
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import QueueTransport
-from precog_hw.regmap.precog import Sizes
 from precog_models.image import Image, pretrained
+from precog_spec.registers.precog import Sizes
 
 from .support import ROOT, key_of, membership, record, sealed, store
 

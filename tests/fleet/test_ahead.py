@@ -7,7 +7,7 @@ from precog_fleet.outcome import Outcome
 from precog_fleet.store import Store
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_hw.regmap.precog import Sizes
+from precog_spec.registers.precog import Sizes
 
 from .support import NOW, record, sealed, stats, store
 

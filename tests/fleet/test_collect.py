@@ -13,7 +13,7 @@ from precog_fleet.collect import CARD, WINDOWS, ForeignContractError, collect
 from precog_fleet.dataset import load_dataset
 from precog_fleet.errors import FleetError
 from precog_fleet.telemetry import SCHEMA, Telemetry, read_part
-from precog_models.contract import CONTRACT_HASH
+from precog_spec.contract import CONTRACT_HASH
 
 from .support import NOW
 from .windows import observation, telemetry

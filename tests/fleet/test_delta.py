@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from precog_fleet.compact import shrink
 from precog_fleet.delta import MAX_DELTA_BYTES, apply_delta, head_delta
-from precog_models.contract import HIDDEN, MAX_OUTPUTS, Fmt
 from precog_models.image import pretrained
 from precog_models.predict.lstm import LstmWeights, pack
+from precog_spec.contract import HIDDEN, MAX_OUTPUTS, Fmt
 
 BASE = pretrained("queue-1rtt")
 CRC = BASE.crc32

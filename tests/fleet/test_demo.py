@@ -20,11 +20,11 @@ from precog_fleet.errors import FleetError
 from precog_fleet.modelset import ModelSet
 from precog_fleet.telemetry import read_part
 from precog_host import cli
-from precog_models.contract import PROBABILITY
 from precog_models.data.queue_trace import profile
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.forecast.metrics import crps
 from precog_models.image import pretrained
+from precog_spec.contract import PROBABILITY
 
 from .test_evaluate import loop
 from .windows import telemetry

@@ -11,7 +11,7 @@ import pytest
 
 from precog_fleet.durable import write_durably
 from precog_fleet.telemetry import SCHEMA, Observation, Telemetry, read_part
-from precog_models.contract import CONTRACT_HASH
+from precog_spec.contract import CONTRACT_HASH
 
 from .support import NOW
 from .windows import observation

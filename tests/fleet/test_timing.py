@@ -3,7 +3,7 @@
 from precog_fleet.bodies import Skill
 from precog_fleet.observing import Observer, Scale
 from precog_fleet.timing import Cadence, Due, Timing
-from precog_models.contract import Flag, TraceKind
+from precog_spec.contract import Flag, TraceKind
 
 from .support import NOW, record, sealed, store
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from precog_fleet.telemetry import Observation, Telemetry
-from precog_models.contract import PROBABILITY
 from precog_models.data.queue_trace import QueueTrace
 from precog_models.data.windows import make_windows
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import Image
+from precog_spec.contract import PROBABILITY
 
 from .support import NOW
 

@@ -21,10 +21,10 @@ from precog_hw.core import Core
 from precog_hw.micro.core import MicroCore
 from precog_hw.micro.registers import parameter_places
 from precog_hw.passing import pass_ports
-from precog_hw.regmap.precog import LOAD_STATUS
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
 from precog_sim.rtl.stream_block import stream_library
+from precog_spec.registers.precog import LOAD_STATUS
 
 __all__ = ["CONFIG", "MICRO", "PARAMETERS", "CoreBench", "micro_library"]
 

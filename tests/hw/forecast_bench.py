@@ -30,14 +30,14 @@ from precog_hw.predict.forecast import (
 from precog_hw.predict.layouts import place_layout
 from precog_hw.predict.scrubber import FLIPS, last_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
-from precog_hw.regmap.precog import LOAD_STATUS
-from precog_models.contract import NO_SCORE, HeadKind, ScoreSource
 from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
 from precog_models.predict.tree_model import pack_tree
 from precog_models.trace import forecast_record
 from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
+from precog_spec.contract import NO_SCORE, HeadKind, ScoreSource
+from precog_spec.registers.precog import LOAD_STATUS
 
 __all__ = ["CONFIG", "LIMITS", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log"]
 

@@ -8,10 +8,10 @@ from tests.differing import same
 
 from precog_hw.config import NicConfig
 from precog_hw.micro.core import MicroCore
-from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.nic import Decision
-from precog_models.rate.law_fields import JUDGED_MIN, EventKind
+from precog_spec.contract import Flag
+from precog_spec.law_fields import JUDGED_MIN, EventKind
 
 from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench, micro_library
 from .forecast_bench import OF_TREES, library

@@ -10,11 +10,11 @@ from tests.models.predict.trees import broken_images, random_tree
 
 from precog_hw.core import Core
 from precog_hw.predict.forecast import PROFILE
-from precog_hw.regmap.precog import LOAD_STATUS
-from precog_models.contract import NO_SCORE, Flag, HeadKind, ScoreSource
 from precog_models.predict.cps import rtt_position, score
 from precog_models.predict.tree_model import pack_tree
-from precog_models.rate.law_fields import EventKind
+from precog_spec.contract import NO_SCORE, Flag, HeadKind, ScoreSource
+from precog_spec.law_fields import EventKind
+from precog_spec.registers.precog import LOAD_STATUS
 
 from .forecast_bench import CONFIG, LIMITS, OF_TREES, QUEUE, RTT, ForecastBench
 

@@ -7,8 +7,8 @@ import pytest
 from tests.differing import same
 
 from precog_hw.config import NicConfig
-from precog_models.contract import Flag
 from precog_models.nic import Decision
+from precog_spec.contract import Flag
 
 from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench
 from .forecast_bench import OF_TREES

@@ -24,11 +24,11 @@ from precog_hw.nic import COMMAND_LOG, PrecogNic
 from precog_hw.pace.layouts import log_layout
 from precog_hw.stream.axis import AxisPorts
 from precog_hw.stream.packet import USER, WIDTHS
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
-from precog_models.rate.law_fields import LAW_EVENT_FIELDS
 from precog_sim.commands.export import is_keyword
 from precog_sim.rtl.verilate import verilator_environment
 from precog_sim.synth.target import run_tool
+from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_spec.law_fields import LAW_EVENT_FIELDS
 
 STREAM = {
     "s_sample": ("input", SAMPLE_FIELDS),

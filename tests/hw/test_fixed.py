@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from precog_hw.fixed import quantize, shape
 from precog_models import fixed as golden
-from precog_models.contract import Q
 from precog_models.fixed import Overflow, Rounding
+from precog_spec.contract import Q
 
 formats = st.builds(Q, st.integers(1, 6), st.integers(0, 8), st.booleans())
 

@@ -8,8 +8,8 @@ from tests.hw.csr.axil_driver import OKAY, read, write
 
 from precog_hw.config import PRESETS
 from precog_hw.nic import PrecogNic, nic_map
-from precog_hw.regmap.forecast import FORECAST_EVENTS, KNOT_STRIDE
-from precog_models.contract import FORECAST_FIELDS, NO_SCORE
+from precog_spec.contract import FORECAST_FIELDS, NO_SCORE
+from precog_spec.registers.forecast import FORECAST_EVENTS, KNOT_STRIDE
 
 CONFIG = replace(PRESETS["tiny"], steps=1, forecast=1, ecc=0)
 

@@ -25,11 +25,11 @@ from tests.models.packet.frames import (
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_models.bridge.wire import Command
 from precog_models.mac import line_bytes
-from precog_models.packet.wire.cps import ShimType
-from precog_models.packet.wire.headers import MIN_FRAME
-from precog_models.packet.wire.line import PREAMBLE
+from precog_spec.frames.bridge import Command
+from precog_spec.frames.cps import ShimType
+from precog_spec.frames.headers import MIN_FRAME
+from precog_spec.frames.line import PREAMBLE
 
 FRAMES = 16 * int(os.environ["PRECOG_VOLUME"])
 PORTS = int(os.environ["PRECOG_PORTS"])

@@ -14,10 +14,10 @@ from precog_host.queues import QueueStatus
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.pace.layouts import SIZE_BITS, EventKind, grant_layout, log_layout
-from precog_models.contract import QueueEvent
 from precog_models.pace.pacer import State
 from precog_sim.rtl.grant_nic import GrantNic
 from precog_sim.rtl.stream_block import StreamRun
+from precog_spec.contract import QueueEvent
 
 from ..hw.measure.queue_bench import Replay as QueueReplay
 from ..hw.pace.replay import Replay

@@ -10,10 +10,10 @@ from precog_host.emulator import Emulator
 from precog_host.packets import PacketPath
 from precog_hw.config import NicConfig
 from precog_hw.nic import nic_map
-from precog_models.packet.wire.cps import Mode
 from precog_sim.backtoback.rtl_node import CONFIG, TICK_PS
 from precog_sim.rtl.packet_block import Wire
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.frames.cps import Mode
 
 from ..hw.csr.live import check_device
 from ..models.packet.frames import A_QP, B6_ADDRESS, B_ADDRESS, B_QP

@@ -13,16 +13,16 @@ import pytest
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.packets import PacketPath
-from precog_hw.regmap.precog import Sizes
-from precog_models.contract import Outcome
 from precog_models.jit import njit
 from precog_models.measure.rtt_collector import COLLECTOR_STATE, NO_TURNAROUND, answered, sent
 from precog_models.packet.parser import parse
 from precog_models.packet.shim import Shim, encode, insert
-from precog_models.packet.wire.cps import ShimType
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.rate.law_fields import EventKind
 from precog_sim.rtl.packet_block import Wire
+from precog_spec.contract import Outcome
+from precog_spec.frames.cps import ShimType
+from precog_spec.frames.descriptor import Direction
+from precog_spec.law_fields import EventKind
+from precog_spec.registers.precog import Sizes
 
 from ..models.packet.frames import A_QP, B4, B_QP, packet
 from .attack_bounds import (

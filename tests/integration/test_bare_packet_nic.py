@@ -9,9 +9,9 @@ import pytest
 
 from precog_hw.config import PRESETS
 from precog_models.packet.card import Card, CardConfig
-from precog_models.packet.wire.cps import Mode
-from precog_models.rate.law_fields import EventKind
 from precog_sim.rtl.packet_block import Wire
+from precog_spec.frames.cps import Mode
+from precog_spec.law_fields import EventKind
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, mutate, packet, synthetic
 from .packet_bench import TICK_PS, Pair, check_registers, open_pair, same_numbers

@@ -8,10 +8,10 @@ from scapy.contrib.roce import cnp as roce_cnp
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
-from precog_models.packet.wire.cps import SCORE_MAX, Mode, ShimFault
 from precog_sim.rtl.card import RtlCard
 from precog_sim.rtl.card_pair import CardPair
 from precog_sim.rtl.packet_block import Wire
+from precog_spec.frames.cps import SCORE_MAX, Mode, ShimFault
 
 from ..models.packet.frames import (
     A6_ADDRESS,

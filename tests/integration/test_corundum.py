@@ -9,8 +9,8 @@ from precog_host.device import Device
 from precog_host.transport import BusError
 from precog_hw.corundum.interface import PORTS
 from precog_models.packet.card import Card, CardConfig
-from precog_models.packet.wire.opcodes import CNP
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.frames.opcodes import CNP
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B4, B_QP, packet
 from .corundum_bench import (

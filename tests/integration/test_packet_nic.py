@@ -12,15 +12,15 @@ import pytest
 from precog_host.device import Device
 from precog_host.packets import PacketPath
 from precog_host.transport import DeviceError
-from precog_models.contract import TraceKind
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.shim import decode
-from precog_models.packet.wire.cps import Mode
-from precog_models.rate.law_fields import EventKind
 from precog_models.rate.receiver import Receiver
-from precog_models.rate.receiver_fields import Act
 from precog_models.trace import pack, unpack
 from precog_sim.rtl.packet_block import Wire
+from precog_spec.contract import TraceKind
+from precog_spec.frames.cps import Mode
+from precog_spec.law_fields import EventKind
+from precog_spec.receiver_fields import Act
 
 from ..models.packet.frames import (
     A6_ADDRESS,

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from precog_host.packets import PacketPath
-from precog_models.contract import NO_SCORE, HeadKind, QueueEvent, TraceKind
 from precog_models.image import pretrained
 from precog_models.packet.shim import decode
 from precog_models.predict.carried import CarriedScores
-from precog_models.predict.carried_fields import CarriedKind
 from precog_models.predict.lstm import pack
 from precog_models.predict.tree_model import pack_tree
 from precog_sim.rtl.packet_block import Run
+from precog_spec.carried import CarriedKind
+from precog_spec.contract import NO_SCORE, HeadKind, QueueEvent, TraceKind
 
 from ..models.packet.frames import packet
 from ..models.predict.trees import random_tree

@@ -15,14 +15,14 @@ from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.nic import COMMAND_LOG
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT
-from precog_hw.regmap.reset import RESET_BLOCKS
-from precog_models.contract import Flag, QueueEvent
 from precog_models.nic import LOGGED
 from precog_models.packet.card import Card, CardConfig
 from precog_models.rate.receiver import Receiver
-from precog_models.rate.receiver_fields import ReceiverKind
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.contract import Flag, QueueEvent
+from precog_spec.receiver_fields import ReceiverKind
+from precog_spec.registers.reset import RESET_BLOCKS
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 from .packet_bench import CONFIG, TICK_PS, Pair, arm, open_pair, same_numbers

@@ -8,12 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from precog_host.device import Device
-from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.packet.cps_rx import receive
 from precog_models.packet.cps_tx import transmit
-from precog_models.packet.wire.cps import Mode
-from precog_models.rate.law_fields import DOUBT_MAX, PSCHED_PARAMETERS
 from precog_models.rate.psched import (
     PSCHED_STATE,
     SCORED,
@@ -24,6 +21,9 @@ from precog_models.rate.psched import (
 from precog_sim.loop import LoopSetup, run_in_loop
 from precog_sim.network import Flow, Record, Result, Scenario, Scores, star
 from precog_sim.scored.settings import LAWS
+from precog_spec.contract import Flag
+from precog_spec.frames.cps import Mode
+from precog_spec.law_fields import DOUBT_MAX, PSCHED_PARAMETERS
 
 from ..models.packet.frames import SLOT4, card, packet
 from .attack_bounds import (

@@ -11,11 +11,11 @@ from precog_host import cli
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.tracing import Tracing
-from precog_hw.regmap.trace import TRACE_BATCH, TRACE_DEPTH
-from precog_models.contract import NO_SCORE, TRACE_WORDS, HeadKind, TraceKind
 from precog_models.image import pretrained
 from precog_models.predict.lstm import pack
 from precog_sim.rtl.transport import RtlTransport
+from precog_spec.contract import NO_SCORE, TRACE_WORDS, HeadKind, TraceKind
+from precog_spec.registers.trace import TRACE_BATCH, TRACE_DEPTH
 
 from ..models.predict.weights import random_weights
 from .traced_cards import opened, traffic

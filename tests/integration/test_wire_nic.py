@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from precog_hw.pace.wire_path import WIRE_EVENTS as HARDWARE_EVENTS
-from precog_hw.regmap.wire import WIRE_EVENTS
-from precog_models.contract import TICK_FRAC_BITS
 from precog_models.pace.reciprocal import gap, reciprocal
 from precog_models.packet.card import Card, CardConfig
-from precog_models.packet.wire.cps import Mode
-from precog_models.packet.wire.opcodes import CNP
 from precog_sim.rtl.packet_block import Run, Wire
+from precog_spec.contract import TICK_FRAC_BITS
+from precog_spec.frames.cps import Mode
+from precog_spec.frames.opcodes import CNP
+from precog_spec.registers.wire import WIRE_EVENTS
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
 from .packet_bench import check_registers

@@ -15,18 +15,18 @@ from precog_hw.pace.layouts import WHOLE_REQUEST, EventKind, log_layout
 from precog_hw.pace.wire_path import queues
 from precog_hw.store.layouts import EventKind as StoreEvent
 from precog_hw.store.layouts import commit_layout
-from precog_models.contract import Fmt, QueueEvent
-from precog_models.packet.wire.cps import Mode
-from precog_models.packet.wire.opcodes import (
+from precog_models.store.packet_store import Outcome
+from precog_sim.rtl.packet_block import Run, Wire
+from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.contract import Fmt, QueueEvent
+from precog_spec.frames.cps import Mode
+from precog_spec.frames.opcodes import (
     ACKNOWLEDGES,
     CNP,
     RELIABLE_REQUESTS,
     SYNDROME_ACK,
     syndrome_kind,
 )
-from precog_models.store.packet_store import Outcome
-from precog_sim.rtl.packet_block import Run, Wire
-from precog_sim.rtl.packet_nic import PacketNic
 
 from ..hw.measure.queue_bench import Replay as QueueReplay
 from ..hw.pace.replay import Replay as PaceReplay

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from precog_hw.regmap.precog import Sizes
 from precog_lab.cards import GoldenCard
 from precog_lab.lab import Lab
 from precog_lab.packages import LabError
 from precog_lab.settings import Settings
-from precog_models.packet.wire.headers import BTH
 from precog_sim.backtoback.frames import BTH_AT, with_ce
 from precog_sim.backtoback.wire import Wire
+from precog_spec.frames.headers import BTH
+from precog_spec.registers.precog import Sizes
 
 from .fake_guest import FakeGuest, frame
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precog_models.contract import Q
 from precog_models.fixed import Overflow, Rounding, clamp, quantize, saturate, shift_half_up
+from precog_spec.contract import Q
 
 
 def rounded(value: Fraction, rounding: Rounding) -> int:

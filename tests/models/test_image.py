@@ -14,7 +14,6 @@ import pytest
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from precog_models.contract import CONTRACT_HASH, HeadKind
 from precog_models.float_lstm import FloatLstm
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import (
@@ -28,6 +27,7 @@ from precog_models.image import (
 )
 from precog_models.predict.lstm import pack, unpack
 from precog_models.quantize import quantize
+from precog_spec.contract import CONTRACT_HASH, HeadKind
 
 
 def build(seed: int = 1, inputs: int = 3, outputs: int = 5) -> Image:

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS, DcqcnPreset, TimelyPreset
-from precog_models.rate.law_fields import DCQCN_PARAMETERS, TIMELY_PARAMETERS
 from precog_models.rate.reference import dcqcn, timely
+from precog_spec.law_fields import DCQCN_PARAMETERS, TIMELY_PARAMETERS
 
 
 @pytest.mark.parametrize("tick_ps", [1000, 4000, 8000])

@@ -8,8 +8,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from precog_models.mac import Arrived, Fault, Symbol, arrivals, line_bytes
-from precog_models.packet.wire.headers import MIN_FRAME
-from precog_models.packet.wire.line import FCS_BYTES, MOST_BYTES, PREAMBLE
+from precog_spec.frames.headers import MIN_FRAME
+from precog_spec.frames.line import FCS_BYTES, MOST_BYTES, PREAMBLE
 
 IDLE = [Symbol(0, valid=False)] * 12
 

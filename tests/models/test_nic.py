@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from precog_models.contract import DECISION_FIELDS, Algorithm, Flag
 from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_models.measure.feature import feature_stream
 from precog_models.nic import DROPPED, PARAMETERS, Decision, GoldenNic
 from precog_models.predict.lstm import LstmWeights, forward_stream, pack
 from precog_models.predict.rtt_head import rtt_pred
-from precog_models.rate.law_fields import DCQCN_PARAMETERS, TIMELY_PARAMETERS, EventKind, Law
 from precog_models.rate.law_unit import LawUnit
 from precog_models.rate.unit import QP_CONFIG
+from precog_spec.contract import DECISION_FIELDS, Algorithm, Flag
+from precog_spec.law_fields import DCQCN_PARAMETERS, TIMELY_PARAMETERS, EventKind, Law
 
 PRESET = {
     "sigma": 13107,

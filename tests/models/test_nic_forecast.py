@@ -8,19 +8,12 @@ import pytest
 from tests.models.predict.weights import random_weights
 from tests.models.test_nic import PRESET, RUNS, random_model
 
-from precog_models.contract import (
-    FORECAST_FIELDS,
-    NO_SCORE,
-    PROBABILITY,
-    Flag,
-    HeadKind,
-    ScoreSource,
-)
 from precog_models.nic import DROPPED, GoldenNic
 from precog_models.predict.cps import rtt_position, score, scores, tails
 from precog_models.predict.lstm import LstmWeights, forward_stream
 from precog_models.predict.softmax import distributions
-from precog_models.rate.law_fields import EventKind
+from precog_spec.contract import FORECAST_FIELDS, NO_SCORE, PROBABILITY, Flag, HeadKind, ScoreSource
+from precog_spec.law_fields import EventKind
 
 QP = 2
 

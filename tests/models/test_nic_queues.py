@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.models.predict.weights import random_weights
 
-from precog_models.contract import FORECAST_FIELDS, HeadKind, QueueEvent
 from precog_models.measure.profiler import Profiler
 from precog_models.nic import GoldenNic
 from precog_models.nic_queues import QUEUE_ADDRESS, VISIT_ADDRESS, follow
+from precog_spec.contract import FORECAST_FIELDS, HeadKind, QueueEvent
 
 _QPS = 4
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from precog_hw.regmap.precog import QP_CONFIG, Identity, Sizes, build_map
 from precog_models.nic import PARAMETERS
 from precog_models.presets import LAW_PRESETS, LawPreset, law_preset
 from precog_models.rate.reference import pid
+from precog_spec.registers.precog import QP_CONFIG, Identity, Sizes, build_map
 
 
 def test_thesis_integers() -> None:

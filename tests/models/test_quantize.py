@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from precog_models.contract import MAX_INPUTS, Fmt
 from precog_models.float_lstm import FloatLstm
 from precog_models.predict.lstm import forward_windows
 from precog_models.quantize import dequantize, quantize, quantize_rows, quantize_weights
+from precog_spec.contract import MAX_INPUTS, Fmt
 
 
 def random_model(

@@ -4,13 +4,13 @@ import numpy as np
 from tests.sw.support import random_image
 
 from precog_host.device import Device
-from precog_models.contract import Fmt
 from precog_models.data.pairs import make_pairs
 from precog_models.data.trace import Role
 from precog_models.train.evaluate import integer_rtt
 from precog_sim.collect import rtt_trace
 from precog_sim.loop import LoopSetup, run_in_loop
 from precog_sim.network import Record, incast
+from precog_spec.contract import Fmt
 
 
 def test_a_trace_of_the_loop_holds_its_predictions(seed: int) -> None:

@@ -11,10 +11,10 @@ import pytest
 from precog_host import cli
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.shim import decode
-from precog_models.packet.wire.cps import SHIM, SHIM_PORT
-from precog_models.packet.wire.headers import ETHERNET, IPV4, UDP
 from precog_sim.capture import Frame, write
 from precog_sim.wireshark import PROTOCOL, dissector
+from precog_spec.frames.cps import SHIM, SHIM_PORT
+from precog_spec.frames.headers import ETHERNET, IPV4, UDP
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
 

@@ -16,7 +16,7 @@ from precog_host.pci import PciTransport
 from precog_host.serve import EtherboneServer, TransportBus
 from precog_host.transport import BusError, Transport, open_transport
 from precog_models.bridge.uartbone import UartBridge
-from precog_models.bridge.wire import TIMEOUT_MS
+from precog_spec.frames.bridge import TIMEOUT_MS
 
 SCRATCH = 0x20  # byte address of ID.SCRATCH
 

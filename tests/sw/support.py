@@ -5,9 +5,9 @@ import pytest
 
 from precog_host import transport
 from precog_host.emulator import Emulator, open_emulator
-from precog_models.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt, HeadKind
 from precog_models.image import Image
 from precog_models.predict.lstm import LstmWeights
+from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt, HeadKind
 
 
 def random_image(

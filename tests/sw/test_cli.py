@@ -16,9 +16,9 @@ from precog_host import application, cli, transport
 from precog_host.emulator import Emulator
 from precog_host.output import emit
 from precog_host.transport import DeviceError
-from precog_models.contract import Algorithm
 from precog_models.image import Image
 from precog_models.presets import LAW_PRESETS
+from precog_spec.contract import Algorithm
 
 from .support import random_image
 

@@ -10,10 +10,10 @@ from precog_host.device import Device
 from precog_host.emulated_ageing import Ageing
 from precog_host.emulated_receiver import EmulatedReceiver
 from precog_host.emulator import Emulator
-from precog_hw.regmap.precog import Sizes
-from precog_models.contract import CarriedScore, Fmt
-from precog_models.predict.carried_fields import CarriedKind
-from precog_models.rate.receiver_fields import ReceiverKind
+from precog_spec.carried import CarriedKind
+from precog_spec.contract import CarriedScore, Fmt
+from precog_spec.receiver_fields import ReceiverKind
+from precog_spec.registers.precog import Sizes
 
 _QPS = 16
 

@@ -11,8 +11,8 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import BusError, DeviceError, SampleTransport, open_transport
 from precog_hw.config import NicConfig
-from precog_hw.regmap.precog import COUNTERS, Sizes
-from precog_models.contract import HEADER_OFFSET, IMAGE_BYTES
+from precog_spec.contract import HEADER_OFFSET, IMAGE_BYTES
+from precog_spec.registers.precog import COUNTERS, Sizes
 
 from .support import random_image, random_samples
 

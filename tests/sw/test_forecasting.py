@@ -10,9 +10,13 @@ from precog_host.application import application
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
-from precog_hw.regmap.forecast import FORECAST_PAIR, KNOT_STRIDE
-from precog_hw.regmap.precog import Identity, Sizes, build_map
-from precog_models.contract import (
+from precog_models.forecast.forecaster import Forecaster
+from precog_models.image import pretrained
+from precog_models.predict.cps import identity_knots
+from precog_models.predict.forecast import FORECAST_CONFIG, FORECAST_PARAMETERS
+from precog_models.predict.lstm import forward_windows
+from precog_models.predict.softmax import distributions
+from precog_spec.contract import (
     CALIBRATION_KNOTS,
     NO_SCORE,
     Flag,
@@ -20,12 +24,8 @@ from precog_models.contract import (
     QueueEvent,
     ScoreSource,
 )
-from precog_models.forecast.forecaster import Forecaster
-from precog_models.image import pretrained
-from precog_models.predict.cps import identity_knots
-from precog_models.predict.forecast import FORECAST_CONFIG, FORECAST_PARAMETERS
-from precog_models.predict.lstm import forward_windows
-from precog_models.predict.softmax import distributions
+from precog_spec.registers.forecast import FORECAST_PAIR, KNOT_STRIDE
+from precog_spec.registers.precog import Identity, Sizes, build_map
 
 SIZES = Sizes(qps=4, sets=4, forecast=1)
 QUEUE = "queue-1rtt"

@@ -9,7 +9,7 @@ from tests.sw.support import random_image, random_samples
 from precog_host import cli
 from precog_host.device import Device
 from precog_host.guarding import Guarding
-from precog_models.predict.secded_fields import pairs
+from precog_spec.secded import pairs
 
 
 def guarded(device: Device, seed: int) -> Guarding:

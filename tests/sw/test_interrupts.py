@@ -10,8 +10,8 @@ from tests.sw.support import keep_emulator, random_image, random_samples
 from precog_host import cli
 from precog_host.device import Device
 from precog_host.transport import DeviceError
-from precog_hw.regmap.interrupt import INTERRUPT_CAUSES, causes_of
-from precog_hw.regmap.precog import Sizes
+from precog_spec.registers.interrupt import INTERRUPT_CAUSES, causes_of
+from precog_spec.registers.precog import Sizes
 
 
 def test_a_cause_is_up_until_it_is_cleared(device: Device) -> None:

@@ -8,8 +8,8 @@ from tests.models.packet.frames import A_QP, B_ADDRESS, B_QP, packet
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
-from precog_hw.regmap.precog import Sizes
-from precog_models.packet.wire.cps import SHIM
+from precog_spec.frames.cps import SHIM
+from precog_spec.registers.precog import Sizes
 
 SIZES = Sizes(width=64, qps=4, ipv6=0)
 

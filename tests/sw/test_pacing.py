@@ -10,7 +10,7 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.pacing import Connection, Pacing
 from precog_host.transport import DeviceError
-from precog_hw.regmap.precog import Sizes
+from precog_spec.registers.precog import Sizes
 
 from ..models.packet.frames import packet
 

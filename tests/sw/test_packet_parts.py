@@ -10,13 +10,13 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
 from precog_hw.config import NicConfig
-from precog_hw.regmap.interrupt import causes_of
-from precog_hw.regmap.model import RegisterMap
-from precog_hw.regmap.parts import PACKET_PARTS, lacking
-from precog_hw.regmap.precog import Identity, Sizes, build_map
-from precog_hw.regmap.reset import resets_of
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
+from precog_spec.registers.interrupt import causes_of
+from precog_spec.registers.model import RegisterMap
+from precog_spec.registers.parts import PACKET_PARTS, lacking
+from precog_spec.registers.precog import Identity, Sizes, build_map
+from precog_spec.registers.reset import resets_of
 
 PEER = "10.0.0.7"
 

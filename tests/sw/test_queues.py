@@ -9,9 +9,8 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.queues import Queues, QueueStatus
 from precog_host.transport import DeviceError
-from precog_hw.regmap.precog import Sizes
-from precog_hw.regmap.profiler import PROFILER_INPUTS, PROFILER_PARAMETERS, PROFILER_VALUES
-from precog_models.contract import (
+from precog_models.measure.profiler import ProfileSample
+from precog_spec.contract import (
     PROFILE_CENTER,
     PROFILE_GAIN,
     PROFILE_INPUTS,
@@ -19,7 +18,8 @@ from precog_models.contract import (
     QUEUE_VALUE_FIELDS,
     QueueEvent,
 )
-from precog_models.measure.profiler import ProfileSample
+from precog_spec.registers.precog import Sizes
+from precog_spec.registers.profiler import PROFILER_INPUTS, PROFILER_PARAMETERS, PROFILER_VALUES
 
 
 def test_a_queue_that_follows_the_pacer() -> None:

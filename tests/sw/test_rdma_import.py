@@ -14,7 +14,7 @@ from precog_host.device import Device
 from precog_host.rdma_import import apply, plan
 from precog_host.rdma_list import RdmaQp, peers_of, read_list
 from precog_host.transport import DeviceError
-from precog_models.packet.wire.cps import Mode
+from precog_spec.frames.cps import Mode
 
 LISTS = Path(__file__).parent / "rdma"
 _PACKETS = "emu:qps=8,width=64"

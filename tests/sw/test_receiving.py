@@ -10,16 +10,11 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.receiving import Receiving, ReceivingQp
 from precog_host.transport import DeviceError
-from precog_hw.regmap.precog import Sizes
-from precog_hw.regmap.receiver import RECEIVER_EVENTS, RECEIVER_PARAMETERS, RECEIVER_QP_CONFIG
 from precog_models.packet.card import Card, CardConfig
-from precog_models.rate.receiver_fields import (
-    BASE_QUOTA,
-    RECEIVER_CONFIG,
-    Act,
-    Band,
-)
-from precog_models.rate.receiver_fields import RECEIVER_PARAMETERS as GOLDEN_PARAMETERS
+from precog_spec.receiver_fields import BASE_QUOTA, RECEIVER_CONFIG, Act, Band
+from precog_spec.receiver_fields import RECEIVER_PARAMETERS as GOLDEN_PARAMETERS
+from precog_spec.registers.precog import Sizes
+from precog_spec.registers.receiver import RECEIVER_EVENTS, RECEIVER_PARAMETERS, RECEIVER_QP_CONFIG
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
 

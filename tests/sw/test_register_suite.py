@@ -2,11 +2,11 @@
 
 import pytest
 from tests.hw.csr.live import check_device
-from tests.hw.regmap.configurations import CONFIGS
+from tests.spec.registers.configurations import CONFIGS
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_hw.regmap.precog import build_map
+from precog_spec.registers.precog import build_map
 
 
 def test_suite(device: Device, refuses: bool, request: pytest.FixtureRequest, seed: int) -> None:

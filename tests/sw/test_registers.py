@@ -8,7 +8,7 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator, open_emulator
 from precog_host.registers import Registers
 from precog_host.transport import BusError, DeviceError, open_transport, transport_names
-from precog_hw.regmap.precog import Sizes
+from precog_spec.registers.precog import Sizes
 
 
 class Patched:

@@ -12,8 +12,8 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.ports import Ports
 from precog_host.transport import DeviceError
-from precog_hw.regmap.precog import Sizes
-from precog_hw.regmap.reset import RESET_BLOCKS, resets_of
+from precog_spec.registers.precog import Sizes
+from precog_spec.registers.reset import RESET_BLOCKS, resets_of
 
 PARTS = ("laws", "predictor", "counters")
 

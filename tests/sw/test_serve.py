@@ -20,7 +20,7 @@ from precog_host.sealing import Refusal, Seal
 from precog_host.transport import DeviceError, open_transport
 from precog_host.udp import TOKEN_FILE, UdpTransport
 from precog_models.bridge.etherbone import Record, decode, encode
-from precog_models.bridge.wire import BRIDGE_ID, Status, Window
+from precog_spec.frames.bridge import BRIDGE_ID, Status, Window
 
 from .links import SCRATCH, LoggedCard, udp_server
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
-from precog_models.contract import DECISION_FIELDS, MAX_INPUTS, MAX_STEPS
 from precog_models.image import Image
 from precog_models.measure.feature import FEATURE_STATE, feature_step
 from precog_models.predict.lstm import forward_windows
 from precog_models.predict.rtt_head import rtt_pred
+from precog_spec.contract import DECISION_FIELDS, MAX_INPUTS, MAX_STEPS
 
 from .support import random_image
 

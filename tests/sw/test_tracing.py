@@ -11,12 +11,12 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.tracing import Tracing
 from precog_host.transport import DeviceError
-from precog_hw.regmap.precog import Sizes
-from precog_hw.regmap.trace import TRACE_DEPTH
-from precog_models.contract import Flag, TraceKind
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import pretrained
-from precog_models.rate.law_fields import EventKind
+from precog_spec.contract import Flag, TraceKind
+from precog_spec.law_fields import EventKind
+from precog_spec.registers.precog import Sizes
+from precog_spec.registers.trace import TRACE_DEPTH
 
 PAST = np.array([[qp, 4000 + 10 * n, n] for n in range(20) for qp in (1, 2, 9)])
 

@@ -11,14 +11,14 @@ from precog_host import cli
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
-from precog_hw.regmap.precog import Sizes
-from precog_models.contract import NO_SCORE
 from precog_models.data.queue_trace import save_queue_traces
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import pretrained
 from precog_models.predict.tree import tree_predict
 from precog_models.predict.tree_model import pack_tree
 from precog_models.tree_image import TreeImage, load_any
+from precog_spec.contract import NO_SCORE
+from precog_spec.registers.precog import Sizes
 
 from .test_fit_queues import _trace
 

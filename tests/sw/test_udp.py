@@ -9,7 +9,7 @@ from precog_host.serve import EtherboneServer
 from precog_host.transport import DeviceError, open_transport
 from precog_host.udp import UdpTransport
 from precog_models.bridge.etherbone import Record, decode, encode
-from precog_models.bridge.wire import Window
+from precog_spec.frames.bridge import Window
 
 from .links import SCRATCH, LoggedCard, udp_server
 

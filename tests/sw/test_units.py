@@ -6,7 +6,7 @@ import random
 import pytest
 
 from precog_host.units import from_real, real_name, to_real
-from precog_hw.regmap.model import Access, Field
+from precog_spec.registers.model import Access, Field
 
 RATE = Field("rate", 32, Access.RW, "s", unit="bytes/tick", frac_bits=24)
 TARGET = Field("target", 32, Access.RW, "s", unit="ticks", frac_bits=8)

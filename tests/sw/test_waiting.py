@@ -10,10 +10,10 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
 from precog_host.waiting import Waiting
-from precog_hw.regmap.precog import Sizes
-from precog_models.packet.wire.opcodes import CNP
-from precog_models.rate.receiver_fields import BASE_QUOTA
 from precog_models.store.packet_store import Outcome, Packet, PacketStore
+from precog_spec.frames.opcodes import CNP
+from precog_spec.receiver_fields import BASE_QUOTA
+from precog_spec.registers.precog import Sizes
 
 from ..models.packet.frames import A_QP, B4, B_QP, packet
 

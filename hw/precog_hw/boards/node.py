@@ -22,7 +22,7 @@ from precog_hw.mac.layouts import GMII_RX, GMII_TX
 from precog_hw.mac.port import MacPort
 from precog_hw.nic import PrecogNic
 from precog_hw.stream.packet_fifo import PacketFifo
-from precog_models.bridge.wire import TIMEOUT_MS
+from precog_spec.frames.bridge import TIMEOUT_MS
 
 __all__ = ["TX_DOMAIN", "Node", "rx_domain"]
 

@@ -1,6 +1,6 @@
 """Accesses through a bridge: AXI4-Lite master, and the bridge's own registers beside it.
 
-`precog_models.bridge.window` is the golden model, `precog_models.bridge.wire` the layout.
+`precog_models.bridge.window` is the golden model, `precog_spec.frames.bridge` the layout.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.axil import AxiLite
-from precog_models.bridge.wire import BRIDGE_ID, RESPONSES, WINDOW_BASE, Window
+from precog_spec.frames.bridge import BRIDGE_ID, RESPONSES, WINDOW_BASE, Window
 
 __all__ = ["BUS_TIMEOUT_CYCLES", "BridgeAccess"]
 

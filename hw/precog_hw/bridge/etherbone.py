@@ -1,6 +1,6 @@
 """Etherbone bridge: datagrams of LiteX's Etherbone, AXI4-Lite master behind them.
 
-`precog_models.bridge.etherbone` is the golden model; `precog_models.bridge.wire` says what stands
+`precog_models.bridge.etherbone` is the golden model; `precog_spec.frames.bridge` says what stands
 in a datagram, what a ticket is, and what the window at the end of the address space tells.
 
 Around it stands a UDP core: it hands over the payload of each datagram for the bridge's port (1234)
@@ -16,7 +16,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.axil import AxiLite
-from precog_models.bridge.wire import (
+from precog_spec.frames.bridge import (
     ETHERBONE_MAGIC,
     ETHERBONE_SIZES,
     ETHERBONE_VERSION,

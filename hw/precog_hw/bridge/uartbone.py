@@ -1,6 +1,6 @@
 """UART bridge: LiteX's UARTBone on a serial line, AXI4-Lite master behind it.
 
-`precog_models.bridge.uartbone` is the golden model; `precog_models.bridge.wire` says what stands on
+`precog_models.bridge.uartbone` is the golden model; `precog_spec.frames.bridge` says what stands on
 the line, and what the window at the end of the address space tells about it.
 """
 
@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.axil import AxiLite
 from precog_hw.stream.queue import Queue
-from precog_models.bridge.wire import Command, UartFault
+from precog_spec.frames.bridge import Command, UartFault
 
 from .access import BUS_TIMEOUT_CYCLES, BridgeAccess
 from .serial import DIVISOR_BITS, SerialReceiver, SerialTransmitter

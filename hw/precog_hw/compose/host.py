@@ -6,9 +6,9 @@ from precog_hw.csr.bank import port
 from precog_hw.csr.counter_table import EventCounters
 from precog_hw.csr.in_flight import InFlight
 from precog_hw.csr.window_ports import connect_window
-from precog_hw.regmap.model import RegisterMap
-from precog_hw.regmap.precog import COUNTERS, QP_CONFIG, QP_STATUS
-from precog_models.contract import Flag
+from precog_spec.contract import Flag
+from precog_spec.registers.model import RegisterMap
+from precog_spec.registers.precog import COUNTERS, QP_CONFIG, QP_STATUS
 
 from .parts import Parts
 

@@ -15,14 +15,14 @@ from precog_hw.predict.carried import CARRIED_COMMIT
 from precog_hw.predict.forecast import FORECAST, PROFILE
 from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
-from precog_hw.regmap.mac import MAC_EVENTS
-from precog_hw.regmap.model import RegisterMap
-from precog_hw.regmap.precog import Identity, build_map
-from precog_hw.regmap.wire import CELL_BYTES
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.store.layouts import commit_layout as store_log_layout
 from precog_hw.stream.packet import packet_signature
-from precog_models.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, PRIORITIES, Fmt
+from precog_spec.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, PRIORITIES, Fmt
+from precog_spec.registers.mac import MAC_EVENTS
+from precog_spec.registers.model import RegisterMap
+from precog_spec.registers.precog import Identity, build_map
+from precog_spec.registers.wire import CELL_BYTES
 
 __all__ = ["COMMAND_LOG", "nic_map", "nic_ports", "wire_store"]
 

@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.packet.stage import Stage
 from precog_hw.stream.packet import beat_layout, packet_signature
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 __all__ = ["RX_SIDE", "TX_SIDE", "AppPort", "AppStream"]
 

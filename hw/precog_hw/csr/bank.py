@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.axil import RegisterBus
 from precog_hw.csr.layouts import field_shape
-from precog_hw.regmap.model import Access, Field, PlacedBlock, Register, RegisterMap, Table
+from precog_spec.registers.model import Access, Field, PlacedBlock, Register, RegisterMap, Table
 
 __all__ = ["RegisterBank", "port"]
 

@@ -20,9 +20,9 @@ from precog_hw.csr.row_window import RowWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.packet.card import Card
 from precog_hw.predict.carried import CarriedScores
-from precog_hw.regmap.forecast import FORECAST_EVENTS, FORECAST_PAIR
-from precog_hw.regmap.model import Access
-from precog_models.contract import CarriedScore
+from precog_spec.contract import CarriedScore
+from precog_spec.registers.forecast import FORECAST_EVENTS, FORECAST_PAIR
+from precog_spec.registers.model import Access
 
 __all__ = ["attach", "carry"]
 

@@ -6,7 +6,7 @@ from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
-from precog_hw.regmap.law import LAW_EVENTS
+from precog_spec.registers.law import LAW_EVENTS
 
 __all__ = ["attach"]
 

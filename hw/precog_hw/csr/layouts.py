@@ -7,15 +7,9 @@ have the names of the register fields.
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
-from precog_hw.regmap.model import Access, Field, Register
-from precog_hw.regmap.precog import (
-    QP_CONFIG,
-    QP_STATUS,
-    Identity,
-    Sizes,
-    build_map,
-)
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_spec.registers.model import Access, Field, Register
+from precog_spec.registers.precog import QP_CONFIG, QP_STATUS, Identity, Sizes, build_map
 
 __all__ = [
     "DECISION",

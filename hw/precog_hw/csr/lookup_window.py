@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import registers_layout
 from precog_hw.packet.qp_lookup import WAYS, cell_layout, table_access_layout
-from precog_hw.regmap.model import Access
-from precog_hw.regmap.packet import LOOKUP_CELL
-from precog_models.packet.wire.qp_key import IPV4_MAPPED, table_rows
+from precog_spec.frames.qp_key import IPV4_MAPPED, table_rows
+from precog_spec.registers.model import Access
+from precog_spec.registers.packet import LOOKUP_CELL
 
 __all__ = ["CELL_WINDOW", "LookupWindow"]
 

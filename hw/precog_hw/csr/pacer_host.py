@@ -17,9 +17,9 @@ from precog_hw.csr.row_window import RowWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.pace.grants import Grants
 from precog_hw.pace.layouts import SIZE_BITS
-from precog_hw.regmap.model import Access, resets
-from precog_hw.regmap.pacer import PACER_CONFIG, PACER_EVENTS
-from precog_models.contract import MTU_LOG2_MIN
+from precog_spec.contract import MTU_LOG2_MIN
+from precog_spec.registers.model import Access, resets
+from precog_spec.registers.pacer import PACER_CONFIG, PACER_EVENTS
 
 __all__ = ["attach"]
 

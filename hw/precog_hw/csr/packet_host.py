@@ -26,8 +26,11 @@ from precog_hw.measure.clock import Clock
 from precog_hw.packet.card import Card
 from precog_hw.packet.cps_slots import DESTINATIONS
 from precog_hw.packet.layouts import CARD_CONFIG
-from precog_hw.regmap.model import Access, resets
-from precog_hw.regmap.packet import (
+from precog_spec.frames.cps import SCORE_MAX, SHIM, ShimFault
+from precog_spec.frames.descriptor import Reason
+from precog_spec.frames.headers import MIN_FRAME, ROCE_PORT
+from precog_spec.registers.model import Access, resets
+from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
     DESTINATION_VALUES,
     LOOKUP_CELL,
@@ -39,9 +42,6 @@ from precog_hw.regmap.packet import (
     packet_parameters,
     packet_qp_config,
 )
-from precog_models.packet.wire.cps import SCORE_MAX, SHIM, ShimFault
-from precog_models.packet.wire.descriptor import Reason
-from precog_models.packet.wire.headers import MIN_FRAME, ROCE_PORT
 
 __all__ = ["attach"]
 

@@ -19,8 +19,8 @@ from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.layouts import CONFIG, EventKind, State
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.pace.wire_path import WIRE_EVENTS
-from precog_hw.regmap.profiler import PROFILER_EVENTS, PROFILER_INPUTS, PROFILER_VALUES
-from precog_models.contract import QueueEvent
+from precog_spec.contract import QueueEvent
+from precog_spec.registers.profiler import PROFILER_EVENTS, PROFILER_INPUTS, PROFILER_VALUES
 
 __all__ = ["attach", "follow", "follow_packets"]
 

@@ -17,7 +17,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, QP_CONFIG_LAYOUT, QP_STATUS_LAYOUT
 from precog_hw.csr.row_window import RowWindow
-from precog_models.contract import TOLD_BY_EVENTS, Flag
+from precog_spec.contract import TOLD_BY_EVENTS, Flag
 
 __all__ = ["QpWindow", "config_layout"]
 

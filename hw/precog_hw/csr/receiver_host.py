@@ -17,14 +17,10 @@ from precog_hw.csr.row_window import RowWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import BandwidthMeter, Receiver
-from precog_hw.regmap.model import Access, resets
-from precog_hw.regmap.receiver import (
-    RECEIVER_EVENTS,
-    RECEIVER_PARAMETERS,
-    RECEIVER_QP_CONFIG,
-)
-from precog_models.rate.law_fields import ScoreCommand
-from precog_models.rate.receiver_fields import Act, Band, ReceiverKind
+from precog_spec.law_fields import ScoreCommand
+from precog_spec.receiver_fields import Act, Band, ReceiverKind
+from precog_spec.registers.model import Access, resets
+from precog_spec.registers.receiver import RECEIVER_EVENTS, RECEIVER_PARAMETERS, RECEIVER_QP_CONFIG
 
 __all__ = ["attach"]
 

@@ -10,16 +10,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.regmap.trace import TRACE_BATCH, TRACE_DEPTH, TRACE_EVENTS
 from precog_hw.rows import plain_memory
 from precog_hw.stream.queue import Queue
-from precog_models.contract import (
-    TRACE_BODIES,
-    TRACE_BODY_BITS,
-    TRACE_HEAD,
-    TRACE_WORDS,
-    TraceKind,
-)
+from precog_spec.contract import TRACE_BODIES, TRACE_BODY_BITS, TRACE_HEAD, TRACE_WORDS, TraceKind
+from precog_spec.registers.trace import TRACE_BATCH, TRACE_DEPTH, TRACE_EVENTS
 
 __all__ = ["RECORD", "TraceFifo", "record"]
 

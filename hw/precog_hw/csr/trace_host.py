@@ -16,8 +16,8 @@ from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
 from precog_hw.csr.trace import TraceFifo, record
-from precog_hw.regmap.trace import TRACE_EVENTS, TRACE_KINDS
-from precog_models.contract import TRACE_WORDS, TraceKind
+from precog_spec.contract import TRACE_WORDS, TraceKind
+from precog_spec.registers.trace import TRACE_EVENTS, TRACE_KINDS
 
 __all__ = ["attach", "decision_record", "forecast_source", "receiver_source"]
 

@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Module
 
 from precog_hw.csr.bank import RegisterBank, port
-from precog_hw.regmap.model import Register
+from precog_spec.registers.model import Register
 
 __all__ = ["connect_window", "show_window"]
 

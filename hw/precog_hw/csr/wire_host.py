@@ -15,7 +15,7 @@ from precog_hw.csr.counters import Counters
 from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.pace.wire_mode import WireMode
-from precog_hw.regmap.wire import WIRE_EVENTS, WIRE_ROW
+from precog_spec.registers.wire import WIRE_EVENTS, WIRE_ROW
 
 __all__ = ["attach", "cells_of"]
 

@@ -6,11 +6,11 @@ from amaranth.lib.cdc import PulseSynchronizer
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.regmap.mac import MAC_EVENTS
 from precog_hw.stream.crossing import Crossing
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.skid import SkidBuffer
-from precog_models.packet.wire.line import MOST_BYTES
+from precog_spec.frames.line import MOST_BYTES
+from precog_spec.registers.mac import MAC_EVENTS
 
 from .admission import Admission
 from .gate import Gate

@@ -5,8 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.headers import MIN_FRAME
-from precog_models.packet.wire.line import FCS_BYTES, MOST_BYTES, PREAMBLE
+from precog_spec.frames.headers import MIN_FRAME
+from precog_spec.frames.line import FCS_BYTES, MOST_BYTES, PREAMBLE
 
 from .layouts import GMII_RX, OCTET
 

@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
-from precog_models.contract import BASE_NONE, Fmt
+from precog_spec.contract import BASE_NONE, Fmt
 
 __all__ = ["BaseRtt"]
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.cps import NS_BITS
+from precog_spec.frames.cps import NS_BITS
 
 __all__ = ["Clock"]
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowUpdate
 from precog_hw.stream.delay import DelayLine
-from precog_models.contract import DESTINATION_FIELDS, Fmt
+from precog_spec.contract import DESTINATION_FIELDS, Fmt
 
 __all__ = ["DESTINATION", "Destinations", "destination_read_layout", "heard_layout", "timed_layout"]
 

@@ -14,7 +14,7 @@ from precog_hw.measure.base_rtt import BaseRtt
 from precog_hw.measure.layouts import feature_layout, measured_layout
 from precog_hw.measure.reciprocal import Aligner, Reciprocal, quotient
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
-from precog_models.contract import RECIPROCAL_BITS, Fmt
+from precog_spec.contract import RECIPROCAL_BITS, Fmt
 
 __all__ = ["Feature"]
 

@@ -4,8 +4,8 @@ from amaranth.hdl import signed, unsigned
 from amaranth.lib import data
 
 from precog_hw.config import NicConfig
-from precog_models.contract import Fmt
-from precog_models.packet.wire.headers import PSN_BITS
+from precog_spec.contract import Fmt
+from precog_spec.frames.headers import PSN_BITS
 
 __all__ = [
     "FLOOR_BITS",

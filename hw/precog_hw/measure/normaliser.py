@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.dsp import Multiplier
 from precog_hw.fixed import quantize
-from precog_models.contract import PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS, Fmt
+from precog_spec.contract import PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS, Fmt
 
 from .queue_layouts import CENTERS, GAINS, profile_layout, raw_sample_layout
 from .reciprocal import leading_zeros

@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.latest import Latest
-from precog_models.contract import Fmt, QueueEvent
+from precog_spec.contract import Fmt, QueueEvent
 
 from .normaliser import Normaliser
 from .queue_layouts import (

@@ -4,7 +4,7 @@ from amaranth.hdl import signed, unsigned
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
-from precog_models.contract import (
+from precog_spec.contract import (
     PROFILE_CENTER,
     PROFILE_GAIN,
     PROFILE_INPUTS,

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowUpdate, plain_memory
-from precog_models.contract import PROFILE_INPUTS, Fmt, QueueEvent
+from precog_spec.contract import PROFILE_INPUTS, Fmt, QueueEvent
 
 from .queue_layouts import (
     EVERY_BITS,

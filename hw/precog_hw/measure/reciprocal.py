@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.dsp import Multiplier
 from precog_hw.measure.serial import SerialMultiplier
 from precog_hw.measure.split import HALF_BITS
-from precog_models.contract import CHORD_GUARD_BITS, CHORDS, RECIPROCAL_BITS, chord_table
+from precog_spec.contract import CHORD_GUARD_BITS, CHORDS, RECIPROCAL_BITS, chord_table
 
 __all__ = ["Aligner", "Reciprocal", "leading_zeros", "quotient"]
 

@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Fmt
-from precog_models.packet.wire.headers import PSN_BITS
-from precog_models.packet.wire.opcodes import (
+from precog_spec.contract import Fmt
+from precog_spec.frames.headers import PSN_BITS
+from precog_spec.frames.opcodes import (
     ACKNOWLEDGES,
     PLAIN_ACKNOWLEDGES,
     READ_REQUEST,

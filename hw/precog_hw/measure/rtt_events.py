@@ -3,8 +3,8 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
-from precog_models.contract import Fmt, Outcome
-from precog_models.packet.wire.headers import PSN_BITS
+from precog_spec.contract import Fmt, Outcome
+from precog_spec.frames.headers import PSN_BITS
 
 from .layouts import SCORED, TURNAROUND_BITS
 

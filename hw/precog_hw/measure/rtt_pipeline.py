@@ -8,8 +8,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowMemory, plain_memory
-from precog_models.contract import Fmt, Outcome
-from precog_models.packet.wire.headers import PATH_MTUS, PSN_BITS
+from precog_spec.contract import Fmt, Outcome
+from precog_spec.frames.headers import PATH_MTUS, PSN_BITS
 
 from .layouts import FLOOR_BITS
 from .rtt_events import NUMBER_BITS, EventKind, commit_layout, event_layout

@@ -22,9 +22,9 @@ from precog_hw.csr.qp_window import config_layout
 from precog_hw.passing import pass_ports
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.deadline import AdviceDeadline
-from precog_hw.regmap.precog import Identity, build_map
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Algorithm, Fmt
+from precog_spec.contract import Algorithm, Fmt
+from precog_spec.registers.precog import Identity, build_map
 
 from .isa import WORD_BITS
 from .machine import Machine

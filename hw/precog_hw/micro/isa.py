@@ -14,7 +14,7 @@ row) or the index register (a word of a table): `WordMap` places rows and tables
 from collections.abc import Sequence
 from enum import IntEnum
 
-from precog_models.contract import CHORDS, MEAN_SAMPLES, chord_table, inverse_table
+from precog_spec.contract import CHORDS, MEAN_SAMPLES, chord_table, inverse_table
 
 __all__ = ["WORD_BITS", "Assembler", "Kind", "Op", "Operand", "Table", "WordMap", "wait_bits"]
 

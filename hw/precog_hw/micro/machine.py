@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.dsp import Multiplier
-from precog_models.contract import Flag
+from precog_spec.contract import Flag
 
 from .isa import WORD_BITS, Kind, Op, wait_bits
 from .program import OUTPUTS, PORTS, WAITS, Program

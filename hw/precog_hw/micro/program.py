@@ -8,7 +8,7 @@ a sample, over the register bus: the host may write them meanwhile.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from precog_models.contract import (
+from precog_spec.contract import (
     BASE_NONE,
     INVERSE_FRAC_BITS,
     MEAN_GUARD_BITS,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from precog_hw.regmap.model import WORD_BYTES, Field, RegisterMap
-from precog_hw.regmap.precog import Sizes
+from precog_spec.registers.model import WORD_BYTES, Field, RegisterMap
+from precog_spec.registers.precog import Sizes
 
 __all__ = ["Place", "parameter_places"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from precog_models.contract import CHORD_GUARD_BITS, Fmt
+from precog_spec.contract import CHORD_GUARD_BITS, Fmt
 
 from .isa import WORD_BITS, Assembler, Kind, Op, Operand, Table, WordMap, wait_bits
 from .registers import Place

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 __all__ = ["PERIOD_BITS", "WindowExpiry"]
 

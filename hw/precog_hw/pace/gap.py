@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from precog_hw.dsp import Multiplier
-from precog_models.contract import PACE_MANTISSA_BITS, TICK_FRAC_BITS, Fmt
+from precog_spec.contract import PACE_MANTISSA_BITS, TICK_FRAC_BITS, Fmt
 
 from .layouts import DUE_BITS, GAP_BITS, RECIPROCAL, SIZE_BITS
 

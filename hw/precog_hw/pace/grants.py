@@ -8,10 +8,10 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp_window import config_layout as command_layout
 from precog_hw.latest import Latest
-from precog_hw.regmap.pacer import PACER_EVENTS
 from precog_hw.rows import RowMemory, plain_memory
 from precog_hw.stream.queue import Queue
-from precog_models.contract import PRIORITIES, Fmt
+from precog_spec.contract import PRIORITIES, Fmt
+from precog_spec.registers.pacer import PACER_EVENTS
 
 from .expiry import PERIOD_BITS
 from .layouts import (

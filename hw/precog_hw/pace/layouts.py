@@ -3,7 +3,7 @@
 from amaranth.lib import data, enum
 from amaranth.utils import exact_log2
 
-from precog_models.contract import (
+from precog_spec.contract import (
     GAP_TICK_BITS,
     MTU_LOG2_MIN,
     PACE_EXPONENT_BITS,
@@ -12,7 +12,7 @@ from precog_models.contract import (
     TICK_FRAC_BITS,
     Fmt,
 )
-from precog_models.packet.wire.headers import PATH_MTUS, PSN_BITS
+from precog_spec.frames.headers import PATH_MTUS, PSN_BITS
 
 __all__ = [
     "ARGUMENT_BITS",

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.stream.queue import Queue
 from precog_hw.stream.skid import SkidBuffer
-from precog_models.contract import PRIORITIES, Fmt
+from precog_spec.contract import PRIORITIES, Fmt
 
 from .expiry import PERIOD_BITS, WindowExpiry
 from .gap import GapUnit, due_layout

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import plain_memory
-from precog_models.contract import MTU_LOG2_MIN, TICK_FRAC_BITS, Fmt
+from precog_spec.contract import MTU_LOG2_MIN, TICK_FRAC_BITS, Fmt
 
 from .gap import gap_layout
 from .layouts import (

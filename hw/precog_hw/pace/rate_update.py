@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import plain_memory
-from precog_models.contract import TICK_FRAC_BITS, Fmt
+from precog_spec.contract import TICK_FRAC_BITS, Fmt
 
 from .layouts import DUE_BITS, GAP_BITS, EventKind, event_layout, rate_layout
 from .reciprocal import RateReciprocal

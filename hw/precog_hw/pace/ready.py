@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from precog_hw.rows import plain_memory
-from precog_models.contract import PRIORITIES
+from precog_spec.contract import PRIORITIES
 
 from .layouts import PRIORITY_BITS
 

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.measure.reciprocal import leading_zeros
-from precog_models.contract import PACE_MANTISSA_BITS, Fmt
+from precog_spec.contract import PACE_MANTISSA_BITS, Fmt
 
 from .layouts import RECIPROCAL
 

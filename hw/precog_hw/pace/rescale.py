@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import PACE_MANTISSA_BITS, Fmt
+from precog_spec.contract import PACE_MANTISSA_BITS, Fmt
 
 from .layouts import GAP_BITS, RECIPROCAL
 

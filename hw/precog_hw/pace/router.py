@@ -12,9 +12,9 @@ from precog_hw.stream.delay import DelayLine
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.headers import PSN_BITS
-from precog_models.packet.wire.opcodes import ACKNOWLEDGES, CNP, RELIABLE_REQUESTS
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import PSN_BITS
+from precog_spec.frames.opcodes import ACKNOWLEDGES, CNP, RELIABLE_REQUESTS
 
 from .wire_path import route_layout
 

@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from precog_hw.rows import RowUpdate
 from precog_hw.stream.queue import Queue
-from precog_models.contract import TICK_FRAC_BITS, Fmt
+from precog_spec.contract import TICK_FRAC_BITS, Fmt
 
 from .chains import Chains, list_layout
 from .layouts import file_layout

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.packet import packet_signature
-from precog_models.contract import PRIORITIES, Fmt
+from precog_spec.contract import PRIORITIES, Fmt
 
 from .expiry import PERIOD_BITS
 from .layouts import (

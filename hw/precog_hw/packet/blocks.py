@@ -7,9 +7,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from precog_hw.stream.packet import packet_signature
-from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import NS_BITS
-from precog_models.packet.wire.headers import PSN_BITS
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import NS_BITS
+from precog_spec.frames.headers import PSN_BITS
 
 from .cps_rx import received_layout
 from .cps_slots import DESTINATIONS, CpsSlots, slot_config_layout

@@ -26,10 +26,10 @@ from precog_hw.rows import RowMemory
 from precog_hw.stream.delay import DelayLine
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_arbiter import PacketArbiter
-from precog_models.contract import Fmt, Outcome
-from precog_models.packet.wire.cps import NS_BITS, SCORE_NONE, TICKS_FACTOR_BITS, ticks_factor
-from precog_models.packet.wire.headers import PSN_BITS, Ecn
-from precog_models.packet.wire.opcodes import CNP, RELIABLE_REQUESTS, SOLICITED_ALWAYS
+from precog_spec.contract import Fmt, Outcome
+from precog_spec.frames.cps import NS_BITS, SCORE_NONE, TICKS_FACTOR_BITS, ticks_factor
+from precog_spec.frames.headers import PSN_BITS, Ecn
+from precog_spec.frames.opcodes import CNP, RELIABLE_REQUESTS, SOLICITED_ALWAYS
 
 from .cnp_limiter import remote_qp_layout
 from .cps_rx import CpsReceive, received_layout

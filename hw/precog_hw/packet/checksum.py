@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.cps import SHIM
+from precog_spec.frames.cps import SHIM
 
 from ..stream.delay import DelayLine
 from .layouts import Edit

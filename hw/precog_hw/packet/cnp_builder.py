@@ -14,8 +14,8 @@ from precog_hw.packet.icrc_masks import ICRC_START, crc_state
 from precog_hw.packet.layouts import CNP_CONFIG
 from precog_hw.packet.linear import xor_network
 from precog_hw.stream.packet import packet_signature
-from precog_models.contract import Fmt
-from precog_models.packet.wire.headers import ETHERNET, ICRC_BYTES, IPV4, MAX_TAGS, VLAN
+from precog_spec.contract import Fmt
+from precog_spec.frames.headers import ETHERNET, ICRC_BYTES, IPV4, MAX_TAGS, VLAN
 
 __all__ = ["CnpBuilder"]
 

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.packet.icrc_masks import icrc_masks
 from precog_hw.packet.layouts import CNP_CONFIG
-from precog_models.packet.wire.cps import CNP_MARK, SCORE_NONE
-from precog_models.packet.wire.headers import (
+from precog_spec.frames.cps import CNP_MARK, SCORE_NONE
+from precog_spec.frames.headers import (
     BTH,
     CNP_PAYLOAD,
     ETHERNET,
@@ -23,8 +23,8 @@ from precog_models.packet.wire.headers import (
     UDP,
     VLAN,
 )
-from precog_models.packet.wire.layout import Header
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.frames.layout import Header
+from precog_spec.frames.opcodes import CNP
 
 __all__ = ["JOB", "CnpHeaders", "cnp_length"]
 

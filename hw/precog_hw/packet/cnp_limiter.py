@@ -14,11 +14,11 @@ from precog_hw.packet.cnp_headers import JOB
 from precog_hw.packet.layouts import CNP_CONFIG, PARSED
 from precog_hw.stream.delay import DelayLine
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Fmt
-from precog_models.packet.wire.descriptor import Reason
-from precog_models.packet.wire.headers import BTH, IPV4, Ecn
-from precog_models.packet.wire.opcodes import CNP, PLAIN_ACKNOWLEDGES
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
+from precog_spec.contract import Fmt
+from precog_spec.frames.descriptor import Reason
+from precog_spec.frames.headers import BTH, IPV4, Ecn
+from precog_spec.frames.opcodes import CNP, PLAIN_ACKNOWLEDGES
+from precog_spec.frames.qp_key import IPV4_MAPPED
 
 __all__ = ["JOBS", "CnpLimiter", "remote_qp_layout", "request_layout"]
 

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.stream.delay import DelayLine
-from precog_models.packet.wire.cps import (
+from precog_spec.frames.cps import (
     CNP_MARK,
     RESV6_MAX,
     SCORE_MAX,
@@ -19,9 +19,9 @@ from precog_models.packet.wire.cps import (
     ShimFault,
     ShimType,
 )
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.headers import ROCE_PORT
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import ROCE_PORT
+from precog_spec.frames.opcodes import CNP
 
 from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate

@@ -12,9 +12,9 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowMemory
 from precog_hw.stream.delay import DelayLine
-from precog_models.contract import CarriedScore
-from precog_models.packet.wire.cps import NS_BITS, TIME_BITS
-from precog_models.packet.wire.headers import PSN_BITS
+from precog_spec.contract import CarriedScore
+from precog_spec.frames.cps import NS_BITS, TIME_BITS
+from precog_spec.frames.headers import PSN_BITS
 
 from .turnaround import Turnaround
 from .turnaround_search import TurnaroundSearch

@@ -8,12 +8,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.stream.delay import DelayLine
-from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import NS_BITS, SCORE_MAX, TIME_BITS, Mode, ShimType
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.headers import BTH, PSN_BITS, ROCE_PORT
-from precog_models.packet.wire.layout import Field
-from precog_models.packet.wire.opcodes import ACKNOWLEDGES
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import NS_BITS, SCORE_MAX, TIME_BITS, Mode, ShimType
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import BTH, PSN_BITS, ROCE_PORT
+from precog_spec.frames.layout import Field
+from precog_spec.frames.opcodes import ACKNOWLEDGES
 
 from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.descriptor import Direction
+from precog_spec.frames.descriptor import Direction
 
 from ..stream.packet import beat_layout, packet_signature
 from ..stream.queue import Queue

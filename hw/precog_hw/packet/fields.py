@@ -1,12 +1,12 @@
 """Wire fields as hardware values: header bytes that stand next to each other in one value.
 
 In a window byte n of the headers stands in bits 8n + 7 : 8n, as a stream delivers them. Offsets and
-widths come from `precog_models.packet.wire`, so nothing here knows a header.
+widths come from `precog_spec.frames`, so nothing here knows a header.
 """
 
 from amaranth.hdl import Cat, Value
 
-from precog_models.packet.wire.layout import Header
+from precog_spec.frames.layout import Header
 
 __all__ = ["field", "octets"]
 

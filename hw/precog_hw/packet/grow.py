@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.cps import SHIM
+from precog_spec.frames.cps import SHIM
 
 from .patch import patched_layout
 from .places import PLACES, first_lane

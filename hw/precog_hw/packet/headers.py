@@ -2,7 +2,7 @@
 
 Ethernet and its tags choose where the IP header begins; IPv4 and IPv6 are both read there, each
 with UDP and BTH in the place that it would give them, and the EtherType chooses one. All offsets
-follow from `precog_models.packet.wire`.
+follow from `precog_spec.frames`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from amaranth.lib import data
 
 from precog_hw.packet.fields import field, octets
 from precog_hw.packet.layouts import DESCRIPTOR
-from precog_models.packet.wire.cps import SHIM
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.headers import (
+from precog_spec.frames.cps import SHIM
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import (
     AETH,
     BTH,
     ETHERNET,
@@ -33,9 +33,9 @@ from precog_models.packet.wire.headers import (
     UDP,
     VLAN,
 )
-from precog_models.packet.wire.layout import Header
-from precog_models.packet.wire.opcodes import EXTENSIONS, extension_bytes
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
+from precog_spec.frames.layout import Header
+from precog_spec.frames.opcodes import EXTENSIONS, extension_bytes
+from precog_spec.frames.qp_key import IPV4_MAPPED
 
 __all__ = [
     "EXTENSION",

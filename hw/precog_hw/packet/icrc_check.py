@@ -35,7 +35,7 @@ from precog_hw.packet.icrc_masks import (
 from precog_hw.packet.layouts import LENGTH_BITS
 from precog_hw.packet.linear import xor_network
 from precog_hw.stream.packet import beat_layout
-from precog_models.packet.wire.headers import ICRC_BYTES, MAX_TAGS
+from precog_spec.frames.headers import ICRC_BYTES, MAX_TAGS
 
 __all__ = ["ICRC_PACKET", "IcrcCheck"]
 

@@ -9,7 +9,7 @@ import zlib
 from collections import defaultdict
 from functools import cache
 
-from precog_models.packet.wire.headers import (
+from precog_spec.frames.headers import (
     BTH,
     ETHERNET,
     ICRC_BYTES,

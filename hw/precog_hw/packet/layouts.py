@@ -4,11 +4,11 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
 from precog_hw.csr.layouts import registers_layout
-from precog_hw.regmap.model import Access
-from precog_hw.regmap.packet import PACKET_PARAMETERS
-from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import NS_BITS, SHIM
-from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import NS_BITS, SHIM
+from precog_spec.frames.descriptor import DESCRIPTOR_FIELDS
+from precog_spec.registers.model import Access
+from precog_spec.registers.packet import PACKET_PARAMETERS
 
 __all__ = [
     "CARD_CONFIG",

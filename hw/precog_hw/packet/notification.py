@@ -11,7 +11,7 @@ from precog_hw.packet.cnp_builder import CnpBuilder
 from precog_hw.packet.cnp_limiter import CnpLimiter, remote_qp_layout, request_layout
 from precog_hw.packet.layouts import CNP_CONFIG
 from precog_hw.stream.packet import packet_signature
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 __all__ = ["NotificationPoint"]
 

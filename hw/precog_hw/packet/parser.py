@@ -2,7 +2,7 @@
 
 Gateware of `precog_models.packet.parser`: the same descriptor, the same reasons in the same order.
 Headers: IEEE 802.3 and 802.1Q, RFC 791, 8200 and 768, InfiniBand Architecture Specification 1 with
-annex A17, as `precog_models.packet.wire.headers` declares them.
+annex A17, as `precog_spec.frames.headers` declares them.
 """
 
 from itertools import pairwise
@@ -31,18 +31,10 @@ from precog_hw.packet.headers import (
 from precog_hw.packet.layouts import HEADERS, LENGTH_BITS, PARSED, TAIL
 from precog_hw.packet.window import HeaderWindow
 from precog_hw.stream.packet import beat_layout
-from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import NS_BITS, SHIM
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.headers import (
-    AETH,
-    BTH,
-    CNP_PAYLOAD,
-    ICRC_BYTES,
-    IPV4,
-    RETH,
-    UDP,
-)
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import NS_BITS, SHIM
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import AETH, BTH, CNP_PAYLOAD, ICRC_BYTES, IPV4, RETH, UDP
 
 __all__ = ["Parser"]
 

@@ -8,8 +8,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.cps import SHIM
-from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
+from precog_spec.frames.cps import SHIM
+from precog_spec.frames.headers import BTH, IPV4, IPV6, UDP
 
 from ..stream.packet import beat_layout, packet_signature
 from .layouts import EDIT, Edit

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 
-from precog_models.packet.wire.headers import ETHERNET, IPV4, IPV6, MAX_TAGS, UDP, VLAN
+from precog_spec.frames.headers import ETHERNET, IPV4, IPV6, MAX_TAGS, UDP, VLAN
 
 __all__ = [
     "PLACE",

@@ -13,8 +13,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.crc import remainder
-from precog_models.packet.wire.qp_key import (
+from precog_spec.frames.crc import remainder
+from precog_spec.frames.qp_key import (
     ADDRESS_BITS,
     DIRECTION_BITS,
     KEY_BYTES,

@@ -10,8 +10,8 @@ from amaranth.hdl import Array, Assert, Cat, Const, Module, Mux, Signal, unsigne
 from amaranth.lib import data, stream, wiring
 
 from precog_hw.rows import plain_memory
-from precog_models.packet.crc import remainder
-from precog_models.packet.wire.qp_key import (
+from precog_spec.frames.crc import remainder
+from precog_spec.frames.qp_key import (
     DIRECTION_BITS,
     IPV4_MAPPED,
     KEY_BYTES,

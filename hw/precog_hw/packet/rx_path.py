@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import NS_BITS
-from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import NS_BITS
+from precog_spec.frames.descriptor import Direction, Reason
 
 from .cps_rx import CpsReceive, received_layout
 from .cps_slots import DESTINATIONS, CpsSlots, rx_row_layout

@@ -4,8 +4,7 @@ from amaranth.hdl import Module, Mux, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.crc import crc8
-from precog_models.packet.wire.cps import (
+from precog_spec.frames.cps import (
     SCORE_MAX,
     SCORE_NONE,
     SHIM,
@@ -14,6 +13,7 @@ from precog_models.packet.wire.cps import (
     ShimFault,
     ShimType,
 )
+from precog_spec.frames.crc import crc8
 
 from .linear import xor_network
 

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.cps import SHIM
+from precog_spec.frames.cps import SHIM
 
 from ..stream.packet import beat_layout, packet_signature
 from .patch import patched_layout

@@ -7,10 +7,10 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.stream.packet import packet_signature
 from precog_hw.stream.packet_fifo import PacketFifo
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import NS_BITS
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.headers import MIN_FRAME
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import NS_BITS
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.headers import MIN_FRAME
 
 from .editor import Editor
 from .headers import WINDOW_BYTES

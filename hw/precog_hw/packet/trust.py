@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import plain_memory
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Fmt
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.contract import Fmt
+from precog_spec.frames.opcodes import CNP
 
 from .cps_rx import received_layout
 from .finish import finished_layout

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.rows import RowMemory, RowUpdate, plain_memory
 from precog_hw.stream.delay import DelayLine
-from precog_models.packet.wire.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
-from precog_models.packet.wire.headers import PSN_BITS
+from precog_spec.frames.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
+from precog_spec.frames.headers import PSN_BITS
 
 __all__ = ["ARRIVAL", "MARKS", "Turnaround"]
 

@@ -8,8 +8,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
-from precog_models.packet.wire.headers import PSN_BITS
+from precog_spec.frames.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
+from precog_spec.frames.headers import PSN_BITS
 
 from .turnaround import ARRIVAL, MARKS
 

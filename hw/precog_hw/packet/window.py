@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.packet.layouts import LENGTH_BITS
 from precog_hw.stream.packet import beat_layout, last_byte
-from precog_models.contract import Fmt
-from precog_models.packet.wire.cps import NS_BITS
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import NS_BITS
 
 __all__ = ["HeaderWindow"]
 

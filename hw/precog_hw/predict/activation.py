@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import TANH_SEGMENTS, tanh_table
+from precog_spec.contract import TANH_SEGMENTS, tanh_table
 
 from ..dsp import FabricMultiplier, Multiplier
 from .pipeline import Delays

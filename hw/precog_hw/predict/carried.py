@@ -13,8 +13,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import CarriedScore, Fmt
-from precog_models.predict.carried_fields import CARRIED_EVENT, CARRIED_STATE, CarriedKind
+from precog_spec.carried import CARRIED_EVENT, CARRIED_STATE, CarriedKind
+from precog_spec.contract import CarriedScore, Fmt
 
 from ..config import NicConfig
 from ..csr.qp_window import config_layout

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 from ..activity import ACTIVITY
 from ..config import NicConfig

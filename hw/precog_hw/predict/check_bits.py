@@ -10,7 +10,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.predict.secded_fields import PAIR_BITS, check_bits, columns
+from precog_spec.secded import PAIR_BITS, check_bits, columns
 
 from ..config import NicConfig
 from .layouts import image_word_layout, load_layout

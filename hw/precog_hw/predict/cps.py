@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
+from precog_spec.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
 
 __all__ = ["KNOT_WRITE", "POSITION", "PREDICTION", "SCORE_BITS", "RttPosition", "ScoreTable"]
 

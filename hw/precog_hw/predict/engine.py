@@ -11,7 +11,7 @@ from amaranth.hdl import Const, Module, Mux, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from precog_models.contract import MAX_OUTPUTS
+from precog_spec.contract import MAX_OUTPUTS
 
 from ..activity import ACTIVITY, hold
 from ..config import NicConfig

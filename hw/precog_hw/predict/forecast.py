@@ -18,7 +18,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import (
+from precog_spec.contract import (
     FORECAST_FIELDS,
     NO_SCORE,
     PROFILE_FIELDS,

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import HIDDEN, MAX_OUTPUTS, Fmt
+from precog_spec.contract import HIDDEN, MAX_OUTPUTS, Fmt
 
 from ..config import NicConfig
 from ..dsp import Multiplier

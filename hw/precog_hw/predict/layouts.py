@@ -12,13 +12,8 @@ from amaranth.hdl import signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
-from precog_models.contract import (
-    HIDDEN,
-    MAX_INPUTS,
-    MAX_OUTPUTS,
-    Fmt,
-)
-from precog_models.predict.secded_fields import STORED_BITS
+from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt
+from precog_spec.secded import STORED_BITS
 
 from ..config import NicConfig
 

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import HIDDEN, Fmt
+from precog_spec.contract import HIDDEN, Fmt
 
 from ..activity import ACTIVITY, hold
 from ..config import NicConfig

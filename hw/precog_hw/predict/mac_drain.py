@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import ACC_BITS
+from precog_spec.contract import ACC_BITS
 
 from ..config import NicConfig
 from .cell import state_write_layout

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import ACC_BITS, HIDDEN, Fmt
+from precog_spec.contract import ACC_BITS, HIDDEN, Fmt
 
 from ..config import NicConfig
 from ..dsp import Multiplier

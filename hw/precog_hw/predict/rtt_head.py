@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 from ..dsp import Multiplier
 

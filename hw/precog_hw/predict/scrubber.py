@@ -16,7 +16,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.predict.secded_fields import (
+from precog_spec.secded import (
     PAIR_BITS,
     SECOND_ROWS,
     STORED_BITS,

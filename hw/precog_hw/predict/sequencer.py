@@ -13,7 +13,7 @@ from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import MAX_STEPS
+from precog_spec.contract import MAX_STEPS
 
 from ..config import NicConfig
 from .layouts import (

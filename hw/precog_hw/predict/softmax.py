@@ -12,7 +12,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import (
+from precog_spec.contract import (
     CHORD_GUARD_BITS,
     EXP_CHORDS,
     EXP_FRAC_BITS,

@@ -15,7 +15,7 @@ from operator import or_
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
-from precog_models.predict.secded_fields import STORED_BITS
+from precog_spec.secded import STORED_BITS
 
 from ..config import NicConfig
 from .layouts import answer_layout

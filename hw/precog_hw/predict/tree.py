@@ -6,7 +6,7 @@
                             ▲ depth times ─────────────────────────────────┘                  │
                      memory of trees ◄─ loader, scrubber     o ◄─ 15 bins, the rest, tail ◄───┘
 
-Golden model `precog_models.predict.tree`; `precog_models.contract` has the layout of an image.
+Golden model `precog_models.predict.tree`; `precog_spec.contract` has the layout of an image.
 """
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
@@ -14,7 +14,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import (
+from precog_spec.contract import (
     MAX_INPUTS,
     MAX_OUTPUTS,
     PROBABILITY,

@@ -14,7 +14,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import (
+from precog_spec.contract import (
     MAX_INPUTS,
     PROBABILITY,
     PROFILE_INPUTS,

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, 
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Member, Out, connect, flipped
 
-from precog_models.contract import HeadKind
+from precog_spec.contract import HeadKind
 
 from ..activity import ACTIVITY, ENGINE_UNITS, hold
 from ..config import NicConfig

@@ -1,9 +1,9 @@
 """The pool's memories: every 32-bit word of an image in the block that will read it.
 
 An image is loaded in its canonical order, whatever the lane count; here each word finds its place
-(`precog_models.contract` has the layout). A memory's word is a word of the image and four check
+(`precog_spec.contract` has the layout). A memory's word is a word of the image and four check
 bits, which take a block RAM's 36 bits: two words carry the eight of a (72, 64) code, whatever the
-lane count (`precog_models.predict.secded_fields`). Nothing that the engine reads goes through a
+lane count (`precog_spec.secded`). Nothing that the engine reads goes through a
 corrector: a scrubber reads each word when its memory is idle.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from precog_models.contract import HEAD_ROWS, HIDDEN
-from precog_models.predict.secded_fields import STORED_BITS, TAIL_ROW
+from precog_spec.contract import HEAD_ROWS, HIDDEN
+from precog_spec.secded import STORED_BITS, TAIL_ROW
 
 from ..config import NicConfig
 from .layouts import GATES, QUADS, Sizes

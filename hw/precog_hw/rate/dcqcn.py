@@ -11,14 +11,8 @@ from precog_hw.rate.decay import DecayTable
 from precog_hw.rate.fractions import FRACTION_CALL, SCALE_CALL, divide, multiply
 from precog_hw.rate.law_layouts import BOUNDS, DCQCN, DCQCN_ROW, clamped, counted
 from precog_hw.rate.recovery import Recovery
-from precog_models.contract import Fmt
-from precog_models.rate.law_fields import (
-    ALPHA,
-    DECAY_BITS,
-    DECAY_LEVELS,
-    FRACTION,
-    MAX_STEPS,
-)
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import ALPHA, DECAY_BITS, DECAY_LEVELS, FRACTION, MAX_STEPS
 
 __all__ = ["Dcqcn"]
 

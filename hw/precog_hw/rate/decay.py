@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rate.fractions import SCALE_CALL
-from precog_models.rate.law_fields import DECAY_BITS, DECAY_LEVELS, FRACTION
+from precog_spec.law_fields import DECAY_BITS, DECAY_LEVELS, FRACTION
 
 __all__ = ["DecayTable"]
 

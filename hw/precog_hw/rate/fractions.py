@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.rate.law_fields import DECAY_BITS, DECAY_LEVELS, FRACTION
+from precog_spec.law_fields import DECAY_BITS, DECAY_LEVELS, FRACTION
 
 __all__ = [
     "FRACTION_CALL",

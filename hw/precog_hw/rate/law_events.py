@@ -12,8 +12,8 @@ from precog_hw.csr.qp_window import config_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rows import plain_memory
 from precog_hw.stream.queue import Queue
-from precog_models.contract import Algorithm, Fmt
-from precog_models.rate.law_fields import DCQCN_PARAMETERS, EventKind
+from precog_spec.contract import Algorithm, Fmt
+from precog_spec.law_fields import DCQCN_PARAMETERS, EventKind
 
 __all__ = ["LawEvents"]
 

@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Mux, Value, signed, unsigned
 from amaranth.lib import data
 
 from precog_hw.rate.layouts import MODEL
-from precog_models.contract import Fmt
-from precog_models.rate.law_fields import (
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import (
     ACK_FIELDS,
     COUNT_MAX,
     DCQCN_PARAMETERS,

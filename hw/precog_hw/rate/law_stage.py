@@ -10,14 +10,8 @@ from precog_hw.csr.layouts import DECISION, PARAMETERS
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.rate.law_layouts import ABOUT, LAW_EVENT
 from precog_hw.rate.law_unit import LawUnit
-from precog_models.contract import Algorithm, Flag, Fmt
-from precog_models.rate.law_fields import (
-    LAW_CONFIG,
-    LAW_EVENTS,
-    PSCHED_EVENTS,
-    SCORE_BITS,
-    EventKind,
-)
+from precog_spec.contract import Algorithm, Flag, Fmt
+from precog_spec.law_fields import LAW_CONFIG, LAW_EVENTS, PSCHED_EVENTS, SCORE_BITS, EventKind
 
 __all__ = ["RAW", "LawStage", "takes_events"]
 

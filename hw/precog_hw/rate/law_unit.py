@@ -22,8 +22,8 @@ from precog_hw.rate.law_layouts import (
 )
 from precog_hw.rate.timely import Timely
 from precog_hw.rows import plain_memory
-from precog_models.contract import Fmt
-from precog_models.rate.law_fields import EventKind, Law
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import EventKind, Law
 
 __all__ = ["LawUnit"]
 

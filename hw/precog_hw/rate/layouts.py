@@ -5,7 +5,7 @@ from amaranth.lib import data
 
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import QP_CONFIG_LAYOUT
-from precog_models.contract import RECIPROCAL_BITS, Fmt
+from precog_spec.contract import RECIPROCAL_BITS, Fmt
 
 __all__ = ["ADVICE", "MODEL", "TRUSTED_ADVICE", "job_layout", "rate_sample_layout"]
 

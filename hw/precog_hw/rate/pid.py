@@ -16,7 +16,7 @@ from precog_hw.dsp import Multiplier
 from precog_hw.measure.reciprocal import Aligner, quotient
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
 from precog_hw.rate.layouts import TRUSTED_ADVICE, job_layout
-from precog_models.contract import (
+from precog_spec.contract import (
     INVERSE_FRAC_BITS,
     MEAN_GUARD_BITS,
     MEAN_SAMPLES,

@@ -14,8 +14,8 @@ from precog_hw.csr.qp_window import config_layout
 from precog_hw.dsp import Multiplier
 from precog_hw.rate.law_layouts import ABOUT, clamped
 from precog_hw.rows import plain_memory
-from precog_models.contract import SKILL_SHIFT, Algorithm, Flag, Fmt
-from precog_models.rate.law_fields import (
+from precog_spec.contract import SKILL_SHIFT, Algorithm, Flag, Fmt
+from precog_spec.law_fields import (
     DOUBT_MAX,
     DROP,
     DROP_FRAC,

@@ -11,9 +11,9 @@ from precog_hw.config import NicConfig
 from precog_hw.latest import Latest
 from precog_hw.pace.layouts import boost_layout
 from precog_hw.rows import plain_memory
-from precog_models.contract import Fmt
-from precog_models.rate.law_fields import NO_SCORE, SCORE_BITS, SCORE_MAX, ScoreCommand
-from precog_models.rate.receiver_fields import QUOTA_BITS, Act, Band, ReceiverKind
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import NO_SCORE, SCORE_BITS, SCORE_MAX, ScoreCommand
+from precog_spec.receiver_fields import QUOTA_BITS, Act, Band, ReceiverKind
 
 from .receiver_layouts import (
     COMMIT,

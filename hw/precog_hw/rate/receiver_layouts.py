@@ -3,7 +3,7 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-from precog_models.rate.receiver_fields import (
+from precog_spec.receiver_fields import (
     QUOTA_BITS,
     RECEIVER_CONFIG,
     RECEIVER_EVENT,

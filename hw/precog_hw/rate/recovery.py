@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rate.law_layouts import BOUNDS, DCQCN, clamped
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 __all__ = ["Recovery"]
 

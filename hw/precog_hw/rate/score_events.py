@@ -9,8 +9,8 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.latest import Latest
 from precog_hw.rate.law_layouts import LAW_EVENT
-from precog_models.contract import Fmt
-from precog_models.rate.law_fields import NO_SCORE, SCORE_BITS, EventKind
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import NO_SCORE, SCORE_BITS, EventKind
 
 __all__ = ["ScoreEvents"]
 

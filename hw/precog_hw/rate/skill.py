@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
 from precog_hw.rate.layouts import ADVICE, TRUSTED_ADVICE
-from precog_models.contract import SKILL_SHIFT, Fmt
+from precog_spec.contract import SKILL_SHIFT, Fmt
 
 __all__ = ["SkillMonitor", "judged_layout"]
 

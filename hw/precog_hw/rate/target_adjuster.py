@@ -15,7 +15,7 @@ from precog_hw.csr.layouts import PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.measure.reciprocal import Reciprocal
 from precog_hw.measure.serial import SerialMultiplier
 from precog_hw.rate.layouts import job_layout, rate_sample_layout
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 __all__ = ["TargetAdjuster"]
 

@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.rate.fractions import FRACTION_CALL, SCALE_CALL, VALUE_BITS, divide, multiply
 from precog_hw.rate.law_layouts import BOUNDS, TIMELY, TIMELY_ROW, clamped, counted
-from precog_models.contract import Fmt
-from precog_models.rate.law_fields import FRACTION, MEAN, Variant
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import FRACTION, MEAN, Variant
 
 __all__ = ["Timely"]
 

@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Value, unsigned
 from amaranth.lib import data, stream
 
-from precog_models.contract import Fmt
+from precog_spec.contract import Fmt
 
 __all__ = ["TAG_BITS", "USER", "WIDTHS", "beat_layout", "last_byte", "packet_signature"]
 

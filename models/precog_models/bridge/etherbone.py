@@ -4,8 +4,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .window import BridgeWindow, Bus
-from .wire import (
+from precog_spec.frames.bridge import (
     ETHERBONE_MAGIC,
     ETHERBONE_SIZES,
     ETHERBONE_VERSION,
@@ -15,6 +14,8 @@ from .wire import (
     EtherboneFault,
     is_stale,
 )
+
+from .window import BridgeWindow, Bus
 
 __all__ = ["EtherboneBridge", "EtherboneError", "Record", "decode", "encode", "is_probe"]
 

@@ -3,8 +3,9 @@
 import zlib
 from enum import Enum, auto
 
+from precog_spec.frames.bridge import Command, UartFault, Window
+
 from .window import BridgeWindow, Bus
-from .wire import Command, UartFault, Window
 
 __all__ = ["UartBridge"]
 

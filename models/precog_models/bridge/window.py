@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from .wire import BRIDGE_ID, WINDOW_BASE, Status, Window, pack_faults
+from precog_spec.frames.bridge import BRIDGE_ID, WINDOW_BASE, Status, Window, pack_faults
 
 __all__ = ["BridgeWindow", "Bus"]
 

@@ -15,7 +15,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import MAX_STEPS, Fmt
+from precog_spec.contract import MAX_STEPS, Fmt
+
 from ..jit import njit
 from ..measure.feature import feature_stream
 from .trace import RttTrace

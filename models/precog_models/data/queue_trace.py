@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import PROFILE_INPUTS, QueueEvent
+from precog_spec.contract import PROFILE_INPUTS, QueueEvent
+
 from ..jit import njit
 from ..measure.profiler import PROFILE_STATE, queue_clear, queue_step
 from .arrays import load_records, save_records

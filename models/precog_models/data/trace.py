@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+
 from .arrays import load_records, save_records
 
 __all__ = ["Role", "RttTrace", "load_traces", "save_traces"]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import MAX_INPUTS, PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS
+from precog_spec.contract import MAX_INPUTS, PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS
+
 from ..measure.profiler import normalise
 from .queue_trace import QueueTrace, profile
 

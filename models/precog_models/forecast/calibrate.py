@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import CALIBRATION_KNOTS, PROBABILITY
+from precog_spec.contract import CALIBRATION_KNOTS, PROBABILITY
 
 __all__ = ["fit_knots", "isotonic"]
 

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import CALIBRATION_KNOTS, PROFILE_CENTER, PROFILE_GAIN, PROFILE_INPUTS, HeadKind
+from precog_spec.contract import (
+    CALIBRATION_KNOTS,
+    PROFILE_CENTER,
+    PROFILE_GAIN,
+    PROFILE_INPUTS,
+    HeadKind,
+)
+
 from ..data.windows import Normaliser
 from ..image import Image, ModelImageError
 from ..predict.cps import check_knots, scores, tails

@@ -12,7 +12,8 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from ..contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+
 from ..float_lstm import FloatLstm
 from ..limits import DEPTH, brief
 from . import ModelImportError, read_foreign

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, HeadKind
+
 from ..float_lstm import FloatLstm
 from ..limits import ELEMENTS, FOREIGN_BYTES, brief
 from . import ModelImportError, read_foreign

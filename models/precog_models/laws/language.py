@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..contract import Fmt, Q
+from precog_spec.contract import Fmt, Q
+from precog_spec.engine.events import FACTOR, Kind
+
 from ..rate.engine.arithmetic import (
     align,
     clamp,
@@ -17,7 +19,6 @@ from ..rate.engine.arithmetic import (
     wrap,
     zeros,
 )
-from ..rate.engine.events import FACTOR, Kind
 
 __all__ = [
     "ACK",

@@ -15,7 +15,8 @@ The adjuster (`rttch`): after more than `rttch_threshold` samples on one side of
 the target by the mean distance, to between base RTT + `rttch_margin` and three base RTTs.
 """
 
-from ..contract import INVERSE_FRAC_BITS, MEAN_GUARD_BITS, MEAN_SAMPLES, inverse_table
+from precog_spec.contract import INVERSE_FRAC_BITS, MEAN_GUARD_BITS, MEAN_SAMPLES, inverse_table
+
 from .language import Field, Fmt, Parameter, Preset, Q, Record, clamp, rounded
 from .library import quotient
 

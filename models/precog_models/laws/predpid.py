@@ -10,7 +10,8 @@ sample, and of saying that the next RTT will be this sample's. They do not decay
 a format's unit is no difference.
 """
 
-from ..contract import SKILL_SHIFT
+from precog_spec.contract import SKILL_SHIFT
+
 from .language import Field, Fmt, Parameter, Preset, Q, Record, clamp
 from .pid import PARAMETERS as PID_PARAMETERS
 from .pid import STATE as PID_STATE

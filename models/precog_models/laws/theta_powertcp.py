@@ -9,7 +9,8 @@
 Windows are bytes with 8 fraction bits, powers have 16 and stay within 2**-6 and 2**8.
 """
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+
 from .language import (
     FACTOR,
     Field,

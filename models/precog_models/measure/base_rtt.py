@@ -8,7 +8,8 @@ two numbers suffice. Epochs start with a sample; time comes from the samples' st
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import BASE_NONE, Fmt
+from precog_spec.contract import BASE_NONE, Fmt
+
 from ..jit import njit
 
 __all__ = ["BASE_STATE", "base_step"]

@@ -9,7 +9,7 @@ A destination is an index that the host gives to the queue pairs that lead there
 
 from dataclasses import dataclass, fields
 
-from ..contract import DESTINATION_FIELDS, Fmt
+from precog_spec.contract import DESTINATION_FIELDS, Fmt
 
 __all__ = ["DestinationEvent", "DestinationRow", "Destinations"]
 

@@ -10,7 +10,8 @@ it. K lies within 1 LSB of the exact quotient, limited to that.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+
 from ..jit import njit
 from .reciprocal import quotient, reciprocal
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..contract import (
+from precog_spec.contract import (
     PROFILE_CENTER,
     PROFILE_GAIN,
     PROFILE_INPUTS,
@@ -29,6 +29,7 @@ from ..contract import (
     Fmt,
     QueueEvent,
 )
+
 from ..fixed import saturate, shift_half_up
 from ..jit import njit
 

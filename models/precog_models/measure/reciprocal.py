@@ -11,7 +11,8 @@ random and extreme vectors). With K's |q| <= 2**15 that is below 1 LSB.
 
 import numpy as np
 
-from ..contract import CHORD_GUARD_BITS, CHORDS, chord_table
+from precog_spec.contract import CHORD_GUARD_BITS, CHORDS, chord_table
+
 from ..jit import njit
 
 __all__ = ["QUOTIENT_FRAC_BITS", "quotient", "quotients", "reciprocal"]

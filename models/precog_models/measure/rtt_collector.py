@@ -34,12 +34,10 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Fmt, Outcome
-from ..jit import njit
-from ..packet.parser import Descriptor
-from ..packet.wire.descriptor import Reason
-from ..packet.wire.headers import PATH_MTUS, PSN_BITS
-from ..packet.wire.opcodes import (
+from precog_spec.contract import Fmt, Outcome
+from precog_spec.frames.descriptor import Reason
+from precog_spec.frames.headers import PATH_MTUS, PSN_BITS
+from precog_spec.frames.opcodes import (
     ACKNOWLEDGES,
     PLAIN_ACKNOWLEDGES,
     READ_REQUEST,
@@ -50,6 +48,9 @@ from ..packet.wire.opcodes import (
     solicits,
     syndrome_kind,
 )
+
+from ..jit import njit
+from ..packet.parser import Descriptor
 
 __all__ = ["COLLECTOR_STATE", "NO_TURNAROUND", "RttCollector", "answered", "sent", "swept"]
 

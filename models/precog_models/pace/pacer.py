@@ -35,8 +35,9 @@ from collections import deque
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ..contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt
-from ..packet.wire.headers import PATH_MTUS, PSN_BITS
+from precog_spec.contract import MTU_LOG2_MIN, PRIORITIES, TICK_FRAC_BITS, Fmt
+from precog_spec.frames.headers import PATH_MTUS, PSN_BITS
+
 from .reciprocal import gap, reciprocal, rescaled
 
 __all__ = ["GRANT_MAX", "WINDOW_UNIT", "Grant", "Pacer", "Row", "State"]

@@ -9,8 +9,8 @@ Every rounding is up: nobody ever sends faster than its rate. It is slower by at
 rate, and by less than 2**-16 of a tick per packet.
 """
 
-from ..contract import GAP_TICK_BITS, TICK_FRAC_BITS
-from ..contract import PACE_MANTISSA_BITS as MANTISSA_BITS
+from precog_spec.contract import GAP_TICK_BITS, TICK_FRAC_BITS
+from precog_spec.contract import PACE_MANTISSA_BITS as MANTISSA_BITS
 
 __all__ = ["DEBT_FRAC_BITS", "GAP_MAX", "gap", "reciprocal", "rescaled"]
 

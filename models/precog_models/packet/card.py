@@ -13,7 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ..contract import Outcome
+from precog_spec.contract import Outcome
+from precog_spec.frames.cps import TICKS_FACTOR_BITS, Mode, ShimType, ticks_factor
+from precog_spec.frames.descriptor import Reason
+from precog_spec.frames.headers import Ecn
+from precog_spec.frames.opcodes import CNP
+
 from ..measure.destinations import DestinationEvent, Destinations
 from ..measure.rtt_collector import NO_TURNAROUND, RttCollector
 from .cnp import CnpConfig, NotificationPoint
@@ -24,10 +29,6 @@ from .icrc import icrc_ok
 from .qp_table import QpTable
 from .trust import Trust, TrustConfig
 from .turnaround import Turnaround
-from .wire.cps import TICKS_FACTOR_BITS, Mode, ShimType, ticks_factor
-from .wire.descriptor import Reason
-from .wire.headers import Ecn
-from .wire.opcodes import CNP
 
 __all__ = ["TIMEOUT_MAX", "Arrived", "Card", "CardConfig", "ticks_from_ns"]
 

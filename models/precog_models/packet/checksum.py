@@ -8,7 +8,7 @@ or wrong as it was.
 
 from collections.abc import Iterable
 
-from .wire.headers import IPV4
+from precog_spec.frames.headers import IPV4
 
 __all__ = [
     "fold",

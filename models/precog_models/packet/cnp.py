@@ -9,14 +9,10 @@ Mode C puts a mark and the slot's score into the reserved bytes, where a standar
 
 from dataclasses import dataclass
 
-from ..contract import Fmt
-from .checksum import ipv4_checksum
-from .icrc import icrc
-from .parser import Parsed, parse
-from .qp_table import QpTable
-from .wire.cps import CNP_MARK
-from .wire.descriptor import Direction, Reason
-from .wire.headers import (
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import CNP_MARK
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import (
     BTH,
     CNP_PAYLOAD,
     ETHERNET,
@@ -29,7 +25,12 @@ from .wire.headers import (
     UDP,
     Ecn,
 )
-from .wire.opcodes import CNP, PLAIN_ACKNOWLEDGES
+from precog_spec.frames.opcodes import CNP, PLAIN_ACKNOWLEDGES
+
+from .checksum import ipv4_checksum
+from .icrc import icrc
+from .parser import Parsed, parse
+from .qp_table import QpTable
 
 __all__ = ["CnpConfig", "NotificationPoint", "make_cnp"]
 

@@ -14,14 +14,15 @@ and a request's arrival time T1 is kept (`remember`), only from packets that may
 
 from typing import NamedTuple
 
+from precog_spec.frames.cps import CNP_MARK, SHIM, Mode, ShimFault, score_from_resv6
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import BTH, CNP_PAYLOAD
+from precog_spec.frames.opcodes import CNP, solicits
+
 from .cps_state import CpsState
 from .cps_tx import put_resv6
 from .parser import Descriptor, Parsed, parse
 from .shim import Shim, clamp_score, decode, remove
-from .wire.cps import CNP_MARK, SHIM, Mode, ShimFault, score_from_resv6
-from .wire.descriptor import Direction, Reason
-from .wire.headers import BTH, CNP_PAYLOAD
-from .wire.opcodes import CNP, solicits
 
 __all__ = ["Received", "receive", "remember"]
 

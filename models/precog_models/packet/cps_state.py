@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from precog_spec.frames.cps import SHIM, SHIM_PORT, Mode, ShimFault
+from precog_spec.frames.descriptor import Reason
+from precog_spec.frames.headers import MIN_FRAME, ROCE_PORT
+
 from .qp_table import QpTable
 from .turnaround import Turnaround
-from .wire.cps import SHIM, SHIM_PORT, Mode, ShimFault
-from .wire.descriptor import Reason
-from .wire.headers import MIN_FRAME, ROCE_PORT
 
 __all__ = ["CpsConfig", "CpsCounters", "CpsSlot", "CpsState"]
 

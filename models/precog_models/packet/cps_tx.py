@@ -9,13 +9,14 @@ changed is counted under the first reason that holds.
 
 from typing import NamedTuple
 
+from precog_spec.frames.cps import SHIM, TIME_BITS, Mode, ShimType, resv6_from_score
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import BTH, IPV4
+from precog_spec.frames.opcodes import ACKNOWLEDGES
+
 from .cps_state import CpsSlot, CpsState
 from .parser import Descriptor, Parsed, parse
 from .shim import Shim, encode, insert, update_udp_checksum
-from .wire.cps import SHIM, TIME_BITS, Mode, ShimType, resv6_from_score
-from .wire.descriptor import Direction, Reason
-from .wire.headers import BTH, IPV4
-from .wire.opcodes import ACKNOWLEDGES
 
 __all__ = ["Sent", "put_resv6", "transmit"]
 

@@ -7,9 +7,10 @@ defined on a packet without a shim, with destination port 4791. Checked and coun
 
 import zlib
 
+from precog_spec.frames.descriptor import Reason
+from precog_spec.frames.headers import BTH, ICRC_BYTES, ICRC_MASKED, IPV4, IPV6, UDP
+
 from .parser import Parsed
-from .wire.descriptor import Reason
-from .wire.headers import BTH, ICRC_BYTES, ICRC_MASKED, IPV4, IPV6, UDP
 
 __all__ = ["icrc", "icrc_ok"]
 

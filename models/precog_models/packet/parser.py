@@ -12,9 +12,9 @@ No input raises. Lengths come from IP and UDP, never from the frame: short frame
 
 from typing import NamedTuple
 
-from .wire.cps import SHIM, SHIM_PORT
-from .wire.descriptor import Direction, Reason
-from .wire.headers import (
+from precog_spec.frames.cps import SHIM, SHIM_PORT
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import (
     AETH,
     BTH,
     ETHERNET,
@@ -33,9 +33,9 @@ from .wire.headers import (
     UDP,
     VLAN,
 )
-from .wire.layout import Header
-from .wire.opcodes import EXTENSIONS, extension_bytes
-from .wire.qp_key import IPV4_MAPPED
+from precog_spec.frames.layout import Header
+from precog_spec.frames.opcodes import EXTENSIONS, extension_bytes
+from precog_spec.frames.qp_key import IPV4_MAPPED
 
 __all__ = ["Descriptor", "Parsed", "parse"]
 

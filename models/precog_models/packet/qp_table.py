@@ -14,9 +14,16 @@ others away; writes come in an order in which no key is ever missing, so that tr
 from collections import deque
 from typing import NamedTuple
 
-from .crc import remainder
-from .wire.descriptor import Direction
-from .wire.qp_key import ADDRESS_BITS, QPN_BITS, WAYS, mixed, table_rows, way_polynomials
+from precog_spec.frames.crc import remainder
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.qp_key import (
+    ADDRESS_BITS,
+    QPN_BITS,
+    WAYS,
+    mixed,
+    table_rows,
+    way_polynomials,
+)
 
 __all__ = ["WAYS", "Key", "QpTable", "Write"]
 

@@ -7,11 +7,12 @@ byte, also where a checksum was wrong from the start.
 
 from typing import NamedTuple
 
+from precog_spec.frames.cps import SCORE_MAX, SCORE_NONE, SHIM, SHIM_VERSION, ShimFault, ShimType
+from precog_spec.frames.crc import crc8
+from precog_spec.frames.headers import IPV4, IPV6, ROCE_PORT, UDP
+
 from .checksum import udp_field, update, words
-from .crc import crc8
 from .parser import Parsed
-from .wire.cps import SCORE_MAX, SCORE_NONE, SHIM, SHIM_VERSION, ShimFault, ShimType
-from .wire.headers import IPV4, IPV6, ROCE_PORT, UDP
 
 __all__ = ["Shim", "clamp_score", "decode", "encode", "insert", "remove", "update_udp_checksum"]
 

@@ -14,9 +14,10 @@ The packet itself passes untouched: what it is to the endpoint is for the endpoi
 
 from dataclasses import dataclass
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+from precog_spec.frames.opcodes import CNP
+
 from .cps_rx import Received
-from .wire.opcodes import CNP
 
 __all__ = ["Trust", "TrustConfig"]
 

@@ -5,7 +5,7 @@ PSNs leaves with T2 - T1; any other leaves without a valid time field, so that a
 subtracts what was not measured.
 """
 
-from .wire.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
+from precog_spec.frames.cps import NS_BITS, TIME_BITS, TURNAROUND_DEPTH
 
 __all__ = ["Turnaround"]
 

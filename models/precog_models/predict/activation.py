@@ -6,7 +6,8 @@ an LSB below zero, which costs less than the rounding does. An exclusive-or is f
 
 import numpy as np
 
-from ..contract import TANH_SEGMENTS, Fmt, tanh_table
+from precog_spec.contract import TANH_SEGMENTS, Fmt, tanh_table
+
 from ..jit import njit
 
 __all__ = ["sigmoid_q", "tanh_q"]

@@ -10,8 +10,8 @@ which takes less than half of the 40-bit time.
 
 from dataclasses import dataclass
 
-from ..contract import NO_SCORE, CarriedScore, Fmt
-from .carried_fields import CarriedKind
+from precog_spec.carried import CarriedKind
+from precog_spec.contract import NO_SCORE, CarriedScore, Fmt
 
 __all__ = ["CarriedResult", "CarriedScores"]
 

@@ -12,7 +12,8 @@ table's values are probabilities; between knots they are interpolated.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..contract import CALIBRATION_KNOTS, MAX_OUTPUTS, PROBABILITY, Fmt
+from precog_spec.contract import CALIBRATION_KNOTS, MAX_OUTPUTS, PROBABILITY, Fmt
+
 from ..fixed import shift_half_up
 from ..jit import njit
 

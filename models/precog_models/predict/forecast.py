@@ -10,7 +10,8 @@ The model is run by whoever calls; here is all that is around it. Compiled, rows
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import FORECAST_FIELDS, NO_SCORE, ScoreSource
+from precog_spec.contract import FORECAST_FIELDS, NO_SCORE, ScoreSource
+
 from ..jit import njit
 from .cps import rtt_position, score, tail
 from .softmax import softmax

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import (
+from precog_spec.contract import (
     CONTRACT_HASH,
     HEAD_ROWS,
     HEADER_OFFSET,
@@ -36,6 +36,7 @@ from ..contract import (
     Fmt,
     HeadKind,
 )
+
 from ..fixed import saturate, shift_half_up
 from ..jit import njit
 from .activation import sigmoid_q, tanh_q

@@ -1,6 +1,7 @@
 """From the LSTM's output to a round-trip time: RTTpred = (1 + out) * S, thesis (12)."""
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+
 from ..jit import njit
 
 __all__ = ["rtt_pred"]

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .secded_fields import PAIR_BITS, STORED_BITS, check_bits, columns
+from precog_spec.secded import PAIR_BITS, STORED_BITS, check_bits, columns
 
 __all__ = ["Found", "decode", "decode_pairs", "encode", "guard", "matrix", "syndromes"]
 

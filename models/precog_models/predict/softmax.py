@@ -13,7 +13,7 @@ to saturated: a bin that is not the most likely is within 2 LSB of 2**-15, the m
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import (
+from precog_spec.contract import (
     CHORD_GUARD_BITS,
     EXP_CHORDS,
     EXP_FRAC_BITS,
@@ -24,6 +24,7 @@ from ..contract import (
     Fmt,
     exp_table,
 )
+
 from ..fixed import shift_half_up
 from ..jit import njit
 from ..measure.reciprocal import reciprocal

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, PROBABILITY, TREE_DEPTH, Fmt
+from precog_spec.contract import MAX_INPUTS, MAX_OUTPUTS, MAX_STEPS, PROBABILITY, TREE_DEPTH, Fmt
+
 from ..jit import njit
 
 __all__ = ["Tree", "tree_leaf", "tree_predict"]

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import (
+from precog_spec.contract import (
     CONTRACT_HASH,
     HEADER_OFFSET,
     IMAGE_BYTES,
@@ -26,6 +26,7 @@ from ..contract import (
     Cell,
     HeadKind,
 )
+
 from .lstm import LstmWeights, unpack
 from .tree import Tree
 

@@ -29,11 +29,8 @@ reference: alpha within 3e-6, the rate within 8 LSB + 2e-6 of it.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Fmt
-from ..fixed import clamp
-from ..jit import njit
-from .fractions import periods, scale
-from .law_fields import (
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import (
     ALPHA,
     COUNT_MAX,
     DCQCN_PARAMETERS,
@@ -43,6 +40,10 @@ from .law_fields import (
     FRACTION,
     MAX_STEPS,
 )
+
+from ..fixed import clamp
+from ..jit import njit
+from .fractions import periods, scale
 
 __all__ = ["dcqcn_advance", "dcqcn_bytes", "dcqcn_notify"]
 

@@ -6,8 +6,9 @@ All operands are magnitudes; signs are kept beside them, hence a product's ties 
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_spec.law_fields import DECAY_BITS, DECAY_LEVELS, FRACTION
+
 from ..jit import njit
-from .law_fields import DECAY_BITS, DECAY_LEVELS, FRACTION
 
 __all__ = ["MAX_PERIODS", "decay_table", "fraction", "periods", "scale"]
 

@@ -8,12 +8,8 @@ and after it.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Fmt
-from ..fixed import clamp
-from ..jit import njit
-from .dcqcn import dcqcn_advance, dcqcn_bytes, dcqcn_notify
-from .fractions import decay_table
-from .law_fields import (
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import (
     DCQCN_STATE,
     EVENT_FIELDS,
     LAW_CONFIG,
@@ -22,6 +18,11 @@ from .law_fields import (
     EventKind,
     Law,
 )
+
+from ..fixed import clamp
+from ..jit import njit
+from .dcqcn import dcqcn_advance, dcqcn_bytes, dcqcn_notify
+from .fractions import decay_table
 from .timely import timely_step
 
 __all__ = ["LAW_ROW", "LawUnit", "law_event"]

@@ -13,7 +13,14 @@ first sample e_before = e, so the first derivative is 0.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import INVERSE_FRAC_BITS, MEAN_GUARD_BITS, MEAN_SAMPLES, Fmt, inverse_table
+from precog_spec.contract import (
+    INVERSE_FRAC_BITS,
+    MEAN_GUARD_BITS,
+    MEAN_SAMPLES,
+    Fmt,
+    inverse_table,
+)
+
 from ..fixed import saturate, shift_half_up
 from ..jit import njit
 from ..measure.reciprocal import quotient, reciprocal

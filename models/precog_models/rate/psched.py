@@ -26,10 +26,8 @@ here they rise with the law, to what the bound leaves.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Flag, Fmt
-from ..fixed import clamp
-from ..jit import njit
-from .law_fields import (
+from precog_spec.contract import Flag, Fmt
+from precog_spec.law_fields import (
     DOUBT_MAX,
     DROP,
     DROP_FRAC,
@@ -43,6 +41,9 @@ from .law_fields import (
     SCORE_MAX,
     ScoreCommand,
 )
+
+from ..fixed import clamp
+from ..jit import njit
 from .score_skill import SCORE_SKILL_STATE, score_heard, score_skilled, score_step
 
 __all__ = [

@@ -19,10 +19,9 @@ was lowered, falls to it as they are visited; who comes first has it.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Fmt
-from ..jit import njit
-from .law_fields import NO_SCORE, SCORE_MAX, ScoreCommand
-from .receiver_fields import (
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import NO_SCORE, SCORE_MAX, ScoreCommand
+from precog_spec.receiver_fields import (
     QUOTA_BITS,
     RECEIVER_CONFIG,
     RECEIVER_PARAMETERS,
@@ -32,6 +31,8 @@ from .receiver_fields import (
     Band,
     ReceiverKind,
 )
+
+from ..jit import njit
 
 __all__ = ["BandwidthMeter", "Receiver", "band_after", "receive"]
 

@@ -6,10 +6,8 @@ import numpy as np
 from numba import carray, types
 from numpy.typing import NDArray
 
-from ..jit import cfunc
-from .law_fields import NO_SCORE
-from .receiver import receive
-from .receiver_fields import (
+from precog_spec.law_fields import NO_SCORE
+from precog_spec.receiver_fields import (
     RECEIVER_CONFIG,
     RECEIVER_EVENT,
     RECEIVER_PARAMETERS,
@@ -17,6 +15,9 @@ from .receiver_fields import (
     RECEIVER_STATE,
     ReceiverKind,
 )
+
+from ..jit import cfunc
+from .receiver import receive
 
 __all__ = ["ReceiverBlock"]
 

@@ -17,9 +17,10 @@ sums are 64 times running means. A source without skill is not followed, and the
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import SKILL_SHIFT
+from precog_spec.contract import SKILL_SHIFT
+from precog_spec.law_fields import JUDGED_MIN, SCORE_MAX
+
 from ..jit import njit
-from .law_fields import JUDGED_MIN, SCORE_MAX
 
 __all__ = ["SCORE_SKILL_STATE", "score_heard", "score_skilled", "score_step"]
 

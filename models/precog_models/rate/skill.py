@@ -9,7 +9,8 @@ way back.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import SKILL_SHIFT, Fmt
+from precog_spec.contract import SKILL_SHIFT, Fmt
+
 from ..jit import njit
 
 __all__ = ["SKILL_STATE", "skill_step"]

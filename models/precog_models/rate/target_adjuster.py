@@ -16,7 +16,8 @@ hence a new base RTT moves the target at once.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+
 from ..fixed import clamp, shift_half_up
 from ..jit import njit
 

@@ -36,11 +36,19 @@ product slope w (rtt - ref) / ref counts up to 1.
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import (
+    COUNT_MAX,
+    FRACTION,
+    MEAN,
+    TIMELY_PARAMETERS,
+    TIMELY_STATE,
+    Variant,
+)
+
 from ..fixed import clamp
 from ..jit import njit
 from .fractions import fraction, scale
-from .law_fields import COUNT_MAX, FRACTION, MEAN, TIMELY_PARAMETERS, TIMELY_STATE, Variant
 
 __all__ = ["timely_step"]
 

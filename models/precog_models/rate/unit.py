@@ -13,7 +13,8 @@ beyond [min, max], nor move the input further than the advice limit from what wa
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Algorithm, Flag, Fmt
+from precog_spec.contract import Algorithm, Flag, Fmt
+
 from ..fixed import clamp, shift_half_up
 from ..jit import njit
 from .pid import PID_STATE, pid_delta, pid_error

@@ -1,6 +1,7 @@
 """WIN: a limit on outstanding bytes of one bandwidth-delay product at the current rate."""
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+
 from ..jit import njit
 
 __all__ = ["window_bytes"]

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import MAX_INPUTS, MAX_OUTPUTS, PROBABILITY, TREE_DEPTH, Fmt
+from precog_spec.contract import MAX_INPUTS, MAX_OUTPUTS, PROBABILITY, TREE_DEPTH, Fmt
+
 from ..data.windows import HORIZONS, Windows
 from ..forecast.calibrate import fit_knots
 from ..forecast.forecaster import Forecaster

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import MAX_INPUTS, Fmt
+from precog_spec.contract import MAX_INPUTS, Fmt
+
 from ..data.dataset import Dataset
 from ..data.pairs import BIN_EDGES, BLOCKS, Pairs
 from ..float_lstm import FloatLstm

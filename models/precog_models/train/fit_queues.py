@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import PROBABILITY
+from precog_spec.contract import PROBABILITY
+
 from ..data.windows import HORIZONS, Windows
 from ..forecast.forecaster import Forecaster, Settings
 from ..forecast.metrics import crps

@@ -9,7 +9,7 @@ that were trained. Each row keeps the scale that it has when freezing begins.
 import torch
 from torch import Tensor
 
-from ..contract import MAX_SHIFT
+from precog_spec.contract import MAX_SHIFT
 
 __all__ = ["FREEZE_SHARES", "Freezer"]
 

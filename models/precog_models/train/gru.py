@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..contract import HIDDEN
+from precog_spec.contract import HIDDEN
+
 from .stacked import Learner
 
 __all__ = ["Gru"]

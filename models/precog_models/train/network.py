@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..contract import HIDDEN, HeadKind
+from precog_spec.contract import HIDDEN, HeadKind
+
 from ..float_lstm import FloatLstm
 
 __all__ = ["Network"]

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from ..contract import MAX_STEPS
+from precog_spec.contract import MAX_STEPS
 
 __all__ = ["RECIPES", "Recipe", "recipe"]
 

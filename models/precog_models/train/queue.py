@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..contract import Fmt
+from precog_spec.contract import Fmt
+
 from .stacked import Learner
 
 __all__ = ["QUEUE_RECIPES", "QueueRecipe", "fit", "probabilities"]

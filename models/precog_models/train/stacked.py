@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..contract import HIDDEN, MAX_SHIFT, Fmt, HeadKind
+from precog_spec.contract import HIDDEN, MAX_SHIFT, Fmt, HeadKind
+
 from ..float_lstm import FloatLstm
 
 __all__ = ["Learner", "Stack"]

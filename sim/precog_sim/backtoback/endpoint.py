@@ -10,7 +10,7 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.frames.opcodes import CNP
 
 from .frames import (
     ACK,

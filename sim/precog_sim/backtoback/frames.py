@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from precog_models.packet.checksum import ipv4_checksum
 from precog_models.packet.icrc import icrc
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.headers import (
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.headers import (
     AETH,
     BTH,
     ETHERNET,

@@ -7,10 +7,10 @@ from ipaddress import IPv4Address
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_hw.regmap.precog import Sizes
-from precog_hw.regmap.reset import resets_of
-from precog_models.contract import Fmt, QueueEvent
 from precog_models.image import pretrained
+from precog_spec.contract import Fmt, QueueEvent
+from precog_spec.registers.precog import Sizes
+from precog_spec.registers.reset import resets_of
 
 from .frames import Host
 

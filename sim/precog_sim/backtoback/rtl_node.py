@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.config import PRESETS, NicConfig
-from precog_models.contract import Flag, Fmt, QueueEvent
 from precog_models.nic import Decision
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.contract import Flag, Fmt, QueueEvent
 
 from .endpoint import EndpointSettings
 from .node import Ends, Node, Out, Through

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from precog_models.pace.pacer import WINDOW_UNIT
 from precog_models.packet.card import ticks_from_ns
 from precog_models.packet.shim import Shim, decode
-from precog_models.packet.wire.cps import SHIM, ShimType
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.frames.cps import SHIM, ShimType
+from precog_spec.frames.opcodes import CNP
 
 from .endpoint import Endpoint, EndpointSettings
 from .frames import ACK, ACKNOWLEDGE, BTH_AT, Host, Packet, build, read, with_ce

@@ -12,11 +12,11 @@ from functools import partial
 from itertools import count
 from typing import NamedTuple
 
-from precog_models.contract import PRIORITIES, TICK_FRAC_BITS, Fmt
 from precog_models.pace.pacer import Pacer, State
-from precog_models.packet.wire.opcodes import ACKNOWLEDGES, RELIABLE_REQUESTS
 from precog_models.store.packet_store import Outcome, PacketStore
 from precog_models.store.packet_store import Packet as Stored
+from precog_spec.contract import PRIORITIES, TICK_FRAC_BITS, Fmt
+from precog_spec.frames.opcodes import ACKNOWLEDGES, RELIABLE_REQUESTS
 
 from .frames import Packet
 

@@ -12,7 +12,7 @@ import typer
 
 from precog_host.output import JsonOption, emit, refuse_ignored
 from precog_hw.config import PRESETS, NicConfig
-from precog_models.packet.wire.cps import SHIM_PORT
+from precog_spec.frames.cps import SHIM_PORT
 
 __all__ = ["export", "is_keyword"]
 

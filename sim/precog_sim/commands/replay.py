@@ -159,7 +159,7 @@ def _try_to_write(option: str, path: Path) -> None:
 
 def _address(text: str) -> int:
     """An address in 128 bits, IPv4 as ::ffff:a.b.c.d."""
-    from precog_models.packet.wire.qp_key import IPV4_MAPPED
+    from precog_spec.frames.qp_key import IPV4_MAPPED
 
     try:
         address = ipaddress.ip_address(text)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from precog_models.contract import Fmt
 from precog_models.data.dataset import Dataset
 from precog_models.data.pairs import Pairs
 from precog_models.data.trace import RttTrace
@@ -20,6 +19,7 @@ from precog_sim.demo.progress import Stages
 from precog_sim.report import thesis
 from precog_sim.report.data import AtWork, Epoch, Errors, Mape
 from precog_sim.report.series import Training
+from precog_spec.contract import Fmt
 
 __all__ = ["Learned", "judge_at_work", "learn"]
 

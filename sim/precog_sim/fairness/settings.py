@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from precog_models.image import pretrained
-from precog_models.rate.law_fields import Variant
 from precog_sim.loop import LoopSetup
 from precog_sim.network import Flow, Scenario
 from precog_sim.network.topology import star
+from precog_spec.law_fields import Variant
 
 __all__ = [
     "COUNTS",

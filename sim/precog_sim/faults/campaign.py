@@ -17,7 +17,13 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.config import NicConfig
 from precog_hw.predict.layouts import Sizes
-from precog_models.contract import (
+from precog_models.predict.lstm import pack, unpack
+from precog_models.predict.secded import guard
+from precog_sim.rtl.library import NicLibrary
+from precog_sim.rtl.memories import RtlMemory, rtl_memories, schedule_faults
+from precog_sim.rtl.stimulus import model_image
+from precog_sim.rtl.transport import RtlTransport
+from precog_spec.contract import (
     CONTRACT_HASH,
     DECISION_FIELDS,
     HEADER_OFFSET,
@@ -26,14 +32,8 @@ from precog_models.contract import (
     Flag,
     HeadKind,
 )
-from precog_models.predict.lstm import pack, unpack
-from precog_models.predict.secded import guard
-from precog_models.predict.secded_fields import STORED_BITS, pairs
-from precog_models.rate.law_fields import LAW_EVENTS, EventKind
-from precog_sim.rtl.library import NicLibrary
-from precog_sim.rtl.memories import RtlMemory, rtl_memories, schedule_faults
-from precog_sim.rtl.stimulus import model_image
-from precog_sim.rtl.transport import RtlTransport
+from precog_spec.law_fields import LAW_EVENTS, EventKind
+from precog_spec.secded import STORED_BITS, pairs
 
 __all__ = ["STATES", "Faults", "Found"]
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import PROBABILITY
 from precog_models.data.windows import HORIZONS, Windows
 from precog_models.forecast.calibrate import fit_knots
 from precog_models.forecast.forecaster import Settings
@@ -21,6 +20,7 @@ from precog_models.forecast.metrics import (
     skill,
 )
 from precog_models.predict.cps import scores, tails
+from precog_spec.contract import PROBABILITY
 
 __all__ = ["EventFigures", "Figures", "event_figures", "figures", "judge_event"]
 

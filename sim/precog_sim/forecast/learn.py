@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from precog_models.contract import PROFILE_INPUTS
 from precog_models.data.queue_trace import QueueTrace
 from precog_models.data.windows import (
     BIN_EDGES,
@@ -29,6 +28,7 @@ from precog_models.train.queue import QueueRecipe, fit
 from precog_models.train.stacked import Stack
 from precog_sim.forecast.path import PathSamples, path_samples
 from precog_sim.forecast.scenarios import QueueRun, queue_trace
+from precog_spec.contract import PROFILE_INPUTS
 
 __all__ = ["Data", "Progress", "collect", "train_base"]
 

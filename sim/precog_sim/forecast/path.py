@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import MAX_INPUTS, Fmt
 from precog_models.data.pairs import SIGMA
 from precog_models.data.queue_trace import QueueTrace
 from precog_models.data.windows import BLOCKS
@@ -19,6 +18,7 @@ from precog_models.predict.cps import rtt_positions
 from precog_models.predict.lstm import forward_windows
 from precog_models.predict.rtt_head import rtt_pred
 from precog_sim.network import Result
+from precog_spec.contract import MAX_INPUTS, Fmt
 
 __all__ = ["PathSamples", "path_samples"]
 

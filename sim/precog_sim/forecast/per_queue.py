@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from precog_models.contract import PROBABILITY
 from precog_models.data.queue_trace import QueueTrace
 from precog_models.data.windows import BLOCKS, HORIZONS, make_windows
 from precog_models.forecast.forecaster import Forecaster
@@ -17,6 +16,7 @@ from precog_models.train.fit_queues import fit_queues
 from precog_models.train.queue import QueueRecipe
 from precog_sim.forecast.learn import Progress
 from precog_sim.forecast.scenarios import QueueRun, queue_trace
+from precog_spec.contract import PROBABILITY
 
 __all__ = ["compare_per_queue", "own_traces"]
 

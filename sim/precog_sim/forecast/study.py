@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import PROBABILITY, PROFILE_INPUTS, TREE_DEPTH, Fmt
 from precog_models.data.windows import BIN_EDGES, HORIZONS, STEPS, Windows
 from precog_models.forecast.baselines import AutoRegression, Climatology, Persistence, Transition
 from precog_models.forecast.forecaster import Forecaster
@@ -18,6 +17,7 @@ from precog_models.train.queue import QueueRecipe, fit, probabilities
 from precog_models.train.stacked import Learner, Stack
 from precog_sim.forecast.judge import Figures, event_figures, figures, judge_event
 from precog_sim.forecast.learn import Data, Progress
+from precog_spec.contract import PROBABILITY, PROFILE_INPUTS, TREE_DEPTH, Fmt
 
 __all__ = ["METHODS", "errors_of", "judge_horizon", "judge_path"]
 

@@ -47,7 +47,7 @@ _SHORT = Sections(addresses=1, tags=4, ethertype=1, ipv4=2, ipv6=3, udp=1, check
 
 
 def _real() -> Sections:
-    from precog_models.packet.wire import headers as wire
+    from precog_spec.frames import headers as wire
 
     return Sections(
         addresses=wire.ETHERNET.size // 2 - 1,
@@ -102,7 +102,7 @@ class FrameHarness(wiring.Component):
     """
 
     def __init__(self, width: int, kind: tuple[bool, int] | None = None) -> None:
-        from precog_models.contract import Fmt
+        from precog_spec.contract import Fmt
 
         self._width, self._kind = width, kind
         self._sections = _SHORT if kind else _real()
@@ -118,7 +118,7 @@ class FrameHarness(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        from precog_models.packet.wire.headers import MAX_TAGS
+        from precog_spec.frames.headers import MAX_TAGS
 
         m = Module()
         views: list[Any] = []

@@ -35,7 +35,7 @@ class ParserHarness(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         from precog_hw.packet.headers import WINDOW_BYTES
-        from precog_models.packet.wire.descriptor import Direction
+        from precog_spec.frames.descriptor import Direction
 
         m = Module()
         with reimported("precog_hw.packet.parser") as module:

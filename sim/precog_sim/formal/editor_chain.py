@@ -100,7 +100,7 @@ class EditorHarness(wiring.Component):
         from precog_hw.packet.grow import growing_layout
         from precog_hw.packet.patch import COMMAND, patched_layout
         from precog_hw.stream.packet import beat_layout
-        from precog_models.packet.wire.descriptor import Direction
+        from precog_spec.frames.descriptor import Direction
 
         m = Module()
         width = self._width

@@ -6,7 +6,7 @@ from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal,
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
-from precog_models.packet.wire.cps import SHIM
+from precog_spec.frames.cps import SHIM
 
 from .editor_rules import Patched, behind_rules, patch_rules
 from .packets import assert_rules, assume_rules, assume_stream, well_formed

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal, Value
 
-from precog_models.packet.wire.cps import SHIM
+from precog_spec.frames.cps import SHIM
 
 from .packets import Claim, beat_of, in_time
 

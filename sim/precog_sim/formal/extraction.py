@@ -8,8 +8,8 @@ from amaranth.hdl import Assert, Cover, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from precog_models.packet.wire.cps import Mode as ScoreMode
-from precog_models.packet.wire.cps import ShimFault
+from precog_spec.frames.cps import Mode as ScoreMode
+from precog_spec.frames.cps import ShimFault
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported

@@ -10,8 +10,8 @@ from amaranth.hdl import Array, Assert, Assume, Cover, Module, Mux, Signal, Valu
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from precog_models.contract import Fmt
-from precog_models.rate.engine.isa import THREADS
+from precog_spec.contract import Fmt
+from precog_spec.engine.isa import THREADS
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported

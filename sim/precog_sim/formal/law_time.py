@@ -12,7 +12,7 @@ from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from precog_hw.config import NicConfig
-from precog_models.rate.engine.isa import ROW_WORDS, THREADS
+from precog_spec.engine.isa import ROW_WORDS, THREADS
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported

@@ -14,8 +14,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
-from precog_models.contract import Flag, Fmt
-from precog_models.rate.law_fields import LAW_EVENTS, PSCHED_EVENTS, EventKind
+from precog_spec.contract import Flag, Fmt
+from precog_spec.law_fields import LAW_EVENTS, PSCHED_EVENTS, EventKind
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported

@@ -10,7 +10,7 @@ from typing import Any
 
 from amaranth.hdl import Assert, Cover, Module, Signal
 
-from precog_models.rate.law_fields import EventKind
+from precog_spec.law_fields import EventKind
 
 from .engine import Mode, Proof
 from .laws import STAGE, StageHarness

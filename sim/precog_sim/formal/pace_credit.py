@@ -106,7 +106,7 @@ class GapHarness(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         from precog_hw.pace.layouts import DUE_BITS, GAP_BITS
-        from precog_models.contract import TICK_FRAC_BITS
+        from precog_spec.contract import TICK_FRAC_BITS
 
         m = Module()
         dut, inner = self._dut, Opened(self._dut)

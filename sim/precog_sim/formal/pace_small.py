@@ -14,7 +14,7 @@ from unittest.mock import patch
 from amaranth.hdl import Array, Elaboratable, Module, Mux, ShapeLike, Signal
 from amaranth.lib import data
 
-from precog_models.contract import Fmt, Q
+from precog_spec.contract import Fmt, Q
 
 from .mutate import reimported
 
@@ -22,7 +22,7 @@ __all__ = ["LISTS", "MTUS", "AnyRows", "short_fields"]
 
 MTUS = (2, 4, 8, 16, 32)
 LISTS = 2
-_CONTRACT, _HEADERS = "precog_models.contract", "precog_models.packet.wire.headers"
+_CONTRACT, _HEADERS = "precog_spec.contract", "precog_spec.frames.headers"
 #: Five MTUs from 2 bytes on, 16 PSNs, a clock of 64 ticks.
 _CONSTANTS = {
     f"{_CONTRACT}.TICK_FRAC_BITS": 1,

@@ -27,14 +27,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.config import NicConfig
-from precog_models.contract import Flag
-from precog_models.rate.law_fields import (
-    DOUBT_MAX,
-    NO_SCORE,
-    PSCHED_PARAMETERS,
-    SCORE_MAX,
-    ScoreCommand,
-)
+from precog_spec.contract import Flag
+from precog_spec.law_fields import DOUBT_MAX, NO_SCORE, PSCHED_PARAMETERS, SCORE_MAX, ScoreCommand
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported

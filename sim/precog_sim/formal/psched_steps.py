@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from amaranth.hdl import Assert, Module, Mux, Value
 from amaranth.lib import data
 
-from precog_models.contract import Flag
-from precog_models.rate.law_fields import JUDGED_MIN, SCORE_MAX, ScoreCommand
+from precog_spec.contract import Flag
+from precog_spec.law_fields import JUDGED_MIN, SCORE_MAX, ScoreCommand
 
 from .peek import Opened
 

@@ -9,7 +9,7 @@ from amaranth.hdl import Assert, Cat, Cover, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from precog_models.contract import Outcome
+from precog_spec.contract import Outcome
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported

@@ -16,7 +16,7 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.frames.opcodes import CNP
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported

@@ -5,8 +5,6 @@ free for it, so no packet waits in the host and an RTT has no NIC queueing in it
 bytes that have been handed over, a flow's send queue.
 """
 
-from precog_models.contract import QueueEvent
-from precog_models.rate.law_fields import EventKind
 from precog_sim.network.answers import waits
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.laws import sent, start_law
@@ -32,6 +30,8 @@ from precog_sim.network.port import allocate, free, gap_ps, push_answer, take
 from precog_sim.network.selective import accept, any_lost, says
 from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import cancel, schedule
+from precog_spec.contract import QueueEvent
+from precog_spec.law_fields import EventKind
 
 __all__ = [
     "CNP_BYTES",

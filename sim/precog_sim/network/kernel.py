@@ -5,7 +5,6 @@ same code for all events. In exact timing a TX_DONE is scheduled only when somet
 in ns3 timing always, because ns-3 does and equal times are served in the order of scheduling.
 """
 
-from precog_models.contract import QueueEvent
 from precog_sim.network.answers import answer_timer
 from precog_sim.network.faults import link_changes, schedule_outages, wire_lost
 from precog_sim.network.forecasts import hear_peer, visit_queues
@@ -50,6 +49,7 @@ from precog_sim.network.scores import hear, make_score, restore_score
 from precog_sim.network.selective import all_lost, learn
 from precog_sim.network.stamps import heard
 from precog_sim.network.wheel import pop, schedule
+from precog_spec.contract import QueueEvent
 
 __all__ = ["simulate"]
 

@@ -4,13 +4,13 @@ What a law like DCQCN must be told besides samples: that a notification has come
 left, and that time has passed, for outside its clocks run only with events.
 """
 
-from precog_models.rate.law_fields import EventKind
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.layout import TIMERS, Cfg, Ctl, Err, FlowCol, Kind, LawCol, Rec
 from precog_sim.network.native import call_decide
 from precog_sim.network.net import Net
 from precog_sim.network.port import gap_ps
 from precog_sim.network.wheel import schedule
+from precog_spec.law_fields import EventKind
 
 __all__ = ["decide_outside", "notify_outside", "observe", "retime", "sweep", "tell", "ticks"]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from precog_models.contract import NO_SCORE, Fmt
 from precog_models.jit import njit
 from precog_models.laws.compiler.golden import compiled_functions
 from precog_models.laws.compiler.load import Law, load
 from precog_models.laws.language import integers
-from precog_models.rate.engine.events import EVENT_FIELDS, Kind
 from precog_sim.network.program import EVENT, SETTINGS, Program, native
+from precog_spec.contract import NO_SCORE, Fmt
+from precog_spec.engine.events import EVENT_FIELDS, Kind
 
 __all__ = ["SWEEP_NS", "integer_program"]
 

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import DECISION_FIELDS, FORECAST_FIELDS, SAMPLE_FIELDS
 from precog_models.measure.base_rtt import BASE_STATE
-from precog_models.rate.law_fields import LAW_EVENT_FIELDS
-from precog_models.rate.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT
 from precog_models.rate.reference import hpcc, pid
 from precog_models.rate.reference.common import STATES
 from precog_sim.network.ahead import SLOTS, WORDS
@@ -54,6 +51,9 @@ from precog_sim.network.tables import (
     score_knots,
     switch_table,
 )
+from precog_spec.contract import DECISION_FIELDS, FORECAST_FIELDS, SAMPLE_FIELDS
+from precog_spec.law_fields import LAW_EVENT_FIELDS
+from precog_spec.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT
 
 __all__ = ["check_timing", "run"]
 

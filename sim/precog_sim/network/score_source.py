@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
 from precog_models.predict.cps import check_knots
 from precog_sim.network.layout import ScoreSource
+from precog_spec.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
 
 __all__ = ["ONE_WAY_SOURCES", "QUEUE_SOURCES", "SOURCES", "QueueCalls", "Scores", "ramp"]
 

@@ -5,9 +5,7 @@ once; else the score rides on every data packet to the receiver, comes back with
 as the echo, and the device is told what has come back, a round trip later.
 """
 
-from precog_models.contract import Fmt
 from precog_models.predict.cps import rtt_position, score
-from precog_models.rate.law_fields import NO_SCORE, SCORE_MAX, EventKind
 from precog_sim.network.draws import drawn
 from precog_sim.network.ecmp import route
 from precog_sim.network.jit import inlined, outlined
@@ -15,6 +13,8 @@ from precog_sim.network.layout import Cfg, Ctl, FlowCol, PortCol, PrioCol, Score
 from precog_sim.network.net import Net
 from precog_sim.network.outside import tell
 from precog_sim.network.turns import priority_of
+from precog_spec.contract import Fmt
+from precog_spec.law_fields import NO_SCORE, SCORE_MAX, EventKind
 
 __all__ = ["hear", "make_score", "restore_score"]
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.rate.law_fields import NO_SCORE
 from precog_sim.network.buffer_rules import headroom_bytes, static_threshold
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.ecmp import FIRST_PORT
@@ -30,6 +29,7 @@ from precog_sim.network.result import Record
 from precog_sim.network.scenario import SPRAYS, Scenario
 from precog_sim.network.topology import Routes
 from precog_sim.network.wheel import bucket_bits, buckets_ahead
+from precog_spec.law_fields import NO_SCORE
 
 __all__ = [
     "NEVER",

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from precog_models.packet.parser import Descriptor
-from precog_models.packet.wire.headers import PATH_MTUS
-from precog_models.packet.wire.opcodes import ACKNOWLEDGES, FULL, is_reliable, solicits
+from precog_spec.frames.headers import PATH_MTUS
+from precog_spec.frames.opcodes import ACKNOWLEDGES, FULL, is_reliable, solicits
 
 __all__ = ["Connection", "Flow", "Seen", "connections", "path_mtus"]
 

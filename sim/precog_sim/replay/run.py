@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
-from precog_models.contract import Fmt
 from precog_models.packet.card import TIMEOUT_MAX, Card, CardConfig
 from precog_models.packet.cps_rx import Received
 from precog_models.packet.cps_state import CpsConfig
@@ -25,11 +24,12 @@ from precog_models.packet.cps_tx import Sent
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import Parsed, parse
 from precog_models.packet.trust import TrustConfig
-from precog_models.packet.wire.cps import Mode
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.headers import BTH, PATH_MTUS
-from precog_models.packet.wire.opcodes import NAMES, extension_bytes
-from precog_models.packet.wire.qp_key import IPV4_MAPPED, MAX_SLOTS, QPN_BITS
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import Mode
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import BTH, PATH_MTUS
+from precog_spec.frames.opcodes import NAMES, extension_bytes
+from precog_spec.frames.qp_key import IPV4_MAPPED, MAX_SLOTS, QPN_BITS
 
 from ..capture import Frame
 from ..rtl.card_pair import CardPair

@@ -18,7 +18,7 @@ from precog_hw.packet.layouts import CARD_CONFIG
 from precog_hw.packet.qp_lookup import table_access_layout
 from precog_models.packet.card import CardConfig
 from precog_models.packet.qp_table import QpTable
-from precog_models.packet.wire.cps import Mode
+from precog_spec.frames.cps import Mode
 
 from .library import RtlError
 from .packet_block import PacketBlock, Run, Wire, packet_library

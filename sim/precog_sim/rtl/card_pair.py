@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from precog_models.packet.card import Arrived, Card, CardConfig
 from precog_models.packet.cps_tx import Sent
-from precog_models.packet.wire.cps import Mode
+from precog_spec.frames.cps import Mode
 
 from .card import RtlCard, Taken
 from .packet_block import Wire

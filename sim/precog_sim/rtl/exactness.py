@@ -24,9 +24,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_hw.config import PRESETS, NicConfig
-from precog_hw.regmap.precog import QP_CONFIG
-from precog_models.contract import DECISION_FIELDS, Algorithm, Flag
-from precog_models.rate.law_fields import LAW_EVENT_FIELDS
+from precog_spec.contract import DECISION_FIELDS, Algorithm, Flag
+from precog_spec.law_fields import LAW_EVENT_FIELDS
+from precog_spec.registers.precog import QP_CONFIG
 
 from .library import NicLibrary, RtlNic
 from .mixed import replayed

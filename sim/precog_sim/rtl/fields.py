@@ -8,13 +8,8 @@ harness never states them; of send queues `contract.QUEUE_EVENT_FIELDS` and
 
 from collections.abc import Sequence
 
-from precog_models.contract import (
-    DECISION_FIELDS,
-    FORECAST_FIELDS,
-    QUEUE_EVENT_FIELDS,
-    SAMPLE_FIELDS,
-)
-from precog_models.rate.law_fields import ACK_FIELDS, LAW_EVENT_FIELDS
+from precog_spec.contract import DECISION_FIELDS, FORECAST_FIELDS, QUEUE_EVENT_FIELDS, SAMPLE_FIELDS
+from precog_spec.law_fields import ACK_FIELDS, LAW_EVENT_FIELDS
 
 __all__ = ["DECISION_NAMES", "EVENT_NAMES", "SAMPLE_NAMES", "fields_header", "queue_fields_header"]
 
@@ -23,7 +18,7 @@ EVENT_NAMES = tuple(name for name, _ in LAW_EVENT_FIELDS)
 DECISION_NAMES = tuple(name for name, _ in DECISION_FIELDS)
 
 _PRELUDE = """\
-// Generated from precog_models.contract; do not edit.
+// Generated from precog_spec.contract; do not edit.
 #pragma once
 #include <cstdint>
 
@@ -99,7 +94,7 @@ def queue_fields_header(qp_bits: int) -> str:
     event = [(name, qp_bits if name == "qp" else bits) for name, bits in QUEUE_EVENT_FIELDS]
     names = [name for name, _ in FORECAST_FIELDS]
     lines = [
-        "// Generated from precog_models.contract; do not edit.",
+        "// Generated from precog_spec.contract; do not edit.",
         "#pragma once",
         f"constexpr int QP_BITS = {qp_bits};",
         f"constexpr int FORECAST_FIELDS = {len(FORECAST_FIELDS)};",

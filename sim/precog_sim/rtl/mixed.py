@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from precog_models.contract import DECISION_FIELDS, Flag
 from precog_models.jit import njit
 from precog_models.nic import DROPPED, LOGGED, decide, happen
+from precog_spec.contract import DECISION_FIELDS, Flag
 
 from .stimulus import Ints
 

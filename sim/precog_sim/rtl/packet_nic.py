@@ -15,7 +15,7 @@ from precog_hw.predict.carried import CARRIED_COMMIT
 from precog_hw.predict.forecast import FORECAST
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
-from precog_models.contract import QueueEvent
+from precog_spec.contract import QueueEvent
 
 from .axil import PinTransport
 from .packet_block import PacketBlock, Run, Wire, packet_library

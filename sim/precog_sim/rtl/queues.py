@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import FORECAST_FIELDS, Fmt, QueueEvent
+from precog_spec.contract import FORECAST_FIELDS, Fmt, QueueEvent
 
 from .library import NicLibrary, RtlError
 

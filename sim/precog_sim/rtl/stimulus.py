@@ -8,16 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import (
-    HIDDEN,
-    MAX_INPUTS,
-    MAX_OUTPUTS,
-    MAX_SHIFT,
-    Fmt,
-    HeadKind,
-)
 from precog_models.predict.lstm import LstmWeights, pack
-from precog_models.rate.law_fields import (
+from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, MAX_SHIFT, Fmt, HeadKind
+from precog_spec.law_fields import (
     LAW_EVENTS,
     LAW_PARAMETERS,
     PSCHED_PARAMETERS,

@@ -13,10 +13,10 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import PROBABILITY, PROFILE_INPUTS
 from precog_models.data.windows import STEPS
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.forecast.metrics import crps, skill
+from precog_spec.contract import PROBABILITY, PROFILE_INPUTS
 
 from ..errors import FleetError
 from ..fitting import column_of

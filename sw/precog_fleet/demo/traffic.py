@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_models.contract import QueueEvent
 from precog_models.data.queue_trace import QueueTrace
+from precog_spec.contract import QueueEvent
 
 from ..errors import FleetError
 

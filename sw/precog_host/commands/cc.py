@@ -49,7 +49,7 @@ _SLA = ("qp", "psched", "sla_priority", "sla_latency_us", "min_rate_gbps", "max_
 def show_algo(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Show the rate laws and which queue pairs run them."""
     from precog_host.device import Device
-    from precog_models.contract import Algorithm
+    from precog_spec.contract import Algorithm
 
     with Device.open(device) as opened:
         running: dict[str, list[int]] = {a.name.lower(): [] for a in Algorithm}

@@ -16,7 +16,7 @@ app = group("Identity, sizes and parts of a device.")
 def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Show what a device is: its identity, what it was built with, and parts that can be reset."""
     from precog_host.device import Device
-    from precog_hw.regmap.reset import RESET_BLOCKS
+    from precog_spec.registers.reset import RESET_BLOCKS
 
     with Device.open(device) as opened:
         identity = {

@@ -28,13 +28,13 @@ def distill(
     The last fifth of each history is kept back: the table of the tree's score is fitted to it, and
     the figures are of it.
     """
-    from precog_models.contract import PROBABILITY
     from precog_models.data.queue_trace import load_queue_traces
     from precog_models.data.windows import BLOCKS, HORIZONS, make_windows
     from precog_models.forecast.forecaster import Forecaster
     from precog_models.forecast.metrics import crps
     from precog_models.image import check_target, find
     from precog_models.train.distill import distill_image
+    from precog_spec.contract import PROBABILITY
 
     check_target(output)
     shared = find(base)

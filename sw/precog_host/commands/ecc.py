@@ -89,8 +89,8 @@ def inject(
     No prediction is made with the flipped word. What emu: and sim: hold ends with the command, so
     that they need --model.
     """
-    from precog_models.contract import HeadKind
     from precog_models.tree_image import find_any
+    from precog_spec.contract import HeadKind
 
     image = None if model is None else find_any(model)
     with _guarding(device) as (opened, guarding):

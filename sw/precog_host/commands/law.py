@@ -62,7 +62,7 @@ def check(
     json_: JsonOption = False,
 ) -> None:
     """Prove that nothing in a law overflows; show its widths and its longest path in cycles."""
-    from precog_models.rate.engine.isa import THREADS, WORD
+    from precog_spec.engine.isa import THREADS, WORD
 
     made = _compiled(law)
     program = made.program
@@ -192,11 +192,11 @@ def trace(
     json_: JsonOption = False,
 ) -> None:
     """Run one event of a law in the engine's interpreter, and show every instruction."""
-    from precog_models.contract import Fmt
     from precog_models.rate.engine.assembler import disassemble
     from precog_models.rate.engine.core import Core, event_words
-    from precog_models.rate.engine.events import EVENTS, ROW_OUTPUTS
-    from precog_models.rate.engine.isa import THREADS
+    from precog_spec.contract import Fmt
+    from precog_spec.engine.events import EVENTS, ROW_OUTPUTS
+    from precog_spec.engine.isa import THREADS
 
     made = _compiled(law)
     if event not in made.program.entries:

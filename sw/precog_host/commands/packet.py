@@ -104,7 +104,7 @@ def add_binding(
     json_: JsonOption = False,
 ) -> None:
     """Give a slot to a connection."""
-    from precog_models.packet.wire.cps import Mode
+    from precog_spec.frames.cps import Mode
 
     if mode.upper() not in Mode.__members__:
         raise ValueError(f"mode must be off, s or r, not {mode!r}")

@@ -39,8 +39,8 @@ def export(
 ) -> None:
     """Write the register map of a device as documentation, hardware description or software."""
     from precog_host.device import Device
-    from precog_hw.regmap.generate import GENERATORS
-    from precog_hw.regmap.precog import build_map
+    from precog_spec.registers.generate import GENERATORS
+    from precog_spec.registers.precog import build_map
 
     if format_ not in GENERATORS:
         raise ValueError(f"format must be one of {', '.join(GENERATORS)}, not {format_!r}")

@@ -6,7 +6,7 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError, SharedTransport
 from precog_models.image import pretrained
-from precog_models.rate.law_fields import EventKind
+from precog_spec.law_fields import EventKind
 
 __all__ = ["Demo"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from precog_host.device import Device
 from precog_host.packets import Binding
 from precog_host.transport import DeviceError
-from precog_models.contract import TraceKind
+from precog_spec.contract import TraceKind
 
 __all__ = ["HISTORY", "History", "QpSample", "Sampler", "Snapshot", "qp_list", "sparkline"]
 

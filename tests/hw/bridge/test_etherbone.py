@@ -13,7 +13,7 @@ from precog_host.emulator import open_emulator
 from precog_host.serve import TransportBus
 from precog_host.transport import BusError
 from precog_models.bridge.etherbone import EtherboneBridge, Record, decode, encode
-from precog_models.bridge.wire import EtherboneFault, Status, Window, unpack_faults
+from precog_spec.frames.bridge import EtherboneFault, Status, Window, unpack_faults
 
 from .bench import EtherboneRtl
 

@@ -16,7 +16,7 @@ from precog_host.emulator import open_emulator
 from precog_host.serve import TransportBus
 from precog_host.transport import BusError, DeviceError
 from precog_models.bridge.uartbone import UartBridge
-from precog_models.bridge.wire import BRIDGE_ID, Status, UartFault, Window, unpack_faults
+from precog_spec.frames.bridge import BRIDGE_ID, Status, UartFault, Window, unpack_faults
 
 from .bench import BUS_TIMEOUT_CYCLES, SILENCE_CYCLES, UartRtl
 

@@ -9,8 +9,8 @@ from precog_hw.csr.axil import AxiLite, AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counters import Counters
 from precog_hw.export import port_map
-from precog_hw.regmap.model import Access, Block, Register, RegisterMap, Table, Word
 from precog_hw.verilog import verilog_text
+from precog_spec.registers.model import Access, Block, Register, RegisterMap, Table, Word
 
 __all__ = ["BankBench", "bank_verilog", "hardware"]
 

@@ -6,7 +6,7 @@ import random
 from tests.hw.csr.register_suite import OKAY, SLVERR, Suite
 
 from precog_host.transport import BusError, Transport
-from precog_hw.regmap.model import RegisterMap
+from precog_spec.registers.model import RegisterMap
 
 __all__ = ["check_device"]
 

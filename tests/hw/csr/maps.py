@@ -1,6 +1,6 @@
 """A small register map with what the real ones do not have side by side."""
 
-from precog_hw.regmap.model import Access, Block, Field, Register, RegisterMap, Table
+from precog_spec.registers.model import Access, Block, Field, Register, RegisterMap, Table
 
 __all__ = ["SMALL"]
 

@@ -16,8 +16,8 @@ from systemrdl import RDLCompiler
 from tests.hw.csr import side
 from tests.hw.csr.register_suite import Rules
 
-from precog_hw.regmap.generate import systemrdl
-from precog_hw.regmap.model import Access, Block, RegisterMap, Table
+from precog_spec.registers.generate import systemrdl
+from precog_spec.registers.model import Access, Block, RegisterMap, Table
 
 __all__ = ["hardware", "regblock_verilog", "rules"]
 

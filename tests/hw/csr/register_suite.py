@@ -9,7 +9,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from precog_hw.regmap.model import Access, Register, RegisterMap, Word
+from precog_spec.registers.model import Access, Register, RegisterMap, Word
 
 OKAY, SLVERR = 0, 2
 _ALL = 0xFFFF_FFFF

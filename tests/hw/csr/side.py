@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from precog_hw.regmap.model import Access, Field, Register, RegisterMap, Table, Word
+from precog_spec.registers.model import Access, Field, Register, RegisterMap, Table, Word
 
 __all__ = [
     "COUNT_START",

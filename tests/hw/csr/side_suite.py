@@ -6,7 +6,7 @@ from tests.hw.csr import side
 from tests.hw.csr.pins import Pins
 from tests.hw.csr.register_suite import OKAY, SLVERR, Rules
 
-from precog_hw.regmap.model import Access, RegisterMap, Word
+from precog_spec.registers.model import Access, RegisterMap, Word
 
 __all__ = ["SideSuite"]
 

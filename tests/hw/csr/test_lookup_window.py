@@ -8,7 +8,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.csr.lookup_window import LookupWindow
 from precog_hw.packet.qp_lookup import WAYS
-from precog_models.packet.wire.qp_key import IPV4_MAPPED, table_rows
+from precog_spec.frames.qp_key import IPV4_MAPPED, table_rows
 
 SLOTS = 4
 

@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, QP_CONFIG_LAYOUT, QP_STATUS_LAYOUT
 from precog_hw.csr.qp_window import QpWindow
-from precog_models.contract import Flag
+from precog_spec.contract import Flag
 
 CONFIG = NicConfig(qps=8, sets=2)
 

@@ -11,10 +11,10 @@ from tests.hw.csr.maps import SMALL
 from tests.hw.csr.pins import Pins
 from tests.hw.csr.register_suite import Rules, Suite
 from tests.hw.csr.side_suite import SideSuite
-from tests.hw.regmap.configurations import MAPS
+from tests.spec.registers.configurations import MAPS
 
-from precog_hw.regmap.model import RegisterMap
 from precog_sim.rtl.block import RtlBlock, block_library
+from precog_spec.registers.model import RegisterMap
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("banks")]
 

@@ -10,21 +10,10 @@ from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
 from precog_hw.csr.trace import RECORD, TraceFifo, record
-from precog_hw.regmap.trace import (
-    TRACE_BATCH,
-    TRACE_DEPTH,
-    TRACE_KINDS,
-    trace_block,
-)
-from precog_models.contract import (
-    TRACE_BODIES,
-    TRACE_BODY_BITS,
-    TRACE_HEAD,
-    TRACE_WORDS,
-    TraceKind,
-)
 from precog_models.trace import TraceFifo as GoldenFifo
 from precog_models.trace import TraceFilter, pack, unpack
+from precog_spec.contract import TRACE_BODIES, TRACE_BODY_BITS, TRACE_HEAD, TRACE_WORDS, TraceKind
+from precog_spec.registers.trace import TRACE_BATCH, TRACE_DEPTH, TRACE_KINDS, trace_block
 
 from ..packet.bench import run
 

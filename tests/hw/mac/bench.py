@@ -3,8 +3,8 @@
 import random
 
 from precog_models.mac import Symbol, line_bytes
-from precog_models.packet.wire.headers import MIN_FRAME
-from precog_models.packet.wire.line import PREAMBLE
+from precog_spec.frames.headers import MIN_FRAME
+from precog_spec.frames.line import PREAMBLE
 
 __all__ = ["damaged_lines", "idle", "symbols"]
 

@@ -11,9 +11,9 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from cocotbext.eth import GmiiFrame, RgmiiSink, RgmiiSource
 from tests.hw.mac.port_loop import MOST_BYTES
 
-from precog_hw.regmap.mac import MAC_EVENTS
 from precog_models.mac import Fault, Symbol, arrivals, line_bytes
-from precog_models.packet.wire.line import PREAMBLE
+from precog_spec.frames.line import PREAMBLE
+from precog_spec.registers.mac import MAC_EVENTS
 
 VOLUME = int(os.environ["PRECOG_VOLUME"])
 BYTE_PS = 8000

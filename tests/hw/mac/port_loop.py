@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.boards.ecp5_rgmii import RgmiiReceiver, RgmiiTransmitter
 from precog_hw.mac.port import MacPort
-from precog_hw.regmap.mac import MAC_EVENTS
+from precog_spec.registers.mac import MAC_EVENTS
 
 __all__ = ["CELLS", "MOST_BYTES", "PortLoop"]
 

@@ -9,7 +9,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.mac.receive import Receiver
 from precog_models.mac import Arrived, Fault, Symbol, arrivals, line_bytes
-from precog_models.packet.wire.line import PREAMBLE
+from precog_spec.frames.line import PREAMBLE
 
 from .bench import damaged_lines, idle
 

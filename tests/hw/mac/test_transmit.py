@@ -8,8 +8,8 @@ from amaranth.sim import Simulator
 from precog_hw.mac.transmit import Transmitter
 from precog_models.mac import Arrived, Fault, Symbol, arrivals
 from precog_models.mac import line_bytes as golden
-from precog_models.packet.wire.headers import MIN_FRAME
-from precog_models.packet.wire.line import GAP_BYTES, PREAMBLE
+from precog_spec.frames.headers import MIN_FRAME
+from precog_spec.frames.line import GAP_BYTES, PREAMBLE
 
 _LATENCY = 10
 

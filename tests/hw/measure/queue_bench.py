@@ -4,8 +4,8 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from precog_models.contract import PROFILE_CENTER, PROFILE_GAIN, QueueEvent
 from precog_models.measure.profiler import Profiler, ProfileSample
+from precog_spec.contract import PROFILE_CENTER, PROFILE_GAIN, QueueEvent
 
 __all__ = ["Replay", "some_event", "some_parameters"]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from precog_hw.measure.rtt_collector import RttCollector
 from precog_hw.measure.rtt_events import EventKind
-from precog_models.contract import Outcome
 from precog_models.measure.rtt_collector import NO_TURNAROUND
 from precog_models.measure.rtt_collector import RttCollector as Golden
 from precog_models.packet.parser import Descriptor
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.opcodes import ACKNOWLEDGES, is_reliable
+from precog_spec.contract import Outcome
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.opcodes import ACKNOWLEDGES, is_reliable
 
 __all__ = ["ACK", "RESPONSE", "SEND", "Traffic"]
 

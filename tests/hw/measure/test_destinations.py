@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from precog_hw.measure.destinations import Destinations
-from precog_models.contract import DESTINATION_FIELDS, Fmt
 from precog_models.measure.destinations import DestinationEvent
 from precog_models.measure.destinations import Destinations as Golden
+from precog_spec.contract import DESTINATION_FIELDS, Fmt
 
 from ..packet.bench import run
 

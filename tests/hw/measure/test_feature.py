@@ -10,9 +10,9 @@ from amaranth.sim import Simulator
 
 from precog_hw.config import NicConfig
 from precog_hw.measure.feature import Feature
-from precog_models.contract import Fmt
 from precog_models.measure.base_rtt import base_step
 from precog_models.measure.feature import feature_step
+from precog_spec.contract import Fmt
 
 SIGMAS = [0, 1, 13107, 65535]
 WINDOWS = [0, 5, 1000, (1 << 32) - 1]

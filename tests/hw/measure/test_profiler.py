@@ -9,8 +9,8 @@ import pytest
 
 from precog_hw.measure.profiler import Profiler
 from precog_hw.measure.queue_layouts import CENTERS, GAINS, profile_layout, queue_event_layout
-from precog_models.contract import QUEUE_VALUE_FIELDS, QueueEvent
 from precog_sim.rtl.stream_block import Link, StreamBlock, StreamRun, stream_library
+from precog_spec.contract import QUEUE_VALUE_FIELDS, QueueEvent
 
 from ..pace.traffic import Words
 from ..packet.bench import run

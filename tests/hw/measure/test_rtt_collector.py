@@ -9,9 +9,9 @@ import pytest
 
 from precog_hw.measure.rtt_collector import RttCollector
 from precog_hw.measure.rtt_events import EventKind
-from precog_models.contract import Outcome
 from precog_models.measure.rtt_collector import RttCollector as Golden
-from precog_models.packet.wire.headers import PATH_MTUS
+from precog_spec.contract import Outcome
+from precog_spec.frames.headers import PATH_MTUS
 
 from ..packet.bench import run
 from .rtt_traffic import ACK, RESPONSE, SEND, Traffic

@@ -3,7 +3,7 @@
 import pytest
 
 from precog_hw.micro.isa import Assembler, Kind, Op, Table, WordMap
-from precog_models.contract import chord_table, inverse_table
+from precog_spec.contract import chord_table, inverse_table
 
 
 def test_an_instruction_is_an_address_a_kind_and_an_operation() -> None:

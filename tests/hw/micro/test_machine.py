@@ -11,7 +11,7 @@ from precog_hw.micro.machine import Machine
 from precog_hw.micro.program import OUTPUTS, PORTS, WAITS, Program
 from precog_hw.micro.registers import Place
 from precog_hw.micro.writer import Writer
-from precog_hw.regmap.model import Access, Field
+from precog_spec.registers.model import Access, Field
 
 _BEGIN, _DECIDED = (WAITS.index(name) for name in ("begin", "decided"))
 _ADDRESS_BITS = 10

@@ -9,8 +9,8 @@ import numpy as np
 
 from precog_hw.pace.layouts import CONFIG, EventKind, grant_layout
 from precog_hw.pace.wheel import BUCKET_LOG2
-from precog_models.contract import Fmt
 from precog_sim.rtl.stream_block import Link, StreamBlock
+from precog_spec.contract import Fmt
 
 from .traffic import OVERHEAD, Bench
 

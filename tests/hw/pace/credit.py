@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from precog_models.contract import TICK_FRAC_BITS
+from precog_spec.contract import TICK_FRAC_BITS
 
 __all__ = ["Credit"]
 

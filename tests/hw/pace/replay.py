@@ -12,9 +12,9 @@ from precog_hw.pace.layouts import (
     WHOLE_REQUEST,
     EventKind,
 )
-from precog_models.contract import TICK_FRAC_BITS, Fmt
 from precog_models.pace.pacer import Grant, Pacer, Row, State
 from precog_models.pace.reciprocal import GAP_MAX, gap
+from precog_spec.contract import TICK_FRAC_BITS, Fmt
 
 from .credit import Credit
 

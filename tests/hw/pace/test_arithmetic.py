@@ -7,8 +7,8 @@ from precog_hw.pace.gap import GapUnit
 from precog_hw.pace.layouts import DUE_BITS
 from precog_hw.pace.reciprocal import RateReciprocal
 from precog_hw.pace.rescale import Rescaler
-from precog_models.contract import TICK_FRAC_BITS
 from precog_models.pace.reciprocal import gap, reciprocal, rescaled
+from precog_spec.contract import TICK_FRAC_BITS
 
 from ..packet.bench import run
 

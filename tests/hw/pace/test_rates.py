@@ -12,8 +12,8 @@ import pytest
 
 from precog_hw.pace.layouts import CONFIG, EventKind
 from precog_hw.pace.pacer import Pacer
-from precog_models.contract import Fmt
 from precog_sim.rtl.stream_block import StreamBlock, stream_library
+from precog_spec.contract import Fmt
 
 from .backlog import PLENTY, backlogged, departures, full_link, wire
 from .traffic import OVERHEAD

@@ -13,9 +13,9 @@ from precog_hw.pace.wire_path import queues
 from precog_hw.store.layouts import EventKind as StoreEvent
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.store.layouts import commit_layout as store_layout
-from precog_models.contract import Fmt
 from precog_models.store.packet_store import Outcome
 from precog_sim.rtl.packet_block import PacketBlock, Run, Wire, packet_library
+from precog_spec.contract import Fmt
 
 from ..store.bench import QUEUES
 from ..store.bench import Replay as StoreReplay

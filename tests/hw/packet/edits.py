@@ -4,9 +4,9 @@ import random
 from typing import Any
 
 from precog_hw.packet.layouts import Edit
-from precog_models.packet.wire.cps import SHIM
-from precog_models.packet.wire.headers import BTH, ETHERNET, IPV4, IPV6, UDP, VLAN
-from precog_models.packet.wire.layout import Header
+from precog_spec.frames.cps import SHIM
+from precog_spec.frames.headers import BTH, ETHERNET, IPV4, IPV6, UDP, VLAN
+from precog_spec.frames.layout import Header
 
 __all__ = ["CASES", "behind_udp", "command", "edited", "random_command"]
 

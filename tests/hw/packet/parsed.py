@@ -3,9 +3,9 @@
 from typing import Any
 
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.headers import ETHERNET, IPV4, IPV6, UDP
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.headers import ETHERNET, IPV4, IPV6, UDP
+from precog_spec.frames.qp_key import IPV4_MAPPED
 
 __all__ = ["parsed_fields"]
 

@@ -12,9 +12,9 @@ from precog_models.packet.checksum import udp_field, update, words
 from precog_models.packet.cps_tx import put_resv6
 from precog_models.packet.parser import Parsed, parse
 from precog_models.packet.shim import Shim, encode, insert, remove
-from precog_models.packet.wire.cps import SHIM, SHIM_PORT, ShimType
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.headers import BTH, IPV4, IPV6, ROCE_PORT, UDP
+from precog_spec.frames.cps import SHIM, SHIM_PORT, ShimType
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.headers import BTH, IPV4, IPV6, ROCE_PORT, UDP
 
 Request = dict[str, Any]
 Fields = dict[str, int]

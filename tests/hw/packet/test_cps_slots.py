@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from precog_hw.packet.cps_slots import CpsSlots
-from precog_models.contract import CarriedScore
 from precog_models.packet.cps_state import CpsSlot
 from precog_models.packet.turnaround import Turnaround
-from precog_models.packet.wire.cps import Mode
+from precog_spec.contract import CarriedScore
+from precog_spec.frames.cps import Mode
 
 from .bench import run
 

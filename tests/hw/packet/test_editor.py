@@ -14,9 +14,9 @@ from precog_hw.stream.packet import WIDTHS
 from precog_models.packet.cps_tx import put_resv6
 from precog_models.packet.parser import Parsed, parse
 from precog_models.packet.shim import Shim, encode, insert, remove
-from precog_models.packet.wire.cps import SHIM, SHIM_PORT, ShimType
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
+from precog_spec.frames.cps import SHIM, SHIM_PORT, ShimType
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.headers import BTH, IPV4, IPV6, UDP
 
 from .bench import Sent, beats, receive_frames, run, send_frames
 from .edits import CASES, behind_udp, command, edited, random_command

@@ -12,8 +12,8 @@ from precog_hw.packet.icrc_check import IcrcCheck
 from precog_hw.stream.packet import WIDTHS
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.headers import BTH, ICRC_BYTES, ICRC_MASKED, IPV4, IPV6, UDP
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.headers import BTH, ICRC_BYTES, ICRC_MASKED, IPV4, IPV6, UDP
 
 from .bench import Sent, beats, run
 

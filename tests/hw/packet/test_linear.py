@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator, SimulatorContext
 
 from precog_hw.packet.linear import xor_network
-from precog_models.packet.crc import crc8, remainder
+from precog_spec.frames.crc import crc8, remainder
 
 _POLY = 0x11EDC6F41
 

@@ -15,14 +15,14 @@ from precog_hw.packet.cnp_limiter import JOBS, CnpLimiter
 from precog_hw.packet.layouts import PARSED
 from precog_hw.packet.notification import NotificationPoint
 from precog_hw.stream.packet import WIDTHS
-from precog_models.contract import Fmt
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cnp import NotificationPoint as Golden
 from precog_models.packet.parser import parse
 from precog_models.packet.qp_table import QpTable
-from precog_models.packet.wire.cps import SCORE_NONE
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.headers import IPV4, IPV6, UDP, Ecn
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import SCORE_NONE
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.headers import IPV4, IPV6, UDP, Ecn
 
 from .bench import Sent, receive_frames, run
 from .parsed import parsed_fields

@@ -20,11 +20,11 @@ from precog_hw.stream.packet import beat_layout
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import transmit
 from precog_models.packet.parser import Parsed, parse
-from precog_models.packet.wire.cps import SHIM, SHIM_PORT
-from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS, Direction, Reason
-from precog_models.packet.wire.headers import BTH, IPV4, IPV6, UDP
-from precog_models.packet.wire.opcodes import EXTENSIONS
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
+from precog_spec.frames.cps import SHIM, SHIM_PORT
+from precog_spec.frames.descriptor import DESCRIPTOR_FIELDS, Direction, Reason
+from precog_spec.frames.headers import BTH, IPV4, IPV6, UDP
+from precog_spec.frames.opcodes import EXTENSIONS
+from precog_spec.frames.qp_key import IPV4_MAPPED
 
 from .bench import Sent, beats, run
 

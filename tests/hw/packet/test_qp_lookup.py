@@ -10,7 +10,7 @@ import pytest
 
 from precog_hw.packet.qp_lookup import WAYS, QpLookup
 from precog_models.packet.qp_table import Key, QpTable, Write
-from precog_models.packet.wire.descriptor import Direction
+from precog_spec.frames.descriptor import Direction
 
 from .bench import run
 

@@ -8,8 +8,8 @@ import pytest
 
 from precog_hw.packet.qp_turns import QpTurns
 from precog_models.packet.qp_table import Key, QpTable
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.qp_key import IPV4_MAPPED, WAYS
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.qp_key import IPV4_MAPPED, WAYS
 
 from .bench import run
 from .test_qp_lookup import Connections, set_key, set_write

@@ -8,9 +8,9 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from precog_hw.packet.shim import ShimDecode, ShimEncode
-from precog_models.packet.crc import crc8
 from precog_models.packet.shim import Shim, decode, encode
-from precog_models.packet.wire.cps import SHIM, ShimFault, ShimType
+from precog_spec.frames.cps import SHIM, ShimFault, ShimType
+from precog_spec.frames.crc import crc8
 
 
 def evaluate(dut: wiring.Component, bench: Any) -> None:

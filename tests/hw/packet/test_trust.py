@@ -11,7 +11,7 @@ import pytest
 from precog_hw.packet.trust import Trust
 from precog_models.packet.trust import Trust as Golden
 from precog_models.packet.trust import TrustConfig
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.frames.opcodes import CNP
 
 from .bench import run
 

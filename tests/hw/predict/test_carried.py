@@ -10,9 +10,9 @@ from amaranth.sim import Simulator
 
 from precog_hw.config import PRESETS
 from precog_hw.predict.carried import CarriedScores
-from precog_models.contract import NO_SCORE, CarriedScore
 from precog_models.predict.carried import CarriedScores as Golden
-from precog_models.predict.carried_fields import CARRIED_EVENT, CarriedKind
+from precog_spec.carried import CARRIED_EVENT, CarriedKind
+from precog_spec.contract import NO_SCORE, CarriedScore
 
 QPS, SETS = 8, 4
 CONFIG = replace(PRESETS["tiny"], qps=QPS, sets=SETS, width=64, forecast=1)

@@ -16,7 +16,7 @@ from precog_hw.predict.engine import LstmEngine
 from precog_hw.predict.model_store import LoadStatus
 from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import pack
-from precog_models.predict.secded_fields import pairs
+from precog_spec.secded import pairs
 
 from .bench import PredictorBench, Sample, expected, load, predictor_library
 

@@ -10,10 +10,10 @@ from amaranth.lib import wiring
 
 from precog_hw.predict.cps import KNOT_WRITE, POSITION, PREDICTION, RttPosition, ScoreTable
 from precog_hw.predict.softmax import SOFTMAX_INPUT, SOFTMAX_OUTPUT, Softmax
-from precog_models.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
 from precog_models.predict.cps import identity_knots, rtt_positions, scores, tails
 from precog_models.predict.softmax import distributions
 from precog_sim.rtl.event_block import EventBlock, event_library, unpack
+from precog_spec.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("forecast_blocks")]
 

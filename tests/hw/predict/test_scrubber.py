@@ -11,7 +11,7 @@ from precog_hw.config import NicConfig
 from precog_hw.predict.check_bits import CheckBits
 from precog_hw.predict.scrubber import Scrubber
 from precog_models.predict.secded import Found, decode_pairs, guard
-from precog_models.predict.secded_fields import STORED_BITS, pairs
+from precog_spec.secded import STORED_BITS, pairs
 
 CONFIG = NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)
 TREES = replace(CONFIG, forecast=1, tree=1)

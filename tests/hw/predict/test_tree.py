@@ -12,13 +12,13 @@ from tests.models.predict.trees import broken_images, random_tree
 from precog_hw.config import NicConfig
 from precog_hw.predict.tree import ANSWER, TreePredictor, tree_request_layout
 from precog_hw.predict.tree_check import TreeCheck
-from precog_models.contract import MAX_INPUTS, PROBABILITY, Fmt
 from precog_models.predict.cps import tails
 from precog_models.predict.tree import tree_predict
 from precog_models.predict.tree_model import pack_tree, tree_fault
 from precog_sim.rtl.block import RtlBlock
 from precog_sim.rtl.event_block import EventBlock, event_library, unpack
 from precog_sim.rtl.stream_block import stream_library
+from precog_spec.contract import MAX_INPUTS, PROBABILITY, Fmt
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("forecast_blocks")]
 

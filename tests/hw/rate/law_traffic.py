@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.rate.law_fields import (
+from precog_spec.law_fields import (
     DCQCN_PARAMETERS,
     EVENT_FIELDS,
     TIMELY_PARAMETERS,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from precog_hw.rate.unit import RateUnit
-from precog_models.contract import Algorithm, Flag
+from precog_spec.contract import Algorithm, Flag
 
 from .bench import RateBench, random_config, random_parameters
 

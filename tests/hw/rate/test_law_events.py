@@ -10,8 +10,8 @@ from amaranth.sim import Simulator
 
 from precog_hw.config import NicConfig
 from precog_hw.rate.law_events import LawEvents
-from precog_models.contract import Algorithm
-from precog_models.rate.law_fields import EventKind
+from precog_spec.contract import Algorithm
+from precog_spec.law_fields import EventKind
 
 QPS = 8
 CONFIG = NicConfig(qps=QPS, sets=2)

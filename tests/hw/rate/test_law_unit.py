@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from precog_hw.rate.law_layouts import DCQCN, TIMELY, TRACE, event_layout, result_layout
 from precog_hw.rate.law_unit import LawUnit
-from precog_models.rate.law_fields import EVENT_FIELDS, RESULT_FIELDS, EventKind, Law
 from precog_models.rate.law_unit import LAW_ROW
 from precog_models.rate.law_unit import LawUnit as Golden
 from precog_sim.rtl.event_block import EventBlock, event_library, unpack
+from precog_spec.law_fields import EVENT_FIELDS, RESULT_FIELDS, EventKind, Law
 
 from .law_traffic import MBPS, Table, dcqcn_parameters, event, events, rows, timely_parameters
 

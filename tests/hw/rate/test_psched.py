@@ -9,9 +9,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.config import NicConfig
 from precog_hw.rate.psched import Psched
-from precog_models.contract import Flag, Fmt
 from precog_models.law_presets import PSCHED_PRESETS
-from precog_models.rate.law_fields import PSCHED_CONFIG
 from precog_models.rate.psched import (
     PSCHED_STATE,
     SCORED,
@@ -20,6 +18,8 @@ from precog_models.rate.psched import (
     psched_reset,
     psched_score,
 )
+from precog_spec.contract import Flag, Fmt
+from precog_spec.law_fields import PSCHED_CONFIG
 
 QPS = 2
 LATENCY = 20

@@ -9,10 +9,10 @@ from amaranth.hdl import ResetInserter, Signal
 from precog_hw.config import NicConfig
 from precog_hw.rate.receiver import BandwidthMeter, Receiver
 from precog_hw.rate.receiver_layouts import COMMIT
-from precog_models.rate.law_fields import NO_SCORE
 from precog_models.rate.receiver import BandwidthMeter as GoldenMeter
 from precog_models.rate.receiver import Receiver as GoldenReceiver
-from precog_models.rate.receiver_fields import (
+from precog_spec.law_fields import NO_SCORE
+from precog_spec.receiver_fields import (
     RECEIVER_CONFIG,
     RECEIVER_EVENT,
     RECEIVER_RESULT,

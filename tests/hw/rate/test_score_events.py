@@ -8,7 +8,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.config import NicConfig
 from precog_hw.rate.score_events import ScoreEvents
-from precog_models.rate.law_fields import NO_SCORE, EventKind
+from precog_spec.law_fields import NO_SCORE, EventKind
 
 QPS = 8
 LISTENING = {0, 3, 5}

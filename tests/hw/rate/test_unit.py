@@ -7,9 +7,9 @@ from tests.differing import same
 
 from precog_hw.csr.layouts import PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.rate.unit import RateUnit
-from precog_models.contract import Algorithm
 from precog_models.nic import PARAMETERS as GOLDEN_PARAMETERS
 from precog_models.rate.unit import QP_CONFIG
+from precog_spec.contract import Algorithm
 
 from .bench import RateBench, random_config, random_parameters
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from precog_models.bridge.etherbone import EtherboneBridge, Record, decode, encode
-from precog_models.bridge.wire import EtherboneFault, Status, Window, is_stale
+from precog_spec.frames.bridge import EtherboneFault, Status, Window, is_stale
 
 from .test_uartbone import Memory
 

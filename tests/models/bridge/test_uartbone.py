@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from precog_models.bridge.uartbone import UartBridge
-from precog_models.bridge.wire import BRIDGE_ID, Status, UartFault, Window, unpack_faults
+from precog_spec.frames.bridge import BRIDGE_ID, Status, UartFault, Window, unpack_faults
 
 
 class Memory:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from precog_models.contract import Fmt
 from precog_models.data.pairs import BLOCKS, make_pairs
 from precog_models.data.trace import Role, RttTrace
 from precog_models.measure.feature import feature_stream
+from precog_spec.contract import Fmt
 
 
 def random_trace(rng: np.random.Generator, samples: int = 700, flows: int = 5) -> RttTrace:

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precog_models.contract import Fmt, QueueEvent
 from precog_models.data.queue_trace import (
     QueueTrace,
     load_queue_traces,
@@ -14,6 +13,7 @@ from precog_models.data.queue_trace import (
 )
 from precog_models.data.windows import HORIZONS, INDEPENDENT, STEPS, Normaliser, make_windows
 from precog_models.measure.profiler import Profiler
+from precog_spec.contract import Fmt, QueueEvent
 
 _BASE = 100
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from precog_models.contract import CALIBRATION_KNOTS, PROBABILITY
 from precog_models.forecast.calibrate import fit_knots, isotonic
 from precog_models.predict.cps import check_knots, identity_knots, scores
+from precog_spec.contract import CALIBRATION_KNOTS, PROBABILITY
 
 
 def test_isotonic_by_hand() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from precog_models.contract import PROBABILITY, HeadKind
 from precog_models.data.windows import BIN_EDGES, THRESHOLD_BIN, Normaliser
 from precog_models.forecast.forecaster import Forecaster, Settings
 from precog_models.image import Image, ModelImageError
@@ -15,6 +14,7 @@ from precog_models.predict.lstm import forward_windows
 from precog_models.predict.softmax import distributions
 from precog_models.quantize import quantize
 from precog_models.train.stacked import Stack
+from precog_spec.contract import PROBABILITY, HeadKind
 
 
 def _settings() -> Settings:

@@ -6,7 +6,7 @@ from precog_models.laws.compiler.compile import Compiled, compile_law
 from precog_models.laws.compiler.golden import Golden
 from precog_models.laws.compiler.load import load
 from precog_models.rate.engine.core import Core, event_words
-from precog_models.rate.engine.events import EVENT_FIELDS, EVENTS
+from precog_spec.engine.events import EVENT_FIELDS, EVENTS
 
 __all__ = ["ThreeWays", "compiled"]
 

@@ -15,8 +15,8 @@ from precog_models.laws.compiler.compile import Compiled, compile_law
 from precog_models.laws.compiler.errors import LawError
 from precog_models.laws.compiler.load import load
 from precog_models.rate.engine.core import Core
-from precog_models.rate.engine.events import EVENT_FIELDS, Kind
 from precog_models.rate.engine.machine import Status
+from precog_spec.engine.events import EVENT_FIELDS, Kind
 
 _HEAD = """
 from precog_models.laws.language import *

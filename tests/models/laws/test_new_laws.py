@@ -5,7 +5,7 @@ import pytest
 from tests.models.laws.float_laws import FLOATS
 from tests.models.laws.law_bench import ThreeWays, compiled
 
-from precog_models.rate.engine.events import EVENT_FIELDS, Kind
+from precog_spec.engine.events import EVENT_FIELDS, Kind
 
 _EVENTS = 1500
 _FORMATS = {name: form for name, form, _ in EVENT_FIELDS}

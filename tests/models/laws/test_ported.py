@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from tests.models.laws.law_bench import ThreeWays, compiled
 
-from precog_models.contract import Algorithm
 from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
 from precog_models.presets import law_preset
-from precog_models.rate.engine.events import Kind
-from precog_models.rate.law_fields import EVENT_FIELDS, EventKind, Law
 from precog_models.rate.law_unit import LawUnit
 from precog_models.rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE, rate_step
+from precog_spec.contract import Algorithm
+from precog_spec.engine.events import Kind
+from precog_spec.law_fields import EVENT_FIELDS, EventKind, Law
 
 _KINDS = {
     EventKind.RTT: (Kind.SAMPLE, "rtt"),

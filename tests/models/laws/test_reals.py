@@ -8,7 +8,7 @@ from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import law_names, load
 from precog_models.laws.compiler.reals import Reals
 from precog_models.rate.engine.core import Core, event_words
-from precog_models.rate.engine.events import EVENT_FIELDS, EVENTS, Kind
+from precog_spec.engine.events import EVENT_FIELDS, EVENTS, Kind
 
 _EVENTS = 150
 #: A small power divides the window: what its last place may be wrong by, the window multiplies.

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from precog_models.contract import BASE_NONE, Fmt
 from precog_models.measure.base_rtt import base_step
+from precog_spec.contract import BASE_NONE, Fmt
 
 WRAP = Fmt.TIME.max + 1
 

@@ -2,8 +2,8 @@
 
 import random
 
-from precog_models.contract import DESTINATION_FIELDS, Fmt
 from precog_models.measure.destinations import DestinationEvent, DestinationRow, Destinations
+from precog_spec.contract import DESTINATION_FIELDS, Fmt
 
 
 def test_numbers_are_those_of_the_events(seed: int) -> None:

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from precog_models.contract import Fmt
 from precog_models.measure.feature import feature_step, feature_stream
+from precog_spec.contract import Fmt
 
 SIGMAS = [0, 1, 13107, 32768, 65535]
 

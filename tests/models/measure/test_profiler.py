@@ -7,7 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from precog_models.contract import (
+from precog_models.measure.profiler import (
+    PROFILE_STATE,
+    Profiler,
+    denormalise,
+    normalise,
+    normalise_one,
+)
+from precog_spec.contract import (
     PROFILE_CENTER,
     PROFILE_FIELDS,
     PROFILE_GAIN,
@@ -15,13 +22,6 @@ from precog_models.contract import (
     QUEUE_VALUE_FIELDS,
     Fmt,
     QueueEvent,
-)
-from precog_models.measure.profiler import (
-    PROFILE_STATE,
-    Profiler,
-    denormalise,
-    normalise,
-    normalise_one,
 )
 
 WORD = (1 << 32) - 1

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from precog_models.contract import CHORDS, chord_table
 from precog_models.measure.reciprocal import quotient, quotients, reciprocal
+from precog_spec.contract import CHORDS, chord_table
 
 MAX = (1 << 32) - 1
 

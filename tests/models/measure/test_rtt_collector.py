@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from precog_models.contract import Fmt, Outcome
 from precog_models.measure.rtt_collector import RttCollector
 from precog_models.packet.parser import Descriptor
-from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_spec.contract import Fmt, Outcome
+from precog_spec.frames.descriptor import Direction, Reason
 
 SLOTS, SLOT, TIMEOUT = 4, 2, 100_000
 PSNS = 1 << 24

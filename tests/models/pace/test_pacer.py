@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from precog_models.contract import TICK_FRAC_BITS
 from precog_models.pace.pacer import Grant, Pacer, State
 from precog_models.pace.reciprocal import GAP_MAX, gap, reciprocal, rescaled
+from precog_spec.contract import TICK_FRAC_BITS
 
 RATE_ONE = 1 << 24
 TICK = 1 << TICK_FRAC_BITS

@@ -8,9 +8,9 @@ from scapy.contrib.roce import AETH, BTH, cnp
 
 from precog_models.packet.cps_state import CpsConfig, CpsState
 from precog_models.packet.qp_table import QpTable
-from precog_models.packet.wire.cps import Mode
-from precog_models.packet.wire.headers import MIN_FRAME
-from precog_models.packet.wire.qp_key import IPV4_MAPPED
+from precog_spec.frames.cps import Mode
+from precog_spec.frames.headers import MIN_FRAME
+from precog_spec.frames.qp_key import IPV4_MAPPED
 
 A_MAC, B_MAC = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 A4, B4 = "10.1.2.3", "10.1.200.77"

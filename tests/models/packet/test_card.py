@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from precog_models.contract import Outcome
 from precog_models.packet.card import Card, CardConfig, ticks_from_ns
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.contract import Outcome
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.opcodes import CNP
 
 from .frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, SLOT4, packet
 

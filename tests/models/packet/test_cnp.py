@@ -4,14 +4,14 @@ import pytest
 from scapy.all import IP, UDP, Ether, IPv6, raw
 from scapy.contrib.roce import BTH, cnp
 
-from precog_models.contract import Fmt
 from precog_models.packet.cnp import CnpConfig, NotificationPoint
 from precog_models.packet.cps_rx import receive
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.cps import Mode
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import Mode
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.opcodes import CNP
 
 from .frames import A4, A6, A_MAC, A_QP, B4, B6, B_MAC, SLOT4, card, packet
 

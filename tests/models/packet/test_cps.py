@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from precog_models.packet.cps_rx import receive, remember
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import transmit
-from precog_models.packet.crc import crc8
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import parse
 from precog_models.packet.shim import Shim, encode, insert
-from precog_models.packet.wire.cps import CNP_MARK, SHIM_PORT, Mode, ShimFault, ShimType
-from precog_models.packet.wire.descriptor import Direction, Reason
-from precog_models.packet.wire.opcodes import CNP
+from precog_spec.frames.cps import CNP_MARK, SHIM_PORT, Mode, ShimFault, ShimType
+from precog_spec.frames.crc import crc8
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.opcodes import CNP
 
 from .frames import SLOT4, SLOT6, card, packet, synthetic
 

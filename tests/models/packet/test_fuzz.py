@@ -8,8 +8,8 @@ from precog_models.packet.cps_rx import receive
 from precog_models.packet.cps_tx import transmit
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.cps import SHIM, Mode, ShimFault
-from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_spec.frames.cps import SHIM, Mode, ShimFault
+from precog_spec.frames.descriptor import Direction, Reason
 
 from .frames import card, mutate, synthetic
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from precog_models.packet.checksum import fold, ipv4_checksum, udp_field, update, words
-from precog_models.packet.crc import crc8, remainder
 from precog_models.packet.icrc import icrc, icrc_ok
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.descriptor import Direction
+from precog_spec.frames.crc import crc8, remainder
+from precog_spec.frames.descriptor import Direction
 
 from .frames import packet, synthetic
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precog_models.packet.wire import headers
-from precog_models.packet.wire.cps import SHIM
-from precog_models.packet.wire.headers import AETH, BTH, IPV4, IPV6, UDP
-from precog_models.packet.wire.layout import Header
-from precog_models.packet.wire.opcodes import EXTENSIONS, NAMES, is_reliable, solicits
+from precog_spec.frames import headers
+from precog_spec.frames.cps import SHIM
+from precog_spec.frames.headers import AETH, BTH, IPV4, IPV6, UDP
+from precog_spec.frames.layout import Header
+from precog_spec.frames.opcodes import EXTENSIONS, NAMES, is_reliable, solicits
 
 ALL = [header for header in vars(headers).values() if isinstance(header, Header)] + [SHIM]
 

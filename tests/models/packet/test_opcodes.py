@@ -6,11 +6,11 @@ all PSNs before its own, whether it has an AETH (First, Last, Only) or none (Mid
 same operations (Annex A14). No name of the tables under test is used to write it.
 """
 
-from precog_models.contract import Outcome
 from precog_models.measure.rtt_collector import RttCollector
 from precog_models.packet.parser import Descriptor
-from precog_models.packet.wire import opcodes
-from precog_models.packet.wire.descriptor import Direction, Reason
+from precog_spec.contract import Outcome
+from precog_spec.frames import opcodes
+from precog_spec.frames.descriptor import Direction, Reason
 
 #: Operation (lower five bits): who sends it, bytes of extension headers in RC.
 REQUEST, RESPONSE = "requester", "responder"

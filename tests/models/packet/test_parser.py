@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scapy.all import TCP, IPOption_NOP, Raw
 
 from precog_models.packet.parser import Descriptor, parse
-from precog_models.packet.wire.descriptor import DESCRIPTOR_FIELDS, Direction, Reason
+from precog_spec.frames.descriptor import DESCRIPTOR_FIELDS, Direction, Reason
 
 from .frames import A_ADDRESS, B6_ADDRESS, B_ADDRESS, B_QP, packet, synthetic
 

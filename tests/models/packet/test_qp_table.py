@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from precog_models.packet.crc import remainder
 from precog_models.packet.qp_table import Key, QpTable
-from precog_models.packet.wire.descriptor import Direction
-from precog_models.packet.wire.qp_key import IPV4_MAPPED, table_rows, way_polynomials
+from precog_spec.frames.crc import remainder
+from precog_spec.frames.descriptor import Direction
+from precog_spec.frames.qp_key import IPV4_MAPPED, table_rows, way_polynomials
 
 TX, RX = Direction.TX, Direction.RX
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.all import IP, UDP, Ether, IPv6, raw
 
-from precog_models.packet.crc import crc8
 from precog_models.packet.parser import parse
 from precog_models.packet.shim import Shim, decode, encode, insert, remove
-from precog_models.packet.wire.cps import SHIM, SHIM_PORT, ShimFault, ShimType
-from precog_models.packet.wire.descriptor import Direction
+from precog_spec.frames.cps import SHIM, SHIM_PORT, ShimFault, ShimType
+from precog_spec.frames.crc import crc8
+from precog_spec.frames.descriptor import Direction
 
 from .frames import packet, synthetic
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
 
-from precog_models.contract import TANH_SEGMENTS, tanh_table
 from precog_models.predict.lstm import LstmWeights
+from precog_spec.contract import TANH_SEGMENTS, tanh_table
 
 __all__ = ["forward", "step"]
 

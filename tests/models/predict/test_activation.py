@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from precog_models.contract import Fmt
 from precog_models.predict.activation import sigmoid_q, tanh_q
+from precog_spec.contract import Fmt
 
 
 def test_tanh_is_within_its_table_s_error():

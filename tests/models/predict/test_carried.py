@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from precog_models.contract import NO_SCORE, CarriedScore, Fmt
 from precog_models.predict.carried import CarriedScores
-from precog_models.predict.carried_fields import CarriedKind
+from precog_spec.carried import CarriedKind
+from precog_spec.contract import NO_SCORE, CarriedScore, Fmt
 
 QUEUE, RTT, VISIT, FORGET = CarriedKind
 ALIVE = {"queue_live": True, "rtt_live": True}

@@ -6,7 +6,6 @@ from math import floor
 import numpy as np
 import pytest
 
-from precog_models.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
 from precog_models.predict.cps import (
     calibrated,
     check_knots,
@@ -16,6 +15,7 @@ from precog_models.predict.cps import (
     scores,
     tails,
 )
+from precog_spec.contract import CALIBRATION_KNOTS, PROBABILITY, Fmt
 
 ONE = PROBABILITY.one
 STEP = ONE // (CALIBRATION_KNOTS - 1)

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from precog_models.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES, Fmt, HeadKind
 from precog_models.fixed import saturate
 from precog_models.predict.lstm import (
     cell,
@@ -18,6 +17,7 @@ from precog_models.predict.lstm import (
     unpack,
 )
 from precog_models.predict.rtt_head import rtt_pred
+from precog_spec.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES, Fmt, HeadKind
 
 from . import exact_lstm
 from .weights import float_forward, random_weights, trained_like_weights

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from precog_models.predict.secded import Found, decode, decode_pairs, encode, guard, matrix
-from precog_models.predict.secded_fields import (
+from precog_spec.secded import (
     PAIR_BITS,
     STORED_BITS,
     TAIL_PAIRS,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from precog_models.contract import EXP_CHORDS, LOG2E, PROBABILITY, Fmt, exp_table
 from precog_models.predict.softmax import distributions, exp_minus
+from precog_spec.contract import EXP_CHORDS, LOG2E, PROBABILITY, Fmt, exp_table
 
 ONE = PROBABILITY.one
 OTHERS_LSB, TOP_LSB = 2, 16  # as the module says

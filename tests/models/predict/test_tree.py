@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from precog_models.contract import MAX_OUTPUTS, PROBABILITY
 from precog_models.predict.tree import Tree, tree_predict
+from precog_spec.contract import MAX_OUTPUTS, PROBABILITY
 
 
 def _leaves(count: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:

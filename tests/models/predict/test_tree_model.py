@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precog_models.contract import HEADER_OFFSET, PROBABILITY
 from precog_models.image import Image, ModelImageError, pretrained
 from precog_models.predict.tree import Tree
 from precog_models.predict.tree_model import (
@@ -17,6 +16,7 @@ from precog_models.predict.tree_model import (
     unpack_tree,
 )
 from precog_models.tree_image import TreeImage, find_any, load_any
+from precog_spec.contract import HEADER_OFFSET, PROBABILITY
 
 from .trees import broken_images, random_tree
 

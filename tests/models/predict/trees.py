@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import HEADER_OFFSET, MAX_INPUTS, MAX_OUTPUTS, PROBABILITY, Fmt
 from precog_models.predict.tree import Tree
 from precog_models.predict.tree_model import TreeModel, pack_tree
+from precog_spec.contract import HEADER_OFFSET, MAX_INPUTS, MAX_OUTPUTS, PROBABILITY, Fmt
 
 __all__ = ["broken_images", "random_leaves", "random_tree"]
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_models.contract import MAX_SHIFT, Fmt
 from precog_models.predict.lstm import LstmWeights
+from precog_spec.contract import MAX_SHIFT, Fmt
 
 __all__ = ["float_forward", "random_weights", "trained_like_weights"]
 

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 from precog_models.rate.dcqcn import dcqcn_advance, dcqcn_bytes, dcqcn_notify
 from precog_models.rate.fractions import decay_table
-from precog_models.rate.law_fields import DCQCN_PARAMETERS, DCQCN_STATE
 from precog_models.rate.reference import dcqcn as reference
 from precog_models.rate.reference.common import PARAMS, STATES
+from precog_spec.law_fields import DCQCN_PARAMETERS, DCQCN_STATE
 
 _ONE = 1 << 24
 _MBPS = 2097

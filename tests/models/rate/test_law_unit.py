@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
-from precog_models.rate.law_fields import EVENT_FIELDS, EventKind, Law
 from precog_models.rate.law_unit import LAW_ROW, LawUnit
+from precog_spec.law_fields import EVENT_FIELDS, EventKind, Law
 
 _GBPS = 2097152  # 1 Gb/s at 1 ns is 1/8 byte per tick
 _NAMES = [name for name, _ in EVENT_FIELDS]

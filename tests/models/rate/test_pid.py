@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from precog_models.contract import INVERSE_FRAC_BITS, MEAN_SAMPLES, Fmt, inverse_table
 from precog_models.rate.pid import pid_delta, pid_error
+from precog_spec.contract import INVERSE_FRAC_BITS, MEAN_SAMPLES, Fmt, inverse_table
 
 from . import exact_pid
 

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from precog_models.contract import Flag
 from precog_models.law_presets import PSCHED_PRESETS
-from precog_models.rate.law_fields import (
-    DOUBT_MAX,
-    JUDGED_MIN,
-    NO_SCORE,
-    PSCHED_CONFIG,
-    PSCHED_PARAMETERS,
-    ScoreCommand,
-)
 from precog_models.rate.psched import (
     CONGESTED,
     PSCHED_STATE,
@@ -25,6 +16,15 @@ from precog_models.rate.psched import (
     psched_output,
     psched_reset,
     psched_score,
+)
+from precog_spec.contract import Flag
+from precog_spec.law_fields import (
+    DOUBT_MAX,
+    JUDGED_MIN,
+    NO_SCORE,
+    PSCHED_CONFIG,
+    PSCHED_PARAMETERS,
+    ScoreCommand,
 )
 
 RATE = 1 << 28

@@ -2,9 +2,9 @@
 
 import random
 
-from precog_models.rate.law_fields import NO_SCORE, SCORE_MAX, ScoreCommand
 from precog_models.rate.receiver import BandwidthMeter, Receiver, band_after
-from precog_models.rate.receiver_fields import RECEIVER_CONFIG, Act, Band, ReceiverKind
+from precog_spec.law_fields import NO_SCORE, SCORE_MAX, ScoreCommand
+from precog_spec.receiver_fields import RECEIVER_CONFIG, Act, Band, ReceiverKind
 
 PARAMETERS = {
     **{"high": 75, "low": 25, "hysteresis": 5, "ticks": 1000},

@@ -5,10 +5,10 @@ import random
 
 import numpy as np
 
-from precog_models.rate.law_fields import NO_SCORE
 from precog_models.rate.receiver import Receiver
 from precog_models.rate.receiver_block import ReceiverBlock
-from precog_models.rate.receiver_fields import RECEIVER_RESULT, Act, ReceiverKind
+from precog_spec.law_fields import NO_SCORE
+from precog_spec.receiver_fields import RECEIVER_RESULT, Act, ReceiverKind
 
 _PARAMETERS = {
     **{"high": 75, "low": 25, "hysteresis": 5, "ticks": 400},

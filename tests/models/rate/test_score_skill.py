@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from precog_models.rate.law_fields import JUDGED_MIN
 from precog_models.rate.score_skill import (
     SCORE_SKILL_STATE,
     score_heard,
     score_skilled,
     score_step,
 )
+from precog_spec.law_fields import JUDGED_MIN
 
 _N = 4000
 Bools = NDArray[np.bool_]

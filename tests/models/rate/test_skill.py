@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from precog_models.contract import Algorithm, Flag
 from precog_models.rate.skill import SKILL_STATE, skill_step
+from precog_spec.contract import Algorithm, Flag
 
 from .test_unit import config, fresh, parameters, step
 

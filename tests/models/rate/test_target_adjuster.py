@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from precog_models.contract import Fmt
 from precog_models.rate.target_adjuster import nominal_target, target_step
+from precog_spec.contract import Fmt
 
 BASE, NOMINAL, MARGIN = 4000, 5000 << 8, 200 << 8
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from precog_models.rate.law_fields import TIMELY_PARAMETERS, TIMELY_STATE, Variant
 from precog_models.rate.reference.common import PARAMS, STATES
 from precog_models.rate.reference.timely import Param, State
 from precog_models.rate.reference.timely import timely_step as float_step
 from precog_models.rate.timely import timely_step
+from precog_spec.law_fields import TIMELY_PARAMETERS, TIMELY_STATE, Variant
 
 _ONE = 1 << 24
 _MBPS = 2097

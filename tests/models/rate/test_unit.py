@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from precog_models.contract import Algorithm, Flag, Fmt
 from precog_models.rate.reference.pid import PidParams, State, pid_reset, pid_step
 from precog_models.rate.unit import (
     QP_CONFIG,
@@ -13,6 +12,7 @@ from precog_models.rate.unit import (
     advice_limits,
     rate_step,
 )
+from precog_spec.contract import Algorithm, Flag, Fmt
 
 GBPS = 1 << 21  # of RATE per Mb/s at 1 ns, times 1000: 0.125 bytes per tick
 

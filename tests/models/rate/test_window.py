@@ -1,7 +1,7 @@
 """One bandwidth-delay product, at least one MTU."""
 
-from precog_models.contract import Fmt
 from precog_models.rate.window import window_bytes
+from precog_spec.contract import Fmt
 
 
 def test_bandwidth_delay_product() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from precog_models.contract import HIDDEN, Fmt
 from precog_models.data.dataset import Dataset
 from precog_models.float_lstm import FloatLstm
 from precog_models.measure.feature import feature_stream
@@ -11,6 +10,7 @@ from precog_models.predict.lstm import forward_stream
 from precog_models.predict.rtt_head import rtt_pred
 from precog_models.quantize import quantize
 from precog_models.train.evaluate import METHODS, evaluate, integer_rtt
+from precog_spec.contract import HIDDEN, Fmt
 
 
 def constant_model(value: float) -> FloatLstm:

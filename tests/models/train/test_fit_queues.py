@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from precog_models.contract import PROBABILITY, Fmt
 from precog_models.data.windows import BIN_EDGES, STEPS, THRESHOLD_BIN, Normaliser, Windows
 from precog_models.forecast.forecaster import Forecaster, Settings
 from precog_models.predict.cps import identity_knots
@@ -14,6 +13,7 @@ from precog_models.train.fit_queues import fit_queues
 from precog_models.train.gru import Gru
 from precog_models.train.queue import QueueRecipe, fit, probabilities
 from precog_models.train.stacked import Stack
+from precog_spec.contract import PROBABILITY, Fmt
 
 
 def _windows(seed: int, n: int) -> Windows:

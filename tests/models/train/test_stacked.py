@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from precog_models.contract import Fmt
 from precog_models.float_lstm import FloatLstm
 from precog_models.predict.lstm import forward_windows
 from precog_models.quantize import dequantize, quantize, quantize_weights
 from precog_models.train.queue import QueueRecipe, fit, probabilities
 from precog_models.train.stacked import Stack
+from precog_spec.contract import Fmt
 
 
 def _random(seed: int, models: int = 2) -> Stack:

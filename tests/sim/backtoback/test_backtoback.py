@@ -9,7 +9,6 @@ import pytest
 
 from precog_models.packet.icrc import icrc_ok
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.descriptor import Direction
 from precog_sim.backtoback.__main__ import main
 from precog_sim.backtoback.account import check
 from precog_sim.backtoback.endpoint import Endpoint, EndpointSettings
@@ -17,6 +16,7 @@ from precog_sim.backtoback.frames import ACKNOWLEDGE, Host, Packet, build, read,
 from precog_sim.backtoback.node import SLOTS, Through
 from precog_sim.backtoback.run import BackToBack
 from precog_sim.backtoback.wire import Wire, WireSettings
+from precog_spec.frames.descriptor import Direction
 
 HOSTS = Host(1, 0x0A000001), Host(2, 0x0A000002)
 

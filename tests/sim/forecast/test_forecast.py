@@ -10,7 +10,6 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from precog_models.contract import PROBABILITY
 from precog_models.data.queue_trace import load_queue_traces
 from precog_models.image import load, pretrained
 from precog_sim.commands.queues import queues
@@ -18,6 +17,7 @@ from precog_sim.forecast.__main__ import TARGETS, main, missed
 from precog_sim.forecast.judge import judge_event
 from precog_sim.forecast.scenarios import PLANS, QueueRun, plan, queue_trace
 from precog_sim.forecast.study import METHODS
+from precog_spec.contract import PROBABILITY
 
 
 def test_no_run_is_used_twice() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
 from precog_models.law_presets import DCQCN_PRESETS, TIMELY_PRESETS
 from precog_models.rate.reference import dcqcn, pid, timely
 from precog_sim.loop import LoopSetup, compare, run_in_loop
@@ -28,6 +27,7 @@ from precog_sim.network import (
     incast,
     run,
 )
+from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
 
 _NAMES = [name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS)]
 _FLAGS = _NAMES.index("flags")

@@ -8,8 +8,6 @@ import pytest
 from numba import carray, cfunc, types
 from numpy.typing import NDArray
 
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
-from precog_models.rate.law_fields import EventKind
 from precog_sim.network import (
     Dcqcn,
     Ecn,
@@ -22,6 +20,8 @@ from precog_sim.network import (
     incast,
     run,
 )
+from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
+from precog_spec.law_fields import EventKind
 
 _POINTER = types.CPointer(types.int64)
 _SIGNATURE = types.int64(_POINTER, _POINTER, _POINTER)

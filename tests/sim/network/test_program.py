@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from precog_models.contract import Fmt
 from precog_models.laws.compiler.golden import Golden
 from precog_models.laws.compiler.load import load
-from precog_models.rate.engine.events import EVENT_FIELDS, Kind
 from precog_sim.network import Fixed, Hpcc, Mixed, Programmed, SimulationError, incast, run
 from precog_sim.network.program import program
+from precog_spec.contract import Fmt
+from precog_spec.engine.events import EVENT_FIELDS, Kind
 
 _SMALL = incast("hundredth", senders=4, jitter_ns=0.0)
 

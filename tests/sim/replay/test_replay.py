@@ -8,10 +8,10 @@ import pytest
 
 from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.parser import parse
-from precog_models.packet.wire.descriptor import Direction
 from precog_sim.capture import Frame, read
 from precog_sim.replay.connections import Connection, Flow, Seen, connections
 from precog_sim.replay.run import replay
+from precog_spec.frames.descriptor import Direction
 
 from ...models.packet.frames import (
     A_ADDRESS,

@@ -15,9 +15,9 @@ from amaranth.hdl import Cat, ClockDomain, Const, Module, Mux, Signal
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import fifo
 
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
 from precog_sim.rtl.build import TOP, verilog_library
 from precog_sim.rtl.library import NicLibrary
+from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS
 
 SAMPLE_BITS = sum(bits for _, bits in SAMPLE_FIELDS)
 DECISION_BITS = sum(bits for _, bits in DECISION_FIELDS)

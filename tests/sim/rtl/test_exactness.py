@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from precog_hw.config import PRESETS, NicConfig
-from precog_models.contract import DECISION_FIELDS
 from precog_models.predict.lstm import unpack
 from precog_sim.rtl.exactness import Campaign, emulator_like
 from precog_sim.rtl.library import Batch, NicLibrary
 from precog_sim.rtl.stimulus import Ints, model_image, rtt_samples
+from precog_spec.contract import DECISION_FIELDS
 
 TINY = PRESETS["tiny"]
 FAMILIES = ("random", "saturating")

@@ -14,9 +14,9 @@ from precog_hw.config import PRESETS
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
 from precog_models.rate.engine.image import image_of
-from precog_models.rate.law_fields import EventKind
 from precog_sim.rtl.library import RtlNic
 from precog_sim.rtl.transport import RtlTransport
+from precog_spec.law_fields import EventKind
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_engine")]
 

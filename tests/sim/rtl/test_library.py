@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS
 from precog_sim.rtl.fields import fields_header
 from precog_sim.rtl.library import NicLibrary, RtlError
+from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS
 
 pytestmark = pytest.mark.cosim
 Standin = Callable[..., NicLibrary]

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precog_models.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
 from precog_models.predict.cps import rtt_position, score
 from precog_sim.loop import LoopSetup, compare
 from precog_sim.network import Loop, Result, Scores, incast, ramp, run
@@ -16,6 +15,7 @@ from precog_sim.scored import settings
 from precog_sim.scored.measure import Figures, by_chance, measure, of_means, ratios
 from precog_sim.scored.networks import scenario
 from precog_sim.scored.settings import Case
+from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
 
 _SCALE = 0.05
 _NAMES = [name for name, _ in (*SAMPLE_FIELDS, *DECISION_FIELDS)]

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory, MemoryData
 from amaranth.lib.wiring import In, Out
 
-from precog_models.rate.engine.isa import (
+from precog_spec.engine.isa import (
     CODE_WORDS,
     OPS,
     REGISTERS,

@@ -5,8 +5,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.rate.engine.events import EVENT_FIELDS
-from precog_models.rate.engine.isa import CODE_WORDS, SLOTS, WORD
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import CODE_WORDS, SLOTS, WORD
 
 from .layouts import ENTRY_WRITE, event_layout
 from .threads import THREAD_BITS

@@ -11,8 +11,8 @@ from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION
 from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT
 from precog_hw.stream.queue import Queue
-from precog_models.rate.engine.events import EVENT_FIELDS, Kind
-from precog_models.rate.law_fields import PROGRAM_EVENTS, EventKind
+from precog_spec.engine.events import EVENT_FIELDS, Kind
+from precog_spec.law_fields import PROGRAM_EVENTS, EventKind
 
 __all__ = ["WORDS", "Intake"]
 

@@ -3,8 +3,8 @@
 from amaranth.hdl import signed, unsigned
 from amaranth.lib import data
 
-from precog_models.rate.engine.events import EVENT_FIELDS
-from precog_models.rate.engine.isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, WORD
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, WORD
 
 __all__ = ["CODE_WRITE", "ENTRY_WRITE", "SLOT_WRITE", "event_layout", "result_layout", "row_layout"]
 

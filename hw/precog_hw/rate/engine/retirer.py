@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.rate.engine.isa import ROW_WORDS, THREADS, WORD
+from precog_spec.engine.isa import ROW_WORDS, THREADS, WORD
 
 from .layouts import result_layout
 from .threads import THREAD_BITS, Status, about_layout

@@ -8,9 +8,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rate.law_layouts import BOUNDS, clamped
-from precog_models.contract import Fmt
-from precog_models.rate.engine.events import Kind
-from precog_models.rate.engine.image_fields import SAFE_FALL, SAFE_RISE
+from precog_spec.contract import Fmt
+from precog_spec.engine.events import Kind
+from precog_spec.engine.image_fields import SAFE_FALL, SAFE_RISE
 
 __all__ = ["SAID", "Safety"]
 

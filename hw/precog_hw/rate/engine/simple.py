@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.rate.engine.isa import WORD, Op
+from precog_spec.engine.isa import WORD, Op
 
 from .units import delayed
 

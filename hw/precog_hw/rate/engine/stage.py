@@ -12,10 +12,10 @@ from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.rate.law_layouts import ABOUT, BOUNDS, LAW_ACK, LAW_EVENT, clamped
 from precog_hw.rows import plain_memory
-from precog_models.contract import Flag, Fmt
-from precog_models.rate.engine.events import Kind
-from precog_models.rate.engine.image_fields import BUDGET_BITS
-from precog_models.rate.engine.isa import ROW_WORDS, SLOTS, THREADS
+from precog_spec.contract import Flag, Fmt
+from precog_spec.engine.events import Kind
+from precog_spec.engine.image_fields import BUDGET_BITS
+from precog_spec.engine.isa import ROW_WORDS, SLOTS, THREADS
 
 from .core import Core
 from .intake import Intake

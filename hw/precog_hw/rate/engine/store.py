@@ -11,8 +11,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.predict.word_crc import WordCrc
-from precog_models.rate.engine.events import EVENTS
-from precog_models.rate.engine.image_fields import (
+from precog_spec.engine.events import EVENTS
+from precog_spec.engine.image_fields import (
     BANKS,
     CODE_AT,
     ENTRIES_AT,
@@ -27,7 +27,7 @@ from precog_models.rate.engine.image_fields import (
     WINDOWED_AT,
     LoadStatus,
 )
-from precog_models.rate.engine.isa import SLOTS
+from precog_spec.engine.isa import SLOTS
 
 from .layouts import CODE_WRITE, ENTRY_WRITE, SLOT_WRITE
 

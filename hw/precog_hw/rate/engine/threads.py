@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_models.rate.engine.isa import CODE_WORDS, THREADS
+from precog_spec.engine.isa import CODE_WORDS, THREADS
 
 __all__ = ["DECISION", "THREAD_BITS", "TURN_BITS", "Status", "Threads", "about_layout"]
 

@@ -9,8 +9,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_models.contract import CHORD_GUARD_BITS, CHORDS, RECIPROCAL_BITS, chord_table
-from precog_models.rate.engine.isa import (
+from precog_spec.contract import CHORD_GUARD_BITS, CHORDS, RECIPROCAL_BITS, chord_table
+from precog_spec.engine.isa import (
     FACTOR_BITS,
     NORM_BITS,
     PART_BITS,
@@ -19,7 +19,7 @@ from precog_models.rate.engine.isa import (
     WHOLE_BITS,
     WORD,
 )
-from precog_models.rate.engine.tables import rsqrt_table
+from precog_spec.engine.tables import rsqrt_table
 
 __all__ = ["Mantissa", "Product", "Quotient", "delayed"]
 

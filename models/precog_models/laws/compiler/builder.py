@@ -4,9 +4,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from ...contract import Q
-from ...rate.engine.events import EVENT_FIELDS
-from ...rate.engine.isa import Op, Space
+from precog_spec.contract import Q
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import Op, Space
+
 from .errors import LawError, shown
 from .ir import Block, Branch, Const, Function, Mem, Operand, Step, Var
 from .load import Law, Source

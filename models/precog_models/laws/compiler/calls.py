@@ -4,8 +4,9 @@ import ast
 from types import FunctionType
 from typing import Any
 
+from precog_spec.engine.isa import FACTOR_BITS, Op
+
 from ...rate.engine import arithmetic
-from ...rate.engine.isa import FACTOR_BITS, Op
 from .builder import Exit, Scope
 from .expressions import Expressions
 from .ir import Block, Const, Operand, Var

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ...rate.engine.isa import Instruction
+from precog_spec.engine.isa import Instruction
+
 from ...rate.engine.program import Program
 from ...rate.engine.verify import longest_turns, verify
 from .emit import Memory, emit

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...rate.engine.events import EVENT_FIELDS, ROW_OUTPUTS
-from ...rate.engine.isa import (
+from precog_spec.engine.events import EVENT_FIELDS, ROW_OUTPUTS
+from precog_spec.engine.isa import (
     CODE_WORDS,
     DIRECT_WORDS,
     EVENT_AT,
@@ -14,6 +14,7 @@ from ...rate.engine.isa import (
     Op,
     Space,
 )
+
 from .errors import LawError
 from .ir import Block, Const, Function, Mem, Operand, Step, Var
 from .load import Law

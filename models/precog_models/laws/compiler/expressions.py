@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ...rate.engine.isa import Op, Space
+from precog_spec.engine.isa import Op, Space
+
 from .builder import Builder
 from .ir import Block, Const, Mem, Operand, Var
 from .load import Source

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_spec.engine.events import EVENT_FIELDS, EVENTS, ROW_OUTPUTS
+
 from ...jit import njit
-from ...rate.engine.events import EVENT_FIELDS, EVENTS, ROW_OUTPUTS
 from .load import Law, source_of
 
 __all__ = ["Golden", "compiled_functions"]

@@ -7,7 +7,8 @@ negative there. Where paths meet, ranges join.
 
 from dataclasses import dataclass, field
 
-from ...rate.engine.isa import SMALL_BITS, Op
+from precog_spec.engine.isa import SMALL_BITS, Op
+
 from .errors import LawError
 from .ir import Block, Branch, Const, Function, Mem, Operand, Step, Var
 from .ranges import Range, fits_product, result_range

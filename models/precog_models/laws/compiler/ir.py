@@ -7,7 +7,7 @@ only goes forward.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...rate.engine.isa import Op, Space
+from precog_spec.engine.isa import Op, Space
 
 __all__ = ["Block", "Branch", "Const", "Function", "Mem", "Operand", "Step", "Var"]
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ...rate.engine.events import EVENTS, ROW_OUTPUTS
-from ...rate.engine.isa import ROW_WORDS
+from precog_spec.engine.events import EVENTS, ROW_OUTPUTS
+from precog_spec.engine.isa import ROW_WORDS
+
 from ..language import Field, Parameter, Preset, integers
 from .errors import LawError
 

@@ -2,8 +2,9 @@
 
 import ast
 
-from ...rate.engine.events import ROW_OUTPUTS
-from ...rate.engine.isa import Op, Space
+from precog_spec.engine.events import ROW_OUTPUTS
+from precog_spec.engine.isa import Op, Space
+
 from .builder import Scope
 from .calls import Calls, is_procedure
 from .ir import Block, Function, Mem, Operand, Var

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from ...rate.engine.isa import Op
+from precog_spec.engine.isa import Op
+
 from .ir import Block, Branch, Const, Function, Operand, Step, Var
 from .simplify import folded, settled, turned
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...rate.engine.isa import (
+from precog_spec.engine.isa import (
     FACTOR_BITS,
     NORM_BITS,
     PART_BITS,

@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...rate.engine.events import EVENT_FIELDS
-from ...rate.engine.isa import FACTOR_BITS, Op
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import FACTOR_BITS, Op
+
 from .intervals import prove
 from .ir import Block, Const, Function, Mem, Operand, Step, Var
 from .load import Law

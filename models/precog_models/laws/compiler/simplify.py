@@ -1,7 +1,8 @@
 """Algebra of single steps: constants, neutral operands, and operands that change places."""
 
+from precog_spec.engine.isa import SMALL_BITS, Op
+
 from ...rate.engine.arithmetic import align, fraction, reciprocal, rsqrt, zeros
-from ...rate.engine.isa import SMALL_BITS, Op
 from .ir import Branch, Const, Operand, Step, Var
 
 __all__ = ["evaluate", "folded", "holds", "settled", "turned"]

@@ -6,11 +6,12 @@ docstring says so: the compiler proves it, and the interpreter masks as the gate
 
 import numpy as np
 
-from ...contract import CHORD_GUARD_BITS, CHORDS, chord_table
+from precog_spec.contract import CHORD_GUARD_BITS, CHORDS, chord_table
+from precog_spec.engine.isa import FACTOR_BITS, NORM_BITS, PART_BITS, SMALL_BITS, WHOLE_BITS, WORD
+from precog_spec.engine.tables import rsqrt_table
+
 from ...fixed import clamp, shift_half_up
 from ...jit import njit
-from .isa import FACTOR_BITS, NORM_BITS, PART_BITS, SMALL_BITS, WHOLE_BITS, WORD
-from .tables import rsqrt_table
 
 __all__ = [
     "align",

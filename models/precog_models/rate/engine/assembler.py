@@ -8,8 +8,8 @@ names a label further down.
 import re
 from collections.abc import Mapping, Sequence
 
-from .events import EVENT_FIELDS
-from .isa import (
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import (
     CODE_WORDS,
     DIRECT_WORDS,
     EVENT_AT,

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import EVENT_FIELDS, EVENTS
-from .isa import ROW_WORDS
+from precog_spec.engine.events import EVENT_FIELDS, EVENTS
+from precog_spec.engine.isa import ROW_WORDS
+
 from .machine import TRACE_WORDS, Status, run, run_many
 from .program import Program
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import EVENTS
-from .image_fields import (
+from precog_spec.engine.events import EVENTS
+from precog_spec.engine.image_fields import (
     CODE_AT,
     ENTRIES_AT,
     FILLER,
@@ -22,7 +22,8 @@ from .image_fields import (
     WINDOWED_AT,
     LoadStatus,
 )
-from .isa import CODE_WORDS, SLOT_WORDS
+from precog_spec.engine.isa import CODE_WORDS, SLOT_WORDS
+
 from .program import Program
 from .verify import verify
 

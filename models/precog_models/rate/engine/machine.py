@@ -5,9 +5,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import njit
-from .arithmetic import align, fraction, narrow, product, reciprocal, rsqrt, zeros
-from .isa import (
+from precog_spec.engine.isa import (
     DIRECT_WORDS,
     EVENT_AT,
     OPS,
@@ -18,6 +16,9 @@ from .isa import (
     Op,
     Space,
 )
+
+from ...jit import njit
+from .arithmetic import align, fraction, narrow, product, reciprocal, rsqrt, zeros
 
 __all__ = ["TRACE_WORDS", "Status", "run", "run_many"]
 

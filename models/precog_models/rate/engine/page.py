@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from . import isa
-from .events import EVENT_FIELDS, EVENTS, ROW_OUTPUTS
+from precog_spec.engine import isa
+from precog_spec.engine.events import EVENT_FIELDS, EVENTS, ROW_OUTPUTS
 
 __all__ = ["page"]
 

@@ -5,8 +5,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .events import EVENTS
-from .isa import CODE_WORDS, SLOT_WORDS, Instruction
+from precog_spec.engine.events import EVENTS
+from precog_spec.engine.isa import CODE_WORDS, SLOT_WORDS, Instruction
 
 __all__ = ["Program"]
 

@@ -15,12 +15,20 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_spec.engine.events import EVENT_FIELDS, EVENTS, Kind
+from precog_spec.engine.image_fields import (
+    BANKS,
+    SAFE_FALL,
+    SAFE_RISE,
+    TAG_AT,
+    VERSION_AT,
+    WINDOWED_AT,
+)
+from precog_spec.engine.isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, SLOTS
+
 from ...fixed import clamp
 from ...jit import njit
-from .events import EVENT_FIELDS, EVENTS, Kind
 from .image import unpacked
-from .image_fields import BANKS, SAFE_FALL, SAFE_RISE, TAG_AT, VERSION_AT, WINDOWED_AT
-from .isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, SLOTS
 from .machine import Status, run
 
 __all__ = ["COUNTS", "EngineUnit", "engine_event", "engine_size"]

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from .events import EVENT_FIELDS
-from .isa import (
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import (
     CODE_WORDS,
     EVENT_AT,
     OPS,

@@ -16,11 +16,11 @@ from precog_hw.rate.engine.core import Core
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import law_names, load
 from precog_models.rate.engine.assembler import assemble
-from precog_models.rate.engine.events import EVENT_FIELDS, EVENTS
-from precog_models.rate.engine.isa import Instruction, Op, Space
 from precog_models.rate.engine.machine import Status, run
 from precog_models.rate.engine.verify import verify
 from precog_sim.rtl.event_block import event_library
+from precog_spec.engine.events import EVENT_FIELDS, EVENTS
+from precog_spec.engine.isa import Instruction, Op, Space
 
 _QPS = 8
 _BUDGET = 1500

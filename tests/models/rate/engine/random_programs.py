@@ -2,8 +2,8 @@
 
 import random
 
-from precog_models.rate.engine.events import EVENT_FIELDS
-from precog_models.rate.engine.isa import EVENT_AT, OPS, Instruction, Op, Shape, Space
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import EVENT_AT, OPS, Instruction, Op, Shape, Space
 
 __all__ = ["random_code"]
 

@@ -9,10 +9,10 @@ from tests.models.rate.engine.random_programs import random_code
 
 from precog_models.rate.engine.arithmetic import reciprocal, rsqrt, zeros
 from precog_models.rate.engine.assembler import assemble, disassemble, listing
-from precog_models.rate.engine.events import EVENT_FIELDS
-from precog_models.rate.engine.isa import OPS, Instruction, Op, Space
 from precog_models.rate.engine.machine import Status, run
 from precog_models.rate.engine.verify import longest_turns, successors, verify
+from precog_spec.engine.events import EVENT_FIELDS
+from precog_spec.engine.isa import OPS, Instruction, Op, Space
 
 _WORD = 1 << 48
 _ONE = 1 << 24

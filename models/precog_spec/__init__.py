@@ -1,0 +1,1 @@
+"""What gateware, golden models and host agree on, declared once: standard library only."""

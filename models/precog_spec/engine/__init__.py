@@ -1,0 +1,1 @@
+"""The law engine's contract: instructions, events, images and tables."""

@@ -1,0 +1,206 @@
+"""The law engine's instructions. Standard library only; `page` makes the reference from this.
+
+An engine's core runs several events at once, each in a thread of its own, and gives the threads
+turns: an instruction's result is there at the thread's next turn, whatever unit makes it. So there
+are no stalls, no forwarding and no delay slots; an event's time is the sum of its turns.
+
+A word has 48 bits, signed: a time stamp needs 40, the mean of TIMELY 37 and its sums 39, a rate 32.
+The multiplier takes a word and a 26-bit operand, because factors have up to 25 bits; it keeps the
+74-bit product until it has been shifted. An instruction has 32 bits, one block RAM's width.
+
+An event sees its queue pair's row as it was when the event began. Stores are kept and take effect
+together, at `END`; after a trap none does. Branches only go forward, so that every program ends.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = [
+    "CODE_WORDS",
+    "DIRECT_WORDS",
+    "EVENT_AT",
+    "FACTOR_BITS",
+    "NORM_BITS",
+    "OPS",
+    "PART_BITS",
+    "REGISTERS",
+    "ROW_WORDS",
+    "SLOTS",
+    "SLOT_WORDS",
+    "SMALL_BITS",
+    "THREADS",
+    "WHOLE_BITS",
+    "WORD",
+    "Form",
+    "Instruction",
+    "Op",
+    "Shape",
+    "Space",
+]
+
+WORD = 48
+SMALL_BITS = 26  # of the multiplier's second operand
+FACTOR_BITS = 24  # fraction bits of `FRC`'s quotient
+PART_BITS = 40
+WHOLE_BITS = 37
+NORM_BITS = 32  # operand of `RCP`, `RSQ`, `CLZ`
+REGISTERS = 32
+CODE_WORDS = 1024  # of a program slot
+SLOT_WORDS = 512  # parameters, constants and tables of a program slot
+DIRECT_WORDS = 256  # of them, those that an operand can name
+ROW_WORDS = 16  # of a queue pair: rate, window, the law's state
+SLOTS = 8
+THREADS = 6  # events that a core runs at once: one instruction of each in as many cycles
+EVENT_AT = 128  # of a `Space.ROW` operand: from here on words of the event
+
+
+class Space(IntEnum):
+    """Where an instruction's last operand comes from."""
+
+    REGISTER = 0  # r0..r31
+    NUMBER = 1  # 8 bits, signed
+    SLOT = 2  # p[0..255]: the program's parameters and constants
+    ROW = 3  # s[0..15]: the queue pair's row; e[0..]: words of the event, 128 above
+
+
+class Shape(IntEnum):
+    """Operands of an instruction, in the order of its text."""
+
+    THREE = 0  # rd, ra, b
+    TWO = 1  # rd, b
+    PRODUCT = 2  # rd, ra, b, shift
+    INDEX = 3  # rd, ra, p[base]
+    STORE = 4  # s[word], ra
+    BRANCH = 5  # ra, b, target
+    JUMP = 6  # target
+    NONE = 7
+
+
+class Op(IntEnum):
+    """Operation codes."""
+
+    END = 0
+    ADD = 1
+    SUB = 2
+    RSB = 3
+    AND = 4
+    MIN = 5
+    MAX = 6
+    SHL = 7
+    SHR = 8
+    SLS = 9
+    SEQ = 10
+    SNE = 11
+    SLT = 12
+    SGE = 13
+    MOV = 14
+    ABS = 15
+    MUL = 16
+    MLR = 17
+    FRC = 18
+    RCP = 19
+    RSQ = 20
+    CLZ = 21
+    LDX = 22
+    ST = 23
+    BEQ = 24
+    BNE = 25
+    BLT = 26
+    BGE = 27
+    JMP = 28
+
+
+@dataclass(frozen=True)
+class Form:
+    """How an instruction looks, how many turns of its thread it takes, and what it does."""
+
+    shape: Shape
+    turns: int
+    meaning: str
+
+
+OPS: dict[Op, Form] = {
+    Op.ADD: Form(Shape.THREE, 1, "rd = ra + b"),
+    Op.SUB: Form(Shape.THREE, 1, "rd = ra - b"),
+    Op.RSB: Form(Shape.THREE, 1, "rd = b - ra"),
+    Op.AND: Form(Shape.THREE, 1, "rd = ra & b"),
+    Op.MIN: Form(Shape.THREE, 1, "rd = min(ra, b)"),
+    Op.MAX: Form(Shape.THREE, 1, "rd = max(ra, b)"),
+    Op.SHL: Form(Shape.THREE, 1, "rd = ra << b; of b the lowest 6 bits count"),
+    Op.SHR: Form(Shape.THREE, 1, "rd = ra >> b, towards minus infinity; of b 6 bits count"),
+    Op.SLS: Form(Shape.THREE, 1, "rd = ra << b, saturated; of b 6 bits count, up to 47"),
+    Op.SEQ: Form(Shape.THREE, 1, "rd = 1 if ra == b, else 0"),
+    Op.SNE: Form(Shape.THREE, 1, "rd = 1 if ra != b, else 0"),
+    Op.SLT: Form(Shape.THREE, 1, "rd = 1 if ra < b, else 0"),
+    Op.SGE: Form(Shape.THREE, 1, "rd = 1 if ra >= b, else 0"),
+    Op.MOV: Form(Shape.TWO, 1, "rd = b"),
+    Op.ABS: Form(Shape.TWO, 1, "rd = |b|"),
+    Op.MUL: Form(Shape.PRODUCT, 1, "rd = (ra * b) >> shift; of b 26 bits count, signed"),
+    Op.MLR: Form(Shape.PRODUCT, 1, "as MUL, rounded to nearest, ties up"),
+    Op.FRC: Form(
+        Shape.THREE, 4, "rd = ra * 2**24 // b, or 2**24 if ra >= b; 40 and 37 bits, unsigned"
+    ),
+    Op.RCP: Form(Shape.TWO, 2, "rd = mantissa of 1 / b; of b 32 bits count, unsigned"),
+    Op.RSQ: Form(Shape.TWO, 2, "rd = mantissa of 1 / sqrt(b); of b 32 bits count, unsigned"),
+    Op.CLZ: Form(Shape.TWO, 1, "rd = leading zeros of b's lowest 32 bits, at most 31"),
+    Op.LDX: Form(Shape.INDEX, 2, "rd = p[(base + ra) & 511]"),
+    Op.ST: Form(Shape.STORE, 1, "s[word] = ra, from END on"),
+    Op.BEQ: Form(Shape.BRANCH, 1, "go to target if ra == b"),
+    Op.BNE: Form(Shape.BRANCH, 1, "go to target if ra != b"),
+    Op.BLT: Form(Shape.BRANCH, 1, "go to target if ra < b"),
+    Op.BGE: Form(Shape.BRANCH, 1, "go to target if ra >= b"),
+    Op.JMP: Form(Shape.JUMP, 1, "go to target"),
+    Op.END: Form(Shape.NONE, 1, "the event's stores take effect"),
+}
+
+_NUMBER_BITS = 8
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction; fields that its shape does not have are 0.
+
+    ``op[31:26] rd[25:21] ra[20:16] space[15:14] b[13:6] c[5:0]``. A branch's offset from the next
+    instruction is ``rd`` above ``c``, 11 bits; a product's shift is ``c``; a table's base is ``c``
+    above ``b``, 9 bits.
+    """
+
+    op: Op
+    rd: int = 0
+    ra: int = 0
+    space: Space = Space.REGISTER
+    b: int = 0
+    c: int = 0
+
+    @property
+    def offset(self) -> int:
+        """Instructions that a branch passes over."""
+        return self.rd << 6 | self.c
+
+    @property
+    def base(self) -> int:
+        """First word of a table."""
+        return self.c * DIRECT_WORDS + self.b
+
+    def encoded(self) -> int:
+        """The 32-bit word."""
+        b = self.b & 0xFF
+        return self.op << 26 | self.rd << 21 | self.ra << 16 | self.space << 14 | b << 6 | self.c
+
+    @classmethod
+    def decoded(cls, word: int) -> "Instruction":
+        """The instruction of a word.
+
+        Raises
+        ------
+        ValueError
+            There is no such operation.
+        """
+        code = word >> 26 & 0x3F
+        if code not in {int(op) for op in Op}:
+            raise ValueError(f"operation must be in 0..{max(Op)}, not {code} in {word:#010x}")
+        space = Space(word >> 14 & 3)
+        b = word >> 6 & 0xFF
+        if space is Space.NUMBER and b >= 1 << (_NUMBER_BITS - 1):
+            b -= 1 << _NUMBER_BITS
+        return cls(Op(code), word >> 21 & 0x1F, word >> 16 & 0x1F, space, b, word & 0x3F)

@@ -1,0 +1,101 @@
+"""The names of each block in every layer: option, registers, gateware, model, driver, commands.
+
+The documents print this table, and a test checks that each name exists and that none is missing.
+The aim is one name everywhere; `Block.other_names` says how far a block is from that.
+"""
+
+from dataclasses import dataclass, fields
+
+__all__ = ["BLOCKS", "Block", "page"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block; an empty name means that a layer has no such part.
+
+    Attributes
+    ----------
+    name : str
+        What documents call it.
+    option : str
+        Field of `NicConfig` that builds it; empty if it is always built.
+    registers : str
+        Blocks of the register map, separated by spaces.
+    gateware, model, emulator : str
+        Source files, from the package's folder.
+    driver : str
+        Attribute of `Device`.
+    command : str
+        Group of the command line.
+    """
+
+    name: str
+    option: str
+    registers: str
+    gateware: str
+    model: str
+    emulator: str
+    driver: str
+    command: str
+
+    @property
+    def other_names(self) -> set[str]:
+        """Names in the layers that differ from the block's, without folders, prefix and suffix."""
+        mine = {self.option, self.driver, self.registers.split(" ")[0].lower()}
+        mine |= {
+            path.rpartition("/")[2].removesuffix(".py") for path in (self.gateware, self.model)
+        }
+        mine |= {self.emulator.removeprefix("emulated_").removesuffix(".py")}
+        mine |= {self.command.rpartition(" ")[2]}
+        return mine - {"", self.name}
+
+
+#: name|option|registers|gateware|model|emulator|driver|command
+_ROWS = """\
+packet|width|PACKET PACKET_QP PACKET_COUNTERS LOOKUP|packet/card.py|packet/card.py|emulated_packets.py|packets|packet
+pacer|grants|PACER|pace/pacer.py|pace/pacer.py|emulated_pacer.py|pacing|cc pace
+profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|emulated_profiler.py|queues|cc queue
+forecast|forecast|FORECAST|predict/forecast.py|predict/forecast.py|emulated_forecast.py|forecasting|cc forecast
+receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|emulated_receiver.py|receiving|cc receive
+trace|trace|TRACE|csr/trace.py|trace.py|emulated_trace.py|tracing|trace
+wire|wire|WIRE|pace/wire.py|store/packet_store.py|emulated_wire.py|waiting|packet wire
+ecc|ecc|ECC|predict/scrubber.py|predict/secded.py|emulated_ecc.py|guarding|ecc
+law|law_cores|LAW|rate/engine/core.py|rate/engine/machine.py|emulated_law.py|law|law
+mac|macs|MAC|mac/port.py|mac.py|emulated_macs.py|ports|packet port
+interrupt||INTERRUPT|||emulated_interrupts.py|interrupts|interrupt
+reset||RESET|||emulated_reset.py|resets|device reset
+watchdog||WATCHDOG|csr/watchdog.py||||cc watchdog
+counters||COUNTERS|csr/counters.py||emulated_counters.py||cc counter
+pid||PID|rate/pid.py|rate/pid.py|||cc param
+timely|laws|TIMELY|rate/timely.py|rate/timely.py|||cc param
+dcqcn|laws|DCQCN|rate/dcqcn.py|rate/dcqcn.py|||cc param
+psched|laws|PSCHED|rate/psched.py|rate/psched.py|||cc sla
+measure||MEASURE|measure/feature.py|measure/feature.py|||cc param
+model||MODEL|predict/model_store.py|predict/lstm.py|||model
+destination|destinations|DESTINATION|measure/destinations.py|measure/destinations.py|||packet destination
+qp||QP|csr/qp_window.py|nic.py|||qp
+id||ID|csr/bank.py||||device show
+"""  # noqa: E501
+
+#: In the order of the documents.
+BLOCKS = tuple(
+    Block(*(cell.strip() for cell in row.split("|"))) for row in _ROWS.strip().splitlines()
+)
+
+
+def page() -> str:
+    """The table as a page in Markdown."""
+    columns = [field.name for field in fields(Block)]
+    lines = [
+        "# Names of the blocks",
+        "",
+        "Each row is one block, each column a layer. An empty cell means that the layer has",
+        "no such part. An empty option means that the block is always built.",
+        "",
+        f"| {' | '.join(columns)} |",
+        f"|{' --- |' * len(columns)}",
+    ]
+    for block in BLOCKS:
+        cells = [block.name, *(f"`{x}`" if (x := getattr(block, n)) else "" for n in columns[1:])]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,75 @@
+"""Registers that several blocks have: a window on one row of many, a 64-bit counter."""
+
+from precog_spec.registers.model import Access, Field, Register
+
+__all__ = ["command_registers", "counter_registers", "window_registers"]
+
+RO, W1C, RW, PULSE = Access.RO, Access.W1C, Access.RW, Access.PULSE
+
+
+def window_registers(
+    what: str,
+    commands: tuple[tuple[str, str], ...],
+    errors: str,
+    affects: tuple[str, ...] = (),
+) -> tuple[Register, ...]:
+    """SELECT, COMMAND, STATE and ERROR of a block that is a window on one row of many.
+
+    Parameters
+    ----------
+    what : str
+        What a row is of.
+    commands : tuple of (str, str)
+        Name and documentation of each command.
+    errors : str
+        What is out of range.
+    affects : tuple of str
+        What commands may change in other blocks.
+    """
+    return (
+        Register("SELECT", f"The {what}.", (Field("index", 16, RW, f"Number of the {what}."),)),
+        *command_registers(
+            f"Acts on the {what} that SELECT names; wait until STATE.busy is 0.",
+            commands,
+            errors,
+            affects,
+        ),
+    )
+
+
+def command_registers(
+    doc: str,
+    commands: tuple[tuple[str, str], ...],
+    errors: str,
+    affects: tuple[str, ...] = (),
+) -> tuple[Register, ...]:
+    """COMMAND, documented by `doc`, STATE and ERROR; other arguments as `window_registers`."""
+    return (
+        Register(
+            "COMMAND",
+            doc,
+            tuple(Field(name, 1, PULSE, text, lsb=n) for n, (name, text) in enumerate(commands)),
+            affects=affects,
+        ),
+        Register(
+            "STATE",
+            "Whether a command is being executed.",
+            (Field("busy", 1, RO, "A command is being executed."),),
+        ),
+        Register(
+            "ERROR",
+            "What went wrong; each bit stays until 1 is written to it.",
+            (
+                Field("range", 1, W1C, f"A command named {errors} that does not exist."),
+                Field("overrun", 1, W1C, "A command came while busy and was ignored.", lsb=1),
+            ),
+        ),
+    )
+
+
+def counter_registers(*, volatile: bool = False) -> tuple[Register, ...]:
+    """The two halves of a 64-bit counter; a `volatile` one counts by itself."""
+    return (
+        Register("LOW", "Bits 31..0.", (Field("low", 32, RO, "Low half."),), volatile=volatile),
+        Register("HIGH", "Bits 63..32.", (Field("high", 32, RO, "High half."),), volatile=volatile),
+    )
