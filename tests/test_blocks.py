@@ -8,7 +8,7 @@ import typer
 
 from precog_host.application import application
 from precog_host.device import Device
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 from precog_spec.registers.blocks import BLOCKS, Block, page
 from precog_spec.registers.precog import build_map
 

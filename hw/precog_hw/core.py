@@ -23,7 +23,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.activity import ACTIVITY, hold
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.measure.feature import Feature
@@ -39,6 +38,7 @@ from precog_hw.rate.psched import Psched
 from precog_hw.rate.score_events import ScoreEvents
 from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
+from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
 
 __all__ = ["Core"]

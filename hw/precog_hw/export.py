@@ -64,7 +64,6 @@ from amaranth.hdl import Value
 from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
 from amaranth.lib import wiring
 
-from precog_hw.config import NicConfig
 from precog_hw.nic import PrecogNic, nic_map
 from precog_hw.pace.wire import Wire
 from precog_hw.packet.blocks import CpsRx, CpsTx
@@ -73,6 +72,7 @@ from precog_hw.store.layouts import StoreConfig
 from precog_hw.stream.axis import AxisPorts
 from precog_hw.stream.packet import beat_layout
 from precog_hw.verilog import elaborating, verilog_text
+from precog_spec.config import NicConfig
 
 __all__ = [
     "PACKET_BLOCKS",

@@ -32,7 +32,6 @@ from precog_hw.compose import host, pacing, packets, queues
 from precog_hw.compose.parts import Parts
 from precog_hw.compose.ports import COMMAND_LOG, nic_map, nic_ports, wire_store
 from precog_hw.compose.wakes import wakes
-from precog_hw.config import NicConfig
 from precog_hw.core import Core
 from precog_hw.csr import ecc_host, interrupt_host, law_host, mac_host, reset_host, trace_host
 from precog_hw.csr.axil import AxiLiteFrontEnd
@@ -45,6 +44,7 @@ from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import Receiver
+from precog_spec.config import NicConfig
 from precog_spec.registers.wire import WIRE_EVENTS
 
 __all__ = ["COMMAND_LOG", "PrecogNic", "nic_map", "wire_store"]

@@ -19,12 +19,12 @@ from precog_host.rdma_follow import Change, Follower
 from precog_host.rdma_list import RdmaQp
 from precog_models.law_presets import DCQCN_PRESETS
 from precog_models.packet.parser import Descriptor
+from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 from precog_spec.frames.descriptor import Direction
 from precog_spec.frames.headers import ETHERNET, IPV4
 from precog_spec.frames.qp_key import IPV4_MAPPED
 from precog_spec.law_fields import EventKind
-from precog_spec.registers.precog import Sizes
 
 __all__ = ["SCORE", "Card", "GoldenCard", "Passed", "bring_up", "follower", "gbps", "scored"]
 
@@ -134,7 +134,7 @@ def gbps(rate: int, tick_ps: int) -> float:
 @cache
 def _warm(algorithm: str) -> None:
     """Have golden models compiled now: endpoints would take those seconds for a loss."""
-    emulator = Emulator(Sizes(qps=1, sets=2))
+    emulator = Emulator(NicConfig(qps=2, sets=2))
     pairs.add(Device(emulator), [0], algorithm=algorithm)
     emulator.decide(np.array([[0, 1000, 1000]], dtype=np.int64))
     emulator.happen(np.array([EventKind.CNP, 0, 2000, 0], dtype=np.int64))
@@ -145,14 +145,14 @@ class GoldenCard:
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : NicConfig
     algorithm : str
         Law of all queue pairs.
     link_gbps : float
         Of the wire.
     """
 
-    def __init__(self, sizes: Sizes, algorithm: str, link_gbps: float = 100.0) -> None:
+    def __init__(self, sizes: NicConfig, algorithm: str, link_gbps: float = 100.0) -> None:
         self.emulator = Emulator(sizes)
         self.device = Device(self.emulator)
         self.differences: list[str] = []

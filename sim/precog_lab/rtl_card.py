@@ -8,17 +8,17 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.rdma_follow import Change
 from precog_host.rdma_list import RdmaQp
-from precog_hw.config import PRESETS, NicConfig
 from precog_models.nic import Decision
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.config import PRESETS, NicConfig
 
 from .cards import Passed, bring_up, follower, scored
 
 __all__ = ["CONFIG", "RtlCard"]
 
 #: A small NIC that has all that the lab shows.
-CONFIG = replace(PRESETS["tiny"], width=64, receiver=1, trace=1, ecc=0)
+CONFIG = replace(PRESETS["tiny"], width=64, receiver=True, trace=True, ecc=False)
 
 _CNP_CYCLES = 2  # from the stamp of a CNP to the arbiter before the transmit path
 _STEP = 48  # cycles between two looks
@@ -56,7 +56,7 @@ class RtlCard:
     def __init__(self, config: NicConfig, algorithm: str, link_gbps: float = 100.0) -> None:
         self._nic = PacketNic(config)
         self.device = Device(self._nic)
-        self._golden = Emulator(config.map_sizes)
+        self._golden = Emulator(config)
         assert self._golden.packets is not None
         self._packets = self._golden.packets
         self._cnps = config.cnps

@@ -11,7 +11,7 @@ from typing import Any
 
 from precog_sim.backtoback.wire import Wire
 from precog_sim.capture import Frame
-from precog_spec.registers.precog import Sizes
+from precog_spec.config import NicConfig
 
 from .accelerator import choose
 from .cards import Card, GoldenCard, gbps
@@ -24,7 +24,7 @@ from .workloads import WORKLOADS, Task
 
 __all__ = ["Outcome", "run"]
 
-_SIZES = Sizes(qps=64, sets=2, width=64, receiver=1, trace=1)
+_SIZES = NicConfig(qps=64, sets=2, width=64, receiver=True, trace=True)
 _BOOT_S = 120.0
 _RELEASE_S = 30.0
 _PATIENCE_S = {False: 180.0, True: 600.0}  # for a workload, by Settings.rtl

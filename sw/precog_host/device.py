@@ -18,9 +18,10 @@ from precog_models.image import Image
 from precog_models.law_presets import ALL_PRESETS
 from precog_models.presets import law_preset
 from precog_models.tree_image import TreeImage, load_any
+from precog_spec.config import NicConfig
 from precog_spec.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind
 from precog_spec.registers.model import Field
-from precog_spec.registers.precog import COUNTERS, LOAD_STATUS, Identity, Sizes
+from precog_spec.registers.precog import COUNTERS, LOAD_STATUS, Identity
 
 from .forecasting import Forecasting
 from .guarding import Guarding
@@ -81,7 +82,7 @@ class Device:
     Attributes
     ----------
     registers : Registers
-    sizes : Sizes
+    sizes : NicConfig
     identity : Identity
 
     Raises
@@ -93,7 +94,7 @@ class Device:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         self.registers = Registers(transport)
-        self.sizes: Sizes = self.registers.sizes
+        self.sizes: NicConfig = self.registers.sizes
         self.identity: Identity = self.registers.identity
         if self.identity.contract_hash != CONTRACT_HASH:
             raise DeviceError(

@@ -15,7 +15,7 @@ class EmulatedInterrupts:
     Parameters
     ----------
     file : RegisterFile
-    sizes : Sizes
+    sizes : NicConfig
 
     Attributes
     ----------

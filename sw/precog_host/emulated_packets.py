@@ -12,6 +12,7 @@ from precog_models.packet.cps_state import CpsConfig
 from precog_models.packet.cps_tx import Sent
 from precog_models.packet.qp_table import WAYS, Key, Write
 from precog_models.packet.trust import TrustConfig
+from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, Outcome
 from precog_spec.frames.cps import SCORE_MAX, Mode, ShimFault
 from precog_spec.frames.descriptor import Direction, Reason
@@ -30,7 +31,6 @@ from precog_spec.registers.packet import (
     packet_parameters,
     packet_qp_config,
 )
-from precog_spec.registers.precog import Sizes
 
 from .emulated_counters import EmulatedClock, EmulatedCounters
 from .register_file import RegisterFile, ignored
@@ -46,7 +46,7 @@ class EmulatedPackets:
     Parameters
     ----------
     file : RegisterFile
-    sizes : Sizes
+    sizes : NicConfig
         Of a device with packets.
     tick_ps : int
         Length of a tick.
@@ -73,7 +73,7 @@ class EmulatedPackets:
     def __init__(
         self,
         file: RegisterFile,
-        sizes: Sizes,
+        sizes: NicConfig,
         tick_ps: int,
         decide: Callable[[NDArray[np.int64]], NDArray[np.int64]],
         happen: Callable[[EventKind, int, int, int], None],

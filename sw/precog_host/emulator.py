@@ -7,7 +7,6 @@ those of `EmulatedPackets`.
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import partial
 
 import numpy as np
@@ -18,6 +17,7 @@ from precog_models.nic import GoldenNic
 from precog_models.packet.cps_tx import Sent
 from precog_models.predict.tree_model import TreeFault, read_image
 from precog_models.trace import forecast_record
+from precog_spec.config import OPTIONS, NicConfig, option_value
 from precog_spec.contract import (
     CONTRACT_HASH,
     DECISION_FIELDS,
@@ -38,7 +38,6 @@ from precog_spec.registers.precog import (
     QP_CONFIG,
     QP_STATUS,
     Identity,
-    Sizes,
     build_map,
 )
 
@@ -95,7 +94,7 @@ class Emulator:
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : NicConfig
         What the device says about itself; `qps` and `sets` are the golden NIC's.
     tick_ps : int
         Length of a tick.
@@ -127,8 +126,8 @@ class Emulator:
         Gigabit ports, likewise.
     """
 
-    def __init__(self, sizes: Sizes | None = None, *, tick_ps: int = 1000) -> None:
-        self.sizes = sizes or Sizes()
+    def __init__(self, sizes: NicConfig | None = None, *, tick_ps: int = 1000) -> None:
+        self.sizes = (sizes or NicConfig()).seen()
         self.map: RegisterMap = build_map(self.sizes, Identity(CONTRACT_HASH, tick_ps))
         self.nic = GoldenNic(
             qps=self.sizes.qps,
@@ -582,22 +581,20 @@ def open_emulator(argument: str) -> Emulator:
     DeviceError
         A name or value is none of an emulator's.
     """
-    names = {field.name for field in fields(Sizes)} | {"tick_ps"}
     values: dict[str, int] = {}
     for part in filter(None, argument.split(",")):
         name, _, text = part.partition("=")
-        if name not in names:
-            known = ", ".join(f"{known}=<number>" for known in sorted(names))
+        if name not in (*OPTIONS, "tick_ps"):
+            known = ", ".join(f"{known}=<number>" for known in sorted((*OPTIONS, "tick_ps")))
             raise DeviceError(f"emulator argument {part!r} must be one of {known}")
-        if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            raise DeviceError(f"emulator argument {part!r} must be {name}=<number>")
         if name in values:
             raise DeviceError(f"emulator argument {name} must be given once, not again as {part!r}")
-        values[name] = int(text)
+        try:
+            values[name] = option_value(name, text)
+        except ValueError as error:
+            raise DeviceError(f"emulator argument {part!r} {error}") from error
     tick_ps = values.pop("tick_ps", 1000)
     try:
-        sizes = Sizes(**values)
-        sizes.check_buildable()
-        return Emulator(sizes, tick_ps=tick_ps)
+        return Emulator(NicConfig(**values), tick_ps=tick_ps)  # type: ignore[arg-type]
     except ValueError as error:
         raise DeviceError(f"emulator: {error}") from error

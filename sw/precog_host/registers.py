@@ -1,8 +1,8 @@
 """Registers by name: blocks found by walking the device's list, fields by the map's declaration."""
 
+from precog_spec.config import NicConfig
 from precog_spec.registers.model import HEADER_WORDS, VENDOR, Block, Field, Register
-from precog_spec.registers.parts import PACKET_PARTS
-from precog_spec.registers.precog import MAGIC, Identity, Sizes, build_map
+from precog_spec.registers.precog import MAGIC, Identity, build_map
 
 from .snapshots import Snapshots
 from .transport import BusError, DeviceError, Transport
@@ -21,7 +21,7 @@ class Registers:
 
     Attributes
     ----------
-    sizes : Sizes
+    sizes : NicConfig
         What the device says about its size.
     identity : Identity
         Its contract, tick and largest model.
@@ -41,7 +41,7 @@ class Registers:
         self.transport = transport
         self.snapshots = Snapshots(self)
         self._bases = self._walk()
-        expected = build_map(Sizes(laws=0, ecc=0), Identity(0))
+        expected = build_map(NicConfig(laws=False, ecc=False), Identity(0))
         self._blocks: dict[str, Block] = {}
         for placed in expected.blocks:
             self._add(placed.block)
@@ -49,41 +49,50 @@ class Registers:
             raise DeviceError(
                 f"device magic must be {MAGIC:#010x}, not {self.read('ID', 'MAGIC'):#010x}"
             )
+        try:
+            self.sizes = self._sizes()
+            self.identity = self._identity()
+        except ValueError as error:
+            raise DeviceError(f"device says that {error}") from error
+        for placed in build_map(self.sizes, self.identity).blocks:
+            self._add(placed.block)
+        self._check_tables()
+
+    def _sizes(self) -> NicConfig:
         pool, engine = self.fields("ID", "POOL"), self.fields("ID", "ENGINE")
         packets = self.fields("ID", "PACKETS")
-        self.sizes = Sizes(
+        return NicConfig(
             qps=pool["qps"],
             sets=pool["sets"],
             lanes=engine["lanes"],
             columns=engine["columns"],
             steps=engine["steps"],
             width=packets["width"],
-            laws=self.fields("ID", "LAWS")["laws"],
-            grants=self.fields("ID", "GRANTS")["grants"],
-            profile=self.fields("ID", "PROFILE")["profile"],
-            forecast=self.fields("ID", "FORECAST")["forecast"],
-            tree=self.fields("ID", "TREES")["tree"],
-            trace=self.fields("ID", "TRACING")["trace"],
-            receiver=self.fields("ID", "RECEIVES")["receiver"],
+            laws=bool(self.fields("ID", "LAWS")["laws"]),
+            grants=bool(self.fields("ID", "GRANTS")["grants"]),
+            profile=bool(self.fields("ID", "PROFILE")["profile"]),
+            forecast=bool(self.fields("ID", "FORECAST")["forecast"]),
+            tree=bool(self.fields("ID", "TREES")["tree"]),
+            trace=bool(self.fields("ID", "TRACING")["trace"]),
+            receiver=bool(self.fields("ID", "RECEIVES")["receiver"]),
             wire=self.fields("ID", "CELLS")["wire"],
             law_cores=self.fields("ID", "LAW_ENGINE")["law_cores"],
-            ecc=self.fields("ID", "GUARDS")["ecc"],
+            ecc=bool(self.fields("ID", "GUARDS")["ecc"]),
             macs=packets["macs"],
-            ipv6=packets["ipv6"],
-            **{part: 1 - packets[f"no_{part}"] for part in PACKET_PARTS},
+            ipv6=bool(packets["ipv6"]),
+            destinations=not packets["no_destinations"],
+            cnps=not packets["no_cnps"],
+            icrc=not packets["no_icrc"],
         )
-        try:
-            self.identity = Identity(
-                contract_hash=self.read("ID", "CONTRACT"),
-                tick_ps=self.read("ID", "TICK_PS"),
-                inputs=engine["inputs"],
-                outputs=engine["outputs"],
-            )
-        except ValueError as error:
-            raise DeviceError(f"device says that {error}") from error
-        for placed in build_map(self.sizes, self.identity).blocks:
-            self._add(placed.block)
-        self._check_tables()
+
+    def _identity(self) -> Identity:
+        engine = self.fields("ID", "ENGINE")
+        return Identity(
+            contract_hash=self.read("ID", "CONTRACT"),
+            tick_ps=self.read("ID", "TICK_PS"),
+            inputs=engine["inputs"],
+            outputs=engine["outputs"],
+        )
 
     def _walk(self) -> dict[int, tuple[int, int]]:
         """Block id: (base, version word)."""

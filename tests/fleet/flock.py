@@ -25,14 +25,14 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import QueueTransport
 from precog_models.image import Image, pretrained
-from precog_spec.registers.precog import Sizes
+from precog_spec.config import NicConfig
 
 from .support import ROOT, key_of, membership, record, sealed, store
 
 DAY = 86_400_000
 PERIOD = 6000  # ticks of 1 ns
 QPS = (0, 1)
-SIZES = Sizes(qps=4, sets=12, trace=1, forecast=1, profile=1)
+SIZES = NicConfig(qps=4, sets=12, trace=True, forecast=True, profile=True)
 RULES = Rules(least=8, patience=30, kept=100)
 
 

@@ -363,7 +363,7 @@ def test_a_release_by_tuf_reaches_a_card_behind_udp(tmp_path: Path, seed: int) -
 
 def test_a_card_that_cannot_be_watched_is_down(tmp_path: Path, seed: int) -> None:
     with flock(tmp_path, 1, seed) as of:
-        of.cards["host0"] = Emulator(replace(SIZES, trace=0))
+        of.cards["host0"] = Emulator(replace(SIZES, trace=False))
         of.agents["host0"].close(of.now)
         of.agents["host0"] = of.start("host0")
         of.agents["host0"].step(of.now)

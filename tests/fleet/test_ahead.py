@@ -7,13 +7,13 @@ from precog_fleet.outcome import Outcome
 from precog_fleet.store import Store
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_spec.registers.precog import Sizes
+from precog_spec.config import NicConfig
 
 from .support import NOW, record, sealed, stats, store
 
 NAMES = [f"host{n}" for n in range(8)]
 HOT, IDLE = "10.0.0.7", "10.0.0.8"
-SIZES = Sizes(qps=4, sets=4, trace=1, forecast=1, profile=1, width=64)
+SIZES = NicConfig(qps=4, sets=4, trace=True, forecast=True, profile=True, width=64)
 
 
 def card() -> tuple[Card, Device]:

@@ -16,7 +16,6 @@ from tests.hw.verilated import Verilated
 from tests.models.predict.weights import random_weights
 
 from precog_hw.compose.ports import nic_map
-from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
 from precog_hw.micro.core import MicroCore
 from precog_hw.micro.registers import parameter_places
@@ -24,13 +23,14 @@ from precog_hw.passing import pass_ports
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
 from precog_sim.rtl.stream_block import stream_library
+from precog_spec.config import PRESETS, NicConfig
 from precog_spec.registers.precog import LOAD_STATUS
 
 __all__ = ["CONFIG", "MICRO", "PARAMETERS", "CoreBench", "micro_library"]
 
 CONFIG = PRESETS["tiny"]
 _MOST_CYCLES = 100_000
-MICRO = replace(CONFIG, laws=0, ecc=0, micro=True)
+MICRO = replace(CONFIG, laws=False, ecc=False, micro=True)
 PARAMETERS = {
     "sigma": 13107,
     "base_window": 20_000,

@@ -16,7 +16,6 @@ from tests.hw.sticking import sticking
 from tests.models.predict.trees import random_tree
 from tests.models.predict.weights import random_weights
 
-from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.predict.cps import KNOT_WRITE
@@ -36,13 +35,14 @@ from precog_models.predict.lstm import pack
 from precog_models.predict.tree_model import pack_tree
 from precog_models.trace import forecast_record
 from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
+from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import NO_SCORE, HeadKind, ScoreSource
 from precog_spec.registers.precog import LOAD_STATUS
 
 __all__ = ["CONFIG", "LIMITS", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log"]
 
-CONFIG = replace(PRESETS["tiny"], sets=4, forecast=1, trace=1, ecc=0)
-OF_TREES = replace(CONFIG, tree=1, ecc=1)
+CONFIG = replace(PRESETS["tiny"], sets=4, forecast=True, trace=True, ecc=False)
+OF_TREES = replace(CONFIG, tree=True, ecc=True)
 SHARED = PARAMETERS | {
     f"{law}_{k}": v
     for law, preset in (

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.differing import same
 
-from precog_hw.config import NicConfig
 from precog_models.nic import Decision
+from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 
 from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench

@@ -12,7 +12,6 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 from amaranth.hdl._ir import PortDirection
 
-from precog_hw.config import PRESETS
 from precog_hw.export import (
     PACKET_BLOCKS,
     nic_verilog,
@@ -27,6 +26,7 @@ from precog_hw.stream.packet import USER, WIDTHS
 from precog_sim.commands.export import is_keyword
 from precog_sim.rtl.verilate import verilator_environment
 from precog_sim.synth.target import run_tool
+from precog_spec.config import PRESETS
 from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS
 from precog_spec.law_fields import LAW_EVENT_FIELDS
 
@@ -140,8 +140,8 @@ def test_ports_of_the_nic_with_a_queue_profiler(width: int) -> None:
                     )
                 )
             )
-            for grants in (0, 1)
-            for profile in (0, 1)
+            for grants in (False, True)
+            for profile in (False, True)
         }
         gc.collect()
     assert ports[1, 0].keys() == ports[1, 1].keys()
@@ -157,7 +157,7 @@ def test_ports_of_the_nic_with_grants(width: int) -> None:
         warnings.simplefilter("ignore", UnusedElaboratable)
         plain, paced = (
             port_map(PrecogNic(dataclasses.replace(PRESETS["tiny"], width=width, grants=grants)))
-            for grants in (0, 1)
+            for grants in (False, True)
         )
         gc.collect()
     found = {name: (len(paced[name][0]), paced[name][1]) for name in paced.keys() - plain.keys()}
@@ -182,7 +182,9 @@ def test_ports_of_the_nic_in_wire_mode() -> None:
     """Requests, grants and quotas stay inside."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnusedElaboratable)
-        base = dataclasses.replace(PRESETS["tiny"], width=64, receiver=1, grants=1, profile=1)
+        base = dataclasses.replace(
+            PRESETS["tiny"], width=64, receiver=True, grants=True, profile=True
+        )
         paced, wired = (
             port_map(PrecogNic(dataclasses.replace(base, wire=cells))) for cells in (0, 256)
         )

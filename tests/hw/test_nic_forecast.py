@@ -6,12 +6,12 @@ from typing import Any
 from amaranth.sim import Simulator
 from tests.hw.csr.axil_driver import OKAY, read, write
 
-from precog_hw.config import PRESETS
 from precog_hw.nic import PrecogNic, nic_map
+from precog_spec.config import PRESETS
 from precog_spec.contract import FORECAST_FIELDS, NO_SCORE
 from precog_spec.registers.forecast import FORECAST_EVENTS, KNOT_STRIDE
 
-CONFIG = replace(PRESETS["tiny"], steps=1, forecast=1, ecc=0)
+CONFIG = replace(PRESETS["tiny"], steps=1, forecast=True, ecc=False)
 
 
 def test_registers_reach_the_core() -> None:

@@ -21,7 +21,6 @@ from cocotbext.axi import (
     AxiStreamSource,
 )
 
-from precog_hw.config import NicConfig
 from precog_hw.stream.packet import USER
 from precog_sim.backtoback.account import check
 from precog_sim.backtoback.endpoint import EndpointSettings
@@ -31,6 +30,7 @@ from precog_sim.backtoback.wire import WireSettings
 from precog_sim.rtl.packet_abi import Frames, Wire
 from precog_sim.rtl.packet_block import Run
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.config import NicConfig
 
 ASKED = json.loads(os.environ["PRECOG_BACK_TO_BACK"])
 SOURCES = ("s_axis_tx", "s_axis_rx")

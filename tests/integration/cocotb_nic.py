@@ -13,9 +13,9 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_hw.config import NicConfig
 from precog_sim.rtl.exactness import emulator_like
 from precog_sim.rtl.stimulus import model_image, rtt_samples
+from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, QUEUE_EVENT_FIELDS, SAMPLE_FIELDS, QueueEvent
 
 CONFIG = NicConfig(**json.loads(os.environ["PRECOG_CONFIG"]))

@@ -90,7 +90,7 @@ class Serial:
 
 def bound(b: bool) -> tuple[Emulator, Recorder, Device]:
     """A golden device, of host A or B, with its connections, and what the driver did for them."""
-    emulator = Emulator(replace(CONFIG.map_sizes, macs=PORTS), tick_ps=TICK_PS)
+    emulator = Emulator(replace(CONFIG, macs=PORTS), tick_ps=TICK_PS)
     recorder = Recorder(emulator)
     device = Device(recorder)
     assert device.packets is not None

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from amaranth.hdl import UnusedElaboratable
 
-from precog_hw.config import NicConfig
 from precog_hw.corundum.control import AppControl
 from precog_hw.corundum.export import app_core, module_ports
 from precog_hw.corundum.interface import APP_ID, PARAMETERS, PORTS
@@ -28,6 +27,7 @@ from precog_hw.stream.axis import AxisPorts
 from precog_sim.rtl.axil import PinTransport
 from precog_sim.rtl.block import RtlBlock, block_library
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.config import NicConfig
 
 PORT_COUNT = 2  # a NIC at the first
 ADDRESS_BITS = 24

@@ -11,12 +11,12 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.pacing import Pacing
 from precog_host.queues import QueueStatus
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.pace.layouts import SIZE_BITS, EventKind, grant_layout, log_layout
 from precog_models.pace.pacer import State
 from precog_sim.rtl.grant_nic import GrantNic
 from precog_sim.rtl.stream_block import StreamRun
+from precog_spec.config import NicConfig
 from precog_spec.contract import QueueEvent
 
 from ..hw.measure.queue_bench import Replay as QueueReplay
@@ -43,7 +43,7 @@ class GrantBench:
         self.rng = random.Random(seed)
         self.config = config
         self.nic = nic
-        self.emulator = Emulator(config.map_sizes)
+        self.emulator = Emulator(config)
         self.rtl, self.golden = Device(self.nic), Device(self.emulator)
         self.replay = Replay(config.qps, overhead=OVERHEAD)
         self.decided: dict[int, list[tuple[int, int]]] = defaultdict(list)

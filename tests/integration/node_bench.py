@@ -6,7 +6,7 @@ from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal, Value
 from amaranth.hdl._ir import PortDirection  # public only in Amaranth 0.6
 
 from precog_hw.boards.node import TX_DOMAIN, Node, rx_domain
-from precog_hw.config import PRESETS
+from precog_spec.config import PRESETS
 
 __all__ = ["CONFIG", "CORE_HZ", "NodeTop"]
 

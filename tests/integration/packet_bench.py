@@ -8,11 +8,11 @@ from typing import NamedTuple
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.packets import PacketPath
-from precog_hw.config import NicConfig
 from precog_hw.nic import nic_map
 from precog_sim.backtoback.rtl_node import CONFIG, TICK_PS
 from precog_sim.rtl.packet_block import Wire
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.config import NicConfig
 from precog_spec.frames.cps import Mode
 
 from ..hw.csr.live import check_device
@@ -81,7 +81,7 @@ class Pair(NamedTuple):
 def open_pair(config: NicConfig = CONFIG) -> Iterator[Pair]:
     """Both devices, new."""
     nic = PacketNic(config, tick_ps=TICK_PS)
-    emulator = Emulator(config.map_sizes, tick_ps=TICK_PS)
+    emulator = Emulator(config, tick_ps=TICK_PS)
     with Device(nic) as rtl, Device(emulator) as golden:
         yield Pair(rtl, golden, nic, emulator)
 

@@ -18,11 +18,11 @@ from precog_models.measure.rtt_collector import COLLECTOR_STATE, NO_TURNAROUND, 
 from precog_models.packet.parser import parse
 from precog_models.packet.shim import Shim, encode, insert
 from precog_sim.rtl.packet_block import Wire
+from precog_spec.config import NicConfig
 from precog_spec.contract import Outcome
 from precog_spec.frames.cps import ShimType
 from precog_spec.frames.descriptor import Direction
 from precog_spec.law_fields import EventKind
-from precog_spec.registers.precog import Sizes
 
 from ..models.packet.frames import A_QP, B4, B_QP, packet
 from .attack_bounds import (
@@ -65,7 +65,7 @@ class Victim:
     """A golden device with one queue pair, at 40 Gb/s."""
 
     def __init__(self, algorithm: str = "dcqcn", *, psched: bool = False) -> None:
-        self.emulator = Emulator(Sizes(width=64, qps=4), tick_ps=1000)
+        self.emulator = Emulator(NicConfig(width=64, qps=4), tick_ps=1000)
         self.device = Device(self.emulator)
         assert self.device.packets is not None
         assert self.emulator.packets is not None

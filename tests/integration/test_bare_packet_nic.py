@@ -7,9 +7,9 @@ from ipaddress import IPv6Address
 
 import pytest
 
-from precog_hw.config import PRESETS
 from precog_models.packet.card import Card, CardConfig
 from precog_sim.rtl.packet_block import Wire
+from precog_spec.config import PRESETS
 from precog_spec.frames.cps import Mode
 from precog_spec.law_fields import EventKind
 
@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("packet_nic_bare")]
 BARE = replace(
     PRESETS["tiny"],
     width=64,
-    ecc=0,
-    ipv6=0,
-    destinations=0,
-    cnps=0,
-    icrc=0,
+    ecc=False,
+    ipv6=False,
+    destinations=False,
+    cnps=False,
+    icrc=False,
     relaxed=True,
 )
 #: For the smallest FPGA: four lanes, a small processor for the core, no laws.

@@ -5,17 +5,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from precog_hw.config import PRESETS
 from precog_hw.pace.layouts import EventKind
 from precog_hw.pace.pacer import GRANTS_AHEAD
 from precog_models.pace.pacer import State
 from precog_sim.rtl.grant_nic import GrantNic
+from precog_spec.config import PRESETS
 
 from ..sw.support import random_image
 from .grant_bench import OVERHEAD, GrantBench
 
 QPS = 16
-CONFIG = dataclasses.replace(PRESETS["tiny"], qps=QPS, grants=1, profile=1, trace=1, ecc=0)
+CONFIG = dataclasses.replace(
+    PRESETS["tiny"], qps=QPS, grants=True, profile=True, trace=True, ecc=False
+)
 PLENTY = (1 << 32) - 1
 SETTLE = 20_000  # cycles in which everything that was decided reaches the pacer
 DECIDED = 4000  # cycles in which samples that were taken are decided on: a command passes them

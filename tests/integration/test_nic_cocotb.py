@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cocotb_bench import LARGE, run_cocotb
 
-from precog_hw.config import PRESETS
 from precog_hw.export import nic_verilog
+from precog_spec.config import PRESETS
 
 pytestmark = pytest.mark.cosim
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cosim
 def test_the_nic_boots_and_decides(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = replace(PRESETS["tiny"], profile=1, ecc=0)
+    config = replace(PRESETS["tiny"], profile=True, ecc=False)
     run_cocotb(
         monkeypatch,
         tmp_path,

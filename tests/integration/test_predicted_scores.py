@@ -34,7 +34,7 @@ def pair(request: pytest.FixtureRequest, volume: int) -> Iterator[Pair]:
     trees = request.param == "tree"
     if trees and volume == 1:
         pytest.skip("a NIC with trees is built with --volume only")
-    with open_pair(replace(CONFIG, tree=int(trees))) as both:
+    with open_pair(replace(CONFIG, tree=trees)) as both:
         yield both
 
 

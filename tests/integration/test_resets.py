@@ -103,7 +103,7 @@ class Traffic:
         self.rng = rng
         self.nic = PacketNic(CONFIG, tick_ps=TICK_PS)
         self.nic.watches = True
-        emulator = Emulator(CONFIG.map_sizes, tick_ps=TICK_PS)
+        emulator = Emulator(CONFIG, tick_ps=TICK_PS)
         self.pair = Pair(Device(self.nic), Device(emulator), self.nic, emulator)
         arm(self.pair)
         law = rng.choice(["predpid", "timely", "dcqcn"])

@@ -19,7 +19,7 @@ from precog_sim.rtl.verilate import COVERAGE
 from .packet_bench import CONFIG as WITH_PACKETS
 
 CONFIG = dataclasses.replace(
-    WITH_PACKETS, width=0, receiver=0, trace=0, profile=0, forecast=0, grants=0
+    WITH_PACKETS, width=0, receiver=False, trace=False, profile=False, forecast=False, grants=False
 )
 pytestmark = pytest.mark.cosim
 

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from precog_fleet.practice import Practice
 from precog_host.device import Device
 from precog_host.transport import QueueTransport
-from precog_hw.config import PRESETS
+from precog_spec.config import OPTIONS, PRESETS
 
 __all__ = ["EMULATED", "SIMULATED", "opened", "traffic"]
 
 SIMULATED = "sim:fleet"
-EMULATED = "emu:" + ",".join(f"{k}={v}" for k, v in vars(PRESETS["fleet"].map_sizes).items())
+_FLEET = PRESETS["fleet"]
+EMULATED = "emu:" + ",".join(f"{name}={int(getattr(_FLEET, name))}" for name in OPTIONS)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from typing import Any
 from precog_host.device import Device
 from precog_host.queues import QueueStatus
 from precog_host.waiting import Waiting
-from precog_hw.config import PRESETS
 from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.nic import wire_store
 from precog_hw.pace.layouts import WHOLE_REQUEST, EventKind, log_layout
@@ -18,6 +17,7 @@ from precog_hw.store.layouts import commit_layout
 from precog_models.store.packet_store import Outcome
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.config import PRESETS
 from precog_spec.contract import Fmt, QueueEvent
 from precog_spec.frames.cps import Mode
 from precog_spec.frames.opcodes import (
@@ -37,7 +37,7 @@ from ..models.packet.frames import A_QP, B4, B_QP, packet
 __all__ = ["CONFIG", "IDLE", "LINK", "OVERHEAD", "STORE", "TICK_PS", "Bench", "of", "paced"]
 
 CONFIG = dataclasses.replace(
-    PRESETS["tiny"], width=64, receiver=1, grants=1, wire=256, profile=1, ecc=0
+    PRESETS["tiny"], width=64, receiver=True, grants=True, wire=256, profile=True, ecc=False
 )
 TICK_PS = 1600
 STORE = queues(wire_store(CONFIG))

@@ -12,12 +12,12 @@ from precog_lab.packages import LabError
 from precog_lab.settings import Settings
 from precog_sim.backtoback.frames import BTH_AT, with_ce
 from precog_sim.backtoback.wire import Wire
+from precog_spec.config import NicConfig
 from precog_spec.frames.headers import BTH
-from precog_spec.registers.precog import Sizes
 
 from .fake_guest import FakeGuest, frame
 
-_SIZES = Sizes(qps=8, sets=2, width=64, receiver=1)
+_SIZES = NicConfig(qps=8, sets=2, width=64, receiver=True)
 
 
 class _Bench:

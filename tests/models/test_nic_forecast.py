@@ -24,7 +24,7 @@ def queue_model(rng: np.random.Generator, *, version: int = 7, outputs: int = 6)
 
 
 def nic(source: ScoreSource = ScoreSource.NONE, **made: int) -> GoldenNic:
-    device = GoldenNic(qps=4, sets=4, **{"forecast": 1, **made})
+    device = GoldenNic(qps=4, sets=4, **{"forecast": True, **made})
     device.set_parameters(PRESET)
     device.set_forecast({"threshold_bin": 3, "rtt_budget": 1500})
     for qp in range(4):

@@ -5,7 +5,8 @@ import pytest
 from precog_models.nic import PARAMETERS
 from precog_models.presets import LAW_PRESETS, LawPreset, law_preset
 from precog_models.rate.reference import pid
-from precog_spec.registers.precog import QP_CONFIG, Identity, Sizes, build_map
+from precog_spec.config import NicConfig
+from precog_spec.registers.precog import QP_CONFIG, Identity, build_map
 
 
 def test_thesis_integers() -> None:
@@ -46,10 +47,10 @@ def test_the_float_law_has_the_same_constants(name: str) -> None:
 
 
 def test_the_registers_reset_to_the_precog_preset() -> None:
-    regmap = build_map(Sizes(), Identity(0))
+    regmap = build_map(NicConfig(), Identity(0))
     resets = {
         field.name: field.get(field.reset << field.lsb)
-        for block in Sizes(laws=0).parameter_blocks
+        for block in NicConfig(laws=False).parameter_blocks
         for register in regmap.block(block).registers
         for field in register.fields
     }

@@ -11,9 +11,9 @@ from precog_host.emulated_ageing import Ageing
 from precog_host.emulated_receiver import EmulatedReceiver
 from precog_host.emulator import Emulator
 from precog_spec.carried import CarriedKind
+from precog_spec.config import NicConfig
 from precog_spec.contract import CarriedScore, Fmt
 from precog_spec.receiver_fields import ReceiverKind
-from precog_spec.registers.precog import Sizes
 
 _QPS = 16
 
@@ -28,7 +28,7 @@ class _Patient(EmulatedReceiver):
 
 
 def _device() -> tuple[Device, EmulatedReceiver]:
-    emulator = Emulator(Sizes(qps=_QPS, sets=2, width=64, receiver=1))
+    emulator = Emulator(NicConfig(qps=_QPS, sets=2, width=64, receiver=True))
     assert emulator.receiver is not None
     return Device(emulator), emulator.receiver
 
@@ -90,7 +90,7 @@ def test_a_score_costs_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_carried_scores_are_looked_at_when_one_is_too_old(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    emulator = Emulator(Sizes(qps=_QPS, sets=2, width=64, forecast=1))
+    emulator = Emulator(NicConfig(qps=_QPS, sets=2, width=64, forecast=True))
     carried = emulator.carried
     assert carried is not None
     device = Device(emulator)

@@ -10,9 +10,9 @@ import pytest
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import BusError, DeviceError, SampleTransport, open_transport
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 from precog_spec.contract import HEADER_OFFSET, IMAGE_BYTES
-from precog_spec.registers.precog import COUNTERS, Sizes
+from precog_spec.registers.precog import COUNTERS
 
 from .support import random_image, random_samples
 
@@ -29,7 +29,7 @@ class Twins:
 
     def __init__(self, *transports: SampleTransport) -> None:
         self.transports = transports
-        self.map = Emulator(Sizes(qps=4, sets=2, lanes=16, columns=1, steps=3)).map
+        self.map = Emulator(NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)).map
         self.address = {word.name: word.address for word in self.map.words()}
 
     def read(self, name: str) -> int:
@@ -202,7 +202,7 @@ def test_account_counts_what_compiled_code_decided(seed: int) -> None:
     samples = random_samples(seed, 50, [0, 1])
     found = []
     for beside in (False, True):
-        device = Device(Emulator(Sizes(qps=4, sets=2)))
+        device = Device(Emulator(NicConfig(qps=4, sets=2)))
         device.apply_preset("precog")
         for qp in (0, 1):
             device.qp(qp).configure(preset="precog", enable=True, algorithm="pid")
@@ -217,7 +217,7 @@ def test_account_counts_what_compiled_code_decided(seed: int) -> None:
 
 
 def test_counters_are_64_bits_wide_and_of_the_snapshot() -> None:
-    device = Device(Emulator(Sizes(qps=4, sets=2)))
+    device = Device(Emulator(NicConfig(qps=4, sets=2)))
     transport = device.transport
     assert isinstance(transport, Emulator)
     transport._counters.add("decisions", (1 << 32) - 1)

@@ -16,6 +16,7 @@ from precog_models.predict.cps import identity_knots
 from precog_models.predict.forecast import FORECAST_CONFIG, FORECAST_PARAMETERS
 from precog_models.predict.lstm import forward_windows
 from precog_models.predict.softmax import distributions
+from precog_spec.config import NicConfig
 from precog_spec.contract import (
     CALIBRATION_KNOTS,
     NO_SCORE,
@@ -25,9 +26,9 @@ from precog_spec.contract import (
     ScoreSource,
 )
 from precog_spec.registers.forecast import FORECAST_PAIR, KNOT_STRIDE
-from precog_spec.registers.precog import Identity, Sizes, build_map
+from precog_spec.registers.precog import Identity, build_map
 
-SIZES = Sizes(qps=4, sets=4, forecast=1)
+SIZES = NicConfig(qps=4, sets=4, forecast=True)
 QUEUE = "queue-1rtt"
 
 
@@ -107,7 +108,7 @@ def test_heads_of_the_wrong_kind(emulator: Emulator, device: Device) -> None:
     with pytest.raises(DeviceError, match="model head must be queue here, not rtt: load it"):
         device.load_model(pretrained(), queue=True)
     with pytest.raises(DeviceError, match="device makes no forecasts"):
-        Device(Emulator(Sizes())).load_model(queue, queue=True)
+        Device(Emulator(NicConfig())).load_model(queue, queue=True)
     # Mapped all the same, it counts as no model.
     device.load_model(queue, slot=1, queue=True)
     device.load_model(pretrained(), slot=2)
@@ -138,16 +139,19 @@ def test_refusals(emulator: Emulator, device: Device) -> None:
         (lambda: emulator.forecast([[0, 1, 2]]), r"profiles must have shape \(n, 6\)"),
         (lambda: emulator.forecast([[0, 1, 2, 3, 4, 1 << 15]]), "x3 of profile 0 must be in"),
         (lambda: emulator.forecast([[0.5] * 6]), "profiles must be integers, not float64"),
-        (lambda: Sizes(laws=0, forecast=1).check_buildable(), "laws must be 1 with forecast"),
         (
-            lambda: Sizes(qps=65536, forecast=1).check_buildable(),
+            lambda: NicConfig(laws=False, forecast=True),
+            "forecast needs laws, which is off",
+        ),
+        (
+            lambda: NicConfig(qps=65536, forecast=True),
             "qps must be at most 32768 with forecast, not 65536",
         ),
     ):
         with pytest.raises(ValueError, match=message):
             call()
     with pytest.raises(DeviceError, match="makes no forecasts"):
-        Emulator(Sizes()).forecast([[0] * 6])
+        Emulator(NicConfig()).forecast([[0] * 6])
     forecasting.configure(2, model_slot=3, source="max")
     forecasting.configure(2, off=True)
     assert (forecasting.pair(2).model_slot, forecasting.pair(2).source) == (None, "max")
@@ -171,7 +175,7 @@ def test_commands() -> None:
     assert loaded.startswith("model version")
 
 
-PACKETS = Sizes(qps=4, sets=4, forecast=1, profile=1, width=64)
+PACKETS = NicConfig(qps=4, sets=4, forecast=True, profile=True, width=64)
 
 
 def test_predicted_scores_in_packets() -> None:
@@ -254,7 +258,7 @@ def test_sources_of_packets_are_refused() -> None:
     assert path is not None
     with pytest.raises(ValueError, match="score source must be one of host, queue, rtt, max, not "):
         path.bind(0, "10.0.0.2", remote_qp=5, local_qp=6, score_source="oracle")
-    path = Device(Emulator(Sizes(qps=4, width=64))).packets
+    path = Device(Emulator(NicConfig(qps=4, width=64))).packets
     assert path is not None
     with pytest.raises(DeviceError, match="score source must be host, not max: device was built"):
         path.bind(0, "10.0.0.2", remote_qp=5, local_qp=6, score_source="max")

@@ -10,8 +10,8 @@ from tests.sw.support import keep_emulator, random_image, random_samples
 from precog_host import cli
 from precog_host.device import Device
 from precog_host.transport import DeviceError
+from precog_spec.config import NicConfig
 from precog_spec.registers.interrupt import INTERRUPT_CAUSES, causes_of
-from precog_spec.registers.precog import Sizes
 
 
 def test_a_cause_is_up_until_it_is_cleared(device: Device) -> None:
@@ -66,11 +66,11 @@ def test_what_happens_is_a_cause(device: Device, seed: int) -> None:
 
 
 def test_causes_have_their_places_on_every_device() -> None:
-    small, large = Sizes(ecc=0), Sizes(width=64, grants=1, wire=128, trace=1)
+    small, large = NicConfig(ecc=False), NicConfig(width=64, grants=True, wire=128, trace=True)
     assert causes_of(small) == ("load", "dropped", "watchdog")
     every = tuple(name for name, _, _ in INTERRUPT_CAUSES)
     assert causes_of(large) == every[:-1]
-    assert causes_of(Sizes(law_cores=1))[-1] == every[-1] == "trap"
+    assert causes_of(NicConfig(law_cores=1))[-1] == every[-1] == "trap"
     with Device.open("emu:width=64,grants=1,wire=128,trace=1") as device:
         fields = {f.name: f.lsb for f in device.registers.register("INTERRUPT", "CAUSE").fields}
     assert fields == {name: bit for bit, name in enumerate(every[:-1])}

@@ -8,15 +8,15 @@ from tests.models.packet.frames import A_QP, B_ADDRESS, B_QP, packet
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
+from precog_spec.config import NicConfig
 from precog_spec.frames.cps import SHIM
-from precog_spec.registers.precog import Sizes
 
-SIZES = Sizes(width=64, qps=4, ipv6=0)
+SIZES = NicConfig(width=64, qps=4, ipv6=False)
 
 
 def test_a_queue_pair_has_an_ipv4_peer() -> None:
     with Device.open("emu:width=64,qps=4,ipv6=0") as device:
-        assert device.sizes == Sizes(width=64, qps=4, ipv6=0, laws=1, ecc=1)
+        assert device.sizes == NicConfig(width=64, qps=4, ipv6=False, laws=True, ecc=True)
         assert device.packets is not None
         with pytest.raises(DeviceError, match=r"IPv4 address, not fe80::1: .*ipv6=0"):
             device.packets.bind(1, "fe80::1", remote_qp=17, local_qp=18)
@@ -57,7 +57,7 @@ def test_a_cell_keeps_an_ipv4_address() -> None:
     assert [registers.read("LOOKUP", f"REMOTE_{n}") for n in range(4)] == [0, 0xFFFF, 0, 0]
 
 
-@pytest.mark.parametrize("more", [{}, {"width": 64, "grants": 1, "wire": 128}])
+@pytest.mark.parametrize("more", [{}, {"width": 64, "grants": True, "wire": 128}])
 def test_what_needs_ipv6(more: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="ipv6 must be 1 without packets, and with wire"):
-        Sizes(ipv6=0, **more).check_buildable()
+    with pytest.raises(ValueError, match=r"ipv6 must be on without width|wire needs ipv6"):
+        NicConfig(ipv6=False, **more)

@@ -10,7 +10,7 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.pacing import Connection, Pacing
 from precog_host.transport import DeviceError
-from precog_spec.registers.precog import Sizes
+from precog_spec.config import NicConfig
 
 from ..models.packet.frames import packet
 
@@ -18,7 +18,7 @@ OVERHEAD = 82
 
 
 def paced() -> tuple[Device, Pacing, Emulator]:
-    emulator = Emulator(Sizes(qps=8, sets=2, grants=1))
+    emulator = Emulator(NicConfig(qps=8, sets=2, grants=True))
     device = Device(emulator)
     assert device.pacing is not None
     return device, device.pacing, emulator
@@ -42,7 +42,7 @@ def test_windows_are_wire_modes_to_choose() -> None:
     with pytest.raises(ValueError, match="windows must not be given, not True"):
         pacing.begin(1, priority=3, windows=True)
     assert pacing.connection(1).priority == 0
-    wire = Device(Emulator(Sizes(qps=4, sets=2, width=64, grants=1, wire=256))).pacing
+    wire = Device(Emulator(NicConfig(qps=4, sets=2, width=64, grants=True, wire=256))).pacing
     assert wire is not None
     assert not wire.connection(1).windows
     wire.begin(1, windows=True)
@@ -84,8 +84,8 @@ def test_at_reset_both_modes_charge_the_same_packet_the_same() -> None:
     frame = len(packet(bytes(payload)))
     line = 8 + frame + 4 + 12  # preamble, frame, FCS, gap
     for sizes, granted in (
-        (Sizes(qps=4, sets=2, grants=1), payload),
-        (Sizes(qps=4, sets=2, grants=1, width=64, wire=256), frame),
+        (NicConfig(qps=4, sets=2, grants=True), payload),
+        (NicConfig(qps=4, sets=2, grants=True, width=64, wire=256), frame),
     ):
         emulator = Emulator(sizes)
         pacer = Device(emulator).pacing
@@ -130,7 +130,7 @@ def test_a_device_without_a_pacer_says_so() -> None:
             Pacing(device.registers)
     with pytest.raises(DeviceError, match="qps must be 2 or more with grants, not 1"):
         Device.open("emu:qps=1,laws=0,grants=1")
-    with pytest.raises(DeviceError, match="grants must be 0 or 1, not 2"):
+    with pytest.raises(DeviceError, match="argument 'grants=2' must be grants=0 or grants=1"):
         Device.open("emu:grants=2")
 
 

@@ -9,13 +9,13 @@ from precog_host import cli
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
-from precog_hw.config import NicConfig
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
+from precog_spec.config import PACKET_PARTS, NicConfig
 from precog_spec.registers.interrupt import causes_of
 from precog_spec.registers.model import RegisterMap
-from precog_spec.registers.parts import PACKET_PARTS, lacking
-from precog_spec.registers.precog import Identity, Sizes, build_map
+from precog_spec.registers.parts import lacking
+from precog_spec.registers.precog import Identity, build_map
 from precog_spec.registers.reset import resets_of
 
 PEER = "10.0.0.7"
@@ -32,7 +32,7 @@ def names(regmap: RegisterMap) -> set[str]:
 
 
 def open_without(*parts: str) -> Device:
-    sizes = Sizes(width=64, qps=4, **dict.fromkeys(parts, 0))
+    sizes = NicConfig(width=64, qps=4, **dict.fromkeys(parts, False))
     device = Device(Emulator(sizes, tick_ps=16000))
     assert device.sizes == sizes
     assert device.packets is not None
@@ -67,8 +67,8 @@ def open_without(*parts: str) -> Device:
     ],
 )
 def test_what_belongs_to_a_part_goes_with_it(part: str, gone: set[str]) -> None:
-    whole = build_map(Sizes(width=64), Identity(0))
-    less = build_map(Sizes(width=64, **{part: 0}), Identity(0))
+    whole = build_map(NicConfig(width=64), Identity(0))
+    less = build_map(NicConfig(width=64, **{part: False}), Identity(0))
     missing = names(whole) - names(less)
     assert {name for name in missing if not name.startswith("DESTINATION.")} == gone
     assert names(less) < names(whole)
@@ -82,12 +82,12 @@ def test_what_belongs_to_a_part_goes_with_it(part: str, gone: set[str]) -> None:
 def test_a_whole_device_says_what_it_said_before() -> None:
     """Before there was a choice ID.PACKETS ended with bit 18."""
     for width in (0, 64):
-        register = build_map(Sizes(width=width), Identity(0)).block("ID").register("PACKETS")
+        register = build_map(NicConfig(width=width), Identity(0)).block("ID").register("PACKETS")
         assert register.reset == width | 1 << 18
-    assert causes_of(Sizes(width=64))[-1] == "icrc"
-    assert "statistics" in resets_of(Sizes(width=64))
-    assert lacking(Sizes(), "icrc") == "width"
-    assert lacking(Sizes(width=64, icrc=0), "icrc") == "icrc"
+    assert causes_of(NicConfig(width=64))[-1] == "icrc"
+    assert "statistics" in resets_of(NicConfig(width=64))
+    assert lacking(NicConfig(), "icrc") == "width"
+    assert lacking(NicConfig(width=64, icrc=False), "icrc") == "icrc"
 
 
 def test_without_destinations() -> None:
@@ -112,7 +112,7 @@ def test_without_destinations() -> None:
 
 def test_without_cnps() -> None:
     """A marked packet passes; nothing answers it, and nothing counts it."""
-    emulator = Emulator(Sizes(width=64, qps=4, cnps=0), tick_ps=16000)
+    emulator = Emulator(NicConfig(width=64, qps=4, cnps=False), tick_ps=16000)
     path = Device(emulator).packets
     assert path is not None
     assert emulator.packets is not None
@@ -133,7 +133,7 @@ def test_without_cnps() -> None:
 
 
 def test_without_the_icrc_check() -> None:
-    emulator = Emulator(Sizes(width=64, qps=4, icrc=0), tick_ps=16000)
+    emulator = Emulator(NicConfig(width=64, qps=4, icrc=False), tick_ps=16000)
     device = Device(emulator)
     assert device.packets is not None
     assert emulator.packets is not None
@@ -170,11 +170,11 @@ def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("part", PACKET_PARTS)
 def test_what_cannot_be_built(part: str) -> None:
-    with pytest.raises(ValueError, match=f"{part} must be 1 without packets, not 0: it is a part"):
-        Sizes(**{part: 0}).check_buildable()
-    with pytest.raises(ValueError, match=f"{part} must be 0 or 1, not 2"):
+    with pytest.raises(ValueError, match=f"{part} must be on without width: it is a part"):
+        NicConfig(**{part: False})
+    with pytest.raises(ValueError, match=f"{part} must be True or False, not 2"):
         NicConfig(width=64, **{part: 2})
-    NicConfig(width=64, receiver=1, forecast=1, grants=1, wire=256, **{part: 0})
+    NicConfig(width=64, receiver=True, forecast=True, grants=True, wire=256, **{part: False})
 
 
 def test_a_card_without_cnps_enables_none() -> None:
@@ -184,7 +184,7 @@ def test_a_card_without_cnps_enables_none() -> None:
 
 def test_a_strangers_shim_is_counted_and_stays(capsys: pytest.CaptureFixture[str]) -> None:
     """From the wire to `precog packet counter show`, by destination as the host enables it."""
-    emulator = Emulator(Sizes(width=64, qps=4), tick_ps=16000)
+    emulator = Emulator(NicConfig(width=64, qps=4), tick_ps=16000)
     path, packets = Device(emulator).packets, emulator.packets
     assert path is not None
     assert packets is not None

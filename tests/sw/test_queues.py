@@ -10,6 +10,7 @@ from precog_host.emulator import Emulator
 from precog_host.queues import Queues, QueueStatus
 from precog_host.transport import DeviceError
 from precog_models.measure.profiler import ProfileSample
+from precog_spec.config import NicConfig
 from precog_spec.contract import (
     PROFILE_CENTER,
     PROFILE_GAIN,
@@ -18,13 +19,12 @@ from precog_spec.contract import (
     QUEUE_VALUE_FIELDS,
     QueueEvent,
 )
-from precog_spec.registers.precog import Sizes
 from precog_spec.registers.profiler import PROFILER_INPUTS, PROFILER_PARAMETERS, PROFILER_VALUES
 
 
 def test_a_queue_that_follows_the_pacer() -> None:
     """A message of four packets at one byte per tick of 2 ns; its numbers while it is sent."""
-    emulator = Emulator(Sizes(qps=4, sets=2, grants=1, profile=1), tick_ps=2000)
+    emulator = Emulator(NicConfig(qps=4, sets=2, grants=True, profile=True), tick_ps=2000)
     device, samples = Device(emulator), list[ProfileSample]()
     queues, pacer = device.queues, emulator.pacer
     assert queues is not None
@@ -53,7 +53,7 @@ def test_a_queue_that_follows_the_pacer() -> None:
 
 
 def test_samples_by_time() -> None:
-    emulator = Emulator(Sizes(qps=2, sets=2, grants=1, profile=1))
+    emulator = Emulator(NicConfig(qps=2, sets=2, grants=True, profile=True))
     device, samples = Device(emulator), list[ProfileSample]()
     queues, pacer, profiler = device.queues, emulator.pacer, emulator.profiler
     assert queues is not None
@@ -71,7 +71,7 @@ def test_samples_by_time() -> None:
 
 
 def test_events_from_outside() -> None:
-    emulator = Emulator(Sizes(qps=2, sets=2, profile=1))
+    emulator = Emulator(NicConfig(qps=2, sets=2, profile=True))
     assert emulator.profiler is not None
     emulator.profiler.observe(1, QueueEvent.ARRIVAL, 77, 5)
     device = Device(emulator)
@@ -121,7 +121,7 @@ def test_a_device_without_a_profiler_says_so() -> None:
             Queues(device.registers)
     with pytest.raises(DeviceError, match="qps must be 2 or more with profile, not 1"):
         Device.open("emu:qps=1,laws=0,profile=1")
-    with pytest.raises(DeviceError, match="profile must be 0 or 1, not 2"):
+    with pytest.raises(DeviceError, match="argument 'profile=2' must be profile=0 or profile=1"):
         Device.open("emu:profile=2")
 
 

@@ -11,9 +11,9 @@ from precog_host.emulator import Emulator
 from precog_host.receiving import Receiving, ReceivingQp
 from precog_host.transport import DeviceError
 from precog_models.packet.card import Card, CardConfig
+from precog_spec.config import NicConfig
 from precog_spec.receiver_fields import BASE_QUOTA, RECEIVER_CONFIG, Act, Band
 from precog_spec.receiver_fields import RECEIVER_PARAMETERS as GOLDEN_PARAMETERS
-from precog_spec.registers.precog import Sizes
 from precog_spec.registers.receiver import RECEIVER_EVENTS, RECEIVER_PARAMETERS, RECEIVER_QP_CONFIG
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
@@ -23,7 +23,9 @@ class Wired:
     """A device, and a peer whose packets bring scores for queue pair 1."""
 
     def __init__(self) -> None:
-        self.emulator = Emulator(Sizes(qps=4, sets=2, width=64, grants=1, trace=1, receiver=1))
+        self.emulator = Emulator(
+            NicConfig(qps=4, sets=2, width=64, grants=True, trace=True, receiver=True)
+        )
         self.device = Device(self.emulator)
         assert self.device.receiving is not None
         assert self.device.packets is not None
@@ -144,9 +146,9 @@ def test_a_device_without_a_receiver_says_so() -> None:
         assert device.receiving is None
         with pytest.raises(DeviceError, match=r"device has no receiver: .* \(receiver=0\)"):
             Receiving(device.registers)
-    with pytest.raises(DeviceError, match="width must not be 0 with receiver: scores come in"):
+    with pytest.raises(DeviceError, match="receiver needs width, which is off: scores come in"):
         Device.open("emu:receiver=1")
-    with pytest.raises(DeviceError, match="laws must be 1 with receiver, not 0"):
+    with pytest.raises(DeviceError, match="receiver needs laws, which is off"):
         Device.open("emu:width=64,laws=0,receiver=1")
 
 

@@ -19,5 +19,5 @@ def test_suite(device: Device, refuses: bool, request: pytest.FixtureRequest, se
 @pytest.mark.parametrize("name", CONFIGS)
 def test_emulated(name: str, seed: int, volume: int) -> None:
     for n in range(volume):
-        emulator = Emulator(CONFIGS[name].map_sizes)
+        emulator = Emulator(CONFIGS[name])
         check_device(emulator, emulator.map, seed + n)

@@ -8,14 +8,14 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator, open_emulator
 from precog_host.registers import Registers
 from precog_host.transport import BusError, DeviceError, open_transport, transport_names
-from precog_spec.registers.precog import Sizes
+from precog_spec.config import NicConfig
 
 
 class Patched:
     """An emulator of which some words read otherwise."""
 
     def __init__(self, words: dict[int, int]) -> None:
-        self._inner = Emulator(Sizes(qps=4, sets=2))
+        self._inner = Emulator(NicConfig(qps=4, sets=2))
         self._words = words
 
     def read32(self, address: int) -> int:
@@ -29,7 +29,7 @@ class Patched:
 
 
 def address(name: str) -> int:
-    words = {word.name: word.address for word in Emulator(Sizes(qps=4, sets=2)).map.words()}
+    words = {word.name: word.address for word in Emulator(NicConfig(qps=4, sets=2)).map.words()}
     return words[name]
 
 
@@ -109,10 +109,10 @@ def test_the_last_access_that_fails_closes_the_transport(monkeypatch: pytest.Mon
         ("emu:qps=0", r"emulator: qps must be a power of two in 1\.\.65536, not 0"),
         ("emu:tick_ps=0", "emulator: tick_ps must be"),
         ("emu:sets=1", "emulator: sets must be a power of two in 2..64, not 1"),
-        ("emu:lanes=7", "emulator: lanes must be 4, 8, 16, 64 or 128, not 7"),
+        ("emu:lanes=7", "emulator: lanes must be one of 4, 8, 16, 64, 128, not 7"),
         ("emu:lanes=8", "emulator: columns must be 1 at 8 lanes, not 4"),
         ("emu:steps=9", "emulator: steps must be in 1..8, not 9"),
-        ("emu:columns=999", "emulator: columns must be 1, 2 or 4, not 999"),
+        ("emu:columns=999", "emulator: columns must be one of 1, 2, 4, not 999"),
         ("emu:qps=\u0664", "emulator argument 'qps=\u0664' must be qps=<number>"),
         ("emu:qps=64,qps=32", "emulator argument qps must be given once, not again as 'qps=32'"),
     ],
@@ -133,7 +133,7 @@ def test_transports_are_listed() -> None:
 
 
 def test_dump_has_every_named_register() -> None:
-    registers = Registers(Emulator(Sizes(qps=4, sets=2)))
+    registers = Registers(Emulator(NicConfig(qps=4, sets=2)))
     names = [name for _, name, _ in registers.dump()]
     assert names[:4] == ["ID.TYPE", "ID.VERSION", "ID.NEXT", "ID.MAGIC"]
     assert "QP.LAST_RATE" in names

@@ -12,7 +12,7 @@ from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.ports import Ports
 from precog_host.transport import DeviceError
-from precog_spec.registers.precog import Sizes
+from precog_spec.config import NicConfig
 from precog_spec.registers.reset import RESET_BLOCKS, resets_of
 
 PARTS = ("laws", "predictor", "counters")
@@ -115,8 +115,8 @@ def test_a_reset_that_there_is_not_is_refused(emulated: Device) -> None:
 
 
 def test_parts_have_their_places_on_every_device() -> None:
-    large = Sizes(width=64, profile=1, trace=1, receiver=1)
-    assert resets_of(Sizes()) == PARTS
+    large = NicConfig(width=64, profile=True, trace=True, receiver=True)
+    assert resets_of(NicConfig()) == PARTS
     assert resets_of(large) == tuple(name for name, _, _ in RESET_BLOCKS)
     with Device.open("emu:width=64,profile=1,trace=1,receiver=1") as device:
         for register in ("COMMAND", "STATE"):
@@ -167,7 +167,7 @@ def test_ports_of_a_board(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, status, text in (
         (["-d", "emu:width=64,macs=1"], 0, "network"),
         (["-d", "emu:width=64"], 2, "device emu:width=64 has no Gigabit ports"),
-        (["-d", "emu:macs=1"], 2, "width must not be 0 with macs"),
+        (["-d", "emu:macs=1"], 2, "macs needs width, which is off"),
         (["-d", "emu:width=64,macs=3"], 2, "macs must be in 0..2, not 3"),
     ):
         with pytest.raises(SystemExit) as done:

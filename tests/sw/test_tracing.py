@@ -13,16 +13,16 @@ from precog_host.tracing import Tracing
 from precog_host.transport import DeviceError
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import pretrained
+from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, TraceKind
 from precog_spec.law_fields import EventKind
-from precog_spec.registers.precog import Sizes
 from precog_spec.registers.trace import TRACE_DEPTH
 
 PAST = np.array([[qp, 4000 + 10 * n, n] for n in range(20) for qp in (1, 2, 9)])
 
 
 def traced() -> tuple[Device, Tracing, Emulator]:
-    emulator = Emulator(Sizes(qps=4, sets=2, trace=1))
+    emulator = Emulator(NicConfig(qps=4, sets=2, trace=True))
     device = Device(emulator)
     assert device.tracing is not None
     device.set_parameters(psched_skill=0)
@@ -56,7 +56,7 @@ def test_decisions_are_recorded_with_what_they_were_made_of() -> None:
 
 
 def test_forecasts_are_recorded_with_what_they_were_made_of() -> None:
-    emulator = Emulator(Sizes(qps=4, sets=2, trace=1, forecast=1))
+    emulator = Emulator(NicConfig(qps=4, sets=2, trace=True, forecast=True))
     device = Device(emulator)
     assert device.tracing is not None
     assert device.forecasting is not None
@@ -127,14 +127,14 @@ def test_bad_arguments_change_nothing() -> None:
 
 def test_kinds_that_a_device_never_records_are_refused() -> None:
     """Also forecasts of gateware from before they were recorded; nothing is written then."""
-    plain = Device(Emulator(Sizes(trace=1))).tracing
+    plain = Device(Emulator(NicConfig(trace=True))).tracing
     assert plain is not None
     for kind in ("receiver", "forecast"):
         with pytest.raises(DeviceError, match=rf"no records of kind {kind}: .* \({kind}=0\)"):
             plain.configure(kinds=["decision", kind])
     assert plain.state().kinds == ()
 
-    emulator = Emulator(Sizes(trace=1, forecast=1, receiver=1, width=64))
+    emulator = Emulator(NicConfig(trace=True, forecast=True, receiver=True, width=64))
     version = emulator.map.placed("TRACE").base + 4
 
     class Old:
@@ -162,7 +162,7 @@ def test_a_device_without_a_trace_says_so() -> None:
         assert device.tracing is None
         with pytest.raises(DeviceError, match=r"device has no trace FIFO: .* \(trace=0\)"):
             Tracing(device.registers)
-    with pytest.raises(DeviceError, match="laws must be 1 with trace, not 0"):
+    with pytest.raises(DeviceError, match="trace needs laws, which is off"):
         Device.open("emu:laws=0,trace=1")
 
 

@@ -17,12 +17,12 @@ from precog_models.image import pretrained
 from precog_models.predict.tree import tree_predict
 from precog_models.predict.tree_model import pack_tree
 from precog_models.tree_image import TreeImage, load_any
+from precog_spec.config import NicConfig
 from precog_spec.contract import NO_SCORE
-from precog_spec.registers.precog import Sizes
 
 from .test_fit_queues import _trace
 
-SIZES = Sizes(qps=4, sets=4, forecast=1, tree=1)
+SIZES = NicConfig(qps=4, sets=4, forecast=True, tree=True)
 LSTM = "queue-1rtt"
 
 
@@ -71,7 +71,7 @@ def test_broken_trees_are_refused(emulator: Emulator, seed: int) -> None:
 
 
 def test_trees_and_lstms_are_not_mistaken(emulator: Emulator, image: TreeImage) -> None:
-    trees, lstms = Device(emulator), Device(Emulator(Sizes(qps=4, sets=4, forecast=1)))
+    trees, lstms = Device(emulator), Device(Emulator(NicConfig(qps=4, sets=4, forecast=True)))
     with pytest.raises(DeviceError, match=r"an LSTM here, not a tree: .* \(tree=0\)"):
         lstms.load_model(image, queue=True)
     with pytest.raises(DeviceError, match=r"a tree here, not an LSTM: .* precog model distill"):
@@ -82,8 +82,8 @@ def test_trees_and_lstms_are_not_mistaken(emulator: Emulator, image: TreeImage) 
         with pytest.raises(DeviceError, match="was refused: bad header"):
             device.write_set(1, payload)
     assert trees.load_model(pretrained()).valid  # RTTs are an LSTM's in any case
-    with pytest.raises(ValueError, match="forecast must be 1 with tree"):
-        Sizes(tree=1).check_buildable()
+    with pytest.raises(ValueError, match="tree needs forecast, which is off"):
+        NicConfig(tree=True)
 
 
 def test_flips_in_trees_are_found(emulator: Emulator, image: TreeImage) -> None:
@@ -104,7 +104,7 @@ def test_flips_in_trees_are_found(emulator: Emulator, image: TreeImage) -> None:
     assert device.forecasting is not None
     device.forecasting.configure(0, model_slot=2)
     assert emulator.forecast([[0, 1, 0, 0, 0, 0]])[0, 18] == NO_SCORE
-    other = Device(Emulator(Sizes(qps=4, sets=4, forecast=1)))
+    other = Device(Emulator(NicConfig(qps=4, sets=4, forecast=True)))
     assert other.guarding is not None
     with pytest.raises(ValueError, match="built without trees"):
         other.guarding.inject(0, 0, 0, (1,), tree=True)

@@ -11,9 +11,9 @@ from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
 from precog_host.waiting import Waiting
 from precog_models.store.packet_store import Outcome, Packet, PacketStore
+from precog_spec.config import NicConfig
 from precog_spec.frames.opcodes import CNP
 from precog_spec.receiver_fields import BASE_QUOTA
-from precog_spec.registers.precog import Sizes
 
 from ..models.packet.frames import A_QP, B4, B_QP, packet
 
@@ -21,7 +21,7 @@ WITH = "emu:width=64,grants=1,wire=256"
 
 
 def made() -> tuple[Device, Waiting, Emulator]:
-    emulator = Emulator(Sizes(qps=4, sets=2, width=64, grants=1, wire=256))
+    emulator = Emulator(NicConfig(qps=4, sets=2, width=64, grants=True, wire=256))
     device = Device(emulator)
     assert device.waiting is not None
     return device, device.waiting, emulator
@@ -42,7 +42,7 @@ def test_parameters_are_read_back_and_checked() -> None:
         with pytest.raises(ValueError, match=rf"{name} must be in \d\.\.256 cells, not {value}"):
             waiting.set_parameters(hold=False, **{name: value})
     assert waiting.parameters()["hold"] == 1
-    sizes = Sizes(qps=4, sets=2, width=64, grants=1, wire=256, receiver=1)
+    sizes = NicConfig(qps=4, sets=2, width=64, grants=True, wire=256, receiver=True)
     other = Device(Emulator(sizes)).waiting
     assert other is not None
     with pytest.raises(ValueError, match="precog qp receive set <slot> --quota 30"):
@@ -93,7 +93,7 @@ def test_the_emulated_device_counts_who_would_wait(seed: int) -> None:
 def test_the_emulated_profiler_hears_of_packets(seed: int) -> None:
     """Whoever passes by is in no queue; the beginning of a connection is no event of one."""
     rng = random.Random(seed)
-    emulator = Emulator(Sizes(qps=4, sets=2, width=64, grants=1, wire=256, profile=1))
+    emulator = Emulator(NicConfig(qps=4, sets=2, width=64, grants=True, wire=256, profile=True))
     device = Device(emulator)
     assert device.packets is not None
     assert device.queues is not None
@@ -119,14 +119,14 @@ def test_the_emulated_profiler_hears_of_packets(seed: int) -> None:
 
 def test_sizes_that_cannot_be_built() -> None:
     for sizes, why in (
-        ({"width": 64, "grants": 1, "wire": 100}, r"power of two in 128\.\.32768"),
-        ({"width": 64, "wire": 128}, "grants must not be 0 with wire"),
-        ({"grants": 1, "wire": 128}, "width must not be 0 with wire"),
+        ({"width": 64, "grants": True, "wire": 100}, r"power of two in 128\.\.32768"),
+        ({"width": 64, "wire": 128}, "wire needs grants, which is off"),
+        ({"grants": True, "wire": 128}, "wire needs width, which is off"),
     ):
         with pytest.raises(ValueError, match=why):
-            Sizes(**sizes).check_buildable()
+            NicConfig(**sizes)
     with pytest.raises(DeviceError, match=r"built without \(wire=0\)"):
-        Waiting(Device(Emulator(Sizes(qps=4, sets=2))).registers)
+        Waiting(Device(Emulator(NicConfig(qps=4, sets=2))).registers)
 
 
 def run(*arguments: str) -> int:

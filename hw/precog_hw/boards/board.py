@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from precog_hw.config import PRESETS, NicConfig
+from precog_spec.config import PRESETS, NicConfig
 
 __all__ = ["BOARDS", "Board", "board"]
 

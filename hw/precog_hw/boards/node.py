@@ -17,11 +17,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.bridge.uartbone import UartBridge
-from precog_hw.config import NicConfig
 from precog_hw.mac.layouts import GMII_RX, GMII_TX
 from precog_hw.mac.port import MacPort
 from precog_hw.nic import PrecogNic
 from precog_hw.stream.packet_fifo import PacketFifo
+from precog_spec.config import NicConfig
 from precog_spec.frames.bridge import TIMEOUT_MS
 
 __all__ = ["TX_DOMAIN", "Node", "rx_domain"]

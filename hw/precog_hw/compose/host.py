@@ -17,7 +17,7 @@ __all__ = ["count", "models", "parameters", "queue_pairs"]
 
 def parameters(parts: Parts, regmap: RegisterMap) -> None:
     """Every parameter of the core is a field of the map."""
-    for block in parts.config.map_sizes.parameter_blocks:
+    for block in parts.config.parameter_blocks:
         for register in regmap.block(block).registers:
             for field in register.fields:
                 value = getattr(parts.bank, port(block, register.name, field.name))

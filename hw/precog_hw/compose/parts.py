@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from amaranth.hdl import Module, Value
 from amaranth.lib import wiring
 
-from precog_hw.config import NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
@@ -14,6 +13,7 @@ from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import Receiver
+from precog_spec.config import NicConfig
 
 __all__ = ["Parts"]
 

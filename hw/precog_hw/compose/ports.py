@@ -4,7 +4,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.activity import ACTIVITY
-from precog_hw.config import NicConfig
 from precog_hw.csr.axil import AxiLite
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.measure.queue_layouts import queue_event_layout
@@ -18,6 +17,7 @@ from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
 from precog_hw.store.layouts import StoreConfig
 from precog_hw.store.layouts import commit_layout as store_log_layout
 from precog_hw.stream.packet import packet_signature
+from precog_spec.config import NicConfig
 from precog_spec.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, PRIORITIES, Fmt
 from precog_spec.registers.mac import MAC_EVENTS
 from precog_spec.registers.model import RegisterMap
@@ -41,7 +41,7 @@ def nic_map(config: NicConfig, *, tick_ps: int = 1000) -> RegisterMap:
     if config.width and tick_ps < MIN_TICK_PS:
         raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more with packets, not {tick_ps!r}")
     identity = Identity(CONTRACT_HASH, tick_ps, MAX_INPUTS, MAX_OUTPUTS)
-    return build_map(config.map_sizes, identity)
+    return build_map(config, identity)
 
 
 def nic_ports(config: NicConfig, address_bits: int) -> dict[str, wiring.Member]:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from precog_hw.config import NicConfig
 from precog_hw.export import block_verilog, nic_verilog
 from precog_hw.nic import nic_map
+from precog_spec.config import NicConfig
 
 from .control import ADDRESS_BITS, AppControl
 from .interface import APP_ID

@@ -7,9 +7,10 @@ have the names of the register fields.
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS
 from precog_spec.registers.model import Access, Field, Register
-from precog_spec.registers.precog import QP_CONFIG, QP_STATUS, Identity, Sizes, build_map
+from precog_spec.registers.precog import QP_CONFIG, QP_STATUS, Identity, build_map
 
 __all__ = [
     "DECISION",
@@ -43,8 +44,8 @@ def registers_layout(registers: tuple[Register, ...], access: Access) -> data.St
 PARAMETERS = registers_layout(
     tuple(
         register
-        for name in Sizes().parameter_blocks
-        for register in build_map(Sizes(), Identity(0)).block(name).registers
+        for name in NicConfig().parameter_blocks
+        for register in build_map(NicConfig(), Identity(0)).block(name).registers
     ),
     Access.RW,
 )

@@ -15,7 +15,6 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.layouts import registers_layout
@@ -26,6 +25,7 @@ from precog_hw.measure.clock import Clock
 from precog_hw.packet.card import Card
 from precog_hw.packet.cps_slots import DESTINATIONS
 from precog_hw.packet.layouts import CARD_CONFIG
+from precog_spec.config import NicConfig
 from precog_spec.frames.cps import SCORE_MAX, SHIM, ShimFault
 from precog_spec.frames.descriptor import Reason
 from precog_spec.frames.headers import MIN_FRAME, ROCE_PORT

@@ -14,9 +14,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, QP_CONFIG_LAYOUT, QP_STATUS_LAYOUT
 from precog_hw.csr.row_window import RowWindow
+from precog_spec.config import NicConfig
 from precog_spec.contract import TOLD_BY_EVENTS, Flag
 
 __all__ = ["QpWindow", "config_layout"]

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 from precog_spec.contract import BASE_NONE, Fmt
 
 __all__ = ["BaseRtt"]

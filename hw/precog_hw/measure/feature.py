@@ -9,11 +9,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.measure.base_rtt import BaseRtt
 from precog_hw.measure.layouts import feature_layout, measured_layout
 from precog_hw.measure.reciprocal import Aligner, Reciprocal, quotient
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
+from precog_spec.config import NicConfig
 from precog_spec.contract import RECIPROCAL_BITS, Fmt
 
 __all__ = ["Feature"]

@@ -3,7 +3,7 @@
 from amaranth.hdl import signed, unsigned
 from amaranth.lib import data
 
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 from precog_spec.frames.headers import PSN_BITS
 

@@ -15,7 +15,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.axil import RegisterBus
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
 from precog_hw.csr.qp_window import config_layout
@@ -23,6 +22,7 @@ from precog_hw.passing import pass_ports
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.deadline import AdviceDeadline
 from precog_hw.stream.queue import Queue
+from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm, Fmt
 from precog_spec.registers.precog import Identity, build_map
 
@@ -85,7 +85,7 @@ class MicroCore(wiring.Component):
     def __init__(self, config: NicConfig) -> None:
         self._config = config
         self._predictor = Predictor(config)
-        self._map = build_map(config.map_sizes, Identity(0))
+        self._map = build_map(config, Identity(0))
         signature = self._predictor.signature
         super().__init__(
             {

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from precog_spec.config import NicConfig
 from precog_spec.registers.model import WORD_BYTES, Field, RegisterMap
-from precog_spec.registers.precog import Sizes
 
 __all__ = ["Place", "parameter_places"]
 
@@ -29,7 +29,7 @@ class Place:
 
 def parameter_places(regmap: RegisterMap) -> Mapping[str, Place]:
     """Every parameter of the core by its field's name."""
-    blocks = Sizes().parameter_blocks
+    blocks = NicConfig().parameter_blocks
     return {
         field.name: Place(
             word.address // WORD_BYTES,

@@ -4,12 +4,12 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp_window import config_layout as command_layout
 from precog_hw.latest import Latest
 from precog_hw.rows import RowMemory, plain_memory
 from precog_hw.stream.queue import Queue
+from precog_spec.config import NicConfig
 from precog_spec.contract import PRIORITIES, Fmt
 from precog_spec.registers.pacer import PACER_EVENTS
 

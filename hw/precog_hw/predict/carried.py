@@ -14,9 +14,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_spec.carried import CARRIED_EVENT, CARRIED_STATE, CarriedKind
+from precog_spec.config import NicConfig
 from precog_spec.contract import CarriedScore, Fmt
 
-from ..config import NicConfig
 from ..csr.qp_window import config_layout
 from ..rows import RowUpdate
 from .cps import SCORE_BITS

@@ -7,10 +7,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 
 from ..activity import ACTIVITY
-from ..config import NicConfig
 from ..dsp import Multiplier
 from .activation import Tanh
 from .cell import ALIGN_C, SHIFT_C, SHIFT_TANH, SUM_C_BITS, state_write_layout

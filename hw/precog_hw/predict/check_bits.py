@@ -10,9 +10,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.secded import PAIR_BITS, check_bits, columns
 
-from ..config import NicConfig
 from .layouts import image_word_layout, load_layout
 from .pipeline import Delays
 

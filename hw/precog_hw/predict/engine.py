@@ -11,10 +11,10 @@ from amaranth.hdl import Const, Module, Mux, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import MAX_OUTPUTS
 
 from ..activity import ACTIVITY, hold
-from ..config import NicConfig
 from .cell import CellPipe
 from .cell_serial import SerialCell
 from .head import LinearHead

@@ -18,6 +18,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import (
     FORECAST_FIELDS,
     NO_SCORE,
@@ -31,7 +32,6 @@ from precog_spec.contract import (
     TraceKind,
 )
 
-from ..config import NicConfig
 from ..csr.layouts import DECISION
 from ..csr.qp_window import config_layout
 from .cps import KNOT_WRITE, POSITION, SCORE_BITS, RttPosition, ScoreTable

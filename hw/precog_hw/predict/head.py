@@ -8,9 +8,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import HIDDEN, MAX_OUTPUTS, Fmt
 
-from ..config import NicConfig
 from ..dsp import Multiplier
 from .layouts import JOBS, OUTPUTS, Sizes, load_layout, scrub_ports, slot_layout
 from .pipeline import Delays

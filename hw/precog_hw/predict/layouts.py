@@ -12,10 +12,9 @@ from amaranth.hdl import signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt
 from precog_spec.secded import STORED_BITS
-
-from ..config import NicConfig
 
 __all__ = [
     "EPOCH_BITS",

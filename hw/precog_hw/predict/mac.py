@@ -9,10 +9,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import HIDDEN, Fmt
 
 from ..activity import ACTIVITY, hold
-from ..config import NicConfig
 from .cell import state_write_layout
 from .layouts import PASSES, Sizes, load_layout, pass_layout, scrub_ports, slot_layout
 from .mac_drain import MacDrain

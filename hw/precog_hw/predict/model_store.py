@@ -14,9 +14,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, TREE_DEPTH, Cell, HeadKind
 
-from ..config import NicConfig
 from .layouts import EPOCH_BITS, image_word_layout, model_layout
 from .pipeline import Delays
 from .tree_check import TreeCheck

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..config import NicConfig
+from precog_spec.config import NicConfig
 
 __all__ = ["Restart"]
 

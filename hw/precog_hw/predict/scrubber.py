@@ -16,6 +16,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.secded import (
     PAIR_BITS,
     SECOND_ROWS,
@@ -26,7 +27,6 @@ from precog_spec.secded import (
     columns,
 )
 
-from ..config import NicConfig
 from .check_bits import CHECK_LATENCY, parity
 from .layouts import answer_layout, load_layout, place_layout, scrub_layout
 

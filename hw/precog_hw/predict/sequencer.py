@@ -13,9 +13,9 @@ from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import MAX_STEPS
 
-from ..config import NicConfig
 from .layouts import (
     EPOCH_BITS,
     GATES,

@@ -15,9 +15,9 @@ from operator import or_
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
+from precog_spec.config import NicConfig
 from precog_spec.secded import STORED_BITS
 
-from ..config import NicConfig
 from .layouts import answer_layout
 from .pipeline import Delays
 

@@ -14,6 +14,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import (
     MAX_INPUTS,
     MAX_OUTPUTS,
@@ -27,7 +28,6 @@ from precog_spec.contract import (
     Fmt,
 )
 
-from ..config import NicConfig
 from .layouts import load_layout, scrub_ports
 from .memory import block_memory
 from .softmax import SOFTMAX_OUTPUT

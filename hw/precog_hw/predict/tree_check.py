@@ -14,6 +14,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import (
     MAX_INPUTS,
     PROBABILITY,
@@ -24,7 +25,6 @@ from precog_spec.contract import (
     TREE_THRESHOLD_ROW,
 )
 
-from ..config import NicConfig
 from .layouts import image_word_layout
 
 __all__ = ["TreeCheck"]

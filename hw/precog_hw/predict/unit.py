@@ -6,10 +6,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value, 
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Member, Out, connect, flipped
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import HeadKind
 
 from ..activity import ACTIVITY, ENGINE_UNITS, hold
-from ..config import NicConfig
 from ..passing import pass_ports
 from .check_bits import CheckBits
 from .engine import LstmEngine
@@ -111,7 +111,9 @@ class Predictor(wiring.Component):
     def __init__(self, config: NicConfig) -> None:
         self._config = config
         kinds = config.forecast - config.tree  # of contexts, besides the first
-        self._engine = LstmEngine(replace(config, qps=config.qps << kinds, forecast=0, tree=0))
+        self._engine = LstmEngine(
+            replace(config, qps=config.qps << kinds, forecast=False, tree=False)
+        )
         self._tree = TreePredictor(config) if config.tree else None
         self._store = ModelStore(config)
         self.latency = self._engine.latency

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
+from precog_spec.config import NicConfig
 from precog_spec.contract import HEAD_ROWS, HIDDEN
 from precog_spec.secded import STORED_BITS, TAIL_ROW
 
-from ..config import NicConfig
 from .layouts import GATES, QUADS, Sizes
 from .memory import block_memory
 from .taps import Taps

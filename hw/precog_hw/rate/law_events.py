@@ -7,11 +7,11 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rows import plain_memory
 from precog_hw.stream.queue import Queue
+from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm, Fmt
 from precog_spec.law_fields import DCQCN_PARAMETERS, EventKind
 

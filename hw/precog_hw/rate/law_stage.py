@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.rate.law_layouts import ABOUT, LAW_EVENT
 from precog_hw.rate.law_unit import LawUnit
+from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm, Flag, Fmt
 from precog_spec.law_fields import LAW_CONFIG, LAW_EVENTS, PSCHED_EVENTS, SCORE_BITS, EventKind
 

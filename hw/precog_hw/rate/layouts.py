@@ -3,8 +3,8 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import QP_CONFIG_LAYOUT
+from precog_spec.config import NicConfig
 from precog_spec.contract import RECIPROCAL_BITS, Fmt
 
 __all__ = ["ADVICE", "MODEL", "TRUSTED_ADVICE", "job_layout", "rate_sample_layout"]

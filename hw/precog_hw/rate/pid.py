@@ -10,12 +10,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS
 from precog_hw.dsp import Multiplier
 from precog_hw.measure.reciprocal import Aligner, quotient
 from precog_hw.measure.split import HALF_BITS, SplitMultiplier
 from precog_hw.rate.layouts import TRUSTED_ADVICE, job_layout
+from precog_spec.config import NicConfig
 from precog_spec.contract import (
     INVERSE_FRAC_BITS,
     MEAN_GUARD_BITS,

@@ -8,12 +8,12 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed, 
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.dsp import Multiplier
 from precog_hw.rate.law_layouts import ABOUT, clamped
 from precog_hw.rows import plain_memory
+from precog_spec.config import NicConfig
 from precog_spec.contract import SKILL_SHIFT, Algorithm, Flag, Fmt
 from precog_spec.law_fields import (
     DOUBT_MAX,

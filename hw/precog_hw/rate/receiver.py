@@ -7,10 +7,10 @@ from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.latest import Latest
 from precog_hw.pace.layouts import boost_layout
 from precog_hw.rows import plain_memory
+from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 from precog_spec.law_fields import NO_SCORE, SCORE_BITS, SCORE_MAX, ScoreCommand
 from precog_spec.receiver_fields import QUOTA_BITS, Act, Band, ReceiverKind

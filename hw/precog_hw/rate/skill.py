@@ -8,8 +8,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.rate.layouts import ADVICE, TRUSTED_ADVICE
+from precog_spec.config import NicConfig
 from precog_spec.contract import SKILL_SHIFT, Fmt
 
 __all__ = ["SkillMonitor", "judged_layout"]

@@ -10,11 +10,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.measure.reciprocal import Reciprocal
 from precog_hw.measure.serial import SerialMultiplier
 from precog_hw.rate.layouts import job_layout, rate_sample_layout
+from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 
 __all__ = ["TargetAdjuster"]

@@ -9,7 +9,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.activity import ACTIVITY, hold
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
 from precog_hw.csr.qp_window import config_layout
 from precog_hw.rate.deadline import AdviceDeadline
@@ -18,6 +17,7 @@ from precog_hw.rate.pid import Pid
 from precog_hw.rate.skill import SkillMonitor, judged_layout
 from precog_hw.rate.target_adjuster import TargetAdjuster
 from precog_hw.stream.queue import Queue
+from precog_spec.config import NicConfig
 
 __all__ = ["RateUnit"]
 

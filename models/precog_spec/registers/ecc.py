@@ -1,6 +1,6 @@
 """The block ECC: SECDED of the model sets' stored words, its walk, its counters, its test.
 
-It stands in the map of a NIC whose `Sizes.ecc` is 1. The code, and where words lie, are those of
+It stands in the map of a NIC with `NicConfig.ecc`. The code, and where words lie, are those of
 `precog_spec.secded`.
 """
 

@@ -1,6 +1,6 @@
 """The block FORECAST: queue pairs' second models, calibration of scores, counters.
 
-It stands in the map of a NIC whose `Sizes.forecast` is 1. Names of fields are those of
+It stands in the map of a NIC with `NicConfig.forecast`. Names of fields are those of
 `precog_models.predict.forecast`; a test compares them.
 """
 

@@ -7,7 +7,7 @@ __all__ = ["INTERRUPT_CAUSES", "causes_of", "interrupt_block"]
 
 _RO, _RW, _W1C, _PULSE = Access.RO, Access.RW, Access.W1C, Access.PULSE
 
-#: (name, field of `Sizes` without which there is no such cause, meaning), in the order of bits.
+#: (name, field of `NicConfig` without which there is no such cause, meaning), in the order of bits.
 INTERRUPT_CAUSES: tuple[tuple[str, str, str], ...] = (
     ("load", "", "A model load or a write of the model map was refused."),
     ("dropped", "", "A sample of a disabled QP, or of a slot that does not exist, was dropped."),
@@ -21,7 +21,7 @@ INTERRUPT_CAUSES: tuple[tuple[str, str, str], ...] = (
 
 
 def causes_of(sizes: object) -> tuple[str, ...]:
-    """Causes that a device of these `Sizes`, or of this `NicConfig`, can have."""
+    """Causes that a device of this `NicConfig`, can have."""
     return tuple(name for name, part, _ in INTERRUPT_CAUSES if built(sizes, part))
 
 
@@ -30,7 +30,7 @@ def interrupt_block(sizes: object) -> Block:
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : NicConfig
     """
     known = causes_of(sizes)
 

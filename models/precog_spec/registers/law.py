@@ -1,6 +1,6 @@
 """The block LAW: programs of the law engine, their slots, the safety layer's numbers, counters.
 
-It stands in the map of a NIC whose `Sizes.law_cores` is not 0. Numbers and codes are those of
+It stands in the map of a NIC whose `NicConfig.law_cores` is not 0. Numbers and codes are those of
 `precog_models.rate.engine`; a test compares them.
 """
 

@@ -3,9 +3,8 @@
 from precog_spec.registers.common import counter_registers
 from precog_spec.registers.model import Block, Table
 
-__all__ = ["MACS_MOST", "MAC_EVENTS", "mac_block"]
+__all__ = ["MAC_EVENTS", "mac_block"]
 
-MACS_MOST = 2
 
 #: What each port counts, in table order: name, meaning.
 MAC_EVENTS: tuple[tuple[str, str], ...] = (

@@ -1,6 +1,6 @@
 """The block PACER: connections' priority, MTU and first PSN, what holds all of them, counters.
 
-It stands in the map of a NIC whose `Sizes.grants` is 1.
+It stands in the map of a NIC with `NicConfig.grants`.
 """
 
 from precog_spec.registers.common import counter_registers, window_registers

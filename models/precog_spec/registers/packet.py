@@ -1,7 +1,7 @@
 """Blocks of the packet path: PACKET, LOOKUP, PACKET_QP, DESTINATION, PACKET_COUNTERS.
 
-They stand in the map of a NIC whose `Sizes.width` is not 0; what belongs to a part that was not
-built (`Sizes.destinations`, `cnps`, `icrc`) does not. Numbers and names that the packet
+They stand in the map of a NIC whose `NicConfig.width` is not 0; what belongs to a part that was not
+built (`NicConfig.destinations`, `cnps`, `icrc`) does not. Numbers and names that the packet
 path's golden models own (reasons, faults, resets) are compared with them by a test.
 """
 
@@ -99,7 +99,7 @@ OUTCOME_EVENTS: tuple[str, ...] = tuple(
     name for name, _ in PACKET_EVENTS if name.startswith("rtt_")
 )
 
-#: Fields and counters of parts that a device may lack, by the part's field of `Sizes`.
+#: Fields and counters of parts that a device may lack, by the part's field of `NicConfig`.
 _OF_PARTS: dict[str, tuple[str, ...]] = {
     "destinations": ("destination",),
     "cnps": (
@@ -301,22 +301,22 @@ DESTINATION_VALUES: tuple[Register, ...] = tuple(
 
 
 def part_of(name: str) -> str:
-    """The part, a field of `Sizes`, without which a device lacks the field or counter `name`."""
+    """The part, a field of `NicConfig`, that a register's field or a counter belongs to."""
     return next(part for part, names in _OF_PARTS.items() if name in names)
 
 
 def packet_parameters(sizes: object) -> tuple[Register, ...]:
-    """Parameters of the packet path of a device of these `Sizes`, or of this `NicConfig`."""
+    """Parameters of the packet path of a device of this `NicConfig`."""
     return _known(PACKET_PARAMETERS, sizes)
 
 
 def packet_qp_config(sizes: object) -> tuple[Register, ...]:
-    """A queue pair's row in a device of these `Sizes`, or of this `NicConfig`."""
+    """A queue pair's row in a device of this `NicConfig`."""
     return _known(PACKET_QP_CONFIG, sizes)
 
 
 def packet_events(sizes: object) -> tuple[str, ...]:
-    """Counters of events in a device of these `Sizes`, or of this `NicConfig`, in table order."""
+    """Counters of events in a device of this `NicConfig`, in table order."""
     absent = _absent(sizes)
     return tuple(name for name, _ in PACKET_EVENTS if name not in absent)
 
@@ -340,7 +340,7 @@ def packet_blocks(sizes: object) -> tuple[Block, ...]:
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : NicConfig
     """
     return (
         _packet(packet_parameters(sizes)),

@@ -1,9 +1,8 @@
 """Which parts a device has, as the fields of its sizes say."""
 
-__all__ = ["PACKET_PARTS", "built", "lacking"]
+from precog_spec.config import PACKET_PARTS
 
-#: Fields of `Sizes` that say which parts a packet path has; without packets they stay 1.
-PACKET_PARTS = ("destinations", "cnps", "icrc")
+__all__ = ["built", "lacking"]
 
 
 def lacking(sizes: object, part: str) -> str:
@@ -11,7 +10,7 @@ def lacking(sizes: object, part: str) -> str:
 
     Parameters
     ----------
-    sizes : Sizes or NicConfig
+    sizes : NicConfig
     part : str
         Name of the part's field; empty for what every device has.
 

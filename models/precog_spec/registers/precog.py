@@ -10,24 +10,24 @@ RESET (`interrupt`, `reset`); MAC (`mac`) where there are ports. Real quantities
 
 from dataclasses import dataclass
 
+from precog_spec.config import PACKET_PARTS, NicConfig
 from precog_spec.registers.common import counter_registers, window_registers
 from precog_spec.registers.ecc import ecc_block
 from precog_spec.registers.forecast import forecast_block
 from precog_spec.registers.interrupt import interrupt_block
 from precog_spec.registers.law import law_block
 from precog_spec.registers.laws import law_blocks
-from precog_spec.registers.mac import MACS_MOST, mac_block
+from precog_spec.registers.mac import mac_block
 from precog_spec.registers.model import Access, Block, Field, Register, RegisterMap, Table
 from precog_spec.registers.pacer import pacer_block
 from precog_spec.registers.packet import packet_blocks
-from precog_spec.registers.parts import PACKET_PARTS
 from precog_spec.registers.profiler import profiler_block
 from precog_spec.registers.receiver import receiver_block
 from precog_spec.registers.reset import reset_block
 from precog_spec.registers.snapshot import snapshot_registers
 from precog_spec.registers.trace import trace_block
 from precog_spec.registers.watchdog import watchdog_block
-from precog_spec.registers.wire import CELLS_LEAST, CELLS_MOST, wire_block
+from precog_spec.registers.wire import wire_block
 
 __all__ = [
     "COUNTERS",
@@ -36,17 +36,12 @@ __all__ = [
     "QP_CONFIG",
     "QP_STATUS",
     "Identity",
-    "Sizes",
     "build_map",
 ]
 
 MAGIC = 0x50524347  # "PRCG"
-_WIDTHS = (8, 64, 128, 256, 512)  # bits of a beat
-_MOST_FORECAST = 32768  # the engine keeps two contexts for each
-_CORE_BLOCKS = ("MEASURE", "PID")
-_LAW_BLOCKS = ("TIMELY", "DCQCN", "PSCHED")
 
-# Registers of ID that say whether a part was built: name, meaning, field of `Sizes`, its meaning.
+# Registers of ID that say whether a part was built: name, meaning, field of `NicConfig`, its own.
 _PARTS = (
     ("LAWS", "Laws that the device was built with, in addition to fixed, pid and predpid.", "laws",
      "timely and dcqcn."),
@@ -61,8 +56,8 @@ _PARTS = (
     ("GUARDS", "Whether stored models have check bits and are scrubbed.", "ecc", "They are."),
 )  # fmt: skip
 
-# What a packet path was built without: field of `Sizes`, its meaning if it is 0. Devices of before
-# there was a choice have them all, and 0 here.
+# What a packet path was built without: field of `NicConfig`, its meaning if it is off. Devices
+# older than the choice have them all, and 0 here.
 _WITHOUT = tuple(
     zip(
         PACKET_PARTS,
@@ -76,120 +71,6 @@ _WITHOUT = tuple(
 )
 
 RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What the map depends on: the fields of `precog_hw.config.NicConfig` with the same names."""
-
-    qps: int = 64
-    sets: int = 16
-    lanes: int = 64
-    columns: int = 4
-    steps: int = 8
-    width: int = 0
-    laws: int = 1
-    law_cores: int = 0
-    grants: int = 0
-    profile: int = 0
-    forecast: int = 0
-    tree: int = 0
-    trace: int = 0
-    receiver: int = 0
-    wire: int = 0
-    ecc: int = 1
-    macs: int = 0
-    ipv6: int = 1
-    destinations: int = 1
-    cnps: int = 1
-    icrc: int = 1
-
-    @property
-    def parameter_blocks(self) -> tuple[str, ...]:
-        """Blocks whose RW fields are parameters that all queue pairs share."""
-        return (*_CORE_BLOCKS, *(_LAW_BLOCKS if self.laws else ()))
-
-    def check_buildable(self) -> None:
-        """Refuse sizes that no core can have.
-
-        Raises
-        ------
-        ValueError
-            A size is not one of those that `NicConfig` names.
-        """
-        for name, low, high in (("qps", 1, 65536), ("sets", 2, 64)):
-            value = getattr(self, name)
-            if not low <= value <= high or value & (value - 1):
-                raise ValueError(f"{name} must be a power of two in {low}..{high}, not {value!r}")
-        if self.lanes not in (4, 8, 16, 64, 128):
-            raise ValueError(f"lanes must be 4, 8, 16, 64 or 128, not {self.lanes!r}")
-        if self.columns not in (1, 2, 4):
-            raise ValueError(f"columns must be 1, 2 or 4, not {self.columns!r}")
-        if self.lanes < 16 and self.columns != 1:
-            raise ValueError(f"columns must be 1 at {self.lanes} lanes, not {self.columns!r}")
-        if not 1 <= self.steps <= 8:
-            raise ValueError(f"steps must be in 1..8, not {self.steps!r}")
-        if self.width not in (0, *_WIDTHS):
-            known = ", ".join(str(width) for width in _WIDTHS)
-            raise ValueError(f"width must be {known}, or 0 without packets, not {self.width!r}")
-        for name in (
-            "laws",
-            "grants",
-            "profile",
-            "forecast",
-            "tree",
-            "trace",
-            "receiver",
-            "ecc",
-            "ipv6",
-            *PACKET_PARTS,
-        ):
-            if getattr(self, name) not in (0, 1):
-                raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
-        if self.law_cores not in (0, 1):
-            raise ValueError(f"law_cores must be 0 or 1, not {self.law_cores!r}")
-        if self.law_cores and not self.laws:
-            raise ValueError("laws must be 1 with law_cores: programs run with the other laws")
-        for name in ("width", "trace"):
-            if self.law_cores and getattr(self, name):
-                raise ValueError(f"{name} must be 0 with law_cores, not {getattr(self, name)!r}")
-        for name in ("trace", "receiver"):
-            if getattr(self, name) and not self.laws:
-                raise ValueError(f"laws must be 1 with {name}, not {self.laws!r}")
-        if self.receiver and not self.width:
-            raise ValueError("width must not be 0 with receiver: scores come in packets")
-        least = CELLS_LEAST
-        if self.wire and (not least <= self.wire <= CELLS_MOST or self.wire & (self.wire - 1)):
-            raise ValueError(
-                f"wire must be a power of two in {least}..{CELLS_MOST}, the cells of the packet "
-                f"memory, or 0 without one, not {self.wire!r}"
-            )
-        for name in ("width", "grants"):
-            if self.wire and not getattr(self, name):
-                raise ValueError(f"{name} must not be 0 with wire: what it holds waits for grants")
-        if not 0 <= self.macs <= MACS_MOST:
-            raise ValueError(f"macs must be in 0..{MACS_MOST}, not {self.macs!r}")
-        if self.macs and not self.width:
-            raise ValueError("width must not be 0 with macs: their frames are its packets")
-        if not self.ipv6 and (self.wire or not self.width):
-            raise ValueError("ipv6 must be 1 without packets, and with wire")
-        for name in PACKET_PARTS:
-            if not getattr(self, name) and not self.width:
-                raise ValueError(f"{name} must be 1 without packets, not 0: it is a part of theirs")
-        if self.laws and self.qps < 2:
-            raise ValueError(f"qps must be 2 or more with laws, not {self.qps!r}: add laws=0")
-        if self.width and self.qps < 2:
-            raise ValueError(f"qps must be 2 or more with packets, not {self.qps!r}")
-        if self.grants and self.qps < 2:
-            raise ValueError(f"qps must be 2 or more with grants, not {self.qps!r}")
-        if self.profile and self.qps < 2:
-            raise ValueError(f"qps must be 2 or more with profile, not {self.qps!r}")
-        if self.tree and not self.forecast:
-            raise ValueError("forecast must be 1 with tree: trees are its queue models")
-        if self.forecast and not self.laws:
-            raise ValueError("laws must be 1 with forecast: its scores are for PSCHED")
-        if self.forecast and self.qps > _MOST_FORECAST:
-            raise ValueError(f"qps must be at most {_MOST_FORECAST} with forecast, not {self.qps}")
 
 
 @dataclass(frozen=True)
@@ -332,12 +213,12 @@ QP_STATUS: tuple[Register, ...] = tuple(
 )
 
 
-def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
+def build_map(sizes: NicConfig, identity: Identity) -> RegisterMap:
     """The register map of a core.
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : NicConfig
     identity : Identity
 
     Returns
@@ -370,7 +251,7 @@ def build_map(sizes: Sizes, identity: Identity) -> RegisterMap:
     )
 
 
-def _id_block(sizes: Sizes, identity: Identity) -> Block:
+def _id_block(sizes: NicConfig, identity: Identity) -> Block:
     def constant(name: str, bits: int, value: int, doc: str, lsb: int = 0, unit: str = "") -> Field:
         return Field(name, bits, RO, doc, lsb=lsb, reset=value, unit=unit)
 
@@ -490,7 +371,7 @@ def _measure_block(identity: Identity) -> Block:
     )
 
 
-def _model_block(sizes: Sizes) -> Block:
+def _model_block(sizes: NicConfig) -> Block:
     number = Field("set", (sizes.sets - 1).bit_length(), RW, "Number of a set.")
     return Block(
         "MODEL",
@@ -703,7 +584,7 @@ def _qp_block() -> Block:
     )
 
 
-def _counter_block(sizes: Sizes) -> Block:
+def _counter_block(sizes: NicConfig) -> Block:
     return Block(
         "COUNTERS",
         "The snapshot of all 64-bit counters, and those of the core, events since power-up: "

@@ -1,6 +1,6 @@
 """The block PROFILER: the queues' numbers, when samples of them are taken, and how they are scaled.
 
-It stands in the map of a NIC whose `Sizes.profile` is 1.
+It stands in the map of a NIC with `NicConfig.profile`.
 """
 
 from precog_spec.registers.common import counter_registers, window_registers

@@ -1,7 +1,7 @@
 """The block RECEIVER: bands of congestion scores, what they do, and for which queue pairs.
 
 Fields of parameters and rows are those of `precog_spec.receiver_fields` (a test compares
-them). It stands in the map of a NIC whose `Sizes.receiver` is 1.
+them). It stands in the map of a NIC with `NicConfig.receiver`.
 """
 
 from precog_spec.registers.common import counter_registers, window_registers

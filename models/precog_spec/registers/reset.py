@@ -8,7 +8,7 @@ __all__ = ["RESET_BLOCKS", "reset_block", "resets_of"]
 
 _RO, _PULSE = Access.RO, Access.PULSE
 
-#: (name, field of `Sizes` without which there is no such part, what its reset does), in the order
+#: (name, field of `NicConfig` without which there is no such part, what its reset does), in order
 #: of bits.
 RESET_BLOCKS: tuple[tuple[str, str, str], ...] = (
     ("laws", "", "QP.COMMAND.clear on every QP: laws start from their initial rates."),
@@ -23,7 +23,7 @@ RESET_BLOCKS: tuple[tuple[str, str, str], ...] = (
 
 
 def resets_of(sizes: object) -> tuple[str, ...]:
-    """Parts with a reset that a device of these `Sizes`, or of this `NicConfig`, has."""
+    """Parts with a reset that a device of this `NicConfig`, has."""
     return tuple(name for name, part, _ in RESET_BLOCKS if built(sizes, part))
 
 
@@ -32,7 +32,7 @@ def reset_block(sizes: object) -> Block:
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : NicConfig
     """
     known = resets_of(sizes)
 

@@ -4,7 +4,7 @@ from precog_spec.registers.model import Access, Field, Register
 
 __all__ = ["counter_tables", "snapshot_registers"]
 
-#: Field of `Sizes` ("" for every device), and the tables of counters where it is set.
+#: Field of `NicConfig` ("" for every device), and the tables of counters where it is set.
 _TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("COUNTERS.COUNTERS",)),
     ("grants", ("PACER.COUNTERS",)),
@@ -21,7 +21,7 @@ _TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def counter_tables(sizes: object) -> tuple[str, ...]:
-    """Tables of 64-bit counters that a device of these `Sizes` has, as ``BLOCK.TABLE``."""
+    """Tables of 64-bit counters that a device of these `NicConfig` has, as ``BLOCK.TABLE``."""
     return tuple(
         name for part, names in _TABLES if not part or getattr(sizes, part) for name in names
     )
@@ -32,7 +32,7 @@ def snapshot_registers(sizes: object) -> tuple[Register, ...]:
 
     Parameters
     ----------
-    sizes : Sizes
+    sizes : NicConfig
     """
     return (
         Register(

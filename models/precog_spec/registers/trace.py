@@ -1,6 +1,6 @@
 """The block TRACE: records of decisions, receiver's actions and forecasts, read in batches.
 
-It stands in the map of a NIC whose `Sizes.trace` is 1. A record's layout is the contract's; its
+It stands in the map of a NIC with `NicConfig.trace`. A record's layout is the contract's; its
 number of words is compared by a test.
 """
 

@@ -1,16 +1,15 @@
 """The block WIRE: the packets that wait for grants, and what holds or drops them.
 
-It stands in the map of a NIC whose `Sizes.wire` is not 0.
+It stands in the map of a NIC whose `NicConfig.wire` is not 0.
 """
 
 from precog_spec.registers.common import counter_registers, window_registers
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
-__all__ = ["CELLS_LEAST", "CELLS_MOST", "CELL_BYTES", "WIRE_EVENTS", "WIRE_ROW", "wire_block"]
+__all__ = ["CELL_BYTES", "WIRE_EVENTS", "WIRE_ROW", "wire_block"]
 
 CELL_BYTES = 128
 #: Cells of a memory: it holds two of the longest packets and 8 more; their number has 16 bits.
-CELLS_LEAST, CELLS_MOST = 128, 1 << 15
 
 _RO, _RW = Access.RO, Access.RW
 

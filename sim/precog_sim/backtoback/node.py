@@ -8,8 +8,8 @@ from ipaddress import IPv4Address
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_models.image import pretrained
+from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt, QueueEvent
-from precog_spec.registers.precog import Sizes
 from precog_spec.registers.reset import resets_of
 
 from .frames import Host
@@ -17,7 +17,7 @@ from .frames import Host
 __all__ = ["CNP_GAP", "HOST_SCORE", "SIZES", "SLOTS", "Ends", "Node", "Out", "Through"]
 
 #: A device with all that scores take part in.
-SIZES = Sizes(qps=4, sets=4, width=64, forecast=1, profile=1, receiver=1)
+SIZES = NicConfig(qps=4, sets=4, width=64, forecast=True, profile=True, receiver=True)
 
 #: Queue pairs: law, whose score their packets carry, whether PSCHED hears the receiver.
 SLOTS: tuple[tuple[str, str, bool], ...] = (
@@ -66,7 +66,7 @@ class Node:
     Parameters
     ----------
     ends : Ends
-    sizes : Sizes
+    sizes : NicConfig
         Of the device.
     tick_ps : int
 
@@ -87,7 +87,7 @@ class Node:
     merges = False
     parts: tuple[str, ...] = resets_of(SIZES)
 
-    def __init__(self, ends: Ends, *, sizes: Sizes = SIZES, tick_ps: int = 1000) -> None:
+    def __init__(self, ends: Ends, *, sizes: NicConfig = SIZES, tick_ps: int = 1000) -> None:
         self.tick_ps = tick_ps
         self.differences: list[str] = []
         self.emulator = Emulator(sizes, tick_ps=tick_ps)

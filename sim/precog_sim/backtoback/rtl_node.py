@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_hw.config import PRESETS, NicConfig
 from precog_models.nic import Decision
 from precog_sim.rtl.packet_block import Run, Wire
 from precog_sim.rtl.packet_nic import PacketNic
+from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import Flag, Fmt, QueueEvent
 
 from .endpoint import EndpointSettings
@@ -19,7 +19,9 @@ from .wire import WireSettings
 __all__ = ["CONFIG", "DISTURB_TICKS", "TICK_PS", "RtlNode", "ways"]
 
 #: The smallest NIC that has all that scores take part in.
-CONFIG = replace(PRESETS["tiny"], width=64, receiver=1, trace=1, forecast=1, profile=1, ecc=0)
+CONFIG = replace(
+    PRESETS["tiny"], width=64, receiver=True, trace=True, forecast=True, profile=True, ecc=False
+)
 TICK_PS = 1600
 DISTURB_TICKS = 20_000  # mean time between resets or model swaps of an end, in a short run
 
@@ -86,10 +88,10 @@ class RtlNode(Node):
         tick_ps: int = TICK_PS,
         nic: PacketNic | None = None,
     ) -> None:
-        super().__init__(ends, sizes=config.map_sizes, tick_ps=tick_ps)
+        super().__init__(ends, sizes=config, tick_ps=tick_ps)
         self.golden = self.device
         # Laws hear of packets in another order, and merged: another golden NIC replays the RTL's.
-        self._laws = Emulator(config.map_sizes, tick_ps=tick_ps)
+        self._laws = Emulator(config, tick_ps=tick_ps)
         self._set_up(Device(self._laws), ends)
         self.nic = PacketNic(config, tick_ps=tick_ps) if nic is None else nic
         self.device = Device(self.nic)

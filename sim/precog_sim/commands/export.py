@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from precog_host.output import JsonOption, emit, refuse_ignored
-from precog_hw.config import PRESETS, NicConfig
+from precog_spec.config import PRESETS, NicConfig
 from precog_spec.frames.cps import SHIM_PORT
 
 __all__ = ["export", "is_keyword"]
@@ -164,10 +164,10 @@ def export(
         nic = dataclasses.replace(
             nic,
             width=width[0] if width else nic.width,
-            forecast=int(forecast or nic.forecast),
-            tree=int(tree or nic.tree),
-            receiver=int(receiver or nic.receiver),
-            trace=int(trace or nic.trace),
+            forecast=bool(forecast or nic.forecast),
+            tree=bool(tree or nic.tree),
+            receiver=bool(receiver or nic.receiver),
+            trace=bool(trace or nic.trace),
             wire=wire,
         )
         text = nic_verilog(nic, name=name or "precog_nic", tick_ps=tick_ps)
@@ -214,8 +214,8 @@ def _config(
         qps=base.qps if qps is None else qps,
         sets=base.sets if sets is None else sets,
         dsp=base.dsp if dsp is None else dsp,
-        grants=base.grants if grants is None else int(grants),
-        profile=base.profile if profile is None else int(profile),
+        grants=base.grants if grants is None else grants,
+        profile=base.profile if profile is None else profile,
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from precog_host.device import Device
-from precog_hw.config import PRESETS
 from precog_models.image import Image
 from precog_sim.demo.progress import Stages
 from precog_sim.loop import Comparison, LoopSetup, compare, run_in_loop
@@ -14,6 +13,7 @@ from precog_sim.report import data, series
 from precog_sim.rtl.exactness import Campaign
 from precog_sim.rtl.library import RtlNic
 from precog_sim.rtl.transport import RtlTransport
+from precog_spec.config import PRESETS
 
 __all__ = ["TARGET_US", "Steered", "run_series", "steer"]
 

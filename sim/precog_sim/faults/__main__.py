@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from precog_hw.config import PRESETS
 from precog_sim.rtl.library import RtlNic
+from precog_spec.config import PRESETS
 
 from .campaign import Faults
 

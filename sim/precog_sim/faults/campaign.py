@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_hw.config import NicConfig
 from precog_hw.predict.layouts import Sizes
 from precog_models.predict.lstm import pack, unpack
 from precog_models.predict.secded import guard
@@ -23,6 +22,7 @@ from precog_sim.rtl.library import NicLibrary
 from precog_sim.rtl.memories import RtlMemory, rtl_memories, schedule_faults
 from precog_sim.rtl.stimulus import model_image
 from precog_sim.rtl.transport import RtlTransport
+from precog_spec.config import NicConfig
 from precog_spec.contract import (
     CONTRACT_HASH,
     DECISION_FIELDS,
@@ -116,7 +116,7 @@ class Faults:
         self.found = Found()
         self._rng = np.random.default_rng(seed)
         self.device = Device(RtlTransport(nic))
-        self._golden = Emulator(config.map_sizes)
+        self._golden = Emulator(config)
         self._memories = rtl_memories(nic)
         self._words = [m for m in self._memories.values() if m.bits == STORED_BITS]
         self._time = 0

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 from precog_spec.engine.isa import ROW_WORDS, THREADS
 
 from .engine import Mode, Proof

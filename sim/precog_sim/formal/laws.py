@@ -13,7 +13,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Signal, Valu
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
 from precog_spec.law_fields import LAW_EVENTS, PSCHED_EVENTS, EventKind
 

@@ -39,7 +39,7 @@ _LIVE = (
 
 def _store(*changes: tuple[str, str]) -> wiring.Component:
     """A store of two sets whose source has the changes."""
-    from precog_hw.config import PRESETS
+    from precog_spec.config import PRESETS
 
     config = replace(PRESETS["tiny"], sets=2)
     if changes:

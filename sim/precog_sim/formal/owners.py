@@ -28,10 +28,10 @@ from amaranth.hdl import (
 )
 from amaranth.lib import data, wiring
 
-from precog_hw.config import NicConfig
 from precog_hw.rate.law_layouts import event_layout
 from precog_hw.rate.layouts import job_layout
 from precog_hw.rate.skill import judged_layout
+from precog_spec.config import NicConfig
 
 from .engine import Mode, Proof
 from .mutate import Mutant, reimported

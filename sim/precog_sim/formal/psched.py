@@ -26,7 +26,7 @@ from amaranth.hdl import (
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 from precog_spec.law_fields import DOUBT_MAX, NO_SCORE, PSCHED_PARAMETERS, SCORE_MAX, ScoreCommand
 

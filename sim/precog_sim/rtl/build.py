@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from precog_hw.activity import ALWAYS, OPTIONAL, UNITS
-from precog_hw.config import PRESETS, NicConfig
+from precog_spec.config import PRESETS, NicConfig
 
 from .fields import fields_header, queue_fields_header
 from .verilate import BUILD_ROOT, VerilateError, shared_library

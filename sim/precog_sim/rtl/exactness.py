@@ -23,7 +23,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from precog_host.device import Device
 from precog_host.emulator import Emulator
-from precog_hw.config import PRESETS, NicConfig
+from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import DECISION_FIELDS, Algorithm, Flag
 from precog_spec.law_fields import LAW_EVENT_FIELDS
 from precog_spec.registers.precog import QP_CONFIG
@@ -92,7 +92,7 @@ class Result:
 
 def emulator_like(config: NicConfig) -> Emulator:
     """The golden NIC of the same sizes, behind the same registers."""
-    return Emulator(config.map_sizes)
+    return Emulator(config)
 
 
 class Campaign:
@@ -130,7 +130,7 @@ class Campaign:
         registers = self.golden.registers
         self._defaults = {
             name: value
-            for block in config.map_sizes.parameter_blocks
+            for block in config.parameter_blocks
             for register in registers.registers(block)
             for name, value in registers.fields(block, register.name).items()
         }
@@ -264,7 +264,7 @@ class Campaign:
             self.result.model_loads += 1
         values = parameter_fields(rng, self._defaults)
         for device in (self.rtl, self.golden):
-            for block in self.config.map_sizes.parameter_blocks:
+            for block in self.config.parameter_blocks:
                 for register in device.registers.registers(block):
                     device.registers.write_fields(
                         block, register.name, **{f.name: values[f.name] for f in register.fields}

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from precog_hw.config import NicConfig
 from precog_hw.export import block_verilog
 from precog_hw.nic import PrecogNic, nic_map
+from precog_spec.config import NicConfig
 
 from .axil import PinTransport
 from .block import RtlBlock, block_library

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 
 from .build import nic_library
 from .fields import DECISION_NAMES, EVENT_NAMES, SAMPLE_NAMES

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from amaranth.lib import data
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.nic import COMMAND_LOG, PrecogNic, nic_map
@@ -15,6 +14,7 @@ from precog_hw.predict.carried import CARRIED_COMMIT
 from precog_hw.predict.forecast import FORECAST
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
+from precog_spec.config import NicConfig
 from precog_spec.contract import QueueEvent
 
 from .axil import PinTransport

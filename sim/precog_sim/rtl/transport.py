@@ -5,14 +5,12 @@
 an AXI4-Lite transaction on the RTL's pins.
 """
 
-from dataclasses import fields
-
 import numpy as np
 from numpy.typing import NDArray
 
 from precog_host.samples import checked_samples
 from precog_host.transport import DeviceError
-from precog_hw.config import PRESETS, NicConfig
+from precog_spec.config import OPTIONS, PRESETS, NicConfig, option_value
 
 from .axil import AxilTransport
 from .build import told_queues
@@ -24,7 +22,6 @@ from .verilate import VerilateError
 __all__ = ["RtlTransport", "open_rtl", "parse_config"]
 
 _ADDRESS_BITS = 16  # of the exported NIC
-_NUMBERS = tuple(field.name for field in fields(NicConfig) if field.type in (int, "int"))
 
 
 class RtlTransport(AxilTransport):
@@ -78,13 +75,14 @@ def parse_config(argument: str) -> NicConfig:
         name, equals, text = part.partition("=")
         if not equals and name in PRESETS:
             values = {**vars(PRESETS[name])}
-        elif name not in _NUMBERS:
-            known = ", ".join([*PRESETS, *(f"{known}=<number>" for known in _NUMBERS)])
+        elif name not in OPTIONS:
+            known = ", ".join([*PRESETS, *(f"{known}=<number>" for known in OPTIONS)])
             raise DeviceError(f"simulator argument {part!r} must be one of {known}")
-        elif text.isascii() and text.isdecimal() and len(text) < 20:
-            values[name] = int(text)
         else:
-            raise DeviceError(f"simulator argument {part!r} must be {name}=<number>")
+            try:
+                values[name] = option_value(name, text)
+            except ValueError as error:
+                raise DeviceError(f"simulator argument {part!r} {error}") from error
     try:
         return NicConfig(**values)
     except ValueError as error:

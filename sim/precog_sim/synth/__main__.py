@@ -17,10 +17,10 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from precog_hw.config import PRESETS
 from precog_hw.export import PACKET_BLOCKS
 from precog_hw.stream.packet import WIDTHS
 from precog_sim.commit import commit_name
+from precog_spec.config import PRESETS
 
 from .blocks import LANES
 from .netlist_run import run_netlist
@@ -109,7 +109,7 @@ def _wanted(arguments: argparse.Namespace) -> dict[str, Callable[[], Subject]]:
     for block in arguments.block:
         if block in CORES:
             for lanes in arguments.lanes:
-                ecc = int(block == "core-ecc")
+                ecc = block == "core-ecc"
                 make = partial(core_subject, lanes, arguments.out, ecc=ecc)
                 wanted[f"{block} {lanes} lanes"] = make
         elif block in RATE_BLOCKS:

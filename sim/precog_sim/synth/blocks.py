@@ -6,8 +6,8 @@ import numpy as np
 from amaranth.back import verilog
 from amaranth.sim import Simulator
 
-from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
+from precog_spec.config import PRESETS, NicConfig
 
 from ..formal.peek import Opened
 from ..rtl.library import RtlNic
@@ -41,19 +41,19 @@ class Timing:
     interval_cycles: int
 
 
-def core_config(lanes: int, *, ecc: int, dsp: str = "ecp5") -> NicConfig:
+def core_config(lanes: int, *, ecc: bool, dsp: str = "ecp5") -> NicConfig:
     """The configuration that is reported for `lanes`; with `ecc` its models are guarded."""
-    return replace(PRESETS[f"lanes{lanes}"], dsp=dsp, laws=0, ecc=ecc)
+    return replace(PRESETS[f"lanes{lanes}"], dsp=dsp, laws=False, ecc=ecc)
 
 
-def core_verilog(lanes: int, *, ecc: int) -> tuple[str, WrapCost]:
+def core_verilog(lanes: int, *, ecc: bool) -> tuple[str, WrapCost]:
     """Verilog of the core (engine, features, PID) between shift chains, and what those cost."""
     wrapped = Wrapped(Core(core_config(lanes, ecc=ecc)))
     text: str = verilog.convert(wrapped, name=TOP, emit_src=False, strip_internal_attrs=True)
     return text, wrapped.cost
 
 
-def measure(lanes: int, *, ecc: int) -> Timing:
+def measure(lanes: int, *, ecc: bool) -> Timing:
     """Run the RTL.
 
     Latency to the prediction is watched inside the core (in Amaranth's simulator); the decision's
@@ -86,7 +86,7 @@ def _image() -> bytes:
     return pretrained().payload
 
 
-def _prediction_latency(lanes: int, ecc: int) -> int:
+def _prediction_latency(lanes: int, ecc: bool) -> int:
     """Cycles from the sample's transfer to ``RTTpred valid``, seen inside the core."""
     config = replace(core_config(lanes, ecc=ecc, dsp="generic"), qps=4, sets=2)
     core = Core(config)

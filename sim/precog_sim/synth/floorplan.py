@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 
 __all__ = ["floorplan"]
 

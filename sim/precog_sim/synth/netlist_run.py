@@ -10,7 +10,7 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from precog_hw.config import NicConfig
+from precog_spec.config import NicConfig
 
 from ..rtl.build import TOP, verilog_library
 from ..rtl.exactness import Campaign, Result

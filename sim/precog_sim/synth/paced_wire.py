@@ -4,10 +4,10 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from precog_hw.config import NicConfig
 from precog_hw.nic import wire_store
 from precog_hw.pace.grants import Grants
 from precog_hw.pace.wire_mode import WireMode
+from precog_spec.config import NicConfig
 
 __all__ = ["PacedWire"]
 

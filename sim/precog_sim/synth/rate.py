@@ -7,7 +7,6 @@ from amaranth.back import verilog
 from amaranth.hdl import Signal
 from amaranth.lib import wiring
 
-from precog_hw.config import PRESETS, NicConfig
 from precog_hw.core import Core
 from precog_hw.csr.trace import TraceFifo
 from precog_hw.export import port_map
@@ -21,6 +20,7 @@ from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.receiver import Receiver
 from precog_hw.store.packet_store import PacketStore
+from precog_spec.config import PRESETS, NicConfig
 
 from .blocks import TOP
 from .paced_wire import PacedWire
@@ -50,11 +50,11 @@ def _profiler(qps: int) -> Profiler:
 
 
 def _tree(qps: int) -> TreePredictor:
-    return TreePredictor(NicConfig(qps=qps, forecast=1, tree=1))
+    return TreePredictor(NicConfig(qps=qps, forecast=True, tree=True))
 
 
 def _receiver(qps: int) -> Receiver:
-    return Receiver(NicConfig(qps=qps, width=64, receiver=1, dsp="ecp5"))
+    return Receiver(NicConfig(qps=qps, width=64, receiver=True, dsp="ecp5"))
 
 
 def _trace(_: int) -> TraceFifo:
@@ -62,16 +62,16 @@ def _trace(_: int) -> TraceFifo:
 
 
 def _carried(qps: int) -> CarriedScores:
-    return CarriedScores(NicConfig(qps=qps, width=64, forecast=1, dsp="ecp5"))
+    return CarriedScores(NicConfig(qps=qps, width=64, forecast=True, dsp="ecp5"))
 
 
 def _wire(qps: int) -> PacedWire:
-    return PacedWire(NicConfig(qps=qps, width=64, grants=1, wire=1024, dsp="ecp5"))
+    return PacedWire(NicConfig(qps=qps, width=64, grants=True, wire=1024, dsp="ecp5"))
 
 
 def _store(qps: int) -> PacketStore:
     """The packet memory of wire mode: both queues of each queue pair."""
-    return PacketStore(queues(wire_store(NicConfig(qps=qps, width=64, grants=1, wire=1024))))
+    return PacketStore(queues(wire_store(NicConfig(qps=qps, width=64, grants=True, wire=1024))))
 
 
 def _core_forecast(qps: int) -> Core:
@@ -83,7 +83,7 @@ def _core_forecast(qps: int) -> Core:
 
 
 #: Of what has an engine in it, which one: that has a floorplan.
-ENGINES = {"core-forecast": replace(PRESETS["lanes16"], sets=64, forecast=1, dsp="ecp5")}
+ENGINES = {"core-forecast": replace(PRESETS["lanes16"], sets=64, forecast=True, dsp="ecp5")}
 
 #: What is built for this many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {

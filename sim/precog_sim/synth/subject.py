@@ -74,7 +74,7 @@ def best_of(placed: list[Placed]) -> Placed:
     return max(placed, key=lambda one: one.fmax_mhz or 0.0)
 
 
-def core_subject(lanes: int, root: Path, *, ecc: int) -> Subject:
+def core_subject(lanes: int, root: Path, *, ecc: bool) -> Subject:
     """The core with `lanes` lanes: synthesised, with a floorplan, its cycles measured.
 
     With `ecc` the words of its models are guarded by SECDED.
@@ -125,7 +125,7 @@ def rate_subject(block: str, qps: int, root: Path) -> Subject:
     return Subject(netlist, rate_target(block), cost, own, lambda _: {})
 
 
-def _kept_timing(lanes: int, ecc: int, source: str, root: Path) -> Timing:
+def _kept_timing(lanes: int, ecc: bool, source: str, root: Path) -> Timing:
     """The measured cycles of this source, from the last run if it did not change."""
     kept = root / f"timing-{digest(source)}.json"
     if not kept.exists():

@@ -13,9 +13,9 @@ from typing import Any
 
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from precog_hw.config import PRESETS
 from precog_hw.export import nic_verilog
 from precog_sim.commit import commit_name
+from precog_spec.config import PRESETS
 
 from .blocks import TOP
 from .place import xcup_cells

@@ -1,6 +1,5 @@
 """``precog device``: identity, sizes and parts of a device."""
 
-import dataclasses
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ app = group("Identity, sizes and parts of a device.")
 def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Show what a device is: its identity, what it was built with, and parts that can be reset."""
     from precog_host.device import Device
+    from precog_spec.config import OPTIONS
     from precog_spec.registers.reset import RESET_BLOCKS
 
     with Device.open(device) as opened:
@@ -24,7 +24,7 @@ def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
             "contract": f"{opened.identity.contract_hash:#010x}",
             "tick_ps": opened.tick_ps,
         }
-        sizes = dataclasses.asdict(opened.sizes)
+        sizes = {name: getattr(opened.sizes, name) for name in OPTIONS}
         known = opened.resets.parts
     parts = {name: doc for name, _, doc in RESET_BLOCKS if name in known}
 

@@ -11,7 +11,7 @@ from precog_hw.boards.board import BOARDS, board
 from precog_hw.boards.ecp5_pll import plan_pll
 from precog_hw.boards.ecp5_rgmii import RgmiiReceiver, RgmiiTransmitter, delay_taps
 from precog_hw.boards.node import Node
-from precog_hw.config import PRESETS
+from precog_spec.config import PRESETS
 
 
 @pytest.mark.parametrize("source", [12, 25, 48, 50, 100, 125])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from precog_hw.config import PRESETS
 from precog_hw.corundum.control import AppControl
 from precog_hw.corundum.export import app_core, app_files, check
 from precog_hw.corundum.interface import APP_ID
@@ -15,6 +14,7 @@ from precog_hw.corundum.wrapper import MISSING, app_block
 from precog_hw.export import block_verilog
 from precog_hw.nic import nic_map
 from precog_sim.rtl.verilate import verilator_environment
+from precog_spec.config import PRESETS
 
 from ...integration.corundum_bench import stub
 
@@ -138,4 +138,6 @@ def test_bad_requests_are_refused() -> None:
     refused(r"widths must differ, not \[64, 64\]", widths=(64, 64))
     refused(r"ports must be in 1\.\.32768, not 0", nics=0)
     refused("app_id must have 32 bits, not -1", app_id=-1)
-    refused("grants, profile and forecast must be off", config=dataclasses.replace(TINY, grants=1))
+    refused(
+        "grants, profile and forecast must be off", config=dataclasses.replace(TINY, grants=True)
+    )

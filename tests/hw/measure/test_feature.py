@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from precog_hw.config import NicConfig
 from precog_hw.measure.feature import Feature
 from precog_models.measure.base_rtt import base_step
 from precog_models.measure.feature import feature_step
+from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 
 SIGMAS = [0, 1, 13107, 65535]

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from precog_hw.config import PRESETS
+from precog_spec.config import PRESETS
 
-MICRO = replace(PRESETS["tiny"], laws=0, micro=True)
+MICRO = replace(PRESETS["tiny"], laws=False, micro=True)
 
 
 def test_the_program_has_no_other_laws() -> None:
-    with pytest.raises(ValueError, match="laws must be 0 with micro"):
-        replace(MICRO, laws=1)
+    with pytest.raises(ValueError, match="micro excludes laws, which is on"):
+        replace(MICRO, laws=True)
 
 
 def test_its_clock_always_runs() -> None:
     with pytest.raises(
-        ValueError, match="activity must be off in a device with packets, a trace or micro"
+        ValueError, match=r"activity excludes (width|trace|micro|law_cores), which is on"
     ):
         replace(MICRO, activity=True)

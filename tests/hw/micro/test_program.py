@@ -5,12 +5,12 @@ from typing import Any
 from amaranth.sim import Simulator
 
 from precog_hw.compose.ports import nic_map
-from precog_hw.config import PRESETS
 from precog_hw.micro.core import MicroCore
 from precog_hw.micro.isa import WORD_BITS, Op, wait_bits
 from precog_hw.micro.machine import Machine
 from precog_hw.micro.program import WAITS, program
 from precog_hw.micro.registers import parameter_places
+from precog_spec.config import PRESETS
 
 _PLACES = parameter_places(nic_map(PRESETS["ecp5-25"]))
 _PROGRAM = program(4, _PLACES)

@@ -10,10 +10,10 @@ import numpy as np
 from amaranth.sim import Simulator
 from tests.hw.verilated import Verilated
 
-from precog_hw.config import NicConfig
 from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import LstmWeights, forward_windows, pack
 from precog_sim.rtl.stream_block import stream_library
+from precog_spec.config import NicConfig
 
 __all__ = ["PredictorBench", "Sample", "expected", "load", "predictor_library"]
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from precog_hw.config import PRESETS
 from precog_hw.predict.carried import CarriedScores
 from precog_models.predict.carried import CarriedScores as Golden
 from precog_spec.carried import CARRIED_EVENT, CarriedKind
+from precog_spec.config import PRESETS
 from precog_spec.contract import NO_SCORE, CarriedScore
 
 QPS, SETS = 8, 4
-CONFIG = replace(PRESETS["tiny"], qps=QPS, sets=SETS, width=64, forecast=1)
+CONFIG = replace(PRESETS["tiny"], qps=QPS, sets=SETS, width=64, forecast=True)
 CYCLES = 1500
 ISSUE = 3  # cycles from an event to its effect
 SEEN = 3  # a configuration that is written in the cycle of an event counts for it

@@ -3,10 +3,10 @@
 
 import pytest
 
-from precog_hw.config import NicConfig
 from precog_hw.dsp import Multiplier
 from precog_hw.predict.activation import Tanh
 from precog_hw.predict.engine import LstmEngine
+from precog_spec.config import NicConfig
 
 
 @pytest.mark.parametrize(("a_bits", "b_bits"), [(19, 8), (8, 0)])

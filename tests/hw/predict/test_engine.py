@@ -11,11 +11,11 @@ from tests.differing import same
 from tests.models.predict import exact_lstm
 from tests.models.predict.weights import random_weights
 
-from precog_hw.config import NicConfig
 from precog_hw.predict.engine import LstmEngine
 from precog_hw.predict.model_store import LoadStatus
 from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import pack
+from precog_spec.config import NicConfig
 from precog_spec.secded import pairs
 
 from .bench import PredictorBench, Sample, expected, load, predictor_library
@@ -117,7 +117,7 @@ def test_latency_and_interval(lanes, columns, latency, interval, seed):
 
 def test_widest_model(seed):
     """I = 8, T = 8, O = 16 at 64 lanes, unequal QPs, from an empty context."""
-    config = NicConfig(qps=2, sets=2, lanes=64, columns=4, steps=8, ecc=0)
+    config = NicConfig(qps=2, sets=2, lanes=64, columns=4, steps=8, ecc=False)
     rng, weights = random.Random(seed), np.random.default_rng(seed)
     models = {0: random_weights(weights, inputs=8, steps=8, outputs=16)}
     check(PredictorBench(config, models, [Sample(1, 0, inputs(rng)), Sample(1, 0, inputs(rng))]))

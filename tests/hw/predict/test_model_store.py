@@ -8,9 +8,9 @@ import pytest
 from amaranth.sim import Simulator
 from tests.models.predict.weights import random_weights
 
-from precog_hw.config import NicConfig
 from precog_hw.predict.model_store import LoadStatus, ModelStore
 from precog_models.predict.lstm import pack
+from precog_spec.config import NicConfig
 from precog_spec.contract import HEADER_OFFSET
 from precog_spec.registers.precog import LOAD_STATUS
 

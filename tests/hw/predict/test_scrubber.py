@@ -7,14 +7,14 @@ import pytest
 from amaranth.hdl import Fragment
 from amaranth.sim import Simulator
 
-from precog_hw.config import NicConfig
 from precog_hw.predict.check_bits import CheckBits
 from precog_hw.predict.scrubber import Scrubber
 from precog_models.predict.secded import Found, decode_pairs, guard
+from precog_spec.config import NicConfig
 from precog_spec.secded import STORED_BITS, pairs
 
 CONFIG = NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)
-TREES = replace(CONFIG, forecast=1, tree=1)
+TREES = replace(CONFIG, forecast=True, tree=True)
 
 
 def test_loaded_words_get_their_check_bits(seed):

@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 from tests.models.predict.trees import broken_images, random_tree
 
-from precog_hw.config import NicConfig
 from precog_hw.predict.tree import ANSWER, TreePredictor, tree_request_layout
 from precog_hw.predict.tree_check import TreeCheck
 from precog_models.predict.cps import tails
@@ -18,12 +17,15 @@ from precog_models.predict.tree_model import pack_tree, tree_fault
 from precog_sim.rtl.block import RtlBlock
 from precog_sim.rtl.event_block import EventBlock, event_library, unpack
 from precog_sim.rtl.stream_block import stream_library
+from precog_spec.config import NicConfig
 from precog_spec.contract import MAX_INPUTS, PROBABILITY, Fmt
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("forecast_blocks")]
 
 STEPS, QPS, SETS = 5, 8, 4
-CONFIG = NicConfig(qps=QPS, sets=SETS, lanes=16, columns=1, steps=STEPS, forecast=1, tree=1, ecc=0)
+CONFIG = NicConfig(
+    qps=QPS, sets=SETS, lanes=16, columns=1, steps=STEPS, forecast=True, tree=True, ecc=False
+)
 REQUEST = tree_request_layout(CONFIG)
 
 Ints = NDArray[np.int64]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from amaranth.sim import Simulator
 
-from precog_hw.config import NicConfig
 from precog_hw.rate.unit import RateUnit
 from precog_models.rate.unit import QP_CONFIG, RATE_PARAMETERS, RATE_STATE, rate_step
+from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, Fmt
 
 MBPS = 2097  # RATE per Mb/s at 1 ns

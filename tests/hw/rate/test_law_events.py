@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from precog_hw.config import NicConfig
 from precog_hw.rate.law_events import LawEvents
+from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm
 from precog_spec.law_fields import EventKind
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from precog_hw.config import NicConfig
 from precog_hw.rate.psched import Psched
 from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.rate.psched import (
@@ -18,6 +17,7 @@ from precog_models.rate.psched import (
     psched_reset,
     psched_score,
 )
+from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
 from precog_spec.law_fields import PSCHED_CONFIG
 

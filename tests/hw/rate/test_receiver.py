@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 
-from precog_hw.config import NicConfig
 from precog_hw.rate.receiver import BandwidthMeter, Receiver
 from precog_hw.rate.receiver_layouts import COMMIT
 from precog_models.rate.receiver import BandwidthMeter as GoldenMeter
 from precog_models.rate.receiver import Receiver as GoldenReceiver
+from precog_spec.config import NicConfig
 from precog_spec.law_fields import NO_SCORE
 from precog_spec.receiver_fields import (
     RECEIVER_CONFIG,

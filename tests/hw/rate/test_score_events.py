@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from precog_hw.config import NicConfig
 from precog_hw.rate.score_events import ScoreEvents
+from precog_spec.config import NicConfig
 from precog_spec.law_fields import NO_SCORE, EventKind
 
 QPS = 8

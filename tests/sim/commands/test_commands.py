@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from precog_host import cli
-from precog_hw.config import PRESETS as NIC_PRESETS
 from precog_models.image import pretrained_names
 from precog_models.law_presets import TIMELY_PRESETS
 from precog_models.presets import LAW_PRESETS
@@ -21,6 +20,7 @@ from precog_sim.commands.train import train
 from precog_sim.demo.plan import Plan
 from precog_sim.network import incast
 from precog_sim.network.scenario import INCASTS
+from precog_spec.config import PRESETS as NIC_PRESETS
 
 EXPORT = ["export", "-o", "x.v", "--block"]
 CORUNDUM = ["export", "--target", "corundum"]
@@ -352,7 +352,7 @@ def test_training_has_the_demos_seed() -> None:
             "width must be given once without --target corundum, not [64, 8]",
         ),
         ([*EXPORT, "x"], "block must be one of nic, cps-tx, cps-rx, packet, pace-wire, not 'x'"),
-        ([*EXPORT, "nic", "--width", "32"], "width must be 8, 64, 128, 256, 512, or 0"),
+        ([*EXPORT, "nic", "--width", "32"], "width must be one of 0, 8, 64, 128, 256, 512"),
         ([*EXPORT, "cps-rx", "--preset", "tiny"], "--preset has no effect with --block cps-rx"),
         ([*EXPORT, "cps-tx", "--tick-ps", "9"], "--tick-ps has no effect with --block cps-tx"),
         ([*EXPORT, "cps-tx", "--width", "32"], "width must be one of (8, 64, 128, 256, 512)"),

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from precog_hw.config import PRESETS
 from precog_sim.faults.campaign import Faults
 from precog_sim.rtl.library import RtlNic
+from precog_spec.config import PRESETS
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("tiny")]
 

@@ -8,7 +8,6 @@ import pytest
 from tests.hw.packet.bench import run as simulate
 
 from precog_host.device import Device
-from precog_hw.config import NicConfig
 from precog_hw.rate.receiver import Receiver
 from precog_hw.rate.receiver_layouts import COMMIT
 from precog_models.data.queue_trace import QueueTrace, profile
@@ -17,6 +16,7 @@ from precog_models.image import pretrained
 from precog_sim.loop import LoopSetup, _receivers, compare, run_in_loop
 from precog_sim.network import Bursts, Flow, Loop, Record, Result, Scenario, Scores, run, star
 from precog_sim.scored.settings import queue_model
+from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, FORECAST_FIELDS, PROBABILITY, SAMPLE_FIELDS, Flag
 from precog_spec.law_fields import NO_SCORE, SCORE_BITS, ScoreCommand
 from precog_spec.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT, Act, Band, ReceiverKind

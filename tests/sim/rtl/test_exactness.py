@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from precog_hw.config import PRESETS, NicConfig
 from precog_models.predict.lstm import unpack
 from precog_sim.rtl.exactness import Campaign, emulator_like
 from precog_sim.rtl.library import Batch, NicLibrary
 from precog_sim.rtl.stimulus import Ints, model_image, rtt_samples
+from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import DECISION_FIELDS
 
 TINY = PRESETS["tiny"]
@@ -102,7 +102,7 @@ def test_samples_reach_the_ends_of_the_format(seed: int) -> None:
     [
         pytest.param(TINY, 50_000, id="tiny", marks=pytest.mark.xdist_group("tiny")),
         pytest.param(PRESETS["lanes64"], 50_000, id="lanes64"),
-        pytest.param(replace(TINY, laws=0, ecc=0, micro=True), 20_000, id="micro"),
+        pytest.param(replace(TINY, laws=False, ecc=False, micro=True), 20_000, id="micro"),
     ],
 )
 def test_rtl_equals_golden(config: NicConfig, decisions: int, seed: int) -> None:

@@ -10,12 +10,12 @@ import pytest
 from precog_host.device import Device
 from precog_host.emulator import Emulator
 from precog_host.transport import DeviceError
-from precog_hw.config import PRESETS
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
 from precog_models.rate.engine.image import image_of
 from precog_sim.rtl.library import RtlNic
 from precog_sim.rtl.transport import RtlTransport
+from precog_spec.config import PRESETS
 from precog_spec.law_fields import EventKind
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_engine")]
@@ -28,7 +28,7 @@ class Twins:
     """The NIC in RTL and in the emulator, told the same."""
 
     def __init__(self) -> None:
-        self.nic, self.emulator = RtlNic(CONFIG), Emulator(CONFIG.map_sizes)
+        self.nic, self.emulator = RtlNic(CONFIG), Emulator(CONFIG)
         self.devices = Device(RtlTransport(self.nic)), Device(self.emulator)
         self.decided = 0
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from precog_host.transport import BusError, DeviceError, SampleTransport
-from precog_hw.config import PRESETS
 from precog_sim.rtl.library import NicLibrary
 from precog_sim.rtl.transport import RtlTransport, parse_config
+from precog_spec.config import PRESETS
 
 
 def test_a_uri_names_a_preset_or_sizes() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from precog_hw.activity import UNITS
-from precog_hw.config import PRESETS
 from precog_hw.export import nic_verilog
 from precog_sim.rtl.build import TOP, prepared, verilog_library
 from precog_sim.rtl.verilate import VerilateError
+from precog_spec.config import PRESETS
 
 pytestmark = pytest.mark.cosim
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from precog_hw.config import PRESETS, NicConfig
 from precog_hw.predict.layouts import GATES, Sizes
 from precog_sim.synth.floorplan import floorplan
+from precog_spec.config import PRESETS, NicConfig
 
 ENGINE = "block.predictor.engine"
 

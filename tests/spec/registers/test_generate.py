@@ -377,7 +377,7 @@ def test_accessors_are_where_the_map_says(name: str, tmp_path: Path) -> None:
 
 def test_accessors_on_a_device(tmp_path: Path) -> None:
     """The emulated device through the accessors and through the driver's registers."""
-    transport: Transport = Emulator(CONFIGS["all"].map_sizes)
+    transport: Transport = Emulator(CONFIGS["all"])
     names = Registers(transport)
     made = module(MAPS["all"], tmp_path, "precog_accessors")
     device = made.Device(transport)
@@ -400,7 +400,7 @@ def test_accessors_on_a_device(tmp_path: Path) -> None:
     with pytest.raises(IndexError, match=r"index must be in 0\.\.\d+, not 99"):
         device.COUNTERS.COUNTERS[99]
     with pytest.raises(ValueError, match="generate the accessors of this device"):
-        made.Device(Emulator(CONFIGS["tiny"].map_sizes))
+        made.Device(Emulator(CONFIGS["tiny"]))
 
 
 def test_accessors_are_typed(tmp_path: Path) -> None:

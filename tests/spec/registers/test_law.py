@@ -5,6 +5,7 @@ import pytest
 from precog_hw.rate.engine.stage import ENGINE_COUNTS
 from precog_models.rate.engine.machine import Status
 from precog_models.rate.engine.unit import COUNTS
+from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
 from precog_spec.engine.image_fields import (
     BANKS,
@@ -16,7 +17,6 @@ from precog_spec.engine.image_fields import (
 )
 from precog_spec.engine.isa import CODE_WORDS, SLOT_WORDS, SLOTS
 from precog_spec.registers.law import LAW_EVENTS, LAW_LOAD_STATUS, LAW_SLOTS, TRAPS, law_block
-from precog_spec.registers.precog import Sizes
 
 
 def test_codes_and_counters() -> None:
@@ -47,12 +47,12 @@ def test_sizes() -> None:
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"law_cores": 2}, "law_cores must be 0 or 1, not 2"),
-        ({"law_cores": 1, "laws": 0}, "laws must be 1 with law_cores"),
-        ({"law_cores": 1, "width": 64}, "width must be 0 with law_cores, not 64"),
-        ({"law_cores": 1, "trace": 1}, "trace must be 0 with law_cores, not 1"),
+        ({"law_cores": 2}, "law_cores must be in 0..1, not 2"),
+        ({"law_cores": 1, "laws": False}, "law_cores needs laws, which is off"),
+        ({"law_cores": 1, "width": 64}, "law_cores excludes width, which is on"),
+        ({"law_cores": 1, "trace": True}, "law_cores excludes trace, which is on"),
     ],
 )
 def test_devices_that_cannot_be_built(sizes: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Sizes(**sizes).check_buildable()
+        NicConfig(**sizes)

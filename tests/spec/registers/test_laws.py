@@ -3,10 +3,11 @@
 import pytest
 
 from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
+from precog_spec.config import NicConfig
 from precog_spec.law_fields import DCQCN_PARAMETERS, PSCHED_PARAMETERS, TIMELY_PARAMETERS, Variant
 from precog_spec.registers.laws import dcqcn_block, law_blocks, psched_block, timely_block
 from precog_spec.registers.model import Block
-from precog_spec.registers.precog import Identity, Sizes, build_map
+from precog_spec.registers.precog import Identity, build_map
 
 
 def _fields(block: Block) -> dict[str, int]:
@@ -40,6 +41,6 @@ def test_resets_are_the_default_presets(tick_ps: int) -> None:
 
 def test_no_other_block_has_their_numbers() -> None:
     ours = {block.name: block.id for block in law_blocks(1000)}
-    placed = [placed.block for placed in build_map(Sizes(), Identity(0)).blocks]
+    placed = [placed.block for placed in build_map(NicConfig(), Identity(0)).blocks]
     others = {block.id for block in placed if block.name not in ours}
     assert len(set(ours.values()) | others) == len(ours) + len(others)

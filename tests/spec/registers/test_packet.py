@@ -7,6 +7,7 @@ from precog_hw.packet.cps_slots import DESTINATIONS
 from precog_hw.packet.layouts import CARD_CONFIG
 from precog_hw.packet.qp_lookup import WAYS
 from precog_models.packet.card import CardConfig
+from precog_spec.config import NicConfig
 from precog_spec.contract import Outcome
 from precog_spec.frames.cps import Mode, ShimFault
 from precog_spec.frames.descriptor import Reason
@@ -21,7 +22,7 @@ from precog_spec.registers.packet import (
     TX_CLASSES,
     packet_blocks,
 )
-from precog_spec.registers.precog import Identity, Sizes, build_map
+from precog_spec.registers.precog import Identity, build_map
 
 
 def test_classes_are_the_reasons_and_the_faults() -> None:
@@ -57,7 +58,9 @@ def test_modes_and_destinations() -> None:
     mode = PACKET_QP_CONFIG[0].field("mode")
     assert mode.values == tuple((mode.name.lower(), int(mode)) for mode in Mode)
     assert 1 << PACKET_QP_CONFIG[0].field("destination").bits == DESTINATIONS
-    place = next(b for b in packet_blocks(Sizes(width=64)) if b.name == "LOOKUP").register("PLACE")
+    place = next(b for b in packet_blocks(NicConfig(width=64)) if b.name == "LOOKUP").register(
+        "PLACE"
+    )
     assert place.field("way").max >= WAYS - 1
     assert place.field("row").max >= table_rows(MAX_SLOTS) - 1
 
@@ -74,17 +77,17 @@ def test_a_destinations_numbers_are_all_shown() -> None:
 
 @pytest.mark.parametrize("width", [8, 64, 128, 256, 512])
 def test_a_device_says_whether_packets_flow_through_it(width: int) -> None:
-    regmap = build_map(Sizes(width=width), Identity(0))
+    regmap = build_map(NicConfig(width=width), Identity(0))
     register = regmap.block("ID").register("PACKETS")
     assert register.field("width").get(register.reset) == width
     assert regmap.block("PACKET").doc
     with pytest.raises(KeyError):
-        build_map(Sizes(), Identity(0)).block("PACKET")
-    for sizes, message in (
-        (Sizes(width=32), "width must be 8, 64, 128, 256, 512, or 0 without packets, not 32"),
-        (Sizes(qps=1), "qps must be 2 or more with laws, not 1"),
-        (Sizes(laws=2), "laws must be 0 or 1, not 2"),
-        (Sizes(width=width, qps=1, laws=0), "qps must be 2 or more with packets, not 1"),
+        build_map(NicConfig(), Identity(0)).block("PACKET")
+    for options, message in (
+        ({"width": 32}, "width must be one of 0, 8, 64, 128, 256, 512, not 32"),
+        ({"qps": 1}, "qps must be 2 or more with laws, not 1"),
+        ({"laws": 2}, "laws must be True or False, not 2"),
+        ({"width": width, "qps": 1, "laws": False}, "qps must be 2 or more with width, not 1"),
     ):
         with pytest.raises(ValueError, match=message):
-            sizes.check_buildable()
+            NicConfig(**options)

@@ -5,24 +5,24 @@ import dataclasses
 import pytest
 from tests.spec.registers.configurations import MAPS
 
-from precog_hw.config import NicConfig
 from precog_models import nic
 from precog_models.rate import unit
+from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, Algorithm, Fmt, Q
 from precog_spec.registers.model import Access, Field
-from precog_spec.registers.precog import COUNTERS, QP_CONFIG, QP_STATUS, Identity, Sizes, build_map
+from precog_spec.registers.precog import COUNTERS, QP_CONFIG, QP_STATUS, Identity, build_map
 
-MAP = build_map(Sizes(), Identity(0x1234))
+MAP = build_map(NicConfig(), Identity(0x1234))
 
 
 def fields() -> dict[str, Field]:
-    registers = [r for name in Sizes().parameter_blocks for r in MAP.block(name).registers]
+    registers = [r for name in NicConfig().parameter_blocks for r in MAP.block(name).registers]
     return {f.name: f for r in (*registers, *QP_CONFIG, *QP_STATUS) for f in r.fields}
 
 
 def test_sizes_are_those_of_the_configuration() -> None:
     config = {f.name: f.default for f in dataclasses.fields(NicConfig)}
-    sizes = {f.name: f.default for f in dataclasses.fields(Sizes)}
+    sizes = {f.name: f.default for f in dataclasses.fields(NicConfig)}
     assert sizes.items() <= config.items()
 
 
@@ -55,7 +55,10 @@ def test_fields_have_the_contracts_formats(name: str, fmt: Q) -> None:
 
 def test_parameters_and_configuration_are_those_of_the_golden_nic() -> None:
     parameters = [
-        f.name for b in Sizes().parameter_blocks for r in MAP.block(b).registers for f in r.fields
+        f.name
+        for b in NicConfig().parameter_blocks
+        for r in MAP.block(b).registers
+        for f in r.fields
     ]
     assert tuple(parameters) == nic.PARAMETERS
     assert tuple(f.name for r in QP_CONFIG for f in r.fields) == unit.QP_CONFIG
@@ -72,7 +75,7 @@ def test_algorithms_have_their_numbers() -> None:
 
 
 def test_times_of_reset_follow_the_tick() -> None:
-    slow = build_map(Sizes(), Identity(0, tick_ps=4000))
+    slow = build_map(NicConfig(), Identity(0, tick_ps=4000))
     for name in ("QUEUE_BUDGET", "RTTCH_MARGIN"):
         fast = MAP.block("PID").register(name).fields[0].reset
         assert slow.block("PID").register(name).fields[0].reset * 4 == pytest.approx(fast, rel=1e-2)
@@ -83,7 +86,7 @@ def test_times_of_reset_follow_the_tick() -> None:
 @pytest.mark.parametrize("qps", [1, 64, 65536])
 @pytest.mark.parametrize("sets", [2, 64])
 def test_every_size_has_a_map(qps: int, sets: int) -> None:
-    regmap = build_map(Sizes(qps=qps, sets=sets), Identity(0))
+    regmap = build_map(NicConfig(qps=qps, sets=sets, laws=qps > 1), Identity(0))
     pool = regmap.block("ID").register("POOL")
     assert pool.field("qps").get(pool.reset) == qps
     assert pool.field("sets").get(pool.reset) == sets

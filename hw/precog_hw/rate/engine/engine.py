@@ -4,8 +4,8 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from precog_hw.config import NicConfig
 from precog_hw.passing import pass_ports
+from precog_spec.config import NicConfig
 
 from .stage import ProgramStage
 from .store import ProgramStore

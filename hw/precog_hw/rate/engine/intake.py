@@ -7,10 +7,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.config import NicConfig
 from precog_hw.csr.layouts import DECISION
 from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT
 from precog_hw.stream.queue import Queue
+from precog_spec.config import NicConfig
 from precog_spec.engine.events import EVENT_FIELDS, Kind
 from precog_spec.law_fields import PROGRAM_EVENTS, EventKind
 
