@@ -16,6 +16,7 @@
     A law for each class of flows; the one without a class is for all others (`mixture`).
 """
 
+import ast
 import hashlib
 import os
 import re
@@ -29,6 +30,7 @@ from inspect import getsourcefile
 from pathlib import Path
 from types import ModuleType
 
+from precog_models.laws.compiler.foreign import run_file
 from precog_models.laws.compiler.load import law_names
 from precog_models.laws.language import Field, Parameter
 from precog_sim.network.congestion import (
@@ -136,10 +138,18 @@ def _found(name: str) -> CongestionControl | ModuleType | str | Path:
     if os.getcwd() not in sys.path:  # as `python -m` does: a file beside the command
         sys.path.insert(0, os.getcwd())
     try:
-        found = getattr(import_module(module), attribute)
+        found = _attribute(module, attribute)
     except (Exception, SystemExit) as error:  # whatever a foreign module does
         raise ValueError(f"law {name} cannot be imported: {_told(error)}") from error
     return _made(found, name)
+
+
+def _attribute(module: str, attribute: str) -> object:
+    """What a module has under a name; a package's module need not have been imported."""
+    found = import_module(module)
+    if not hasattr(found, attribute) and hasattr(found, "__path__"):
+        return import_module(f"{module}.{attribute}")
+    return getattr(found, attribute)
 
 
 def _file(path: Path) -> ModuleType | Path:
@@ -149,25 +159,27 @@ def _file(path: Path) -> ModuleType | Path:
     except OSError as error:
         raise ValueError(f"law {path} must be a readable file: {error}") from error
     module = _executed(path, hashlib.blake2b(text).digest(), text)
+    return path if _on_cards(module) else module
+
+
+def _on_cards(module: ModuleType) -> bool:
+    """Whether a law is in the cards' language."""
     rows = (*getattr(module, "PARAMETERS", ()), *getattr(module, "STATE", ()))
-    return path if any(isinstance(row, Parameter | Field) for row in rows) else module
+    return any(isinstance(row, Parameter | Field) for row in rows)
 
 
 @cache
 def _executed(path: Path, _digest: bytes, text: bytes) -> ModuleType:
     """The file as a module; one object as long as the file stays the same."""
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
     try:
-        exec(compile(text, str(path), "exec"), vars(module))
+        return run_file(path, text)
     except (Exception, SystemExit) as error:  # whatever a foreign file does
         raise ValueError(f"law {path} cannot be run: {_told(error)}") from error
-    return module
 
 
-def _made(found: object, name: str) -> CongestionControl | ModuleType:
+def _made(found: object, name: str) -> CongestionControl | ModuleType | Path:
     if isinstance(found, ModuleType) and any(key.startswith("on_") for key in vars(found)):
-        return found
+        return Path(str(found.__file__)) if _on_cards(found) else found
     try:
         made = found() if callable(found) else found
     except (Exception, SystemExit) as error:
@@ -192,6 +204,13 @@ def law_sources(text: str) -> bytes:
     return b"\0".join(_sources(part) for part in mixture(text).values())
 
 
+def _read_by(path: Path) -> list[Path]:
+    """A law's file; with relative imports, every file of its folder."""
+    nodes = ast.walk(ast.parse(path.read_bytes()))
+    alone = not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes)
+    return [path] if alone else sorted(path.resolve().parent.glob("*.py"))
+
+
 def _sources(text: str) -> bytes:
     made = law(text)
     parts = [repr(made).encode()]
@@ -202,7 +221,7 @@ def _sources(text: str) -> bytes:
             modules.add(source.__name__)
             source = source.__file__ or ""
         if Path(source).is_file():
-            parts.append(Path(source).read_bytes())
+            parts += [path.read_bytes() for path in _read_by(Path(source))]
     for name in sorted(modules & sys.modules.keys()):
         try:
             found = getsourcefile(sys.modules[name])

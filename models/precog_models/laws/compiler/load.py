@@ -3,7 +3,6 @@
 import ast
 import inspect
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ from precog_spec.engine.isa import ROW_WORDS
 
 from ..language import Field, Parameter, Preset, integers
 from .errors import LawError
+from .foreign import run_file
 
 __all__ = ["Law", "Source", "law_names", "load", "source_of"]
 
@@ -105,30 +105,14 @@ def load(law: str | Path) -> Law:
 
 def _executed(path: Path, text: str) -> ModuleType:
     try:
-        code = compile(text, str(path), "exec")
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", 0) or 0
-        raise LawError(str(path), line, f"file must be Python: {error}") from error
-    if path.parent == _HOME:
-        module = ModuleType(f"{__package__.rpartition('.')[0]}.{path.stem}")
-    else:
-        module = ModuleType(path.stem)
-    module.__file__ = str(path)
-    module.__package__ = module.__name__.rpartition(".")[0]
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        exec(code, module.__dict__)
+        return run_file(path, text)
     except Exception as error:  # whatever a foreign file does
-        line = max(
-            (n for name, n in _places(error) if name == str(path)),
-            default=0,
-        )
+        line = max((n for name, n in _places(error) if name == str(path)), default=0)
+        if isinstance(error, SyntaxError) and error.filename == str(path):
+            raise LawError(str(path), error.lineno or 0, f"file must be Python: {error}") from error
         raise LawError(
             str(path), line, f"file must run: {type(error).__name__}: {error}"
         ) from error
-    finally:
-        sys.dont_write_bytecode = before
-    return module
 
 
 def _places(error: BaseException) -> list[tuple[str, int]]:
