@@ -49,7 +49,14 @@ from precog_spec.contract import (
 from precog_spec.receiver_fields import BASE_QUOTA
 from precog_spec.registers.receiver import RECEIVER_PARAMETERS
 
-__all__ = ["Comparison", "LoopSetup", "compare", "run_in_loop"]
+__all__ = [
+    "Comparison",
+    "DeviceFunctions",
+    "LoopSetup",
+    "compare",
+    "device_functions",
+    "run_in_loop",
+]
 
 _QUEUE_SLOT = 1  # of the queue model; samples' models have slot 0
 _TICK_PS = 1000  # of the samples and rates that the simulator exchanges with a device
@@ -241,7 +248,7 @@ class LoopSetup:
         queues: QueueCalls | None = None,
         receivers: tuple[int, int] = (0, 0),
     ) -> Loop:
-        """The plug-in by which the network asks and tells the device (as `_entry` returns it)."""
+        """The plug-in by which the network asks and tells the device, by its functions."""
         told = _told(DCQCN_PRESETS[self.dcqcn]) if self.algorithm == "dcqcn" else {}
         like: dict[str, CongestionControl] = {
             "timely": Timely(),  # headers and marking are the same under each of its presets
@@ -275,13 +282,32 @@ def _told(preset: DcqcnPreset) -> dict[str, Any]:
     }
 
 
-def _entry(device: Device) -> tuple[int, int, int]:
-    """The device's decision function, event function and their first argument, as addresses."""
+@dataclass(frozen=True)
+class DeviceFunctions:
+    """Addresses of a device's functions for samples, events and acknowledgements, and `handle`,
+    their first argument."""
+
+    decide: int
+    happen: int
+    acknowledge: int
+    handle: int
+
+
+def device_functions(device: Device) -> DeviceFunctions:
+    """The functions by which compiled code asks a device.
+
+    Raises
+    ------
+    ValueError
+        It cannot be called from here.
+    """
     transport = device.transport
     if isinstance(transport, RtlTransport):
-        return transport.nic.address, transport.nic.event_address, transport.nic.handle
+        rtl = transport.nic
+        return DeviceFunctions(rtl.address, rtl.event_address, rtl.ack_address, rtl.handle)
     if isinstance(transport, Emulator):
-        return transport.nic.decide_address, transport.nic.event_address, transport.nic.handle
+        nic = transport.nic
+        return DeviceFunctions(nic.decide_address, nic.event_address, nic.ack_address, nic.handle)
     raise ValueError("device in the loop must be emu: or sim:, not one behind a wire")
 
 
@@ -335,7 +361,8 @@ def run_in_loop(
             "leave tick_ps out"
         )
     flows = len(scenario.flows)
-    entry = _entry(device)
+    functions = device_functions(device)
+    entry = functions.decide, functions.happen, functions.handle
     check_timing(timing)
     if setup.forecasts:
         setup.check_forecasts(device)

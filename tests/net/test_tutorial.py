@@ -10,7 +10,7 @@ import pytest
 from precog_host import cli
 
 _PAGE = (Path(__file__).parents[2] / "docs/tutorials/law.md").read_text()
-_CODE = re.findall(r"```python\n(.*?)```", _PAGE, re.S)
+_FILES = dict(re.findall(r"`(\w+\.py)`:\s+```python\n(.*?)```", _PAGE, re.S))
 _COMMANDS = re.findall(r"^\$ precog (.*)$", _PAGE, re.M)
 
 
@@ -18,17 +18,22 @@ def test_the_page_s_law_and_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(_CODE) == 1
-    Path("aimd.py").write_text(_CODE[0])
+    assert set(_FILES) == {"aimd.py", "aimd_card.py"}
+    for name, text in _FILES.items():
+        Path(name).write_text(text)
     found = []
-    for command in _COMMANDS:
+    for words in map(shlex.split, _COMMANDS):
+        if words[:2] == ["sim", "law"]:  # below
+            continue
+        fabric = words[:2] == ["sim", "fabric"]
         with pytest.raises(SystemExit) as caught:
-            cli.main([*shlex.split(command), "--jobs", "1"])
+            cli.main([*words, *(("--jobs", "1") if fabric else ())])
         assert not caught.value.code, capsys.readouterr().err
-        found.append(json.loads(Path("build/fabric/fabric.json").read_text())["results"])
-    first, tuned, mixed = found
+        if fabric:
+            found.append(json.loads(Path("build/fabric/fabric.json").read_text())["results"])
+    first, tuned, mixed, integer = found
     assert list(first) == ["aimd.py", "hpcc", "swift:preset=scaled"]
-    for result in (*first.values(), *tuned.values(), *mixed.values()):
+    for result in (*first.values(), *tuned.values(), *mixed.values(), *integer.values()):
         assert result["finished"] == result["flows"] > 16
     # The page's law keeps a queue of at least 2 us, 25 KB, and shares the link like the others.
     plain, hpcc = first["aimd.py"], first["hpcc"]
@@ -38,3 +43,22 @@ def test_the_page_s_law_and_commands(
     (together,) = mixed.values()
     assert set(together["laws"]) == {"hpcc", "aimd.py"}
     assert together["laws"]["aimd.py"]["n"] == together["classes"]["incast"]["n"]
+    (card,) = integer.values()
+    assert 0.8 < card["all"]["p50"] / plain["all"]["p50"] < 1.2
+
+
+@pytest.mark.cosim
+@pytest.mark.xdist_group("law_engine")
+def test_the_page_s_law_in_the_rtl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("aimd_card.py").write_text(_FILES["aimd_card.py"])
+    (command,) = (one for one in _COMMANDS if one.startswith("sim law"))
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*shlex.split(command), "-j"])
+    assert not caught.value.code
+    record = json.loads(capsys.readouterr().out)
+    assert (record["mismatches"], record["finished"]) == (0, True)
+    assert record["decisions"] == record["counters"]["events"] > 180

@@ -342,4 +342,17 @@ RUNS: dict[str, Run] = {
             "seeds": "--seeds 2",
         }
     ),
+    "sim law": Run(
+        bad={
+            "name": "nobody",
+            "assignments": "lockstep nobody=1",
+            "preset": "lockstep --preset nobody",
+            "scenario": "lockstep --scenario senders8",
+            "senders": "lockstep --senders 8",
+            "size": "lockstep --size 1000",
+            "timing": "lockstep --timing nobody",
+            "start_gbps": "lockstep --start-gbps 5",
+            "seed": "lockstep --seed 2",
+        }
+    ),
 }

@@ -1,4 +1,4 @@
-"""Fixture `standin`: a top module with the NIC's ports that can be told to misbehave.
+"""Fixtures: `standin`, a top module with the NIC's ports that can be told to misbehave; `twins`.
 
 The harness must notice a NIC that never ~wedge, ~wedge twice, or wedges its register bus; the
 real one does none of it.
@@ -14,6 +14,7 @@ from amaranth.hdl import Cat, ClockDomain, Const, Module, Mux, Signal
 # No public name exists for a port's direction in Amaranth 0.5.
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import fifo
+from tests.sim.rtl.law_twins import Twins
 
 from precog_sim.rtl.build import TOP, verilog_library
 from precog_sim.rtl.library import NicLibrary
@@ -146,3 +147,11 @@ def standin() -> Iterator[Callable[..., NicLibrary]]:
     yield open_standin
     for library in opened:
         library.close()
+
+
+@pytest.fixture
+def twins() -> Iterator[Twins]:
+    """A NIC with a law engine, in RTL and in the emulator."""
+    made = Twins()
+    yield made
+    made.close()

@@ -1,0 +1,157 @@
+"""A law engine in the network's loop: every event of every flow goes to a device with one.
+
+The device decides over the same C functions as a device in `precog_sim.loop`: ``emu:`` or ``sim:``.
+So a run with the golden engine and a run with the RTL can be compared decision for decision.
+"""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_host.device import Device
+from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.load import load
+from precog_sim.loop import Comparison, device_functions
+from precog_sim.network import Record, Result, Scenario, check_timing, run
+from precog_sim.network.asking import LOG_FIELDS, asking
+from precog_sim.network.program_integer import SWEEP_NS, integer_program
+from precog_spec.engine.events import Kind
+
+__all__ = ["EngineRun", "EngineSetup", "compare_engines", "run_with_engine"]
+
+_SLOT = 0
+_TICK_PS = 1000
+_SPARE = 4  # decisions for each packet that the log has room for
+
+
+@dataclass(frozen=True)
+class EngineSetup:
+    """What the device is told before the run.
+
+    Parameters
+    ----------
+    law : str or Path
+        A law of `precog_models.laws` by its name, or a file of that language. Loaded into slot 0
+        over the registers.
+    preset : str
+        Of its parameters.
+    values : dict of str to float
+        Parameters that differ from the preset's.
+    start_gbps : float
+        Rate of a new flow.
+    """
+
+    law: str | Path
+    preset: str = "default"
+    values: dict[str, float] = field(default_factory=dict)
+    start_gbps: float = 10.0
+
+    def apply(self, device: Device, flows: int) -> None:
+        """Load the law, and let queue pairs 0..flows-1 of `device` run it.
+
+        Raises
+        ------
+        ValueError
+            The device has no law engine, or fewer queue pairs than flows; nothing is written then.
+        DeviceError
+            It refused the program.
+        """
+        if device.law is None:
+            raise ValueError("device must have a law engine: open it with law_cores=1")
+        if flows > device.sizes.qps:
+            raise ValueError(
+                f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}: "
+                f"open it with qps={1 << (flows - 1).bit_length()}"
+            )
+        made = compile_law(load(self.law))
+        values = made.law.integers(self.preset, device.tick_ps, **self.values)
+        device.law.load(made.program, values, slot=_SLOT)
+        for number in range(flows):
+            device.qp(number).configure(
+                preset="precog",
+                enable=True,
+                algorithm=f"law:{_SLOT}",
+                init_gbps=self.start_gbps,
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class EngineRun:
+    """A run, and every decision of it.
+
+    Attributes
+    ----------
+    result : Result
+    log : ndarray of int64, shape (decisions, 16)
+        `LOG_FIELDS`.
+    """
+
+    result: Result
+    log: NDArray[np.int64]
+
+
+def run_with_engine(
+    device: Device,
+    setup: EngineSetup,
+    scenario: Scenario,
+    *,
+    timing: str = "exact",
+    seed: int = 0,
+    record: Record | None = None,
+) -> EngineRun:
+    """Set `device` up and run `scenario` with its law engine deciding.
+
+    Raises
+    ------
+    ValueError
+        The device cannot be called from the simulator, has no law engine, is too small, or has
+        another tick than the simulator's 1 ns, or there is no such law or timing.
+    DeviceError
+        It refused the program.
+    RuntimeError
+        It failed, for example its watchdog ran out, or it decided for another queue pair.
+    """
+    if device.tick_ps != _TICK_PS:
+        raise ValueError(
+            f"device in the loop must have a tick of {_TICK_PS} ps, not {device.tick_ps} ps: "
+            "leave tick_ps out"
+        )
+    check_timing(timing)
+    functions = device_functions(device)
+    setup.apply(device, len(scenario.flows))
+    heard = frozenset(name.removeprefix("on_") for name in load(setup.law).events)
+    packets = sum(-(-flow.size // scenario.payload) for flow in scenario.flows)
+    sweeps = scenario.horizon_us * 1000 / SWEEP_NS * len(scenario.flows) * ("timer" in heard)
+    control = asking(
+        heard,
+        integer_program(setup.law),
+        setup.start_gbps,
+        _SPARE * (packets + len(scenario.flows)) + int(sweeps),
+        **asdict(functions),
+    )
+    result = run(scenario, control, timing=timing, seed=seed, record=record or Record())
+    return EngineRun(result, control.log())
+
+
+def compare_engines(one: EngineRun, other: EngineRun) -> Comparison:
+    """Compare the logs and completion times of two runs of the same scenario."""
+    n = min(len(one.log), len(other.log))
+    differ = one.log[:n] != other.log[:n]
+    rows = np.flatnonzero(differ.any(axis=1))
+    ends = one.result.fct_us, other.result.fct_us
+    late = np.flatnonzero(~np.isclose(*ends, rtol=0, atol=0, equal_nan=True))
+    left = abs(len(one.log) - len(other.log))
+    first = ""
+    if rows.size:
+        row = int(rows[0])
+        column = int(np.flatnonzero(differ[row])[0])
+        pair = f"{one.log[row, column]} against {other.log[row, column]}"
+        first = f"decision {row}, field {LOG_FIELDS[column]}: {pair}"
+    elif left:
+        first = f"{len(one.log)} decisions against {len(other.log)}"
+    elif late.size:
+        first = f"flow {late[0]} ends at {ends[0][late[0]]} against {ends[1][late[0]]} us"
+    events = int((one.log[:n, 0] != Kind.SAMPLE).sum())
+    return Comparison(n, 0, int(rows.size) + left + int(late.size), first, events)
