@@ -19,7 +19,7 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 from tests.waves import ROOT, folder_of, waves
 
-from precog_sim.rtl.verilate import WAVES
+from precog_sim.rtl.verilate import EFFORT, WAVES
 
 # A first call compiles for seconds: how long an example takes says nothing.
 hypothesis.settings.register_profile("precog", deadline=None, derandomize=True)
@@ -49,6 +49,9 @@ _FAILED = pytest.StashKey[bool]()
 def pytest_configure(config: pytest.Config) -> None:
     for name in ("PRECOG_DEVICE", "PRECOG_TOKEN"):  # an operator's, no test's
         os.environ.pop(name, None)
+    if config.getoption("--volume") == 1:
+        # Streams are short: a practice and -O2 take longer than what they save.
+        os.environ.setdefault(EFFORT, "-O1")
     given = config.getoption("--seed")
     if given is not None and given != _NEW and not given.isdecimal():
         raise pytest.UsageError(f'--seed must be a number or "{_NEW}", not {given!r}')

@@ -32,7 +32,7 @@ from .support import ROOT, key_of, membership, record, sealed, store
 DAY = 86_400_000
 PERIOD = 6000  # ticks of 1 ns
 QPS = (0, 1)
-SIZES = NicConfig(qps=4, sets=12, trace=True, forecast=True, profile=True)
+SIZES = NicConfig(qps=4, sets=16, trace=True, forecast=True, profile=True)
 RULES = Rules(least=8, patience=30, kept=100)
 
 

@@ -25,6 +25,7 @@ from .reroll import reroll
 __all__ = [
     "BUILD_ROOT",
     "COVERAGE",
+    "EFFORT",
     "WAVES",
     "VerilateError",
     "shared_library",
@@ -71,6 +72,10 @@ COVERAGE = "PRECOG_COVERAGE"
 
 #: In the environment, a folder: every instance of what is built leaves a VCD file there.
 WAVES = "PRECOG_WAVES"
+
+#: In the environment, an option of the compiler such as -O1: replaces `effort`, and there is no
+#: practice. A test that runs a model for seconds must not compile it for a minute.
+EFFORT = "PRECOG_EFFORT"
 
 
 def verilator_environment() -> dict[str, str]:
@@ -156,7 +161,9 @@ def shared_library(
     coverage = bool(os.environ.get(COVERAGE))
     waves = bool(os.environ.get(WAVES))
     once = once and not coverage and not waves  # each edge by Verilator's own code
-    practised = () if coverage or waves else tuple(practice)
+    quick = os.environ.get(EFFORT, "")
+    effort = quick or effort
+    practised = () if coverage or waves or quick else tuple(practice)
     plan = Plan(compiler, effort, coverage, waves, once, practised, jobs, quiet)
     name = _digest(verilog, harness, {**headers, PREFIX: prefix}, top, plan)
     directory = (root / name).resolve()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from precog_sim.rtl.verilate import VerilateError, shared_library
+from precog_sim.rtl.verilate import EFFORT, VerilateError, shared_library
 
 pytestmark = pytest.mark.cosim
 
@@ -34,6 +34,11 @@ extern "C" __attribute__((visibility("default"))) uint32_t after(uint32_t cycles
 }
 """
 _RUN = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).after(1000), file=open({!r}, 'a'))"
+
+
+@pytest.fixture(autouse=True)
+def _with_practice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(EFFORT, raising=False)
 
 
 def _library(root: Path, *practice: str) -> Path:
