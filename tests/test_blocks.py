@@ -16,11 +16,11 @@ _ROOT = Path(__file__).parents[1]
 _FOLDERS = {
     "gateware": _ROOT / "hw/precog_hw",
     "model": _ROOT / "models/precog_models",
-    "emulator": _ROOT / "sw/precog_host",
+    "emulator": _ROOT / "sw/precog_host/emulator",
 }
 _DEVICES = ("width=64,grants=1,wire=256,profile=1,forecast=1,trace=1,receiver=1", "law_cores=1")
-#: Parts of an emulated block with a file of their own.
-_HELPERS = {"emulated_ageing.py", "emulated_carried.py"}
+#: Parts of the emulated device that are not blocks.
+_HELPERS = {"__init__.py", "ageing.py", "carried.py", "device.py", "register_file.py"}
 #: Names that differ from their block's, over all blocks. It may only become less.
 _OTHER_NAMES = 44
 
@@ -51,7 +51,7 @@ def test_no_register_block_is_missing() -> None:
 
 
 def test_no_emulated_block_is_missing() -> None:
-    files = {path.name for path in _FOLDERS["emulator"].glob("emulated_*.py")} - _HELPERS
+    files = {path.name for path in _FOLDERS["emulator"].glob("*.py")} - _HELPERS
     assert files == {block.emulator for block in BLOCKS if block.emulator}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from precog_host import pairs
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.rdma_follow import Change, Follower
 from precog_host.rdma_list import RdmaQp
 from precog_models.law_presets import DCQCN_PRESETS

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.rdma_follow import Change
 from precog_host.rdma_list import RdmaQp
 from precog_models.nic import Decision

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.forecasting import Forecasting
 from precog_host.queues import Queues
 from precog_models.forecast.forecaster import Settings

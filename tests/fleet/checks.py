@@ -8,7 +8,7 @@ from precog_fleet.agent import Agent
 from precog_fleet.outcome import Outcome
 from precog_fleet.telemetry import read_part
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 
 from .flock import QPS, shipped
 from .site import Site

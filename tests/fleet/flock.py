@@ -22,7 +22,7 @@ from precog_fleet.store import Store
 from precog_fleet.telemetry import Telemetry
 from precog_fleet.timing import Timing
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.transport import QueueTransport
 from precog_models.image import Image, pretrained
 from precog_spec.config import NicConfig

@@ -22,7 +22,7 @@ from precog_fleet.seating import Seating
 from precog_fleet.telemetry import read_part
 from precog_fleet.timing import Timing
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.serve import EtherboneServer
 from precog_host.transport import DeviceError
 from precog_models.forecast.forecaster import Forecaster

@@ -6,7 +6,7 @@ from precog_fleet.card import Card
 from precog_fleet.outcome import Outcome
 from precog_fleet.store import Store
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_spec.config import NicConfig
 
 from .support import NOW, record, sealed, stats, store

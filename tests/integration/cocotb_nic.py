@@ -12,7 +12,7 @@ from cocotb.triggers import FallingEdge, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_sim.rtl.exactness import emulator_like
 from precog_sim.rtl.stimulus import model_image, rtt_samples
 from precog_spec.config import NicConfig

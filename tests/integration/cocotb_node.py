@@ -24,7 +24,7 @@ from tests.models.packet.frames import (
 )
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_models.mac import line_bytes
 from precog_spec.frames.bridge import Command
 from precog_spec.frames.cps import ShimType

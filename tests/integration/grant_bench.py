@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.pacing import Pacing
 from precog_host.queues import QueueStatus
 from precog_hw.csr.layouts import SAMPLE

@@ -6,7 +6,7 @@ from ipaddress import IPv6Address
 from typing import NamedTuple
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.packets import PacketPath
 from precog_hw.nic import nic_map
 from precog_sim.backtoback.rtl_node import CONFIG, TICK_PS

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.packets import PacketPath
 from precog_models.jit import njit
 from precog_models.measure.rtt_collector import COLLECTOR_STATE, NO_TURNAROUND, answered, sent

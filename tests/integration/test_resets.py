@@ -10,7 +10,7 @@ import pytest
 from tests.sw.support import random_image
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.nic import COMMAND_LOG
 from precog_hw.rate.law_layouts import LAW_EVENT

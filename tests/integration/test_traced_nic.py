@@ -9,7 +9,7 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.tracing import Tracing
 from precog_models.image import pretrained
 from precog_models.predict.lstm import pack

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from precog_host import application, cli, transport
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.output import emit
 from precog_host.transport import DeviceError
 from precog_models.image import Image

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.transport import BusError, DeviceError, SampleTransport, open_transport
 from precog_spec.config import NicConfig
 from precog_spec.contract import HEADER_OFFSET, IMAGE_BYTES

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from precog_host.application import application
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import pretrained

@@ -6,7 +6,7 @@ import pytest
 from tests.models.packet.frames import A_QP, B_ADDRESS, B_QP, packet
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_spec.config import NicConfig
 from precog_spec.frames.cps import SHIM

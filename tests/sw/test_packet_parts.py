@@ -7,7 +7,7 @@ from tests.models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig

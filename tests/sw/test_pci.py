@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.pci import PciTransport, map_words, open_pci
 from precog_host.transport import BusError, DeviceError
 

@@ -6,7 +6,7 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.queues import Queues, QueueStatus
 from precog_host.transport import DeviceError
 from precog_models.measure.profiler import ProfileSample

@@ -5,7 +5,7 @@ from tests.hw.csr.live import check_device
 from tests.spec.registers.configurations import CONFIGS
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_spec.registers.precog import build_map
 
 

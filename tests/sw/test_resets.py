@@ -9,7 +9,7 @@ from tests.sw.support import random_image, random_samples
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.ports import Ports
 from precog_host.transport import DeviceError
 from precog_spec.config import NicConfig

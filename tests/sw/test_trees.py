@@ -9,7 +9,7 @@ from tests.models.predict.trees import broken_images, random_tree
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_models.data.queue_trace import save_queue_traces
 from precog_models.forecast.forecaster import Forecaster

@@ -7,7 +7,7 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
 from precog_host.waiting import Waiting
 from precog_models.store.packet_store import Outcome, Packet, PacketStore

@@ -43,29 +43,29 @@ class Block:
         """Names in the layers that differ from the block's, without folders, prefix and suffix."""
         mine = {self.option, self.driver, self.registers.split(" ")[0].lower()}
         mine |= {
-            path.rpartition("/")[2].removesuffix(".py") for path in (self.gateware, self.model)
+            path.rpartition("/")[2].removesuffix(".py")
+            for path in (self.gateware, self.model, self.emulator)
         }
-        mine |= {self.emulator.removeprefix("emulated_").removesuffix(".py")}
         mine |= {self.command.rpartition(" ")[2]}
         return mine - {"", self.name}
 
 
 #: name|option|registers|gateware|model|emulator|driver|command
 _ROWS = """\
-packet|width|PACKET PACKET_QP PACKET_COUNTERS LOOKUP|packet/card.py|packet/card.py|emulated_packets.py|packets|packet
-pacer|grants|PACER|pace/pacer.py|pace/pacer.py|emulated_pacer.py|pacing|cc pace
-profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|emulated_profiler.py|queues|cc queue
-forecast|forecast|FORECAST|predict/forecast.py|predict/forecast.py|emulated_forecast.py|forecasting|cc forecast
-receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|emulated_receiver.py|receiving|cc receive
-trace|trace|TRACE|csr/trace.py|trace.py|emulated_trace.py|tracing|trace
-wire|wire|WIRE|pace/wire.py|store/packet_store.py|emulated_wire.py|waiting|packet wire
-ecc|ecc|ECC|predict/scrubber.py|predict/secded.py|emulated_ecc.py|guarding|ecc
-law|law_cores|LAW|rate/engine/core.py|rate/engine/machine.py|emulated_law.py|law|law
-mac|macs|MAC|mac/port.py|mac.py|emulated_macs.py|ports|packet port
-interrupt||INTERRUPT|||emulated_interrupts.py|interrupts|interrupt
-reset||RESET|||emulated_reset.py|resets|device reset
+packet|width|PACKET PACKET_QP PACKET_COUNTERS LOOKUP|packet/card.py|packet/card.py|packet.py|packets|packet
+pacer|grants|PACER|pace/pacer.py|pace/pacer.py|pacer.py|pacing|cc pace
+profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|profiler.py|queues|cc queue
+forecast|forecast|FORECAST|predict/forecast.py|predict/forecast.py|forecast.py|forecasting|cc forecast
+receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|receiver.py|receiving|cc receive
+trace|trace|TRACE|csr/trace.py|trace.py|trace.py|tracing|trace
+wire|wire|WIRE|pace/wire.py|store/packet_store.py|wire.py|waiting|packet wire
+ecc|ecc|ECC|predict/scrubber.py|predict/secded.py|ecc.py|guarding|ecc
+law|law_cores|LAW|rate/engine/core.py|rate/engine/machine.py|law.py|law|law
+mac|macs|MAC|mac/port.py|mac.py|mac.py|ports|packet port
+interrupt||INTERRUPT|||interrupt.py|interrupts|interrupt
+reset||RESET|||reset.py|resets|device reset
 watchdog||WATCHDOG|csr/watchdog.py||||cc watchdog
-counters||COUNTERS|csr/counters.py||emulated_counters.py||cc counter
+counters||COUNTERS|csr/counters.py||counters.py||cc counter
 pid||PID|rate/pid.py|rate/pid.py|||cc param
 timely|laws|TIMELY|rate/timely.py|rate/timely.py|||cc param
 dcqcn|laws|DCQCN|rate/dcqcn.py|rate/dcqcn.py|||cc param

@@ -6,7 +6,7 @@ from functools import partial
 from ipaddress import IPv4Address
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_models.image import pretrained
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt, QueueEvent

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_hw.predict.layouts import Sizes
 from precog_models.predict.lstm import pack, unpack
 from precog_models.predict.secded import guard

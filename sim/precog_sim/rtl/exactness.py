@@ -22,7 +22,7 @@ import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import DECISION_FIELDS, Algorithm, Flag
 from precog_spec.law_fields import LAW_EVENT_FIELDS

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_models.image import pretrained
 
 from ..agent_process import SHIPPED_MODEL, AgentProcess

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_models.data.queue_trace import QueueTrace
 from precog_spec.contract import QueueEvent
 

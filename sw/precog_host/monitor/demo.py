@@ -3,7 +3,7 @@
 import numpy as np
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError, SharedTransport
 from precog_models.image import pretrained
 from precog_spec.law_fields import EventKind

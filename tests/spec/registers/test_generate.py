@@ -21,7 +21,7 @@ from systemrdl.parser.SystemRDLLexer import SystemRDLLexer
 from systemrdl.rdltypes import AccessType, OnWriteType
 from tests.spec.registers.configurations import CONFIGS, MAPS
 
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_host.registers import Registers
 from precog_host.transport import Transport
 from precog_spec.registers.generate import (

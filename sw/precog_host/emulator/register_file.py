@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from precog_spec.registers.model import Access, RegisterMap, Word
 
-from .transport import BusError
+from ..transport import BusError
 
 __all__ = ["RegisterFile"]
 

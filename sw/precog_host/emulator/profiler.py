@@ -11,7 +11,7 @@ from precog_spec.registers.profiler import (
     PROFILER_VALUES,
 )
 
-from .emulated_counters import EmulatedCounters
+from .counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedProfiler"]

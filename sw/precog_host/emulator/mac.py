@@ -2,13 +2,13 @@
 
 from precog_spec.registers.mac import MAC_EVENTS
 
-from .emulated_counters import EmulatedCounters
+from .counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
-__all__ = ["EmulatedMacs"]
+__all__ = ["EmulatedMac"]
 
 
-class EmulatedMacs:
+class EmulatedMac:
     """Counters of the ports.
 
     Parameters

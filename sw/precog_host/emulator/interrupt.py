@@ -6,10 +6,10 @@ from precog_spec.registers.interrupt import causes_of
 
 from .register_file import RegisterFile
 
-__all__ = ["EmulatedInterrupts"]
+__all__ = ["EmulatedInterrupt"]
 
 
-class EmulatedInterrupts:
+class EmulatedInterrupt:
     """The golden twin of `precog_hw.csr.interrupt_host`.
 
     Parameters

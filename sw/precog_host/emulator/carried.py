@@ -6,8 +6,8 @@ from precog_models.predict.carried import CarriedScores
 from precog_spec.carried import CarriedKind
 from precog_spec.contract import NO_SCORE, CarriedScore, HeadKind
 
-from .emulated_ageing import Ageing
-from .emulated_counters import EmulatedCounters
+from .ageing import Ageing
+from .counters import EmulatedCounters
 from .register_file import RegisterFile
 
 __all__ = ["EmulatedCarried"]

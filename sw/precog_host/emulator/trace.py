@@ -12,8 +12,8 @@ from precog_spec.law_fields import NO_SCORE
 from precog_spec.registers.model import Word
 from precog_spec.registers.trace import TRACE_DEPTH, TRACE_EVENTS, TRACE_FILTER, TRACE_KINDS
 
-from .emulated_counters import EmulatedCounters
-from .emulated_interrupts import EmulatedInterrupts
+from .counters import EmulatedCounters
+from .interrupt import EmulatedInterrupt
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedTrace"]
@@ -27,7 +27,7 @@ class EmulatedTrace:
     Parameters
     ----------
     file : RegisterFile
-    interrupts : EmulatedInterrupts
+    interrupts : EmulatedInterrupt
         It is told when TRACE.STATE may have changed.
 
     Attributes
@@ -35,7 +35,7 @@ class EmulatedTrace:
     fifo : TraceFifo
     """
 
-    def __init__(self, file: RegisterFile, interrupts: EmulatedInterrupts) -> None:
+    def __init__(self, file: RegisterFile, interrupts: EmulatedInterrupt) -> None:
         self._file, self._interrupts = file, interrupts
         self.fifo = TraceFifo(TRACE_DEPTH)
         names = [name for name, _ in TRACE_EVENTS]

@@ -11,8 +11,8 @@ from precog_spec.engine.isa import SLOTS
 from precog_spec.registers.law import LAW_EVENTS
 from precog_spec.registers.model import Word
 
-from .emulated_counters import EmulatedCounters
-from .emulated_interrupts import EmulatedInterrupts
+from .counters import EmulatedCounters
+from .interrupt import EmulatedInterrupt
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedLaw"]
@@ -28,7 +28,7 @@ class EmulatedLaw:
     file : RegisterFile
     nic : GoldenNic
         With a law engine.
-    interrupts : EmulatedInterrupts
+    interrupts : EmulatedInterrupt
     failed : callable
         Called when a load or a write of the map was refused.
     """
@@ -37,7 +37,7 @@ class EmulatedLaw:
         self,
         file: RegisterFile,
         nic: GoldenNic,
-        interrupts: EmulatedInterrupts,
+        interrupts: EmulatedInterrupt,
         failed: Callable[[], None],
     ) -> None:
         assert nic.engine is not None

@@ -6,8 +6,8 @@ from precog_spec.frames.descriptor import Reason
 from precog_spec.frames.opcodes import ACKNOWLEDGES, CNP
 from precog_spec.registers.wire import WIRE_EVENTS, WIRE_ROW
 
-from .emulated_counters import EmulatedCounters
-from .emulated_profiler import EmulatedProfiler
+from .counters import EmulatedCounters
+from .profiler import EmulatedProfiler
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedWire"]

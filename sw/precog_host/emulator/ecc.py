@@ -14,7 +14,7 @@ from precog_spec.registers.ecc import ECC_EVENTS
 from precog_spec.registers.model import Word
 from precog_spec.secded import PAIRS, STORED_BITS, pairs
 
-from .emulated_counters import EmulatedCounters
+from .counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedEcc"]

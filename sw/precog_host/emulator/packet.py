@@ -32,15 +32,15 @@ from precog_spec.registers.packet import (
     packet_qp_config,
 )
 
-from .emulated_counters import EmulatedClock, EmulatedCounters
+from .counters import EmulatedClock, EmulatedCounters
 from .register_file import RegisterFile, ignored
 
-__all__ = ["EmulatedPackets"]
+__all__ = ["EmulatedPacket"]
 
 _WORD = 0xFFFF_FFFF
 
 
-class EmulatedPackets:
+class EmulatedPacket:
     """Frames in, frames out; rows, tables and counters through the registers.
 
     Parameters

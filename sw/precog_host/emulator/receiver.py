@@ -11,11 +11,11 @@ from precog_spec.receiver_fields import RECEIVER_STATE, Act, Band, ReceiverKind
 from precog_spec.registers.model import resets
 from precog_spec.registers.receiver import RECEIVER_EVENTS, RECEIVER_PARAMETERS, RECEIVER_QP_CONFIG
 
-from .emulated_ageing import Ageing
-from .emulated_counters import EmulatedCounters
-from .emulated_pacer import EmulatedPacer
-from .emulated_trace import EmulatedTrace
+from .ageing import Ageing
+from .counters import EmulatedCounters
+from .pacer import EmulatedPacer
 from .register_file import RegisterFile, ignored
+from .trace import EmulatedTrace
 
 __all__ = ["EmulatedReceiver"]
 

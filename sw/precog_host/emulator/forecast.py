@@ -9,17 +9,17 @@ from precog_models.nic import GoldenNic
 from precog_spec.contract import CALIBRATION_KNOTS, FORECAST_FIELDS, NO_SCORE, PROBABILITY, HeadKind
 from precog_spec.registers.forecast import FORECAST_EVENTS, FORECAST_PAIR, KNOT_STRIDE
 
-from .emulated_counters import EmulatedCounters
+from .counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
 
-__all__ = ["EmulatedForecasts"]
+__all__ = ["EmulatedForecast"]
 
 Ints = NDArray[np.int64]
 
 _SHARED = {"FORECAST.THRESHOLD": "threshold_bin", "FORECAST.BUDGET": "rtt_budget"}
 
 
-class EmulatedForecasts:
+class EmulatedForecast:
     """Configurations, calibration tables and counters through the registers.
 
     Unlike hardware it scores every decision: none is `stale`.

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from precog_host.emulator.device.ageing import Ageing
+from precog_host.emulator.device.receiver import EmulatedReceiver
 
 from precog_host.device import Device
-from precog_host.emulated_ageing import Ageing
-from precog_host.emulated_receiver import EmulatedReceiver
-from precog_host.emulator import Emulator
+from precog_host.emulator.device import Emulator
 from precog_spec.carried import CarriedKind
 from precog_spec.config import NicConfig
 from precog_spec.contract import CarriedScore, Fmt
@@ -37,7 +37,7 @@ def _device() -> tuple[Device, EmulatedReceiver]:
 def test_left_out_looks_do_nothing(run: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(f"{seed} {run}")
     one, quick = _device()
-    monkeypatch.setattr("precog_host.emulator.EmulatedReceiver", _Patient)
+    monkeypatch.setattr("precog_host.emulator.device.EmulatedReceiver", _Patient)
     other, slow = _device()
     assert type(slow) is _Patient
     t = rng.randrange(1 << 40)

@@ -2,7 +2,7 @@
 
 Storage, reset values, access rules and refusals come from the map (`RegisterFile`); what a register
 *does* is the handful of methods below, one for each command of the gateware around the core, and
-those of `EmulatedPackets`.
+those of `EmulatedPacket`.
 """
 
 import zlib
@@ -41,23 +41,23 @@ from precog_spec.registers.precog import (
     build_map,
 )
 
-from .emulated_carried import EmulatedCarried
-from .emulated_counters import EmulatedCounters, EmulatedSnapshot
-from .emulated_ecc import EmulatedEcc
-from .emulated_forecast import EmulatedForecasts
-from .emulated_interrupts import EmulatedInterrupts
-from .emulated_law import EmulatedLaw
-from .emulated_macs import EmulatedMacs
-from .emulated_pacer import EmulatedPacer
-from .emulated_packets import EmulatedPackets
-from .emulated_profiler import EmulatedProfiler
-from .emulated_receiver import EmulatedReceiver
-from .emulated_reset import EmulatedResets
-from .emulated_trace import EmulatedTrace
-from .emulated_wire import EmulatedWire
+from ..samples import checked_profiles, checked_samples
+from ..transport import DeviceError
+from .carried import EmulatedCarried
+from .counters import EmulatedCounters, EmulatedSnapshot
+from .ecc import EmulatedEcc
+from .forecast import EmulatedForecast
+from .interrupt import EmulatedInterrupt
+from .law import EmulatedLaw
+from .mac import EmulatedMac
+from .pacer import EmulatedPacer
+from .packet import EmulatedPacket
+from .profiler import EmulatedProfiler
+from .receiver import EmulatedReceiver
 from .register_file import RegisterFile, ignored
-from .samples import checked_profiles, checked_samples
-from .transport import DeviceError
+from .reset import EmulatedReset
+from .trace import EmulatedTrace
+from .wire import EmulatedWire
 
 __all__ = ["Emulator", "open_emulator"]
 
@@ -101,14 +101,14 @@ class Emulator:
 
     Attributes
     ----------
-    packets : EmulatedPackets or None
+    packets : EmulatedPacket or None
         The packet path, where `sizes` has one.
     pacer : EmulatedPacer or None
         The pacer, likewise.
     profiler : EmulatedProfiler or None
         The queue profiler, likewise; it follows wire mode, or the pacer, or is told by whoever has
         queues.
-    forecasts : EmulatedForecasts or None
+    forecasts : EmulatedForecast or None
         Queue models and scores, likewise; the profiler's samples lead to forecasts at once.
     carried : EmulatedCarried or None
         Predicted scores in packets, where there are both.
@@ -122,7 +122,7 @@ class Emulator:
         Programs of the law engine, likewise.
     ecc : EmulatedEcc or None
         Check bits of the models, likewise.
-    macs : EmulatedMacs or None
+    macs : EmulatedMac or None
         Gigabit ports, likewise.
     """
 
@@ -154,7 +154,7 @@ class Emulator:
             "MODEL.SLOTS": (self._read_slot, self._map_slot),
             "MODEL.SETS": (self._read_set, ignored),
         }
-        self.interrupts = EmulatedInterrupts(file, self.sizes)
+        self.interrupts = EmulatedInterrupt(file, self.sizes)
         for name in self.sizes.parameter_blocks:
             for register in self.map.block(name).registers:
                 word = f"{name}.{register.name}"
@@ -166,7 +166,7 @@ class Emulator:
         self.pacer = EmulatedPacer(file, qps, paced) if self.sizes.grants else None
         self.carried: EmulatedCarried | None = None
         self.forecasts = (
-            EmulatedForecasts(file, self.nic, self._models_changed) if self.sizes.forecast else None
+            EmulatedForecast(file, self.nic, self._models_changed) if self.sizes.forecast else None
         )
         if self.profiler is not None and self.forecasts is not None:
             self.profiler.use = self._profiled
@@ -186,7 +186,7 @@ class Emulator:
             EmulatedWire(file, qps, self.sizes.wire, self.profiler) if self.sizes.wire else None
         )
         self.packets = (
-            EmulatedPackets(
+            EmulatedPacket(
                 file,
                 self.sizes,
                 tick_ps,
@@ -203,8 +203,8 @@ class Emulator:
         if self.packets is not None and self.forecasts is not None:
             card, counters = self.packets.card, self.forecasts.counters
             self.carried = EmulatedCarried(file, self.nic, card, counters)
-        self.macs = EmulatedMacs(file, self.sizes.macs) if self.sizes.macs else None
-        EmulatedResets(file, self._resets())
+        self.macs = EmulatedMac(file, self.sizes.macs) if self.sizes.macs else None
+        EmulatedReset(file, self._resets())
 
     # --- transport -------------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ class Emulator:
         self._tell(self.forecasts, qp, t)
         return answer
 
-    def _tell(self, forecasts: EmulatedForecasts, qp: int, t: int) -> None:
+    def _tell(self, forecasts: EmulatedForecast, qp: int, t: int) -> None:
         value = forecasts.to_tell(qp)
         if value >= 0:
             self.happen(np.array([EventKind.SCORE, qp, t, value], dtype=np.int64))

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 
 from .register_file import RegisterFile
 
-__all__ = ["EmulatedResets"]
+__all__ = ["EmulatedReset"]
 
 
-class EmulatedResets:
+class EmulatedReset:
     """Every reset is done at once: STATE is always 0.
 
     Parameters

@@ -11,8 +11,8 @@ from precog_spec.frames.headers import PATH_MTUS
 from precog_spec.registers.model import resets
 from precog_spec.registers.pacer import PACER_CONFIG, PACER_EVENTS
 
-from .emulated_counters import EmulatedCounters
-from .emulated_profiler import EmulatedProfiler
+from .counters import EmulatedCounters
+from .profiler import EmulatedProfiler
 from .register_file import RegisterFile, ignored
 
 __all__ = ["EmulatedPacer"]
