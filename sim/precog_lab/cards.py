@@ -97,10 +97,10 @@ def bring_up(device: Device, link_gbps: float) -> None:
 
     DCQCN's are for links of 40 Gb/s: on a slower one its times are longer, its steps smaller.
     """
-    assert device.packets is not None
+    assert device.packet is not None
     slower = max(1.0, _DCQCN_GBPS / link_gbps)
     interval = round(_CNP_INTERVAL * slower)
-    device.packets.set_parameters(enabled=1, interval_ticks=interval, cnp_gap=interval // 2)
+    device.packet.set_parameters(enabled=1, interval_ticks=interval, cnp_gap=interval // 2)
     paper = DCQCN_PRESETS["paper"]
     device.set_parameters(
         dcqcn="paper",
@@ -118,12 +118,12 @@ def follower(device: Device, algorithm: str) -> Follower:
 
 def scored(device: Device, change: Change) -> None:
     """New queue pairs send the host's score, and obey those that come."""
-    assert device.packets is not None
+    assert device.packet is not None
     for one in (*change.added, *change.adopted):
-        device.packets.set_score(one.slot, SCORE)
+        device.packet.set_score(one.slot, SCORE)
         device.qp(one.slot).configure(psched=True, min_gbps=_MIN_GBPS)
-        if device.receiving is not None:
-            device.receiving.configure(one.slot, commands=True)
+        if device.receiver is not None:
+            device.receiver.configure(one.slot, commands=True)
 
 
 def gbps(rate: int, tick_ps: int) -> float:

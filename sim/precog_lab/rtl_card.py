@@ -110,7 +110,7 @@ class RtlCard:
     def close(self) -> None:
         """Both have counted alike."""
         self._run(_DECIDE)
-        golden, rtl = (device.packets for device in reversed(self._devices))
+        golden, rtl = (device.packet for device in reversed(self._devices))
         assert golden is not None
         assert rtl is not None
         self._same("counters", golden.counters(), rtl.counters())

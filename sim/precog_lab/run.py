@@ -175,9 +175,9 @@ def _books(lab: Lab) -> dict[str, Any]:
     totals: dict[str, int] = {}
     for card in lab.cards:
         device = card.device
-        assert device.packets is not None
-        assert device.receiving is not None
-        events = device.packets.counters()["events"]
+        assert device.packet is not None
+        assert device.receiver is not None
+        events = device.packet.counters()["events"]
         shown = {
             "icrc_ok": events["icrc_ok"],
             "icrc_bad": events["icrc_bad"],
@@ -185,7 +185,7 @@ def _books(lab: Lab) -> dict[str, Any]:
             "cnps": events["cnp_sent"],
             "cnps_limited": events["cnp_limited"],
             "cnps_busy": events["cnp_busy"],
-            "scores_heard": device.receiving.counters()["scores"],
+            "scores_heard": device.receiver.counters()["scores"],
             "decisions": device.counters()["decisions"],
         }
         for name, value in shown.items():

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_host.device import Device
+from precog_host.driver.forecast import ForecastDriver
+from precog_host.driver.profiler import ProfilerDriver
 from precog_host.emulator.device import Emulator
-from precog_host.forecasting import Forecasting
-from precog_host.queues import Queues
 from precog_models.forecast.forecaster import Settings
 from precog_models.image import Image
 from precog_models.law_presets import DCQCN_PRESETS, DcqcnPreset
@@ -192,7 +192,7 @@ class LoopSetup:
         for number, config in enumerate(planned):
             device.qp(number).apply(config)
 
-    def check_forecasts(self, device: Device) -> tuple[Queues, Forecasting]:
+    def check_forecasts(self, device: Device) -> tuple[ProfilerDriver, ForecastDriver]:
         """The queue profiler and the forecasts of `device`, which `apply_forecasts` sets up.
 
         Raises
@@ -202,14 +202,14 @@ class LoopSetup:
         DeviceError
             It cannot run the queue model.
         """
-        if device.queues is None or device.forecasting is None:
+        if device.profiler is None or device.forecast is None:
             raise ValueError(
                 "device must have a queue profiler and forecasts for scores of queue models: open "
                 "it with forecast=1,profile=1"
             )
         assert self.queue_model is not None
         device.check_model(self.queue_model, slot=_QUEUE_SLOT, queue=True)
-        return device.queues, device.forecasting
+        return device.profiler, device.forecast
 
     def apply_forecasts(self, device: Device, flows: int, period_us: float) -> None:
         """Let `device` watch its send queues and forecast them every `period_us`.

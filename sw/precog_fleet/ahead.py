@@ -139,8 +139,8 @@ class Ahead:
             return
 
         def work(device: Device) -> None:
-            assert device.packets is not None
-            device.packets.set_score(qp, of.score)
+            assert device.packet is not None
+            device.packet.set_score(qp, of.score)
             self.counts["scores"] += 1
 
         card.do(now, work)

@@ -144,7 +144,7 @@ class Card:
             self._observer = None
 
     def _destinations(self, device: Device) -> dict[int, str]:
-        bindings = [] if device.packets is None else device.packets.bindings()
+        bindings = [] if device.packet is None else device.packet.bindings()
         self.hosted = frozenset(one.slot for one in bindings if one.score_source == "host")
         if self._given is not None:
             return dict(self._given)
@@ -181,8 +181,8 @@ class Card:
 
     @staticmethod
     def _drain(device: Device, limit: int) -> list[dict[str, int]]:
-        assert device.tracing is not None
-        return [*device.tracing.drain(limit)]
+        assert device.trace is not None
+        return [*device.trace.drain(limit)]
 
     def follow(self, now: int) -> dict[int, str]:
         """Where queue pairs lead now; a device that is down has none."""

@@ -33,20 +33,20 @@ def begin_samples(device: Device, period_us: float) -> None:
     DeviceError
         It has no trace, forecasts or queue profiler.
     """
-    if device.tracing is None or device.forecasting is None or device.queues is None:
+    if device.trace is None or device.forecast is None or device.profiler is None:
         raise DeviceError(
             "agent needs trace, forecasts and queue profiler: build the device with "
             "trace=1,forecast=1,profile=1, or name an emulated one so, as in "
             "emu:trace=1,forecast=1,profile=1"
         )
-    if not device.queues.parameters()["period_us"]:
-        device.queues.set_parameters(period_us=period_us)
+    if not device.profiler.parameters()["period_us"]:
+        device.profiler.set_parameters(period_us=period_us)
 
 
 def begin_trace(device: Device) -> None:
     """Let a device record what an agent reads: every decision and forecast."""
-    assert device.tracing is not None
-    device.tracing.configure(kinds=("decision", "forecast"), all_qps=True, every=1)
+    assert device.trace is not None
+    device.trace.configure(kinds=("decision", "forecast"), all_qps=True, every=1)
 
 
 def fill_sets(
@@ -83,16 +83,16 @@ def fill_sets(
 
 def seat_pairs(device: Device, slots: Mapping[int, int]) -> None:
     """Let queue pairs name slots of queue models; nothing is written where they do already."""
-    assert device.forecasting is not None
+    assert device.forecast is not None
     for qp, slot in slots.items():
-        if device.forecasting.pair(qp).model_slot != slot:
-            device.forecasting.configure(qp, model_slot=slot)
+        if device.forecast.pair(qp).model_slot != slot:
+            device.forecast.configure(qp, model_slot=slot)
 
 
 def scale_of(device: Device) -> Scale:
     """How a device with a queue profiler measures now."""
-    assert device.queues is not None
-    values = device.queues.parameters()
+    assert device.profiler is not None
+    values = device.profiler.parameters()
     scales = [
         [int(values[f"{name}_{part}"] * fmt.one) for name in PROFILE_INPUTS]
         for part, fmt in _PARTS.items()
@@ -106,8 +106,8 @@ def apply_settings(device: Device, settings: Settings) -> bool:
 
     These are normalisation, calibration and the first bin of congestion.
     """
-    assert device.forecasting is not None
-    assert device.queues is not None
+    assert device.forecast is not None
+    assert device.profiler is not None
     scale = settings.normaliser
     values = {"center": scale.centers, "gain": scale.gains}
     wanted = {
@@ -115,14 +115,14 @@ def apply_settings(device: Device, settings: Settings) -> bool:
         for part, numbers in values.items()
         for name, value in zip(PROFILE_INPUTS, numbers, strict=True)
     }
-    shown = device.queues.parameters()
+    shown = device.profiler.parameters()
     changed = any(shown[name] != value for name, value in wanted.items())
     if changed:
-        device.queues.set_parameters(**wanted)
-    if (device.forecasting.knots(HeadKind.QUEUE) != settings.knots).any():
-        device.forecasting.set_knots(HeadKind.QUEUE, settings.knots)
-    if device.forecasting.parameters()["threshold_bin"] != settings.threshold_bin:
-        device.forecasting.set_parameters(threshold_bin=settings.threshold_bin)
+        device.profiler.set_parameters(**wanted)
+    if (device.forecast.knots(HeadKind.QUEUE) != settings.knots).any():
+        device.forecast.set_knots(HeadKind.QUEUE, settings.knots)
+    if device.forecast.parameters()["threshold_bin"] != settings.threshold_bin:
+        device.forecast.set_parameters(threshold_bin=settings.threshold_bin)
     return changed
 
 
@@ -135,17 +135,17 @@ def all_counters(device: Device) -> dict[str, int]:
 def _counted(device: Device) -> dict[str, int]:
     found = {f"core.{name}": value for name, value in device.counters().items()}
     for name, part in (
-        ("queues", device.queues),
-        ("forecasts", device.forecasting),
-        ("pacer", device.pacing),
-        ("waiting", device.waiting),
+        ("queues", device.profiler),
+        ("forecasts", device.forecast),
+        ("pacer", device.pacer),
+        ("waiting", device.wire),
     ):
         if part is not None:
             found |= {f"{name}.{event}": value for event, value in part.counters().items()}
-    if device.tracing is not None:
-        traced = device.tracing.state().counters
+    if device.trace is not None:
+        traced = device.trace.state().counters
         found |= {f"trace.{event}": value for event, value in traced.items()}
-    if device.packets is not None:
-        for table, events in device.packets.counters().items():
+    if device.packet is not None:
+        for table, events in device.packet.counters().items():
             found |= {f"packet.{table}.{event}": value for event, value in events.items()}
     return found

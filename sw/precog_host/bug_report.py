@@ -79,10 +79,10 @@ def _sections(device: Device) -> dict[str, Callable[[], Any]]:
         "parameters": device.parameters,
         "counters": device.counters,
         "watchdog": device.watchdog,
-        "interrupts": device.interrupts.state,
+        "interrupts": device.interrupt.state,
     }
-    packets, pacing, queues = device.packets, device.pacing, device.queues
-    forecasting, receiving, tracing = device.forecasting, device.receiving, device.tracing
+    packets, pacing, queues = device.packet, device.pacer, device.profiler
+    forecasting, receiving, tracing = device.forecast, device.receiver, device.trace
     everyone = range(device.sizes.qps)
     if packets is not None:
         sections |= {
@@ -90,8 +90,8 @@ def _sections(device: Device) -> dict[str, Callable[[], Any]]:
             "packet_bindings": packets.bindings,
             "packet_counters": packets.counters,
         }
-    if device.ports is not None:
-        sections["port_counters"] = device.ports.counters
+    if device.mac is not None:
+        sections["port_counters"] = device.mac.counters
     if pacing is not None:
         sections |= {
             "pacing": lambda: [pacing.connection(n) for n in everyone],

@@ -23,19 +23,20 @@ from precog_spec.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind
 from precog_spec.registers.model import Field
 from precog_spec.registers.precog import COUNTERS, LOAD_STATUS, Identity
 
-from .forecasting import Forecasting
-from .guarding import Guarding
-from .interrupts import Interrupts
-from .law import LawEngine
-from .pacing import Pacing
-from .packets import PacketPath
-from .ports import Ports
-from .queue_pair import Qp
-from .queues import Queues
-from .receiving import Receiving
+from .driver.ecc import EccDriver
+from .driver.forecast import ForecastDriver
+from .driver.interrupt import InterruptDriver
+from .driver.law import LawDriver
+from .driver.mac import MacDriver
+from .driver.pacer import PacerDriver
+from .driver.packet import PacketDriver
+from .driver.profiler import ProfilerDriver
+from .driver.qp import Qp
+from .driver.receiver import ReceiverDriver
+from .driver.reset import ResetDriver
+from .driver.trace import TraceDriver
+from .driver.wire import WireDriver
 from .registers import Registers
-from .resets import Resets
-from .tracing import Tracing
 from .transport import (
     DeviceError,
     SampleTransport,
@@ -44,7 +45,6 @@ from .transport import (
     open_transport,
 )
 from .units import from_real, real_name, to_real
-from .waiting import Waiting
 
 __all__ = ["Device", "ModelSet", "Watchdog"]
 
@@ -102,29 +102,29 @@ class Device:
                 f"not {self.identity.contract_hash:#010x}: host package and gateware differ"
             )
         #: The packet path, where the device has one.
-        self.packets = PacketPath(self.registers) if self.sizes.width else None
+        self.packet = PacketDriver(self.registers) if self.sizes.width else None
         #: Gigabit ports, as above.
-        self.ports = Ports(self.registers) if self.sizes.macs else None
+        self.mac = MacDriver(self.registers) if self.sizes.macs else None
         #: The pacer, as above.
-        self.pacing = Pacing(self.registers) if self.sizes.grants else None
+        self.pacer = PacerDriver(self.registers) if self.sizes.grants else None
         #: The queue profiler, as above.
-        self.queues = Queues(self.registers) if self.sizes.profile else None
+        self.profiler = ProfilerDriver(self.registers) if self.sizes.profile else None
         #: Queue models and scores, as above.
-        self.forecasting = Forecasting(self.registers) if self.sizes.forecast else None
+        self.forecast = ForecastDriver(self.registers) if self.sizes.forecast else None
         #: The receiver of congestion scores, as above.
-        self.receiving = Receiving(self.registers) if self.sizes.receiver else None
+        self.receiver = ReceiverDriver(self.registers) if self.sizes.receiver else None
         #: The trace FIFO, as above.
-        self.tracing = Tracing(self.registers) if self.sizes.trace else None
+        self.trace = TraceDriver(self.registers) if self.sizes.trace else None
         #: Packets that wait for grants, as above.
-        self.waiting = Waiting(self.registers) if self.sizes.wire else None
+        self.wire = WireDriver(self.registers) if self.sizes.wire else None
         #: Check bits of the models, as above.
-        self.guarding = Guarding(self.registers) if self.sizes.ecc else None
+        self.ecc = EccDriver(self.registers) if self.sizes.ecc else None
         #: Laws that are programs, likewise.
-        self.law = LawEngine(self.registers) if self.sizes.law_cores else None
+        self.law = LawDriver(self.registers) if self.sizes.law_cores else None
         #: What the device interrupts its host for.
-        self.interrupts = Interrupts(self.registers)
+        self.interrupt = InterruptDriver(self.registers)
         #: Parts that can be reset while the device works.
-        self.resets = Resets(self.registers)
+        self.reset = ResetDriver(self.registers)
         self._wait_qp()  # after its reset the device disables every queue pair first
 
     @classmethod
@@ -205,9 +205,9 @@ class Device:
         image = load_any(model) if isinstance(model, str | Path) else model
         settings, number = self.check_model(image, slot=slot, set=set, queue=queue)
         self.write_set(number, image.payload)
-        if settings is not None and self.forecasting is not None:
-            self.forecasting.set_knots(HeadKind.QUEUE, settings.knots)
-            self.forecasting.set_parameters(threshold_bin=settings.threshold_bin)
+        if settings is not None and self.forecast is not None:
+            self.forecast.set_knots(HeadKind.QUEUE, settings.knots)
+            self.forecast.set_parameters(threshold_bin=settings.threshold_bin)
         self.map_slot(slot, number)
         return self.models()[number]
 
@@ -261,7 +261,7 @@ class Device:
         """The engine runs more than the datapath around it can feed and use."""
         weights = image.header
         if queue:
-            if self.forecasting is None:
+            if self.forecast is None:
                 raise DeviceError("device makes no forecasts: it was built without (forecast=0)")
             if weights.kind is not HeadKind.QUEUE:
                 raise DeviceError(
@@ -280,7 +280,7 @@ class Device:
                 )
             return Forecaster(image).settings
         if weights.kind is not HeadKind.RTT:
-            hint = ": load it with --queue" if self.forecasting is not None else ""
+            hint = ": load it with --queue" if self.forecast is not None else ""
             raise DeviceError(f"model head must be rtt here, not {weights.kind.name.lower()}{hint}")
         for name, value in (("inputs", weights.inputs), ("outputs", weights.outputs)):
             if value != 1:

@@ -6,7 +6,7 @@ from precog_spec.registers.model import resets
 from precog_spec.registers.precog import QP_CONFIG
 
 from .device import Device
-from .queue_pair import QpStatus
+from .driver.qp import QpStatus
 
 __all__ = ["add", "change", "first_law", "remove", "states"]
 
@@ -93,14 +93,14 @@ def remove(device: Device, numbers: Iterable[int]) -> None:
         The device refused.
     """
     wanted = list(dict.fromkeys(numbers))
-    bound = {binding.slot for binding in device.packets.bindings()} if device.packets else set()
+    bound = {binding.slot for binding in device.packet.bindings()} if device.packet else set()
     _check_enabled(device, [number for number in wanted if number not in bound])
     for number in wanted:
         device.qp(number).apply(resets(QP_CONFIG))
-        if device.forecasting is not None:
-            device.forecasting.configure(number, off=True, source="none")
-        if device.packets is not None and number in bound:
-            device.packets.unbind(number)
+        if device.forecast is not None:
+            device.forecast.configure(number, off=True, source="none")
+        if device.packet is not None and number in bound:
+            device.packet.unbind(number)
 
 
 def states(device: Device) -> Iterator[QpStatus]:

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from . import pairs, rdma_import
 from .device import Device
-from .packets import Binding
+from .driver.packet import Binding
 from .rdma_import import Planned
 from .rdma_list import RdmaQp
 
@@ -111,7 +111,7 @@ class Follower:
             for key, one in held.items()
             if key not in listed
             or listed[key].rqpn != one.qp.rqpn
-            or (self._device.packets is not None and peer(listed[key]) != one.remote)
+            or (self._device.packet is not None and peer(listed[key]) != one.remote)
         ]
         released = tuple(held.pop(key) for key in gone)
         if released:
@@ -152,14 +152,14 @@ class Follower:
 
     def _bound(self) -> dict[_Connection, Binding]:
         """Connections of the device."""
-        packets = self._device.packets
+        packets = self._device.packet
         if packets is None:
             return {}
         return {(b.remote, b.remote_qp, b.local_qp): b for b in packets.bindings()}
 
     def _holds(self, one: Planned, bound: Mapping[_Connection, Binding]) -> bool:
         """Whether a slot is still that queue pair's: an operator may have taken it away."""
-        if self._device.packets is None:
+        if self._device.packet is None:
             return self._device.qp(one.slot).status().enable
         binding = bound.get((one.remote, one.qp.rqpn, one.qp.lqpn))
         return binding is not None and binding.slot == one.slot

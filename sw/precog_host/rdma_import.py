@@ -12,7 +12,7 @@ from precog_spec.frames.cps import Mode
 from precog_spec.frames.headers import PATH_MTUS
 
 from .device import Device
-from .packets import Binding
+from .driver.packet import Binding
 from .rdma_list import RdmaQp
 
 __all__ = ["Plan", "Planned", "apply", "check", "plan"]
@@ -75,7 +75,7 @@ def plan(
     if not 0 <= first_slot < device.sizes.qps:
         raise ValueError(f"first slot must be in 0..{device.sizes.qps - 1}, not {first_slot!r}")
     left = Counter(skipped)
-    bindings = device.packets.bindings() if device.packets is not None else []
+    bindings = device.packet.bindings() if device.packet is not None else []
     bound = {(b.remote, b.remote_qp) for b in bindings}
     bound_here = {(b.remote, b.local_qp) for b in bindings}
     pairs = {(b.remote, b.remote_qp, b.local_qp) for b in bindings}
@@ -89,7 +89,7 @@ def plan(
     planned: list[Planned] = []
     for qp in qps:
         peer = peers.get(f"{qp.ifname}/{qp.lqpn}", peers.get(str(qp.lqpn), remote))
-        if device.packets is None:
+        if device.packet is None:
             peer = None
         elif peer is None:
             left["without a peer"] += 1
@@ -135,8 +135,8 @@ def check(
         raise ValueError(f"mode must be off, s or r, not {mode!r}")
     if mtu not in PATH_MTUS:
         raise ValueError(f"mtu must be one of {', '.join(map(str, PATH_MTUS))}, not {mtu!r}")
-    if device.packets is not None:
-        device.packets.check_bindings(
+    if device.packet is not None:
+        device.packet.check_bindings(
             Binding(
                 slot=one.slot,
                 remote=one.remote,
@@ -175,8 +175,8 @@ def apply(
         for one in wanted.planned
     ]
     for one, change in zip(wanted.planned, changes, strict=True):
-        if device.packets is not None and one.remote is not None:
-            device.packets.bind(
+        if device.packet is not None and one.remote is not None:
+            device.packet.bind(
                 one.slot,
                 one.remote,
                 remote_qp=one.qp.rqpn,

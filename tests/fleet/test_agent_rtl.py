@@ -23,9 +23,9 @@ def kept(folder: Path, uri: str, seed: int) -> tuple[list[dict[str, Any]], Count
     device = Device.open(uri)
     card = device.transport
     assert isinstance(card, QueueTransport)
-    assert device.queues is not None
+    assert device.profiler is not None
     # Time stands still while registers are accessed: RTL would take its first samples then.
-    device.queues.set_parameters(period_us=PERIOD / 1000)
+    device.profiler.set_parameters(period_us=PERIOD / 1000)
     of = Flock(folder, 1, seed=seed, start=NOW, cards={"host0": card})
     agent = of.agents["host0"]
     of.run(5)

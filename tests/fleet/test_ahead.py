@@ -18,9 +18,9 @@ SIZES = NicConfig(qps=4, sets=4, trace=True, forecast=True, profile=True, width=
 
 def card() -> tuple[Card, Device]:
     device = Device(Emulator(SIZES))
-    assert device.packets is not None
+    assert device.packet is not None
     for slot, (peer, source) in enumerate([(HOT, "host"), (IDLE, "host"), (HOT, "queue")]):
-        device.packets.bind(slot, peer, remote_qp=slot, local_qp=slot, score_source=source)
+        device.packet.bind(slot, peer, remote_qp=slot, local_qp=slot, score_source=source)
         device.qp(slot).configure(
             preset="precog", enable=True, min_gbps=0, max_gbps=100, init_gbps=50
         )
@@ -37,8 +37,8 @@ def say(to: Store, now: int, mean: int, *, rate: int = 6_000_000, who: list[str]
 
 
 def scores(device: Device) -> list[int | None]:
-    assert device.packets is not None
-    return [binding.score for binding in device.packets.bindings()]
+    assert device.packet is not None
+    return [binding.score for binding in device.packet.bindings()]
 
 
 def step(ahead: Ahead, of: Card, held: Store, now: int) -> None:

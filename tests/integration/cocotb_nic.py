@@ -174,9 +174,9 @@ async def the_nic_decides_as_the_golden_model(dut):
     # The registers tell the same story; what is not there is refused.
     recorder.log.clear()
     for qp in range(CONFIG.qps):
-        device.queues.queue(qp, clear=bool(qp % 2))
-        device.queues.queue(qp)
-    device.queues.counters()
+        device.profiler.queue(qp, clear=bool(qp % 2))
+        device.profiler.queue(qp)
+    device.profiler.counters()
     device.counters()
     for qp in range(CONFIG.qps):
         device.qp(qp).status()

@@ -93,14 +93,14 @@ def bound(b: bool) -> tuple[Emulator, Recorder, Device]:
     emulator = Emulator(replace(CONFIG, macs=PORTS), tick_ps=TICK_PS)
     recorder = Recorder(emulator)
     device = Device(recorder)
-    assert device.packets is not None
+    assert device.packet is not None
     four, six = (A_ADDRESS, A6_ADDRESS) if b else (B_ADDRESS, B6_ADDRESS)
     remote, local = (A_QP, B_QP) if b else (B_QP, A_QP)
     mapped = IPv6Address(four).ipv4_mapped
-    device.packets.bind(1, str(mapped), remote_qp=remote, local_qp=local, score=37, destination=3)
+    device.packet.bind(1, str(mapped), remote_qp=remote, local_qp=local, score=37, destination=3)
     if CONFIG.ipv6:
-        device.packets.bind(2, IPv6Address(six), remote_qp=remote, local_qp=local, score=80)
-    device.packets.set_parameters(enabled=1)
+        device.packet.bind(2, IPv6Address(six), remote_qp=remote, local_qp=local, score=80)
+    device.packet.set_parameters(enabled=1)
     return emulator, recorder, device
 
 
@@ -230,15 +230,15 @@ async def frames_pass_as_the_golden_card_has_them(dut):
     emulator.macs.happened(0, "damaged", len(bad))
     emulator.macs.happened(1, "received", len(sent))
     recorder.log.clear()
-    assert device.packets is not None
-    assert device.ports is not None
-    device.packets.counters()
-    counted = device.ports.counters()
+    assert device.packet is not None
+    assert device.mac is not None
+    device.packet.counters()
+    counted = device.mac.counters()
     assert counted["host"]["damaged"] == len(bad) > 0
     await bench.serial.replay(recorder.log)
     recorder.log.clear()
-    device.resets.reset(["counters"])
-    assert not any(n for counts in device.ports.counters().values() for n in counts.values())
+    device.reset.reset(["counters"])
+    assert not any(n for counts in device.mac.counters().values() for n in counts.values())
     await bench.serial.replay(recorder.log)
 
 
@@ -266,9 +266,9 @@ async def frames_come_back_with_a_shim(dut):
     assert shims
     assert min(len(line) for line in got) == len(PREAMBLE) + MIN_FRAME + 4
     assert emulator.macs is not None
-    assert device.ports is not None
+    assert device.mac is not None
     emulator.macs.happened(0, "received", len(frames))
     recorder.log.clear()
-    assert list(device.ports.counters()) == ["network"]
+    assert list(device.mac.counters()) == ["network"]
     await bench.serial.replay(recorder.log)
     await RisingEdge(dut.clk)

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from precog_host.device import Device
+from precog_host.driver.pacer import PacerDriver
+from precog_host.driver.profiler import QueueStatus
 from precog_host.emulator.device import Emulator
-from precog_host.pacing import Pacing
-from precog_host.queues import QueueStatus
 from precog_hw.csr.layouts import SAMPLE
 from precog_hw.pace.layouts import SIZE_BITS, EventKind, grant_layout, log_layout
 from precog_models.pace.pacer import State
@@ -70,11 +70,11 @@ class GrantBench:
         self.rtl.close()
         self.golden.close()
 
-    def pacings(self) -> tuple[Pacing, Pacing]:
+    def pacings(self) -> tuple[PacerDriver, PacerDriver]:
         """Both devices' pacers."""
-        assert self.rtl.pacing is not None
-        assert self.golden.pacing is not None
-        return self.rtl.pacing, self.golden.pacing
+        assert self.rtl.pacer is not None
+        assert self.golden.pacer is not None
+        return self.rtl.pacer, self.golden.pacing
 
     def configure(
         self, qp: int, *, enable: bool = True, clear: bool = True, **changes: object
@@ -163,8 +163,8 @@ class GrantBench:
     def profile(self, *, every: int) -> None:
         """Samples of the queues by events, on both devices."""
         for device in (self.rtl, self.golden):
-            assert device.queues is not None
-            device.queues.set_parameters(every=every)
+            assert device.profiler is not None
+            device.profiler.set_parameters(every=every)
         self.queues.golden.every = every
 
     def _follow_queue(self, kind: int, qp: int, argument: int, t: int, size: int) -> None:
@@ -181,18 +181,18 @@ class GrantBench:
 
     def check_queues(self, *, clear: bool = False) -> list[QueueStatus]:
         """The NIC's numbers of every queue are those of the log, and what the pacer has queued."""
-        assert self.rtl.queues is not None
+        assert self.rtl.profiler is not None
         shown = []
         for qp in range(self.config.qps):
             values = self.queues.golden.read(qp, clear=clear)
             assert values["occupancy"] == self.replay.golden.rows[qp].backlog
-            status = self.rtl.queues.queue(qp, clear=clear)
+            status = self.rtl.profiler.queue(qp, clear=clear)
             us = self.rtl.identity.tick_ps / 1e6
             for name in ("inter_arrival", "service"):
                 values[f"{name}_us"] = values.pop(name) * us  # type: ignore[assignment]
             assert dataclasses.asdict(status) == {"qp": qp, **values}
             shown.append(status)
-        seen, counters = self.queues.seen, self.rtl.queues.counters()
+        seen, counters = self.queues.seen, self.rtl.profiler.counters()
         assert counters["events"] == seen["ARRIVAL"] + seen["DEPARTURE"]
         assert counters["samples"] == self.queues.sampled
         return shown

@@ -6,8 +6,8 @@ from ipaddress import IPv6Address
 from typing import NamedTuple
 
 from precog_host.device import Device
+from precog_host.driver.packet import PacketDriver
 from precog_host.emulator.device import Emulator
-from precog_host.packets import PacketPath
 from precog_hw.nic import nic_map
 from precog_sim.backtoback.rtl_node import CONFIG, TICK_PS
 from precog_sim.rtl.packet_block import Wire
@@ -41,11 +41,11 @@ class Pair(NamedTuple):
     nic: PacketNic
     emulator: Emulator
 
-    def paths(self) -> tuple[PacketPath, PacketPath]:
+    def paths(self) -> tuple[PacketDriver, PacketDriver]:
         """Both devices' packet paths."""
-        assert self.rtl.packets is not None
-        assert self.golden.packets is not None
-        return self.rtl.packets, self.golden.packets
+        assert self.rtl.packet is not None
+        assert self.golden.packet is not None
+        return self.rtl.packet, self.golden.packets
 
     def transmit(self, frame: bytes, *, error: bool = False) -> bytes:
         """One frame to the wire through both; they must not differ."""

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
+from precog_host.driver.packet import PacketDriver
 from precog_host.emulator.device import Emulator
-from precog_host.packets import PacketPath
 from precog_models.jit import njit
 from precog_models.measure.rtt_collector import COLLECTOR_STATE, NO_TURNAROUND, answered, sent
 from precog_models.packet.parser import parse
@@ -67,9 +67,9 @@ class Victim:
     def __init__(self, algorithm: str = "dcqcn", *, psched: bool = False) -> None:
         self.emulator = Emulator(NicConfig(width=64, qps=4), tick_ps=1000)
         self.device = Device(self.emulator)
-        assert self.device.packets is not None
+        assert self.device.packet is not None
         assert self.emulator.packets is not None
-        self.path: PacketPath = self.device.packets
+        self.path: PacketDriver = self.device.packet
         self.packets = self.emulator.packets
         self.path.bind(SLOT, B4, remote_qp=B_QP, local_qp=A_QP)
         self.device.qp(SLOT).configure(

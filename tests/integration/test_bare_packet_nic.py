@@ -80,7 +80,7 @@ def converse(pair: Pair, seed: int) -> None:
     assert not [name for name in events if name.startswith(("cnp_", "icrc_"))]
     assert pair.rtl.counters()["decisions"] == 40
     assert pair.rtl.qp(1).status() == pair.golden.qp(1).status()
-    assert pair.rtl.interrupts.state() == pair.golden.interrupts.state()
+    assert pair.rtl.interrupt.state() == pair.golden.interrupts.state()
 
 
 def test_every_kind_of_packet_and_mutations(pair: Pair, seed: int, volume: int) -> None:
@@ -99,7 +99,7 @@ def test_every_kind_of_packet_and_mutations(pair: Pair, seed: int, volume: int) 
             out = mutate(rng, out) or b"\0"
         pair.receive(out, error=rng.random() < 0.1)
     for device in (pair.rtl, pair.golden):
-        device.resets.reset(["rtt"])
+        device.reset.reset(["rtt"])
     counters = pair.paths()[0].counters()
     assert counters["tx"]["destination_disabled"] == 0
     assert counters["tx"]["inserted"] > 0

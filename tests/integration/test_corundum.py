@@ -79,8 +79,8 @@ def test_from_reset_to_traffic(bench: Bench, seed: int) -> None:
     assert [tag for tag, _ in run.completions] == [frame.side for frame in out]
     account(run)
     with Device(transport(bench)) as device:
-        assert device.packets is not None
-        counters = device.packets.counters()
+        assert device.packet is not None
+        counters = device.packet.counters()
         assert sum(counters["rx"].values()) == len(back)
         assert sum(counters["tx"].values()) == len(out)
 
@@ -97,8 +97,8 @@ def test_packets_arrive_while_the_nic_becomes_ready(bench: Bench, seed: int) -> 
     run = bench.run(rx=frames, rng=rng)
     assert run.rx == frames
     with Device(transport(bench)) as device:
-        assert device.packets is not None
-        assert 0 < sum(device.packets.counters()["rx"].values()) < len(frames)
+        assert device.packet is not None
+        assert 0 < sum(device.packet.counters()["rx"].values()) < len(frames)
 
 
 def test_registers(bench: Bench, seed: int) -> None:
@@ -125,9 +125,9 @@ def test_scores_cnps_and_what_is_dropped(bench: Bench, seed: int) -> None:
     peer = Card(4, CardConfig(tick_ps=TICK_PS))
     peer.add(0, A_ADDRESS, A_QP, B_QP, score=64)
     with Device(transport(bench)) as device:
-        assert device.packets is not None
-        device.packets.bind(1, B4, remote_qp=B_QP, local_qp=A_QP, score=37)
-        device.packets.set_parameters(enabled=1, interval_ticks=1, drop_malformed=1)
+        assert device.packet is not None
+        device.packet.bind(1, B4, remote_qp=B_QP, local_qp=A_QP, score=37)
+        device.packet.set_parameters(enabled=1, interval_ticks=1, drop_malformed=1)
         out = [
             Frame(packet(rng.randbytes(rng.randrange(99)), psn=psn), rng.randrange(CNP_TAG))
             for psn in range(12)
@@ -154,7 +154,7 @@ def test_scores_cnps_and_what_is_dropped(bench: Bench, seed: int) -> None:
         for frame in ours:
             assert len(frame.data) in (74, 82)
             assert peer.receive(frame.data, 0, 0).received.descriptor.opcode == CNP
-        counters = device.packets.counters()["events"]
+        counters = device.packet.counters()["events"]
         assert len(ours) == counters["cnp_sent"]
         assert counters["dropped"] == len(back) - len(expected)
         assert sum(tag == CNP_TAG for tag, _ in run.sent) == len(ours)

@@ -195,7 +195,7 @@ def test_a_queue_pair_without_a_configuration_gets_nothing(bench: GrantBench) ->
 def test_every_decision_is_traced(bench: GrantBench, seed: int) -> None:
     """What it was made of, and by which model: the same records from both devices."""
     rng = bench.rng
-    tracings = [device.tracing for device in (bench.rtl, bench.golden)]
+    tracings = [device.trace for device in (bench.rtl, bench.golden)]
     for n in range(2):
         for device in (bench.rtl, bench.golden):
             device.load_model(random_image(seed + n, version=n + 7), slot=n, set=1 - n)
@@ -224,8 +224,8 @@ def test_every_decision_is_traced(bench: GrantBench, seed: int) -> None:
         states = [tracing.state() for tracing in tracings if tracing is not None]
         assert states[0] == states[1]
         # The cause stays while it is reached, and can be cleared then.
-        bench.rtl.interrupts.enable(["trace"])
-        bench.rtl.interrupts.clear(["trace"])
+        bench.rtl.interrupt.enable(["trace"])
+        bench.rtl.interrupt.clear(["trace"])
         assert bench.nic.block.peek("irq") == states[0].reached
         rtl, golden = ([*tracing.drain()] for tracing in tracings if tracing is not None)
         assert rtl == golden
@@ -291,7 +291,7 @@ def test_both_devices_refuse_the_same(bench: GrantBench) -> None:
         assert pacing.registers.fields("PACER", "ERROR") == {"range": 1, "overrun": 0}
         pacing.set_parameters(pause=8)
         assert pacing.parameters()["pause"] == 8
-    for queues in (bench.rtl.queues, bench.golden.queues):
+    for queues in (bench.rtl.profiler, bench.golden.queues):
         assert queues is not None
         with pytest.raises(ValueError, match=rf"QP must be in 0\.\.{QPS - 1}, not {QPS}"):
             queues.queue(QPS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from precog_host.device import Device
-from precog_host.packets import PacketPath
+from precog_host.driver.packet import PacketDriver
 from precog_host.transport import DeviceError
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.shim import decode
@@ -136,7 +136,7 @@ def test_the_host_finds_what_it_wrote_before(pair: Pair) -> None:
     assert [binding.slot for binding in bound] == [1, 2]
     assert bound[0].remote == IPv6Address(B_ADDRESS).ipv4_mapped
     for device in (pair.nic, pair.emulator):
-        path = Device(device).packets
+        path = Device(device).packet
         assert path is not None
         assert path.bindings() == bound
         with pytest.raises(ValueError, match="slot must be free, not in use like 1"):
@@ -191,13 +191,13 @@ def test_a_reset_leaves_nothing_behind(pair: Pair) -> None:
     block.poke(rst=0)
     block.tick()
     fresh = Device(pair.nic)
-    assert fresh.packets is not None
-    assert fresh.packets.bindings() == []
-    assert all(not n for table in fresh.packets.counters().values() for n in table.values())
+    assert fresh.packet is not None
+    assert fresh.packet.bindings() == []
+    assert all(not n for table in fresh.packet.counters().values() for n in table.values())
     frame = packet(bytes(20), psn=6)
     (out,) = pair.nic.run(tx=[Wire(frame)]).sinks["m_axis_tx"].frames
     assert out.data == frame
-    assert fresh.packets.counters()["tx"]["unknown_qp"] == 1
+    assert fresh.packet.counters()["tx"]["unknown_qp"] == 1
 
 
 def test_line_rate_while_the_host_works(pair: Pair, seed: int) -> None:
@@ -223,9 +223,9 @@ def test_line_rate_while_the_host_works(pair: Pair, seed: int) -> None:
 
 def test_a_device_without_packets_says_so() -> None:
     with Device.open("emu:") as device:
-        assert device.packets is None
+        assert device.packet is None
         with pytest.raises(DeviceError, match="device has no packet path"):
-            PacketPath(device.registers)
+            PacketDriver(device.registers)
 
 
 def test_dcqcn_hears_the_wire(pair: Pair, seed: int) -> None:
@@ -234,8 +234,8 @@ def test_dcqcn_hears_the_wire(pair: Pair, seed: int) -> None:
     arm(pair)
     for device in (pair.rtl, pair.golden):
         device.set_parameters(dcqcn="paper", dcqcn_byte_count=1500, dcqcn_rate_us=40.0)
-        assert device.packets is not None
-        device.packets.set_parameters(cnp_gap=0)  # each CNP counts
+        assert device.packet is not None
+        device.packet.set_parameters(cnp_gap=0)  # each CNP counts
         device.qp(1).configure(preset="precog", enable=True, algorithm="dcqcn", init_gbps=40.0)
     golden = pair.emulator.nic
     heard = bytes_sent = bytes_told = 0
@@ -318,7 +318,7 @@ def test_the_receiver_hears_the_wire(pair: Pair, seed: int) -> None:
     peer = Card(4, CardConfig(tick_ps=TICK_PS))
     peer.add(0, A_ADDRESS, A_QP, B_QP)
     for device in (pair.rtl, pair.golden):
-        receiving, tracing = device.receiving, device.tracing
+        receiving, tracing = device.receiver, device.trace
         assert receiving is not None
         assert tracing is not None
         device.set_parameters(psched="precog", psched_skill=0)
@@ -375,7 +375,7 @@ def test_the_receiver_hears_the_wire(pair: Pair, seed: int) -> None:
     _, shim, _ = decode(sent[SHIM_AT : SHIM_AT + 8])
     assert shim is not None
     assert shim.echo == score  # the last one goes back
-    receiving, tracing = pair.rtl.receiving, pair.rtl.tracing
+    receiving, tracing = pair.rtl.receiver, pair.rtl.trace
     assert receiving is not None
     assert tracing is not None
     traced = [*tracing.drain()]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from precog_host.packets import PacketPath
+from precog_host.driver.packet import PacketDriver
 from precog_models.image import pretrained
 from precog_models.packet.shim import decode
 from precog_models.predict.carried import CarriedScores
@@ -61,23 +61,23 @@ class Scores:
             device.qp(1).configure(
                 preset="precog", enable=True, algorithm="predpid", model_slot=_RTT
             )
-            forecasting = device.forecasting
+            forecasting = device.forecast
             assert forecasting is not None
             forecasting.configure(1, model_slot=_QUEUE)
             forecasting.set_parameters(rtt_budget_us=0.2, threshold_bin=2)
-            assert device.queues is not None
-            device.queues.set_parameters(every=1)
-            assert device.tracing is not None
-            device.tracing.configure(kinds=["decision", "forecast"])
+            assert device.profiler is not None
+            device.profiler.set_parameters(every=1)
+            assert device.trace is not None
+            device.trace.configure(kinds=["decision", "forecast"])
         self.set_age(0.0)
 
-    def paths(self) -> tuple[PacketPath, PacketPath]:
+    def paths(self) -> tuple[PacketDriver, PacketDriver]:
         return self.pair.paths()
 
     def set_age(self, us: float) -> None:
         for device in (self.pair.rtl, self.pair.golden):
-            assert device.forecasting is not None
-            device.forecasting.set_parameters(carry_age_us=us)
+            assert device.forecast is not None
+            device.forecast.set_parameters(carry_age_us=us)
 
     def source(self, name: str) -> None:
         for path in self.paths():
@@ -135,7 +135,7 @@ class Scores:
 
     def traced(self) -> list[dict[str, int]]:
         """What both have recorded of decisions and forecasts, in the order in which they were."""
-        rtl, golden = (device.tracing for device in (self.pair.rtl, self.pair.golden))
+        rtl, golden = (device.trace for device in (self.pair.rtl, self.pair.golden))
         assert rtl is not None
         assert golden is not None
         records = [*rtl.drain()]
@@ -188,7 +188,7 @@ def test_the_newest_score_goes_out(source: str, pair: Pair, seed: int) -> None:
     assert scores.sent() is None
     scores.source("host")
     assert scores.sent() == 37
-    forecasts = [device.forecasting for device in (pair.rtl, pair.golden)]
+    forecasts = [device.forecast for device in (pair.rtl, pair.golden)]
     rtl, golden = (one.counters() for one in forecasts if one is not None)
     assert golden["carried"] > 0
     assert golden["expired"] == 2
@@ -208,12 +208,12 @@ def test_a_forecast_is_traced_before_what_its_score_decides(pair: Pair, seed: in
     for device in (pair.rtl, pair.golden):
         device.set_parameters(psched="precog", psched_skill=0)
         device.qp(1).configure(psched=True, clear=False)
-        assert device.forecasting is not None
-        device.forecasting.configure(1, source="queue")
+        assert device.forecast is not None
+        device.forecast.configure(1, source="queue")
     scores.source("host")
     for _ in range(6):
         scores.profile()
-    tracing = pair.rtl.tracing
+    tracing = pair.rtl.trace
     assert tracing is not None
     records = [*tracing.drain()]
     told = [

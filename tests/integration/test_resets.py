@@ -115,7 +115,7 @@ class Traffic:
             device.qp(1).configure(
                 preset="precog", enable=True, algorithm=law, model_slot=0, psched=True
             )
-            receiving, tracing = device.receiving, device.tracing
+            receiving, tracing = device.receiver, device.trace
             assert receiving is not None
             assert tracing is not None
             receiving.set_parameters(window_us=0)
@@ -172,14 +172,14 @@ class Traffic:
 
     def reset(self, parts: list[str], *, wait: bool = False) -> None:
         """Without `wait` traffic goes on meanwhile."""
-        resets = self.pair.rtl.resets
+        resets = self.pair.rtl.reset
         (resets.reset if wait else resets.begin)(parts)
 
     def settle(self) -> None:
         """All has come out and was decided on, and every reset is done."""
         for _ in range(20):
             self.burst_of_nothing()
-            busy = self.pair.rtl.resets.under_way()
+            busy = self.pair.rtl.reset.under_way()
             frames = len(self._sent) + len(self._arrived)
             if not (busy or frames or self.replay.samples or self.replay.events):
                 return
@@ -216,8 +216,8 @@ def test_under_traffic(seed: int, volume: int) -> None:
     rng = random.Random(seed)
     traffic = Traffic(rng)
     replay, rtl = traffic.replay, traffic.pair.rtl
-    tracing = rtl.tracing
-    assert rtl.packets is not None
+    tracing = rtl.trace
+    assert rtl.packet is not None
     assert tracing is not None
     for _ in range(12 * volume):
         traffic.burst(rng.choice([24, 40, 80]))
@@ -230,7 +230,7 @@ def test_under_traffic(seed: int, volume: int) -> None:
     traffic.quietly(lambda: traffic.reset(at_once, wait=True))
     before = dict(replay.counts)
     frames, came, cnps = traffic.frames, traffic.came, traffic.cnps
-    shown = rtl.packets.counters()
+    shown = rtl.packet.counters()
     assert {
         (part, name): n for part, table in shown.items() for name, n in table.items() if n
     } == {}
@@ -240,7 +240,7 @@ def test_under_traffic(seed: int, volume: int) -> None:
         traffic.reset(rng.sample(others, rng.randrange(1, 4)))
     traffic.settle()
     traffic.reset(["rtt"], wait=True)
-    packets, events = rtl.packets.counters(), rtl.packets.counters()["events"]
+    packets, events = rtl.packet.counters(), rtl.packets.counters()["events"]
     core, traced = traffic.quietly(lambda: (rtl.counters(), tracing.state().counters))
     seen = {name: n - before[name] for name, n in replay.counts.items()}
     assert packets["tx"] == {**dict.fromkeys(packets["tx"], 0), "inserted": traffic.frames - frames}
@@ -249,7 +249,7 @@ def test_under_traffic(seed: int, volume: int) -> None:
     ends = ("samples", "retransmission", "nak", "timeout", "forgotten")
     assert events["rtt_started"] == sum(events[f"rtt_{name}"] for name in ends)
     assert events["rtt_samples"] == seen["samples"] == core["samples"]
-    assert rtl.packets.destination(3).samples == seen["samples"]
+    assert rtl.packet.destination(3).samples == seen["samples"]
     assert core["events"] == seen["events"]
     assert core["decisions"] == seen["decisions"]
     assert traced["recorded"] + traced["overflowed"] == seen["decisions"]
@@ -261,8 +261,8 @@ def test_under_traffic(seed: int, volume: int) -> None:
 def test_at_power_up_both_traces_have_seen_the_rows_of_the_receiver() -> None:
     with open_pair() as pair:
         for device in (pair.rtl, pair.golden):
-            assert device.tracing is not None
-            counters = device.tracing.state().counters
+            assert device.trace is not None
+            counters = device.trace.state().counters
             assert counters == {"recorded": 0, "overflowed": 0, "filtered": CONFIG.qps}
 
 
@@ -275,8 +275,8 @@ def test_settled_both_devices_show_the_same(seed: int, volume: int) -> None:
         peer = Card(4, CardConfig(tick_ps=TICK_PS))
         peer.add(0, A_ADDRESS, A_QP, B_QP, score=64)
         for device in both:
-            assert device.tracing is not None
-            device.tracing.configure(kinds=["decision"])
+            assert device.trace is not None
+            device.trace.configure(kinds=["decision"])
         assert pair.emulator.profiler is not None
         order = [[part] for part in PARTS] + [list(PARTS)] * volume
         rng.shuffle(order)
@@ -296,15 +296,15 @@ def test_settled_both_devices_show_the_same(seed: int, volume: int) -> None:
                 pair.nic.block.tick()
             pair.emulator.profiler.observe(qp, QueueEvent.ARRIVAL, size, t)
             for device in both:
-                assert device.resets.reset(parts) == tuple(parts)
+                assert device.reset.reset(parts) == tuple(parts)
             same_numbers(pair)
             for qp in range(2):
                 assert pair.rtl.qp(qp).status() == pair.golden.qp(qp).status()
-                queues = [device.queues for device in both]
+                queues = [device.profiler for device in both]
                 assert queues[0] is not None
                 assert queues[1] is not None
                 assert queues[0].queue(qp) == queues[1].queue(qp)
-            traces = [device.tracing for device in both]
+            traces = [device.trace for device in both]
             assert traces[0] is not None
             assert traces[1] is not None
             assert [r["serial"] for r in traces[0].drain()] == [
@@ -324,13 +324,13 @@ def test_a_fetch_during_a_sweep_shows_what_was_asked_for(seed: int) -> None:
         for _ in range(4):
             pair.transmit(packet(bytes(20), psn=rng.getrandbits(23), bth={"ackreq": 1}))
         for _ in range(12):
-            pair.rtl.resets.begin(["statistics", "rtt", "laws", "profiler", "receiver"])
+            pair.rtl.reset.begin(["statistics", "rtt", "laws", "profiler", "receiver"])
             number = rng.randrange(4, 200)
             path.enable_destination(number, enable=number % 2 == 0)
             assert path.destination(number).enable == (number % 2 == 0)
             assert path.destination(3).samples == 0
             assert path.bindings()[0].score == 37
             assert pair.rtl.qp(1).status() == pair.golden.qp(1).status()
-        pair.rtl.resets.reset(["statistics"])
+        pair.rtl.reset.reset(["statistics"])
         for block in ("QP", "PACKET_QP", "DESTINATION", "RECEIVER", "PROFILER"):
             assert not any(pair.rtl.registers.fields(block, "ERROR").values())

@@ -9,8 +9,8 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
+from precog_host.driver.trace import TraceDriver
 from precog_host.emulator.device import Emulator
-from precog_host.tracing import Tracing
 from precog_models.image import pretrained
 from precog_models.predict.lstm import pack
 from precog_sim.rtl.transport import RtlTransport
@@ -35,19 +35,19 @@ class Cards:
         image = pack(replace(made, kind=HeadKind.QUEUE, version=103))
         self._traffic = [traffic(device, QPS, seed) for device in self.devices]
         for device in self.devices:
-            assert device.queues is not None
-            assert device.forecasting is not None
-            device.queues.set_parameters(period_us=PERIOD_US)
+            assert device.profiler is not None
+            assert device.forecast is not None
+            device.profiler.set_parameters(period_us=PERIOD_US)
             device.load_model(pretrained("queue-4rtt"), slot=1, set=5, queue=True)
             device.write_set(4, image)
             device.map_slot(2, 4)
             for qp in (0, 1):  # queue pair 2 has no model
-                device.forecasting.configure(qp, model_slot=1 + qp)
-            device.forecasting.set_parameters(threshold_bin=2)
+                device.forecast.configure(qp, model_slot=1 + qp)
+            device.forecast.set_parameters(threshold_bin=2)
 
     @property
-    def tracings(self) -> tuple[Tracing, Tracing]:
-        rtl, golden = (device.tracing for device in self.devices)
+    def tracings(self) -> tuple[TraceDriver, TraceDriver]:
+        rtl, golden = (device.trace for device in self.devices)
         assert rtl is not None
         assert golden is not None
         return rtl, golden

@@ -109,10 +109,10 @@ def test_at_reset_a_burst_is_whole_and_goodput_is_the_set_rate(seed: int) -> Non
 def test_who_may_not_send_holds_nobody(bench: Bench, seed: int) -> None:
     """One is paused, one very slow: they fill their quotas and drop, the third keeps its rate."""
     rng = random.Random(seed)
-    assert bench.device.pacing is not None
+    assert bench.device.pacer is not None
     for qp, gbps in ((1, 0.001), (2, 0.3 * LINK), (3, 0.3 * LINK)):
         bench.bind(qp, gbps)
-    bench.device.pacing.begin(2, priority=6)
+    bench.device.pacer.begin(2, priority=6)
     bench.waiting.set_parameters(hold=False)
     bench.quota(72)
     bench.nic.block.poke(pause=1 << 6)
@@ -141,17 +141,17 @@ def test_what_is_left_when_pacing_ends_goes(bench: Bench, seed: int) -> None:
     bench.device.qp(1).configure(enable=False)
     assert len(starts(bench.run([], settle=2000))[1]) == 19
     assert len(starts(bench.run([of(1, 500, rng) for _ in range(5)], settle=2000))[1]) == 5
-    assert bench.device.pacing is not None
+    assert bench.device.pacer is not None
     counters = bench.waiting.counters()
     assert (counters["sent"], counters["unpaced"]) == (25, 24)
-    assert bench.device.pacing.counters()["grants"] == 1
+    assert bench.device.pacer.counters()["grants"] == 1
     # Enabled again it waits for its grants again, a connection that begins anew among them.
     bench.device.qp(1).configure(enable=True, init_gbps=0.05 * LINK)
     bench.run([of(1, 500, rng) for _ in range(3)], settle=2000)
-    bench.device.pacing.begin(1, priority=3)
+    bench.device.pacer.begin(1, priority=3)
     bench.run([of(1, 500, rng) for _ in range(3)])
     assert bench.waiting.counters()["sent"] == 31
-    assert bench.device.pacing.counters()["grants"] >= 7
+    assert bench.device.pacer.counters()["grants"] >= 7
 
 
 def test_acknowledgements_keep_their_place_unless_told(bench: Bench, seed: int) -> None:
@@ -230,15 +230,15 @@ def test_exact_whatever_happens(bench: Bench, seed: int, volume: int) -> None:
 def test_the_profiler_follows_the_packets(bench: Bench, seed: int) -> None:
     """Requests and answers of a queue pair alike; samples by events and by time; RTL = golden."""
     rng = random.Random(seed)
-    assert bench.device.queues is not None
-    assert bench.device.pacing is not None
+    assert bench.device.profiler is not None
+    assert bench.device.pacer is not None
     bench.bind(1, 0.3 * LINK)
-    bench.device.pacing.begin(1, windows=True, mtu=1024)
+    bench.device.pacer.begin(1, windows=True, mtu=1024)
     bench.windows.add(1)
     bench.bind(2, 0.001)  # one packet, and then none for 400,000 cycles
     bench.bind(3, 0.3 * LINK)
     tick_us = TICK_PS / 1e6
-    bench.device.queues.set_parameters(every=3, period_us=700 * tick_us)
+    bench.device.profiler.set_parameters(every=3, period_us=700 * tick_us)
     bench.queues.golden.every, bench.queues.golden.period = 3, 700
     sent = [of(1 + n % 3, rng.randrange(1200), rng, psn=n) for n in range(60)]
     acks = [of(1, 0, rng, opcode=0x11, aeth={"syndrome": 0x1F, "msn": 1}) for _ in range(9)]

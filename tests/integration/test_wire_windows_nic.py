@@ -41,10 +41,10 @@ def answer(qp: int, n: int, *, back: bool, syndrome: int = 0x1F, opcode: int = _
 
 def windowed(bench: Bench, qp: int, rng: random.Random) -> int:
     """A queue pair whose law has decided on a window: its bytes."""
-    assert bench.device.pacing is not None
+    assert bench.device.pacer is not None
     bench.bind(qp, 0.5 * LINK)
     bench.device.qp(qp).configure(win=True)
-    bench.device.pacing.begin(qp, windows=True, mtu=_MTU)
+    bench.device.pacer.begin(qp, windows=True, mtu=_MTU)
     bench.windows.add(qp)
     bench.run([request(qp, 0, rng)], settle=600)
     bench.run([], back=[answer(qp, 0, back=True)], settle=1000)
@@ -101,11 +101,11 @@ def test_a_lost_acknowledgement_holds_nobody_for_ever(bench: Bench, seed: int) -
     counters = bench.waiting.counters()
     assert counters["expired"] == counters["shut"] == -(-30 // fits) - 1
     assert counters["held"] > 1000
-    assert bench.device.pacing is not None
-    bench.device.pacing.begin(1, windows=False)
+    assert bench.device.pacer is not None
+    bench.device.pacer.begin(1, windows=False)
     bench.windows.clear()
     assert len(went(bench, [request(1, n, rng) for n in range(31, 61)])) == 30
-    bench.device.pacing.begin(1, windows=True)
+    bench.device.pacer.begin(1, windows=True)
     bench.windows.add(1)
     bench.waiting.set_parameters(expiry=(1 << 32) - 1)
     assert len(went(bench, [request(1, n, rng) for n in range(1000, 1008)])) == fits

@@ -6,8 +6,8 @@ from collections import defaultdict, deque
 from typing import Any
 
 from precog_host.device import Device
-from precog_host.queues import QueueStatus
-from precog_host.waiting import Waiting
+from precog_host.driver.profiler import QueueStatus
+from precog_host.driver.wire import WireDriver
 from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.nic import wire_store
 from precog_hw.pace.layouts import WHOLE_REQUEST, EventKind, log_layout
@@ -101,20 +101,20 @@ class Bench:
             self.quota(200)
 
     @property
-    def waiting(self) -> Waiting:
-        assert self.device.waiting is not None
-        return self.device.waiting
+    def waiting(self) -> WireDriver:
+        assert self.device.wire is not None
+        return self.device.wire
 
     def quota(self, cells: int) -> None:
         """Of each queue pair."""
-        assert self.device.receiving is not None
+        assert self.device.receiver is not None
         for qp in range(CONFIG.qps):
-            self.device.receiving.configure(qp, base_quota=cells)
+            self.device.receiver.configure(qp, base_quota=cells)
 
     def bind(self, qp: int, gbps: float, *, mode: Mode = Mode.OFF, score: int = 0) -> None:
         """A queue pair at a fixed rate; its DestQP is `B_QP` + its number."""
-        assert self.device.packets is not None
-        self.device.packets.bind(
+        assert self.device.packet is not None
+        self.device.packet.bind(
             qp, B4, remote_qp=B_QP + qp, local_qp=A_QP + qp, mode=mode, score=score
         )
         self.device.qp(qp).configure(
@@ -172,10 +172,10 @@ class Bench:
 
     def check_queues(self) -> list[QueueStatus]:
         """The NIC's numbers of every queue are golden, and what the store has queued."""
-        assert self.device.queues is not None
+        assert self.device.profiler is not None
         us, shown = self.device.identity.tick_ps / 1e6, []
         for qp in range(CONFIG.qps):
-            status = self.device.queues.queue(qp)
+            status = self.device.profiler.queue(qp)
             self.hear_queues()
             values = self.queues.values
             assert values is not None
@@ -190,11 +190,11 @@ class Bench:
 
     def _check_queue_counters(self) -> None:
         """Of a time in which no sample is taken: those by time go on while the host reads."""
-        assert self.device.queues is not None
+        assert self.device.profiler is not None
         for _ in range(100):
             sampled = self.queues.sampled
-            self.device.queues.parameters()  # until what was sampled has been counted
-            counters = self.device.queues.counters()
+            self.device.profiler.parameters()  # until what was sampled has been counted
+            counters = self.device.profiler.counters()
             self.hear_queues()
             if self.queues.sampled == sampled:
                 break

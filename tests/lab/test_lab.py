@@ -69,8 +69,8 @@ def test_frames_wait_until_both_cards_know_their_queue_pair(bench: _Bench) -> No
     assert bench.lab.seen.unbound == 0
     assert [guest.asked for guest in bench.guests] == [1, 1]
     device = bench.cards[0].device
-    assert device.receiving is not None
-    assert device.receiving.counters()["scores"] == 40
+    assert device.receiver is not None
+    assert device.receiver.counters()["scores"] == 40
     wire = [one.data for one in bench.lab.seen.wire]
     assert [len(one) for one in wire] == [len(one) + 8 for one in sent]
 
@@ -97,8 +97,8 @@ def test_slots_are_released_and_used_again(bench: _Bench) -> None:
     assert (binding.added, binding.released, binding.peak) == (24, 24, 1)
     assert bench.lab.seen.shims == 12
     for card in bench.cards:
-        assert card.device.packets is not None
-        assert card.device.packets.bindings() == []
+        assert card.device.packet is not None
+        assert card.device.packet.bindings() == []
         assert card.differences == []
 
 
@@ -122,7 +122,7 @@ def test_marks_are_put_on_and_lead_to_notifications(bench: _Bench) -> None:
     assert sum(got == with_ce(one) for got, one in zip(bench.guests[0].got, sent, strict=True)) == (
         marked
     )
-    packets = bench.cards[0].device.packets
+    packets = bench.cards[0].device.packet
     assert packets is not None
     events = packets.counters()["events"]
     assert events["cnp_sent"] + events["cnp_limited"] == marked == bench.lab.seen.marked_data

@@ -51,20 +51,20 @@ def test_left_out_looks_do_nothing(run: int, seed: int, monkeypatch: pytest.Monk
                 "limit": rng.choice([0, 100, 300]),
             }
             for device in (one, other):
-                assert device.receiving is not None
-                device.receiving.set_parameters(rate=True, priority=True, quota=True, **changes)
+                assert device.receiver is not None
+                device.receiver.set_parameters(rate=True, priority=True, quota=True, **changes)
         elif action < 0.15:
             qp, wants = rng.randrange(_QPS), rng.random() < 0.8
             for device in (one, other):
-                assert device.receiving is not None
-                device.receiving.configure(qp, commands=wants, boosts=wants, grows=wants)
+                assert device.receiver is not None
+                device.receiver.configure(qp, commands=wants, boosts=wants, grows=wants)
         else:
             qp, score = rng.randrange(_QPS), rng.choice([0, 10, 50, 90, 100])
             assert list(quick.score(qp, score, t)) == list(slow.score(qp, score, t))
         assert quick.quotas == slow.quotas
         assert (quick.receiver.states[:, 0] == slow.receiver.states[:, 0]).all()
         assert (quick.receiver.states[:, 2:] == slow.receiver.states[:, 2:]).all()
-    counts = [device.receiving.counters() for device in (one, other) if device.receiving]
+    counts = [device.receiver.counters() for device in (one, other) if device.receiver]
     assert counts[0] == counts[1]
     assert counts[0]["aged"] > 0
 
@@ -94,8 +94,8 @@ def test_carried_scores_are_looked_at_when_one_is_too_old(
     carried = emulator.carried
     assert carried is not None
     device = Device(emulator)
-    assert device.forecasting is not None
-    device.forecasting.set_parameters(carry_age_us=1.0)
+    assert device.forecast is not None
+    device.forecast.set_parameters(carry_age_us=1.0)
     golden = carried._scores
     looks: list[tuple[CarriedKind, int]] = []
     happen = golden.happen

@@ -17,24 +17,24 @@ SIZES = NicConfig(width=64, qps=4, ipv6=False)
 def test_a_queue_pair_has_an_ipv4_peer() -> None:
     with Device.open("emu:width=64,qps=4,ipv6=0") as device:
         assert device.sizes == NicConfig(width=64, qps=4, ipv6=False, laws=True, ecc=True)
-        assert device.packets is not None
+        assert device.packet is not None
         with pytest.raises(DeviceError, match=r"IPv4 address, not fe80::1: .*ipv6=0"):
-            device.packets.bind(1, "fe80::1", remote_qp=17, local_qp=18)
-        device.packets.bind(1, "::ffff:10.0.0.7", remote_qp=17, local_qp=18)
-        assert [str(b.remote) for b in device.packets.bindings()] == ["10.0.0.7"]
+            device.packet.bind(1, "fe80::1", remote_qp=17, local_qp=18)
+        device.packet.bind(1, "::ffff:10.0.0.7", remote_qp=17, local_qp=18)
+        assert [str(b.remote) for b in device.packet.bindings()] == ["10.0.0.7"]
     with Device.open("emu:width=64,qps=4") as device:
         assert device.sizes.ipv6 == 1
-        assert device.packets is not None
-        device.packets.bind(1, "fe80::1", remote_qp=17, local_qp=18)
+        assert device.packet is not None
+        device.packet.bind(1, "fe80::1", remote_qp=17, local_qp=18)
 
 
 def test_ipv6_packets_pass() -> None:
     emulator = Emulator(SIZES, tick_ps=16000)
     device = Device(emulator)
-    assert device.packets is not None
+    assert device.packet is not None
     assert emulator.packets is not None
     peer = str(IPv6Address(B_ADDRESS).ipv4_mapped)
-    device.packets.bind(1, peer, remote_qp=B_QP, local_qp=A_QP, score=40)
+    device.packet.bind(1, peer, remote_qp=B_QP, local_qp=A_QP, score=40)
     four, six = (packet(bytes(64), ipv6=ipv6) for ipv6 in (False, True))
     assert len(emulator.packets.transmit(four, 0).frame) == len(four) + SHIM.size
     assert emulator.packets.transmit(six, 0).frame == six

@@ -35,7 +35,7 @@ def open_without(*parts: str) -> Device:
     sizes = NicConfig(width=64, qps=4, **dict.fromkeys(parts, False))
     device = Device(Emulator(sizes, tick_ps=16000))
     assert device.sizes == sizes
-    assert device.packets is not None
+    assert device.packet is not None
     return device
 
 
@@ -92,7 +92,7 @@ def test_a_whole_device_says_what_it_said_before() -> None:
 
 def test_without_destinations() -> None:
     device = open_without("destinations")
-    path = device.packets
+    path = device.packet
     assert path is not None
     message = r"device has no destinations: it was built without \(destinations=0\)"
     with pytest.raises(DeviceError, match=message):
@@ -106,14 +106,14 @@ def test_without_destinations() -> None:
     path.set_score(1, 40)
     assert [(b.destination, b.score) for b in path.bindings()] == [(0, 40)]
     with pytest.raises(ValueError, match=r"not 'statistics': it was built without \(dest.*=0\)"):
-        device.resets.reset(["statistics"])
+        device.reset.reset(["statistics"])
     assert "cnp_sent" in path.counters()["events"]
 
 
 def test_without_cnps() -> None:
     """A marked packet passes; nothing answers it, and nothing counts it."""
     emulator = Emulator(NicConfig(width=64, qps=4, cnps=False), tick_ps=16000)
-    path = Device(emulator).packets
+    path = Device(emulator).packet
     assert path is not None
     assert emulator.packets is not None
     peer = (B_ADDRESS & 0xFFFF_FFFF).to_bytes(4, "big")
@@ -135,15 +135,15 @@ def test_without_cnps() -> None:
 def test_without_the_icrc_check() -> None:
     emulator = Emulator(NicConfig(width=64, qps=4, icrc=False), tick_ps=16000)
     device = Device(emulator)
-    assert device.packets is not None
+    assert device.packet is not None
     assert emulator.packets is not None
     frame = bytearray(packet(bytes(100), psn=1, back=True))
     frame[-1] ^= 1
     assert emulator.packets.receive(bytes(frame), 9).received.frame == frame
-    assert "icrc" not in device.interrupts.causes
-    assert not [n for n in device.packets.counters()["events"] if n.startswith("icrc_")]
+    assert "icrc" not in device.interrupt.causes
+    assert not [n for n in device.packet.counters()["events"] if n.startswith("icrc_")]
     with pytest.raises(ValueError, match=r"cause must be one of .* on this device, not 'icrc'"):
-        device.interrupts.enable(["icrc"])
+        device.interrupt.enable(["icrc"])
 
 
 def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +185,7 @@ def test_a_card_without_cnps_enables_none() -> None:
 def test_a_strangers_shim_is_counted_and_stays(capsys: pytest.CaptureFixture[str]) -> None:
     """From the wire to `precog packet counter show`, by destination as the host enables it."""
     emulator = Emulator(NicConfig(width=64, qps=4), tick_ps=16000)
-    path, packets = Device(emulator).packets, emulator.packets
+    path, packets = Device(emulator).packet, emulator.packets
     assert path is not None
     assert packets is not None
     peer = Card(4, CardConfig())

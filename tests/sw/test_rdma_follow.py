@@ -30,8 +30,8 @@ def follow(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 
 
 def bound(device: Device) -> list[tuple[int, int, int]]:
-    assert device.packets is not None
-    return [(b.slot, b.local_qp, b.remote_qp) for b in device.packets.bindings()]
+    assert device.packet is not None
+    return [(b.slot, b.local_qp, b.remote_qp) for b in device.packet.bindings()]
 
 
 def made(*numbers: tuple[int, int]) -> Sequence[RdmaQp]:
@@ -78,8 +78,8 @@ def test_a_queue_pair_with_another_peer_or_number_begins_anew() -> None:
 
 def test_others_slots_stay_and_what_was_followed_before_is_adopted() -> None:
     with Device.open(_PACKETS) as device:
-        assert device.packets is not None
-        device.packets.bind(3, "10.0.0.9", remote_qp=70, local_qp=71)
+        assert device.packet is not None
+        device.packet.bind(3, "10.0.0.9", remote_qp=70, local_qp=71)
         first = Follower(device)
         first.update(made((5, 6)), remote=PEER)
         second = Follower(device)

@@ -83,8 +83,8 @@ def test_what_is_no_json(listed: str) -> None:
 
 def test_the_card_gets_slots_keys_and_laws() -> None:
     with Device.open(_PACKETS) as device:
-        assert device.packets is not None
-        device.packets.bind(0, "10.0.0.9", remote_qp=1, local_qp=2, destination=4)
+        assert device.packet is not None
+        device.packet.bind(0, "10.0.0.9", remote_qp=1, local_qp=2, destination=4)
         device.qp(1).configure(preset="precog", enable=True, algorithm="pid")
         qps, skipped = read_list(text("iproute2-6"))
         peers = peers_of(["mlx5_1/289=10.0.0.9", "290=fe80::1"])
@@ -95,7 +95,7 @@ def test_the_card_gets_slots_keys_and_laws() -> None:
             (4, "10.0.0.9", 4),
         ]
         apply(device, made, preset="precog", algorithm="timely", mode="s", mtu=2048)
-        bindings = {binding.slot: binding for binding in device.packets.bindings()}
+        bindings = {binding.slot: binding for binding in device.packet.bindings()}
         assert (bindings[2].remote, bindings[2].remote_qp, bindings[2].local_qp) == (
             PEER,
             1021,
@@ -113,11 +113,11 @@ def test_one_peer_that_cannot_be_bound_leaves_all_of_them_out() -> None:
     """The second of three is at an address that the device was built without."""
     qps, skipped = read_list(text("iproute2-6"))
     with Device.open(f"{_PACKETS},ipv6=0") as device:
-        assert device.packets is not None
+        assert device.packet is not None
         made = plan(device, qps, skipped, remote=PEER, peers=peers_of(["290=fe80::1"]))
         with pytest.raises(DeviceError, match="must be an IPv4 address, not fe80::1"):
             apply(device, made, preset="precog", algorithm="pid", mode="off", mtu=1024)
-        assert device.packets.bindings() == []
+        assert device.packet.bindings() == []
         assert not any(device.qp(n).status().enable for n in range(8))
 
 

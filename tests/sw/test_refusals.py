@@ -115,13 +115,13 @@ def prepare(device: Device) -> None:
     """Queue pairs 1 and 2, a model in slot 0 and set 0, a queue model in slot 1, records."""
     device.load_model(pretrained(), slot=0)
     device.load_model(pretrained("queue-1rtt"), slot=1, queue=True)
-    assert device.packets is not None
-    assert device.tracing is not None
-    device.packets.bind(2, "10.0.0.7", remote_qp=17, local_qp=18, destination=5, score=44)
+    assert device.packet is not None
+    assert device.trace is not None
+    device.packet.bind(2, "10.0.0.7", remote_qp=17, local_qp=18, destination=5, score=44)
     for number in (1, 2):
         device.qp(number).configure(preset="precog", enable=True, algorithm="pid")
-    device.packets.enable_destination(5)
-    device.tracing.configure(kinds=("decision",))
+    device.packet.enable_destination(5)
+    device.trace.configure(kinds=("decision",))
     card = device.transport
     assert isinstance(card, Served)
     card.card.decide(random_samples(1, 20, [1, 2]))

@@ -41,8 +41,8 @@ def test_forecasts_are_the_tree_s(emulator: Emulator, image: TreeImage, seed: in
     rng = np.random.default_rng(seed)
     device = Device(emulator)
     assert device.load_model(image, slot=2, queue=True).version == 77
-    assert device.forecasting is not None
-    device.forecasting.configure(1, model_slot=2, source="queue")
+    assert device.forecast is not None
+    device.forecast.configure(1, model_slot=2, source="queue")
     device.qp(1).configure(preset="thesis", enable=True, algorithm="pid", psched=True)
     x = rng.integers(-32768, 32768, (60, 4))
     profiles = np.c_[np.ones(60, dtype=np.int64), np.arange(60), x]
@@ -89,25 +89,25 @@ def test_trees_and_lstms_are_not_mistaken(emulator: Emulator, image: TreeImage) 
 def test_flips_in_trees_are_found(emulator: Emulator, image: TreeImage) -> None:
     device = Device(emulator)
     number = device.load_model(image, slot=2, queue=True).set
-    assert device.guarding is not None
-    found = device.guarding.inject(number, 30, 3, (35,), tree=True)
+    assert device.ecc is not None
+    found = device.ecc.inject(number, 30, 3, (35,), tree=True)
     assert (found.tree, found.row, found.word, found.bit) == (True, 30, 3, 35)
-    device.guarding.scrub()
-    assert device.guarding.state().counters["scrubbed"] == 277 + 31 * 8
+    device.ecc.scrub()
+    assert device.ecc.state().counters["scrubbed"] == 277 + 31 * 8
     with pytest.raises(ValueError, match="the trees' memory stores, not 0 of row 31"):
-        device.guarding.inject(number, 31, 0, (1,), tree=True)
+        device.ecc.inject(number, 31, 0, (1,), tree=True)
     with pytest.raises(ValueError, match="trees have no second copy"):
-        device.guarding.inject(number, 25, 0, (1,), second=True, tree=True)
-    assert device.guarding.inject(number, 0, 0, (1, 2), tree=True).double
+        device.ecc.inject(number, 25, 0, (1,), second=True, tree=True)
+    assert device.ecc.inject(number, 0, 0, (1, 2), tree=True).double
     assert not device.models()[number].valid
     device.qp(0).configure(preset="thesis", enable=True, algorithm="pid")
-    assert device.forecasting is not None
-    device.forecasting.configure(0, model_slot=2)
+    assert device.forecast is not None
+    device.forecast.configure(0, model_slot=2)
     assert emulator.forecast([[0, 1, 0, 0, 0, 0]])[0, 18] == NO_SCORE
     other = Device(Emulator(NicConfig(qps=4, sets=4, forecast=True)))
-    assert other.guarding is not None
+    assert other.ecc is not None
     with pytest.raises(ValueError, match="built without trees"):
-        other.guarding.inject(0, 0, 0, (1,), tree=True)
+        other.ecc.inject(0, 0, 0, (1,), tree=True)
 
 
 def test_distilled_from_traces(

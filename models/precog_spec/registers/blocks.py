@@ -52,18 +52,18 @@ class Block:
 
 #: name|option|registers|gateware|model|emulator|driver|command
 _ROWS = """\
-packet|width|PACKET PACKET_QP PACKET_COUNTERS LOOKUP|packet/card.py|packet/card.py|packet.py|packets|packet
-pacer|grants|PACER|pace/pacer.py|pace/pacer.py|pacer.py|pacing|cc pace
-profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|profiler.py|queues|cc queue
-forecast|forecast|FORECAST|predict/forecast.py|predict/forecast.py|forecast.py|forecasting|cc forecast
-receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|receiver.py|receiving|cc receive
-trace|trace|TRACE|csr/trace.py|trace.py|trace.py|tracing|trace
-wire|wire|WIRE|pace/wire.py|store/packet_store.py|wire.py|waiting|packet wire
-ecc|ecc|ECC|predict/scrubber.py|predict/secded.py|ecc.py|guarding|ecc
+packet|width|PACKET PACKET_QP PACKET_COUNTERS LOOKUP|packet/card.py|packet/card.py|packet.py|packet|packet
+pacer|grants|PACER|pace/pacer.py|pace/pacer.py|pacer.py|pacer|cc pace
+profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|profiler.py|profiler|cc queue
+forecast|forecast|FORECAST|predict/forecast.py|predict/forecast.py|forecast.py|forecast|cc forecast
+receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|receiver.py|receiver|cc receive
+trace|trace|TRACE|csr/trace.py|trace.py|trace.py|trace|trace
+wire|wire|WIRE|pace/wire.py|store/packet_store.py|wire.py|wire|packet wire
+ecc|ecc|ECC|predict/scrubber.py|predict/secded.py|ecc.py|ecc|ecc
 law|law_cores|LAW|rate/engine/core.py|rate/engine/machine.py|law.py|law|law
-mac|macs|MAC|mac/port.py|mac.py|mac.py|ports|packet port
-interrupt||INTERRUPT|||interrupt.py|interrupts|interrupt
-reset||RESET|||reset.py|resets|device reset
+mac|macs|MAC|mac/port.py|mac.py|mac.py|mac|packet port
+interrupt||INTERRUPT|||interrupt.py|interrupt|interrupt
+reset||RESET|||reset.py|reset|device reset
 watchdog||WATCHDOG|csr/watchdog.py||||cc watchdog
 counters||COUNTERS|csr/counters.py||counters.py||cc counter
 pid||PID|rate/pid.py|rate/pid.py|||cc param

@@ -100,20 +100,20 @@ class Node:
         self._set_up(self.device, ends)
 
     def _set_up(self, device: Device, ends: Ends) -> None:
-        path, forecasting, receiving = device.packets, device.forecasting, device.receiving
+        path, forecasting, receiving = device.packet, device.forecast, device.receiver
         assert path is not None
         assert forecasting is not None
         assert receiving is not None
-        assert device.queues is not None
+        assert device.profiler is not None
         self.path, self.forecasting, self.receiving = path, forecasting, receiving
-        self.queues = device.queues
+        self.queues = device.profiler
         device.load_model(pretrained(_RTT_MODEL), slot=0)
         queue = pretrained("queue-1rtt")
         steps = min(queue.weights.steps, device.sizes.steps)
         queue = replace(queue, weights=replace(queue.weights, steps=steps))
         device.load_model(queue, slot=1, queue=True)
         device.set_parameters(psched="precog", psched_skill=0, skill_monitor=0, dcqcn="paper")
-        device.queues.set_parameters(every=8)
+        device.profiler.set_parameters(every=8)
         forecasting.set_parameters(rtt_budget_us=4.0)
         receiving.set_parameters(score_us=0)  # what a card has heard lasts until the next score
         path.set_parameters(enabled=1, mode_c=1, interval_ticks=20_000, timeout=400_000)
@@ -156,7 +156,7 @@ class Node:
         if "counters" in parts:
             for name in _COUNTERS:
                 self._before[name] = self.counts(name)
-        self.device.resets.reset(parts)
+        self.device.reset.reset(parts)
         return told
 
     def swap(self, t: int) -> None:

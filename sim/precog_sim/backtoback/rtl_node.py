@@ -97,8 +97,8 @@ class RtlNode(Node):
         self.device = Device(self.nic)
         self._set_up(self.device, ends)
         for device in (self.golden, self.device):
-            assert device.forecasting is not None
-            device.forecasting.set_parameters(carry_age_us=0)  # it would end at another tick
+            assert device.forecast is not None
+            device.forecast.set_parameters(carry_age_us=0)  # it would end at another tick
         self._samples: deque[tuple[int, ...]] = deque()
         self._events: deque[tuple[int, ...]] = deque()
         self._rates: dict[int, int] = {}
@@ -155,8 +155,8 @@ class RtlNode(Node):
         """In both, between two frames; in RTL samples and events may be under way."""
         self._until(t)
         told = self._bands() if "receiver" in parts else 0
-        self.device.resets.reset(parts)
-        self.golden.resets.reset(parts)
+        self.device.reset.reset(parts)
+        self.golden.reset.reset(parts)
         self._run(_DECIDE)
         return told
 
@@ -177,8 +177,8 @@ class RtlNode(Node):
         """Both have counted alike, and every event of the laws was decided on."""
         self._run(_DECIDE)
         self._wait(lambda: not self._samples and not self._events)
-        assert self.golden.packets is not None
-        self._same("counters", self.golden.packets.counters(), self.path.counters())
+        assert self.golden.packet is not None
+        self._same("counters", self.golden.packet.counters(), self.path.counters())
         self._same("samples without a decision", 0, len(self._samples))
         self._same("events without a decision", 0, len(self._events))
 
@@ -196,8 +196,8 @@ class RtlNode(Node):
 
     def _sampled(self) -> bool:
         """A profile was taken since this was asked last."""
-        assert self.golden.queues is not None
-        was, self._profiles = self._profiles, self.golden.queues.counters()["samples"]
+        assert self.golden.profiler is not None
+        was, self._profiles = self._profiles, self.golden.profiler.counters()["samples"]
         return was != self._profiles
 
     def _until(self, t: int) -> None:

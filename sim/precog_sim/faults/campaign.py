@@ -253,8 +253,8 @@ class Faults:
         self.found.out_of_bounds += int(((rate < bounds[:, 0]) | (rate > bounds[:, 1])).sum())
 
     def _counters(self) -> dict[str, int]:
-        assert self.device.guarding is not None
-        return self.device.guarding.state().counters
+        assert self.device.ecc is not None
+        return self.device.ecc.state().counters
 
     def _passes(self) -> None:
         """Until the scrubber has read all words since now."""

@@ -135,8 +135,8 @@ class Replay:
         self._next: list[int] | None = None
         self._since = 0
         device = Device(emulator)
-        assert device.queues is not None
-        device.queues.set_parameters(period_us=period / 1000)
+        assert device.profiler is not None
+        device.profiler.set_parameters(period_us=period / 1000)
         for qp in qps:
             device.qp(qp).configure(preset="precog", enable=True, algorithm="pid")
 

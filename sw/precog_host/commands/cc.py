@@ -159,7 +159,7 @@ def set_sla(
 ) -> None:
     """Set the promises to queue pairs."""
     from precog_host.device import Device
-    from precog_host.queue_pair import QpChanges
+    from precog_host.driver.qp import QpChanges
 
     changes = QpChanges(
         psched=psched,

@@ -25,7 +25,7 @@ def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
             "tick_ps": opened.tick_ps,
         }
         sizes = {name: getattr(opened.sizes, name) for name in OPTIONS}
-        known = opened.resets.parts
+        known = opened.reset.parts
     parts = {name: doc for name, _, doc in RESET_BLOCKS if name in known}
 
     def draw() -> None:
@@ -49,5 +49,5 @@ def reset(
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        done = list(opened.resets.reset(parts))
+        done = list(opened.reset.reset(parts))
     emit({"reset": done}, lambda: typer.echo(f"reset: {', '.join(done)}"), json_)

@@ -11,7 +11,7 @@ from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
     from precog_host.device import Device
-    from precog_host.guarding import Guarding, GuardState
+    from precog_host.driver.ecc import EccDriver, EccState
 
 __all__ = ["app"]
 
@@ -19,14 +19,14 @@ app = group("Check bits of the stored models.")
 
 
 @contextmanager
-def _guarding(device: str) -> "Iterator[tuple[Device, Guarding]]":
+def _guarding(device: str) -> "Iterator[tuple[Device, EccDriver]]":
     """The device that a URI names, and its check bits."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if opened.guarding is None:
+        if opened.ecc is None:
             raise DeviceError(f"device {device} has no check bits: it was built without (ecc=0)")
-        yield opened, opened.guarding
+        yield opened, opened.ecc
 
 
 @app.command()
@@ -108,7 +108,7 @@ def inject(
     emit({"found": found, "state": state}, show, json_)
 
 
-def _show(state: "GuardState") -> None:
+def _show(state: "EccState") -> None:
     if state.sets:
         rows = [(one.set, one.corrected, one.disabled) for one in state.sets]
         table(("set", "corrected", "disabled"), rows)

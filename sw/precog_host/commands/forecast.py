@@ -20,7 +20,7 @@ from precog_host.output import (
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
-    from precog_host.forecasting import Forecasting
+    from precog_host.driver.forecast import ForecastDriver
 
 __all__ = ["all_pairs", "queue_pairs"]
 
@@ -30,16 +30,16 @@ _TITLES = ("qp", "model_slot", "source")
 
 
 @contextmanager
-def _forecasting(device: str) -> "Iterator[Forecasting]":
+def _forecasting(device: str) -> "Iterator[ForecastDriver]":
     """The forecasts of the device that a URI names."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if opened.forecasting is None:
+        if opened.forecast is None:
             raise DeviceError(
                 f"device {device} makes no forecasts: it was built without; try emu:forecast=1"
             )
-        yield opened.forecasting
+        yield opened.forecast
 
 
 @queue_pairs.command("show")
@@ -102,14 +102,14 @@ def set_all(
         _emit_all(forecasting, json_)
 
 
-def _emit_pairs(forecasting: "Forecasting", numbers: Iterable[int], json_: bool) -> None:
+def _emit_pairs(forecasting: "ForecastDriver", numbers: Iterable[int], json_: bool) -> None:
     rows = [dataclasses.asdict(forecasting.pair(qp)) for qp in numbers]
     emit(
         rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
     )
 
 
-def _emit_all(forecasting: "Forecasting", json_: bool) -> None:
+def _emit_all(forecasting: "ForecastDriver", json_: bool) -> None:
     shown: dict[str, dict[str, Any]] = {
         "parameters": dict(forecasting.parameters()),
         "counters": dict(forecasting.counters()),

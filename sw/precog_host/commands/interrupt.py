@@ -7,7 +7,7 @@ import typer
 from precog_host.output import DeviceOption, JsonOption, emit, group, table
 
 if TYPE_CHECKING:
-    from precog_host.interrupts import Interrupts
+    from precog_host.driver.interrupt import InterruptDriver
 
 __all__ = ["app"]
 
@@ -20,7 +20,7 @@ def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        _emit(opened.interrupts, json_)
+        _emit(opened.interrupt, json_)
 
 
 @app.command("set")
@@ -37,8 +37,8 @@ def set_(
     if "none" in causes and len(causes) > 1:
         raise ValueError("none must stand alone: it enables no cause")
     with Device.open(device) as opened:
-        opened.interrupts.enable(name for name in causes if name != "none")
-        _emit(opened.interrupts, json_)
+        opened.interrupt.enable(name for name in causes if name != "none")
+        _emit(opened.interrupt, json_)
 
 
 @app.command("raise")
@@ -51,8 +51,8 @@ def raise_(
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        opened.interrupts.bring_up(causes)
-        _emit(opened.interrupts, json_)
+        opened.interrupt.bring_up(causes)
+        _emit(opened.interrupt, json_)
 
 
 @app.command()
@@ -65,12 +65,12 @@ def clear(
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        interrupts = opened.interrupts
+        interrupts = opened.interrupt
         interrupts.clear(interrupts.causes if causes == ["all"] else causes)
         _emit(interrupts, json_)
 
 
-def _emit(interrupts: "Interrupts", json_: bool) -> None:
+def _emit(interrupts: "InterruptDriver", json_: bool) -> None:
     state = interrupts.state()
 
     def draw() -> None:

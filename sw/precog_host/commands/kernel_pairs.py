@@ -52,7 +52,7 @@ def check_binding(opened: "Device", uri: str, wanted: bool) -> None:
     ValueError
         Peers are `wanted`, and the device has no packet path.
     """
-    if opened.packets is None and wanted:
+    if opened.packet is None and wanted:
         raise ValueError(
             f"--remote and --peer must be left out: device {uri} has no packet path, and "
             "binds no connection; try emu:width=64"

@@ -20,14 +20,14 @@ from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
     from precog_host.device import Device
-    from precog_host.law import LawEngine, LawState
+    from precog_host.driver.law import LawDriver, LawState
     from precog_models.rate.engine.program import Program
 
 __all__ = ["del_", "list_", "load", "set_"]
 
 
 @contextmanager
-def _engine(device: str) -> "Iterator[tuple[Device, LawEngine]]":
+def _engine(device: str) -> "Iterator[tuple[Device, LawDriver]]":
     """The device that a URI names, and its law engine."""
     from precog_host.device import Device
 

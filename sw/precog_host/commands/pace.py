@@ -20,7 +20,7 @@ from precog_host.output import (
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
-    from precog_host.pacing import Pacing
+    from precog_host.driver.pacer import PacerDriver
 
 __all__ = ["all_pairs", "queue_pairs"]
 
@@ -30,16 +30,16 @@ _TITLES = ("qp", "priority", "mtu", "psn", "windows")
 
 
 @contextmanager
-def _pacing(device: str) -> "Iterator[Pacing]":
+def _pacing(device: str) -> "Iterator[PacerDriver]":
     """The pacer of the device that a URI names."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if opened.pacing is None:
+        if opened.pacer is None:
             raise DeviceError(
                 f"device {device} has no pacer: it was built without one; try emu:grants=1"
             )
-        yield opened.pacing
+        yield opened.pacer
 
 
 @queue_pairs.command("show")
@@ -103,14 +103,14 @@ def set_all(
         _emit_all(pacing, json_)
 
 
-def _emit_pairs(pacing: "Pacing", numbers: Iterable[int], json_: bool) -> None:
+def _emit_pairs(pacing: "PacerDriver", numbers: Iterable[int], json_: bool) -> None:
     rows = [dataclasses.asdict(pacing.connection(qp)) for qp in numbers]
     emit(
         rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
     )
 
 
-def _emit_all(pacing: "Pacing", json_: bool) -> None:
+def _emit_all(pacing: "PacerDriver", json_: bool) -> None:
     shown = {"parameters": pacing.parameters(), "counters": pacing.counters()}
 
     def draw() -> None:

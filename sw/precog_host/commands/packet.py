@@ -13,7 +13,7 @@ from precog_host.transport import DeviceError
 from . import wire
 
 if TYPE_CHECKING:
-    from precog_host.packets import Binding, PacketPath
+    from precog_host.driver.packet import Binding, PacketDriver
 
 __all__ = ["app"]
 
@@ -46,16 +46,16 @@ _BINDING = (
 
 
 @contextmanager
-def _packets(device: str) -> "Iterator[PacketPath]":
+def _packets(device: str) -> "Iterator[PacketDriver]":
     """The packet path of the device that a URI names."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if opened.packets is None:
+        if opened.packet is None:
             raise DeviceError(
                 f"device {device} has no packet path: it was built without one; try emu:width=64"
             )
-        yield opened.packets
+        yield opened.packet
 
 
 @_param.command("show")
@@ -225,7 +225,7 @@ def show_port(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if (ports := opened.ports) is None:
+        if (ports := opened.mac) is None:
             raise DeviceError(
                 f"device {device} has no Gigabit ports: it was built without; "
                 "try emu:width=64,macs=2"
@@ -235,19 +235,21 @@ def show_port(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     emit(counters, lambda: table(("port", "frames", "count"), rows), json_)
 
 
-def _bound(path: "PacketPath", slot: int) -> "Binding":
+def _bound(path: "PacketDriver", slot: int) -> "Binding":
     for binding in path.bindings():
         if binding.slot == slot:
             return binding
     raise ValueError(f"slot {slot} must be bound: precog packet binding add {slot} binds it")
 
 
-def _emit_destination(path: "PacketPath", number: int, json_: bool, *, clear: bool = False) -> None:
+def _emit_destination(
+    path: "PacketDriver", number: int, json_: bool, *, clear: bool = False
+) -> None:
     status = dataclasses.asdict(path.destination(number, clear=clear))
     emit(status, lambda: table(("what", "value"), list(status.items())), json_)
 
 
-def _emit_bindings(path: "PacketPath", json_: bool) -> None:
+def _emit_bindings(path: "PacketDriver", json_: bool) -> None:
     rows = [
         {**dataclasses.asdict(b), "remote": str(b.remote), "mode": b.mode.name.lower()}
         for b in path.bindings()

@@ -18,7 +18,7 @@ from precog_host.output import (
 from . import forecast, pace, qp_follow, qp_import, queue, receive
 
 if TYPE_CHECKING:
-    from precog_host.queue_pair import QpStatus
+    from precog_host.driver.qp import QpStatus
 
 __all__ = ["app"]
 

@@ -19,7 +19,7 @@ from precog_host.output import (
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
-    from precog_host.queues import Queues
+    from precog_host.driver.profiler import ProfilerDriver
 
 __all__ = ["all_pairs", "queue_pairs"]
 
@@ -40,17 +40,17 @@ _COLUMNS = (
 
 
 @contextmanager
-def _queues(device: str) -> "Iterator[Queues]":
+def _queues(device: str) -> "Iterator[ProfilerDriver]":
     """The queue profiler of the device that a URI names."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if opened.queues is None:
+        if opened.profiler is None:
             raise DeviceError(
                 f"device {device} has no queue profiler: it was built without one; "
                 "try emu:profile=1"
             )
-        yield opened.queues
+        yield opened.profiler
 
 
 @queue_pairs.command("show")
@@ -97,7 +97,7 @@ def set_all(
 
 
 def _emit_pairs(
-    queues: "Queues", numbers: Iterable[int] | None, json_: bool, *, clear: bool
+    queues: "ProfilerDriver", numbers: Iterable[int] | None, json_: bool, *, clear: bool
 ) -> None:
     qps = queues.registers.sizes.qps
     wanted = list(numbers or range(qps))
@@ -117,7 +117,7 @@ def _emit_pairs(
     emit(shown, draw, json_)
 
 
-def _emit_all(queues: "Queues", json_: bool) -> None:
+def _emit_all(queues: "ProfilerDriver", json_: bool) -> None:
     shown: dict[str, dict[str, Any]] = {
         "parameters": dict(queues.parameters()),
         "counters": dict(queues.counters()),

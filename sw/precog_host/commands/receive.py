@@ -21,7 +21,7 @@ from precog_host.output import (
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
-    from precog_host.receiving import Receiving
+    from precog_host.driver.receiver import ReceiverDriver
 
 __all__ = ["all_pairs", "queue_pairs"]
 
@@ -31,17 +31,17 @@ _TITLES = ("qp", "commands", "boosts", "grows", "base_quota")
 
 
 @contextmanager
-def _receiving(device: str) -> "Iterator[Receiving]":
+def _receiving(device: str) -> "Iterator[ReceiverDriver]":
     """The receiver of the device that a URI names."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if opened.receiving is None:
+        if opened.receiver is None:
             raise DeviceError(
                 f"device {device} has no receiver: it was built without one; "
                 "try emu:width=64,receiver=1"
             )
-        yield opened.receiving
+        yield opened.receiver
 
 
 @queue_pairs.command("show")
@@ -95,14 +95,14 @@ def set_all(
         _emit_all(receiving, json_)
 
 
-def _emit_pairs(receiving: "Receiving", numbers: Iterable[int], json_: bool) -> None:
+def _emit_pairs(receiving: "ReceiverDriver", numbers: Iterable[int], json_: bool) -> None:
     rows = [dataclasses.asdict(receiving.qp(qp)) for qp in numbers]
     emit(
         rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
     )
 
 
-def _emit_all(receiving: "Receiving", json_: bool) -> None:
+def _emit_all(receiving: "ReceiverDriver", json_: bool) -> None:
     parameters, counters = receiving.parameters(), receiving.counters()
 
     def draw() -> None:

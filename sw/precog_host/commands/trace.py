@@ -12,7 +12,7 @@ from precog_host.output import DeviceOption, JsonOption, emit, group, require_on
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
-    from precog_host.tracing import TraceState, Tracing
+    from precog_host.driver.trace import TraceDriver, TraceState
 
 __all__ = ["app"]
 
@@ -21,16 +21,16 @@ _COLUMNS = ("serial", "t_us", "kind", "qp", "score")  # what all kinds have
 
 
 @contextmanager
-def _tracing(device: str) -> "Iterator[Tracing]":
+def _tracing(device: str) -> "Iterator[TraceDriver]":
     """The trace of the device that a URI names."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if opened.tracing is None:
+        if opened.trace is None:
             raise DeviceError(
                 f"device {device} has no trace FIFO: it was built without one; try emu:trace=1"
             )
-        yield opened.tracing
+        yield opened.trace
 
 
 @app.command()

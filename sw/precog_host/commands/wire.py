@@ -17,7 +17,7 @@ from precog_host.output import (
 from precog_host.transport import DeviceError
 
 if TYPE_CHECKING:
-    from precog_host.waiting import Waiting
+    from precog_host.driver.wire import WireDriver
 
 __all__ = ["app"]
 
@@ -25,17 +25,17 @@ app = group("Packets that wait for their grants, on a device with wire mode.")
 
 
 @contextmanager
-def _waiting(device: str) -> "Iterator[Waiting]":
+def _waiting(device: str) -> "Iterator[WireDriver]":
     """Wire mode of the device that a URI names."""
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        if opened.waiting is None:
+        if opened.wire is None:
             raise DeviceError(
                 f"packets do not wait in device {device}: it was built without; "
                 "try emu:width=64,grants=1,wire=256"
             )
-        yield opened.waiting
+        yield opened.wire
 
 
 @app.command()
@@ -79,7 +79,7 @@ def set_(
         _emit(waiting, (), json_)
 
 
-def _emit(waiting: "Waiting", slots: Iterable[int], json_: bool) -> None:
+def _emit(waiting: "WireDriver", slots: Iterable[int], json_: bool) -> None:
     shown: dict[str, Any] = {
         "queue_pairs": [{"qp": qp, **waiting.row(qp)} for qp in dict.fromkeys(slots)],
         **{name: getattr(waiting, name)() for name in ("memory", "parameters", "counters")},

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from precog_host.device import Device
-from precog_host.packets import Binding
+from precog_host.driver.packet import Binding
 from precog_host.transport import DeviceError
 from precog_spec.contract import TraceKind
 
@@ -166,7 +166,7 @@ class Sampler:
         whole = self._round % _WHOLE == 0
         self._round += 1
         if whole:
-            self._bindings = device.packets.bindings() if device.packets is not None else []
+            self._bindings = device.packet.bindings() if device.packet is not None else []
         wanted = set(range(device.sizes.qps)) if self._wanted is None else self._wanted
         if not whole and self._wanted is None:
             wanted = wanted & self._last.keys()
@@ -202,14 +202,14 @@ class Sampler:
 
     def _read_trace(self, device: Device) -> None:
         """Each queue pair's last RTT, and the last score that moved a decision since last time."""
-        if not self._trace or device.tracing is None:
+        if not self._trace or device.trace is None:
             return
         last = {qp: (rtt, None) for qp, (rtt, _) in self._traced.items()}
         self._traced = dict[int, tuple[float | None, int | None]](last)
-        for record in device.tracing.drain():
+        for record in device.trace.drain():
             if record["kind"] != TraceKind.DECISION:
                 continue
-            shown = device.tracing.presented(record)
+            shown = device.trace.presented(record)
             before = self._traced.get(record["qp"], (None, None))
             rtt, score = shown["rtt_us"], shown["score"]  # a decision on an event has no RTT
             self._traced[record["qp"]] = (
@@ -219,21 +219,21 @@ class Sampler:
 
     @staticmethod
     def _set_trace(device: Device) -> None:
-        if device.tracing is None:
+        if device.trace is None:
             raise DeviceError(
                 "device has no trace: it was built without one; leave --trace out, or use "
                 "emu:trace=1"
             )
-        kinds = set(device.tracing.state().kinds)
-        device.tracing.configure(kinds=kinds | {"decision"})
+        kinds = set(device.trace.state().kinds)
+        device.trace.configure(kinds=kinds | {"decision"})
 
     def _destinations(self, device: Device) -> dict[int, tuple[float | None, int | None]]:
         """Last RTT and last score of each bound queue pair's destination."""
-        if device.packets is None or not device.sizes.destinations:
+        if device.packet is None or not device.sizes.destinations:
             return {}
         found = {}
         for binding in self._bindings:
-            status = device.packets.destination(binding.destination)
+            status = device.packet.destination(binding.destination)
             found[binding.slot] = status.rtt_last_us, status.score
         return found
 

@@ -11,10 +11,10 @@ from precog_models.rate.engine.program import Program
 from precog_spec.engine.image_fields import BANKS, IMAGE_WORDS, ISA_VERSION
 from precog_spec.registers.law import LAW_EVENTS, LAW_LOAD_STATUS, LAW_SLOTS, TRAPS
 
-from .registers import Registers
-from .transport import DeviceError
+from ..registers import Registers
+from ..transport import DeviceError
 
-__all__ = ["LawEngine", "LawSlot", "LawState"]
+__all__ = ["LawDriver", "LawSlot", "LawState"]
 
 _BUSY_READS = 10_000  # polls of a busy bit before the device counts as hung
 _TEXT = {number: name.replace("_", " ") for name, number in LAW_LOAD_STATUS}
@@ -48,7 +48,7 @@ class LawState:
     slots: tuple[LawSlot, ...]
 
 
-class LawEngine:
+class LawDriver:
     """The law engine's side of a device.
 
     Parameters

@@ -56,12 +56,12 @@ def test_forecasts_are_the_card_s(emulator: Emulator, device: Device, seed: int)
     rng = np.random.default_rng(seed)
     image = pretrained(QUEUE)
     loaded = device.load_model(image, slot=2, queue=True)
-    assert device.forecasting is not None
-    device.forecasting.configure(1, model_slot=2, source="queue")
-    assert device.forecasting.pair(1).model_slot == 2
+    assert device.forecast is not None
+    device.forecast.configure(1, model_slot=2, source="queue")
+    assert device.forecast.pair(1).model_slot == 2
     settings = Forecaster(image).settings
-    assert device.forecasting.knots(HeadKind.QUEUE).tolist() == settings.knots.tolist()
-    assert device.forecasting.knots(HeadKind.RTT).tolist() == identity_knots().tolist()
+    assert device.forecast.knots(HeadKind.QUEUE).tolist() == settings.knots.tolist()
+    assert device.forecast.knots(HeadKind.RTT).tolist() == identity_knots().tolist()
     device.set_parameters(psched_skill=0)
     device.qp(1).configure(preset="thesis", enable=True, algorithm="pid", psched=True)
     steps = image.weights.steps
@@ -79,7 +79,7 @@ def test_forecasts_are_the_card_s(emulator: Emulator, device: Device, seed: int)
     assert (answers[:, 19] == loaded.version).all()
     counters = device.counters()
     assert counters["events"] == counters["scored"] == len(x)
-    assert device.forecasting.counters() == {
+    assert device.forecast.counters() == {
         "forecasts": len(x), "no_model": 0, "dropped": 0, "stale": 0, "wrong_head": 0,
         "carried": 0, "expired": 0,
     }  # fmt: skip
@@ -87,16 +87,16 @@ def test_forecasts_are_the_card_s(emulator: Emulator, device: Device, seed: int)
 
 def test_scores_of_the_rtt_model_are_told(emulator: Emulator, device: Device) -> None:
     device.load_model(pretrained(), slot=0)
-    assert device.forecasting is not None
-    device.forecasting.set_parameters(rtt_budget_us=2.5)
-    assert device.forecasting.parameters()["rtt_budget_us"] == 2.5
+    assert device.forecast is not None
+    device.forecast.set_parameters(rtt_budget_us=2.5)
+    assert device.forecast.parameters()["rtt_budget_us"] == 2.5
     device.qp(0).configure(preset="thesis", enable=True, model_slot=0, psched=True)
-    device.forecasting.configure(0, source="rtt")
+    device.forecast.configure(0, source="rtt")
     samples = np.array([[0, 5000 + 10 * n, 5000 * n] for n in range(6)])
     assert len(device.decide(samples)) == 6  # those of events are not of samples
     assert device.counters()["events"] == 6
     assert device.counters()["decisions"] == 12
-    device.forecasting.configure(0, source="none")
+    device.forecast.configure(0, source="none")
     device.decide(samples)
     assert device.counters()["events"] == 6
 
@@ -112,21 +112,21 @@ def test_heads_of_the_wrong_kind(emulator: Emulator, device: Device) -> None:
     # Mapped all the same, it counts as no model.
     device.load_model(queue, slot=1, queue=True)
     device.load_model(pretrained(), slot=2)
-    assert device.forecasting is not None
+    assert device.forecast is not None
     device.qp(0).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=1)
-    device.forecasting.configure(0, model_slot=2)
+    device.forecast.configure(0, model_slot=2)
     (decision,) = device.decide(np.array([[0, 5000, 1]]))
     assert decision[7] >> Flag.NO_MODEL & 1
     (answer,) = emulator.forecast(np.array([[0, 1, 5, 6, 7, 8]]))
     assert (answer[18], answer[19], answer[2:18].any()) == (NO_SCORE, 0, False)
-    counters = device.forecasting.counters()
+    counters = device.forecast.counters()
     assert (counters["wrong_head"], counters["no_model"]) == (2, 1)
     assert len(emulator.forecast(np.array([[3, 1, 5, 6, 7, 8], [9, 1, 5, 6, 7, 8]]))) == 0
-    assert device.forecasting.counters()["dropped"] == 2
+    assert device.forecast.counters()["dropped"] == 2
 
 
 def test_refusals(emulator: Emulator, device: Device) -> None:
-    forecasting = device.forecasting
+    forecasting = device.forecast
     assert forecasting is not None
     for call, message in (
         (lambda: forecasting.pair(4), r"QP must be in 0\.\.3, not 4"),
@@ -182,7 +182,7 @@ def test_predicted_scores_in_packets() -> None:
     """The newest one of the source goes out, for its age, and as long as its model is there."""
     emulator = Emulator(PACKETS)
     device = Device(emulator)
-    path, forecasting, packets = device.packets, device.forecasting, emulator.packets
+    path, forecasting, packets = device.packet, device.forecast, emulator.packets
     assert path is not None
     assert forecasting is not None
     assert packets is not None
@@ -228,12 +228,12 @@ def test_profiles_lead_to_forecasts() -> None:
     profiler, forecasts = emulator.profiler, emulator.forecasts
     assert profiler is not None
     assert forecasts is not None
-    assert device.queues is not None
+    assert device.profiler is not None
     device.load_model(pretrained(QUEUE), slot=1, queue=True)
-    assert device.forecasting is not None
-    device.forecasting.configure(2, model_slot=1, source="queue")
+    assert device.forecast is not None
+    device.forecast.configure(2, model_slot=1, source="queue")
     device.qp(2).configure(preset="thesis", enable=True, psched=True)
-    device.queues.set_parameters(every=2)
+    device.profiler.set_parameters(every=2)
     made: list[list[int]] = []
     forecasts.use = lambda answer: made.append(answer.tolist())
     profiles = []
@@ -244,7 +244,7 @@ def test_profiles_lead_to_forecasts() -> None:
             profiles.append([2, 100 * n, *sample.x])
     other = Emulator(PACKETS)
     Device(other).load_model(pretrained(QUEUE), slot=1, queue=True)
-    second = Device(other).forecasting
+    second = Device(other).forecast
     assert second is not None
     second.configure(2, model_slot=1)
     Device(other).qp(2).configure(preset="thesis", enable=True)
@@ -254,11 +254,11 @@ def test_profiles_lead_to_forecasts() -> None:
 
 
 def test_sources_of_packets_are_refused() -> None:
-    path = Device(Emulator(PACKETS)).packets
+    path = Device(Emulator(PACKETS)).packet
     assert path is not None
     with pytest.raises(ValueError, match="score source must be one of host, queue, rtt, max, not "):
         path.bind(0, "10.0.0.2", remote_qp=5, local_qp=6, score_source="oracle")
-    path = Device(Emulator(NicConfig(qps=4, width=64))).packets
+    path = Device(Emulator(NicConfig(qps=4, width=64))).packet
     assert path is not None
     with pytest.raises(DeviceError, match="score source must be host, not max: device was built"):
         path.bind(0, "10.0.0.2", remote_qp=5, local_qp=6, score_source="max")

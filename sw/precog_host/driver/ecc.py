@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from precog_spec.registers.ecc import ECC_EVENTS
 from precog_spec.secded import pairs
 
-from .registers import Registers
-from .transport import DeviceError
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..windows import Windows
 
-__all__ = ["GuardState", "Guarding", "LastError", "SetErrors"]
+__all__ = ["EccDriver", "EccState", "LastError", "SetErrors"]
 
 _BUSY_READS = 100_000  # polls of a busy bit before the device counts as hung
 
@@ -37,7 +37,7 @@ class SetErrors:
 
 
 @dataclass(frozen=True)
-class GuardState:
+class EccState:
     """What the scrubber is to do, and what it found."""
 
     enabled: bool
@@ -47,7 +47,7 @@ class GuardState:
     last: LastError | None
 
 
-class Guarding(Windows):
+class EccDriver(Windows):
     """ECC's side of a device.
 
     Parameters
@@ -66,7 +66,7 @@ class Guarding(Windows):
             raise DeviceError("device has no check bits: it was built without (ecc=0)")
         super().__init__(registers)
 
-    def state(self) -> GuardState:
+    def state(self) -> EccState:
         """What the device shows."""
         control = self.registers.fields("ECC", "CONTROL")
         last = self.registers.fields("ECC", "LAST")
@@ -74,7 +74,7 @@ class Guarding(Windows):
             (n, self.registers.entry("ECC", "SETS", n, "SET_ERRORS"))
             for n in range(self.registers.sizes.sets)
         ]
-        return GuardState(
+        return EccState(
             enabled=bool(control["enable"]),
             period_cycles=control["period"],
             counters=self.registers.snapshots.read(

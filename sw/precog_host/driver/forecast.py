@@ -9,12 +9,12 @@ from precog_models.predict.cps import check_knots
 from precog_spec.contract import CALIBRATION_KNOTS, HeadKind, ScoreSource
 from precog_spec.registers.forecast import FORECAST_EVENTS, FORECAST_PAIR, KNOT_STRIDE
 
-from .registers import Registers
-from .transport import DeviceError
-from .units import from_real, real_name, to_real
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..units import from_real, real_name, to_real
+from ..windows import Windows
 
-__all__ = ["Forecasting", "QueueModel"]
+__all__ = ["ForecastDriver", "QueueModel"]
 
 _SHARED = ("THRESHOLD", "BUDGET", "CARRY_AGE")
 
@@ -28,7 +28,7 @@ class QueueModel:
     source: str  #: "none", "queue", "rtt" or "max"
 
 
-class Forecasting(Windows):
+class ForecastDriver(Windows):
     """Forecasts' side of a device.
 
     Parameters

@@ -27,11 +27,11 @@ from precog_spec.registers.packet import (
     part_of,
 )
 
-from .registers import Registers
-from .transport import DeviceError
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..windows import Windows
 
-__all__ = ["Binding", "DestinationStatus", "PacketPath"]
+__all__ = ["Binding", "DestinationStatus", "PacketDriver"]
 
 _WORD = 0xFFFF_FFFF
 _SOURCES = {source.name.lower(): source for source in CarriedScore}
@@ -68,7 +68,7 @@ class DestinationStatus:
     score: int | None
 
 
-class PacketPath(Windows):
+class PacketDriver(Windows):
     """Packets' side of a device.
 
     Parameters
@@ -173,7 +173,7 @@ class PacketPath(Windows):
         score_source : str
             Whose score packets carry: host, queue (the newest of its queue model), rtt (of its
             model of RTTs) or max (the larger of both). Of a model that has not answered yet, is
-            not there, or whose score is too old (`Forecasting`), they carry none.
+            not there, or whose score is too old (`ForecastDriver`), they carry none.
         mtu : int
             Path MTU, bytes.
 

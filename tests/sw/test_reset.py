@@ -9,8 +9,8 @@ from tests.sw.support import random_image, random_samples
 
 from precog_host import cli
 from precog_host.device import Device
+from precog_host.driver.mac import MacDriver
 from precog_host.emulator.device import Emulator
-from precog_host.ports import Ports
 from precog_host.transport import DeviceError
 from precog_spec.config import NicConfig
 from precog_spec.registers.reset import RESET_BLOCKS, resets_of
@@ -37,8 +37,8 @@ def test_decisions_after_each_reset_are_the_golden_ones(device: Device, seed: in
             assert (device.decide(part) == twin.decide(part)).all()
             asked = rng.permutation(PARTS)[: rng.integers(1, 4)].tolist()
             for one in (device, twin):
-                assert one.resets.reset(asked) == tuple(asked)
-                assert one.resets.under_way() == ()
+                assert one.reset.reset(asked) == tuple(asked)
+                assert one.reset.under_way() == ()
             assert device.counters() == twin.counters()
             if "counters" in asked:
                 assert not any(device.counters().values())
@@ -50,11 +50,11 @@ def test_a_reset_brings_back_what_it_says_and_nothing_else(device: Device, seed:
     device.set_parameters(skill_monitor=0)
     first = device.decide(samples)
     shown, models = device.qp(0).status(), device.models()
-    device.resets.reset(["predictor"])
+    device.reset.reset(["predictor"])
     assert device.qp(0).status() == shown
     assert device.models() == models
     assert device.counters()["decisions"] == 40
-    device.resets.reset(["laws"])
+    device.reset.reset(["laws"])
     samples[:, 2] += samples[-1, 2] - samples[0, 2] + 1
     assert device.qp(0).status() == shown  # the last decision is still the last
     again = device.decide(samples)
@@ -81,11 +81,11 @@ def test_a_load_goes_on_over_a_reset(device: Device, seed: int) -> None:
     for n, word in enumerate(np.frombuffer(image.payload, dtype="<u4").tolist()):
         registers.write_fields("MODEL", "DATA", data=word)
         if n in breaks:
-            device.resets.reset(["predictor"])
+            device.reset.reset(["predictor"])
             assert valid() == [True, False]
     registers.write_fields("MODEL", "CRC", crc=zlib.crc32(image.payload))
     registers.write_fields("MODEL", "COMMAND", commit=1)
-    device.resets.reset(["predictor"])
+    device.reset.reset(["predictor"])
     assert valid() == [True, True]
     with Device.open("emu:qps=8,sets=4") as twin:
         live(twin)
@@ -95,9 +95,9 @@ def test_a_load_goes_on_over_a_reset(device: Device, seed: int) -> None:
             one.qp(1).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=1)
         samples = random_samples(seed, 30, [0, 1])
         assert (device.decide(samples) == twin.decide(samples)).all()
-    assert device.guarding is not None
-    device.guarding.scrub()
-    counters = device.guarding.state().counters
+    assert device.ecc is not None
+    device.ecc.scrub()
+    counters = device.ecc.state().counters
     assert (counters["corrected"], counters["uncorrectable"]) == (0, 0)
 
 
@@ -108,10 +108,10 @@ def test_a_reset_that_there_is_not_is_refused(emulated: Device) -> None:
         ([], "parts to be reset must be some of laws, predictor, counters, not none"),
     ):
         with pytest.raises(ValueError, match=message):
-            emulated.resets.reset(asked)
+            emulated.reset.reset(asked)
     emulated.registers.fields = lambda *_: {"laws": 1}  # type: ignore[method-assign]
     with pytest.raises(DeviceError, match="reset of laws does not end"):
-        emulated.resets.reset(["laws"])
+        emulated.reset.reset(["laws"])
 
 
 def test_parts_have_their_places_on_every_device() -> None:
@@ -152,18 +152,18 @@ def test_ports_of_a_board(capsys: pytest.CaptureFixture[str]) -> None:
         emulator = device.transport
         assert isinstance(emulator, Emulator)
         assert emulator.macs is not None
-        assert device.ports is not None
+        assert device.mac is not None
         emulator.macs.happened(0, "damaged", 3)
         emulator.macs.happened(1, "received", (1 << 40) + 5)
-        counted = device.ports.counters()
+        counted = device.mac.counters()
         assert counted["host"] == {**dict.fromkeys(counted["host"], 0), "damaged": 3}
         assert counted["network"]["received"] == (1 << 40) + 5
-        device.resets.reset(["counters"])
-        assert not any(n for counts in device.ports.counters().values() for n in counts.values())
+        device.reset.reset(["counters"])
+        assert not any(n for counts in device.mac.counters().values() for n in counts.values())
     with Device.open("emu:width=64") as device:
-        assert device.ports is None
+        assert device.mac is None
         with pytest.raises(DeviceError, match="no Gigabit ports: it was built without"):
-            Ports(device.registers)
+            MacDriver(device.registers)
     for arguments, status, text in (
         (["-d", "emu:width=64,macs=1"], 0, "network"),
         (["-d", "emu:width=64"], 2, "device emu:width=64 has no Gigabit ports"),

@@ -8,8 +8,8 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
+from precog_host.driver.trace import TraceDriver
 from precog_host.emulator.device import Emulator
-from precog_host.tracing import Tracing
 from precog_host.transport import DeviceError
 from precog_models.forecast.forecaster import Forecaster
 from precog_models.image import pretrained
@@ -21,14 +21,14 @@ from precog_spec.registers.trace import TRACE_DEPTH
 PAST = np.array([[qp, 4000 + 10 * n, n] for n in range(20) for qp in (1, 2, 9)])
 
 
-def traced() -> tuple[Device, Tracing, Emulator]:
+def traced() -> tuple[Device, TraceDriver, Emulator]:
     emulator = Emulator(NicConfig(qps=4, sets=2, trace=True))
     device = Device(emulator)
-    assert device.tracing is not None
+    assert device.trace is not None
     device.set_parameters(psched_skill=0)
     for qp in (1, 2):
         device.qp(qp).configure(preset="precog", enable=True, algorithm="pid", psched=True)
-    return device, device.tracing, emulator
+    return device, device.trace, emulator
 
 
 def test_decisions_are_recorded_with_what_they_were_made_of() -> None:
@@ -58,17 +58,17 @@ def test_decisions_are_recorded_with_what_they_were_made_of() -> None:
 def test_forecasts_are_recorded_with_what_they_were_made_of() -> None:
     emulator = Emulator(NicConfig(qps=4, sets=2, trace=True, forecast=True))
     device = Device(emulator)
-    assert device.tracing is not None
-    assert device.forecasting is not None
-    device.tracing.configure(kinds=["forecast"])
+    assert device.trace is not None
+    assert device.forecast is not None
+    device.trace.configure(kinds=["forecast"])
     device.qp(1).configure(preset="precog", enable=True, algorithm="pid")
     profiles = np.array([[1, 100 * n, 4000 - n, -n, n * n, -9] for n in range(1, 12)])
     emulator.forecast(profiles[:1])
     model = pretrained("queue-4rtt")
     device.load_model(model, slot=1, set=1, queue=True)
-    device.forecasting.configure(1, model_slot=1)
+    device.forecast.configure(1, model_slot=1)
     made = emulator.forecast(profiles[1:])
-    none, *records = device.tracing.drain()
+    none, *records = device.trace.drain()
     assert (none["probability"], none["set"], none["version"], none["score"]) == (0, 0, 0, 255)
     threshold = Forecaster(model).settings.threshold_bin
     for record, row, profile in zip(records, made, profiles[1:], strict=True):
@@ -127,7 +127,7 @@ def test_bad_arguments_change_nothing() -> None:
 
 def test_kinds_that_a_device_never_records_are_refused() -> None:
     """Also forecasts of gateware from before they were recorded; nothing is written then."""
-    plain = Device(Emulator(NicConfig(trace=True))).tracing
+    plain = Device(Emulator(NicConfig(trace=True))).trace
     assert plain is not None
     for kind in ("receiver", "forecast"):
         with pytest.raises(DeviceError, match=rf"no records of kind {kind}: .* \({kind}=0\)"):
@@ -143,7 +143,7 @@ def test_kinds_that_a_device_never_records_are_refused() -> None:
         def read32(self, address: int) -> int:
             return 1 << 16 if address == version else emulator.read32(address)
 
-    now, old = (Device(transport).tracing for transport in (emulator, Old()))
+    now, old = (Device(transport).trace for transport in (emulator, Old()))
     assert now is not None
     assert old is not None
     now.configure(kinds=["decision", "receiver", "forecast"])
@@ -159,9 +159,9 @@ def test_kinds_that_a_device_never_records_are_refused() -> None:
 
 def test_a_device_without_a_trace_says_so() -> None:
     with Device.open("emu:") as device:
-        assert device.tracing is None
+        assert device.trace is None
         with pytest.raises(DeviceError, match=r"device has no trace FIFO: .* \(trace=0\)"):
-            Tracing(device.registers)
+            TraceDriver(device.registers)
     with pytest.raises(DeviceError, match="trace needs laws, which is off"):
         Device.open("emu:laws=0,trace=1")
 

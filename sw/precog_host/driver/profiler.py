@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from precog_spec.registers.profiler import PROFILER_EVENTS, PROFILER_PARAMETERS, PROFILER_VALUES
 
-from .registers import Registers
-from .transport import DeviceError
-from .units import from_real, real_name, to_real
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..units import from_real, real_name, to_real
+from ..windows import Windows
 
-__all__ = ["QueueStatus", "Queues"]
+__all__ = ["ProfilerDriver", "QueueStatus"]
 
 _FIELDS = {
     field.name: (register, field) for register in PROFILER_PARAMETERS for field in register.fields
@@ -32,7 +32,7 @@ class QueueStatus:
     bytes_out: int  #: as above
 
 
-class Queues(Windows):
+class ProfilerDriver(Windows):
     """The queue profiler's side of a device.
 
     Parameters

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from precog_spec.registers.interrupt import causes_of
 
-from .registers import Registers
+from ..registers import Registers
 
-__all__ = ["InterruptState", "Interrupts"]
+__all__ = ["InterruptDriver", "InterruptState"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class InterruptState:
     enabled: dict[str, bool]  #: what of it interrupts
 
 
-class Interrupts:
+class InterruptDriver:
     """Causes, and which of them interrupt.
 
     Parameters

@@ -2,11 +2,11 @@
 
 from precog_spec.registers.wire import WIRE_EVENTS, WIRE_ROW
 
-from .registers import Registers
-from .transport import DeviceError
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..windows import Windows
 
-__all__ = ["Waiting"]
+__all__ = ["WireDriver"]
 
 #: Parameters and their registers; those of one bit say yes or no.
 _PARAMETERS = {
@@ -18,7 +18,7 @@ _PARAMETERS = {
 }
 
 
-class Waiting(Windows):
+class WireDriver(Windows):
     """Wire mode's side of a device.
 
     Parameters

@@ -7,8 +7,8 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
+from precog_host.driver.pacer import Connection, PacerDriver
 from precog_host.emulator.device import Emulator
-from precog_host.pacing import Connection, Pacing
 from precog_host.transport import DeviceError
 from precog_spec.config import NicConfig
 
@@ -17,11 +17,11 @@ from ..models.packet.frames import packet
 OVERHEAD = 82
 
 
-def paced() -> tuple[Device, Pacing, Emulator]:
+def paced() -> tuple[Device, PacerDriver, Emulator]:
     emulator = Emulator(NicConfig(qps=8, sets=2, grants=True))
     device = Device(emulator)
-    assert device.pacing is not None
-    return device, device.pacing, emulator
+    assert device.pacer is not None
+    return device, device.pacer, emulator
 
 
 def test_connections_are_read_back() -> None:
@@ -42,7 +42,7 @@ def test_windows_are_wire_modes_to_choose() -> None:
     with pytest.raises(ValueError, match="windows must not be given, not True"):
         pacing.begin(1, priority=3, windows=True)
     assert pacing.connection(1).priority == 0
-    wire = Device(Emulator(NicConfig(qps=4, sets=2, width=64, grants=True, wire=256))).pacing
+    wire = Device(Emulator(NicConfig(qps=4, sets=2, width=64, grants=True, wire=256))).pacer
     assert wire is not None
     assert not wire.connection(1).windows
     wire.begin(1, windows=True)
@@ -88,7 +88,7 @@ def test_at_reset_both_modes_charge_the_same_packet_the_same() -> None:
         (NicConfig(qps=4, sets=2, grants=True, width=64, wire=256), frame),
     ):
         emulator = Emulator(sizes)
-        pacer = Device(emulator).pacing
+        pacer = Device(emulator).pacer
         assert pacer is not None
         assert granted + pacer.parameters()["overhead"] == line
         assert emulator.pacer is not None
@@ -125,9 +125,9 @@ def test_of_decisions_made_together_the_last_counts() -> None:
 
 def test_a_device_without_a_pacer_says_so() -> None:
     with Device.open("emu:") as device:
-        assert device.pacing is None
+        assert device.pacer is None
         with pytest.raises(DeviceError, match=r"device has no pacer: .* \(grants=0\)"):
-            Pacing(device.registers)
+            PacerDriver(device.registers)
     with pytest.raises(DeviceError, match="qps must be 2 or more with grants, not 1"):
         Device.open("emu:qps=1,laws=0,grants=1")
     with pytest.raises(DeviceError, match="argument 'grants=2' must be grants=0 or grants=1"):

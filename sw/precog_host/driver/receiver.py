@@ -10,12 +10,12 @@ from precog_spec.registers.receiver import (
     RECEIVER_QP_CONFIG,
 )
 
-from .registers import Registers
-from .transport import DeviceError
-from .units import from_real, real_name, to_real
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..units import from_real, real_name, to_real
+from ..windows import Windows
 
-__all__ = ["Receiving", "ReceivingQp"]
+__all__ = ["ReceiverDriver", "ReceivingQp"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ReceivingQp:
     base_quota: int  #: cells
 
 
-class Receiving(Windows):
+class ReceiverDriver(Windows):
     """The receiver's side of a device.
 
     Parameters

@@ -2,14 +2,14 @@
 
 from precog_spec.registers.mac import MAC_EVENTS
 
-from .registers import Registers
-from .transport import DeviceError
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..windows import Windows
 
-__all__ = ["Ports"]
+__all__ = ["MacDriver"]
 
 
-class Ports(Windows):
+class MacDriver(Windows):
     """MAC's side of a device.
 
     Parameters

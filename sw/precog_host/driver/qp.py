@@ -8,11 +8,11 @@ from precog_spec.contract import PROGRAM_ALGORITHM, Algorithm, Flag
 from precog_spec.registers.model import Field
 from precog_spec.registers.precog import QP_CONFIG, QP_STATUS
 
-from .units import from_real, to_real
+from ..units import from_real, to_real
 
 if TYPE_CHECKING:
-    from .device import Device
-    from .law import LawEngine
+    from ..device import Device
+    from .law import LawDriver
 
 __all__ = ["Qp", "QpChanges", "QpStatus"]
 
@@ -272,7 +272,7 @@ def _algorithm_name(code: int) -> str:
     return Algorithm(code).name.lower() if code in set(Algorithm) else f"code {code}"
 
 
-def _algorithm(name: str, engine: "LawEngine | None") -> int:
+def _algorithm(name: str, engine: "LawDriver | None") -> int:
     """Code of a law that the device has, or of a program by its slot or its law's name."""
     names = {algorithm.name.lower(): int(algorithm) for algorithm in Algorithm}
     if engine is not None:

@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from precog_spec.registers.parts import lacking
 from precog_spec.registers.reset import RESET_BLOCKS, resets_of
 
-from .registers import Registers
-from .transport import DeviceError
+from ..registers import Registers
+from ..transport import DeviceError
 
-__all__ = ["Resets"]
+__all__ = ["ResetDriver"]
 
 _BUSY_READS = 100_000  # polls before a reset counts as hung: 16384 queue pairs take their time
 
 
-class Resets:
+class ResetDriver:
     """Parts of a device that can be brought back to where they began.
 
     Packets and samples go on: none is lost, and every decision that is owed is made.

@@ -6,8 +6,8 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
+from precog_host.driver.profiler import ProfilerDriver, QueueStatus
 from precog_host.emulator.device import Emulator
-from precog_host.queues import Queues, QueueStatus
 from precog_host.transport import DeviceError
 from precog_models.measure.profiler import ProfileSample
 from precog_spec.config import NicConfig
@@ -26,7 +26,7 @@ def test_a_queue_that_follows_the_pacer() -> None:
     """A message of four packets at one byte per tick of 2 ns; its numbers while it is sent."""
     emulator = Emulator(NicConfig(qps=4, sets=2, grants=True, profile=True), tick_ps=2000)
     device, samples = Device(emulator), list[ProfileSample]()
-    queues, pacer = device.queues, emulator.pacer
+    queues, pacer = device.profiler, emulator.pacer
     assert queues is not None
     assert pacer is not None
     assert emulator.profiler is not None
@@ -55,7 +55,7 @@ def test_a_queue_that_follows_the_pacer() -> None:
 def test_samples_by_time() -> None:
     emulator = Emulator(NicConfig(qps=2, sets=2, grants=True, profile=True))
     device, samples = Device(emulator), list[ProfileSample]()
-    queues, pacer, profiler = device.queues, emulator.pacer, emulator.profiler
+    queues, pacer, profiler = device.profiler, emulator.pacer, emulator.profiler
     assert queues is not None
     assert pacer is not None
     assert profiler is not None
@@ -75,14 +75,14 @@ def test_events_from_outside() -> None:
     assert emulator.profiler is not None
     emulator.profiler.observe(1, QueueEvent.ARRIVAL, 77, 5)
     device = Device(emulator)
-    assert device.queues is not None
-    assert device.queues.queue(1).occupancy == 77
-    assert device.queues.queue(0).arrivals == 0
+    assert device.profiler is not None
+    assert device.profiler.queue(1).occupancy == 77
+    assert device.profiler.queue(0).arrivals == 0
 
 
 def test_parameters() -> None:
     with Device.open("emu:profile=1,tick_ps=4000") as device:
-        queues = device.queues
+        queues = device.profiler
         assert queues is not None
         shown = queues.parameters()
         assert (shown["period_us"], shown["every"]) == (0.0, 0)
@@ -116,9 +116,9 @@ def test_registers_are_as_the_contract_has_them() -> None:
 
 def test_a_device_without_a_profiler_says_so() -> None:
     with Device.open("emu:") as device:
-        assert device.queues is None
+        assert device.profiler is None
         with pytest.raises(DeviceError, match=r"device has no queue profiler: .* \(profile=0\)"):
-            Queues(device.registers)
+            ProfilerDriver(device.registers)
     with pytest.raises(DeviceError, match="qps must be 2 or more with profile, not 1"):
         Device.open("emu:qps=1,laws=0,profile=1")
     with pytest.raises(DeviceError, match="argument 'profile=2' must be profile=0 or profile=1"):

@@ -15,7 +15,7 @@ from precog_spec.registers.interrupt import INTERRUPT_CAUSES, causes_of
 
 
 def test_a_cause_is_up_until_it_is_cleared(device: Device) -> None:
-    interrupts = device.interrupts
+    interrupts = device.interrupt
     assert interrupts.causes == ("load", "dropped", "watchdog", "ecc")
     assert interrupts.state().causes == dict.fromkeys(interrupts.causes, False)
     for enabled in combinations(interrupts.causes, 2):
@@ -35,7 +35,7 @@ def test_a_cause_is_up_until_it_is_cleared(device: Device) -> None:
 
 def test_what_happens_is_a_cause(device: Device, seed: int) -> None:
     """A refused load, a refused map, a dropped sample, a double error: each its cause alone."""
-    interrupts = device.interrupts
+    interrupts = device.interrupt
     interrupts.enable(interrupts.causes)
 
     def came() -> list[str]:
@@ -58,10 +58,10 @@ def test_what_happens_is_a_cause(device: Device, seed: int) -> None:
     assert came() == ["load"]
     assert device.decide(np.array([[2, 5000, 10**9]], dtype=np.int64)).shape == (0, 8)
     assert came() == ["dropped"]
-    assert device.guarding is not None
-    device.guarding.inject(0, 3, 5, (4,))
+    assert device.ecc is not None
+    device.ecc.inject(0, 3, 5, (4,))
     assert came() == []
-    device.guarding.inject(0, 3, 5, (4, 9))
+    device.ecc.inject(0, 3, 5, (4, 9))
     assert came() == ["ecc"]
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from precog_spec.frames.headers import PATH_MTUS
 from precog_spec.registers.pacer import PACER_CONFIG, PACER_EVENTS, pacer_parameters
 
-from .registers import Registers
-from .transport import DeviceError
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..windows import Windows
 
-__all__ = ["Connection", "Pacing"]
+__all__ = ["Connection", "PacerDriver"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Connection:
     windows: bool  #: its requests keep to its law's window; always but in wire mode
 
 
-class Pacing(Windows):
+class PacerDriver(Windows):
     """Grants' side of a device.
 
     Parameters

@@ -7,8 +7,8 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
+from precog_host.driver.receiver import ReceiverDriver, ReceivingQp
 from precog_host.emulator.device import Emulator
-from precog_host.receiving import Receiving, ReceivingQp
 from precog_host.transport import DeviceError
 from precog_models.packet.card import Card, CardConfig
 from precog_spec.config import NicConfig
@@ -27,15 +27,15 @@ class Wired:
             NicConfig(qps=4, sets=2, width=64, grants=True, trace=True, receiver=True)
         )
         self.device = Device(self.emulator)
-        assert self.device.receiving is not None
-        assert self.device.packets is not None
-        assert self.device.tracing is not None
-        self.receiving = self.device.receiving
-        self.tracing = self.device.tracing
+        assert self.device.receiver is not None
+        assert self.device.packet is not None
+        assert self.device.trace is not None
+        self.receiving = self.device.receiver
+        self.tracing = self.device.trace
         remote = IPv6Address(B_ADDRESS).ipv4_mapped
         assert remote is not None
-        self.device.packets.bind(1, remote, remote_qp=B_QP, local_qp=A_QP)
-        self.device.packets.set_parameters(enabled=1)
+        self.device.packet.bind(1, remote, remote_qp=B_QP, local_qp=A_QP)
+        self.device.packet.set_parameters(enabled=1)
         self.device.set_parameters(psched="precog", psched_skill=0)
         self.device.qp(1).configure(
             preset="precog", enable=True, algorithm="fixed", init_gbps=40.0, psched=True
@@ -143,9 +143,9 @@ def test_rows_and_parameters_are_read_back() -> None:
 
 def test_a_device_without_a_receiver_says_so() -> None:
     with Device.open("emu:") as device:
-        assert device.receiving is None
+        assert device.receiver is None
         with pytest.raises(DeviceError, match=r"device has no receiver: .* \(receiver=0\)"):
-            Receiving(device.registers)
+            ReceiverDriver(device.registers)
     with pytest.raises(DeviceError, match="receiver needs width, which is off: scores come in"):
         Device.open("emu:receiver=1")
     with pytest.raises(DeviceError, match="receiver needs laws, which is off"):

@@ -7,9 +7,9 @@ import pytest
 
 from precog_host import cli
 from precog_host.device import Device
+from precog_host.driver.wire import WireDriver
 from precog_host.emulator.device import Emulator
 from precog_host.transport import DeviceError
-from precog_host.waiting import Waiting
 from precog_models.store.packet_store import Outcome, Packet, PacketStore
 from precog_spec.config import NicConfig
 from precog_spec.frames.opcodes import CNP
@@ -20,11 +20,11 @@ from ..models.packet.frames import A_QP, B4, B_QP, packet
 WITH = "emu:width=64,grants=1,wire=256"
 
 
-def made() -> tuple[Device, Waiting, Emulator]:
+def made() -> tuple[Device, WireDriver, Emulator]:
     emulator = Emulator(NicConfig(qps=4, sets=2, width=64, grants=True, wire=256))
     device = Device(emulator)
-    assert device.waiting is not None
-    return device, device.waiting, emulator
+    assert device.wire is not None
+    return device, device.wire, emulator
 
 
 def test_parameters_are_read_back_and_checked() -> None:
@@ -43,7 +43,7 @@ def test_parameters_are_read_back_and_checked() -> None:
             waiting.set_parameters(hold=False, **{name: value})
     assert waiting.parameters()["hold"] == 1
     sizes = NicConfig(qps=4, sets=2, width=64, grants=True, wire=256, receiver=True)
-    other = Device(Emulator(sizes)).waiting
+    other = Device(Emulator(sizes)).wire
     assert other is not None
     with pytest.raises(ValueError, match="precog qp receive set <slot> --quota 30"):
         other.set_parameters(hold=True, quota=30)
@@ -71,10 +71,10 @@ def test_at_reset_a_burst_fits_and_leaves_room() -> None:
 def test_the_emulated_device_counts_who_would_wait(seed: int) -> None:
     rng = random.Random(seed)
     device, waiting, emulator = made()
-    assert device.packets is not None
+    assert device.packet is not None
     assert emulator.packets is not None
     for qp in (1, 2):
-        device.packets.bind(qp, B4, remote_qp=B_QP + qp, local_qp=A_QP + qp)
+        device.packet.bind(qp, B4, remote_qp=B_QP + qp, local_qp=A_QP + qp)
     device.qp(1).configure(preset="precog", enable=True, algorithm="fixed", init_gbps=8.0)
     frames = [packet(rng.randbytes(50), bth={"dqpn": B_QP + n}) for n in (1, 2, 3)]
     frames.append(packet(rng.randbytes(16), opcode=CNP, bth={"dqpn": B_QP + 1}))
@@ -95,26 +95,26 @@ def test_the_emulated_profiler_hears_of_packets(seed: int) -> None:
     rng = random.Random(seed)
     emulator = Emulator(NicConfig(qps=4, sets=2, width=64, grants=True, wire=256, profile=True))
     device = Device(emulator)
-    assert device.packets is not None
-    assert device.queues is not None
-    assert device.pacing is not None
+    assert device.packet is not None
+    assert device.profiler is not None
+    assert device.pacer is not None
     assert emulator.packets is not None
-    device.queues.set_parameters(every=2)
-    device.packets.bind(1, B4, remote_qp=B_QP + 1, local_qp=A_QP + 1)
+    device.profiler.set_parameters(every=2)
+    device.packet.bind(1, B4, remote_qp=B_QP + 1, local_qp=A_QP + 1)
     device.qp(1).configure(preset="precog", enable=True, algorithm="fixed", init_gbps=8.0)
     frames = [packet(rng.randbytes(rng.randrange(400)), bth={"dqpn": B_QP + 1}) for _ in range(3)]
     for n, frame in enumerate(frames):
         emulator.packets.transmit(frame, 100 * n)
         emulator.packets.transmit(packet(bth={"dqpn": B_QP + 3}), 100 * n + 7)
-        device.pacing.begin(1, psn=n)
-    status = device.queues.queue(1)
+        device.pacer.begin(1, psn=n)
+    status = device.profiler.queue(1)
     sizes = [len(frame) for frame in frames]
     assert (status.arrivals, status.departures, status.occupancy) == (3, 3, 0)
     assert (status.bytes_in, status.bytes_out) == (sum(sizes), sum(sizes))
     assert (status.size, status.peak) == (sizes[-1], max(sizes))
     tick_us = device.identity.tick_ps / 1e6
     assert (status.inter_arrival_us, status.service_us) == (100 * tick_us, 0)
-    assert device.queues.counters() == {"events": 6, "samples": 3, "samples_merged": 0}
+    assert device.profiler.counters() == {"events": 6, "samples": 3, "samples_merged": 0}
 
 
 def test_sizes_that_cannot_be_built() -> None:
@@ -126,7 +126,7 @@ def test_sizes_that_cannot_be_built() -> None:
         with pytest.raises(ValueError, match=why):
             NicConfig(**sizes)
     with pytest.raises(DeviceError, match=r"built without \(wire=0\)"):
-        Waiting(Device(Emulator(NicConfig(qps=4, sets=2))).registers)
+        WireDriver(Device(Emulator(NicConfig(qps=4, sets=2))).registers)
 
 
 def run(*arguments: str) -> int:

@@ -16,11 +16,11 @@ from precog_spec.registers.trace import (
     TRACE_KINDS,
 )
 
-from .registers import Registers
-from .transport import DeviceError
-from .windows import Windows
+from ..registers import Registers
+from ..transport import DeviceError
+from ..windows import Windows
 
-__all__ = ["TraceState", "Tracing"]
+__all__ = ["TraceDriver", "TraceState"]
 
 _PS_PER_US = 1_000_000
 _GBPS_TICK_PS = 8000  # 1 byte per tick of 8000 ps is 1 Gb/s
@@ -39,7 +39,7 @@ class TraceState:
     counters: dict[str, int]
 
 
-class Tracing(Windows):
+class TraceDriver(Windows):
     """The trace's side of a device.
 
     Parameters

@@ -8,19 +8,19 @@ from tests.sw.support import random_image, random_samples
 
 from precog_host import cli
 from precog_host.device import Device
-from precog_host.guarding import Guarding
+from precog_host.driver.ecc import EccDriver
 from precog_spec.secded import pairs
 
 
-def guarded(device: Device, seed: int) -> Guarding:
+def guarded(device: Device, seed: int) -> EccDriver:
     """Two models, and two queue pairs that run them."""
     for slot in (0, 1):
         device.load_model(random_image(seed + slot), slot=slot, set=slot)
         device.qp(slot).configure(
             preset="thesis", enable=True, algorithm="predpid", model_slot=slot
         )
-    assert device.guarding is not None
-    return device.guarding
+    assert device.ecc is not None
+    return device.ecc
 
 
 def test_single_errors_are_corrected_wherever_they_are(device: Device, seed: int) -> None:
@@ -107,12 +107,12 @@ def test_a_walk_checks_all_valid_sets(device: Device, seed: int) -> None:
 def test_what_does_not_exist_is_refused(
     emulated: Device, arguments: tuple[int, int, int, tuple[int, ...]], message: str
 ) -> None:
-    assert emulated.guarding is not None
+    assert emulated.ecc is not None
     with pytest.raises(ValueError, match=message):
-        emulated.guarding.inject(*arguments)
+        emulated.ecc.inject(*arguments)
     with pytest.raises(ValueError, match="period must be in 0"):
-        emulated.guarding.configure(period_cycles=65536)
-    assert emulated.guarding.state().counters["refused"] == 0
+        emulated.ecc.configure(period_cycles=65536)
+    assert emulated.ecc.state().counters["refused"] == 0
 
 
 def test_words_that_are_not_stored_are_refused(device: Device, seed: int) -> None:
