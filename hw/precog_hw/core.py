@@ -106,9 +106,9 @@ class Core(wiring.Component):
     command : In(stream.Signature(config_layout(config)))
         Configures (`apply`) and resets (`clear`) a queue pair; after the samples that the feature
         unit has begun, before those that still wait for it. A restart of the predictor (`forget`)
-        waits likewise; for a predictor that is stuck, no longer than 16384 cycles: what it has
-        taken is then decided on without a model, or too late. When it is done, the decisions on
-        all samples of before have left.
+        waits for the same samples, at most 16384 cycles if the predictor is stuck: samples that it
+        has taken are then decided on without a model, or too late. When it is done, the decisions
+        on all earlier samples have left.
     hold : In(1)
         Advice of every kind is held: the base laws decide alone.
     command_stb : Out(1)
@@ -504,7 +504,7 @@ class Core(wiring.Component):
                 m.d.sync += [model.set.eq(answer.payload.set), model.version.eq(predictor.version)]
 
     def _forecasts(self, m: Module, feature: Feature, predictor: Predictor) -> Value:
-        """The forecaster's place beside the samples; says when it asks the predictor."""
+        """Connect the forecaster; the result is high while it uses the predictor."""
         forecaster = self._forecaster
         if forecaster is None:
             return Const(0)

@@ -1,4 +1,4 @@
-"""What waits for its turn: of each queue pair the last word, in the order of the first."""
+"""A coalescing queue: the latest word of each queue pair, in order of first arrival."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring

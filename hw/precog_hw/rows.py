@@ -16,9 +16,9 @@ def plain_memory(
 ) -> Memory:
     """A memory whose word is not used where it is read and written in one cycle.
 
-    Block RAM gives garbage then; who uses this keeps the written word beside the memory, which
-    costs less than what synthesis would build around it. With `block` it is block RAM however few
-    rows it has.
+    Block RAM gives garbage then; the user keeps the written word in a register, which costs less
+    than the logic that synthesis would build around the memory. With `block` it is block RAM
+    however few rows it has.
     """
     attrs: dict[str, Any] = {"no_rw_check": 1} | ({"ram_style": "block"} if block else {})
     return Memory(shape=shape, depth=depth, init=list(init), attrs=attrs)

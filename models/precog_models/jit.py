@@ -7,8 +7,8 @@ file stands. A function outside `precog_models` must therefore call only functio
 
 The folders are in ``precog_models/__pycache__``; where that is read-only, in the user's cache
 folder; in ``NUMBA_CACHE_DIR``, if it is set. Only the `KEPT` folders of the latest use remain.
-Without a folder that can be written, every process compiles for itself. Whoever waits for the
-compiler is told so, by a warning of the logger ``precog``.
+Without a folder that can be written, every process compiles for itself. Before a wait for the
+compiler the logger ``precog`` gives a warning.
 """
 
 import hashlib

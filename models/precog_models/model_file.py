@@ -108,7 +108,7 @@ class ModelFile(ABC):
         return zlib.crc32(self.payload)
 
     def metadata(self) -> dict[str, Any]:
-        """Everything a file states beside its tensors, as plain JSON data."""
+        """Everything in a file except its tensors, as plain JSON data."""
         w = self.header
         return {
             "architecture": {

@@ -13,8 +13,8 @@ output of those that ask for it.
 
 All of it lives in one block of int64, so that compiled code can run it through a bare pointer:
 `GoldenNic.decide_address` is a C function ``int64 decide(void* block, int64* sample, int64*
-decision)`` of the same type as the Verilated RTL's, `GoldenNic.event_address` likewise for events,
-and `GoldenNic.handle` is their first argument.
+decision)`` of the same type as the Verilated RTL's, `GoldenNic.event_address` one for events, and
+`GoldenNic.handle` is their first argument.
 
 Time inside the gateware is none of its affairs. What depends on it is told by the flags that a
 decision bears, `Flag.LATE` and `Flag.HELD`: who replays decisions writes those of the next one to

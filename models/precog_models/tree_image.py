@@ -1,4 +1,4 @@
-"""A decision tree in a file (`model_file`), beside `image`'s LSTMs."""
+"""A decision tree in a file (`model_file`), as `image` is for LSTMs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

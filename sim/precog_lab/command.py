@@ -25,7 +25,7 @@ def lab(
     ] = None,
     rtl: Annotated[
         bool,
-        typer.Option("--rtl/--golden", help="Verilated cards, each beside its golden twin."),
+        typer.Option("--rtl/--golden", help="Verilated cards, each compared with its golden twin."),
     ] = False,
     iterations: Annotated[
         int | None, typer.Option(help="Messages of a queue pair; by default 200, 20 with --rtl.")

@@ -325,7 +325,7 @@ class Lab:
             backlog.append(got.host)
 
     def _compare(self, flight: "Flight[_About]", host: bytes | None) -> None:
-        """What comes out is what went in, but for a mark that the wire put on."""
+        """The host must get the frame that was sent, except for a mark that the wire put on."""
         original = flight.about.original
         if original is None:
             return

@@ -1,4 +1,4 @@
-"""The card in RTL beside its golden twin: the same frames at the same ticks, and what differs."""
+"""The card in RTL and its golden twin: the same frames at the same ticks, compared."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -26,7 +26,7 @@ class Settings:
     workloads : tuple of str
         Names of `WORKLOADS`, one after the other.
     rtl : bool
-        Verilated cards, each beside its golden twin, instead of golden ones alone.
+        Verilated cards, each compared with its golden twin, instead of golden ones alone.
     iterations : int or None
         Messages of each queue pair; None: few enough for some seconds.
     pairs : int

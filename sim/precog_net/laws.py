@@ -135,7 +135,7 @@ def _found(name: str) -> CongestionControl | ModuleType | str | Path:
         cards = (_CARD + one for one in law_names())
         known = ", ".join([*sorted({*NAMES, *RIVALS, *points}), *cards])
         raise ValueError(f"law must be one of {known}, a file.py or module:name, not {name!r}")
-    if os.getcwd() not in sys.path:  # as `python -m` does: a file beside the command
+    if os.getcwd() not in sys.path:  # as `python -m` does: a file in the current folder
         sys.path.insert(0, os.getcwd())
     try:
         found = _attribute(module, attribute)

@@ -3,10 +3,10 @@
 Two benchmarks, each with its baseline measured in the same run, in CPU seconds of one thread:
 
 simulator
-    Data packets carried end to end per CPU second under every law, beside ``fixed``, the same
-    incast without congestion control at the fair share: the ratio is what the law costs.
+    Data packets carried end to end per CPU second under every law, compared with ``fixed``, the
+    same incast without congestion control at the fair share: the ratio is what the law costs.
 loop
-    Predictions per CPU second with the RTL deciding, beside the golden model deciding: the ratio
+    Predictions per CPU second with the RTL deciding, then with the golden model: the ratio
     is what the RTL costs.
 
 Every figure is the median over the repetitions; the files are for machines.

@@ -154,7 +154,7 @@ class LoopSetup:
             The device has fewer queue pairs than the scenario has flows, or not the law, or there
             is no such preset, or the start rates are not the flows'; nothing is written then.
         DeviceError
-            The device cannot run the model; likewise.
+            The device cannot run the model; nothing is written then.
         """
         if flows > device.sizes.qps:
             raise ValueError(
@@ -351,7 +351,7 @@ def run_in_loop(
         The device cannot be called from the simulator, is too small, or has another tick than
         the simulator's 1 ns, or there is no such timing; nothing is written then.
     DeviceError
-        The device cannot run a model; likewise.
+        The device cannot run a model; nothing is written then.
     SimulationError
         The device failed, for example its watchdog ran out.
     """
@@ -390,7 +390,7 @@ class Comparison:
         Compared; of them made on a prediction; of them made on an event that is no sample.
     mismatches : int
         Decisions whose sample, event or any decided field differs, decisions that only one run
-        made, and flows that finished at another time; likewise forecasts, where both are kept.
+        made, and flows that finished at another time; also forecasts, where both are kept.
     first : str
         The first difference in words; empty if there is none.
     forecasts : int

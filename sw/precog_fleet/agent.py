@@ -7,8 +7,8 @@
           └► statistics of others ─► congestion ahead: scores and start rates on the cards
 
 `Agent.step` does a turn of all of it and returns; it waits for nothing. Clock, link, disk and the
-worker that fetches releases are given, so many agents run in one process. Nothing that comes from
-outside ends it: faults of devices, records, disk and repository are counted.
+worker that fetches releases are given, so one process can run many agents. Nothing that
+comes from outside ends it: faults of devices, records, disk and repository are counted.
 """
 
 import sqlite3
@@ -279,7 +279,7 @@ class Agent:
         }
 
     def close(self, now: int) -> None:
-        """Write what waits, and give the cards back; they keep their models."""
+        """Write waiting rows, and give the cards back; they keep their models."""
         self.telemetry.close(now)
         self._save()
         for seating in self.seatings:

@@ -207,6 +207,6 @@ class AgentProcess:
         write_status(self._path, self.snapshot)
 
     def close(self) -> None:
-        """End in order: what waits is written."""
+        """End in order: waiting rows are written first."""
         self.agent.close(now_ms())
         self._stack.close()

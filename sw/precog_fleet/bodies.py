@@ -1,7 +1,7 @@
 """What records say: reports of destinations, skill of models, who runs what, who is a member.
 
 All numbers are integers in fixed units, so a record has one spelling on every machine and there is
-no NaN to smuggle in. Bounds are physical; a value outside of them is poison, whoever signed it.
+no NaN to smuggle in. Bounds are physical; a value outside of them is poison, even if it is signed.
 """
 
 from dataclasses import asdict, dataclass
@@ -119,7 +119,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Skill:
-    """How well a model did on a host's own traffic, beside its reference.
+    """A model's skill on a host's own traffic, with that of its reference.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Zstandard with a bound on what comes out: a few bytes must not become a gigabyte."""
+"""Zstandard with a bound on the decompressed size: a few bytes must not become a gigabyte."""
 
 import zstandard
 

@@ -31,7 +31,7 @@ __all__ = ["Lineup", "Plan", "Rules"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_SPAN = 12  # samples of a window and of what comes after it
+_SPAN = 12  # samples of a window and of the outcome after it
 
 
 @dataclass(frozen=True)

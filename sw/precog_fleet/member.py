@@ -89,7 +89,7 @@ class Request:
     csr : str
         Request for the link's certificate, PEM.
     signature : str
-        Of the rest by the signing key: whoever asks has it.
+        Of the rest, by the signing key: proof that the applicant has that key.
     """
 
     name: str

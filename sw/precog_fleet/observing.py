@@ -117,7 +117,7 @@ class _Destination:
 
     rtts: list[int] = field(default_factory=list)  # ticks
     rates: dict[int, int] = field(default_factory=dict)  # the last of each queue pair
-    queues: dict[int, int] = field(default_factory=dict)  # bytes, likewise
+    queues: dict[int, int] = field(default_factory=dict)  # bytes, the last of each queue pair
 
 
 class Observer:

@@ -6,8 +6,8 @@
 A stage waits until enough of its agents have told how the release does on their own traffic. The
 median counts, of each agent's skill less that of what it ran before: some liars move it little. A
 stage that nobody reports on is rolled back, too: silence proves nothing. The state is on disk
-before anything is said, so that whoever continues says the same again. What the disk does not take
-is not decided.
+before anything is said, so that a successor says the same again. A decision that the disk does
+not take is none.
 """
 
 import json

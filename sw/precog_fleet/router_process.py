@@ -24,7 +24,7 @@ from .timing import Cadence, Timing
 
 __all__ = ["HELD", "LASTING", "RouterProcess"]
 
-#: What a router follows, whoever asks.
+#: Kinds that a router always follows.
 HELD = tuple(kind for kind in EVERYTHING if kind != "dst/")
 #: What it asks other routers for; the rest is pushed, and renewed before long.
 LASTING = ("member/", "rollout/")

@@ -292,7 +292,7 @@ class Telemetry:
             self.flush(now)
 
     def flush(self, now: int) -> bool:
-        """Write what waits; False, and counted, if the disk does not take it: it waits on."""
+        """Write waiting rows; False, and counted, if the disk does not take them: they stay."""
         if not self._pending:
             return True
         rows = [_row(self.origin, one) for one in self._pending]
@@ -363,6 +363,6 @@ class Telemetry:
         return sum(self._sizes.values())
 
     def close(self, now: int) -> None:
-        """Write what waits, and let others write to the folder."""
+        """Write waiting rows, and let others write to the folder."""
         self.flush(now)
         os.close(self._lock)

@@ -288,7 +288,7 @@ class Trainer:
         return text
 
     def _clear_away(self) -> None:
-        """Delete the folders of old jobs: whoever asks again and again must not fill the disk."""
+        """Delete the folders of old jobs: repeated requests must not fill the disk."""
         for folder in (self._folder / "jobs").glob("*"):
             if folder.name.isdecimal() and int(folder.name) <= self._number - _KEPT:
                 shutil.rmtree(folder, ignore_errors=True)

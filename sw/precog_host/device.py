@@ -119,7 +119,7 @@ class Device:
         self.wire = WireDriver(self.registers) if self.sizes.wire else None
         #: Check bits of the models, as above.
         self.ecc = EccDriver(self.registers) if self.sizes.ecc else None
-        #: Laws that are programs, likewise.
+        #: Laws that are programs, as above.
         self.law = LawDriver(self.registers) if self.sizes.law_cores else None
         #: What the device interrupts its host for.
         self.interrupt = InterruptDriver(self.registers)

@@ -1,6 +1,6 @@
 """Slots, keys and laws for queue pairs that the kernel's RDMA stack has (`rdma_list`).
 
-The list has no addresses: whoever imports says which peer a queue pair talks to.
+The list has no addresses: the caller says which peer a queue pair talks to.
 """
 
 from collections import Counter

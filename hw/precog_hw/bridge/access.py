@@ -1,4 +1,4 @@
-"""Accesses through a bridge: AXI4-Lite master, and the bridge's own registers beside it.
+"""Accesses through a bridge: an AXI4-Lite master and the bridge's own registers.
 
 `precog_models.bridge.window` is the golden model, `precog_spec.frames.bridge` the layout.
 """

@@ -126,7 +126,7 @@ def _packet_events(parts: Parts) -> stream.Interface:
 
 
 def _receives(parts: Parts) -> Value:
-    """The receiver between card, bank and whoever holds the queues."""
+    """Connect the receiver to card, register bank and queues."""
     m, nic, card, receiver = parts.m, parts.nic, parts.card, parts.receiver
     assert card is not None
     assert receiver is not None

@@ -45,7 +45,7 @@ def nic_map(config: NicConfig, *, tick_ps: int = 1000) -> RegisterMap:
 
 
 def nic_ports(config: NicConfig, address_bits: int) -> dict[str, wiring.Member]:
-    """The members of `PrecogNic`, which describes them, with registers of so many address bits."""
+    """The members of `PrecogNic`; `address_bits` is the width of its register bus."""
     return (
         {
             "s_axil": In(AxiLite(address_bits)),

@@ -27,7 +27,7 @@ def wakes(
         found = core.ecc_events
         counted |= found.as_value().any()
         caused |= found.corrected | found.uncorrectable | found.injected | found.refused
-    # Whose registers beside the parts move at any time.
+    # These options add free-running registers at the top level.
     others = Const(parts.now is not None or bool(parts.config.forecast))
     # Counters in block RAM have their turns; with packets or ports there would be other tables.
     shows = BlockCounters.latency_of(len(COUNTERS)) if parts.config.relaxed else 4

@@ -19,7 +19,7 @@ from precog_spec.contract import Fmt
 
 __all__ = ["RX_SIDE", "TX_SIDE", "AppPort", "AppStream"]
 
-TX_SIDE: int = Fmt.TIME.width  # bits beside a transmitted packet: as many as `user` has for a time
+TX_SIDE: int = Fmt.TIME.width  # bits of a transmitted packet's tag: as wide as the time in `user`
 RX_SIDE = 96  # a PTP time stamp
 
 #: Rows of time stamps. At most `Stage.PACKETS` packets have begun and got no command; those that
@@ -45,16 +45,16 @@ class AppStream(wiring.Signature):
 
 
 class AppPort(wiring.Component):
-    """Wires, and what a packet carries beside its bytes in Corundum and has no place in `USER`.
+    """Wires, and the side information of Corundum's packets that has no place in `USER`.
 
     A transmitted packet's tag takes the place of the time in `user`, which nothing reads there. A
     CNP leaves with all ones for a tag, so that its completion can be told from the host's; Corundum
     gives small numbers. A received packet's time stamp waits in a table, as it stood on the
     packet's first beat.
 
-    After reset the NIC takes no packets for some thousand cycles. Nothing stops what comes from the
-    wire, so until it does received packets go past it, unchanged; the first that goes through it
-    begins after the end of the last that did not. Transmitted packets wait.
+    After reset the NIC takes no packets for some thousand cycles. Nothing stops packets from
+    the wire, so until then they bypass it, unchanged; the first that goes through it begins after
+    the end of the last that did not. Transmitted packets wait.
 
     Latency: none. Throughput: one beat per cycle. Cost: 64 rows of 96 bits of LUT RAM, some 20
     flip-flops, and a multiplexer of a beat's width.

@@ -66,7 +66,7 @@ class RegisterBus(wiring.Signature):
     """One access at a time, as the initiator sees it.
 
     `stb` is high for one cycle; `write`, `addr` (in words) and `data` hold until `ack`, which is
-    high for one cycle, later than `stb`, with `err` and `rdata` beside it.
+    high for one cycle, later than `stb`, together with `err` and `rdata`.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ class BlockCounters(Elaboratable):
     clear : Signal(1)
         Strobe: all counters and the snapshot are 0, and what is under way is not counted.
     busy : Signal(1)
-        The snapshot is not complete, after a reset or a clear likewise.
+        The snapshot is not complete; also high after a reset or a clear until it is.
     """
 
     COUNT_CYCLES = ASKED_APART  # a turn is as long as `_round` says for one distance of both

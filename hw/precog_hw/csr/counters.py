@@ -21,8 +21,8 @@ class Counters(wiring.Component):
                                                                                                 high
 
     An event waits in a few bits until its counter's turn, when the row is increased, the low half
-    in one cycle and the high half in the next. A snapshot moves what waits of all events aside in
-    one cycle. In the turns that follow, the rows take only that, and their sums are the snapshot.
+    in one cycle and the high half in the next. A snapshot copies the waiting counts of all events
+    in one cycle. In the turns that follow, the rows add only these; their sums are the snapshot.
     Later events wait for the turns after those. The host reads the snapshot alone.
 
     Latency: a snapshot has the events of all cycles before its strobe; `busy` falls `count` + 3
@@ -50,7 +50,7 @@ class Counters(wiring.Component):
     clear : In(1)
         Strobe: all counters are 0, with all events until now, and so is the snapshot.
     busy : Out(1)
-        The snapshot is not complete, after a reset or a clear likewise.
+        The snapshot is not complete; also high after a reset or a clear until it is.
     index : In(range(count))
         Counter to be read.
     low, high : Out(32)
@@ -111,7 +111,7 @@ class Counters(wiring.Component):
         counts, held = self._waiting(m, period, turn, copies)
         waiting = Mux(copies, _array(m, held, "held")[turn], _array(m, counts, "waiting")[turn])
 
-        # In turn: row and what waits, the low half's sum, the row.
+        # Three steps: read the row and its waiting count, add the low half, write the row.
         old = Signal(_ROW)
         read = rows.read_port(domain="comb")
         m.d.comb += [

@@ -140,7 +140,7 @@ class QpWindow(wiring.Component):
         return m
 
     def _keep_decisions(self, m: Module, rows: RowWindow) -> None:
-        """Memories of last decisions, with a count of them beside it.
+        """Memories of last decisions, each with a count of its decisions.
 
         What only samples tell stays when an event's decision comes. A decision is written one
         cycle after it came, when the old count is known, so that both change at once. The count's

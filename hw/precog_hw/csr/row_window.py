@@ -2,7 +2,7 @@
 
 ::
 
-    CSR window ─► [configurations] ─► o ─► whoever uses them
+    CSR window ─► [configurations] ─► o ─► their user
         ▲                │
         └── load ◄───────┘
 

@@ -78,7 +78,7 @@ class TraceFifo(wiring.Component):
         Of those every so manieth.
     threshold : In(16)
     pop, clear : In(16), In(1)
-        Strobes: forget so many of the oldest; forget all.
+        Strobes: forget the `pop` oldest records; forget all.
     reset : In(1)
         Strobe: forget all; the next record is number 0.
     level : Out(16)

@@ -144,7 +144,7 @@ class MacPort(wiring.Component):
         m.submodules.receiver = renamed(receiver)
         m.submodules.widener = renamed(widener)
         m.submodules.admission = admission
-        # The core's clock takes what comes: one word and a frame's last are the most that wait.
+        # The core's clock is fast enough: at most one word and a frame's last one wait here.
         m.submodules.rx_crossing = crossing = Crossing(word, w_domain=self._rx, r_domain="sync")
         m.submodules.rx_fifo = fifo = SyncFIFOBuffered(width=word.size, depth=self._depth)
         m.d.comb += [

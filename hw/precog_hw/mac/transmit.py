@@ -16,7 +16,7 @@ __all__ = ["Transmitter"]
 class Transmitter(wiring.Component):
     """Gateware of `precog_models.mac.line_bytes`: a frame's bytes to the line.
 
-    A frame that is marked as damaged leaves with an inverted FCS, so that whoever receives it
+    A frame that is marked as damaged leaves with an inverted FCS, so that its receiver
     drops it. One whose next byte is not there in time is ended in the same way; the rest of it is
     taken and forgotten.
 

@@ -26,7 +26,7 @@ _STATE = data.StructLayout(
         "timed": unsigned(1),  # a packet is timed
         "next": unsigned(PSN_BITS),  # next new PSN
         "psn": unsigned(PSN_BITS),  # of the timed packet
-        "t0": unsigned(Fmt.TIME.width),  # likewise
+        "t0": unsigned(Fmt.TIME.width),  # when the timed packet left
         "acked": unsigned(PSN_BITS),  # the last one that is acknowledged
     }
 )
@@ -187,7 +187,9 @@ class RttPipeline(wiring.Component):
 
         # Cycle 4: on a circle, the half behind is negative. Against the row and the event ahead.
         base = Signal(_STATE)
-        signs, signs_ahead, signs5 = (Signal(_SIGNS, name=n) for n in ("signs", "beside", "signs5"))
+        signs, signs_ahead, signs5 = (
+            Signal(_SIGNS, name=n) for n in ("signs", "signs_ahead", "signs5")
+        )
         psns5 = Signal(_PSNS)
         together = same[2][0]
         m.d.comb += base.eq(_first([(together, row5), (same[2][1], done[0])], row4))

@@ -12,7 +12,7 @@ HALF_BITS = 17  # magnitude bits of a multiplier's operand
 
 
 class SplitMultiplier(wiring.Component):
-    """a * b = low + high * 2**17, the two added by whoever uses them.
+    """a * b = low + high * 2**17, both parts are outputs; the caller adds them.
 
     Latency: 1 cycle. Throughput: one per cycle. Cost: 2 multipliers.
 

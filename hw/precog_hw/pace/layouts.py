@@ -133,7 +133,7 @@ ROW = data.StructLayout(
     }
 )
 
-#: An event beside its row, in the pipeline's cycle 3.
+#: An event and numbers from its row, in the pipeline's cycle 3.
 DIFFERENCES = data.StructLayout(
     {
         "t": Fmt.TIME.width,

@@ -31,8 +31,8 @@ from .wheel import TimingWheel, check_slots
 
 __all__ = ["GRANTS_AHEAD", "Pacer"]
 
-#: Grants that may be between the lists and whoever takes them: enough for one in 4 cycles, and no
-#: more, since what is ahead has passed the choice by priority.
+#: Grants in flight between the lists and their taker: enough for one in 4 cycles. More would weaken
+#: priorities, since a grant in flight has already been chosen.
 GRANTS_AHEAD = 4
 _GAPS = 16  # charges that wait
 #: In the pipeline and in the gap unit: as many as are ahead, and as many that were within the gap
@@ -74,7 +74,7 @@ class Pacer(wiring.Component):
     1 multiplier (`docs/evidence/data/synth.json`).
 
     The order among queue pairs that are due within the same 4 ticks is that in which they were
-    filed, but for those that went through level 1 beside one that did not: it may change once.
+    filed, but a queue pair that went through level 1 may change places once with one that did not.
     Gaps saturate at 2**32 ticks: below 17 / 2**24 bytes per tick a packet of 4 KiB does not take as
     long as it should.
 
@@ -278,7 +278,7 @@ class Pacer(wiring.Component):
                 with m.If(chosen[n]):
                     m.d.sync += other.eq(made)
 
-        # Whether the pipeline has to wait is known late: whoever offers does not hear it at once.
+        # The pipeline knows late that it has to wait; the skid buffer ends that path here.
         m.submodules.offers = offers = SkidBuffer(layout)
         wiring.connect(m, offers.o, pipeline.i)
         offer = Signal(layout)

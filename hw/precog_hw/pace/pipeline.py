@@ -45,8 +45,8 @@ class StatePipeline(wiring.Component):
 
     Instead of forwarding rows of 196 bits between the stages, an event waits until the one ahead of
     it that concerns the same queue pair has been written: events of different queue pairs never
-    wait. Which ones those are is found a cycle before, so that whoever offers an event hears at
-    once whether it is taken. The golden model is `precog_models.pace.pacer`.
+    wait. Which ones those are is found a cycle before, so that it is known at once
+    whether an event is taken. The golden model is `precog_models.pace.pacer`.
 
     Latency: 7 cycles from the transfer to `commit` and the consequences; `o_gap` one less.
     Throughput: one event per cycle, one in 6 cycles of the same queue pair. Cost: a row of block

@@ -116,7 +116,7 @@ class PacketRouter(wiring.Component):
         with m.If(taken):
             m.d.sync += first.eq(self.i.payload.last)
 
-        # Beside the look at `windows`.
+        # In the same cycle as the look at `windows`.
         found, slot = lookup.tx_found, lookup.tx_slot
         for n in range(self.WINDOWS):
             late_found, late_slot = Signal(name=f"found{n}"), Signal.like(slot, name=f"slot{n}")

@@ -35,7 +35,7 @@ class TimingWheel(wiring.Component):
         i ─► queue ─► slot ─► [list of every slot] ─► chain ─► one after another ─► o
                        ▲           ▲      │              │  [next, previous of every queue pair]
                        │      cursors ◄── now            │
-                       └──── not due yet: whoever takes o files it again
+                       └──── not due yet: the taker of o files it again
 
     A bucket is 4 ticks. Level 0 has `slots` buckets ahead of its cursor; a slot of level 1 stands
     for `slots` / 2 buckets and is emptied one such time early, so that its queue pairs have all
@@ -53,8 +53,8 @@ class TimingWheel(wiring.Component):
 
     Latency: a queue pair that is already due is back after at most 2 buckets and 14 cycles; one
     that is due in d ticks, `BUCKET_LOG2` buckets and 11 cycles after it was due at the latest, if
-    no others are given back at that time, and never before its bucket. Throughput: one filed per
-    2 cycles beside one bucket per 2 cycles; one given back per 2 cycles. A cut: 17 cycles.
+    no others are given back at that time, and never before its bucket. Throughput: one filed
+    and one bucket per 2 cycles at the same time; one given back per 2 cycles. A cut: 17 cycles.
     Cost at 1024 queue pairs and 4096 slots: 12 DP16KD for the slots, 4 for the links.
 
     Parameters

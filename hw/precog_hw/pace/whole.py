@@ -24,7 +24,7 @@ def waits_of(row: data.View) -> data.View:
 
 
 def differences(m: Module, e: data.View, row: data.View, d: data.View) -> None:
-    """Cycle 2: what waits after a request; from the oldest PSN to the packet's."""
+    """Cycle 2: the bytes that wait after a request; from the oldest PSN to the packet's."""
     asked = data.View(WHOLE_REQUEST, e.argument[: WHOLE_REQUEST.size])
     waits, after = waits_of(row), Signal(WAITS, name="asked")
     first = Signal(name="first_asked")

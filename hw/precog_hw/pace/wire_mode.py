@@ -28,10 +28,10 @@ class WireMode(wiring.Component):
                       └► acked ─► [last of every queue pair] ─► o_ack
 
     A queue pair has windows if the connection that began last says so: its requests of reliable
-    services keep to them, its answers have a queue of their own, and what its peer acknowledges is
-    told to the pacer: of what waits there the last word of each queue pair. One that arrived
-    earlier, overtaken and replaced while it waited, costs nothing; one that arrived later and says
-    less may cost a window's wait, until the next one or `Pacer.expiry`.
+    services keep to them, its answers have a queue of their own, and its peer's
+    acknowledgements go to the pacer through a queue that keeps the last of each queue pair.
+    Replacing an older acknowledgement there costs nothing. One that arrives later and acknowledges
+    less may make a window wait until the next one or `Pacer.expiry`.
 
     Latency: the sum of both; of an acknowledgement 9 cycles. Throughput: a beat per cycle; an
     acknowledgement per cycle in. Cost: the sum of both, `Latest`, two block RAMs of 1 bit per queue

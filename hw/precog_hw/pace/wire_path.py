@@ -60,7 +60,7 @@ def route_layout(qps: int) -> data.StructLayout:
 
 
 def queues(config: StoreConfig) -> StoreConfig:
-    """The packet memory of so many queue pairs: first the queues of all, then those of answers."""
+    """Packet memory with two queues for each queue pair: first all requests', then all answers'."""
     label = sum(WHOLE_REQUEST[name].width for name in _LABEL)
     return replace(config, qps=2 * config.qps, label=label)
 
@@ -197,8 +197,7 @@ class WirePath(wiring.Component):
         wiped = self._forgotten(m, store)
         unpaced = self._grants(m, store)
 
-        # Whose beat it is stands beside it from here on: neither FIFO that feeds this waits for the
-        # store.
+        # From here on each beat carries its route: no FIFO that feeds this waits for the store.
         came = data.StructLayout({"beat": beat_layout(config.width), "route": route_layout(qps)})
         m.submodules.came = skid = SkidBuffer(came)
         beat, route = skid.o.payload.beat, skid.o.payload.route

@@ -47,7 +47,7 @@ def _members(width: int, slots: int) -> dict[str, Any]:
 class CpsTx(wiring.Component):
     """`TxPath` with its own QP table and slots: scores go into packets to the wire.
 
-    Without `CpsRx` beside it `echo_stb` and `arrival_stb` are tied to 0: packets then carry no
+    Without a `CpsRx` `echo_stb` and `arrival_stb` are tied to 0: packets then carry no
     echo, and acknowledges no turnaround.
 
     Latency: as `TxPath`. Throughput: one beat per cycle but for the bytes put in. Cost: the sum of

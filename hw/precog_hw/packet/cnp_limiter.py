@@ -251,7 +251,7 @@ class CnpLimiter(wiring.Component):
         return m
 
     def _kept(self, kept: data.View, job: data.View) -> list[object]:
-        """What waits of a job."""
+        """Assignments that keep the part of a job that is needed later."""
         if self._job is JOB:
             return [kept.eq(job)]
         return [kept[name].eq(job[name]) for name in dict(kept.shape())]

@@ -97,8 +97,8 @@ class CpsSlots(wiring.Component):
     predicted : bool
         Whether a row may have a predicted score in place of the host's.
     relaxed : bool
-        Packets are apart, see `TurnaroundSearch`: `tx_psn` and `tx_ns` stay until `tx_done`, what
-        comes with `arrival_stb` stays for 4 more cycles, `tx` is 5 cycles, and it sees arrivals and
+        Packets are apart, see `TurnaroundSearch`: `tx_psn` and `tx_ns` stay until `tx_done`, the
+        members of `arrival_stb` stay for 4 more cycles, `tx` is 5 cycles, and it sees arrivals and
         resets up to its own cycle.
     enables : bool
         Whether destinations have enables; otherwise all are on, and rows name none.
@@ -220,7 +220,7 @@ class CpsSlots(wiring.Component):
         free: Value = ~changes
         if isinstance(turnaround, TurnaroundSearch):
             free = ~self.arriving & ~turnaround.busy
-            m.d.sync += Assert(self.arriving | ~changes, "what comes is told")
+            m.d.sync += Assert(self.arriving | ~changes, "changes only while arriving")
         m.d.comb += [
             self.i_reset.ready.eq(free),
             resets.eq(self.i_reset.valid & self.i_reset.ready),

@@ -27,7 +27,7 @@ __all__ = ["CpsTransmit", "reserved_bits", "sent_layout"]
 _UNUPDATABLE = 0xFFFF  # an IPv4 checksum that no sum of a header gives
 _SHIM_BYTES = 8
 
-#: What waits for the tables' answers.
+#: Fields of a packet that wait for the tables' answers.
 _WAITING = data.StructLayout(
     {
         "eligible": unsigned(1),  # RoCEv2 without a shim

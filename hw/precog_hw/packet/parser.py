@@ -42,7 +42,7 @@ _FIXED = UDP.size + BTH.size + ICRC_BYTES  # of the UDP length, besides shim and
 _SUM = signed(IPV4["total_length"].bits + 1)
 
 #: What stages only pass on.
-_BESIDE = data.StructLayout({"time": unsigned(Fmt.TIME.width), "ns": unsigned(NS_BITS)})
+_STAMPS = data.StructLayout({"time": unsigned(Fmt.TIME.width), "ns": unsigned(NS_BITS)})
 
 #: What is known when IPv4 or IPv6 is chosen; it passes on.
 _CHOSEN = data.StructLayout(
@@ -51,7 +51,7 @@ _CHOSEN = data.StructLayout(
         "network": NETWORK,
         "ip_checksum": unsigned(IPV4["checksum"].bits),
         "base": LINK["base"].shape,
-        "beside": _BESIDE,
+        "stamps": _STAMPS,
     }
 )
 
@@ -76,14 +76,14 @@ def _assign(view: data.View, values: dict[str, Value]) -> list[object]:
     return [view[name].eq(values[name]) for name in dict(view.shape())]
 
 
-def _chosen(link: data.View, network: data.View, beside: data.View) -> dict[str, Value]:
+def _chosen(link: data.View, network: data.View, stamps: data.View) -> dict[str, Value]:
     """`_CHOSEN`."""
     passed = ("reason", "tags", "ipv6", "macs", "behind_macs", "base")
     return {
         **{name: link[name] for name in passed},
         "network": network,
         "ip_checksum": field(link.l3, IPV4, "checksum"),
-        "beside": beside,
+        "stamps": stamps,
     }
 
 
@@ -165,7 +165,7 @@ class Parser(wiring.Component):
     now : In(40)
         Ticks; `o.time` is its value when the packet's first beat was taken.
     now_ns : In(40)
-        Nanoseconds; `o.ns` likewise.
+        Nanoseconds; `o.ns` is its value in the same cycle.
     shim_port : In(16)
         UDP destination port of packets with a shim, looked at in the second cycle after the beat
         that completes the window.
@@ -241,7 +241,7 @@ class Parser(wiring.Component):
         stays = Const(self._relaxed)
         whole = Signal.like(window.o, reset_less=True)
         place = Signal(LINK["present"].shape, reset_less=True)
-        found, beside = Signal(TYPES, reset_less=True), Signal(_BESIDE, reset_less=True)
+        found, stamps = Signal(TYPES, reset_less=True), Signal(_STAMPS, reset_less=True)
         found_stb = Signal()
         passing += whole.eq(window.o)
         m.d.sync += [
@@ -256,17 +256,17 @@ class Parser(wiring.Component):
                     knows_ipv6=self._ipv6,
                 ),
             ),
-            beside.time.eq(window.time),
-            beside.ns.eq(window.ns),
+            stamps.time.eq(window.time),
+            stamps.ns.eq(window.ns),
         ]
 
         # Second registers: the tags are out.
-        link, link_beside = Signal(LINK, reset_less=True), Signal(_BESIDE, reset_less=True)
+        link, link_stamps = Signal(LINK, reset_less=True), Signal(_STAMPS, reset_less=True)
         link_stb = Signal()
         passing += [
             link_stb.eq(found_stb),
             *_assign(link, link_layer(whole, place, found)),
-            link_beside.eq(beside),
+            link_stamps.eq(stamps),
         ]
 
         # Third registers: IPv4 or IPv6, each with the transport where its own port puts it.
@@ -279,7 +279,7 @@ class Parser(wiring.Component):
         ]
         m.d.sync += chosen_stb.eq(link_stb)
         with m.If(link_stb | ~stays):
-            m.d.sync += _assign(chosen, _chosen(link, network, link_beside))
+            m.d.sync += _assign(chosen, _chosen(link, network, link_stamps))
 
         # Fourth registers: what follows from the choice.
         extended, middle = Signal(EXTENSION), Signal(_MIDDLE, reset_less=True)
@@ -298,13 +298,13 @@ class Parser(wiring.Component):
         # The last registers, the outputs.
         descriptor = Signal(PARSED["descriptor"].shape, reset_less=True)
         frame_end = Signal(LENGTH_BITS, reset_less=True)
-        late, late_beside = Signal(HEADERS, reset_less=True), Signal(_BESIDE, reset_less=True)
+        late, late_stamps = Signal(HEADERS, reset_less=True), Signal(_STAMPS, reset_less=True)
         m.d.comb += [
             self.o.descriptor.eq(descriptor),
             self.o.headers.eq(late),
             self.o.end.eq(frame_end),
-            self.o.time.eq(late_beside.time),
-            self.o.ns.eq(late_beside.ns),
+            self.o.time.eq(late_stamps.time),
+            self.o.ns.eq(late_stamps.ns),
         ]
         m.d.sync += self.o_valid.eq(middle_stb)
         with m.If(middle_stb | ~stays):
@@ -314,7 +314,7 @@ class Parser(wiring.Component):
             ]
         passing += [
             *_assign(late, _headers(middle.chosen)),
-            late_beside.eq(middle.chosen.beside),
+            late_stamps.eq(middle.chosen.stamps),
         ]
 
         # The packet's end keeps step with the stages above.

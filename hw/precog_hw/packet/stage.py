@@ -32,8 +32,8 @@ class Stage(wiring.Component):
            └─► [parser] ─► parsed, tail     ▲
                            edit ─► [queue] ─┘
 
-    The FIFO holds the headers and what comes while the decision is made, so that a stream of
-    packets of any size passes without a stall but for the bytes that the editor puts in. `relaxed`,
+    The FIFO holds the headers and the beats that follow until the decision is made. Packets of any
+    size pass without a stall, except for the bytes that the editor puts in. `relaxed`,
     it holds one packet: the next one waits until it has left, so that nothing needs a copy. At 64
     bits frames of 60 bytes then begin every 36 cycles in TX and 33 in RX: 42 are a Gigabit line's
     at 62.5 MHz.

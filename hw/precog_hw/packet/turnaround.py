@@ -131,7 +131,7 @@ class Turnaround(wiring.Component):
             *(asked1.psn.eq(self.asked_psn), asked1.ns.eq(self.t2), asked2.eq(asked1)),
             *(ns3.eq(asked2.ns), ns4.eq(ns3), ns5.eq(ns4)),
         ]
-        matches = Signal(TURNAROUND_DEPTH + 1)  # the last bit: the one beside
+        matches = Signal(TURNAROUND_DEPTH + 1)  # the last bit: an arrival in the same cycle
         newest_first, times = Signal.like(marks.read_data.next), []
         m.d.sync += newest_first.eq(marks.read_data.next)
         for n in range(TURNAROUND_DEPTH):

@@ -129,8 +129,8 @@ class HeaderWindow(wiring.Component):
                 with m.If(index == beats - 1):
                     m.d.sync += inside.eq(0)
 
-        # Second registers, the outputs. What comes without a strobe need not be reset; but the
-        # window is: else synthesis would make its clearing a reset of one long wire.
+        # Second registers, the outputs. Data without a strobe need no reset. The window has one:
+        # else synthesis would make its clearing a reset on one long wire.
         time, ns = Signal.like(self.time, reset_less=True), Signal.like(self.ns, reset_less=True)
         m.d.comb += [self.time.eq(time), self.ns.eq(ns)]
         m.d.sync += [self.o_stb.eq(complete), self.last_stb.eq(ends)]

@@ -25,7 +25,7 @@ PREDICTION = data.StructLayout({"predicted": Fmt.SRTT.width, "base": Fmt.RTT.wid
 
 
 class ScoreTable(wiring.Component):
-    """Score 0..100 at a position, by interpolation between the two knots beside it.
+    """Score 0..100 at a position, by interpolation between its two neighbouring knots.
 
     Latency: `LATENCY` cycles, 16. Throughput: one in 17 cycles. Cost: 1 block RAM, no multiplier.
     After power-up both tables change nothing.

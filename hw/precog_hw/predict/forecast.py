@@ -1,4 +1,4 @@
-"""Forecasts: profiles in, probabilities and scores out; the model is run by the predictor beside.
+"""Forecasts: profiles in, probabilities and scores out; the predictor runs the model.
 
 ::
 

@@ -47,7 +47,7 @@ class Delays:
 def near(m: Module, name: str, value: Value, *, dsp: str) -> Value:
     """`value`, one cycle later, in a register for the caller alone.
 
-    For what is read all over the device: each reader's own copy can lie beside it.
+    For signals with readers all over the device: a copy can be placed next to each reader.
 
     Parameters
     ----------

@@ -12,11 +12,11 @@ _OWED = 8  # requests without an answer: a request that waits and the engine's j
 
 
 class Restart(wiring.Component):
-    """Resets the engine and pays what it owed.
+    """Resets the engine and answers every request that it had already accepted.
 
-    Whoever asks sees to it that nothing is in flight, if that can be: then the restart is the reset
-    alone. What is in flight all the same, for the engine does not end it, is answered in the
-    engine's place, in order, without a model; inputs that are still to come for it are taken.
+    The caller first waits until nothing is in flight, if it can: then a restart is the reset alone.
+    Requests that a stuck engine never ends are answered in its stead, in order, without a model;
+    inputs that still arrive for them are taken.
 
     The engine's reset empties its contexts, `qps` cycles in which a request waits. Its memories of
     weights keep their words and take those that come meanwhile; sets and the map are not the

@@ -64,7 +64,7 @@ class Scrubber(wiring.Component):
     vectors. Only a write, which is as rare as an error, keeps samples waiting: until the inferences
     in flight have ended, and about 60 cycles plus one for each slot of the map.
 
-    Latency: a pair takes about 40 cycles beside an idle engine and `period` cycles before it, a
+    Latency: a pair takes about 40 cycles while the engine is idle and `period` cycles before it, a
     pass 277 pairs for each valid set, 525 with trees: within that time a double error is found, and
     16 cycles later no request gets the set any more. Cost: about 350 LUTs, 250 flip-flops.
 

@@ -64,8 +64,8 @@ class Sequencer(wiring.Component):
     i_req : In(stream of request_layout)
         Samples.
     i_x : In(stream of X_VECTOR)
-        Their inputs, taken `X_LEAD` = 3 cycles after a request's transfer at the earliest: whoever
-        offers a request promises that its inputs are valid by then.
+        Their inputs, taken `X_LEAD` = 3 cycles after a request's transfer at the earliest:
+        its inputs must be valid by then.
     i_reset : In(stream of qp)
         Forget a QP's inputs, before the next request that is not yet started.
     o_slot : Out(slot_layout), o_flush : Out(1), o_x : Out(signed(16))
@@ -154,7 +154,7 @@ class Sequencer(wiring.Component):
             hazard.eq(Cat(jobs[n].mac & same_qp[n] for n in range(JOBS)).any()),
             self.o_rsp.payload.job.eq(oldest),
         ]
-        # Whoever waits for a response is told by registers; the next one follows two cycles later.
+        # Responses come from registers; the next one follows two cycles later.
         m.d.sync += [
             self.o_rsp.valid.eq(jobs[oldest].ready | (self.head_done & (self.head_job == oldest))),
             *(

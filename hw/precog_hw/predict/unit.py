@@ -320,7 +320,7 @@ class Predictor(wiring.Component):
         live: Value,
         restart: Restart,
     ) -> None:
-        """Requests of kind QUEUE go another way; whoever makes them knows that it is free."""
+        """Requests of kind QUEUE go to the tree; the forecaster sends one only when it is free."""
         request, sample = engine.i_req, self.i_req
         to_tree = sample.payload.kind == HeadKind.QUEUE
         connect(m, tree.o, flipped(self.o_tree))

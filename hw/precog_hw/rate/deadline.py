@@ -14,8 +14,8 @@ DEADLINE_BITS = 16
 class AdviceDeadline(wiring.Component):
     """Passes advice on; if it does not come in time, says so in its place.
 
-    Whoever takes the advice is told that it is late once it has waited `cycles`, never later. The
-    advice itself is thrown away when it comes, so that the next one is the next sample's.
+    After `cycles` of waiting, and never later, the output says that the advice is late. The advice
+    itself is thrown away when it arrives, so that the next one is the next sample's.
 
     Latency: none. Throughput: one per cycle. Cost: 22 flip-flops.
 

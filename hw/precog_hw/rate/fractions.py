@@ -63,7 +63,7 @@ def divide(
     *,
     short: bool = False,
 ) -> None:
-    """In a state: begin a quotient, and wait for it in state `then`; without, go on beside it."""
+    """In a state: begin a quotient, and wait for it in state `then`; without `then`, go on."""
     m.d.comb += [
         *(call.stb.eq(1), call.short.eq(short)),
         *(call.part.eq(part[:PART_BITS]), call.whole.eq(whole)),

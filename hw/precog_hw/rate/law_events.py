@@ -156,7 +156,7 @@ class LawEvents(wiring.Component):
         return listens
 
     def _checks(self, m: Module, notifies: Signal, qp: Value, free: Value) -> tuple[Signal, Value]:
-        """Whether the decrease check of the queue pair given beside is due, and it may be swept.
+        """Whether the decrease check of the queue pair in the second value is due and may be swept.
 
         All wait equally long, so the first in is the first due. One that finds no room is left to
         the sweep of all.

@@ -1,4 +1,4 @@
-"""The laws beside the PID's, behind the rate unit: decisions in, decisions with their rates out."""
+"""The laws other than the PID, behind the rate unit: decisions in, decisions with rates out."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring

@@ -192,7 +192,7 @@ class Psched(wiring.Component):
             with m.State("COMMAND"):
                 m.d.sync += new.eq(_configured(command, old, config))
                 m.next = "COMMANDED"
-            # No decision leaves beside a command: who sees both knows which came first.
+            # No decision leaves in a command's cycle: the order of the two stays visible outside.
             with m.State("COMMANDED"):
                 m.d.comb += [
                     self.command.ready.eq(1),

@@ -26,8 +26,8 @@ class Egress(wiring.Component):
                ▲ │ └─► [free cells]
          (links) ┘
 
-    Whether the memory is read hangs on a count of beats under way: the blocks of a large one are
-    far from whoever takes them, and from each other.
+    A count of beats under way decides whether the memory is read, not `ready`: the blocks of a
+    large memory are far from the output, and from each other.
 
     Latency: 5 cycles from `i` to the first beat. Throughput: a beat per cycle, also from one packet
     to the next.
@@ -106,7 +106,7 @@ class Egress(wiring.Component):
                 ends.eq(~before[beat_bits:SIZE_BITS].any()),
             ]
 
-        # Beside the memory's three cycles: the address, the row read, its register.
+        # Parallel to the memory's three cycles: the address, the row read, its register.
         told = [(moves, ends, rest, user)]
         for n in range(1, 4):
             told.append(tuple(Signal.like(value, name=f"told{n}") for value in told[-1]))

@@ -20,7 +20,7 @@ class FreeList(wiring.Component):
 
         put ─► register ─► [a row for each cell] ─► [row read] ─► queue ─► slice ─► o
 
-    Whether a row is read hangs on a count of those that were, not on whoever takes them.
+    A count of rows under way decides whether a row is read, not `o.ready`.
 
     Latency: 6 cycles from `put_stb` to `o` when empty; full after as many cycles as there are
     cells. Throughput: one in and one out per cycle. Cost at 1024 cells: 1 DP16KD.

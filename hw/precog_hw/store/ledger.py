@@ -31,10 +31,10 @@ class Ledger(wiring.Component):
                                                                                    commit
 
     An event waits while one of the same queue is ahead and not written yet; which ones those are is
-    found a cycle before, so that whoever offers an event hears at once whether it is taken. A queue
-    has `own` cells up to its quota; what goes beyond is borrowed, up to `limit` cells by all queues
-    together, and given back first. A new `limit` counts from a cycle 4 without an event on. The
-    golden model is `precog_models.store.packet_store`.
+    found a cycle before, so that it is known at once whether an event is taken. A queue has `own`
+    cells up to its quota; what goes beyond is borrowed, up to `limit` cells by all queues together,
+    and given back first. A new `limit` counts from a cycle 4 without an event on. The golden model
+    is `precog_models.store.packet_store`.
 
     Latency: 8 cycles from the transfer to `commit`. Throughput: one event per cycle, one in 7
     cycles of the same queue. Takes events after `qps` cycles.

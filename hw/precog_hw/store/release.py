@@ -16,7 +16,7 @@ _LINK = ("cell", "bytes", "label")
 
 
 class Release(wiring.Component):
-    """What is kept of a packet beside its cells: its user bits, and the packet behind it.
+    """Per-packet state other than its cells: its user bits, and the packet behind it.
 
     ::
 

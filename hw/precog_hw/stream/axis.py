@@ -1,4 +1,4 @@
-"""A block's packet streams as AXI-Stream ports, for whoever instantiates it in Verilog."""
+"""A block's packet streams as AXI-Stream ports, for use from Verilog."""
 
 from typing import Any
 

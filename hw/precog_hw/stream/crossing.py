@@ -23,7 +23,7 @@ class Crossing(wiring.Component):
 
     Latency: 2 cycles of `w_domain` and 4 of `r_domain`, at most. Throughput: one word per cycle of
     the slower clock, if `depth` is 16 or more. Cost: a word in LUT RAM for each of `depth`, a
-    word's flip-flops, and some 40 beside them.
+    word's flip-flops, and some 40 more.
 
     Parameters
     ----------

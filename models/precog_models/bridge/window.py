@@ -21,7 +21,7 @@ class Bus(Protocol):
 
 
 class BridgeWindow:
-    """A bus and the window beside it.
+    """A bus and the bridge's own window.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@
     K_t = (R_t - S_t) / S_t,  L_t = (R_{t+1} - S_t) / S_t
 
 per flow. A pair is the window [K_{t-7} .. K_t] with its label L_t; before a flow's first sample K
-is zero, so that the first prediction is made from the first sample. Beside the real features stand
-the integers that the feature unit computes from the same samples.
+is zero, so that the first prediction is made from the first sample. In addition to the real
+features there are the integers that the feature unit computes from the same samples.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Send queues of one run: every request and departure, and the profile of each queue over time.
 
-A trace is the hand-over point between whoever measures (simulation, card) and whoever learns
-forecasts. A queue is *profiled* once a base RTT, as the profiler block does it: the four numbers
-that it has at that time, and beside them what only a forecast's judge may know.
+A trace is the hand-over point between measurement (simulation, card) and training of forecasts. A
+queue is *profiled* once a base RTT, as the profiler block does it: the four numbers that it has at
+that time, plus numbers that only a forecast's judge may know.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """RTT samples of one run, as they come out of a simulation, a capture or a NIC's trace FIFO.
 
-A trace is the hand-over point between whoever measures and whoever learns: integers in ticks, the
+A trace is the hand-over point between measurement and training: integers in ticks, the
 flow of each sample, and a card that says where they came from. A file holds any number of traces.
 """
 

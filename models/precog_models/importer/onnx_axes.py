@@ -97,7 +97,7 @@ def _index(axis: int, count: int, node: onnx.NodeProto) -> int:
 
 
 def _one_of(axes: Axes, node: onnx.NodeProto) -> Axis:
-    """The one meaning of several axes that become one; a batch beside another has length one."""
+    """The meaning of several merged axes; a batch that joins another axis has length one."""
     kinds = [axis for axis in axes if axis not in (Axis.ONE, Axis.BATCH)]
     if len(kinds) > 1:
         raise ModelImportError(f"{node.op_type} must not mix steps and features")

@@ -46,7 +46,7 @@ Conditions are comparisons, not numbers. No loops, no floats, no division.
 ``fraction(a, b)``    ``a / b`` with 24 fraction bits, rounded down; 2**24 if ``a >= b``
 ``zeros(v)``          leading zeros of a 32-bit number, at most 31
 ``reciprocal(v)``     mantissa y, 17 bits, from a table: ``1 / v = y * 2**(zeros(v) - 48)``
-``rsqrt(v)``          likewise: ``1 / sqrt(v) = y * 2**((zeros(v) >> 1) - 32)``
+``rsqrt(v)``          mantissa y from a table: ``1 / sqrt(v) = y * 2**((zeros(v) >> 1) - 32)``
 ``align(v, n)``       ``v << n``, saturated to the word
 ``wrap(v, n)``        ``v`` modulo ``2**n``
 ====================  ============================================================================

@@ -1,4 +1,4 @@
-"""Statistics by destination: latency, loss and queue, which `001` asks for beside those by flow.
+"""Statistics by destination: latency, loss and queue, in addition to those by flow.
 
 A destination is an index that the host gives to the queue pairs that lead there.
 

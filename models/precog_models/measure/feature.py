@@ -3,8 +3,8 @@
 S_0 = R_0, S_t = sigma * R_t + (1 - sigma) * S_{t-1}, rounded to nearest (ties up) to SRTT's format;
 K_t = (R_t - S_t) / S_t in X's format through `reciprocal.quotient`. K takes the rounded S_t, so it
 is the feature of exactly the state that is kept. S = 0 counts as 1 LSB in the division. From
-8 - 2**-12 on K is X's greatest number; a comparison finds that out beside the division, not after
-it. K lies within 1 LSB of the exact quotient, limited to that.
+8 - 2**-12 on K is X's greatest number; a comparison in parallel with the division finds that out. K
+lies within 1 LSB of the exact quotient, limited to that.
 """
 
 import numpy as np

@@ -149,7 +149,7 @@ def queue_step(row: Ints, kind: int, size: int, t: int, every: int) -> bool:
     t : int
         When, ticks (40 bits, wraps).
     every : int
-        A sample is due with every so many arrivals and departures; 0: with none.
+        A sample is due with every `every`-th arrival or departure; 0: with none.
 
     Returns
     -------

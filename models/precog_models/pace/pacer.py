@@ -1,7 +1,7 @@
 """Golden pacer: rows of state, changed by operations in the order of a log.
 
-Untimed: whoever replays says when an operation took effect (`t`, in ticks, 40 bits, wraps) and in
-which order; what each one then does is exact. The states of a queue pair::
+Untimed: the log says when an operation took effect (`t`, in ticks, 40 bits, wraps) and in which
+order; the effect of each one is exact. The states of a queue pair::
 
               request, acknowledgement, window
     PARKED ──────────────────────────────────► READY ──grant──► SENDING

@@ -64,8 +64,8 @@ class Descriptor(NamedTuple):
 class Parsed(NamedTuple):
     """A descriptor and where things stand, in bytes from the frame's first.
 
-    `l3`, `l4` and `bth` are 0 where the parser did not get that far; `end` is the byte behind the
-    IP packet, that is behind the ICRC, and 0 likewise.
+    `end` is the byte behind the IP packet, that is behind the ICRC. `l3`, `l4`, `bth` and `end` are
+    0 where the parser did not get that far.
     """
 
     descriptor: Descriptor

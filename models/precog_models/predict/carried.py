@@ -4,8 +4,8 @@
     score of the rtt model ───► last one, when ─┴─► too old? model gone? ─► by `CarriedScore` ─► row
 
 A score holds until the next one of its model, for `age` ticks at most, and no longer than its model
-is there. Whoever is looked at in time finds an age right: hardware visits all queue pairs in turn,
-which takes less than half of the 40-bit time.
+is there. Ages stay right because hardware visits all queue pairs in turn, within less than half of
+the 40-bit time.
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,7 @@
     decision on a sample ─► (RTTpred - base) / budget ─► score ─┐                     │
                                                                 └─► by `ScoreSource` ◄┘─► PSCHED
 
-The model is run by whoever calls; here is all that is around it. Compiled, rows of int64.
+The caller runs the model; this module has everything around it. Compiled, rows of int64.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ FORECAST_CONFIG = ("queue_enable", "queue_slot", "score_source")
 FORECAST_PARAMETERS = ("threshold_bin", "rtt_budget")
 
 #: A queue pair's row: of each model the last score that its scheduler wants plus 1, or 0; whether
-#: PSCHED is to be told; and the score of the last decision on a sample plus 1, whoever wants it.
+#: PSCHED is to be told; and the score of the last decision on a sample plus 1, wanted or not.
 FORECAST_SCORES = ("queue_score", "rtt_score", "news", "rtt_made")
 
 _QUEUE_SCORE, _RTT_SCORE, _NEWS, _RTT_MADE = range(len(FORECAST_SCORES))

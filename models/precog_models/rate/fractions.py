@@ -1,6 +1,6 @@
 """The laws' arithmetic: products and quotients with factors in [0, 1], and elapsed periods.
 
-All operands are magnitudes; signs are kept beside them, hence a product's ties round away from 0.
+All operands are magnitudes; signs are kept apart, hence a product's ties round away from 0.
 """
 
 import numpy as np
@@ -56,7 +56,7 @@ def fraction(part: int, whole: int) -> int:
 def periods(elapsed: int, period: int) -> tuple[int, int]:
     """Whole periods in a time, and what is left of it.
 
-    More than 4095 periods count as so many, with nothing left: the clock starts anew.
+    More than 4095 periods count as 4095, with nothing left: the clock starts anew.
 
     Parameters
     ----------

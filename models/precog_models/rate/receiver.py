@@ -217,7 +217,7 @@ class BandwidthMeter:
         self._passed = self._sent = 0
 
     def tick(self, sent: int) -> None:
-        """A tick in which so many bytes have left."""
+        """A tick in which `sent` bytes have left."""
         self._sent = min(self._sent + sent, 0xFFFF_FFFF)
         self._passed += 1
         if self._passed >= self.ticks:

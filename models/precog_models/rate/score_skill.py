@@ -1,12 +1,15 @@
 """The skill monitor of scores: does a score say more than what is known without it?
 
-A score claims that the queueing delay of the sample after the next is at least `psched_delay`, with
-so many percent; one that still holds when a sample comes claims that of the next one. The outcome
-is 0 or 100. All scores between two samples may have been followed, so all of them are judged, as
-one: by the one that is furthest from the outcome. The right one in time hides no wrong one.
+A score is a claim, in percent: the probability that the queueing delay of the sample after the next
+is at least `psched_delay`. One that still holds when a sample arrives is a claim about the next
+sample. The outcome is 0 or 100. All scores between two samples may have been followed, so all of
+them are judged as one: by the one that is furthest from the outcome. A right one in time hides no
+wrong one.
+
 The sum of the claims' squared errors (Brier's), but for one whole miss, must be at most three
 quarters of climatology's, who always says how often there has been congestion: n p (100 - p), p the
 mean of the n outcomes.
+
 A queue pair's scores are not followed before `JUDGED_MIN` claims have been judged. From 64 on the
 sums are 64 times running means. A source without skill is not followed, and the law decides alone.
 

@@ -1,11 +1,11 @@
 """Golden packet store: queues of packets in cells, changed by events in the order of a log.
 
-Untimed: whoever replays says in which order packets came to their end and were granted, which cells
-they lie in, and which of them found no free cell; what each event then does is exact.
+Untimed: the log says in which order packets came to their end and were granted, which cells they
+lie in, and which of them found no free cell; the effect of each event is exact.
 
-A queue has cells of its own up to its quota. A packet that takes more than are left of it borrows
-the rest out of those that all queues share; if `limit` leaves not so many, it is dropped, or waits
-if it may. What is borrowed is given back first.
+A queue has cells of its own up to its quota. A packet that takes more borrows the rest from
+the cells that all queues share. If `limit` does not leave enough, it is dropped, or waits if it
+may. What is borrowed is given back first.
 """
 
 from collections import deque

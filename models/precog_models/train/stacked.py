@@ -2,7 +2,7 @@
 
 The weights of the forward pass are rounded to what the quantizer makes of them, with gradients
 straight through (fake quantization): each row has its own power-of-two scale. Sums that the engine
-saturates are limited likewise. One model is a stack of one.
+saturates are limited in the same way. One model is a stack of one.
 """
 
 import math

@@ -13,7 +13,7 @@ _SAME = ("workload", "flows", "duration_ms", "stop_ms", "timing", "ecmp")
 
 def compare(
     before: Annotated[str, typer.Argument(help="fabric.json, or fabric.json:LAW.", metavar="A")],
-    after: Annotated[str, typer.Argument(help="Likewise.", metavar="B")],
+    after: Annotated[str, typer.Argument(help="The same for the other run.", metavar="B")],
     unfinished: Annotated[
         bool,
         typer.Option("--unfinished", help="Compare what has finished, though not all flows have."),

@@ -108,7 +108,7 @@ def _pipeline(steps: _Steps, hosts: int, size: int) -> None:
         before = sent
 
 
-#: Collectives by name: each adds its steps for so many hosts, and bytes a host.
+#: Collectives by name: each adds its steps for a number of hosts, and bytes a host.
 SHAPES: dict[str, Callable[[_Steps, int, int], None]] = {
     "ring": _ring,
     "tree": _tree,

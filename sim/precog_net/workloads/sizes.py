@@ -38,7 +38,7 @@ class Sizes:
     size : ndarray of float64, shape (n,)
         Bytes, ascending.
     share : ndarray of float64, shape (n,)
-        Share of the flows that have at most so many, from 0 to 1.
+        Share of the flows with at most that size, from 0 to 1.
     """
 
     size: NDArray[np.float64]

@@ -1,8 +1,8 @@
 """``python -m precog_sim.backtoback``: two NICs back to back, RC endpoints behind them.
 
 The wire between them loses, delays, reorders and marks; the NICs are golden ones, or each in RTL
-beside its golden twin. Writes JSON, once a minute what there is until then; fails if anything is
-not accounted for.
+together with its golden twin. Writes JSON, every minute the results so far; fails if anything
+is not accounted for.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="packets wait in wire mode, each queue pair with such a window; 0: no limit",
     )
     parser.add_argument(
-        "--rtl", action="store_true", help="NICs in RTL, each beside its golden twin"
+        "--rtl", action="store_true", help="NICs in RTL, each compared with its golden twin"
     )
     chosen = parser.parse_args(arguments)
     if chosen.windows is not None and min(chosen.windows) < 0:

@@ -1,4 +1,4 @@
-"""The NIC in RTL beside the golden one: the same frames at the same ticks, and what differs."""
+"""The NIC in RTL and its golden twin: the same frames at the same ticks, compared."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -108,7 +108,7 @@ class BackToBack:
     waiting : tuple of Waiting
         By side, as far as there are some.
     nodes, seen : tuple
-        By side, 0 and 1; likewise `wires`, from that side.
+        By side, 0 and 1; `wires` are those from that side.
     differences : list of str
         One for each fact that is not as it must be.
     """

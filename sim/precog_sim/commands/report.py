@@ -17,7 +17,7 @@ def report(
     ] = None,
     json_: JsonOption = False,
 ) -> None:
-    """Write report.html beside the results of `make demo`, or fleet.html beside a fleet's."""
+    """Write report.html into a demo's folder of results, or fleet.html into a fleet's."""
     from precog_sim.report.fleet import render_fleet
     from precog_sim.report.page import render
 

@@ -1,4 +1,4 @@
-"""From simulated round trips to a quantized model, its errors beside those of the baselines."""
+"""From simulated round trips to a quantized model, its errors and those of the baselines."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -26,7 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/faults"), help="folder for results")
     parser.add_argument("--preset", default="tiny", choices=sorted(PRESETS))
-    parser.add_argument("--flips", type=int, default=100_000, help="at least so many, of all kinds")
+    parser.add_argument("--flips", type=int, default=100_000, help="least number, of all kinds")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     config = PRESETS[arguments.preset]

@@ -1,4 +1,4 @@
-"""Traffic of senders that share a bottleneck, for whoever drives emulated cards with it.
+"""Traffic of senders that share a bottleneck, to drive emulated cards with.
 
 The entry point of the group ``precog.traffic``: the fleet's demo asks for it by name, so that the
 host software imports no simulator.

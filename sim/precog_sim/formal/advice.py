@@ -1,6 +1,6 @@
 """The deadline of predictions: a decision waits no longer, and never gets another sample's advice.
 
-`AdviceDeadline` is the gateware as it is; advice and whoever takes it are free in every cycle. By
+`AdviceDeadline` is the gateware as it is; advice and its taker are free in every cycle. By
 induction, hence for ever.
 """
 
@@ -52,7 +52,7 @@ class DeadlineHarness(wiring.Component):
             dut.cycles.eq(self.cycles),
             Assume(~self.advice.late),
             Assume(~past.known | (self.cycles == past(self.cycles, "cycles"))),
-            # A taker waits until it gets something, and no more than so many samples are under way.
+            # A taker waits until it gets something, and at most `FLYING` samples are under way.
             Assume(~(past.known & past(self.takes & ~dut.o.valid, "waited")) | self.takes),
             Assume((ahead < FLYING) | ~self.takes),
             came.eq(dut.i.valid & dut.i.ready),

@@ -60,7 +60,7 @@ class ArbiterHarness(wiring.Component):
             assume_rules(m, past, port, f"i{n}")
         assert_rules(m, past, dut.o, "o")
 
-        # What is taken is what comes out, a cycle later.
+        # A word that is taken leaves a cycle later.
         taken, came = Signal(self._inputs), Signal.like(Value.cast(dut.o.payload))
         free = ~dut.o.valid | self.ready
         m.d.comb += taken.eq(Cat(port.valid & port.ready for port in dut.i))

@@ -178,7 +178,7 @@ class FrameHarness(wiring.Component):
         m.d.comb += [
             Assert(dut.o.valid == sends, "a frame for each job, when it is due"),
             Assert((self.valid & dut.i_job.ready) == ends, "a job goes with its frame's end"),
-            Assert(~sends | (beat.last == (sent == beats - 1)), "of so many beats"),
+            Assert(~sends | (beat.last == (sent == beats - 1)), "of the right number of beats"),
             Assert(~(sends & beat.last) | (beat.keep == keep), "and bytes"),
             Assert(~sends | ((beat.user.error == 0) & (beat.user.tag == 0))),
             Assert(~sends | (beat.user.time == stamp), "of the time of its first beat"),

@@ -20,7 +20,7 @@ SLOTS = 4
 
 
 class ParserHarness(wiring.Component):
-    """The parser beside an arbitrary packet stream.
+    """The parser with an arbitrary packet stream.
 
     Parameters
     ----------

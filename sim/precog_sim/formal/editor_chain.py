@@ -62,7 +62,7 @@ def _gated(
     assert_stream(m, past, i, f"{name}.i")
     refuses = ~inner[f"{_QUEUES[name]}.i__ready"]
     m.d.comb += [
-        Assert(~(out & refuses), f"the queue behind {name} has room for what comes"),
+        Assert(~(out & refuses), f"the queue behind {name} has room for the next beat"),
         Assert(~room | (queue.count <= _LOW + 1)),
         Assert(~offered | (held <= _LOW + 2 + extra)),
         Assert(held <= _LOW + 3 + most + extra),

@@ -177,7 +177,7 @@ def _write_smt(harness: wiring.Component, directory: Path) -> None:
 
 
 def _tool(command: list[str], cwd: Path) -> tuple[str, int]:
-    """Run a tool installed beside this Python; z3 is found there, too."""
+    """Run a tool from this Python's folder of programs; z3 is found there, too."""
     home = Path(sys.executable).parent
     path = f"{home}{os.pathsep}{os.environ.get('PATH', '')}"
     found = shutil.which(command[0], path=path)

@@ -23,7 +23,7 @@ DEPTH = 45  # cycles: more than all delay lines hold
 
 
 class ExtractionHarness(wiring.Component):
-    """`CpsReceive` beside free packets and free answers."""
+    """`CpsReceive` with free packets and free answers."""
 
     def __init__(self) -> None:
         from precog_hw.packet.cps_slots import DESTINATIONS, rx_row_layout

@@ -1,6 +1,6 @@
 """Conservation of credit: at every grant the gaps of all packets before it have passed.
 
-`pace_rows` and `pace_whole` with an account beside the watched queue pair's row. A packet's credit
+`pace_rows` and `pace_whole` with an account for the watched queue pair's row. A packet's credit
 is its gap: its bytes on the wire at its rate, rounded up (`tests/hw/pace/test_arithmetic.py`
 compares that with the golden model). The account is 0 when a queue pair that is parked becomes able
 to send; time takes from it, a packet's gap is added, and at every grant it is 0 or less. So from
@@ -89,7 +89,7 @@ class _Account(RowsHarness):
 
 
 class _WholeAccount(_Account, WholeHarness):
-    """Likewise in wire mode."""
+    """The account in wire mode."""
 
     def __init__(self, *, any_rows: bool) -> None:
         WholeHarness.__init__(self, any_rows=any_rows)
@@ -187,7 +187,7 @@ MUTANTS = (
         _PIPELINE,
         "pushes.eq(c.due & sends), files.eq(~(c.due & sends))",
         "pushes.eq(sends), files.eq(~sends)",
-        "whoever was charged is ready, due or not",
+        "a queue pair that was charged is ready, due or not",
     ),
     Mutant(
         "pace.whole-credit-any",

@@ -1,9 +1,9 @@
 """The lists of those who may send: who stands in one is taken, once, in order, and nobody is lost.
 
-`ReadyLists` as it is, with four queue pairs and two priorities, between someone who puts in any
-that stand in no list and someone who takes, pauses and leaves room as he likes. Beside it each list
-is kept as it should be: who stands in it, in order. By induction, hence for ever; what the block's
-own registers and its links hold of that is said below.
+`ReadyLists` as it is, with four queue pairs and two priorities, between an input that
+files any that stand in no list and an output that takes, pauses and leaves room at any time. A
+model keeps each list as it should be: its members, in order. By induction, hence for ever; what the
+block's own registers and its links hold of that is said below.
 """
 
 from typing import Any

@@ -329,7 +329,7 @@ MUTANTS = (
         _PIPELINE,
         "m.d.comb += [files.eq(~c.due), pushes.eq(c.due & sends)]",
         "m.d.comb += [files.eq(0), pushes.eq(sends)]",
-        "whoever fires is ready, due or not",
+        "a queue pair that fires is ready, due or not",
         quick=True,
     ),
     Mutant(

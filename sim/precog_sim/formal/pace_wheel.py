@@ -1,4 +1,4 @@
-"""The timing wheel: whoever goes in comes out, once, by its bucket, and nobody else.
+"""The timing wheel: each queue pair that is filed leaves once, by its bucket; no other leaves.
 
 `TimingWheel` and `Chains` as they are, with two queue pairs, four slots on each level and short
 times, for ever: someone files any that are not in it, for any due time, or has one taken out and
@@ -151,7 +151,7 @@ class WheelHarness(wiring.Component):
         following, _, where = self._links
         read = following.read_port().data
 
-        # Operations on slots: one at a time, the row beside it; level 1 gives one list at a time.
+        # Operations on slots: one at a time, with its row; level 1 gives one list at a time.
         far_ops = sum((one.far for one in op), start=Value.cast(0))
         m.d.comb += [
             *(Assert(one.files + one.detaches + one.cuts <= 1) for one in op),

@@ -143,14 +143,14 @@ MUTANTS = (
         _WHOLE,
         "answers.eq(c.answer & (waits.turn | ~(c.some & c.open)))",
         "answers.eq(c.answer & waits.turn)",
-        "an answer beside a shut request is granted as a request",
+        "an answer is granted as a request while its request is shut",
     ),
     Mutant(
         "pace.whole-any",
         _WHOLE,
         "behind = Mux(takes, d.rest[-1], d.flight[-1])",
         "behind = d.flight[-1]",
-        "an acknowledgement of what waits does not let it go",
+        "an acknowledgement of waiting packets does not let them go",
     ),
     Mutant(
         "pace.whole-any",
@@ -192,7 +192,7 @@ MUTANTS = (
         _PIPELINE,
         "gap.size.eq(Mux(answers, c.answer_wire, c.wire))",
         "gap.size.eq(c.wire)",
-        "an answer is charged for as the request beside it",
+        "an answer is charged for with the size of its request",
     ),
     Mutant(
         "pace.whole",

@@ -259,7 +259,7 @@ class PathHarness(wiring.Component):
         else:
             # While it is refused nothing comes in, so all that is inside goes on and out.
             flying = Mux(at.parsing.last != 0, at.parsing.last + at.decision, at.deciding.last)
-            # What comes in time may shut the stage again, for up to three cycles.
+            # Beats that arrive in time may shut the stage again, for up to three cycles.
             many = (at.decided >= at.packets) | (at.ended >= at.packets)
             shut = Mux(many, 3, Mux(at.hold, 2, ~at.room))
             left = 4 * (flying + at.ending.last) + shut + at.begun + asked

@@ -43,7 +43,7 @@ QPS = 2
 CONFIG = NicConfig(qps=QPS, sets=2, lanes=16, columns=1, steps=1)
 DEPTH = 26  # a command and a decision from reset
 BOUND = 20  # cycles from a decision's offer to its answer, commands left out
-#: What of a queue pair is forgotten by whoever resets it, or no longer lets scores move it.
+#: Fields of a queue pair that its reset clears, and so does turning its scheduler off.
 _FORGOTTEN = ("scored", "score", "score_t", "heard", "least", "most", "doubt", "cut")
 
 
@@ -268,7 +268,7 @@ class PschedHarness(wiring.Component):
             Assert(~dut.o.valid | self.decides, "no decision out of nothing"),
             Assert((dut.i.valid & dut.i.ready) == (dut.o.valid & dut.o.ready), "one for each"),
             Assert(~dut.o.valid | others.all(), "with its own fields"),
-            Assert(~(dut.o.valid & self.commands & dut.command.ready), "none beside a command"),
+            Assert(~(dut.o.valid & self.commands & dut.command.ready), "none in a command's cycle"),
             Assert(
                 ~dut.o.valid | about.psched | (Value.cast(out) == Value.cast(decision)),
                 "who does not ask is left alone",

@@ -1,8 +1,8 @@
 """`RowUpdate`: whatever is asked, `old` has every change before.
 
-As it is, with four rows of two bits and any changes, beside the same without a pipeline's hazards
-(`pace_wheel_parts.Rows`); its memory gives anything where a row is read and written in one cycle.
-For ever, by induction: the registers of its pipeline are what the last cycles made them.
+As it is, with four rows of two bits and any changes, compared with rows without a pipeline's
+hazards (`pace_wheel_parts.Rows`); its memory gives anything where a row is read and written in one
+cycle. For ever, by induction: the registers of its pipeline are what the last cycles made them.
 """
 
 from typing import Any

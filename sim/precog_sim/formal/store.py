@@ -1,7 +1,7 @@
 """The packet store's free cells: none is lost, none is in two hands.
 
-`FreeList` as it is, with four cells, between someone who takes cells whenever one is offered, or
-not, and gives back any that were taken, in any order. Which ones are out is kept beside it.
+`FreeList` as it is, with four cells, and a user that takes cells whenever one is offered, or not,
+and gives back any that were taken, in any order. A model keeps which ones are out.
 """
 
 from importlib import import_module

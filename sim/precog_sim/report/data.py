@@ -199,7 +199,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure beside its reference.
+    """One figure and its reference.
 
     Parameters
     ----------

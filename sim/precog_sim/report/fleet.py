@@ -221,7 +221,7 @@ def _numbered(item: tuple[str, Any]) -> tuple[int, str]:
 
 
 def render_fleet(path: Path) -> Path:
-    """Write ``fleet.html`` beside the demo's file.
+    """Write ``fleet.html`` into the folder of the demo's file.
 
     Returns
     -------

@@ -42,7 +42,7 @@ _DOCS = Path(__file__).parents[3] / "docs/evidence/data"
 
 
 def render(result_dir: Path) -> Path:
-    """Write ``report.html`` beside the result files in `result_dir`.
+    """Write ``report.html`` into `result_dir`, from its result files.
 
     Returns
     -------

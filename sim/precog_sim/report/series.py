@@ -1,4 +1,4 @@
-"""The curves of the report: arrays in ``series.npz`` beside ``result.json``."""
+"""The curves of the report: arrays in ``series.npz``, in the folder of ``result.json``."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path

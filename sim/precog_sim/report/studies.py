@@ -1,4 +1,4 @@
-"""The studies beside the demo: laws that share a link, scores in the closed loop, figure 20.
+"""The studies other than the demo: laws that share a link, scores in the closed loop, figure 20.
 
 They take longer than a demo and are run by commands of their own, which leave JSON files in
 ``docs/evidence/data``; here those become what the page shows.
@@ -214,7 +214,7 @@ def _around(told: dict[str, float] | None) -> Interval | None:
 
 @dataclass(frozen=True)
 class Studies:
-    """What the commands beside the demo have left; None where they were not run."""
+    """Results of the commands other than the demo; None where they were not run."""
 
     sharing: Sharing | None = None
     scored: Scored | None = None

@@ -119,7 +119,7 @@ def row(
     timing: str = "exact",
     start: str = "jitter",
 ) -> Row:
-    """Our figures of one setting, with the thesis' beside each that it states.
+    """Our figures of one setting, each with the thesis' figure if it states one.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def row(
 
 
 def epochs(train: tuple[float, ...], test: tuple[float, ...]) -> tuple[Epoch, ...]:
-    """Table 1: our MAPE by epoch, in percent, beside the thesis'.
+    """Table 1: our MAPE by epoch, in percent, with the thesis'.
 
     Raises
     ------

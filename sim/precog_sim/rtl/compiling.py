@@ -1,7 +1,7 @@
 """C++ of a Verilated model -> a shared library, laid out by what a practice run of it did.
 
-A model's code is straight, and longer than an instruction cache: how fast it runs depends on what
-lies beside what. g++ knows once it has counted, so where a `Plan` has a practice, the model is
+A model's code is straight, and longer than an instruction cache: how fast it runs depends on
+the code's layout. g++ knows once it has counted, so where a `Plan` has a practice, the model is
 compiled twice, and in between run once with counters in it.
 """
 
@@ -47,7 +47,7 @@ CXX_FLAGS = (
     "-w",
 )
 
-#: What comes before all else, precompiled.
+#: The header before all others, precompiled.
 PREFIX = "arithmetic.h"
 
 #: Verilator's run-time library: compiled once, whatever the model.

@@ -59,7 +59,7 @@ class Result:
     decisions, predictions : int
         Compared; of them with a prediction, whether the law followed it or not.
     events : int
-        Compared decisions of events, beside those.
+        Compared decisions of events, not counted in `decisions`.
     mismatches : int
         Decisions that differ in any field, plus counters and registers that differ.
     families : dict of str to int

@@ -72,7 +72,7 @@ class Source(ctypes.Structure):
 
 
 class Sink(ctypes.Structure):
-    """Room for what comes out of one AXI-Stream."""
+    """Room for the beats of one AXI-Stream output."""
 
     _fields_ = [
         *((name, _I64) for name in AXIS),

@@ -1,4 +1,4 @@
-"""One queue model in the closed loop, beside the law alone and beside the model that runs.
+"""One queue model in the closed loop, compared with the law alone and with the running model.
 
 The entry point of the group ``precog.closed_loop``: what the fleet asks before it releases a model.
 Scores of the sender's own queue are followed, with the skill monitor on; every run has a seed, and

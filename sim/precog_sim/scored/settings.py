@@ -155,7 +155,7 @@ def cases(network: str, law: str, sources: tuple[str, ...] = ()) -> list[Case]:
     prevents.
 
     Receivers act only where there is traffic both ways. Where all bytes are there from the start a
-    model of send queues says 100 to the end: whoever follows it blindly sends nothing any more.
+    model of send queues says 100 to the end: a sender that follows it blindly stops.
     """
     chosen = [options for options in SOURCES if not sources or options["source"] in sources]
     if network != "duplex":

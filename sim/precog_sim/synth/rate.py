@@ -1,4 +1,4 @@
-"""What stands beside engine and packet path, as it is synthesised."""
+"""Blocks other than engine and packet path, for synthesis."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -101,7 +101,7 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
 }
 
 #: Queue pairs of a block when nobody says how many. 64 sets are a model of either kind for each of
-#: 32; contexts of 64 with both do not fit beside them (217 block RAMs of 208).
+#: 32; contexts of 64 with both do not fit in addition (217 block RAMs of 208).
 QPS = {name: 1024 for name in RATE_BLOCKS} | {"core-forecast": 32, "tree": 64}
 
 

@@ -85,7 +85,7 @@ class ToolTimeout(SynthError):
 def run_tool(
     command: list[str], cwd: Path, log: Path | None = None, *, limit_s: float | None = None
 ) -> str:
-    """Run a tool that pip installed beside this Python, or one given by its path.
+    """Run a tool that pip installed for this Python, or one given by its path.
 
     Raises
     ------

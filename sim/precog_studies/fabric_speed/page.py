@@ -91,7 +91,7 @@ def _senders(found: list[dict[str, Any]]) -> list[str]:
 
 
 def _ns3(found: dict[str, Any]) -> list[str]:
-    title = "## Beside ns-3"
+    title = "## Compared with ns-3"
     if "skipped" in found:
         return [title, "", f"Not measured: {found['skipped']}."]
     text = (

@@ -25,7 +25,7 @@ from precog_studies.fleet_scale.world import Fleet
 __all__ = ["main"]
 
 _Step = tuple[str, Callable[[], dict[str, Any]]]
-_TIMES = {1000: Course(), 10_000: Course(cut=15.0, patience=20.0)}  # up to so many agents
+_TIMES = {1000: Course(), 10_000: Course(cut=15.0, patience=20.0)}  # by the most agents
 _SHORT = Course(warm_up=5, steady=10)
 _REAL = Course(warm_up=10, steady=30)
 

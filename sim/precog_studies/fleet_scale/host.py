@@ -73,7 +73,7 @@ class RouterLink(Link, Protocol):
 
 
 def made_up(seed: int, name: str, key: str, now: int) -> Statistics:
-    """Statistics with as many digits as those of cards; the same whoever works them out."""
+    """Statistics with as many digits as those of cards; the same on every machine."""
     rng = random.Random(f"{seed} {name} {key} {now}")
     mean = rng.randrange(6_000, 40_000)
     return Statistics(

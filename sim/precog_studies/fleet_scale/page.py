@@ -54,7 +54,7 @@ _EVENTS: Sequence[tuple[str, tuple[str, str], _Form]] = (
         _seconds,
     ),
     ("... and knows all members, s", ("newcomer", "members_s"), _seconds),
-    ("... which brought it so many KB", ("newcomer", "members_bytes"), _kilobytes),
+    ("... received for that, KB", ("newcomer", "members_bytes"), _kilobytes),
     ("everybody knows the newcomer, s", ("newcomer", "known_to_all_s"), _seconds),
     ("racks that are cut off", ("cut", "racks"), str),
     ("... for so long, s", ("cut", "length_s"), _seconds),

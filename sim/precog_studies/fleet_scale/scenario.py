@@ -20,7 +20,7 @@ __all__ = ["Course", "course", "memory", "steady"]
 
 _STEP_S = 0.1
 _AT = (0.5, 0.99, 1.0)
-_PARTS = 10  # one rack of so many is cut off
+_PARTS = 10  # one rack in ten is cut off
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ def _newcomer(simulation: Simulation, times: Course) -> dict[str, Any]:
     port, name = simulation.ports[number], host.identity.name
     began = simulation.engine.us
     everybody = simulation.fleet.agents + simulation.fleet.racks + 1
-    beside = next(one for n, one in simulation.hosts.items() if n != number)
+    other = next(one for n, one in simulation.hosts.items() if n != number)
     stores = [one.gossip.store for one in (*simulation.routers, *simulation.ports.values())]
     waits: dict[str, Callable[[], bool]] = {
         "destinations_s": lambda: all(
-            host.store.voices(key) >= beside.store.voices(key) for key in host.keys
+            host.store.voices(key) >= other.store.voices(key) for key in host.keys
         ),
         "members_s": lambda: len(host.store.members) == everybody,
         "known_to_all_s": lambda: all(name in store.members for store in stores),

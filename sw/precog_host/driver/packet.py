@@ -110,7 +110,7 @@ class PacketDriver(Windows):
             A name is unknown or a value is not one that the device can work with; nothing is
             written then.
         DeviceError
-            The device was built without the part that a parameter is for; likewise.
+            The device was built without the part that a parameter is for; nothing is written then.
         """
         known = self.parameters()
         elsewhere = {field.name for register in PACKET_PARAMETERS for field in register.fields}

@@ -28,7 +28,7 @@ _GBPS_TICK_PS = 8000  # 1 byte per tick of 8000 ps is 1 Gb/s
 
 @dataclass(frozen=True)
 class TraceState:
-    """What is recorded, what waits, what was."""
+    """Kinds of records, records in the FIFO, and totals."""
 
     kinds: tuple[str, ...]
     qp: int | None  #: only of this one
@@ -74,7 +74,7 @@ class TraceDriver(Windows):
             )
 
     def state(self) -> TraceState:
-        """What is recorded, what waits, what was."""
+        """Kinds of records, records in the FIFO, and totals."""
         wanted = self._fields("TRACE", TRACE_FILTER)
         state = self.registers.fields("TRACE", "STATE")
         return TraceState(
@@ -120,7 +120,7 @@ class TraceDriver(Windows):
         DeviceError
             The device has no records of a kind; nothing is written then.
         ValueError
-            A kind is unknown, or a number does not fit; likewise.
+            A kind is unknown, or a number does not fit; nothing is written then.
         """
         word = self.registers.fields("TRACE", "FILTER")
         if kinds is not None:

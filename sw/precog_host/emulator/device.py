@@ -102,28 +102,27 @@ class Emulator:
     Attributes
     ----------
     packets : EmulatedPacket or None
-        The packet path, where `sizes` has one.
+        The packet path. A part that `sizes` does not have is None.
     pacer : EmulatedPacer or None
-        The pacer, likewise.
+        The pacer.
     profiler : EmulatedProfiler or None
-        The queue profiler, likewise; it follows wire mode, or the pacer, or is told by whoever has
-        queues.
+        The queue profiler. Wire mode drives it, else the pacer, else `told_queues`' user.
     forecasts : EmulatedForecast or None
-        Queue models and scores, likewise; the profiler's samples lead to forecasts at once.
+        Queue models and scores; the profiler's samples lead to forecasts at once.
     carried : EmulatedCarried or None
         Predicted scores in packets, where there are both.
     receiver : EmulatedReceiver or None
-        The receiver of congestion scores, likewise.
+        The receiver of congestion scores.
     trace : EmulatedTrace or None
-        The trace FIFO, likewise.
+        The trace FIFO.
     wire : EmulatedWire or None
-        Wire mode, likewise.
+        Wire mode.
     law : EmulatedLaw or None
-        Programs of the law engine, likewise.
+        Programs of the law engine.
     ecc : EmulatedEcc or None
-        Check bits of the models, likewise.
+        Check bits of the models.
     macs : EmulatedMac or None
-        Gigabit ports, likewise.
+        Gigabit ports.
     """
 
     def __init__(self, sizes: NicConfig | None = None, *, tick_ps: int = 1000) -> None:

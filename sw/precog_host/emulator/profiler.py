@@ -20,7 +20,7 @@ _WORD = (1 << 32) - 1
 
 
 class EmulatedProfiler:
-    """Numbers, parameters and counters through the registers; samples to whoever wants them.
+    """Numbers, parameters and counters through the registers; samples for `use`.
 
     Parameters
     ----------

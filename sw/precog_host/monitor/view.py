@@ -92,7 +92,7 @@ class MonitorApp(App[None]):
     # --- data ------------------------------------------------------------------------------------
 
     def refresh_data(self) -> None:
-        """Take a snapshot, beside the view: a device that is gone takes seconds to say so."""
+        """Take a snapshot in a thread of its own: a device that is gone takes seconds to fail."""
         if not (self.paused or self._busy):
             self._busy = True
             self.run_worker(self._take, thread=True, exit_on_error=True)

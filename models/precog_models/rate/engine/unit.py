@@ -63,7 +63,7 @@ _WORD_MASK = 0xFFFF_FFFF
 
 
 def engine_size(qps: int) -> int:
-    """Words of the array for so many queue pairs."""
+    """Words of the array for `qps` queue pairs."""
     return _ROWS_AT + qps * _ROW_SIZE
 
 

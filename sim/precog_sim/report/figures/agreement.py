@@ -12,7 +12,7 @@ __all__ = ["Comparison", "agreement", "comparisons", "nearest"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One published figure and the one of ours that stands beside it."""
+    """One published figure and ours for the same quantity."""
 
     table: str
     label: str

@@ -115,7 +115,7 @@ def mape(result: DemoResult) -> Picture:
 
 
 def training(result: DemoResult, series: Series) -> Picture:
-    """Error by epoch: table 1's recipe beside the thesis', and the loaded model's."""
+    """Error by epoch: table 1's recipe, the thesis' figures and the loaded model."""
     rows = result.tables.table1
     curve = series.training
 
