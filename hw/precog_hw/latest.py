@@ -84,8 +84,11 @@ class Latest(wiring.Component):
         joins = Signal()
         replaces = Signal()  # what has its turn, but has not been taken
         m.d.sync += [
-            *(asked.eq(self.i), late.eq(asked), word.eq(late)),
-            *(strobes.eq(Cat(self.i_stb, strobes)), tells.eq(Cat(self.tells, tells))),
+            asked.eq(self.i),
+            late.eq(asked),
+            word.eq(late),
+            strobes.eq(Cat(self.i_stb, strobes)),
+            tells.eq(Cat(self.tells, tells)),
         ]
         bits_of = []
         for name, memory in (("told", told), ("taken", taken)):
@@ -103,19 +106,27 @@ class Latest(wiring.Component):
             waits.eq(is_told != is_taken),
             joins.eq(stb & tells[-1] & ~waits & ~replaces),
             self.merged.eq(stb & tells[-1] & (waits | replaces)),
-            *(waiting.w_en.eq(joins), waiting.w_data.eq(Cat(word.qp, ~is_taken))),
-            *(told.write_stb.eq(joins), told.write_row.eq(word.qp), told.write_data.eq(~is_taken)),
-            *(taken.write_row.eq(first), taken.write_data.eq(leaving)),
+            waiting.w_en.eq(joins),
+            waiting.w_data.eq(Cat(word.qp, ~is_taken)),
+            told.write_stb.eq(joins),
+            told.write_row.eq(word.qp),
+            told.write_data.eq(~is_taken),
+            taken.write_row.eq(first),
+            taken.write_data.eq(leaving),
         ]
         with m.If(walking):
             for memory in (told, taken):
                 m.d.comb += [
-                    *(memory.write_stb.eq(1), memory.write_row.eq(row), memory.write_data.eq(0)),
+                    memory.write_stb.eq(1),
+                    memory.write_row.eq(row),
+                    memory.write_data.eq(0),
                 ]
 
         write, read = orders.write_port(), orders.read_port()
         m.d.comb += [
-            *(write.en.eq(stb), write.addr.eq(word.qp), read.addr.eq(first)),
+            write.en.eq(stb),
+            write.addr.eq(word.qp),
+            read.addr.eq(first),
             write.data.eq(word.as_value()[bits:]),
             self.o.payload.as_value().eq(Cat(first, read.data)),
         ]

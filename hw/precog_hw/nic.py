@@ -172,7 +172,8 @@ class PrecogNic(wiring.Component):
         m.d.comb += [
             core.i_sample.payload.eq(samples.payload),
             core.i_sample.valid.eq(samples.valid & window.ready),
-            *(window.decision.eq(self.o_decision.payload), window.decision_stb.eq(decided)),
+            window.decision.eq(self.o_decision.payload),
+            window.decision_stb.eq(decided),
         ]
 
         # The host.

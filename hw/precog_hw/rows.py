@@ -150,8 +150,14 @@ class RowUpdate(wiring.Component):
         stb1, stb2, stb4 = (Signal(name=f"stb{n}") for n in (1, 2, 4))
         row1, row2, row4 = (Signal.like(self.row, name=f"row{n}") for n in (1, 2, 4))
         m.d.sync += [
-            *(stb1.eq(self.i_stb), stb2.eq(stb1), self.stb.eq(stb2), stb4.eq(self.stb)),
-            *(row1.eq(self.i_row), row2.eq(row1), self.row.eq(row2), row4.eq(self.row)),
+            stb1.eq(self.i_stb),
+            stb2.eq(stb1),
+            self.stb.eq(stb2),
+            stb4.eq(self.stb),
+            row1.eq(self.i_row),
+            row2.eq(row1),
+            self.row.eq(row2),
+            row4.eq(self.row),
         ]
 
         # A word that the RAM gave in cycle 1 lacks what was written from cycle 0 to cycle 2.

@@ -92,7 +92,9 @@ class Node(wiring.Component):
         bridge = m.submodules.bridge = self._bridge
         wiring.connect(m, bridge.axil, nic.s_axil)
         m.d.comb += [
-            *(bridge.rx.eq(self.rx), self.tx.eq(bridge.tx), bridge.divisor.eq(self._divisor)),
+            bridge.rx.eq(self.rx),
+            self.tx.eq(bridge.tx),
+            bridge.divisor.eq(self._divisor),
             nic.o_decision.ready.eq(1),
         ]
         network = self._mac(m, self._ports - 1)

@@ -30,7 +30,8 @@ def grants(parts: Parts) -> None:
         pacer.decision.eq(nic.o_decision.payload),
         pacer.decision_stb.eq(nic.o_decision.valid & nic.o_decision.ready),
         pacer.now.eq(parts.now),
-        *(nic.pace_log_stb.eq(pacer.log.valid), nic.pace_log.eq(pacer.log.payload)),
+        nic.pace_log_stb.eq(pacer.log.valid),
+        nic.pace_log.eq(pacer.log.payload),
     ]
     with m.If(core.command.valid & core.command.ready):
         m.d.sync += taken.eq(1)
@@ -62,7 +63,9 @@ def _to_packets(parts: Parts, pacer: Grants) -> None:
         wire.refused.eq(pacer.refused),
         wire.window_events.eq(Cat(pacer.shuts, pacer.waits, pacer.expires)),
         pacer.expiry.eq(bank.wire_expiry_expiry),
-        *(pacer.calm.eq(wire.calm), wire.pace_log_stb.eq(nic.pace_log_stb)),
-        *(wire.pace_log.eq(nic.pace_log), nic.wire_log.eq(wire.log)),
+        pacer.calm.eq(wire.calm),
+        wire.pace_log_stb.eq(nic.pace_log_stb),
+        wire.pace_log.eq(nic.pace_log),
+        nic.wire_log.eq(wire.log),
         nic.wire_log_stb.eq(wire.log_stb),
     ]

@@ -97,8 +97,10 @@ def _packet_events(parts: Parts) -> stream.Interface:
     m.submodules.events = events = LawEvents(parts.config)
     m.submodules.scores = scores = ScoreEvents(parts.config)
     m.d.comb += [
-        *(events.heard.eq(card.cnp_heard), events.heard_slot.eq(card.cnp_slot)),
-        *(events.sent.eq(card.frame_sent), events.sent_slot.eq(card.frame_slot)),
+        events.heard.eq(card.cnp_heard),
+        events.heard_slot.eq(card.cnp_slot),
+        events.sent.eq(card.frame_sent),
+        events.sent_slot.eq(card.frame_slot),
         events.sent_bytes.eq(card.frame_bytes),
         events.now.eq(card.now),
         events.byte_count.eq(core.parameters.dcqcn_byte_count),
@@ -108,7 +110,8 @@ def _packet_events(parts: Parts) -> stream.Interface:
         events.cut_ticks.eq(core.parameters.dcqcn_cut_ticks),
         events.score_ticks.eq(core.parameters.psched_score_ticks),
         scores.now.eq(card.now),
-        *(scores.command_stb.eq(events.command_stb), scores.command.eq(events.command)),
+        scores.command_stb.eq(events.command_stb),
+        scores.command.eq(events.command),
     ]
     if not parts.config.forecast:
         m.d.comb += [
@@ -135,14 +138,17 @@ def _receives(parts: Parts) -> Value:
         given, taken = receiver.o_quota, parts.wire.i_quota
         quota = wire_host.cells_of(given.payload.quota, taken.payload.quota)
         m.d.comb += [
-            *(taken.valid.eq(given.valid), given.ready.eq(taken.ready)),
-            *(taken.payload.qp.eq(given.payload.qp), taken.payload.quota.eq(quota)),
+            taken.valid.eq(given.valid),
+            given.ready.eq(taken.ready),
+            taken.payload.qp.eq(given.payload.qp),
+            taken.payload.quota.eq(quota),
         ]
     else:
         wiring.connect(m, receiver.o_quota, wiring.flipped(nic.o_quota))
     m.d.comb += [
         receiver.now.eq(card.now),
-        *(nic.receive_log_stb.eq(receiver.commit_stb), nic.receive_log.eq(receiver.commit)),
+        nic.receive_log_stb.eq(receiver.commit_stb),
+        nic.receive_log.eq(receiver.commit),
     ]
     if not parts.config.grants:  # nobody has priorities
         m.d.comb += receiver.o_boost.ready.eq(1)

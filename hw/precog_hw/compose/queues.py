@@ -46,7 +46,8 @@ def forecasts(parts: Parts, taken: stream.Interface | None) -> None:
         command = parts.window.o_config.payload
         forecast_host.carry(m, parts.bank, core, carried, parts.card, command=command)
         m.d.comb += [
-            *(nic.carried_log_stb.eq(carried.commit_stb), nic.carried_log.eq(carried.commit)),
+            nic.carried_log_stb.eq(carried.commit_stb),
+            nic.carried_log.eq(carried.commit),
         ]
     attached = forecast_host.attach(m, parts.bank, parts.tables, core, carried, slots=config.qps)
     ready = parts.window.ready & attached

@@ -81,9 +81,12 @@ class AppControl(wiring.Component):
 
         count, low = self._count, self._address_bits
         m.d.comb += [
-            *(to.awaddr.eq(aw[:low].replicate(count)), to.awprot.eq(awprot.replicate(count))),
-            *(to.araddr.eq(ar[:low].replicate(count)), to.arprot.eq(arprot.replicate(count))),
-            *(to.wdata.eq(w[:32].replicate(count)), to.wstrb.eq(w[32:].replicate(count))),
+            to.awaddr.eq(aw[:low].replicate(count)),
+            to.awprot.eq(awprot.replicate(count)),
+            to.araddr.eq(ar[:low].replicate(count)),
+            to.arprot.eq(arprot.replicate(count)),
+            to.wdata.eq(w[:32].replicate(count)),
+            to.wstrb.eq(w[32:].replicate(count)),
         ]
         writes, reads = aw_full & w_full & ~s.bvalid, ar_full & ~s.rvalid
         self._ask(m, writes, aw, "aw", "b")

@@ -102,8 +102,10 @@ class AppPort(wiring.Component):
         m = Module()
         for source, beat in ((self.s_tx, self.o_tx.payload), (self.s_rx, self.o_rx.payload)):
             m.d.comb += [
-                *(beat.data.eq(source.tdata), beat.keep.eq(source.tkeep)),
-                *(beat.last.eq(source.tlast), beat.user.error.eq(source.tuser[0])),
+                beat.data.eq(source.tdata),
+                beat.keep.eq(source.tkeep),
+                beat.last.eq(source.tlast),
+                beat.user.error.eq(source.tuser[0]),
             ]
         self._transmit(m)
         self._receive(m)
@@ -115,10 +117,14 @@ class AppPort(wiring.Component):
         m.d.comb += [
             into.user.time.eq(self.s_tx.tuser[1:]),
             into.user.tag.eq(_HOST),
-            *(self.o_tx.valid.eq(self.s_tx.tvalid), self.s_tx.tready.eq(self.o_tx.ready)),
-            *(out.tdata.eq(left.data), out.tkeep.eq(left.keep), out.tlast.eq(left.last)),
+            self.o_tx.valid.eq(self.s_tx.tvalid),
+            self.s_tx.tready.eq(self.o_tx.ready),
+            out.tdata.eq(left.data),
+            out.tkeep.eq(left.keep),
+            out.tlast.eq(left.last),
             out.tuser.eq(Cat(left.user.error, left.user.time | own.replicate(TX_SIDE))),
-            *(out.tvalid.eq(self.i_tx.valid), self.i_tx.ready.eq(out.tready)),
+            out.tvalid.eq(self.i_tx.valid),
+            self.i_tx.ready.eq(out.tready),
         ]
 
     def _receive(self, m: Module) -> None:
@@ -136,7 +142,8 @@ class AppPort(wiring.Component):
             into.payload.user.tag.eq(number),
             into.valid.eq(self.s_rx.tvalid & inside),
             self.s_rx.tready.eq(Mux(inside, into.ready, out.tready)),
-            *(write.addr.eq(number), write.data.eq(self.s_rx.tuser[1:])),
+            write.addr.eq(number),
+            write.data.eq(self.s_rx.tuser[1:]),
             write.en.eq(taken & first),
             read.addr.eq(left.user.tag),
             self.i_rx.ready.eq(out.tready & inside),
@@ -150,7 +157,9 @@ class AppPort(wiring.Component):
             m.d.sync += inside.eq(1)
         with m.If(inside):
             m.d.comb += [
-                *(out.tdata.eq(left.data), out.tkeep.eq(left.keep), out.tlast.eq(left.last)),
+                out.tdata.eq(left.data),
+                out.tkeep.eq(left.keep),
+                out.tlast.eq(left.last),
                 out.tuser.eq(Cat(left.user.error, read.data)),
                 out.tvalid.eq(self.i_rx.valid),
             ]

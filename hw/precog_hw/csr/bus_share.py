@@ -39,8 +39,10 @@ class BusShare(wiring.Component):
         waits, asks, reads, busy = Signal(2), Signal(2), Signal(), Signal()
         m.d.comb += [
             asks.eq(waits | Cat(host.stb, reader.stb)),
-            *(bus.data.eq(host.data), bus.write.eq(host.write & ~reads)),
-            *(host.ack.eq(bus.ack & ~reads), reader.ack.eq(bus.ack & reads)),
+            bus.data.eq(host.data),
+            bus.write.eq(host.write & ~reads),
+            host.ack.eq(bus.ack & ~reads),
+            reader.ack.eq(bus.ack & reads),
         ]
         for initiator in (host, reader):
             m.d.comb += [initiator.rdata.eq(bus.rdata), initiator.err.eq(bus.err)]
@@ -49,7 +51,9 @@ class BusShare(wiring.Component):
             m.d.sync += busy.eq(0)
         with m.If(~busy & asks.any()):
             m.d.sync += [
-                *(busy.eq(1), bus.stb.eq(1), reads.eq(~asks[0])),
+                busy.eq(1),
+                bus.stb.eq(1),
+                reads.eq(~asks[0]),
                 bus.addr.eq(Mux(asks[0], host.addr, reader.addr)),
                 waits.eq(asks & Mux(asks[0], 0b10, 0)),
             ]

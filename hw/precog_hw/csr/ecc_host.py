@@ -66,7 +66,9 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core, *, 
     disabled = Signal(sets)
     index = bank.ecc_sets_index
     m.d.comb += [
-        *(old.addr.eq(core.ecc_set), write.addr.eq(core.ecc_set), shown.addr.eq(index)),
+        old.addr.eq(core.ecc_set),
+        write.addr.eq(core.ecc_set),
+        shown.addr.eq(index),
         write.en.eq(events.corrected & ~old.data.all()),
         write.data.eq(old.data + 1),
         bank.ecc_sets_set_errors_corrected.eq(shown.data),

@@ -77,6 +77,7 @@ def attach(
     m.submodules.pacer_events = counters = Counters(len(PACER_EVENTS), amount_bits=SIZE_BITS)
     tables.show("pacer", "counters", counters)
     m.d.comb += [
-        *(counters.events.eq(grants.events), counters.amount.eq(grants.granted)),
+        counters.events.eq(grants.events),
+        counters.amount.eq(grants.granted),
     ]
     return window.ready

@@ -100,7 +100,8 @@ def follow(m: Module, profiler: Profiler, log: Signal, valid: Value) -> None:
     departs = (did.kind == EventKind.GRANT) & (did.row.state == State.SENDING)
     m.d.comb += [
         event.valid.eq(valid & (arrives | departs | resets)),
-        *(event.payload.qp.eq(did.qp), event.payload.t.eq(did.t)),
+        event.payload.qp.eq(did.qp),
+        event.payload.t.eq(did.t),
         event.payload.kind.eq(QueueEvent.RESET),
     ]
     with m.If(arrives):
@@ -136,7 +137,8 @@ def follow_packets(m: Module, profiler: Profiler, mode: WireMode, now: Value) ->
     m.d.sync += [qp.eq(did.event.qp), came.eq(did.event.bytes), left.eq(did.row.bytes)]
     m.d.comb += [
         event.valid.eq(arrives | departs),
-        *(event.payload.qp.eq(qp), event.payload.t.eq(now)),
+        event.payload.qp.eq(qp),
+        event.payload.t.eq(now),
         event.payload.kind.eq(Mux(arrives, QueueEvent.ARRIVAL, QueueEvent.DEPARTURE)),
         event.payload.size.eq(Mux(arrives, came, left)),
     ]

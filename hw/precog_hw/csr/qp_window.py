@@ -119,7 +119,8 @@ class QpWindow(wiring.Component):
             *(out.payload[n].eq(command[n] & ~forgets) for n in ("apply", "clear")),
             out.payload.config.eq(command.config),
             out.payload.qp.eq(command.row),
-            *(rows.sweep.eq(self.sweep), self.sweeping.eq(rows.sweeping)),
+            rows.sweep.eq(self.sweep),
+            self.sweeping.eq(rows.sweeping),
         ]
         # A fetch alone is no command for the core. A restart goes between two that are; of it only
         # `forget` means anything.

@@ -82,16 +82,22 @@ class ReadWindow(wiring.Component):
                     m.next = "ISSUE"
                 with m.Elif(strobe):
                     m.d.sync += [
-                        *(self.o.payload.qp.eq(self.index), self.o.payload.clear.eq(self.clear)),
-                        *(self.o.payload.silent.eq(0), waits.eq(0), of_sweep.eq(0)),
+                        self.o.payload.qp.eq(self.index),
+                        self.o.payload.clear.eq(self.clear),
+                        self.o.payload.silent.eq(0),
+                        waits.eq(0),
+                        of_sweep.eq(0),
                     ]
                     with m.If(exists):
                         m.next = "ISSUE"
                 with m.Elif(self.sweeping):
                     m.d.sync += [
-                        *(self.o.payload.qp.eq(swept), self.o.payload.clear.eq(1)),
+                        self.o.payload.qp.eq(swept),
+                        self.o.payload.clear.eq(1),
                         self.o.payload.silent.eq(1),
-                        *(swept.eq(swept + 1), last.eq(swept == self._rows - 1), of_sweep.eq(1)),
+                        swept.eq(swept + 1),
+                        last.eq(swept == self._rows - 1),
+                        of_sweep.eq(1),
                     ]
                     m.next = "ISSUE"
             with m.State("ISSUE"):

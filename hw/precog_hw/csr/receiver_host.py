@@ -77,9 +77,11 @@ def attach(
             m.d.comb += receiver.parameters[field.name].eq(value)
     m.submodules.bandwidth = meter = BandwidthMeter()
     m.d.comb += [
-        *(receiver.heard.eq(card.score_heard), receiver.heard_slot.eq(card.score_slot)),
+        receiver.heard.eq(card.score_heard),
+        receiver.heard_slot.eq(card.score_slot),
         receiver.heard_score.eq(card.score),
-        *(meter.sent.eq(card.frame_sent), meter.size.eq(card.frame_bytes)),
+        meter.sent.eq(card.frame_sent),
+        meter.size.eq(card.frame_bytes),
         meter.ticks.eq(bank.receiver_window_window_ticks),
         meter.budget.eq(bank.receiver_budget_budget),
         receiver.available.eq(meter.available),

@@ -152,8 +152,11 @@ class RowWindow(wiring.Component):
         ]
         with m.If(strobe & ~self.busy & exists):
             m.d.sync += [
-                *(waits.eq(1), ask.apply.eq(self.apply), ask.clear.eq(self.clear)),
-                *(ask.fetch.eq(self.fetch), ask.row.eq(self.index)),
+                waits.eq(1),
+                ask.apply.eq(self.apply),
+                ask.clear.eq(self.clear),
+                ask.fetch.eq(self.fetch),
+                ask.row.eq(self.index),
             ]
         with m.FSM(name="command"):
             with m.State("WALK"):  # the first state after reset
@@ -163,22 +166,34 @@ class RowWindow(wiring.Component):
                 m.d.comb += self.busy.eq(waits)
                 with m.If(waits):
                     m.d.sync += [
-                        *(row.eq(ask.row), apply.eq(ask.apply), clear.eq(ask.clear)),
-                        *(fetch.eq(ask.fetch), waits.eq(0), of_sweep.eq(0)),
+                        row.eq(ask.row),
+                        apply.eq(ask.apply),
+                        clear.eq(ask.clear),
+                        fetch.eq(ask.fetch),
+                        waits.eq(0),
+                        of_sweep.eq(0),
                     ]
                     m.next = "WRITE"
                 with m.Elif(strobe):
                     m.d.sync += [
-                        *(row.eq(self.index), apply.eq(self.apply), clear.eq(self.clear)),
-                        *(fetch.eq(self.fetch), waits.eq(0), of_sweep.eq(0)),
+                        row.eq(self.index),
+                        apply.eq(self.apply),
+                        clear.eq(self.clear),
+                        fetch.eq(self.fetch),
+                        waits.eq(0),
+                        of_sweep.eq(0),
                     ]
                     with m.If(exists):
                         m.next = "WRITE"
                 with m.Elif(self.sweeping):
                     m.d.sync += [
-                        *(row.eq(swept), apply.eq(self._sweep_applies), clear.eq(1)),
-                        *(fetch.eq(0), of_sweep.eq(1)),
-                        *(swept.eq(swept + 1), last.eq(swept == rows - 1)),
+                        row.eq(swept),
+                        apply.eq(self._sweep_applies),
+                        clear.eq(1),
+                        fetch.eq(0),
+                        of_sweep.eq(1),
+                        swept.eq(swept + 1),
+                        last.eq(swept == rows - 1),
                     ]
                     m.next = "READ"
             with m.State("WRITE"):

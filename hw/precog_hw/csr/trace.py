@@ -175,8 +175,13 @@ class TraceFifo(wiring.Component):
             m.d.sync += passed.eq(0)
         with m.If(self.reset):
             m.d.sync += [
-                *(newest.eq(0), oldest.eq(0), level.eq(0), shown.eq(0)),
-                *(passed.eq(0), serial.eq(0), self.reached.eq(0)),
+                newest.eq(0),
+                oldest.eq(0),
+                level.eq(0),
+                shown.eq(0),
+                passed.eq(0),
+                serial.eq(0),
+                self.reached.eq(0),
             ]
         return m
 

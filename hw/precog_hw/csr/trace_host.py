@@ -85,11 +85,14 @@ def attach(
     m.d.comb += [
         fifo.stb.eq(Cat(stb for stb, _ in sources)),
         fifo.kinds.eq(Cat(getattr(bank, f"trace_filter_{name}s") for name in TRACE_KINDS)),
-        *(fifo.one_qp.eq(bank.trace_filter_one_qp), fifo.qp.eq(bank.trace_qp_qp)),
-        *(fifo.every.eq(bank.trace_every_every), fifo.pop.eq(bank.trace_command_pop)),
+        fifo.one_qp.eq(bank.trace_filter_one_qp),
+        fifo.qp.eq(bank.trace_qp_qp),
+        fifo.every.eq(bank.trace_every_every),
+        fifo.pop.eq(bank.trace_command_pop),
         fifo.threshold.eq(bank.trace_threshold_threshold),
         fifo.clear.eq(bank.trace_command_clear),
-        *(fifo.reset.eq(bank.reset_command_trace), bank.reset_state_trace.eq(0)),
+        fifo.reset.eq(bank.reset_command_trace),
+        bank.reset_state_trace.eq(0),
         bank.trace_state_level.eq(fifo.level),
         bank.trace_state_reached.eq(fifo.reached),
         fifo.index.eq(bank.trace_records_index),
@@ -97,7 +100,8 @@ def attach(
             getattr(bank, f"trace_records_word{n}_word{n}").eq(fifo.words[n])
             for n in range(TRACE_WORDS)
         ),
-        *(counters.events.eq(fifo.events), counters.amount.eq(fifo.lost)),
+        counters.events.eq(fifo.events),
+        counters.amount.eq(fifo.lost),
     ]
     tables.show("trace", "counters", counters)
     return fifo.reached

@@ -79,8 +79,11 @@ class Admission(wiring.Component):
             with m.Elif(tight & ~self.i.last):
                 m.d.comb += self.dropped.eq(1)
                 m.d.sync += [
-                    *(self.o_stb.eq(1), self.o.last.eq(1), self.o.error.eq(1)),
-                    *(inside.eq(0), leaving.eq(1)),
+                    self.o_stb.eq(1),
+                    self.o.last.eq(1),
+                    self.o.error.eq(1),
+                    inside.eq(0),
+                    leaving.eq(1),
                 ]
             with m.Else():
                 m.d.sync += [self.o_stb.eq(1), inside.eq(~self.i.last)]

@@ -149,11 +149,16 @@ class MacPort(wiring.Component):
         m.submodules.rx_fifo = fifo = SyncFIFOBuffered(width=word.size, depth=self._depth)
         m.d.comb += [
             receiver.i.eq(self.gmii_rx),
-            *(widener.stb.eq(receiver.stb), widener.octet.eq(receiver.octet)),
-            *(crossing.i.valid.eq(widener.o_stb), crossing.i.payload.eq(widener.o)),
-            *(crossing.o.ready.eq(1), admission.stb.eq(crossing.o.valid)),
-            *(admission.i.eq(crossing.o.payload), admission.level.eq(fifo.level)),
-            *(fifo.w_en.eq(admission.o_stb), fifo.w_data.eq(admission.o)),
+            widener.stb.eq(receiver.stb),
+            widener.octet.eq(receiver.octet),
+            crossing.i.valid.eq(widener.o_stb),
+            crossing.i.payload.eq(widener.o),
+            crossing.o.ready.eq(1),
+            admission.stb.eq(crossing.o.valid),
+            admission.i.eq(crossing.o.payload),
+            admission.level.eq(fifo.level),
+            fifo.w_en.eq(admission.o_stb),
+            fifo.w_data.eq(admission.o),
             self.o.valid.eq(fifo.r_rdy),
             fifo.r_en.eq(self.o.ready & fifo.r_rdy),
         ]

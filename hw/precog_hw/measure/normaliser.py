@@ -74,7 +74,9 @@ class Normaliser(wiring.Component):
         with m.If(self.i.valid & self.i.ready):
             sample = self.i.payload
             m.d.sync += [
-                *(out.qp.eq(sample.qp), out.t.eq(sample.t), step.eq(1)),
+                out.qp.eq(sample.qp),
+                out.t.eq(sample.t),
+                step.eq(1),
                 Cat(numbers).eq(Cat(sample.numbers[name] for name in PROFILE_INPUTS)),
             ]
         with m.Elif(step != 0):
@@ -88,7 +90,8 @@ class Normaliser(wiring.Component):
 
         full, whole, zeros = Signal(), Signal(_NUMBER_BITS), Signal(range(_NUMBER_BITS))
         m.d.sync += [
-            *(full.eq(n[-1]), whole.eq(n)),
+            full.eq(n[-1]),
+            whole.eq(n),
             zeros.eq(leading_zeros(n[:_NUMBER_BITS])),
         ]
 

@@ -125,11 +125,17 @@ class Profiler(wiring.Component):
         wiring.connect(m, latest.o, normaliser.i)
         wiring.connect(m, normaliser.o, wiring.flipped(self.o))
         m.d.comb += [
-            *(rows.period.eq(self.period), rows.every.eq(self.every)),
-            *(normaliser.centers.eq(self.centers), normaliser.gains.eq(self.gains)),
-            *(latest.i_stb.eq(rows.o_stb), latest.i.eq(rows.o), latest.tells.eq(1)),
-            *(self.sampled.eq(rows.o_stb), self.merged.eq(latest.merged)),
-            *(self.read_done.eq(rows.read_done), self.values.eq(rows.values)),
+            rows.period.eq(self.period),
+            rows.every.eq(self.every),
+            normaliser.centers.eq(self.centers),
+            normaliser.gains.eq(self.gains),
+            latest.i_stb.eq(rows.o_stb),
+            latest.i.eq(rows.o),
+            latest.tells.eq(1),
+            self.sampled.eq(rows.o_stb),
+            self.merged.eq(latest.merged),
+            self.read_done.eq(rows.read_done),
+            self.values.eq(rows.values),
         ]
 
         wiping, wiped = Signal(init=1), Signal(range(self._qps))
@@ -163,17 +169,27 @@ class Profiler(wiring.Component):
             asked = self.i_read.payload
             kind = Mux(asked.clear, QueueEvent.CLEAR, QueueEvent.READ)
             m.d.sync += [
-                *(stb.eq(1), event.qp.eq(asked.qp), event.kind.eq(kind)),
-                *(event.size.eq(asked.silent), event.t.eq(self.now)),
+                stb.eq(1),
+                event.qp.eq(asked.qp),
+                event.kind.eq(kind),
+                event.size.eq(asked.silent),
+                event.t.eq(self.now),
             ]
         with m.Elif(visits):
             m.d.sync += [
-                *(stb.eq(1), event.qp.eq(visited), event.kind.eq(QueueEvent.VISIT)),
-                *(event.size.eq(0), event.t.eq(self.now)),
-                *(visited.eq(visited + 1), pause.eq(_VISIT_CYCLES - 1)),
+                stb.eq(1),
+                event.qp.eq(visited),
+                event.kind.eq(QueueEvent.VISIT),
+                event.size.eq(0),
+                event.t.eq(self.now),
+                visited.eq(visited + 1),
+                pause.eq(_VISIT_CYCLES - 1),
             ]
         m.d.comb += [
-            *(rows.i_stb.eq(stb), rows.i.eq(event), rows.wipes.eq(wipes)),
-            *(self.commit_stb.eq(stb & ~wipes), self.commit.eq(event)),
+            rows.i_stb.eq(stb),
+            rows.i.eq(event),
+            rows.wipes.eq(wipes),
+            self.commit_stb.eq(stb & ~wipes),
+            self.commit.eq(event),
         ]
         return m

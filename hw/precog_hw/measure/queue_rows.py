@@ -133,8 +133,10 @@ class QueueRows(wiring.Component):
         m.submodules.sums = sums = RowUpdate(_SUMS, self._qps)
         m.submodules.measures = measures = RowUpdate(_MEASURES, self._qps)
         m.d.comb += [
-            *(sums.i_stb.eq(valid[0]), sums.i_row.eq(e[0].qp)),
-            *(measures.i_stb.eq(valid[2]), measures.i_row.eq(e[2].qp)),
+            sums.i_stb.eq(valid[0]),
+            sums.i_row.eq(e[0].qp),
+            measures.i_stb.eq(valid[2]),
+            measures.i_row.eq(e[2].qp),
         ]
 
         # Cycle 3.
@@ -177,12 +179,18 @@ class QueueRows(wiring.Component):
         shows4, shows5, done4, done5 = Signal(), Signal(), Signal(), Signal()
         reads3 = known(3, QueueEvent.READ, QueueEvent.CLEAR)
         m.d.sync += [
-            *(inter.eq(e[3].t - old.last_arrival), service.eq(e[3].t - old.start)),
-            *(inters.eq(arrival & old.seen), serves.eq(departure & some)),
-            *(watched4.eq(old.seen & periodic), periodic.eq(self.period != 0)),
-            *(occupancy4.eq(new.occupancy), occupancy.eq(occupancy4)),
-            *(shows4.eq(valid[3] & reads3 & ~e[3].size[0]), shows5.eq(shows4)),
-            *(done4.eq(valid[3] & reads3), done5.eq(done4)),
+            inter.eq(e[3].t - old.last_arrival),
+            service.eq(e[3].t - old.start),
+            inters.eq(arrival & old.seen),
+            serves.eq(departure & some),
+            watched4.eq(old.seen & periodic),
+            periodic.eq(self.period != 0),
+            occupancy4.eq(new.occupancy),
+            occupancy.eq(occupancy4),
+            shows4.eq(valid[3] & reads3 & ~e[3].size[0]),
+            shows5.eq(shows4),
+            done4.eq(valid[3] & reads3),
+            done5.eq(done4),
         ]
         read = Signal(_SUMS)
         m.d.sync += read.eq(old)
@@ -198,8 +206,10 @@ class QueueRows(wiring.Component):
         short_inter, short_service = Signal(_WORD_BITS), Signal(_WORD_BITS)
         inters5, serves5 = Signal(), Signal()
         m.d.sync += [
-            *(short_inter.eq(_short(inter)), short_service.eq(_short(service))),
-            *(inters5.eq(inters), serves5.eq(serves)),
+            short_inter.eq(_short(inter)),
+            short_service.eq(_short(service)),
+            inters5.eq(inters),
+            serves5.eq(serves),
         ]
         old, new = measures.old, measures.new
         counts, fills, last, on = Signal(), Signal(), Signal(EVERY_BITS), Signal()
@@ -223,7 +233,8 @@ class QueueRows(wiring.Component):
         # Cycle 6.
         m.d.sync += [
             self.o_stb.eq(valid[5] & ~wipes[5] & (fills | (visits & due))),
-            *(self.o.qp.eq(e[5].qp), self.o.t.eq(e[5].t)),
+            self.o.qp.eq(e[5].qp),
+            self.o.t.eq(e[5].t),
             self.o.numbers.occupancy.eq(occupancy),
             *(self.o.numbers[name].eq(new[name]) for name in PROFILE_INPUTS[1:]),
             self.read_done.eq(done5),
@@ -244,7 +255,8 @@ class QueueRows(wiring.Component):
         following, over, twice = Signal(_TIME_BITS), Signal(), Signal()
         m.d.sync += [
             sampled.eq(read.data),  # cycle 2
-            *(elapsed.eq(e[2].t - sampled), before.eq(sampled)),
+            elapsed.eq(e[2].t - sampled),
+            before.eq(sampled),
             over.eq(elapsed >= self.period),
             twice.eq(elapsed >= self.period << 1),
             following.eq(before + self.period),
@@ -253,7 +265,8 @@ class QueueRows(wiring.Component):
         over5, twice5, following5 = Signal(), Signal(), Signal(_TIME_BITS)
         m.d.sync += [over5.eq(over), twice5.eq(twice), following5.eq(following)]
         m.d.comb += [
-            *(read.addr.eq(e[0].qp), write.addr.eq(e[5].qp)),
+            read.addr.eq(e[0].qp),
+            write.addr.eq(e[5].qp),
             write.en.eq(writes & (wipes | ~watched | over5)),
             write.data.eq(Mux(watched & ~twice5, following5, e[5].t)),
         ]

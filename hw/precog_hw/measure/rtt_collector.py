@@ -227,7 +227,8 @@ class RttCollector(wiring.Component):
             rx.payload.counts.eq(answer.turnaround_valid),
         ]
         m.d.sync += [
-            *(self.acked_stb.eq(acks), self.acked_slot.eq(answer.slot)),
+            self.acked_stb.eq(acks),
+            self.acked_slot.eq(answer.slot),
             self.acked_psn.eq(
                 Mux(refuses, answer.psn, answer.psn + 1)
             ),  # a NAK names what it lacks
@@ -263,7 +264,8 @@ class RttCollector(wiring.Component):
                 m.d.sync += [
                     event.kind.eq(Mux(self.i_reset.valid, EventKind.RESET, EventKind.SWEEP)),
                     event.slot.eq(Mux(self.i_reset.valid, self.i_reset.payload, swept)),
-                    *(event.t.eq(self.now), event.flag.eq(self.first)),
+                    event.t.eq(self.now),
+                    event.flag.eq(self.first),
                 ]
             with m.Else():
                 chosen = Mux(rx.valid & (rx_turn | ~tx.valid), rx.payload, tx.payload)

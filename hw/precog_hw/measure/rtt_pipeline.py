@@ -179,8 +179,11 @@ class RttPipeline(wiring.Component):
         ]
         ahead = Cat(valid[2 + n] & (e[2 + n].slot == e[1].slot) for n in range(5))
         m.d.sync += [
-            *(same[0].eq(ahead), same[1].eq(same[0]), same[2].eq(same[1])),
-            *(done[1].eq(done[0]), done[2].eq(done[1])),
+            same[0].eq(ahead),
+            same[1].eq(same[0]),
+            same[2].eq(same[1]),
+            done[1].eq(done[0]),
+            done[2].eq(done[1]),
             word.eq(read.data),  # a block RAM's output is late; it gets a register of its own
             row4.eq(_first([(same[1][2 + n], done[n]) for n in range(3)], word)),
         ]
@@ -207,7 +210,8 @@ class RttPipeline(wiring.Component):
             together & did for did in (does.starts, does.advances, does.acks)
         )
         m.d.sync += [
-            *(psns5.eq(psns), done[0].eq(new)),
+            psns5.eq(psns),
+            done[0].eq(new),
             row5.seen.eq(Mux(together, new.seen, base.seen)),
             row5.timed.eq(Mux(together, new.timed, base.timed)),
             row5.next.eq(Mux(advancing, ahead.next, base.next)),
@@ -346,7 +350,8 @@ class RttPipeline(wiring.Component):
                 ]
             with m.Case(EventKind.RESET):
                 m.d.comb += [
-                    *(new.seen.eq(0), new.timed.eq(0)),
+                    new.seen.eq(0),
+                    new.timed.eq(0),
                     did[Outcome.FORGOTTEN].eq(row.timed & ~event.flag),
                 ]
             with m.Case(EventKind.SCORE):

@@ -105,7 +105,8 @@ class Machine(wiring.Component):
             with m.Case(Op.MUL, Op.SHL, Op.SHR, Op.SHLN):
                 m.d.comb += more.eq(count[1:].any())
         m.d.sync += [
-            *(running.eq(1), read.eq(running & ~read & ~changes)),
+            running.eq(1),
+            read.eq(running & ~read & ~changes),
             changes.eq(read | (changes & ~last)),
         ]
         with m.If(changes):
@@ -190,8 +191,11 @@ class Machine(wiring.Component):
         # A word that is written is read in a later instruction.
         m.d.comb += [
             place.eq(early_at | own),
-            *(read.addr.eq(place), read.en.eq(~write)),
-            *(store.addr.eq(place), store.data.eq(a), store.en.eq(write)),
+            read.addr.eq(place),
+            read.en.eq(~write),
+            store.addr.eq(place),
+            store.data.eq(a),
+            store.en.eq(write),
         ]
         ports = Array(self.ports[name] for name in PORTS)
         number = at[: (len(PORTS) - 1).bit_length()]

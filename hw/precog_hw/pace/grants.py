@@ -215,7 +215,8 @@ class Grants(wiring.Component):
         m.d.comb += [
             known.read_row.eq(source.payload.qp),
             source.ready.eq(room & ~closing),
-            *(queue.i.valid.eq(stb[-1] & known.read_data), queue.i.payload.eq(asked[-1])),
+            queue.i.valid.eq(stb[-1] & known.read_data),
+            queue.i.payload.eq(asked[-1]),
             settled.eq((queue.level == 0) & (stb == 0)),
         ]
         return stb[-1] & ~known.read_data
@@ -272,7 +273,8 @@ class Grants(wiring.Component):
         ]
         with m.If(command_stb):
             m.d.comb += [
-                *(latest.i.qp.eq(command.qp), latest.i.window.eq(0)),
+                latest.i.qp.eq(command.qp),
+                latest.i.window.eq(0),
                 latest.i.rate.eq(command.config.init_rate),
             ]
         todo = Signal()
@@ -285,19 +287,23 @@ class Grants(wiring.Component):
         begins = self._begins(m) if self._config.wire else 1
         raised = Signal.like(boost.boost)
         m.d.comb += [
-            *(read.addr.eq(job.qp), write.addr.eq(connection.payload.qp)),
+            read.addr.eq(job.qp),
+            write.addr.eq(connection.payload.qp),
             write.data.eq(connection.payload.config),
-            *(pacer.i_config.payload.qp.eq(job.qp), pacer.i_config.payload.config.eq(read.data)),
+            pacer.i_config.payload.qp.eq(job.qp),
+            pacer.i_config.payload.config.eq(read.data),
             pacer.i_window.payload.qp.eq(job.qp),
             pacer.i_window.payload.window.eq(job.window),
-            *(pacer.i_rate.payload.qp.eq(job.qp), pacer.i_rate.payload.rate.eq(job.rate)),
+            pacer.i_rate.payload.qp.eq(job.qp),
+            pacer.i_rate.payload.rate.eq(job.rate),
         ]
         with m.FSM(name="tell"):
             with m.State("IDLE"):
                 m.d.sync += of_command.eq(todo)
                 with m.If(todo):
                     m.d.sync += [
-                        *(job.qp.eq(command.qp), job.window.eq(0)),
+                        job.qp.eq(command.qp),
+                        job.window.eq(0),
                         job.rate.eq(command.config.init_rate),
                     ]
                     m.next = "WINDOW"

@@ -180,13 +180,19 @@ class Pacer(wiring.Component):
         wiring.connect(m, pipeline.o_push, ready.i)
         wiring.connect(m, grants.o, wiring.flipped(self.o_grant))
         m.d.comb += [
-            *(pipeline.now.eq(self.now), wheel.now.eq(self.now)),
-            *(pipeline.overhead.eq(self.overhead), ready.pause.eq(self.pause)),
-            *(charges.i.valid.eq(gap.o.valid), charges.i.payload.eq(gap.o.payload)),
-            *(wheel.i.valid.eq(pipeline.o_file.valid), wheel.i.payload.eq(pipeline.o_file.payload)),
+            pipeline.now.eq(self.now),
+            wheel.now.eq(self.now),
+            pipeline.overhead.eq(self.overhead),
+            ready.pause.eq(self.pause),
+            charges.i.valid.eq(gap.o.valid),
+            charges.i.payload.eq(gap.o.payload),
+            wheel.i.valid.eq(pipeline.o_file.valid),
+            wheel.i.payload.eq(pipeline.o_file.payload),
             grants.i.valid.eq(pipeline.o_grant.valid),
             grants.i.payload.eq(pipeline.o_grant.payload),
-            *(wheel.hold.eq(rate.hold), rate.quiet.eq(wheel.quiet), rate.cut.eq(wheel.cut)),
+            wheel.hold.eq(rate.hold),
+            rate.quiet.eq(wheel.quiet),
+            rate.cut.eq(wheel.cut),
         ]
 
         # A row, a rate and a slot of the wheel in every cycle after reset.
@@ -208,8 +214,10 @@ class Pacer(wiring.Component):
                 pipeline.commit.valid
                 & ((did.kind == EventKind.RATE) | (did.kind == EventKind.RETIME))
             ),
-            *(rate.refused.eq(pipeline.refused), rate.changed.eq(pipeline.changed)),
-            *(rate.ahead.eq(pipeline.ahead), rate.t.eq(did.t)),
+            rate.refused.eq(pipeline.refused),
+            rate.changed.eq(pipeline.changed),
+            rate.ahead.eq(pipeline.ahead),
+            rate.t.eq(did.t),
             rate.files.eq(pipeline.o_file.valid),
         ]
 
@@ -317,9 +325,12 @@ class Pacer(wiring.Component):
         """Windows that may have been shut for too long."""
         m.submodules.expiry = expiry = WindowExpiry(self._qps)
         m.d.comb += [
-            *(expiry.now.eq(self.now), expiry.period.eq(self.expiry)),
-            *(expiry.shuts.eq(pipeline.shuts), expiry.opens.eq(pipeline.opens)),
-            *(self.shuts.eq(pipeline.shuts), self.expires.eq(pipeline.expires)),
+            expiry.now.eq(self.now),
+            expiry.period.eq(self.expiry),
+            expiry.shuts.eq(pipeline.shuts),
+            expiry.opens.eq(pipeline.opens),
+            self.shuts.eq(pipeline.shuts),
+            self.expires.eq(pipeline.expires),
             self.waits.eq(expiry.waits),
         ]
         return expiry.o

@@ -155,7 +155,9 @@ class StatePipeline(wiring.Component):
         wiping = Signal()
         m.d.sync += wiping.eq(self.wipes)
         m.d.comb += [
-            *(read.addr.eq(e[0].qp), write.addr.eq(e[5].qp), write.data.eq(row[5])),
+            read.addr.eq(e[0].qp),
+            write.addr.eq(e[5].qp),
+            write.data.eq(row[5]),
             write.en.eq(valid[5] | wiping),
         ]
         m.d.sync += [row[2].eq(read.data), row[3].eq(row[2]), row[4].eq(row[3])]
@@ -231,8 +233,11 @@ class StatePipeline(wiring.Component):
             c.rates.eq((e.kind == EventKind.RATE) & (row.state != State.SENDING)),
             c.rouses.eq(e.kind.matches(*rouses) & (row.state == State.PARKED)),
             c.redates.eq((e.kind == EventKind.CHARGE) | retimes),
-            *(c.t.eq(d.t), c.ahead.eq(d.ahead), c.window.eq(d.window)),
-            *(c.some.eq(d.some), c.size.eq(d.size)),
+            c.t.eq(d.t),
+            c.ahead.eq(d.ahead),
+            c.window.eq(d.window),
+            c.some.eq(d.some),
+            c.size.eq(d.size),
             c.due.eq(d.ahead[-1] | (d.ahead == 0)),
             c.faster.eq(e.argument[: RECIPROCAL.size] < row.reciprocal.as_value()),
             c.acknowledges.eq(takes),
@@ -267,8 +272,11 @@ class StatePipeline(wiring.Component):
                     m.d.sync += new.boost.eq(config.boost)
                 with m.Else():
                     m.d.sync += [
-                        *(new.priority.eq(config.priority), new.mtu.eq(config.mtu)),
-                        *(new.next.eq(config.psn), new.una.eq(config.psn), new.backlog.eq(0)),
+                        new.priority.eq(config.priority),
+                        new.mtu.eq(config.mtu),
+                        new.next.eq(config.psn),
+                        new.una.eq(config.psn),
+                        new.backlog.eq(0),
                     ]
             with m.Case(EventKind.RATE):
                 m.d.comb += [

@@ -85,8 +85,11 @@ class RateUpdate(wiring.Component):
         job = Signal.like(self.i.payload)
         t = Signal(Fmt.TIME.width)
         m.d.comb += [
-            *(reciprocal.rate.eq(job.rate), rescale.reciprocal.eq(reciprocal.o)),
-            *(read.addr.eq(job.qp), write.addr.eq(job.qp), write.data.eq(job.rate)),
+            reciprocal.rate.eq(job.rate),
+            rescale.reciprocal.eq(reciprocal.o),
+            read.addr.eq(job.qp),
+            write.addr.eq(job.qp),
+            write.data.eq(job.rate),
             self.o.payload.qp.eq(job.qp),
         ]
         with m.If(self.wipes):

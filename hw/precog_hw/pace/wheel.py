@@ -248,7 +248,9 @@ class TimingWheel(wiring.Component):
             found.past.eq(away[-1] | (away == 0)),
             found.near.eq(~away[bits:].any()),
             found.far.eq(~farther[bits:].any()),
-            *(found.bucket.eq(bucket), found.unit.eq(unit), found.qp.eq(commands.o.payload.qp)),
+            found.bucket.eq(bucket),
+            found.unit.eq(unit),
+            found.qp.eq(commands.o.payload.qp),
         ]
         with m.If(commands.o.valid & ~ready & (~commands.o.payload.cut | cutting)):
             m.d.sync += ready.eq(1)

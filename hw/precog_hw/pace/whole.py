@@ -34,13 +34,16 @@ def differences(m: Module, e: data.View, row: data.View, d: data.View) -> None:
     ]
     with m.If(first):
         m.d.comb += [
-            *(after.request.eq(asked.size), after.counts.eq(asked.counts)),
+            after.request.eq(asked.size),
+            after.counts.eq(asked.counts),
             after.known.eq(waits.known | asked.counts),
         ]
     with m.Elif(e.kind == EventKind.REQUEST):
         m.d.comb += after.answer.eq(asked.size)
     m.d.sync += [
-        *(d.backlog.eq(after), d.some.eq(after.request != 0), d.answer.eq(after.answer != 0)),
+        d.backlog.eq(after),
+        d.some.eq(after.request != 0),
+        d.answer.eq(after.answer != 0),
         d.free.eq(~after.counts | (first & ~waits.known)),
         d.flight.eq(Mux(first, asked.psn, row.next) - row.una),
     ]
@@ -53,8 +56,10 @@ def compare(
     waits, takes = waits_of(row), Signal(name="takes")
     m.d.comb += takes.eq((e.kind == EventKind.ACK) & waits.known & ~d.acked[-1])
     m.d.sync += [
-        *(c.moves.eq(takes & (d.acked != 0)), c.answer.eq(d.answer)),
-        *(c.wire.eq(waits.request + overhead), c.answer_wire.eq(waits.answer + overhead)),
+        c.moves.eq(takes & (d.acked != 0)),
+        c.answer.eq(d.answer),
+        c.wire.eq(waits.request + overhead),
+        c.answer_wire.eq(waits.answer + overhead),
     ]
     behind = Mux(takes, d.rest[-1], d.flight[-1])  # the packet has been acknowledged
     return takes, d.free | behind | ((e.kind == EventKind.EXPIRE) & waits.stale)
@@ -70,7 +75,8 @@ def decide(m: Module, e: data.View, row: data.View, c: data.View, new: data.View
         answers.eq(c.answer & (waits.turn | ~(c.some & c.open))),
         shut.eq(c.some & ~c.open),
         after.eq(before),
-        *(after.shut.eq(shut), after.stale.eq(shut & (expires | (waits.stale & ~c.moves)))),
+        after.shut.eq(shut),
+        after.stale.eq(shut & (expires | (waits.stale & ~c.moves))),
     ]
     with m.If(grants & answers):
         m.d.comb += [after.answer.eq(0), after.turn.eq(0)]

@@ -126,7 +126,8 @@ class WireMode(wiring.Component):
         # No packet comes before each queue pair's connection has begun since reset.
         for rows in (of_route, of_acked):
             m.d.comb += [
-                *(rows.write_row.eq(did.qp), rows.write_data.eq(connection.windows)),
+                rows.write_row.eq(did.qp),
+                rows.write_data.eq(connection.windows),
                 rows.write_stb.eq(self.pace_log_stb & begins & ~connection.raises),
             ]
         told, acked = Signal(RowMemory.CYCLES), [self.acked]
@@ -135,9 +136,11 @@ class WireMode(wiring.Component):
             acked.append(Signal.like(self.acked, name=f"acked{n}"))
             m.d.sync += acked[-1].eq(acked[-2])
         m.d.comb += [
-            *(of_route.read_row.eq(router.slot), router.windows.eq(of_route.read_data)),
+            of_route.read_row.eq(router.slot),
+            router.windows.eq(of_route.read_data),
             of_acked.read_row.eq(self.acked.qp),
             acks.i_stb.eq(told[-1] & of_acked.read_data),
-            *(acks.tells.eq(1), acks.i.eq(acked[-1])),
+            acks.tells.eq(1),
+            acks.i.eq(acked[-1]),
         ]
         return m

@@ -205,18 +205,23 @@ class WirePath(wiring.Component):
         m.d.sync += self.ready.eq(store.ready & wiped)  # for ever: it may be a cycle late
         m.d.comb += [
             goes.eq(self.i_route.valid & self.ready),
-            *(skid.i.valid.eq(goes & self.i.valid), self.i.ready.eq(goes & skid.i.ready)),
+            skid.i.valid.eq(goes & self.i.valid),
+            self.i.ready.eq(goes & skid.i.ready),
             skid.i.payload.beat.eq(self.i.payload),
             skid.i.payload.route.eq(self.i_route.payload),
             self.i_route.ready.eq(self.i.valid & self.i.ready & self.i.payload.last),
-            *(store.i.payload.eq(beat), bypass.i.payload.eq(beat)),
+            store.i.payload.eq(beat),
+            bypass.i.payload.eq(beat),
             store.i.valid.eq(skid.o.valid & route.paced),
             bypass.i.valid.eq(skid.o.valid & ~route.paced),
             skid.o.ready.eq(Mux(route.paced, store.i.ready, bypass.i.ready)),
             store.qp.eq(Cat(route.qp, route.answers)),
             store.label.eq(Cat(route[name] for name in _LABEL)),
-            *(store.quota.eq(self.quota), store.limit.eq(self.limit), store.pause.eq(self.hold)),
-            *(self.log_stb.eq(store.log.valid), self.log.eq(store.log.payload)),
+            store.quota.eq(self.quota),
+            store.limit.eq(self.limit),
+            store.pause.eq(self.hold),
+            self.log_stb.eq(store.log.valid),
+            self.log.eq(store.log.payload),
             *(
                 getattr(self, name).eq(getattr(store, name))
                 for name in ("look_stb", "look", "free", "shared")
@@ -232,7 +237,8 @@ class WirePath(wiring.Component):
         second = Signal()
         told, given = self.i_quota, store.i_quota
         m.d.comb += [
-            *(given.valid.eq(told.valid), told.ready.eq(given.ready & second)),
+            given.valid.eq(told.valid),
+            told.ready.eq(given.ready & second),
             given.payload.qp.eq(Cat(told.payload.qp, second)),
             given.payload.quota.eq(told.payload.quota),
         ]
@@ -253,11 +259,13 @@ class WirePath(wiring.Component):
         m.d.comb += [
             room.eq(unpaced.level <= _UNPACED - self.CHECK),
             self.o_request.valid.eq(request.valid & room),
-            *(asked.qp.eq(queue[:-1]), asked.answers.eq(queue[-1])),
+            asked.qp.eq(queue[:-1]),
+            asked.answers.eq(queue[-1]),
             Cat(asked[name] for name in _LABEL).eq(request.payload.label),
             asked.size.eq(request.payload.size),
             request.ready.eq(self.o_request.ready & room),
-            *(unpaced.i.valid.eq(self.refused), unpaced.i.payload.eq(before)),
+            unpaced.i.valid.eq(self.refused),
+            unpaced.i.payload.eq(before),
             own.eq(unpaced.o.valid & (turn | ~self.i_grant.valid)),
             store.i_grant.valid.eq(unpaced.o.valid | self.i_grant.valid),
             store.i_grant.payload.eq(Mux(own, unpaced.o.payload, Cat(given.qp, given.answers))),
@@ -283,7 +291,8 @@ class WirePath(wiring.Component):
         m.d.comb += asked.read_row.eq(did.qp)
         m.d.sync += [
             asked.write_stb.eq(self.commit_stb | wipes),
-            *(asked.write_row.eq(did.qp), asked.write_data.eq(did.asked)),
+            asked.write_row.eq(did.qp),
+            asked.write_data.eq(did.asked),
         ]
         with m.If(wipes):
             m.d.sync += [asked.write_row.eq(wiped), asked.write_data.eq(0)]
@@ -292,7 +301,8 @@ class WirePath(wiring.Component):
             begins.eq(Cat(self.commit_stb & (did.kind == EventKind.CONFIG), begins)),
             qp.eq(asked.write_row),
             forgets.eq(begins[-1] & asked.read_data.any()),
-            *(again.i.payload.qp.eq(qp), again.i.payload.asked.eq(asked.read_data)),
+            again.i.payload.qp.eq(qp),
+            again.i.payload.asked.eq(asked.read_data),
         ]
         m.d.comb += again.i.valid.eq(forgets)
         # A register: whether a connection may begin decides which event the pacer takes.
@@ -305,7 +315,8 @@ class WirePath(wiring.Component):
         both, given = waits.asked.all(), asking.i
         answers = Mux(both, second, waits.asked[1])
         m.d.comb += [
-            *(given.valid.eq(again.o.valid), given.payload.eq(Cat(waits.qp, answers))),
+            given.valid.eq(again.o.valid),
+            given.payload.eq(Cat(waits.qp, answers)),
             again.o.ready.eq(given.ready & (second | ~both)),
         ]
         with m.If(given.valid & given.ready):

@@ -260,7 +260,8 @@ class CpsSlots(wiring.Component):
             passed, kept = late.i, late.o
             done, delays = strobe.o, [strobe.i.eq(self.tx_stb)]
         m.d.comb += [
-            *(passed.mode.eq(config.mode), passed.score.eq(score)),
+            passed.mode.eq(config.mode),
+            passed.score.eq(score),
             passed.enable.eq(enable),
             self.rx_row.enable.eq(rx_enable),
             passed.echo.eq(echo),

@@ -183,8 +183,10 @@ class QpTurns(wiring.Component):
             m.d.sync += [found.eq(1), slot.eq(cell.slot)]
         m.d.sync += self.read_stb.eq(self.i_access.valid & self.i_access.ready & access.read)
         m.d.comb += [
-            *(self.tx_found.eq(found), self.rx_found.eq(found)),
-            *(self.tx_slot.eq(slot), self.rx_slot.eq(slot)),
+            self.tx_found.eq(found),
+            self.rx_found.eq(found),
+            self.tx_slot.eq(slot),
+            self.rx_slot.eq(slot),
             *(answer[name].eq(cell[name]) for name in ("slot", "valid")),
             *(answer.key[name].eq(cell[name]) for name in ("qpn", "direction")),
             answer.key.remote.eq(Cat(cell.remote, whole[self._address_bits :])),

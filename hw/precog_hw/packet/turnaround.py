@@ -128,8 +128,12 @@ class Turnaround(wiring.Component):
         asked1, asked2 = Signal(request), Signal(request)
         ns3, ns4, ns5 = (Signal(NS_BITS, name=f"ns{n}") for n in (3, 4, 5))
         m.d.sync += [
-            *(asked1.psn.eq(self.asked_psn), asked1.ns.eq(self.t2), asked2.eq(asked1)),
-            *(ns3.eq(asked2.ns), ns4.eq(ns3), ns5.eq(ns4)),
+            asked1.psn.eq(self.asked_psn),
+            asked1.ns.eq(self.t2),
+            asked2.eq(asked1),
+            ns3.eq(asked2.ns),
+            ns4.eq(ns3),
+            ns5.eq(ns4),
         ]
         matches = Signal(TURNAROUND_DEPTH + 1)  # the last bit: an arrival in the same cycle
         newest_first, times = Signal.like(marks.read_data.next), []
@@ -183,7 +187,9 @@ class Turnaround(wiring.Component):
         known5, known6 = Signal(), Signal()
         beyond = difference[TIME_BITS:].any()
         m.d.sync += [
-            *(known5.eq(chosen.any()), known6.eq(known5), self.valid.eq(known6)),
+            known5.eq(chosen.any()),
+            known6.eq(known5),
+            self.valid.eq(known6),
             difference.eq(ns5 - t1),
             self.value.eq(difference[:TIME_BITS] | beyond.replicate(TIME_BITS)),
         ]

@@ -108,12 +108,14 @@ class TurnaroundSearch(wiring.Component):
         place = Signal.like(kept.next)
         m.d.comb += [
             self.busy.eq(searches | waits),
-            *(marked.addr.eq(self.slot), sought.addr.eq(asked)),
+            marked.addr.eq(self.slot),
+            sought.addr.eq(asked),
             mark.addr.eq(self.slot),
             mark.en.eq(arrives | self.reset_stb),
             write.addr.eq(Cat(kept.next, self.slot)),
             write.en.eq(arrives),
-            *(write.data.psn.eq(self.psn), write.data.ns.eq(self.t1)),
+            write.data.psn.eq(self.psn),
+            write.data.ns.eq(self.t1),
             place.eq(held.next - 1 - age),
             read.addr.eq(Cat(place, asked)),
         ]

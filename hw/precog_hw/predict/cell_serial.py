@@ -225,7 +225,8 @@ class SerialCell(wiring.Component):
             m.d.sync += fc.eq(mult.p)
         rounded = Signal(signed(Fmt.C.width))
         m.d.comb += [
-            *(stored.en.eq(wants), stored.addr.eq(self._state_addr(slot))),
+            stored.en.eq(wants),
+            stored.addr.eq(self._state_addr(slot)),
             of_f.eq(valid[_T] & (gate[_T] == _F)),
             mult.a.eq(Cat(t, t[-1] & ~of_f).as_signed()),
             mult.b.eq(Mux(of_f, c, Mux(done[_TANH], kept[_O], kept[_I]))),

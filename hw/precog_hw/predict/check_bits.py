@@ -88,7 +88,9 @@ class CheckBits(wiring.Component):
             m.d.sync += [
                 even.eq(i.data.as_value()),
                 pair.words.eq(Cat(even, i.data.as_value())),
-                *(pair.row.eq(i.row), pair.pair.eq(i.word[1:]), pair.set.eq(i.set)),
+                pair.row.eq(i.row),
+                pair.pair.eq(i.word[1:]),
+                pair.set.eq(i.set),
             ]
         check = parity(m, "pair", pair.words)
         leaves = delay(whole, CHECK_LATENCY, reset=True)
@@ -99,8 +101,11 @@ class CheckBits(wiring.Component):
         now = Signal(layout)
         m.d.comb += [
             now.eq(Mux(second, later, first)),
-            *(word.en.eq(leaves | second), word.copies.eq(~0), word.set.eq(now.set)),
-            *(word.row.eq(now.row), word.word.eq(Cat(second, now.pair))),
+            word.en.eq(leaves | second),
+            word.copies.eq(~0),
+            word.set.eq(now.set),
+            word.row.eq(now.row),
+            word.word.eq(Cat(second, now.pair)),
             word.data.eq(now.words.word_select(second, 32)),
             word.check.eq(Mux(second, later_check[4:], check[:4])),
             self.put_ready.eq(~word.en),

@@ -186,8 +186,10 @@ class Forecaster(wiring.Component):
             table.o.ready.eq(1),
             given.eq(table.i.valid & table.i.ready),
             scored.eq(table.o.valid),
-            *(queue.given.eq(given & queue.asks), rtt.given.eq(given & ~queue.asks)),
-            *(queue.scored.eq(scored & of_queue), rtt.scored.eq(scored & ~of_queue)),
+            queue.given.eq(given & queue.asks),
+            rtt.given.eq(given & ~queue.asks),
+            queue.scored.eq(scored & of_queue),
+            rtt.scored.eq(scored & ~of_queue),
         ]
         with m.If(given):
             m.d.sync += [busy.eq(1), of_queue.eq(queue.asks)]
@@ -329,7 +331,9 @@ class Forecaster(wiring.Component):
         put, carried = carries.write_port(), carries.read_port(domain="comb")
         wanted = Signal()
         m.d.comb += [
-            *(put.en.eq(self.carry_stb), put.addr.eq(self.carry_qp), put.data.eq(self.carry)),
+            put.en.eq(self.carry_stb),
+            put.addr.eq(self.carry_qp),
+            put.data.eq(self.carry),
             carried.addr.eq(decision.qp),
             own.addr.eq(decision.qp),
             wanted.eq(

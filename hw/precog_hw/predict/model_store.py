@@ -166,13 +166,15 @@ class ModelStore(wiring.Component):
             get_version.addr.eq(self.query_set),
             self.query_valid.eq(valid.bit_select(self.query_set, 1)),
             self.query_version.eq(get_version.data),
-            *(of_answer.addr.eq(self.answer_set), self.answer_version.eq(of_answer.data)),
+            of_answer.addr.eq(self.answer_set),
+            self.answer_version.eq(of_answer.data),
         ]
 
         if config.forecast:
             asked = versions.read_port(domain="comb")
             m.d.comb += [
-                *(asked.addr.eq(self.asked_set), self.asked_version.eq(asked.data)),
+                asked.addr.eq(self.asked_set),
+                self.asked_version.eq(asked.data),
                 self.slot_enables.eq(enabled),
             ]
 
@@ -386,7 +388,8 @@ class ModelStore(wiring.Component):
         m.d.sync += loaded.eq(checked & good)
         m.d.comb += [
             self.valid.eq(valid),
-            *(self.loaded_stb.eq(loaded), self.loaded_set.eq(number)),
+            self.loaded_stb.eq(loaded),
+            self.loaded_set.eq(number),
         ]
         with m.If(self.fail_stb):
             m.d.sync += valid.bit_select(self.guarded_set, 1).eq(0)
@@ -403,14 +406,18 @@ class ModelStore(wiring.Component):
             with m.If(entered):
                 mine = slots[at].enable & (slots[at].set == self.guarded_set)
                 m.d.comb += [
-                    *(put_slot.en.eq(mine), put_slot.addr.eq(at)),
-                    *(put_slot.data.set.eq(self.guarded_set), put_slot.data.epoch.eq(renewed)),
+                    put_slot.en.eq(mine),
+                    put_slot.addr.eq(at),
+                    put_slot.data.set.eq(self.guarded_set),
+                    put_slot.data.epoch.eq(renewed),
                 ]
                 m.d.sync += [at.eq(at + 1), self.renewing.eq(at != config.sets - 1)]
             with m.Elif(~(checked & good)):
                 m.d.comb += [
-                    *(put.en.eq(1), put.set.eq(self.guarded_set)),
-                    *(put.model.eq(get_model.data), put.model.epoch.eq(epoch)),
+                    put.en.eq(1),
+                    put.set.eq(self.guarded_set),
+                    put.model.eq(get_model.data),
+                    put.model.epoch.eq(epoch),
                 ]
                 m.d.sync += [entered.eq(1), epoch.eq(epoch + 1), renewed.eq(epoch)]
         with m.If(self.renew_stb):  # only while nothing is being renewed

@@ -170,8 +170,10 @@ class Scrubber(wiring.Component):
         m.d.comb += [
             bit.eq(Mux(number < PAIR_BITS, number[:5], 32 | number[:2])),
             self.busy.eq(asked | injecting | wanted | hurry),
-            *(self.request.place.eq(at), self.request.place.word.eq(Cat(odd, at.word[1:]))),
-            *(self.put.set.eq(at.set), self.put.row.eq(at.row)),
+            self.request.place.eq(at),
+            self.request.place.word.eq(Cat(odd, at.word[1:])),
+            self.put.set.eq(at.set),
+            self.put.row.eq(at.row),
             self.put.word.eq(Cat(odd, at.word[1:])),
             self.put.data.eq(Mux(odd, words[1], words[0])[:32]),
             self.put.check.eq(Mux(odd, words[1], words[0])[32:]),
@@ -184,7 +186,8 @@ class Scrubber(wiring.Component):
             with m.Else():
                 m.d.sync += [
                     asked.eq(1),
-                    *(target.eq(self.inject_place), flips.eq(self.inject_flips)),
+                    target.eq(self.inject_place),
+                    flips.eq(self.inject_flips),
                 ]
         with m.Elif(self.scrub_stb):
             with m.If(self.busy):
@@ -196,7 +199,8 @@ class Scrubber(wiring.Component):
         self._walk(m, cursor, step, skip)
         begins = Signal()
         m.d.comb += [
-            *(pause.begin_stb.eq(step | events.passes), pause.cycles.eq(self.period)),
+            pause.begin_stb.eq(step | events.passes),
+            pause.cycles.eq(self.period),
             begins.eq(hurry | (self.enable & any_valid & pause.over)),
         ]
         with m.If(events.passes):
@@ -311,7 +315,8 @@ class Scrubber(wiring.Component):
                 last.place.eq(at),
                 last.place.word.eq(Cat(events.corrected & odd, at.word[1:])),
                 last.bit.eq(Mux(events.corrected, bit, 0)),
-                *(last.uncorrectable.eq(events.uncorrectable), last.valid.eq(1)),
+                last.uncorrectable.eq(events.uncorrectable),
+                last.valid.eq(1),
             ]
         return m
 

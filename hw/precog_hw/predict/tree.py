@@ -208,7 +208,9 @@ class TreePredictor(wiring.Component):
             get_mark.addr.eq(about.qp),
             following.newest.eq(was.newest + 1),
             following.count.eq(Mux(was.count == config.steps, was.count, was.count + 1)),
-            *(put.en.eq(keep), put.addr.eq(Cat(following.newest, about.qp)), put.data.eq(about.x)),
+            put.en.eq(keep),
+            put.addr.eq(Cat(following.newest, about.qp)),
+            put.data.eq(about.x),
             put_mark.en.eq(keep | self.clear_stb),
             put_mark.addr.eq(Mux(keep, about.qp, self.clear_qp)),
             put_mark.data.eq(Mux(keep, following.as_value(), 0)),
@@ -256,7 +258,8 @@ class TreePredictor(wiring.Component):
             m.d.comb += [one[0].eq(rest), where[0].eq(top), where[1].eq(top)]
         with m.Else():
             m.d.comb += [
-                *(one[0].eq(word[:TREE_SMALL_BITS]), where[0].eq(top ^ Cat(1, (at - 1)[:3]))),
+                one[0].eq(word[:TREE_SMALL_BITS]),
+                where[0].eq(top ^ Cat(1, (at - 1)[:3])),
                 one[1].eq(word[TREE_SMALL_BITS : 2 * TREE_SMALL_BITS]),
                 where[1].eq(top ^ Cat(0, at)),
             ]

@@ -82,7 +82,8 @@ class TreeCheck(wiring.Component):
         m.d.sync += [
             part.eq(word[:TREE_SMALL_BITS] + word[TREE_SMALL_BITS : 2 * TREE_SMALL_BITS] + weight),
             part_stb.eq(i.en & (i.row < TREE_THRESHOLD_ROW)),
-            *(begins.eq(place == 0), ends.eq(place == TREE_LEAF_WORDS - 1)),
+            begins.eq(place == 0),
+            ends.eq(place == TREE_LEAF_WORDS - 1),
             whole_stb.eq(part_stb & ends),
         ]
         m.d.comb += whole.eq(Mux(begins, 0, total) + part)
@@ -100,7 +101,8 @@ class TreeCheck(wiring.Component):
         eldest, eldest_stb, stray = Signal(3, reset_less=True), Signal(), Signal()
         m.d.sync += [
             eldest.eq(Mux(pairs[0] > pairs[1], *pairs)),
-            *(eldest_stb.eq(is_source), stray.eq(is_source & no_such)),
+            eldest_stb.eq(is_source),
+            stray.eq(is_source & no_such),
         ]
         with m.If(eldest_stb & (eldest > oldest)):
             m.d.sync += oldest.eq(eldest)

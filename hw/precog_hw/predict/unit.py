@@ -190,7 +190,8 @@ class Predictor(wiring.Component):
         m.d.comb += [
             store.slot.eq(sample.payload.slot),
             store.in_use.eq(in_use),
-            *(store.answer_set.eq(engine.o_rsp.payload.set), self.version.eq(store.answer_version)),
+            store.answer_set.eq(engine.o_rsp.payload.set),
+            self.version.eq(store.answer_version),
             request.valid.eq(sample.valid & ~held & ~restart.hold),
             *(field.eq(store.model[name]) for name, field in _fields(model)),
             sample.ready.eq(request.ready & ~held & ~restart.hold),
@@ -259,9 +260,12 @@ class Predictor(wiring.Component):
             ),
             engine.scrub.valid.eq(scrubber.request.valid),
             scrubber.answer.eq(engine.scrubbed),
-            *(scrubber.valid.eq(store.valid), scrubber.in_use.eq(in_use)),
-            *(store.guarded_set.eq(scrubber.set), store.fail_stb.eq(scrubber.fail_stb)),
-            *(store.renew_stb.eq(scrubber.renew_stb), scrubber.renewing.eq(store.renewing)),
+            scrubber.valid.eq(store.valid),
+            scrubber.in_use.eq(in_use),
+            store.guarded_set.eq(scrubber.set),
+            store.fail_stb.eq(scrubber.fail_stb),
+            store.renew_stb.eq(scrubber.renew_stb),
+            scrubber.renewing.eq(store.renewing),
         ]
         if tree is not None:
             of_tree = scrubber.request.place.tree

@@ -113,7 +113,9 @@ class Words:
             address = late
         m.d.sync += [hit.eq(load.en & en), target.eq(addr), what.eq(content)]
         m.d.comb += [
-            *(write.en.eq(hit), write.addr.eq(target), write.data.eq(what)),
+            write.en.eq(hit),
+            write.addr.eq(target),
+            write.data.eq(what),
             read.addr.eq(address),
         ]
         self.data = read.data[:32]

@@ -91,8 +91,10 @@ class Dcqcn(wiring.Component):
         notified = Signal()  # the raise is that of a notification
         m.d.comb += [
             table.g.eq(p.g),
-            *(self.scale.stb.eq(table.scale.stb), self.scale.value.eq(table.scale.value)),
-            *(self.scale.factor.eq(table.scale.factor), table.scale.p.eq(self.scale.p)),
+            self.scale.stb.eq(table.scale.stb),
+            self.scale.value.eq(table.scale.value),
+            self.scale.factor.eq(table.scale.factor),
+            table.scale.p.eq(self.scale.p),
             table.scale.done.eq(self.scale.done),
         ]
         with m.If(self.load):
@@ -195,9 +197,12 @@ class Dcqcn(wiring.Component):
         sent = Signal(33)
         m.submodules.recovery = step = Recovery()
         m.d.comb += [
-            *(step.timer_stage.eq(row.timer_stage), step.byte_stage.eq(row.byte_stage)),
-            *(step.target.eq(row.target), step.rate.eq(rate)),
-            *(step.bounds.eq(self.bounds), step.parameters.eq(p)),
+            step.timer_stage.eq(row.timer_stage),
+            step.byte_stage.eq(row.byte_stage),
+            step.target.eq(row.target),
+            step.rate.eq(rate),
+            step.bounds.eq(self.bounds),
+            step.parameters.eq(p),
         ]
         with m.State("TIMER"):
             m.d.sync += [steps.eq(0), by_bytes.eq(0)]
@@ -224,7 +229,8 @@ class Dcqcn(wiring.Component):
                 m.next = "INCREASE"
         with m.State("INCREASE"), m.If(step.done):
             m.d.sync += [
-                *(rate.eq(step.new_rate), row.target.eq(step.new_target)),
+                rate.eq(step.new_rate),
+                row.target.eq(step.new_target),
                 steps.eq(steps + 1),
             ]
             with m.If(by_bytes):
@@ -248,8 +254,11 @@ class Dcqcn(wiring.Component):
             with m.If(p.clamp_target | (row.timer_stage != 0) | (row.byte_stage != 0)):
                 m.d.sync += row.target.eq(rate)
             m.d.sync += [
-                *(row.timer_stage.eq(0), row.byte_stage.eq(0), row.bytes.eq(0)),
-                *(row.timing.eq(1), row.rate_t.eq(until)),
+                row.timer_stage.eq(0),
+                row.byte_stage.eq(0),
+                row.bytes.eq(0),
+                row.timing.eq(1),
+                row.rate_t.eq(until),
             ]
             half = (row.alpha + (1 << _DROP)) >> (_DROP + 1)
             multiply(m, self.scale, rate, half, "CUT_WAIT")
@@ -270,7 +279,9 @@ class Dcqcn(wiring.Component):
         with m.State("NOTIFY"):
             with m.If(first):
                 m.d.sync += [
-                    *(row.started.eq(1), row.alpha.eq(ALPHA.one), row.target.eq(self.new_rate)),
+                    row.started.eq(1),
+                    row.alpha.eq(ALPHA.one),
+                    row.target.eq(self.new_rate),
                     row.cut_t.eq(Mux(at_once, row.cut_t, self.t)),
                 ]
             with m.If(first | at_once):

@@ -66,8 +66,11 @@ class DecayTable(wiring.Component):
                 m.next = "MADE"
                 with m.If(~any_g | (of != self.g)):
                     m.d.sync += [
-                        *(of.eq(self.g), any_g.eq(1), at.eq(0)),
-                        *(current.eq(_ONE), base.eq(_ONE - self.g)),
+                        of.eq(self.g),
+                        any_g.eq(1),
+                        at.eq(0),
+                        current.eq(_ONE),
+                        base.eq(_ONE - self.g),
                     ]
                     m.next = "WRITE"
             with m.State("WRITE"):

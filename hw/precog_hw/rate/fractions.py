@@ -65,8 +65,10 @@ def divide(
 ) -> None:
     """In a state: begin a quotient, and wait for it in state `then`; without `then`, go on."""
     m.d.comb += [
-        *(call.stb.eq(1), call.short.eq(short)),
-        *(call.part.eq(part[:PART_BITS]), call.whole.eq(whole)),
+        call.stb.eq(1),
+        call.short.eq(short),
+        call.part.eq(part[:PART_BITS]),
+        call.whole.eq(whole),
     ]
     if then:
         m.next = then

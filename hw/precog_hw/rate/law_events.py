@@ -205,7 +205,8 @@ class LawEvents(wiring.Component):
             heard_write.data.eq(~was_told.data),
             waiting.w_en.eq(new),
             waiting.w_data.eq(self.heard_slot),
-            *(leaves.addr.eq(which), left.addr.eq(which)),
+            leaves.addr.eq(which),
+            left.addr.eq(which),
             told_write.en.eq(popped | forgets),
             told_write.addr.eq(which),
             told_write.data.eq(leaves.data),
@@ -276,9 +277,12 @@ class LawEvents(wiring.Component):
         # Cycle 2: write.
         left = Mux(keeps & ~tells, counted.i.payload.bytes, 0)
         m.d.sync += [
-            *(slots[1].eq(slots[0]), slots[2].eq(slots[1])),
-            *(sums[0].eq(left), sums[1].eq(sums[0])),
-            *(wrote[0].eq(works), wrote[1].eq(wrote[0])),
+            slots[1].eq(slots[0]),
+            slots[2].eq(slots[1]),
+            sums[0].eq(left),
+            sums[1].eq(sums[0]),
+            wrote[0].eq(works),
+            wrote[1].eq(wrote[0]),
         ]
         m.d.comb += [
             write.en.eq(wrote[0]),

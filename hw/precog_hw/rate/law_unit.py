@@ -132,18 +132,25 @@ class LawUnit(wiring.Component):
                 law.bounds.max_rate.eq(config.max_rate),
             ]
         m.d.comb += [
-            *(timely.parameters.eq(self.timely), dcqcn.parameters.eq(self.dcqcn)),
+            timely.parameters.eq(self.timely),
+            dcqcn.parameters.eq(self.dcqcn),
             timely.state.eq(Mux(clear, 0, read.data.law.timely.as_value())),
             dcqcn.state.eq(Mux(clear, 0, read.data.law.dcqcn.as_value())),
             timely.rtt.eq(event.value),
-            *(dcqcn.sent.eq(event.value), dcqcn.cnp.eq(event.kind == EventKind.CNP)),
+            dcqcn.sent.eq(event.value),
+            dcqcn.cnp.eq(event.kind == EventKind.CNP),
             dcqcn.bytes.eq(event.kind == EventKind.BYTES),
-            *(read.addr.eq(event.qp), read_config.addr.eq(event.qp)),
-            *(write.addr.eq(event.qp), write_config.addr.eq(event.qp)),
+            read.addr.eq(event.qp),
+            read_config.addr.eq(event.qp),
+            write.addr.eq(event.qp),
+            write_config.addr.eq(event.qp),
             write_config.data.eq(given),
-            *(write.data.live.eq(live), write.data.rate.eq(rate)),
-            *(self.after.live.eq(live), self.after.rate.eq(rate)),
-            *(self.o.payload.qp.eq(event.qp), self.o.payload.rate.eq(rate)),
+            write.data.live.eq(live),
+            write.data.rate.eq(rate),
+            self.after.live.eq(live),
+            self.after.rate.eq(rate),
+            self.o.payload.qp.eq(event.qp),
+            self.o.payload.rate.eq(rate),
         ]
         with m.If(config.law == Law.TIMELY):
             m.d.comb += [write.data.law.timely.eq(timely.row), self.after.timely.eq(timely.row)]
@@ -162,7 +169,8 @@ class LawUnit(wiring.Component):
                 m.d.sync += [
                     config.eq(Mux(configures, given, read_config.data)),
                     clear.eq(resets | (configures & (given.law != read_config.data.law))),
-                    *(live.eq(read.data.live & ~resets), last.eq(read.data.rate)),
+                    live.eq(read.data.live & ~resets),
+                    last.eq(read.data.rate),
                 ]
                 m.d.comb += write_config.en.eq(configures)
                 m.next = "LOAD"

@@ -158,7 +158,9 @@ class Psched(wiring.Component):
         # What a law decided for those that do not ask is kept, in case that they ask one day.
         kept = Signal(ROW)
         m.d.comb += [
-            *(kept.base.eq(decision.rate), kept.based.eq(1), kept.window.eq(decision.window)),
+            kept.base.eq(decision.rate),
+            kept.based.eq(1),
+            kept.window.eq(decision.window),
             self.o.valid.eq(passes | offers),
             self.o.payload.eq(decision),
             self.i.ready.eq(self.o.ready & (passes | offers)),

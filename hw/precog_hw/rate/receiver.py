@@ -71,7 +71,8 @@ class BandwidthMeter(wiring.Component):
         m.d.sync += [passed.eq(passed + 1), kept.eq(whole)]
         with m.If(passed + 1 >= self.ticks):
             m.d.sync += [
-                *(passed.eq(0), kept.eq(0)),
+                passed.eq(0),
+                kept.eq(0),
                 self.available.eq((self.ticks == 0) | (whole <= self.budget)),
             ]
         return m
@@ -158,8 +159,10 @@ class Receiver(wiring.Component):
         m.submodules.rows = rows = plain_memory(STATE, self._qps)
         m.submodules.configs = configs = plain_memory(CONFIG, self._qps)
         m.d.comb += [
-            *(scores.i_stb.eq(self.heard), scores.tells.eq(1)),
-            *(scores.i.qp.eq(self.heard_slot), scores.i.score.eq(self.heard_score)),
+            scores.i_stb.eq(self.heard),
+            scores.tells.eq(1),
+            scores.i.qp.eq(self.heard_slot),
+            scores.i.score.eq(self.heard_score),
             self.merged.eq(scores.merged),
         ]
         event, command = Signal(EVENT), self.i_config.payload
@@ -170,8 +173,10 @@ class Receiver(wiring.Component):
         config_read, config_write = configs.read_port(), configs.write_port()
         m.d.comb += [
             *(port.addr.eq(event.qp) for port in (row_read, row_write, config_read, config_write)),
-            *(row_write.data.eq(new), config_write.data.eq(config)),
-            *(self.commit.event.eq(event), self.commit.result.eq(result)),
+            row_write.data.eq(new),
+            config_write.data.eq(config),
+            self.commit.event.eq(event),
+            self.commit.result.eq(result),
         ]
 
         # `Latest` forgets who waited for `qps` cycles after a reset.
@@ -187,26 +192,33 @@ class Receiver(wiring.Component):
         with m.FSM(name="receiver"):
             with m.State("IDLE"):
                 m.d.sync += [
-                    *(event.t.eq(self.now), event.available.eq(self.available)),
-                    *(event.score.eq(NO_SCORE), clears.eq(0)),
+                    event.t.eq(self.now),
+                    event.available.eq(self.available),
+                    event.score.eq(NO_SCORE),
+                    clears.eq(0),
                 ]
                 with m.If(self.i_config.valid & ~forgets):
                     m.d.sync += [
-                        *(event.kind.eq(ReceiverKind.CONFIGURE), event.qp.eq(command.qp)),
-                        *(clears.eq(command.clear), walks.eq(1)),
+                        event.kind.eq(ReceiverKind.CONFIGURE),
+                        event.qp.eq(command.qp),
+                        clears.eq(command.clear),
+                        walks.eq(1),
                     ]
                     m.next = "LOAD"
                 with m.Elif(scores.o.valid):
                     m.d.comb += scores.o.ready.eq(1)
                     m.d.sync += [
-                        *(event.kind.eq(ReceiverKind.SCORE), event.qp.eq(scores.o.payload.qp)),
+                        event.kind.eq(ReceiverKind.SCORE),
+                        event.qp.eq(scores.o.payload.qp),
                         event.score.eq(scores.o.payload.score),
                     ]
                     m.next = "LOAD"
                 with m.Elif(walks & (waited == 0)):
                     m.d.sync += [
-                        *(event.kind.eq(ReceiverKind.VISIT), event.qp.eq(visited)),
-                        *(visited.eq(visited + 1), waited.eq(_VISIT_CYCLES - 1)),
+                        event.kind.eq(ReceiverKind.VISIT),
+                        event.qp.eq(visited),
+                        visited.eq(visited + 1),
+                        waited.eq(_VISIT_CYCLES - 1),
                     ]
                     m.next = "LOAD"
             with m.State("LOAD"):
@@ -243,8 +255,10 @@ class Receiver(wiring.Component):
             latest = Latest(layout)
             m.submodules[f"{name}s"] = latest
             m.d.comb += [
-                *(latest.i_stb.eq(done & _bit(acts, act)), latest.tells.eq(1)),
-                *(latest.i.qp.eq(event.qp), latest.i[name].eq(result[name])),
+                latest.i_stb.eq(done & _bit(acts, act)),
+                latest.tells.eq(1),
+                latest.i.qp.eq(event.qp),
+                latest.i[name].eq(result[name]),
             ]
             wiring.connect(m, latest.o, wiring.flipped(getattr(self, f"o_{name}")))
         return m
@@ -266,7 +280,9 @@ class Receiver(wiring.Component):
         wanted, others, room = Signal(QUOTA_BITS), Signal(QUOTA_BITS), Signal(QUOTA_BITS)
         with m.State("AGE"):
             m.d.sync += [
-                *(new.eq(old), result.was.eq(was), result.acts.eq(0)),
+                new.eq(old),
+                result.was.eq(was),
+                result.acts.eq(0),
                 age.eq(event.t - old.score_t),
                 score.eq(Mux(event.score > SCORE_MAX, SCORE_MAX, event.score)),
             ]

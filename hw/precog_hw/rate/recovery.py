@@ -56,7 +56,8 @@ class Recovery(wiring.Component):
         top = self.bounds.max_rate
         late = Signal(self.CYCLES - 1)
         m.d.sync += [
-            *(late.eq(Cat(self.start, late)), self.done.eq(late[-1])),
+            late.eq(Cat(self.start, late)),
+            self.done.eq(late[-1]),
             adds.eq((timer >= p.recovery) | (byte >= p.recovery)),
             hypers.eq(both & (p.hai != 0)),
             raised.eq(self.target + Mux(hypers, p.hai, p.ai)),

@@ -90,8 +90,10 @@ class Egress(wiring.Component):
             given.eq(self.o.valid & self.o.ready),
         ]
         m.d.sync += [
-            *(self.place.cell.eq(cell), self.place.beat.eq(index)),
-            *(self.free_stb.eq(moves & closes), self.free.eq(cell)),
+            self.place.cell.eq(cell),
+            self.place.beat.eq(index),
+            self.free_stb.eq(moves & closes),
+            self.free.eq(cell),
             ahead.eq(ahead + moves - given),
         ]
         with m.If(moves):
@@ -101,8 +103,12 @@ class Egress(wiring.Component):
         with m.If(self.i.ready):
             before = job.bytes - 1
             m.d.sync += [
-                *(active.eq(self.i.valid), cell.eq(job.cell), index.eq(0), user.eq(job.user)),
-                *(left.eq(before[beat_bits:SIZE_BITS]), rest.eq(before[:beat_bits])),
+                active.eq(self.i.valid),
+                cell.eq(job.cell),
+                index.eq(0),
+                user.eq(job.user),
+                left.eq(before[beat_bits:SIZE_BITS]),
+                rest.eq(before[:beat_bits]),
                 ends.eq(~before[beat_bits:SIZE_BITS].any()),
             ]
 
@@ -117,7 +123,9 @@ class Egress(wiring.Component):
         keep = ((2 << late_rest) - 1)[:step] if beat_bits else 1
         m.d.sync += beat.data.eq(self.read)
         m.d.comb += [
-            *(beats.i.valid.eq(valid), beat.last.eq(last), beat.user.eq(late_user)),
+            beats.i.valid.eq(valid),
+            beat.last.eq(last),
+            beat.user.eq(late_user),
             beat.user.error.eq(late_user.error & last),
             beat.keep.eq(Mux(last, keep, (1 << step) - 1)),
         ]

@@ -68,7 +68,8 @@ class FreeList(wiring.Component):
         take, fetched, came, given = Signal(), Signal(), Signal(), Signal()
         read_ahead = Signal(range(_AHEAD + 1))
         m.d.sync += [
-            *(write.en.eq(came), write.data.eq(self.put)),
+            write.en.eq(came),
+            write.data.eq(self.put),
             write.addr.eq(write.addr + write.en),
         ]
         m.d.comb += [
@@ -92,7 +93,8 @@ class FreeList(wiring.Component):
             m.d.sync += [waiting.eq(waiting - 1), some.eq(waiting != 1)]
         # A block RAM's output is late; it gets a register of its own.
         m.d.sync += [
-            *(fetched.eq(take), ahead.i.valid.eq(fetched)),
+            fetched.eq(take),
+            ahead.i.valid.eq(fetched),
             ahead.i.payload.eq(read.data),
         ]
         return m

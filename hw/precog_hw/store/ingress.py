@@ -121,15 +121,18 @@ class Ingress(wiring.Component):
             self.place.beat.eq(index),
             self.write.eq(beat.data),
             self.link_stb.eq(writes & opens & inside),
-            *(self.link.cell.eq(cell), self.link.next.eq(self.i_free.payload)),
+            self.link.cell.eq(cell),
+            self.link.next.eq(self.i_free.payload),
             self.user_stb.eq(writes & beat.last),
             self.user_cell.eq(Mux(inside, first, self.i_free.payload)),
             self.user.eq(beat.user),
         ]
         with m.If(writes):
             m.d.sync += [
-                *(cell.eq(self.place.cell), index.eq(index + 1)),
-                *(size.eq(size + config.width // 8), cells.eq(cells + opens)),
+                cell.eq(self.place.cell),
+                index.eq(index + 1),
+                size.eq(size + config.width // 8),
+                cells.eq(cells + opens),
             ]
         m.d.sync += most.eq(cells == config.most)  # a cell has two beats, or more
         with m.If(taken):
@@ -149,7 +152,8 @@ class Ingress(wiring.Component):
             m.d.sync += ended.eq(taken & beat.last)
             m.d.sync += [
                 record.kind.eq(EventKind.APPEND),
-                *(record.qp.eq(self.qp), record.label.eq(self.label)),
+                record.qp.eq(self.qp),
+                record.label.eq(self.label),
                 record.cell.eq(self.user_cell),
                 record.cells.eq(cells + self.i_free.ready),
                 record.bytes.eq(size + rest),

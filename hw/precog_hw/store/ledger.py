@@ -122,21 +122,28 @@ class Ledger(wiring.Component):
         m.submodules.quotas = quotas = RowMemory(quota, config.qps)
         told = self.i_quota.payload
         m.d.comb += [
-            *(read.addr.eq(e[0].qp), write.addr.eq(e[last].qp), write.data.eq(row[last])),
+            read.addr.eq(e[0].qp),
+            write.addr.eq(e[last].qp),
+            write.data.eq(row[last]),
             write.en.eq(valid[last] | ~self.ready),
-            *(self.i_quota.ready.eq(self.ready), quotas.read_row.eq(e[0].qp)),
+            self.i_quota.ready.eq(self.ready),
+            quotas.read_row.eq(e[0].qp),
         ]
         m.d.sync += [
-            *(quotas.write_stb.eq(self.i_quota.valid | wipes), quotas.write_row.eq(told.qp)),
+            quotas.write_stb.eq(self.i_quota.valid | wipes),
+            quotas.write_row.eq(told.qp),
             quotas.write_data.own.eq(told.quota != 0),
             quotas.write_data.cells.eq(told.quota),
-            *(row[2].eq(read.data), *(row[n].eq(row[n - 1]) for n in range(3, last))),
+            row[2].eq(read.data),
+            *(row[n].eq(row[n - 1]) for n in range(3, last)),
         ]
         self._decide(m, e, row, valid[4], quotas.read_data)
         with m.If(wipes):
             m.d.sync += [
-                *(row[last].eq(0), e[last].qp.eq(wiped)),
-                *(quotas.write_row.eq(wiped), quotas.write_data.eq(0)),
+                row[last].eq(0),
+                e[last].qp.eq(wiped),
+                quotas.write_row.eq(wiped),
+                quotas.write_data.eq(0),
             ]
         m.d.comb += [
             self.commit.valid.eq(valid[last]),
@@ -177,11 +184,15 @@ class Ledger(wiring.Component):
         appends = e[3].kind == EventKind.APPEND
         over = e[3].cells > spare
         m.d.sync += [
-            *(quota4.eq(quota3), back4.eq(back3), cells4.eq(cells3)),
+            quota4.eq(quota3),
+            back4.eq(back3),
+            cells4.eq(cells3),
             need.eq(Mux(over, e[3].cells - spare, 0)),
             taken.eq(Mux(over, spare, e[3].cells)),
             kept.eq(row[3].cells - back3),
-            *(borrows.eq(over), limit.eq(following), some.eq(row[3].packets != 0)),
+            borrows.eq(over),
+            limit.eq(following),
+            some.eq(row[3].packets != 0),
             wants.eq(appends & (e[3].outcome == Outcome.STORED)),
             fails.eq(appends & (e[3].outcome != Outcome.STORED)),
             holds.eq(e[3].may_wait & (e[3].cells <= quota3 + following)),
@@ -208,16 +219,29 @@ class Ledger(wiring.Component):
         old, new, event, done, some5 = row[5], row[6], e[5], Signal(Outcome), Signal()
         commit, quota5, limit5 = self.commit.payload, Signal(count), Signal(count)
         m.d.sync += [
-            *(adds.eq(stored), drops.eq(fails | (wants & ~room & ~holds)), pops.eq(popped)),
-            *(heads5.eq(heads | (stored & ~some)), some5.eq(some), done.eq(outcome)),
-            *(need5.eq(need), taken5.eq(taken), kept5.eq(kept), back5.eq(back4)),
-            *(cells5.eq(cells4), quota5.eq(quota4), limit5.eq(limit)),
+            adds.eq(stored),
+            drops.eq(fails | (wants & ~room & ~holds)),
+            pops.eq(popped),
+            heads5.eq(heads | (stored & ~some)),
+            some5.eq(some),
+            done.eq(outcome),
+            need5.eq(need),
+            taken5.eq(taken),
+            kept5.eq(kept),
+            back5.eq(back4),
+            cells5.eq(cells4),
+            quota5.eq(quota4),
+            limit5.eq(limit),
         ]
         m.d.sync += [
             new.eq(old),
-            *(self.joins.eq(some5), self.behind.eq(old.tail)),
-            *(commit.event.eq(event), commit.event.outcome.eq(done)),
-            *(commit.quota.eq(quota5), commit.limit.eq(limit5), commit.shared.eq(shared)),
+            self.joins.eq(some5),
+            self.behind.eq(old.tail),
+            commit.event.eq(event),
+            commit.event.outcome.eq(done),
+            commit.quota.eq(quota5),
+            commit.limit.eq(limit5),
+            commit.shared.eq(shared),
         ]
         with m.If(adds):
             m.d.sync += [
@@ -238,8 +262,10 @@ class Ledger(wiring.Component):
             ]
         with m.If(heads5):
             m.d.sync += [
-                *(new.head.eq(event.cell), new.bytes.eq(event.bytes)),
-                *(new.cells.eq(cells5), new.label.eq(event.label)),
+                new.head.eq(event.cell),
+                new.bytes.eq(event.bytes),
+                new.cells.eq(cells5),
+                new.label.eq(event.label),
             ]
         with m.If(~valid):
             m.d.sync += left.eq(self.limit - shared)

@@ -163,13 +163,16 @@ class PacketStore(wiring.Component):
 
         m.d.comb += [
             self.ready.eq(ledger.ready & free.ready),
-            *(ingress.i.payload.eq(self.i.payload), ingress.qp.eq(self.qp)),
+            ingress.i.payload.eq(self.i.payload),
+            ingress.qp.eq(self.qp),
             ingress.label.eq(self.label),
             ingress.i.valid.eq(self.i.valid & self.ready),
             self.i.ready.eq(ingress.i.ready & self.ready),
             ingress.may_wait.eq(self.pause),
-            *(ledger.quota.eq(self.quota), ledger.limit.eq(self.limit)),
-            *(self.free.eq(free.count), self.shared.eq(ledger.commit.payload.shared)),
+            ledger.quota.eq(self.quota),
+            ledger.limit.eq(self.limit),
+            self.free.eq(free.count),
+            self.shared.eq(ledger.commit.payload.shared),
             # Cells that were read go first: there is not one in every cycle.
             free.put_stb.eq(egress.free_stb | reclaim.o.valid),
             free.put.eq(Mux(egress.free_stb, egress.free, reclaim.o.payload)),
@@ -193,21 +196,27 @@ class PacketStore(wiring.Component):
                 | happens[EventKind.HEAD]
                 | (happens[EventKind.ASK] & ledger.joins)
             ),
-            *(requests.i.payload.qp.eq(did.qp), requests.i.payload.size.eq(row.bytes)),
+            requests.i.payload.qp.eq(did.qp),
+            requests.i.payload.size.eq(row.bytes),
             requests.i.payload.label.eq(row.label),
             dropped.i.valid.eq(drops),
-            *(dropped.i.payload.cell.eq(did.cell), dropped.i.payload.cells.eq(did.cells)),
-            *(self.log.valid.eq(ledger.commit.valid), self.log.payload.eq(ledger.commit.payload)),
+            dropped.i.payload.cell.eq(did.cell),
+            dropped.i.payload.cells.eq(did.cells),
+            self.log.valid.eq(ledger.commit.valid),
+            self.log.payload.eq(ledger.commit.payload),
             self.look_stb.eq(ledger.commit.valid & (did.kind == EventKind.READ)),
             self.look.eq(row),
         ]
         m.d.comb += [
             *(getattr(release, n).eq(getattr(ingress, n)) for n in ("user_stb", "user_cell")),
             release.user.eq(ingress.user),
-            *(release.joins_stb.eq(stored & ledger.joins), release.joins_behind.eq(ledger.behind)),
+            release.joins_stb.eq(stored & ledger.joins),
+            release.joins_behind.eq(ledger.behind),
             *(release.joins[name].eq(did[name]) for name in ("qp", "cell", "bytes", "label")),
-            *(release.popped_stb.eq(popped), release.popped_more.eq(row.packets != 0)),
-            *(release.popped.qp.eq(did.qp), release.popped.cell.eq(row.head)),
+            release.popped_stb.eq(popped),
+            release.popped_more.eq(row.packets != 0),
+            release.popped.qp.eq(did.qp),
+            release.popped.cell.eq(row.head),
             release.popped.bytes.eq(row.bytes),
         ]
         wiring.connect(m, release.o_job, egress.i)
@@ -240,14 +249,21 @@ class PacketStore(wiring.Component):
         place, beat, stores = (Signal.like(v) for v in (write.addr, write.data, write.en))
         m.d.sync += [
             place.eq(ingress.place.as_value()),
-            *(beat.eq(ingress.write), stores.eq(ingress.write_stb)),
-            *(write.addr.eq(place), write.data.eq(beat), write.en.eq(stores)),
-            *(link.addr.eq(ingress.link.cell), link.data.eq(ingress.link.next)),
-            *(link.en.eq(ingress.link_stb), reclaim.next.eq(reclaim_link.data)),
+            beat.eq(ingress.write),
+            stores.eq(ingress.write_stb),
+            write.addr.eq(place),
+            write.data.eq(beat),
+            write.en.eq(stores),
+            link.addr.eq(ingress.link.cell),
+            link.data.eq(ingress.link.next),
+            link.en.eq(ingress.link_stb),
+            reclaim.next.eq(reclaim_link.data),
         ]
         m.d.comb += [
-            *(read.addr.eq(egress.place.as_value()), egress.read.eq(read.data)),
-            *(egress_link.addr.eq(egress.link_cell), egress.link_next.eq(egress_link.data)),
+            read.addr.eq(egress.place.as_value()),
+            egress.read.eq(read.data),
+            egress_link.addr.eq(egress.link_cell),
+            egress.link_next.eq(egress_link.data),
             reclaim_link.addr.eq(reclaim.cell),
         ]
 
@@ -302,10 +318,13 @@ class PacketStore(wiring.Component):
         m.d.comb += [
             head.kind.eq(EventKind.HEAD),
             *(head[name].eq(followers.payload[name]) for name in followers.payload.shape().members),
-            *(pop.kind.eq(EventKind.POP), pop.qp.eq(grants.payload)),
+            pop.kind.eq(EventKind.POP),
+            pop.qp.eq(grants.payload),
             append.eq(records.payload),
-            *(again.kind.eq(EventKind.ASK), again.qp.eq(self.i_again.payload)),
-            *(look.kind.eq(EventKind.READ), look.qp.eq(self.i_look.payload)),
+            again.kind.eq(EventKind.ASK),
+            again.qp.eq(self.i_again.payload),
+            look.kind.eq(EventKind.READ),
+            look.qp.eq(self.i_look.payload),
         ]
         served = Signal(len(ports))
         m.d.comb += ledger.i.valid.eq(Cat(offers).any())

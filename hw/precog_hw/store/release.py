@@ -87,8 +87,10 @@ class Release(wiring.Component):
         user_write, user_read = users.write_port(), users.read_port()
         write, read = behind.write_port(), behind.read_port()
         m.d.sync += [
-            *(user_write.addr.eq(self.user_cell), user_write.data.eq(self.user)),
-            *(user_write.en.eq(self.user_stb), write.en.eq(self.joins_stb)),
+            user_write.addr.eq(self.user_cell),
+            user_write.data.eq(self.user),
+            user_write.en.eq(self.user_stb),
+            write.en.eq(self.joins_stb),
             write.addr.eq(self.joins_behind),
             *(write.data[name].eq(self.joins[name]) for name in _LINK),
         ]
@@ -100,12 +102,16 @@ class Release(wiring.Component):
             left.eq(self.popped),
             goes.eq(Cat(self.popped_stb, goes)),
             more.eq(Cat(self.popped_stb & self.popped_more, more)),
-            *(job.cell.eq(left.cell), job.bytes.eq(left.bytes), job.user.eq(user_read.data)),
+            job.cell.eq(left.cell),
+            job.bytes.eq(left.bytes),
+            job.user.eq(user_read.data),
             *(found[name].eq(read.data[name]) for name in _LINK),
             found.qp.eq(left.qp),
         ]
         m.d.comb += [
-            *(jobs.i.valid.eq(goes[1]), jobs.i.payload.eq(job)),
-            *(followers.i.valid.eq(more[1]), followers.i.payload.eq(found)),
+            jobs.i.valid.eq(goes[1]),
+            jobs.i.payload.eq(job),
+            followers.i.valid.eq(more[1]),
+            followers.i.payload.eq(found),
         ]
         return m

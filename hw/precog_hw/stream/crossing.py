@@ -85,8 +85,11 @@ class Crossing(wiring.Component):
         ready = Signal(reset_less=True)  # room for another word
         full = consume_seen ^ (0b11 << (bits - 2))
         m.d.comb += [
-            *(self.i.ready.eq(ready), put.eq(self.i.valid & ready)),
-            *(write.en.eq(put), write.addr.eq(produce), write.data.eq(self.i.payload)),
+            self.i.ready.eq(ready),
+            put.eq(self.i.valid & ready),
+            write.en.eq(put),
+            write.addr.eq(produce),
+            write.data.eq(self.i.payload),
         ]
         m.d[self._write] += ready.eq(Mux(put, grown != full, kept != full))
 

@@ -93,9 +93,12 @@ class Queue(wiring.Component):
             free.eq(self.o.ready | ~self.o.valid),
             put.eq(self.i.valid & ~full),
             take.eq(some & free),
-            *(write.data.eq(Value.cast(self.i.payload)), write.en.eq(put), read.en.eq(take)),
+            write.data.eq(Value.cast(self.i.payload)),
+            write.en.eq(put),
+            read.en.eq(take),
             Value.cast(self.o.payload).eq(read.data),
-            *(self.i.ready.eq(~full), self.level.eq(waiting + self.o.valid)),
+            self.i.ready.eq(~full),
+            self.level.eq(waiting + self.o.valid),
         ]
         with m.If(put):
             m.d.sync += write.addr.eq(write.addr + 1)

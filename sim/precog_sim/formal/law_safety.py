@@ -44,9 +44,12 @@ class SafetyHarness(wiring.Component):
         live = Signal()
         above = self.timed & (self.rtt > self.threshold)
         m.d.comb += [
-            *(bounds.eq(free(len(bounds.as_value()))), mtu.eq(free(16))),
+            bounds.eq(free(len(bounds.as_value()))),
+            mtu.eq(free(16)),
             Assume(bounds.min_rate <= bounds.max_rate),
-            *(dut.bounds.eq(bounds), dut.mtu.eq(mtu), dut.above.eq(above)),
+            dut.bounds.eq(bounds),
+            dut.mtu.eq(mtu),
+            dut.above.eq(above),
             dut.said.eq(free(len(dut.said.as_value()))),
             dut.kind.eq(free(3)),
             # The stage clamps what is in force to the bounds of now.

@@ -146,7 +146,9 @@ class StageHarness(wiring.Component):
             dut.command.payload.eq(self.command),
             Assume(~self.commands | ~self.decides),
             Assume(~self.decision.flags[Flag.EVENT]),
-            *(law.takes.eq(self.takes), law.answers.eq(self.answers), law.rate.eq(self.rate)),
+            law.takes.eq(self.takes),
+            law.answers.eq(self.answers),
+            law.rate.eq(self.rate),
         ]
 
     def _decisions(self, m: Module, dut: Any, law: Any) -> None:

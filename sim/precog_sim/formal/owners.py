@@ -274,8 +274,8 @@ MUTANTS = (
     Mutant(
         "owners.laws",
         _LAWS[0],
-        "*(write.addr.eq(event.qp), write_config.addr.eq(event.qp))",
-        "*(write.addr.eq(event.qp), write_config.addr.eq(self.i.payload.qp))",
+        "write_config.addr.eq(event.qp)",
+        "write_config.addr.eq(self.i.payload.qp)",
         "a configuration goes to the next event's queue pair",
     ),
     Mutant(

@@ -60,8 +60,11 @@ class ExpiryHarness(wiring.Component):
         with m.If(taken | ~offered):
             m.d.sync += patience.eq(0)
         m.d.comb += [
-            *(dut.now.eq(now), dut.period.eq(self.period), dut.o.ready.eq(self.takes)),
-            *(dut.shuts.eq(self.shuts), dut.opens.eq(self.opens)),
+            dut.now.eq(now),
+            dut.period.eq(self.period),
+            dut.o.ready.eq(self.takes),
+            dut.shuts.eq(self.shuts),
+            dut.opens.eq(self.opens),
             Assume(~past.known | (self.period == past(self.period, "period"))),
             Assume(~self.shuts | (waiting != QPS)),
             Assume(~self.opens | (waiting != 0)),
@@ -83,7 +86,8 @@ class ExpiryHarness(wiring.Component):
             m.d.sync += again.eq(0)
         apart, ahead = Signal.like(now), Signal.like(now)
         m.d.comb += [
-            *(apart.eq(now - last), ahead.eq(last - self._inner["began"])),
+            apart.eq(now - last),
+            ahead.eq(last - self._inner["began"]),
             Assert(~(begins & again) | (apart + 1 >= self.period), "a period apart"),
             Assert(~again | begins | (ahead <= 1)),
             Assert(dut.o.payload == due, "in turn"),
@@ -117,7 +121,9 @@ class ExpiryHarness(wiring.Component):
         most = Mux(self.period > _WALK, self.period, _WALK)
         first = ~past(offered, "offered")
         m.d.comb += [
-            *(age.eq(now - since), gone.eq(now - began), known.eq(past(now, "now") - began)),
+            age.eq(now - since),
+            gone.eq(now - began),
+            known.eq(past(now, "now") - began),
             Assert(offered | ~knows | (age <= most + LATE), "in time"),
             Assert(count == waiting),
             Assert(inner["waits"] == knows),

@@ -66,9 +66,13 @@ class ListsHarness(wiring.Component):
         count = [Signal(range(QPS + 1), name=f"count{p}") for p in range(LISTS)]
         stands = Signal(QPS)
         m.d.comb += [
-            *(dut.i.valid.eq(self.puts), dut.pause.eq(self.pause), dut.room.eq(self.room)),
-            *(dut.i.payload.qp.eq(self.put), dut.i.payload.priority.eq(self.priority)),
-            *(dut.o.ready.eq(self.takes), self._links.garbage.eq(self.garbage)),
+            dut.i.valid.eq(self.puts),
+            dut.pause.eq(self.pause),
+            dut.room.eq(self.room),
+            dut.i.payload.qp.eq(self.put),
+            dut.i.payload.priority.eq(self.priority),
+            dut.o.ready.eq(self.takes),
+            self._links.garbage.eq(self.garbage),
             Assume(~self.puts | ~stands.bit_select(self.put, 1)),
         ]
 

@@ -101,8 +101,10 @@ class RowsHarness(wiring.Component):
         refused = past.known & past(self.offers & ~dut.i.ready, "refused")
         event = Value.cast(self.event)
         m.d.comb += [
-            *(dut.i.valid.eq(self.offers), dut.i.payload.eq(self.event)),
-            *(dut.now.eq(self.now), dut.overhead.eq(self.overhead)),
+            dut.i.valid.eq(self.offers),
+            dut.i.payload.eq(self.event),
+            dut.now.eq(self.now),
+            dut.overhead.eq(self.overhead),
             Assume(~refused | (self.offers & (event == past(event, "event")))),
             Assume(~past.known | (self.overhead == past(self.overhead, "overhead"))),
             Assume(self.overhead < MTUS[-1]),  # as with fields of full length

@@ -84,9 +84,13 @@ class WheelHarness(wiring.Component):
         waited = past.known & past(self.files & ~i.ready, "waited")
         offered = Cat(self.qp, self.due, self.cuts)
         m.d.comb += [
-            *(dut.now.eq(self.now), dut.hold.eq(self.hold), o.ready.eq(self.takes)),
-            *(i.valid.eq(self.files), i.payload.qp.eq(self.qp)),
-            *(i.payload.due.eq(self.due), i.payload.cut.eq(self.cuts)),
+            dut.now.eq(self.now),
+            dut.hold.eq(self.hold),
+            o.ready.eq(self.takes),
+            i.valid.eq(self.files),
+            i.payload.qp.eq(self.qp),
+            i.payload.due.eq(self.due),
+            i.payload.cut.eq(self.cuts),
             # What the pacer promises.
             Assume(~self.files | Mux(self.cuts, mine & held & self.hold & ~cutting, ~mine)),
             Assume(~waited | (self.files & (offered == past(offered, "offered")))),

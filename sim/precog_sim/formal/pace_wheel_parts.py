@@ -43,8 +43,10 @@ class Fifo(wiring.Component):
         o: Any = self.o
         comes, goes = i.valid & i.ready, o.valid & o.ready
         m.d.comb += [
-            *(i.ready.eq(count != len(places)), o.valid.eq(count != 0)),
-            *(o.payload.eq(places[0]), self.level.eq(count)),
+            i.ready.eq(count != len(places)),
+            o.valid.eq(count != 0),
+            o.payload.eq(places[0]),
+            self.level.eq(count),
         ]
         end = count - goes
         m.d.sync += count.eq(end + comes)
@@ -79,10 +81,13 @@ class Rows(wiring.Component):
         m = Module()
         first, second, third = self.stage
         m.d.sync += [
-            *(first.eq(Cat(self.i_stb, self.i_row)), second.eq(first), third.eq(second)),
+            first.eq(Cat(self.i_stb, self.i_row)),
+            second.eq(first),
+            third.eq(second),
         ]
         m.d.comb += [
-            *(self.stb.eq(third[0]), self.row.eq(third[1:])),
+            self.stb.eq(third[0]),
+            self.row.eq(third[1:]),
             self.old.eq(self.rows[self.row]),
         ]
         with m.If(self.stb):

@@ -52,9 +52,11 @@ def in_time(m: Module, past: Past, wheel: Inside, now: Value) -> None:
     ]
     to_come = Signal.like(near)
     m.d.comb += [
-        *(to_come.eq(due - near), unit.eq(due[1:])),
+        to_come.eq(due - near),
+        unit.eq(due[1:]),
         beyond.eq(Mux(found.far, unit, far - 1 + SLOTS)),
-        *(ahead.eq(unit - beyond), behind.eq(near[1:] + 1 - far)),
+        ahead.eq(unit - beyond),
+        behind.eq(near[1:] + 1 - far),
         Assume(behind[-1] | (behind < _FAR_LAG)),
         Assert(~behind[-1] | behind.all(), "level 1 is emptied one of its slots ahead, no more"),
         Assert(~(found.valid & found.near & ~found.past) | (to_come < SLOTS)),

@@ -167,8 +167,10 @@ class PschedHarness(wiring.Component):
             with m.If(dut.command.ready):
                 m.d.sync += over.eq(1)
             m.d.comb += [
-                *(Assume(self.commands == ~over), Assume(self.decides == over)),
-                *(Assume(self.ready), Assume(self.command.apply & self.command.config.psched)),
+                Assume(self.commands == ~over),
+                Assume(self.decides == over),
+                Assume(self.ready),
+                Assume(self.command.apply & self.command.config.psched),
                 *(Assume(q.qp == self.who) for q in (self.command, self.decision)),
             ]
         told = self._outputs(m, dut, ghost)

@@ -49,7 +49,9 @@ class FreeListHarness(wiring.Component):
         out = Signal(CELLS)  # cells that somebody has
         take, given = dut.o.valid & dut.o.ready, dut.o.payload
         m.d.comb += [
-            *(dut.put_stb.eq(self.put_stb), dut.put.eq(self.put), dut.o.ready.eq(self.takes)),
+            dut.put_stb.eq(self.put_stb),
+            dut.put.eq(self.put),
+            dut.o.ready.eq(self.takes),
             Assume(~self.put_stb | (dut.ready & out.bit_select(self.put, 1))),
         ]
         m.d.sync += out.eq((out & ~(self.put_stb << self.put)) | (take << given))

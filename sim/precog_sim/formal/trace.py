@@ -53,8 +53,12 @@ class TraceHarness(wiring.Component):
             words = Cat(Cat(word, Const(0, 32))[:32] for _ in range(len(dut.words)))
             m.d.comb += dut.records[n].as_value().eq(words)
         m.d.comb += [
-            *(dut.stb.eq(self.stb), dut.kinds.eq(self.kinds), dut.every.eq(1)),
-            *(dut.index.eq(self.index), dut.pop.eq(self.pop), dut.clear.eq(self.clear)),
+            dut.stb.eq(self.stb),
+            dut.kinds.eq(self.kinds),
+            dut.every.eq(1),
+            dut.index.eq(self.index),
+            dut.pop.eq(self.pop),
+            dut.clear.eq(self.clear),
         ]
 
         # A record is whole. Word 1 tells what the others must be.

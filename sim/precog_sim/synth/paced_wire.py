@@ -64,6 +64,7 @@ class PacedWire(wiring.Component):
             mode.refused.eq(grants.refused),
             mode.window_events.eq(Cat(grants.shuts, grants.waits, grants.expires)),
             grants.calm.eq(mode.calm),
-            *(mode.pace_log_stb.eq(grants.log.valid), mode.pace_log.eq(grants.log.payload)),
+            mode.pace_log_stb.eq(grants.log.valid),
+            mode.pace_log.eq(grants.log.payload),
         ]
         return m

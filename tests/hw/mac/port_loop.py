@@ -55,9 +55,13 @@ class PortLoop(wiring.Component):
         )
         wiring.connect(m, port.o, port.i)
         m.d.comb += [
-            *(receiver.ctl.eq(self.rx_ctl), receiver.data.eq(self.rx_data)),
-            *(port.gmii_rx.eq(receiver.o), transmitter.i.eq(port.gmii_tx)),
-            *(self.tx_clock.eq(transmitter.clock), self.tx_ctl.eq(transmitter.ctl)),
-            *(self.tx_data.eq(transmitter.data), self.events.eq(port.events)),
+            receiver.ctl.eq(self.rx_ctl),
+            receiver.data.eq(self.rx_data),
+            port.gmii_rx.eq(receiver.o),
+            transmitter.i.eq(port.gmii_tx),
+            self.tx_clock.eq(transmitter.clock),
+            self.tx_ctl.eq(transmitter.ctl),
+            self.tx_data.eq(transmitter.data),
+            self.events.eq(port.events),
         ]
         return m

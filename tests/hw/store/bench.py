@@ -74,12 +74,18 @@ class StoreBench(wiring.Component):
         wiring.connect(m, store.o, wiring.flipped(self.o))
         m.d.comb += [
             store.qp.eq(self.i.payload.user.time),
-            *(store.quota.eq(self.quota), store.limit.eq(self.limit), store.pause.eq(self.pause)),
-            *(store.i_quota.valid.eq(self.quota_stb), store.i_quota.payload.qp.eq(self.quota_qp)),
+            store.quota.eq(self.quota),
+            store.limit.eq(self.limit),
+            store.pause.eq(self.pause),
+            store.i_quota.valid.eq(self.quota_stb),
+            store.i_quota.payload.qp.eq(self.quota_qp),
             store.i_quota.payload.quota.eq(self.quota_of),
-            *(store.i_look.valid.eq(self.look_go), store.i_look.payload.eq(self.look_qp)),
-            *(self.look_stb.eq(store.look_stb), self.look.eq(store.look)),
-            *(self.log_stb.eq(store.log.valid), self.log.eq(store.log.payload)),
+            store.i_look.valid.eq(self.look_go),
+            store.i_look.payload.eq(self.look_qp),
+            self.look_stb.eq(store.look_stb),
+            self.look.eq(store.look),
+            self.log_stb.eq(store.log.valid),
+            self.log.eq(store.log.payload),
             *(getattr(self, n).eq(getattr(store, n)) for n in ("free", "shared", "ready")),
             *(getattr(self, name).eq(store.events[n]) for n, name in enumerate(EVENTS)),
         ]
