@@ -74,7 +74,7 @@ class GrantBench:
         """Both devices' pacers."""
         assert self.rtl.pacer is not None
         assert self.golden.pacer is not None
-        return self.rtl.pacer, self.golden.pacing
+        return self.rtl.pacer, self.golden.pacer
 
     def configure(
         self, qp: int, *, enable: bool = True, clear: bool = True, **changes: object

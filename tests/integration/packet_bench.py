@@ -45,7 +45,7 @@ class Pair(NamedTuple):
         """Both devices' packet paths."""
         assert self.rtl.packet is not None
         assert self.golden.packet is not None
-        return self.rtl.packet, self.golden.packets
+        return self.rtl.packet, self.golden.packet
 
     def transmit(self, frame: bytes, *, error: bool = False) -> bytes:
         """One frame to the wire through both; they must not differ."""

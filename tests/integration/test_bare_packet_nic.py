@@ -80,7 +80,7 @@ def converse(pair: Pair, seed: int) -> None:
     assert not [name for name in events if name.startswith(("cnp_", "icrc_"))]
     assert pair.rtl.counters()["decisions"] == 40
     assert pair.rtl.qp(1).status() == pair.golden.qp(1).status()
-    assert pair.rtl.interrupt.state() == pair.golden.interrupts.state()
+    assert pair.rtl.interrupt.state() == pair.golden.interrupt.state()
 
 
 def test_every_kind_of_packet_and_mutations(pair: Pair, seed: int, volume: int) -> None:

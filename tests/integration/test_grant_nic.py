@@ -291,7 +291,7 @@ def test_both_devices_refuse_the_same(bench: GrantBench) -> None:
         assert pacing.registers.fields("PACER", "ERROR") == {"range": 1, "overrun": 0}
         pacing.set_parameters(pause=8)
         assert pacing.parameters()["pause"] == 8
-    for queues in (bench.rtl.profiler, bench.golden.queues):
+    for queues in (bench.rtl.profiler, bench.golden.profiler):
         assert queues is not None
         with pytest.raises(ValueError, match=rf"QP must be in 0\.\.{QPS - 1}, not {QPS}"):
             queues.queue(QPS)

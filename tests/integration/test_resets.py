@@ -240,7 +240,7 @@ def test_under_traffic(seed: int, volume: int) -> None:
         traffic.reset(rng.sample(others, rng.randrange(1, 4)))
     traffic.settle()
     traffic.reset(["rtt"], wait=True)
-    packets, events = rtl.packet.counters(), rtl.packets.counters()["events"]
+    packets, events = rtl.packet.counters(), rtl.packet.counters()["events"]
     core, traced = traffic.quietly(lambda: (rtl.counters(), tracing.state().counters))
     seen = {name: n - before[name] for name, n in replay.counts.items()}
     assert packets["tx"] == {**dict.fromkeys(packets["tx"], 0), "inserted": traffic.frames - frames}
