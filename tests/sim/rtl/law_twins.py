@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from precog_host.device import Device
-from precog_host.emulator import Emulator
-from precog_host.law import LawEngine
+from precog_host.driver.law import LawDriver
+from precog_host.emulator.device import Emulator
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
 from precog_sim.rtl.library import RtlNic
@@ -35,7 +35,7 @@ class Twins:
         self.nic.close()
 
     @property
-    def engines(self) -> tuple[LawEngine, ...]:
+    def engines(self) -> tuple[LawDriver, ...]:
         """Both law engines."""
         return tuple(device.law for device in self.devices if device.law is not None)
 
