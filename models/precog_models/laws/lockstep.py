@@ -15,26 +15,30 @@
 Pacing by the last RTT is what locks flows to each other's gaps: a packet that met a queue makes its
 successors later.
 
-Five additions keep the lock from doing harm:
+Six additions keep the lock from doing harm:
 
 Small windows. Below one packet an acknowledgement comes once in several round trips, and rounds
     lose their meaning. There W moves by the part `small` to W (T + qs) / RTT + add (packet - W).
 Slips. Flows at a rational ratio of rates, 3:2 or 7:4, lock as well, and stay unequal with equal
     delays. One round in `slip` is paced slower by a random part of a packet's gap.
-Lift. If T is believed too low, the link is never seen idle. A flow with an eighth of the link or
-    more compares T with the least mean of 16 RTTs in `watch` rounds. What that is above T, less
-    `spare`, lifts T, by at most `rise`.
-Noise. The least RTT of noisy time stamps lies below the base by the noise's amplitude. RTTs that
-    go up and down by turns show it: a zigzag is the smaller of two changes of different sign, 0 if
-    the sign stays. Their mean with gain 1/256 lifts T `noise` times, if it is above `gate`: queues
-    in lock stay below, noise of +-200 ns is well above.
-
+Lift. If T is believed too low, the link is never seen idle. A flow compares T with the least mean
+    of 16 RTTs in `watch` rounds. What that is above T, less `spare`, lifts T, by at most `rise` for
+    an eighth of the link or more, in proportion to 24 rho - 2 below, and by nothing from a twelfth.
+Noise. The least RTT of noisy time stamps lies below the base by the noise's amplitude. Two signs
+    must agree. A base that sinks by less than half of what the RTT fell by was pulled down by one
+    stamp, not by a queue that drains: twice, and stamps are noisy. RTTs that go up and down by
+    turns tell by how much: a zigzag is the smaller of two changes of different sign, 0 if the sign
+    stays. Their mean with gain 1/256 lifts T `noise` times, if it is above `gate`.
+Jitter. RTTs that go up and down by 1 us and more are no queue's: a zigzag of that size counts 4, an
+    acknowledgement without one -1. From a count of `jitter` on, the law hears the least of the last
+    32 to 64 RTTs, less `allow`, for all of them.
 Coalescing. What a receiver holds back is in flight, too: acknowledgements of more than a packet
     widen the window by twice what they have more. The pace stays. One of more than two packets
     counts as four, for a round is to end at last.
 
 Windows have 8 fraction bits; s and cap are parts of T. The constants were found in floats, on
-incasts of 5 to 200 senders and on 2, 32 and 256 long flows over one 100 Gb/s switch.
+incasts of 5 to 200 senders and on 2, 32 and 256 long flows over one 100 Gb/s switch. Those of
+lift, noise and jitter were found in integers, on what `precog study laws` calls tuned.
 """
 
 from .language import (
@@ -81,6 +85,8 @@ PARAMETERS = (
     Parameter("watch", _COUNT, "", 64, "rounds in which T is checked; 0: it is not"),
     Parameter("spare", Fmt.RTT, "us", 0.03, "queueing delay that the least mean may have"),
     Parameter("rise", _LIFT, "us", 0.06, "greatest lift of T"),
+    Parameter("jitter", _COUNT, "", 12, "count of jolts from which on RTTs have jitter"),
+    Parameter("allow", Fmt.RTT, "us", 1.0, "what the least RTT may be above T then"),
     Parameter("gate", _ZIGZAG, "us", 0.045, "mean zigzag above which time stamps are noisy"),
     Parameter("noise", Q(8, 8, signed=False), "", 2.7, "lift of T then, in mean zigzags"),
 )
@@ -91,17 +97,22 @@ STATE = (
     Field("reference", _PSN, "the round ends behind it"),
     Field(
         "tally",
-        Q(21, 0, signed=False),
-        "acknowledgements of the round, 8 bits; those that met less than 0.6 qs, 8; those of the "
-        "present block, 3; rounds in a row that found the link idle, 2",
+        Q(18, 0, signed=False),
+        "acknowledgements of the round, 8 bits; those that met less than 0.6 qs, 8; rounds in a "
+        "row that found the link idle, 2",
     ),
-    Field("current", Fmt.RTT, "least RTT of the present block of 8"),
+    Field("current", Fmt.RTT, "least RTT of the present block of 8, with jitter of 32"),
     Field("previous", Fmt.RTT, "least RTT of the block before"),
     Field("slips", _PAIR, "rounds since the last slip; above: 256ths of a gap by which it slips"),
     Field("total", Q(32, 0, signed=False), "RTTs of the present mean: sum, and below it how many"),
     Field("least", _SUM, "least sum of 16 RTTs"),
     Field("lifted", _PAIR, "rounds of which it is the least; above: ticks by which T is lifted"),
-    Field("last", Fmt.RTT, "RTT of the last acknowledgement; 0: there was none"),
+    Field(
+        "last",
+        Q(47, 0, signed=False),
+        "RTT of the last acknowledgement, 24 bits, 0: there was none; the lowest of its base, 10; "
+        "times that noise pulled that down, 2; jolts, 5; acknowledgements of the block, 6",
+    ),
     Field("turn", _TURN, "its change, limited"),
     Field("zigzag", _ZIGZAG, "mean zigzag"),
 )
@@ -118,8 +129,18 @@ _COALESCED = 4  # counts an acknowledgement of more than two packets
 _COUNT_BITS = 8
 _COUNT_MAX = _COUNT.max
 _LEVEL_MAX = 3
-_BLOCK_AT = 16
-_LEVEL_AT = 19
+_LEVEL_AT = 16
+_RTT_BITS = 24
+_LOW_BITS = 10
+_SINKS_AT = 34
+_SINKS_BITS = 2
+_SINKS = 2
+_JOLTS_AT = 36
+_JOLTS_BITS = 5
+_JOLT = 4
+_BLOCK_AT = 41
+_BLOCK = 8
+_LONG_BLOCK = 32
 _TURN_MAX = _TURN.max
 _ZIGZAG_MAX = _ZIGZAG.max
 _RAMP = (838861, 2516582, 7549747, _ONE)  # .05, .15, .45, 1
@@ -127,7 +148,6 @@ _HALF_PSN = 1 << 23
 _NEAR = 1 << 25
 _BYTES_MAX = (1 << 24) - 1
 _MEAN_BITS = 4
-_SHARE_BITS = 3
 
 
 def _aim(p: Record, w: int, bdp: int, t: int) -> int:
@@ -137,11 +157,13 @@ def _aim(p: Record, w: int, bdp: int, t: int) -> int:
     return scale(t << 8, min(part, p.cap))
 
 
-def _begin(s: Record, e: Record) -> None:
-    """A new round."""
+def _begin(p: Record, s: Record, e: Record) -> None:
+    """A new round; jitter's blocks outlast it."""
     s.reference = e.next
-    s.current = _NONE
-    s.previous = _NONE
+    if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) < p.jitter:
+        s.current = _NONE
+        s.previous = _NONE
+        s.last = wrap(s.last, _BLOCK_AT)
 
 
 def _note(s: Record, e: Record, idle: bool) -> None:
@@ -153,21 +175,14 @@ def _note(s: Record, e: Record, idle: bool) -> None:
     idles = wrap(s.tally >> _COUNT_BITS, _COUNT_BITS)
     if idle:
         idles = min(idles + weight, _COUNT_MAX)
-    block = wrap(s.tally >> _BLOCK_AT, 3)
-    if block == 0:
-        s.previous = s.current
-        s.current = e.rtt
-    else:
-        s.current = min(s.current, e.rtt)
-    kept = ((s.tally >> _LEVEL_AT) << _LEVEL_AT) + (wrap(block + 1, 3) << _BLOCK_AT)
-    s.tally = kept + (idles << _COUNT_BITS) + count
+    s.tally = ((s.tally >> _LEVEL_AT) << _LEVEL_AT) + (idles << _COUNT_BITS) + count
 
 
-def _zigzag(s: Record, e: Record) -> None:
-    """Follow the RTT's turns."""
+def _turn(s: Record, e: Record, last: int) -> int:
+    """Follow the RTT's turns; its zigzag."""
     change = 0
-    if s.last > 0:
-        change = clamp(e.rtt - s.last, -_TURN_MAX, _TURN_MAX)
+    if last > 0:
+        change = clamp(e.rtt - last, -_TURN_MAX, _TURN_MAX)
     both = 0
     if change > 0:
         both = min(change, max(-s.turn, 0))
@@ -175,7 +190,36 @@ def _zigzag(s: Record, e: Record) -> None:
         both = min(-change, max(s.turn, 0))
     s.zigzag = clamp(s.zigzag + (((both << 8) - s.zigzag) >> 8), 0, _ZIGZAG_MAX)
     s.turn = change
-    s.last = e.rtt
+    return both
+
+
+def _heard(p: Record, s: Record, e: Record) -> int:
+    """Take an RTT: is the base noise's, is there jitter, what is the least. Sinks are returned."""
+    last = wrap(s.last, _RTT_BITS)
+    sinks = wrap(s.last >> _SINKS_AT, _SINKS_BITS)
+    fell = wrap((s.last >> _RTT_BITS) - e.base, _LOW_BITS)
+    if fell > 0 and fell < 1 << (_LOW_BITS - 1) and last - e.rtt > 2 * fell:
+        sinks = min(sinks + 1, _SINKS)
+    jolts = wrap(s.last >> _JOLTS_AT, _JOLTS_BITS)
+    jolts = max(jolts - 1, 0)
+    zigzag = _turn(s, e, last)
+    if zigzag == _TURN_MAX:
+        jolts = min(jolts + _JOLT + 1, (1 << _JOLTS_BITS) - 1)
+    block = s.last >> _BLOCK_AT
+    length = _BLOCK
+    if jolts >= p.jitter:
+        length = _LONG_BLOCK
+    if block == 0:
+        s.previous = s.current
+        s.current = e.rtt
+    else:
+        s.current = min(s.current, e.rtt)
+    block = block + 1
+    if block >= length:
+        block = 0
+    low = (wrap(e.base, _LOW_BITS) << _RTT_BITS) + e.rtt
+    s.last = (block << _BLOCK_AT) + (jolts << _JOLTS_AT) + (sinks << _SINKS_AT) + low
+    return sinks
 
 
 def _average(s: Record, e: Record) -> None:
@@ -187,19 +231,18 @@ def _average(s: Record, e: Record) -> None:
 
 
 def _watch(p: Record, s: Record, w: int, bdp: int, t: int) -> None:
-    """Lift T once in `watch` rounds, if the flow has an eighth of the link or more."""
+    """Lift T once in `watch` rounds, by a limit that a twelfth to an eighth of the link raises."""
     lift = s.lifted >> _COUNT_BITS
     watched = min(wrap(s.lifted, _COUNT_BITS) + 1, _COUNT_MAX)
-    if w << _SHARE_BITS < bdp:
-        lift = 0
+    limit = scale(p.rise, clamp(24 * fraction(w, bdp) - 2 * _ONE, 0, _ONE))
+    if p.watch > 0 and watched >= p.watch:
+        lift = max((s.least >> _MEAN_BITS) - (t - lift) - p.spare, 0)
         watched = 0
         s.least = _SUM_MAX
-    elif p.watch > 0 and watched >= p.watch:
-        above = (s.least >> _MEAN_BITS) - (t - lift)
-        lift = clamp(above - p.spare, 0, p.rise)
+    if limit == 0:
         watched = 0
         s.least = _SUM_MAX
-    s.lifted = (lift << _COUNT_BITS) + watched
+    s.lifted = (min(lift, limit) << _COUNT_BITS) + watched
 
 
 def _slip(p: Record, s: Record, e: Record) -> None:
@@ -212,9 +255,8 @@ def _slip(p: Record, s: Record, e: Record) -> None:
     s.slips = (slower << _COUNT_BITS) + rounds
 
 
-def _ended(p: Record, s: Record, w: int, bdp: int, t: int, qs: int, hi: int) -> int:
+def _ended(p: Record, s: Record, least: int, w: int, bdp: int, t: int, qs: int, hi: int) -> int:
     """The window at a round's end; the tally keeps the level alone."""
-    least = min(s.current, s.previous)
     count = wrap(s.tally, _COUNT_BITS)
     idle = wrap(s.tally >> _COUNT_BITS, _COUNT_BITS)
     level = s.tally >> _LEVEL_AT
@@ -236,9 +278,9 @@ def _fine(p: Record, e: Record, w: int, t: int, gap: int) -> int:
     return scale(scale(step, clamp(part, -_ONE, _ONE)), p.g)
 
 
-def _below_packet(p: Record, e: Record, w: int, t: int, qs: int, packet: int) -> int:
+def _below_packet(p: Record, rtt: int, w: int, t: int, qs: int, packet: int) -> int:
     """What a window of less than a packet becomes."""
-    rtt = e.rtt << 8
+    rtt = rtt << 8
     near = (t << 8) + qs
     wanted = w + scale(w, fraction(max(near - rtt, 0), rtt))
     if near < rtt:
@@ -247,9 +289,9 @@ def _below_packet(p: Record, e: Record, w: int, t: int, qs: int, packet: int) ->
     return w + scale(wanted - w, p.small)
 
 
-def _paced(p: Record, s: Record, e: Record, w: int, t: int) -> int:
+def _paced(p: Record, s: Record, e: Record, rtt: int, w: int, t: int) -> int:
     """Rate of a window."""
-    time = clamp(e.rtt, t, t + p.stretch)
+    time = clamp(rtt, t, t + p.stretch)
     rate = clamp(rate_over(w, time), e.min_rate, e.max_rate)
     part = min(fraction((s.slips >> _COUNT_BITS) * e.mtu, w), _ONE >> 1)
     return max(rate - scale(rate, part), e.min_rate)
@@ -259,9 +301,9 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
     """One acknowledgement."""
     if e.bytes == 0:
         return e.rate, e.window
-    _zigzag(s, e)
+    sinks = _heard(p, s, e)
     noise = 0
-    if s.zigzag > p.gate:
+    if sinks >= _SINKS and s.zigzag > p.gate:
         noise = (s.zigzag * p.noise) >> 16
     t = clamp(e.base + (s.lifted >> _COUNT_BITS) + noise, _T_MIN, _NONE)
     bdp = max(bytes_over(e.max_rate, t), 1)
@@ -273,38 +315,44 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         s.w1 = first
         s.least = _SUM_MAX
         s.tally = 0
-        _begin(s, e)
+        s.current = e.rtt
+        s.previous = _NONE
         s.reference = wrap(e.seq - 1, 24)
     _average(s, e)
-    q = (e.rtt - t) << 8
+    rtt = e.rtt
+    least = min(s.current, s.previous)
+    if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) >= p.jitter:
+        least = max(least - p.allow, t)
+        rtt = least
+    q = (rtt - t) << 8
     qs = _aim(p, s.w, bdp, t)
     hi = 2 * qs + p.slack
     w = s.w
     held = w
     if w < e.mtu << 8:
-        w = clamp(_below_packet(p, e, w, t, qs, e.mtu << 8), lowest, bdp)
+        w = clamp(_below_packet(p, rtt, w, t, qs, e.mtu << 8), lowest, bdp)
         held = w
         s.w0 = w
         s.w1 = w
         s.tally = 0
         s.slips = wrap(s.slips, _COUNT_BITS)
-        _begin(s, e)
+        _begin(p, s, e)
     else:
         _note(s, e, 5 * q < 3 * qs)
         ahead = wrap(e.seq - s.reference, 24)
         if ahead > 0 and ahead < _HALF_PSN and (wrap(s.tally, _COUNT_BITS) >= _ROUND or q > hi):
-            w = _ended(p, s, w, bdp, t, qs, hi)
+            w = _ended(p, s, least, w, bdp, t, qs, hi)
             s.w0 = s.w1
             s.w1 = w
             _watch(p, s, w, bdp, t)
             _slip(p, s, e)
-            _begin(s, e)
+            _begin(p, s, e)
         if q <= hi:
             w = w + _fine(p, e, w, t, qs - q)
         w = clamp(w, lowest, bdp)
         held = w
         if q > hi:
-            held = min(w, max(scale(s.w0, fraction((t << 8) + qs, e.rtt << 8)), lowest))
+            held = min(w, max(scale(s.w0, fraction((t << 8) + qs, rtt << 8)), lowest))
     s.w = max(w, 1)
     more = 2 * max(min(e.bytes, _BYTES_MAX) - e.mtu, 0)
-    return _paced(p, s, e, held, t), max(held >> 8, 1) + more
+    return _paced(p, s, e, rtt, held, t), max(held >> 8, 1) + more

@@ -176,7 +176,7 @@ _THESIS = tuple(10 * size for size in _ELEPHANTS) + (5_000_000,) * 17
 #: Lines by name.
 CASES: dict[str, Case] = {
     "thesis10": Case("Thesis' incast, start at 10 Gb/s", _incast(_THESIS), tuned=True),
-    "thesis100": Case("Thesis' incast, start at 100 Gb/s", _incast(_THESIS, LINE_GBPS)),
+    "thesis100": Case("Thesis' incast, start at 100 Gb/s", _incast(_THESIS, LINE_GBPS), tuned=True),
     "n5": Case("Incast, 5 senders", _incast(_many(5)), tuned=True),
     "n20": Case("Incast, 20 senders", _incast(_many(20))),
     "n60": Case("Incast, 60 senders", _incast(_many(60)), tuned=True),
@@ -195,8 +195,12 @@ CASES: dict[str, Case] = {
         tuned=True,
     ),
     "jitter": Case("One of two flows with 20 µs of jitter on each ACK", _jitter, tuned=True),
-    "acks4": Case("Thesis' incast, one ACK for 4 packets", _incast(_THESIS, answers=Answers(4))),
-    "acks16": Case("Thesis' incast, one ACK for 16", _incast(_THESIS, answers=Answers(16))),
+    "acks4": Case(
+        "Thesis' incast, one ACK for 4 packets", _incast(_THESIS, answers=Answers(4)), tuned=True
+    ),
+    "acks16": Case(
+        "Thesis' incast, one ACK for 16", _incast(_THESIS, answers=Answers(16)), tuned=True
+    ),
     "parking_lot": Case("Parking lot of three bottlenecks", _parking_lot),
     "websearch": Case("Fat tree, 320 hosts, WebSearch", _fabric("websearch"), fabric=True),
     "hadoop": Case("Fat tree, 320 hosts, FB Hadoop", _fabric("hadoop"), fabric=True),

@@ -22,52 +22,74 @@ def _near(*pairs: tuple[float, float]) -> float:
     return min(abs(a - b) / max(abs(a), abs(b), 1.0) for a, b in pairs)
 
 
+def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
+    """lockstep: turns of the RTT, whether the base is noise's, whether there is jitter."""
+    last, parts = s["last"] % _WRAP, int(s["last"]) >> 24
+    low, sinks, jolts, block = parts & 1023, parts >> 10 & 3, parts >> 12 & 31, parts >> 17
+    change = min(max(e["rtt"] - last, -1023), 1023) if last else 0
+    zigzag = min(abs(change), abs(s["turn"])) if change * s["turn"] < 0 else 0
+    s["zigzag"] = min(s["zigzag"] + math.floor(zigzag - s["zigzag"]) / 256, 512 - 1 / 256)
+    fell = (low - e["base"]) % 1024
+    if 0 < fell < 512 and last - e["rtt"] > 2 * fell:
+        sinks = min(sinks + 1, 2)
+    jolts = min(max(jolts - 1, 0) + (5 if zigzag == 1023 else 0), 31)
+    if block == 0:
+        s["current"], s["previous"] = e["rtt"], s["current"]
+    s["current"] = min(s["current"], e["rtt"])
+    block = block + 1 if block + 1 < (32 if jolts >= p["jitter"] else 8) else 0
+    parts = int(e["base"]) % 1024 | sinks << 10 | jolts << 12 | block << 17
+    s |= {"turn": change, "last": parts << 24 | int(e["rtt"])}
+    return sinks == 2, jolts >= p["jitter"]
+
+
+def _begin(s: State, e: Words, jitter: bool) -> None:
+    """lockstep: a new round."""
+    s["reference"] = e["next"]
+    if not jitter:
+        s |= {"current": _NONE, "previous": _NONE, "last": int(s["last"]) % (1 << 41)}
+
+
 def lockstep(p: Words, s: State, e: Words) -> Result:
-    """research/law.md, section 1, and the five additions of the file's docstring."""
+    """research/law.md, section 1, and the six additions of the file's docstring."""
     s = dict(s)
     lift, watched = divmod(s["lifted"], 256)
     slower, rounds = divmod(s["slips"], 256)
-    change = min(max(e["rtt"] - s["last"], -1023), 1023) if s["last"] else 0
-    zigzag = min(abs(change), abs(s["turn"])) if change * s["turn"] < 0 else 0
-    s["zigzag"] = min(s["zigzag"] + math.floor(zigzag - s["zigzag"]) / 256, 512 - 1 / 256)
-    s |= {"turn": change, "last": e["rtt"]}
-    noise = math.floor(p["noise"] * s["zigzag"]) if s["zigzag"] > p["gate"] else 0
+    sinks, jitter = _heard(p, s, e)
+    noise = math.floor(p["noise"] * s["zigzag"]) if sinks and s["zigzag"] > p["gate"] else 0
     base, link = e["base"] + lift + noise, e["max_rate"]
     tally = int(s["tally"])
-    level, block = tally >> 19, tally >> 16 & 7
+    level = tally >> 16
     idle, count = tally >> 8 & 255, tally & 255
     bdp, least = link * base, e["min_rate"] * base
     if s["w"] == 0:
         s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
-        level = block = idle = count = 0
+        level = idle = count = 0
         s |= {"reference": (e["seq"] - 1) % _WRAP, "least": _NO_SUM}
-        s |= {"current": _NONE, "previous": _NONE}
+        s |= {"current": e["rtt"], "previous": _NONE}
     s["total"] += 16 * e["rtt"] + 1
     if s["total"] % 16 == 0:
         s["least"], s["total"] = min(s["least"], s["total"] // 16), 0
-    q = e["rtt"] - base
+    rtt, worst = e["rtt"], min(s["current"], s["previous"])
+    if jitter:
+        rtt = worst = max(worst - p["allow"], base)
+    q = rtt - base
     rho = max(s["w"] / bdp, 1e-4)
     aim = min(p["s"] * rho**-0.5, p["cap"]) * base
     high = 2 * aim + p["slack"]
     near = _near((s["w"], e["mtu"]))
     if s["w"] < e["mtu"]:
-        wanted = s["w"] * (base + aim) / e["rtt"] + p["add"] * (e["mtu"] - s["w"])
+        wanted = s["w"] * (base + aim) / rtt + p["add"] * (e["mtu"] - s["w"])
         s["w"] = min(max(s["w"] + p["small"] * (wanted - s["w"]), least), bdp)
         s["w0"] = s["w1"] = held = s["w"]
-        level = block = idle = count = slower = 0
-        s |= {"reference": e["next"], "current": _NONE, "previous": _NONE}
+        level = idle = count = slower = 0
+        _begin(s, e, jitter)
     else:
         near = min(near, _near((q, 0.6 * aim), (q, high)))
         weight = 4 if e["bytes"] > 2 * e["mtu"] else 1
         idle = min(idle + weight * (q < 0.6 * aim), 255)
-        if block == 0:
-            s["previous"], s["current"] = s["current"], e["rtt"]
-        else:
-            s["current"] = min(s["current"], e["rtt"])
-        block = (block + 1) % 8
         count = min(count + weight, 255)
         if 0 < (e["seq"] - s["reference"]) % _WRAP < _HALF and (count >= 16 or q > high):
-            worst = min(s["current"], s["previous"]) - base
+            worst -= base
             near = min(near, _near((worst, high)))
             w = s["w"]
             if worst > high:
@@ -82,26 +104,27 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
             w = min(w, bdp)
             near = min(near, _near((8 * w, bdp)))
             watched += 1
-            if 8 * w < bdp:
-                lift, watched, s["least"] = 0, 0, _NO_SUM
-            elif watched >= p["watch"]:
+            limit = math.floor(p["rise"] * min(max(24 * w / bdp - 2, 0), 1))
+            near = min(near, _near((24 * w, 2 * bdp)))
+            if watched >= p["watch"] or limit == 0:
                 above = s["least"] // 16 - (base - lift) - p["spare"]
-                lift, watched, s["least"] = min(max(above, 0), p["rise"]), 0, _NO_SUM
+                lift, watched, s["least"] = max(above, 0), 0, _NO_SUM
+            lift = min(lift, limit)
             rounds, slower = rounds + 1, 0
             if rounds >= p["slip"]:
                 rounds, slower = 0, e["now"] % 256
             s["w0"], s["w1"], s["w"] = s["w1"], w, w
-            block = idle = count = 0
-            s |= {"reference": e["next"], "current": _NONE, "previous": _NONE}
+            idle = count = 0
+            _begin(s, e, jitter)
         if q <= high:
             s["w"] += p["g"] * min(e["bytes"], s["w"]) * max(aim - q, -p["floor"]) / base
         s["w"] = min(max(s["w"], least), bdp)
         held = s["w"]
         if q > high:
-            held = min(held, max(s["w0"] * (base + aim) / e["rtt"], least))
+            held = min(held, max(s["w0"] * (base + aim) / rtt, least))
     s["lifted"], s["slips"] = 256 * lift + watched, 256 * slower + rounds
-    s["tally"] = level << 19 | block << 16 | idle << 8 | count
-    time = min(max(e["rtt"], base), base + p["stretch"])
+    s["tally"] = level << 16 | idle << 8 | count
+    time = min(max(rtt, base), base + p["stretch"])
     rate = min(max(held / time, e["min_rate"]), link)
     rate = max(rate * (1 - min(slower / 256 * e["mtu"] / held, 0.5)), e["min_rate"])
     return s, rate, max(held, 1) + 2 * max(e["bytes"] - e["mtu"], 0), near
