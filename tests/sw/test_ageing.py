@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from precog_host.emulator.device.ageing import Ageing
-from precog_host.emulator.device.receiver import EmulatedReceiver
 
 from precog_host.device import Device
+from precog_host.emulator.ageing import Ageing
 from precog_host.emulator.device import Emulator
+from precog_host.emulator.receiver import EmulatedReceiver
 from precog_spec.carried import CarriedKind
 from precog_spec.config import NicConfig
 from precog_spec.contract import CarriedScore, Fmt
