@@ -50,6 +50,7 @@ from precog_sim.network.congestion import (
 )
 from precog_sim.network.failures import Failure
 from precog_sim.network.hearing import Hearing
+from precog_sim.network.hints import LIES, Hints
 from precog_sim.network.messages import Bursts, Messages, Poisson, Trace
 from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
 from precog_sim.network.outside_law import Loop
@@ -65,6 +66,7 @@ from precog_sim.network.topology import Link, Topology, fat_tree, star
 
 __all__ = [
     "INCASTS",
+    "LIES",
     "QUEUE_SOURCES",
     "SOURCES",
     "Answers",
@@ -80,6 +82,7 @@ __all__ = [
     "Fixed",
     "Flow",
     "Hearing",
+    "Hints",
     "Hpcc",
     "Link",
     "Loop",

@@ -28,6 +28,7 @@ from precog_sim.network.net import Net
 from precog_sim.network.outside import observe, tell
 from precog_sim.network.port import allocate, free, gap_ps, push_answer, take
 from precog_sim.network.selective import accept, any_lost, says
+from precog_sim.network.told import count_inbound, limit_first, start_share
 from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import cancel, schedule
 from precog_spec.contract import QueueEvent
@@ -139,7 +140,11 @@ def begin_flow(net: Net, f: int, now: int) -> None:
     net.flow[f, FlowCol.AVAILABLE] = now
     net.flow[f, FlowCol.PROGRESS] = now
     add_flow(net, f)
+    if net.cfg[Cfg.HINT_START] != 0:
+        start_share(net, f, now)
     start_law(net, f, now)
+    if net.cfg[Cfg.HINT_FIRST] != 0:
+        limit_first(net, f)
     if net.flow[f, FlowCol.OFFERED] > 0:
         size = net.flow[f, FlowCol.OFFERED]
         note_queue(net, f, size, now)
@@ -389,6 +394,8 @@ def receive_data(net: Net, row: int, now: int) -> int:
         net.rec[cnp, Rec.PORT] = p
         push_answer(net, cnp)
         net.ctl[Ctl.CNPS] += 1
+    if net.cfg[Cfg.HINT_ECHO] != 0:
+        count_inbound(net, f, row, now)
     next_seq = net.flow[f, FlowCol.EXPECTED]
     net.rec[row, Rec.KIND] = answer | mark
     net.rec[row, Rec.SEQ] = next_seq

@@ -27,6 +27,7 @@ _EVENTS = {
     "on_loss": LawCol.LOSS,
     "on_timer": LawCol.TIMER,
     "on_send": LawCol.SEND,
+    "on_score": LawCol.SCORE,
 }
 _BPS = 8e9  # bit/s of a byte per ns
 _NEVER = 1 << 62

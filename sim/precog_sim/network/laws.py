@@ -22,13 +22,13 @@ from precog_sim.network.outside import decide_outside, notify_outside, retime
 from precog_sim.network.program import EVENT_WORDS, word
 from precog_sim.network.wheel import cancel, schedule
 
-__all__ = ["decide", "lose", "notify", "sent", "start_law", "time_out"]
+__all__ = ["decide", "lose", "notify", "score", "sent", "start_law", "time_out"]
 
 _NOW, _NOW_PS, _RTT, _RTT_PS = word("now"), word("now_ps"), word("rtt"), word("rtt_ps")
 _BYTES, _MARKED, _SAMPLE = word("bytes"), word("marked"), word("sample")
 _SEQ, _NEXT, _PREDICTION = word("seq"), word("next"), word("prediction")
 _RATE, _WINDOW, _DUE = word("rate"), word("window"), word("due")
-_TIMER, _TIMEOUT = word("timer"), word("timeout")
+_TIMER, _TIMEOUT, _SENDERS = word("timer"), word("timeout"), word("senders")
 _MOST_BPS = 1e15
 _WORD_BYTES = 8
 _EVENT_BYTES = EVENT_WORDS * _WORD_BYTES
@@ -157,6 +157,13 @@ def notify(net: Net, f: int, now: int) -> None:
         _call(net, f, LawCol.CNP, now)
     elif net.cfg[Cfg.TELL_MARKS] != 0:
         notify_outside(net, f, now)
+
+
+@outlined
+def score(net: Net, f: int, level: int, now: int) -> None:
+    """The level that the receiver says has risen."""
+    net.words[f, _SENDERS] = level
+    _call(net, f, LawCol.SCORE, now)
 
 
 @outlined

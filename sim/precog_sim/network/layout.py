@@ -15,8 +15,11 @@ __all__ = [
     "FCfg",
     "FaultCol",
     "FlowCol",
+    "InboundCol",
     "Kind",
+    "KnownCol",
     "LawCol",
+    "Lie",
     "MessageCol",
     "OutageCol",
     "PortCol",
@@ -108,7 +111,8 @@ class LawCol(IntEnum):
     RETIME = 11  # a change of rate moves the pending departure
     TELLS = 12  # on_ack and on_sample take telemetry
     CNP_PS = 13  # least time between notifications; 0: there are none
-    WIDTH = 14
+    SCORE = 14
+    WIDTH = 15
 
 
 class ScoreSource(IntEnum):
@@ -225,7 +229,39 @@ class FlowCol(IntEnum):
     FOLLOWER = 38  # its first one in the list of flows that wait for it
     FOLLOWERS = 39  # how many; 0 when they have been told
     JITTER_ALL = 40  # every acknowledgement is held back, not a sample's alone
-    WIDTH = 41
+    COUNTED = 41  # its receiver counts it
+    GUESS = 42  # level that it believes at its start
+    LEVEL = 43  # level that it heard last
+    WIDTH = 44
+
+
+class InboundCol(IntEnum):
+    """Columns of the table of receivers that say levels, a row a host."""
+
+    COUNT = 0  # flows that share its link
+    LIE = 1  # a `Lie`
+    SAID = 2  # an old level that it goes on to say
+    UNTIL = 3  # ps
+    WIDTH = 4
+
+
+class KnownCol(IntEnum):
+    """Columns of what a sender knows of a destination."""
+
+    LEVEL = 0
+    TIME = 1  # ps; 0: never heard
+    WIDTH = 2
+
+
+class Lie(IntEnum):
+    """What a receiver says instead of its level."""
+
+    NONE = 0
+    MOST = 1
+    NOTHING = 2
+    RANDOM = 3
+    INVERTED = 4
+    STALE = 5
 
 
 class RepeatCol(IntEnum):
@@ -321,7 +357,13 @@ class Cfg(IntEnum):
     NOISE_PS = 56  # of the RTTs that laws hear
     BASE_LEARNT = 57
     AHEAD = 58  # buckets from the present that the memory is asked for
-    WIDTH = 59
+    HINT_ECHO = 59  # acknowledgements bring the receiver's level
+    HINT_LEAST = 60  # bytes left above which a flow counts
+    HINT_FIRST = 61  # bytes in flight until the first acknowledgement; 0: no limit
+    HINT_TABLE_PS = 62  # for how long levels are believed; 0: there is no table
+    HINT_STALE_PS = 63
+    HINT_START = 64  # starts may believe a level
+    WIDTH = 65
 
 
 class FCfg(IntEnum):

@@ -61,6 +61,9 @@ class Net(NamedTuple):
     selected: Table  # [flow, word]: what the sender knows of it
     sack: Table  # [row, 2]: packet that an acknowledgement answers, bitmap round it
     answer: Table  # [flow, AnswerCol]
+    # levels
+    inbound: Table  # [host, InboundCol]
+    known: Table  # [source, destination, KnownCol]
     # constants, counters, cursors
     ctl: Table  # [Ctl]
     cfg: Table  # [Cfg]

@@ -59,6 +59,7 @@ EVENTS: dict[str, str] = {
     "on_loss": "a loss: a NAK, under selective repeat an ACK that shows a new gap, or a time-out",
     "on_timer": "a time in e.due has come",
     "on_send": "a data packet begins to leave",
+    "on_score": "the receiver's level has risen",
 }
 
 #: Words of an event: format and meaning. Those without a meaning for its kind keep older values.
@@ -84,6 +85,7 @@ WORDS: dict[str, tuple[Any, str]] = {
     "seq": ("i8", "first byte that is not acknowledged"),
     "next": ("i8", "next byte to be sent"),
     "timer": ("i8", "on_timer: which of e.due has come"),
+    "senders": ("i8", "on_score: binary logarithm of the flows that share the receiver's link"),
     "timeout": ("i8", "on_loss: 1: a time-out, 0: a NAK or a gap"),
     "prediction": ("f8", "for the law to set: RTT that it expects, us; for the record"),
 }

@@ -29,7 +29,7 @@ _ONE = float(1 << Fmt.RATE.frac_bits)
 _TIME_MASK = (1 << Fmt.TIME.width) - 1
 _PSN_MASK = (1 << 24) - 1
 _WORDS = np.dtype([(name, np.int64) for name, _, _ in EVENT_FIELDS])
-_HEARD = ("ack", "sample", "cnp", "loss", "timer")
+_HEARD = ("ack", "sample", "cnp", "loss", "timer", "score")
 
 
 def _filled(x: Any, e: Any, kind: int) -> None:
@@ -42,6 +42,7 @@ def _filled(x: Any, e: Any, kind: int) -> None:
     x.seq = (e.seq // e.mtu) & _PSN_MASK
     x.next = (e.next // e.mtu) & _PSN_MASK
     x.score = NO_SCORE
+    x.senders = e.senders
     x.rate = int(e.rate * _ONE + 0.5)
     x.window = int(e.window)
     x.min_rate = int(e.min_rate * _ONE + 0.5)

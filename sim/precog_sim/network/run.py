@@ -14,6 +14,7 @@ from precog_sim.network.alone import alone_us
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
 from precog_sim.network.fault_tables import fault_tables
+from precog_sim.network.hints import hint_tables
 from precog_sim.network.kernel import simulate
 from precog_sim.network.law_tables import Laws
 from precog_sim.network.layout import (
@@ -289,7 +290,10 @@ def run(
         watched=kept.watched.size,
     )
     ctl = controls(rows, record, topology.hosts + topology.switches, seed)
-    carries = laws.telemetry or (law.scores is not None and law.scores.echo)
+    echoes = law.scores is not None and law.scores.echo
+    if scenario.hints.echo and (laws.telemetry or echoes):
+        raise ValueError("hints must not share acknowledgements with telemetry or scores: no echo")
+    carries = laws.telemetry or echoes or scenario.hints.echo
     columns = -(-(1 + 4 * hpcc.HOPS) // LINE) * LINE if laws.telemetry else 1
     telemetry = lined((rows.total if carries else 1, columns))
     routes = topology.routes
@@ -346,6 +350,7 @@ def run(
         **priorities,
         **recovery_tables(scenario, rows.total),
         **fault_tables(scenario),
+        **hint_tables(scenario),
     )
     began = time.process_time()
     simulate(net)

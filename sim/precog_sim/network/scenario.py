@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from precog_sim.network.ecn import Ecn
 from precog_sim.network.failures import Failure, LinkState, link_states
 from precog_sim.network.hearing import Hearing
+from precog_sim.network.hints import Hints
 from precog_sim.network.layout import Spray
 from precog_sim.network.messages import Messages
 from precog_sim.network.priorities import Priorities
@@ -190,6 +191,7 @@ class Scenario:
     recovery : Recovery
     answers : Answers
     hearing : Hearing
+    hints : Hints
     spray : str
         ``"none"``: all packets of a flow take one of several equal paths, by hash; ``"random"``:
         each packet takes one at random, by the run's seed; ``"turns"``: at each switch the next
@@ -223,6 +225,7 @@ class Scenario:
     recovery: Recovery = field(default_factory=Recovery)
     answers: Answers = field(default_factory=Answers)
     hearing: Hearing = field(default_factory=Hearing)
+    hints: Hints = field(default_factory=Hints)
     spray: str = "none"
     priorities: Priorities = field(default_factory=Priorities)
     failures: tuple[Failure, ...] = ()

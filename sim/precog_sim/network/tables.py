@@ -200,6 +200,7 @@ def flow_table(scenario: Scenario, starts: _Table, window: _Table | int) -> _Tab
         table[f, FlowCol.OFFERED] = flow.size if flow.messages is None else 0
     waits = np.array([len(flow.after) for flow in scenario.flows])
     table[:, FlowCol.WAITS] = waits
+    table[:, FlowCol.GUESS] = scenario.hints.guesses or 0
     table[:, FlowCol.GAP] = starts
     table[:, FlowCol.START] = np.where(waits > 0, NEVER, starts)
     table[:, FlowCol.END] = -1
@@ -267,7 +268,7 @@ def configuration(
     watched: int,
 ) -> tuple[_Table, NDArray[np.float64]]:
     """Integer and real constants of the run."""
-    buffers = scenario.buffers
+    buffers, hints = scenario.buffers, scenario.hints
     law = laws.setups[0]  # a `Loop` is alone
     wire = scenario.payload + max(one.header for one in laws.setups)
     links = scenario.topology.links
@@ -330,6 +331,12 @@ def configuration(
         Cfg.SPRAY: SPRAYS.index(scenario.spray),
         Cfg.BUCKET_BITS: bits,
         Cfg.AHEAD: buckets_ahead(bits, ns3=ns3),
+        Cfg.HINT_ECHO: int(hints.echo),
+        Cfg.HINT_LEAST: hints.least,
+        Cfg.HINT_FIRST: hints.first,
+        Cfg.HINT_TABLE_PS: round(hints.table_us * 1e6),
+        Cfg.HINT_STALE_PS: round(hints.stale_us * 1e6),
+        Cfg.HINT_START: int(bool(hints.guesses) or hints.table_us > 0),
     }
     for place, value in values.items():
         cfg[place] = value

@@ -1,0 +1,106 @@
+"""What receivers tell senders of those who share their link, as data; and its tables."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from precog_sim.network.layout import InboundCol, KnownCol, Lie
+
+if TYPE_CHECKING:
+    from precog_sim.network.scenario import Scenario
+
+__all__ = ["LEVEL_MAX", "LIES", "Hints", "hint_tables"]
+
+LEVEL_MAX = 15  #: four bits
+#: What a receiver may say instead of the truth; the last one is an old truth.
+LIES = tuple(lie.name.lower() for lie in Lie if lie != Lie.NONE)
+_FLOW_MOST = 1 << 40
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What a network does with the number of flows that share a receiver's link.
+
+    A level is that number's binary logarithm, rounded up, 0..15; 0: one at most, or nothing known.
+    A flow starts with the share 1.5 / 2**level of its start rate and window, if the level that it
+    believes is 2 or more.
+
+    Parameters
+    ----------
+    echo : bool
+        Receivers count the flows that send to them and say the level on each acknowledgement. A law
+        hears of it when it rises (`on_score`, ``e.senders``).
+    least : int
+        A flow counts while the bytes that it announces and has not sent are more than these.
+    first : int
+        Bytes in flight until a flow's first acknowledgement, whatever its law says; 0: no limit.
+    table_us : float
+        A sender keeps the greatest level that it has heard of each destination so long, and
+        believes it at a start; 0: no table.
+    guesses : tuple of int
+        Level that each flow believes at its start, by its place: a forecast; empty: none.
+    lie : str
+        What receivers say: ``""``: the truth; one of `LIES`: ``most``: 15, always; ``nothing``: 0,
+        always; ``random``: 0..15 each time; ``inverted``: 6 less the truth, 0 at least; ``stale``:
+        what was true up to `stale_us` ago.
+    liars : tuple of int
+        Hosts that do so; empty: all.
+    stale_us : float
+
+    Raises
+    ------
+    ValueError
+        A number is out of range, a lie is unknown, or there is a table or a lie without an echo.
+    """
+
+    echo: bool = False
+    least: int = 100_000
+    first: int = 0
+    table_us: float = 0.0
+    guesses: tuple[int, ...] = ()
+    lie: str = ""
+    liars: tuple[int, ...] = ()
+    stale_us: float = 200.0
+
+    def __post_init__(self) -> None:
+        for name in ("least", "first"):
+            if not 0 <= getattr(self, name) <= _FLOW_MOST:
+                raise ValueError(f"hints {name} must be >= 0 bytes, not {getattr(self, name)!r}")
+        for name in ("table_us", "stale_us"):
+            if not 0 <= getattr(self, name) <= 1e6:
+                raise ValueError(f"hints {name} must be in 0..1e6, not {getattr(self, name)!r}")
+        if self.lie and self.lie not in LIES:
+            raise ValueError(f"hints lie must be one of {', '.join(LIES)}, not {self.lie!r}")
+        wrong = [level for level in self.guesses if not 0 <= level <= LEVEL_MAX]
+        if wrong:
+            raise ValueError(f"hints guesses must be in 0..{LEVEL_MAX}, not {wrong[0]!r}")
+        if not self.echo and (self.table_us > 0 or self.lie or self.liars):
+            raise ValueError("hints must be echoed where there is a table or a lie: set echo")
+        if self.liars and not self.lie:
+            raise ValueError("hints of liars must have a lie: one of " + ", ".join(LIES))
+
+
+def hint_tables(scenario: "Scenario") -> dict[str, Any]:
+    """Tables by their name in `Net`; one row where nothing is told.
+
+    Raises
+    ------
+    ValueError
+        There is not one guess for each flow, or a liar is no host.
+    """
+    hints, hosts = scenario.hints, scenario.topology.hosts
+    if hints.guesses and len(hints.guesses) != len(scenario.flows):
+        raise ValueError(
+            f"hints guesses must be one for each of {len(scenario.flows)} flows, not "
+            f"{len(hints.guesses)}"
+        )
+    wrong = [host for host in hints.liars if not 0 <= host < hosts]
+    if wrong:
+        raise ValueError(f"hints liars must be hosts in 0..{hosts - 1}, not {wrong[0]!r}")
+    inbound = np.zeros((hosts if hints.echo else 1, InboundCol.WIDTH), dtype=np.int64)
+    if hints.lie:
+        liars = list(hints.liars) or slice(None)
+        inbound[liars, InboundCol.LIE] = Lie[hints.lie.upper()]
+    pairs = hosts if hints.table_us > 0 else 1
+    return {"inbound": inbound, "known": np.zeros((pairs, pairs, KnownCol.WIDTH), dtype=np.int64)}

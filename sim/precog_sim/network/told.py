@@ -1,0 +1,104 @@
+"""Levels in the network: receivers count flows, acknowledgements bring it, starts believe it.
+
+See `hints`. A flow counts from its first packet, which announces all of its bytes.
+"""
+
+from precog_sim.network.draws import drawn
+from precog_sim.network.jit import inlined, outlined
+from precog_sim.network.laws import score
+from precog_sim.network.layout import (
+    Cfg,
+    Ctl,
+    FlowCol,
+    InboundCol,
+    KnownCol,
+    LawCol,
+    Lie,
+    Window,
+)
+from precog_sim.network.net import Net
+from precog_sim.network.program import word
+
+__all__ = ["count_inbound", "hear_level", "limit_first", "start_share"]
+
+_MOST = 15
+_INVERTED_FROM = 6
+_HEEDED = 2
+_SHARE = 1.5
+_RATE, _WINDOW = word("rate"), word("window")
+
+
+@inlined
+def _level(count: int) -> int:
+    """Binary logarithm, rounded up."""
+    level = 0
+    while 1 << level < count and level < _MOST:
+        level += 1
+    return level
+
+
+@outlined
+def count_inbound(net: Net, f: int, row: int, now: int) -> None:
+    """A packet of `f` has come; its acknowledgement in `row` gets the level that is said."""
+    host = net.flow[f, FlowCol.DST]
+    left = net.flow[f, FlowCol.SIZE] - net.flow[f, FlowCol.EXPECTED]
+    counts = int(left > net.cfg[Cfg.HINT_LEAST])
+    net.inbound[host, InboundCol.COUNT] += counts - net.flow[f, FlowCol.COUNTED]
+    net.flow[f, FlowCol.COUNTED] = counts
+    level = _level(net.inbound[host, InboundCol.COUNT])
+    lie = net.inbound[host, InboundCol.LIE]
+    if lie == Lie.MOST:
+        level = _MOST
+    elif lie == Lie.NOTHING:
+        level = 0
+    elif lie == Lie.RANDOM:
+        level = int(drawn(net.ctl, Ctl.SCORE_RNG) * (_MOST + 1))
+    elif lie == Lie.INVERTED:
+        level = max(_INVERTED_FROM - level, 0)
+    elif lie == Lie.STALE:
+        if now >= net.inbound[host, InboundCol.UNTIL]:
+            net.inbound[host, InboundCol.SAID] = level
+            net.inbound[host, InboundCol.UNTIL] = now + net.cfg[Cfg.HINT_STALE_PS]
+        level = net.inbound[host, InboundCol.SAID]
+    net.telemetry[row, 0] = level
+
+
+@inlined
+def hear_level(net: Net, f: int, level: int, now: int) -> None:
+    """An acknowledgement has brought a level: the table notes it, a law hears of a rise."""
+    heard = net.flow[f, FlowCol.LEVEL]
+    net.flow[f, FlowCol.LEVEL] = level
+    if net.cfg[Cfg.HINT_TABLE_PS] > 0:
+        src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
+        old = now - net.known[src, dst, KnownCol.TIME] > net.cfg[Cfg.HINT_TABLE_PS]
+        if old or level >= net.known[src, dst, KnownCol.LEVEL]:
+            net.known[src, dst, KnownCol.LEVEL] = level
+            net.known[src, dst, KnownCol.TIME] = now
+    if level > heard:
+        score(net, f, level, now)
+
+
+@outlined
+def start_share(net: Net, f: int, now: int) -> None:
+    """Before its law begins: the share that `f` believes to be its own."""
+    level = net.flow[f, FlowCol.GUESS]
+    if net.cfg[Cfg.HINT_TABLE_PS] > 0:
+        src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
+        time = net.known[src, dst, KnownCol.TIME]
+        if time > 0 and now - time <= net.cfg[Cfg.HINT_TABLE_PS]:
+            level = max(level, net.known[src, dst, KnownCol.LEVEL])
+    if level < _HEEDED:
+        return
+    share = _SHARE / (1 << level)
+    net.rate[f] *= share
+    net.state[f, _RATE] *= share
+    net.state[f, _WINDOW] = max(net.state[f, _WINDOW] * share, float(net.cfg[Cfg.PAYLOAD]))
+
+
+@inlined
+def limit_first(net: Net, f: int) -> None:
+    """After its law has begun: the bytes in flight until the first acknowledgement."""
+    first = net.cfg[Cfg.HINT_FIRST]
+    own = net.law[net.flow[f, FlowCol.LAW], LawCol.WINDOW] == Window.OWN
+    if first > 0 and own:
+        net.flow[f, FlowCol.WINDOW] = min(net.flow[f, FlowCol.WINDOW], first)
