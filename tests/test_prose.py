@@ -11,7 +11,16 @@ _ROOT = Path(__file__).parents[1]
 _PARTS = ("hw", "models", "sim", "sw")
 
 #: Written by programs; a program's text counts with its package.
-_PAGES = ("fabric", "fabric_speed", "figure20", "fleet_scale", "laws", "rivals", "sharing")
+_PAGES = (
+    "fabric",
+    "fabric_speed",
+    "figure20",
+    "fleet_scale",
+    "laws",
+    "prediction",
+    "rivals",
+    "sharing",
+)
 _GENERATED = ("docs/reference/generated", *(f"docs/evidence/{page}.md" for page in _PAGES))
 
 #: Each has a plain equivalent: a noun, "in addition to", "too", a number.

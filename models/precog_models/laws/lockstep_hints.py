@@ -3,9 +3,10 @@ cuts its window at once.
 
     N rises to 2**senders or less:  W = min(W, 2 part BDP / 2**senders)
 
-`lockstep` decides on acknowledgements; its own delay shows a new queue a round trip later. Fewer
-than `heeded` are left to it. A receiver cannot raise a window. What it can take is down to
-`2 part BDP / 2**deepest`, from those who send to it; an idle link gives that back by lockstep's ramp.
+`lockstep` decides on acknowledgements; its own delay shows a new queue a round trip later. Levels
+below `heeded` are left to it. A receiver cannot raise a window. What it can take is down to
+`2 part BDP / 2**deepest`, from those who send to it; lockstep's ramp brings that back on an idle
+link.
 """
 
 from .language import FACTOR, Parameter, Q, Record, clamp, scale

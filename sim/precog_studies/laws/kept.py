@@ -1,9 +1,6 @@
 """Runs that are kept by a key of what is run and of the code that runs it."""
 
-import gzip
 import hashlib
-import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,9 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from precog_fleet.runner import Here, Pool, Task
+from precog_fleet.runner import Task
 from precog_net.laws import law, law_sources
 from precog_sim.network import Programmed
+from precog_studies.kept import code_digest, kept
 from precog_studies.laws.cases import CASES
 
 __all__ = ["Run", "done"]
@@ -51,12 +49,7 @@ class Run:
 
 @cache
 def _code() -> bytes:
-    digest = hashlib.blake2b()
-    for package, part in _CODE:
-        root = Path(str(files(package))) / part
-        for path in [root] if root.is_file() else sorted(root.rglob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.digest()
+    return code_digest(_CODE)
 
 
 @cache
@@ -89,30 +82,6 @@ def done(
     SimulationError, FleetError
         A run failed, or a worker died again and again; what ended before is kept.
     """
-    paths = {run: folder / f"{run.key}.json.gz" for run in runs}
-    kept = ((run, _read(path)) for run, path in paths.items() if path.is_file())
-    found = {run: figures for run, figures in kept if figures is not None}
-    missing = {run.key: run for run in runs if run not in found}
-    folder.mkdir(parents=True, exist_ok=True)
-    report(len(found), len(runs))
-    runner = Here() if workers == 1 or len(missing) < 2 else Pool(min(workers, len(missing)))
-    try:
-        for task, figures in runner.run(Task(k, _measured, (run,)) for k, run in missing.items()):
-            run = missing[task.name]
-            partial = paths[run].with_suffix(f".{os.getpid()}.part")
-            partial.write_bytes(gzip.compress(json.dumps(figures).encode(), 5))
-            partial.replace(paths[run])
-            found[run] = figures
-            report(len(found), len(runs))
-    finally:
-        runner.close()
-    return {run: found[run] for run in runs}
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """None if the file is damaged: the run is done again."""
-    try:
-        figures: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
-    except (OSError, EOFError, ValueError):
-        return None
-    return figures
+    tasks = {run.key: Task(run.key, _measured, (run,)) for run in runs}
+    found = kept(tasks, folder, workers=workers, report=report)
+    return {run: found[run.key] for run in runs}

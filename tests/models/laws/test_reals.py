@@ -13,8 +13,8 @@ from precog_spec.engine.events import EVENT_FIELDS, EVENTS, Kind
 _EVENTS = 150
 #: A small power divides the window: what its last place may be wrong by, the window multiplies.
 #: lockstep rounds the lift that noise gives T to a tick, 1/4180 of a base RTT here.
-_BOUNDS = {"theta_powertcp": 2.0, "lockstep": 2**-4}
-_WORST = {"lockstep": 2**-11}
+_BOUNDS = {"theta_powertcp": 2.0, "lockstep": 2**-4, "lockstep_hints": 2**-4}
+_WORST = {"lockstep": 2**-11, "lockstep_hints": 2**-11}
 _RATE_LSB = 1 << 24
 
 

@@ -1,0 +1,119 @@
+"""``precog study prediction``: what it is worth to know a receiver's load.
+
+Every arm has the seeds of the one without prediction. Writes ``prediction.json``, and a page with
+``--page``. Runs are kept in ``runs``, so a study that was cut off goes on where it was.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from precog_fleet.runner import Task
+from precog_host.output import progress_bar
+from precog_sim.commit import commit_name
+from precog_studies.kept import code_digest, kept
+from precog_studies.prediction.arms import ARMS, FALSE, OFF
+from precog_studies.prediction.cases import CASES, known_levels, measure
+from precog_studies.prediction.judged import judged, ratios
+from precog_studies.prediction.page import page
+
+__all__ = ["main"]
+
+_CODE = (
+    ("precog_sim", "network"),
+    ("precog_net", ""),
+    ("precog_studies", "prediction/arms.py"),
+    ("precog_studies", "prediction/cases.py"),
+    ("precog_studies", "prediction/guesses.py"),
+    ("precog_models", "rate/engine"),
+    ("precog_models", "laws"),
+)
+#: Cases in which false predictions are tried.
+_TRIED = ("incast", "background")
+_Run = tuple[str, str, int]
+
+
+@cache
+def _code() -> bytes:
+    return code_digest(_CODE)
+
+
+def _key(run: _Run) -> str:
+    digest = hashlib.blake2b(_code(), digest_size=12)
+    digest.update(repr(run).encode())
+    return digest.hexdigest()
+
+
+def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """A case's figures by arm."""
+    found: dict[str, Any] = {"title": CASES[case].title, "prior": known_levels(case), "arms": {}}
+    for arm, runs in arms.items():
+        figures = ratios(arms[OFF], runs)
+        found["arms"][arm] = {
+            "figures": {name: asdict(one) for name, one in figures.items()},
+            "met": judged(arm, case, figures),
+            "unfinished": sum(run["unfinished"] for run in runs),
+        }
+    return found
+
+
+def _arms(case: str, asked: Sequence[str] | None) -> list[str]:
+    """The arms of a case, the one without prediction first."""
+    names = [*ARMS, *(FALSE if case in _TRIED else ())]
+    return [name for name in names if name == OFF or asked is None or name in asked]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: 0."""
+    parser = argparse.ArgumentParser(prog="precog study prediction", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--case", action="append", choices=list(CASES), help="often")
+    parser.add_argument("--arm", action="append", choices=[*ARMS, *FALSE], help="often")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--out", type=Path, default=Path("build/prediction"))
+    parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    asked = parser.parse_args(given)
+    if asked.seeds < 2:
+        parser.error(f"seeds must be at least 2, not {asked.seeds}: a ratio has an interval")
+    runs: list[_Run] = [
+        (case, arm, seed)
+        for case in asked.case or CASES
+        for arm in _arms(case, asked.arm)
+        for seed in range(asked.seeds)
+    ]
+    tasks = {_key(run): Task(_key(run), measure, run) for run in runs}
+    with progress_bar("Prediction") as report:
+        done = kept(tasks, asked.out / "runs", workers=asked.jobs, report=report)
+    said = {
+        "command": " ".join(["precog study prediction", *given]),
+        "commit": commit_name("sim", "models"),
+        "seeds": asked.seeds,
+        "cases": {
+            case: _told(
+                case,
+                {
+                    arm: [done[_key((case, arm, seed))] for seed in range(asked.seeds)]
+                    for arm in _arms(case, asked.arm)
+                },
+            )
+            for case in asked.case or CASES
+        },
+    }
+    record = asked.out / "prediction.json"
+    record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
+    if asked.page:
+        asked.page.write_text(page(said, record.as_posix()))
+    print(f"figures: {record}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,100 @@
+"""What is compared: who knows what when a flow starts, and what receivers say."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from precog_net.workloads import Traffic
+from precog_sim.network import Hints
+from precog_studies.prediction.guesses import LEAST, inverted, scrambled, tagged, truth
+
+__all__ = ["ARMS", "FALSE", "FIRST", "LIARS", "OFF", "Arm"]
+
+FIRST = 16_000  #: bytes before a receiver's first word
+LIARS = (0, 1, 2, 3)  #: hosts that lie alone
+_TABLE_US = 2000.0
+_LAW, _HEEDS = "card:lockstep", "card:lockstep_hints"
+
+#: Hints of a run, from its flows, what other runs taught, and the seed.
+Make = Callable[[Traffic, dict[str, int], int], Hints]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to start and to be told.
+
+    Parameters
+    ----------
+    title : str
+    law : str
+        As ``--law`` has it.
+    hints : callable
+    start_gbps : float, optional
+        Instead of the case's own.
+    """
+
+    title: str
+    law: str
+    hints: Make
+    start_gbps: float | None = None
+
+
+def _fixed(hints: Hints) -> Make:
+    return lambda _traffic, _prior, _seed: hints
+
+
+def _echo(first: int = 0, table_us: float = 0.0, lie: str = "") -> Make:
+    return _fixed(Hints(echo=True, least=LEAST, first=first, table_us=table_us, lie=lie))
+
+
+def _prior(first: int = 0) -> Make:
+    return lambda traffic, known, _seed: Hints(
+        echo=True, least=LEAST, first=first, guesses=tagged(traffic, known)
+    )
+
+
+OFF = "off"
+
+ARMS: dict[str, Arm] = {
+    OFF: Arm("nothing: lockstep, start at line rate", _LAW, _fixed(Hints())),
+    "start25": Arm("nothing known, start at 25 Gb/s", _LAW, _fixed(Hints()), 25.0),
+    "start10": Arm("nothing known, start at 10 Gb/s", _LAW, _fixed(Hints()), 10.0),
+    "echo": Arm("receiver says N on each ACK", _HEEDS, _echo()),
+    "first": Arm("first window 16 KB, nothing said", _LAW, _fixed(Hints(first=FIRST))),
+    "first_echo": Arm("first window 16 KB, then N", _HEEDS, _echo(FIRST)),
+    "table": Arm(
+        "N, and the sender's table of N by destination", _HEEDS, _echo(table_us=_TABLE_US)
+    ),
+    "prior": Arm("N, and the fleet's prior by class of flow", _HEEDS, _prior()),
+    "oracle": Arm(
+        "N, and an oracle of N at the start",
+        _HEEDS,
+        lambda traffic, _known, _seed: Hints(echo=True, least=LEAST, guesses=truth(traffic)),
+    ),
+}
+
+#: What must do no harm: false words, and false guesses.
+FALSE: dict[str, Arm] = {
+    **{
+        f"lie_{lie}": Arm(f"N is false: {lie}", _HEEDS, _echo(lie=lie))
+        for lie in ("most", "nothing", "random", "inverted", "stale")
+    },
+    "liars": Arm(
+        "four receivers say 15, others the truth",
+        _HEEDS,
+        _fixed(Hints(echo=True, least=LEAST, lie="most", liars=LIARS)),
+    ),
+    "guess_random": Arm(
+        "start from random guesses",
+        _HEEDS,
+        lambda traffic, _known, seed: Hints(
+            echo=True, least=LEAST, guesses=scrambled(truth(traffic), seed)
+        ),
+    ),
+    "guess_inverted": Arm(
+        "start from inverted guesses",
+        _HEEDS,
+        lambda traffic, _known, _seed: Hints(
+            echo=True, least=LEAST, guesses=inverted(truth(traffic))
+        ),
+    ),
+}

@@ -1,0 +1,238 @@
+"""Scenarios and the figures of one run of each; links have 100 Gb/s."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_net import workloads
+from precog_net.laws import law
+from precog_net.topologies import topology
+from precog_net.workloads import Traffic
+from precog_sim.network import Record, Result, Scenario, run
+from precog_studies.prediction.arms import ARMS, FALSE, LIARS, Arm
+from precog_studies.prediction.guesses import prior
+
+__all__ = ["CASES", "SMALL", "Case", "known_levels", "measure"]
+
+SMALL = 30_000  #: bytes: a background flow below is small
+_MIDDLE = 300_000
+_PARTS = {"small": (0, SMALL), "middle": (SMALL, _MIDDLE), "large": (_MIDDLE, 1 << 40)}
+_GBPS = 100.0
+_MIN_GBPS = 0.1
+_DEPTH_US = 5.0
+_TAUGHT = (1001, 1002, 1003)  # seeds of the runs that the prior is learnt from
+_INCAST = "incast"
+
+Draw = Callable[[int, int], Traffic]  #: flows of a seed on so many hosts
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario.
+
+    Parameters
+    ----------
+    title, network : str
+    draw : callable
+    stop_ms : float
+        The run ends then at the latest.
+    start_gbps : float, optional
+        Rate of a new flow in the arms that do not choose another; None: the line's.
+    job : str
+        Class of the flows whose last end is the job's completion; empty: there is none.
+    apart : tuple of int
+        Receivers whose flows are counted apart: in one arm they lie.
+    """
+
+    title: str
+    network: str
+    draw: Draw
+    stop_ms: float = 20.0
+    start_gbps: float | None = None
+    job: str = ""
+    apart: tuple[int, ...] = ()
+
+
+def _background(seed: int, hosts: int, ms: float) -> Traffic:
+    place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
+    return workloads.draw(workloads.workload("websearch:0.3"), place, seed)
+
+
+def _flows(rows: Sequence[tuple[int, int, int, int]], kind: str) -> Traffic:
+    start, src, dst, size = np.array(rows, dtype=np.int64).T
+    return Traffic(start, src, dst, size, (kind,) * len(rows))
+
+
+def _incasts(ms: float, count: int, within_us: float, size: int, rounds: Sequence[float]) -> Draw:
+    """`count` receivers; at each of `rounds` us, 60 hosts send `size` bytes to each of them, moved
+    by up to `within_us`."""
+
+    def made(seed: int, hosts: int) -> Traffic:
+        rng = np.random.default_rng((seed, 9))
+        rows = []
+        for _ in range(count):
+            chosen = rng.permutation(hosts)[:61].tolist()
+            begin = rng.uniform(0, within_us)
+            for at in rounds:
+                start = int((at + begin) * 1e6)
+                rows += [(start, src, chosen[0], size) for src in chosen[1:]]
+        return workloads.merged([_background(seed, hosts, ms), _flows(rows, _INCAST)])
+
+    return made
+
+
+def _job(shape: str, ms: float) -> Draw:
+    def made(seed: int, hosts: int) -> Traffic:
+        place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
+        job = workloads.draw(workloads.workload(shape), place, seed)
+        return workloads.merged([_background(seed, hosts, ms), job])
+
+    return made
+
+
+def _star(sizes: Sequence[int]) -> Draw:
+    """Senders to one receiver, starts spread over 5 us."""
+
+    def made(seed: int, hosts: int) -> Traffic:
+        starts = np.random.default_rng((seed, 5)).integers(0, 5_000_000, len(sizes)).tolist()
+        rows = [
+            (start, k + 1, 0, size)
+            for k, (start, size) in enumerate(zip(starts, sizes, strict=True))
+        ]
+        return _flows(rows, _INCAST)
+
+    return made
+
+
+def _many(senders: int) -> tuple[int, ...]:
+    return (20_000_000, 20_000_000, 15_000_000) + (2_000_000,) * (senders - 3)
+
+
+_FABRIC = "leafspine:leaves=4,spines=4,hosts=16"
+
+#: Scenarios by name.
+CASES: dict[str, Case] = {
+    "incast": Case(
+        "Eight 60:1 incasts of 500 KB over 30 % WebSearch, 320 hosts, 1 ms of arrivals",
+        "fat320",
+        _incasts(1.0, 8, 1000.0, 500_000, (0.0,)),
+    ),
+    "rounds": Case(
+        "The same 60 hosts send 100 KB to one, three times, over 30 % WebSearch, 64 hosts",
+        _FABRIC,
+        _incasts(1.5, 1, 50.0, 100_000, (0.0, 600.0, 1200.0)),
+    ),
+    "alltoall": Case(
+        "All-to-all of 64 hosts, 4 MB each, over 30 % WebSearch",
+        _FABRIC,
+        _job("alltoall:64x4M", 0.6),
+        job="alltoall",
+    ),
+    "ring": Case(
+        "Ring all-reduce of 64 hosts, 4 MB, over 30 % WebSearch",
+        _FABRIC,
+        _job("ring:64x4M", 2.0),
+        job="ring",
+    ),
+    "n5": Case(
+        "Incast of 5 senders, start at 10 Gb/s", "star:hosts=6", _star(_many(5)), 100.0, 10.0
+    ),
+    "n20": Case(
+        "Incast of 20 senders, start at 10 Gb/s", "star:hosts=21", _star(_many(20)), 100.0, 10.0
+    ),
+    "background": Case(
+        "WebSearch alone, 30 %, 64 hosts",
+        _FABRIC,
+        lambda seed, hosts: _background(seed, hosts, 1.0),
+        apart=LIARS,
+    ),
+}
+
+
+@cache
+def _network(name: str) -> Any:
+    return topology(name)
+
+
+@cache
+def known_levels(case: str) -> dict[str, int]:
+    """The prior of a case: levels by class of flows, from other seeds."""
+    hosts = _network(CASES[case].network).hosts
+    return prior([CASES[case].draw(seed, hosts) for seed in _TAUGHT])
+
+
+def _scenario(case: Case, arm: Arm, name: str, seed: int) -> tuple[Scenario, Traffic]:
+    network = _network(case.network)
+    traffic = case.draw(seed, network.hosts)
+    return (
+        Scenario(
+            name,
+            network,
+            traffic.flows(),
+            min_gbps=_MIN_GBPS,
+            hints=arm.hints(traffic, known_levels(name), seed),
+            horizon_us=case.stop_ms * 1e3,
+        ),
+        traffic,
+    )
+
+
+def measure(name: str, arm_name: str, seed: int) -> dict[str, Any]:
+    """One run: figures, and slowdowns of the background by size."""
+    case, arm = CASES[name], {**ARMS, **FALSE}[arm_name]
+    scenario, traffic = _scenario(case, arm, name, seed)
+    start = arm.start_gbps or case.start_gbps
+    result = run(
+        scenario,
+        replace(law(arm.law), start_gbps=start),
+        seed=seed,
+        record=Record(probe_us=0.0, packets=False, depth_us=_DEPTH_US),
+    )
+    return _figures(result, np.array(traffic.kind), case)
+
+
+def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, Any]:
+    started = np.nan_to_num(result.start_us, nan=result.end_us)
+    end = np.where(np.isnan(result.fct_us), result.end_us, result.start_us + result.fct_us)
+    slow = np.maximum((end - started) / result.standalone_us, 1.0)
+    found: dict[str, Any] = {
+        "queue_max_kb": result.max_queue * 1e-3,
+        "queue_p99_kb": _depth(result, 0.99),
+        "queue_p999_kb": _depth(result, 0.999),
+        "unfinished": int(np.isnan(result.fct_us).sum()),
+        "cpu_s": result.cpu_s,
+    }
+    back = kind == "websearch"
+    if back.any():
+        to = np.array([flow.dst for flow in result.scenario.flows])
+        apart = back & np.isin(to, case.apart)
+        others = back & ~apart
+        parts = {
+            part: others & (result.size >= low) & (result.size < high)
+            for part, (low, high) in _PARTS.items()
+        }
+        if case.apart:
+            parts["apart"] = apart
+        found["background"] = {
+            part: np.round(slow[mine], 4).tolist() for part, mine in parts.items()
+        }
+    cast = kind == _INCAST
+    if cast.any():
+        fct = (end - started)[cast]
+        found["incast_p99_us"] = float(np.percentile(fct, 99))
+        found["incast_mean_us"] = float(fct.mean())
+        found["incast_last_us"] = float(fct.max())
+    if case.job:
+        mine = kind == case.job
+        found["job_us"] = float(end[mine].max() - started[mine].min())
+    return found
+
+
+def _depth(result: Result, share: float) -> float:
+    """The length in KB below which this share of the samples of queues are."""
+    up_to = np.cumsum(result.depths)
+    return float(int(np.searchsorted(up_to, share * up_to[-1], side="right")) * 1.024)

@@ -1,0 +1,148 @@
+"""Figures of an arm against those without prediction, over the same seeds; and the goals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from precog_studies.prediction.arms import FALSE, OFF
+
+__all__ = ["FIGURES", "GOALS", "NO_HARM", "Goal", "Ratio", "judged", "ratios"]
+
+_DRAWS = 2000
+_Runs = Sequence[Mapping[str, Any]]
+
+
+def _mean(key: str) -> Callable[[_Runs], float]:
+    return lambda runs: float(np.mean([run[key] for run in runs]))
+
+
+def _pooled(part: str, share: float | None) -> Callable[[_Runs], float]:
+    """Of all runs' flows together: the mean, or the value below which this share of them is."""
+
+    def made(runs: _Runs) -> float:
+        values = np.concatenate([run["background"][part] for run in runs])
+        return float(values.mean() if share is None else np.quantile(values, share))
+
+    return made
+
+
+#: Title, whether a run has it, and its value over runs, by figure.
+FIGURES: dict[str, tuple[str, str, Callable[[_Runs], float]]] = {
+    "queue_max": ("largest queue, KB", "queue_max_kb", _mean("queue_max_kb")),
+    "queue_p999": ("queues p99.9, KB", "queue_p999_kb", _mean("queue_p999_kb")),
+    "queue_p99": ("queues p99, KB", "queue_p99_kb", _mean("queue_p99_kb")),
+    "small_p99": ("p99, < 30 KB", "background", _pooled("small", 0.99)),
+    "small": ("mean, < 30 KB", "background", _pooled("small", None)),
+    "middle": ("mean, 30–300 KB", "background", _pooled("middle", None)),
+    "large": ("mean, > 300 KB", "background", _pooled("large", None)),
+    "apart": ("mean, to four hosts", "apart", _pooled("apart", None)),
+    "incast_mean": ("incast mean, µs", "incast_mean_us", _mean("incast_mean_us")),
+    "incast_p99": ("incast p99, µs", "incast_p99_us", _mean("incast_p99_us")),
+    "incast_last": ("incast last, µs", "incast_last_us", _mean("incast_last_us")),
+    "job": ("job, µs", "job_us", _mean("job_us")),
+}
+
+
+def _has(run: Mapping[str, Any], needed: str) -> bool:
+    return needed in run or needed in run.get("background", {})
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A figure over that of the runs without prediction.
+
+    Parameters
+    ----------
+    before, after : float
+    ratio, low, high : float
+        The quotient, and its 95 % interval: seeds drawn again 2000 times, both arms' together.
+    """
+
+    before: float
+    after: float
+    ratio: float
+    low: float
+    high: float
+
+
+def _over(after: float, before: float) -> float:
+    return after / before if before > 0 else float(after > 0) + 1.0
+
+
+def ratios(before: _Runs, after: _Runs) -> dict[str, Ratio]:
+    """All figures that the runs have, paired by their places.
+
+    Raises
+    ------
+    ValueError
+        The numbers of runs differ, or there are fewer than two.
+    """
+    if len(before) != len(after) or len(before) < 2:
+        raise ValueError(
+            f"runs must be two or more, the same number in both arms, not {len(before)} and "
+            f"{len(after)}"
+        )
+    rng = np.random.default_rng(1)
+    draws: NDArray[np.int64] = rng.integers(0, len(before), (_DRAWS, len(before)))
+    found = {}
+    for name, (_, needed, value) in FIGURES.items():
+        if not _has(before[0], needed):
+            continue
+        again = [
+            _over(value([after[k] for k in draw]), value([before[k] for k in draw]))
+            for draw in draws.tolist()
+        ]
+        low, high = np.quantile(again, [0.025, 0.975])
+        first, second = value(before), value(after)
+        found[name] = Ratio(first, second, _over(second, first), float(low), float(high))
+    return found
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The ratio of a figure must be at most `most`; of false predictions its interval's end."""
+
+    figure: str
+    most: float
+
+
+_NO_WORSE = 1.02
+NO_HARM = 1.05  #: bound of the upper end of a false prediction's interval
+
+_SHOWN = ("incast_mean",)  # not judged: fair shares end later on average
+
+#: By case, of predictions that are meant.
+GOALS: dict[str, tuple[Goal, ...]] = {
+    "incast": (
+        Goal("queue_max", 0.5),
+        Goal("queue_p999", 0.5),
+        Goal("queue_p99", 0.5),
+        Goal("small_p99", 0.8),
+        Goal("incast_p99", 1.0),
+        Goal("incast_last", 1.0),
+    ),
+    "rounds": (Goal("queue_max", 0.5), Goal("small_p99", 0.8), Goal("incast_last", 1.0)),
+    "alltoall": (Goal("job", 0.95),),
+    "ring": (Goal("job", 0.95),),
+    "n5": (Goal("incast_p99", _NO_WORSE), Goal("incast_last", _NO_WORSE)),
+    "n20": (Goal("incast_p99", _NO_WORSE), Goal("incast_last", _NO_WORSE)),
+    "background": tuple(
+        Goal(name, _NO_WORSE) for name in ("small_p99", "small", "middle", "large")
+    ),
+}
+
+
+def judged(arm: str, case: str, found: Mapping[str, Ratio]) -> dict[str, bool]:
+    """Whether each figure that has a goal meets it."""
+    if arm == OFF:
+        return {}
+    if arm in FALSE:
+        return {
+            name: one.high <= NO_HARM
+            for name, one in found.items()
+            if name not in _SHOWN and (name != "apart" or arm != "liars")
+        }
+    return {goal.figure: found[goal.figure].ratio <= goal.most for goal in GOALS[case]}

@@ -1,0 +1,129 @@
+"""The record as a page of Markdown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from precog_studies.prediction.arms import ARMS, FALSE, OFF
+from precog_studies.prediction.judged import FIGURES, GOALS, NO_HARM
+
+__all__ = ["page"]
+
+_TOP = """# Predictions of a receiver's load, in the closed loop
+
+Made by `{command}` from commit {commit}; do not edit. For machines: `{record}`.
+
+What can a sender be told that its own RTTs do not show? How many flows share the receiver's link.
+The receiver counts the flows that have announced more than {least} KB that are still to come, and
+says the number's binary logarithm, rounded up, on each ACK: the level, 4 bits. The law
+`lockstep_hints` cuts its window to 1.5 fair shares when the level rises to 2 or more; it never
+raises one. A level that is believed at a start sets the first window and rate the same way.
+
+The arms differ in who knows what, and when. Each has the seeds of `off`, lockstep without any
+prediction. A cell is the figure, and in brackets its ratio to `off` with the 95 % interval:
+{seeds} paired seeds, drawn again 2000 times. Percentiles are of all seeds' flows together.
+Slowdown is over the time alone in the network. Queues are those of all switch ports, sampled each
+5 µs; 99 % of them are near empty, so p99.9 is given, too. Background flows are web search at
+30 % load; every case runs until all flows are done.
+"""
+_DEFINED = """
+* `first`, `first_echo`: no more than 16 KB in flight before the first ACK.
+* `table`: a NIC keeps the greatest level that it heard of a destination for 2 ms.
+* `prior`: the level of a flow's class, the median in three runs of other seeds. It needs a class
+  that the sender knows: a service, a collective. By destination alone nothing is known here.
+* `oracle`: the flows that will share the link 10 µs after the start, by a fluid model of all
+  arrivals.
+* Lies are of all receivers; of `liars`, of four of 64. Guesses replace the prior.
+"""
+
+
+def page(said: Mapping[str, Any], record: str) -> str:
+    """Goals and misses, then a table for each case."""
+    cases = said["cases"]
+    top = _TOP.format(
+        record=record, least=30, **{k: said[k] for k in ("command", "commit", "seeds")}
+    )
+    arms = {**ARMS, **FALSE}
+    used = list(dict.fromkeys(arm for case in cases.values() for arm in case["arms"]))
+    lines = [top, "| arm | what is known |", "| --- | --- |"]
+    lines += [f"| `{arm}` | {arms[arm].title} |" for arm in used]
+    lines += [_DEFINED, *_goals(cases), *_harm(cases)]
+    for case in cases.values():
+        lines += _table(case)
+    return "\n".join(lines)
+
+
+def _goals(cases: Mapping[str, Any]) -> list[str]:
+    meant = [arm for arm in ARMS if arm != OFF and all(arm in c["arms"] for c in cases.values())]
+    if not meant:
+        return []
+    lines = ["## Goals", "", "Ratio to `off`; **bold**: the goal is missed.", ""]
+    lines += [
+        "| case | figure | goal | " + " | ".join(meant) + " |",
+        "|" + " --- |" * (3 + len(meant)),
+    ]
+    for name, case in cases.items():
+        for goal in GOALS[name]:
+            cells = [_ratio(case["arms"][arm], goal.figure) for arm in meant]
+            title = FIGURES[goal.figure][0]
+            lines.append(f"| {name} | {title} | ≤ {goal.most:g} | " + " | ".join(cells) + " |")
+    lines.append("")
+    for arm in meant:
+        met = [ok for case in cases.values() for ok in case["arms"][arm]["met"].values()]
+        lines.append(f"* `{arm}` meets {sum(met)} of {len(met)}.")
+    return [*lines, ""]
+
+
+def _ratio(arm: Mapping[str, Any], figure: str) -> str:
+    text = f"{arm['figures'][figure]['ratio']:.3g}"
+    return text if arm["met"][figure] else f"**{text}**"
+
+
+def _harm(cases: Mapping[str, Any]) -> list[str]:
+    """The false predictions that do harm."""
+    rows = []
+    for name, case in cases.items():
+        for arm in (arm for arm in FALSE if arm in case["arms"]):
+            met = case["arms"][arm]["met"]
+            missed = [
+                f"{FIGURES[figure][0]} {case['arms'][arm]['figures'][figure]['high']:.2f}"
+                for figure, ok in met.items()
+                if not ok
+            ]
+            told = "; ".join(missed) or "none"
+            rows.append(f"| {name} | `{arm}` | {sum(met.values())} of {len(met)} | {told} |")
+    if not rows:
+        return []
+    return [
+        "## False predictions",
+        "",
+        f"The upper end of each interval must be at most {NO_HARM}. What flows to lying hosts lose",
+        "is not judged for `liars`: it is the column of four hosts in the last table.",
+        "",
+        "| case | arm | figures that hold | those that do not, and their upper ends |",
+        "| --- | --- | --- | --- |",
+        *rows,
+        "",
+    ]
+
+
+def _table(case: Mapping[str, Any]) -> list[str]:
+    first = case["arms"][OFF]["figures"]
+    known = ", ".join(f"{kind} {level}" for kind, level in case["prior"].items())
+    lines = [f"## {case['title']}", "", f"Levels of the prior: {known}.", ""]
+    lines += ["| arm | " + " | ".join(FIGURES[name][0] for name in first) + " |"]
+    lines += ["|" + " --- |" * (1 + len(first))]
+    for arm, told in case["arms"].items():
+        cells = [_cell(one, plain=arm == OFF) for one in told["figures"].values()]
+        lines.append(f"| `{arm}` | " + " | ".join(cells) + " |")
+    unfinished = sum(told["unfinished"] for told in case["arms"].values())
+    if unfinished:
+        lines += ["", f"{unfinished} flows did not end; they count with the time that they had."]
+    return [*lines, ""]
+
+
+def _cell(one: Mapping[str, float], *, plain: bool) -> str:
+    after = one["after"]
+    text = f"{after:.0f}" if after >= 100 else f"{after:.3g}"
+    if plain:
+        return text
+    return f"{text} ({one['ratio']:.2f}, {one['low']:.2f}–{one['high']:.2f})"

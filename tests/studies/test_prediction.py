@@ -1,0 +1,114 @@
+"""The study of predictions: what is believed, how it is judged, one case whose runs are kept."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from precog_net.workloads import Traffic
+from precog_studies.prediction import guesses
+from precog_studies.prediction.__main__ import main
+from precog_studies.prediction.arms import ARMS, FALSE, OFF
+from precog_studies.prediction.cases import CASES, known_levels
+from precog_studies.prediction.judged import GOALS, judged, ratios
+
+_US = 1_000_000
+
+
+def _traffic(rows: list[tuple[int, int, int]], kinds: tuple[str, ...]) -> Traffic:
+    start, dst, size = np.array(rows, dtype=np.int64).T
+    return Traffic(start, np.arange(10, 10 + len(rows)), dst, size, kinds)
+
+
+def test_a_level_is_the_binary_logarithm_rounded_up() -> None:
+    assert [guesses.level(n) for n in (0, 1, 2, 3, 4, 5, 8, 9, 60)] == [0, 0, 1, 2, 2, 3, 3, 4, 6]
+
+
+def test_the_oracle_counts_who_shares_the_link_soon() -> None:
+    """130 KB take 8 us beyond those that do not count: alone; two at once take 16 us."""
+    rows = [(0, 0, 130_000), (4 * _US, 1, 130_000), (4 * _US, 1, 130_000), (13 * _US, 0, 130_000)]
+    rows += [(15 * _US, 1, 20_000), (30 * _US, 1, 130_000)]
+    kinds = ("a", "b", "b", "a", "c", "b")
+    found = guesses.truth(_traffic(rows, kinds))
+    assert found == (0, 1, 1, 0, 1, 0)
+    assert guesses.inverted(found) == (6, 5, 5, 6, 5, 6)
+    assert guesses.prior([_traffic(rows, kinds)] * 2) == {"a": 0, "b": 1}
+    assert guesses.tagged(_traffic(rows, kinds), {"b": 3}) == (0, 3, 3, 0, 0, 3)
+    drawn = guesses.scrambled(found * 100, 1)
+    assert drawn == guesses.scrambled(found * 100, 1)
+    assert set(drawn) == set(range(7))
+
+
+def test_a_prior_knows_incasts_by_their_class() -> None:
+    known = known_levels("incast")
+    assert known["incast"] == 6
+    assert known["websearch"] < 2
+
+
+def _run(queue: float, small: list[float]) -> dict[str, Any]:
+    parts = {"small": small, "middle": [2.0], "large": [2.0]}
+    return {"queue_max_kb": queue, "background": parts}
+
+
+def test_ratios_are_paired_and_percentiles_pooled() -> None:
+    before = [_run(100.0, [1.0] * 99 + [11.0]), _run(300.0, [1.0] * 100)]
+    after = [_run(50.0, [1.0] * 100), _run(150.0, [1.0] * 100)]
+    found = ratios(before, after)
+    assert (found["queue_max"].before, found["queue_max"].after) == (200.0, 100.0)
+    assert (found["queue_max"].low, found["queue_max"].high) == (0.5, 0.5)
+    assert found["small"].before == pytest.approx(1.05)
+    assert found["middle"].ratio == 1.0
+    assert "job" not in found
+    with pytest.raises(ValueError, match="runs must be two or more"):
+        ratios(before[:1], after[:1])
+
+
+def test_false_predictions_are_judged_by_the_interval_s_end() -> None:
+    before = [_run(100.0, [1.0]), _run(100.0, [1.0])]
+    worse = [_run(100.0, [1.0]), _run(120.0, [1.0])]
+    found = ratios(before, worse)
+    assert found["queue_max"].ratio == pytest.approx(1.1)
+    assert judged("lie_most", "background", found) == {
+        "queue_max": False,
+        "small_p99": True,
+        "small": True,
+        "middle": True,
+        "large": True,
+    }
+    assert set(judged("echo", "background", found)) == {one.figure for one in GOALS["background"]}
+    assert judged(OFF, "background", found) == {}
+
+
+def test_every_case_has_goals() -> None:
+    assert set(GOALS) == set(CASES)
+
+
+def test_a_study_is_recorded_and_paged(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    asked = ["--case", "n5", "--arm", "echo", "--seeds", "2", "--jobs", "1"]
+    asked += ["--out", str(tmp_path), "--page", str(page)]
+    assert main(asked) == 0
+    said = json.loads((tmp_path / "prediction.json").read_text())
+    assert list(said["cases"]["n5"]["arms"]) == [OFF, "echo"]
+    figures = said["cases"]["n5"]["arms"]["echo"]["figures"]
+    assert 0.9 < figures["incast_last"]["low"] <= figures["incast_last"]["high"] < 1.1
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    assert len(kept) == 4
+    assert main(asked) == 0
+    assert kept == {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    text = page.read_text()
+    assert f"| `{OFF}` | {ARMS[OFF].title} |" in text
+    assert text.count("| n5 |") == len(GOALS["n5"])
+    assert not any(f"`{arm}`" in text.split("## Incast")[1] for arm in FALSE)
+    with pytest.raises(SystemExit):
+        main(["--seeds", "1", "--out", str(tmp_path)])
+
+
+def test_the_page_in_the_documents_is_of_its_record() -> None:
+    from precog_studies.prediction.page import page
+
+    docs = Path(__file__).parents[2] / "docs/evidence"
+    said = json.loads((docs / "data/prediction.json").read_text())
+    assert (docs / "prediction.md").read_text() == page(said, "docs/evidence/data/prediction.json")
