@@ -23,8 +23,8 @@ class Hints:
     """What a network does with the number of flows that share a receiver's link.
 
     A level is that number's binary logarithm, rounded up, 0..15; 0: one at most, or nothing known.
-    A flow starts with the share 1.5 / 2**level of its start rate and window, if the level that it
-    believes is 2 or more.
+    A flow of more than `least` bytes that believes a level of 2 or more starts with the share
+    1.5 / 2**level of its window, and of its rate.
 
     Parameters
     ----------
@@ -34,12 +34,16 @@ class Hints:
     least : int
         A flow counts while the bytes that it announces and has not sent are more than these.
     first : int
-        Bytes in flight until a flow's first acknowledgement, whatever its law says; 0: no limit.
+        Bytes in flight until so many have been acknowledged, whatever a flow's law says; 0: no
+        limit.
     table_us : float
         A sender keeps the greatest level that it has heard of each destination so long, and
         believes it at a start; 0: no table.
     guesses : tuple of int
         Level that each flow believes at its start, by its place: a forecast; empty: none.
+    cap : bool
+        What is believed at a start limits the bytes in flight, as `first` does, and not the law: a
+        false belief costs a round trip, and then what the receiver says holds.
     lie : str
         What receivers say: ``""``: the truth; one of `LIES`: ``most``: 15, always; ``nothing``: 0,
         always; ``random``: 0..15 each time; ``inverted``: 6 less the truth, 0 at least; ``stale``:
@@ -59,6 +63,7 @@ class Hints:
     first: int = 0
     table_us: float = 0.0
     guesses: tuple[int, ...] = ()
+    cap: bool = False
     lie: str = ""
     liars: tuple[int, ...] = ()
     stale_us: float = 200.0
@@ -79,6 +84,11 @@ class Hints:
             raise ValueError("hints must be echoed where there is a table or a lie: set echo")
         if self.liars and not self.lie:
             raise ValueError("hints of liars must have a lie: one of " + ", ".join(LIES))
+
+    @property
+    def starts(self) -> bool:
+        """Whether they change how flows start."""
+        return bool(self.guesses) or self.table_us > 0 or self.first > 0
 
 
 def hint_tables(scenario: "Scenario") -> dict[str, Any]:

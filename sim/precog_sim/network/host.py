@@ -28,7 +28,7 @@ from precog_sim.network.net import Net
 from precog_sim.network.outside import observe, tell
 from precog_sim.network.port import allocate, free, gap_ps, push_answer, take
 from precog_sim.network.selective import accept, any_lost, says
-from precog_sim.network.told import count_inbound, limit_first, start_share
+from precog_sim.network.told import begin_hinted, count_inbound, keep_cap
 from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import cancel, schedule
 from precog_spec.contract import QueueEvent
@@ -141,10 +141,10 @@ def begin_flow(net: Net, f: int, now: int) -> None:
     net.flow[f, FlowCol.PROGRESS] = now
     add_flow(net, f)
     if net.cfg[Cfg.HINT_START] != 0:
-        start_share(net, f, now)
+        begin_hinted(net, f, now)
     start_law(net, f, now)
-    if net.cfg[Cfg.HINT_FIRST] != 0:
-        limit_first(net, f)
+    if net.cfg[Cfg.HINT_CAPS] != 0:
+        keep_cap(net, f)
     if net.flow[f, FlowCol.OFFERED] > 0:
         size = net.flow[f, FlowCol.OFFERED]
         note_queue(net, f, size, now)

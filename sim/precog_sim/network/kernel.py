@@ -48,7 +48,7 @@ from precog_sim.network.port import (
 from precog_sim.network.scores import hear, make_score, restore_score
 from precog_sim.network.selective import all_lost, learn
 from precog_sim.network.stamps import heard
-from precog_sim.network.told import hear_level
+from precog_sim.network.told import hear_level, keep_cap
 from precog_sim.network.wheel import pop, schedule
 from precog_spec.contract import QueueEvent
 
@@ -198,6 +198,8 @@ def simulate(net: Net) -> None:
                         make_score(net, f, now)
                     if net.cfg[Cfg.HINT_ECHO] != 0:
                         hear_level(net, f, net.telemetry[row, 0], now)
+                    if net.cfg[Cfg.HINT_CAPS] != 0:
+                        keep_cap(net, f)
                     if net.cfg[Cfg.SCORE_ECHO] != 0:
                         hear(net, f, net.telemetry[row, 0], full, now)
                     if full:

@@ -232,7 +232,8 @@ class FlowCol(IntEnum):
     COUNTED = 41  # its receiver counts it
     GUESS = 42  # level that it believes at its start
     LEVEL = 43  # level that it heard last
-    WIDTH = 44
+    CAP = 44  # bytes in flight, until as many have been acknowledged; 0: no limit
+    WIDTH = 45
 
 
 class InboundCol(IntEnum):
@@ -359,11 +360,13 @@ class Cfg(IntEnum):
     AHEAD = 58  # buckets from the present that the memory is asked for
     HINT_ECHO = 59  # acknowledgements bring the receiver's level
     HINT_LEAST = 60  # bytes left above which a flow counts
-    HINT_FIRST = 61  # bytes in flight until the first acknowledgement; 0: no limit
+    HINT_FIRST = 61  # bytes in flight, until as many have been acknowledged; 0: no limit
     HINT_TABLE_PS = 62  # for how long levels are believed; 0: there is no table
     HINT_STALE_PS = 63
     HINT_START = 64  # starts may believe a level
-    WIDTH = 65
+    HINT_CAP = 65  # it limits the bytes in flight alone
+    HINT_CAPS = 66  # something limits them
+    WIDTH = 67
 
 
 class FCfg(IntEnum):

@@ -19,7 +19,7 @@ from precog_sim.network.layout import (
 from precog_sim.network.net import Net
 from precog_sim.network.program import word
 
-__all__ = ["count_inbound", "hear_level", "limit_first", "start_share"]
+__all__ = ["begin_hinted", "count_inbound", "hear_level", "keep_cap"]
 
 _MOST = 15
 _INVERTED_FROM = 6
@@ -79,26 +79,34 @@ def hear_level(net: Net, f: int, level: int, now: int) -> None:
 
 
 @outlined
-def start_share(net: Net, f: int, now: int) -> None:
-    """Before its law begins: the share that `f` believes to be its own."""
+def begin_hinted(net: Net, f: int, now: int) -> None:
+    """Before its law begins: the share that `f` believes to be its own, and its first bytes."""
+    cap = net.cfg[Cfg.HINT_FIRST]
     level = net.flow[f, FlowCol.GUESS]
     if net.cfg[Cfg.HINT_TABLE_PS] > 0:
         src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
         time = net.known[src, dst, KnownCol.TIME]
         if time > 0 and now - time <= net.cfg[Cfg.HINT_TABLE_PS]:
             level = max(level, net.known[src, dst, KnownCol.LEVEL])
-    if level < _HEEDED:
-        return
-    share = _SHARE / (1 << level)
-    net.rate[f] *= share
-    net.state[f, _RATE] *= share
-    net.state[f, _WINDOW] = max(net.state[f, _WINDOW] * share, float(net.cfg[Cfg.PAYLOAD]))
+    if level >= _HEEDED and net.flow[f, FlowCol.SIZE] > net.cfg[Cfg.HINT_LEAST]:
+        share = _SHARE / (1 << level)
+        window = max(net.state[f, _WINDOW] * share, float(net.cfg[Cfg.PAYLOAD]))
+        if net.cfg[Cfg.HINT_CAP] != 0:
+            cap = min(cap, int(window)) if cap > 0 else int(window)
+        else:
+            net.rate[f] *= share
+            net.state[f, _RATE] *= share
+            net.state[f, _WINDOW] = window
+    net.flow[f, FlowCol.CAP] = cap
 
 
 @inlined
-def limit_first(net: Net, f: int) -> None:
-    """After its law has begun: the bytes in flight until the first acknowledgement."""
-    first = net.cfg[Cfg.HINT_FIRST]
-    own = net.law[net.flow[f, FlowCol.LAW], LawCol.WINDOW] == Window.OWN
-    if first > 0 and own:
-        net.flow[f, FlowCol.WINDOW] = min(net.flow[f, FlowCol.WINDOW], first)
+def keep_cap(net: Net, f: int) -> None:
+    """Whatever its law says: no more bytes in flight than its cap, while one holds."""
+    cap = net.flow[f, FlowCol.CAP]
+    if cap == 0:
+        return
+    if net.flow[f, FlowCol.ACKED] >= cap:
+        net.flow[f, FlowCol.CAP] = 0
+    elif net.law[net.flow[f, FlowCol.LAW], LawCol.WINDOW] == Window.OWN:
+        net.flow[f, FlowCol.WINDOW] = min(net.flow[f, FlowCol.WINDOW], cap)

@@ -16,6 +16,8 @@ _LAW, _HEEDS = "card:lockstep", "card:lockstep_hints"
 
 #: Hints of a run, from its flows, what other runs taught, and the seed.
 Make = Callable[[Traffic, dict[str, int], int], Hints]
+#: Their guesses.
+Guess = Callable[[Traffic, dict[str, int], int], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,18 @@ def _echo(first: int = 0, table_us: float = 0.0, lie: str = "") -> Make:
     return _fixed(Hints(echo=True, least=LEAST, first=first, table_us=table_us, lie=lie))
 
 
-def _prior(first: int = 0) -> Make:
-    return lambda traffic, known, _seed: Hints(
-        echo=True, least=LEAST, first=first, guesses=tagged(traffic, known)
+def _guessed(guess: Guess, *, cap: bool = True) -> Make:
+    return lambda traffic, known, seed: Hints(
+        echo=True, least=LEAST, guesses=guess(traffic, known, seed), cap=cap
     )
+
+
+def _tagged(traffic: Traffic, known: dict[str, int], _seed: int) -> tuple[int, ...]:
+    return tagged(traffic, known)
+
+
+def _true(traffic: Traffic, _known: dict[str, int], _seed: int) -> tuple[int, ...]:
+    return truth(traffic)
 
 
 OFF = "off"
@@ -64,12 +74,10 @@ ARMS: dict[str, Arm] = {
     "table": Arm(
         "N, and the sender's table of N by destination", _HEEDS, _echo(table_us=_TABLE_US)
     ),
-    "prior": Arm("N, and the fleet's prior by class of flow", _HEEDS, _prior()),
-    "oracle": Arm(
-        "N, and an oracle of N at the start",
-        _HEEDS,
-        lambda traffic, _known, _seed: Hints(echo=True, least=LEAST, guesses=truth(traffic)),
-    ),
+    "prior": Arm("N, and the fleet's prior by class of flow", _HEEDS, _guessed(_tagged, cap=False)),
+    "prior_cap": Arm("the same, until N has been heard", _HEEDS, _guessed(_tagged)),
+    "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true, cap=False)),
+    "oracle_cap": Arm("the same, until N has been heard", _HEEDS, _guessed(_true)),
 }
 
 #: What must do no harm: false words, and false guesses.
@@ -84,17 +92,13 @@ FALSE: dict[str, Arm] = {
         _fixed(Hints(echo=True, least=LEAST, lie="most", liars=LIARS)),
     ),
     "guess_random": Arm(
-        "start from random guesses",
+        "guesses at random, until N has been heard",
         _HEEDS,
-        lambda traffic, _known, seed: Hints(
-            echo=True, least=LEAST, guesses=scrambled(truth(traffic), seed)
-        ),
+        _guessed(lambda traffic, _known, seed: scrambled(truth(traffic), seed)),
     ),
     "guess_inverted": Arm(
-        "start from inverted guesses",
+        "inverted guesses, until N has been heard",
         _HEEDS,
-        lambda traffic, _known, _seed: Hints(
-            echo=True, least=LEAST, guesses=inverted(truth(traffic))
-        ),
+        _guessed(lambda traffic, _known, _seed: inverted(truth(traffic))),
     ),
 }

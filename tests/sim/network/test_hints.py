@@ -88,7 +88,7 @@ def test_the_first_window_holds_until_the_first_answer() -> None:
     free, held = (
         _run(hints, _WINDOWED, senders=1, min_gbps=0.1) for hints in (Hints(), Hints(first=2000))
     )
-    assert 0 < held.fct_us[0] - free.fct_us[0] < held.scenario.base_rtt_us
+    assert 0 < held.fct_us[0] - free.fct_us[0] < 2 * held.scenario.base_rtt_us
     np.testing.assert_array_equal(_run(Hints(first=1 << 30), _WINDOWED, 1).fct_us, free.fct_us)
 
 
@@ -96,6 +96,14 @@ def test_the_first_window_holds_until_the_first_answer() -> None:
 def test_a_flow_starts_with_the_share_that_it_believes(guess: int, share: float) -> None:
     result = _run(Hints(guesses=(guess,)), senders=1)
     assert result.sample_rate_gbps[0] == pytest.approx(10.0 * share)
+    small = _run(Hints(guesses=(guess,), least=_SIZE), senders=1)
+    assert small.sample_rate_gbps[0] == pytest.approx(10.0)
+
+
+def test_a_capped_guess_costs_a_round_trip_at_most() -> None:
+    free, held = (_run(Hints(guesses=(guess,), cap=True), _WINDOWED, senders=1) for guess in (0, 6))
+    assert 0 < held.fct_us[0] - free.fct_us[0] < 2 * held.scenario.base_rtt_us
+    assert held.sample_rate_gbps[0] == pytest.approx(10.0)
 
 
 def test_a_sender_s_table_knows_the_last_crowd_for_a_while() -> None:
@@ -129,7 +137,7 @@ def test_hints_that_cannot_be(changes: dict[str, Any], message: str) -> None:
 def test_what_a_run_refuses() -> None:
     with pytest.raises(ValueError, match="guesses must be one for each of 5 flows, not 1"):
         _run(Hints(guesses=(1,)))
-    with pytest.raises(ValueError, match="liars must be hosts in 0..5, not 9"):
+    with pytest.raises(ValueError, match=r"liars must be hosts in 0..5, not 9"):
         _run(Hints(echo=True, lie="most", liars=(9,)))
     scenario = replace(incast("hundredth", senders=2), hints=Hints(echo=True))
     with pytest.raises(ValueError, match="hints must not share acknowledgements with telemetry"):
