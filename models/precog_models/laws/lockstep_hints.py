@@ -24,7 +24,7 @@ PARAMETERS = (
     *_LOCKSTEP_PARAMETERS,
     Parameter("part", FACTOR, "", 0.75, "half of the window at a rise, in fair shares"),
     Parameter("heeded", _LEVEL, "", 2, "least binary logarithm of N that is heeded"),
-    Parameter("deepest", _LEVEL, "", 8, "greatest one; more counts as this"),
+    Parameter("deepest", _LEVEL, "", 6, "greatest one; more counts as this"),
 )
 
 

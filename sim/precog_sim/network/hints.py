@@ -30,7 +30,8 @@ class Hints:
     ----------
     echo : bool
         Receivers count the flows that send to them and say the level on each acknowledgement. A law
-        hears of it when it rises (`on_score`, ``e.senders``).
+        hears of it when it rises (`on_score`, ``e.senders``) above all that its flow was told in
+        the last `hold_us`.
     least : int
         A flow counts while the bytes that it announces and has not sent are more than these.
     first : int
@@ -50,7 +51,7 @@ class Hints:
         what was true up to `stale_us` ago.
     liars : tuple of int
         Hosts that do so; empty: all.
-    stale_us : float
+    stale_us, hold_us : float
 
     Raises
     ------
@@ -67,12 +68,13 @@ class Hints:
     lie: str = ""
     liars: tuple[int, ...] = ()
     stale_us: float = 200.0
+    hold_us: float = 500.0
 
     def __post_init__(self) -> None:
         for name in ("least", "first"):
             if not 0 <= getattr(self, name) <= _FLOW_MOST:
                 raise ValueError(f"hints {name} must be >= 0 bytes, not {getattr(self, name)!r}")
-        for name in ("table_us", "stale_us"):
+        for name in ("table_us", "stale_us", "hold_us"):
             if not 0 <= getattr(self, name) <= 1e6:
                 raise ValueError(f"hints {name} must be in 0..1e6, not {getattr(self, name)!r}")
         if self.lie and self.lie not in LIES:

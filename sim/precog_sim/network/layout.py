@@ -231,9 +231,10 @@ class FlowCol(IntEnum):
     JITTER_ALL = 40  # every acknowledgement is held back, not a sample's alone
     COUNTED = 41  # its receiver counts it
     GUESS = 42  # level that it believes at its start
-    LEVEL = 43  # level that it heard last
+    LEVEL = 43  # greatest level that it has heard of late
     CAP = 44  # bytes in flight, until as many have been acknowledged; 0: no limit
-    WIDTH = 45
+    LEVEL_AT = 45  # ps: when it heard it
+    WIDTH = 46
 
 
 class InboundCol(IntEnum):
@@ -366,7 +367,8 @@ class Cfg(IntEnum):
     HINT_START = 64  # starts may believe a level
     HINT_CAP = 65  # it limits the bytes in flight alone
     HINT_CAPS = 66  # something limits them
-    WIDTH = 67
+    HINT_HOLD_PS = 67
+    WIDTH = 68
 
 
 class FCfg(IntEnum):

@@ -336,6 +336,7 @@ def configuration(
         Cfg.HINT_FIRST: hints.first,
         Cfg.HINT_TABLE_PS: round(hints.table_us * 1e6),
         Cfg.HINT_STALE_PS: round(hints.stale_us * 1e6),
+        Cfg.HINT_HOLD_PS: round(hints.hold_us * 1e6),
         Cfg.HINT_START: int(hints.starts),
         Cfg.HINT_CAP: int(hints.cap),
         Cfg.HINT_CAPS: int(hints.starts and (hints.cap or hints.first > 0)),

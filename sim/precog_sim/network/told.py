@@ -66,15 +66,17 @@ def count_inbound(net: Net, f: int, row: int, now: int) -> None:
 @inlined
 def hear_level(net: Net, f: int, level: int, now: int) -> None:
     """An acknowledgement has brought a level: the table notes it, a law hears of a rise."""
-    heard = net.flow[f, FlowCol.LEVEL]
-    net.flow[f, FlowCol.LEVEL] = level
     if net.cfg[Cfg.HINT_TABLE_PS] > 0:
         src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
         old = now - net.known[src, dst, KnownCol.TIME] > net.cfg[Cfg.HINT_TABLE_PS]
         if old or level >= net.known[src, dst, KnownCol.LEVEL]:
             net.known[src, dst, KnownCol.LEVEL] = level
             net.known[src, dst, KnownCol.TIME] = now
-    if level > heard:
+    rises = level > net.flow[f, FlowCol.LEVEL]
+    if rises or now - net.flow[f, FlowCol.LEVEL_AT] > net.cfg[Cfg.HINT_HOLD_PS]:
+        net.flow[f, FlowCol.LEVEL] = level
+        net.flow[f, FlowCol.LEVEL_AT] = now
+    if rises:
         score(net, f, level, now)
 
 

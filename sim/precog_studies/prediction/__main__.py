@@ -36,7 +36,7 @@ _CODE = (
     ("precog_models", "laws"),
 )
 #: Cases in which false predictions are tried.
-_TRIED = ("incast", "background")
+_TRIED = ("rounds", "background")
 _Run = tuple[str, str, int]
 
 

@@ -66,10 +66,8 @@ OFF = "off"
 
 ARMS: dict[str, Arm] = {
     OFF: Arm("nothing: lockstep, start at line rate", _LAW, _fixed(Hints())),
-    "start25": Arm("nothing known, start at 25 Gb/s", _LAW, _fixed(Hints()), 25.0),
     "start10": Arm("nothing known, start at 10 Gb/s", _LAW, _fixed(Hints()), 10.0),
     "echo": Arm("receiver says N on each ACK", _HEEDS, _echo()),
-    "first": Arm("first window 16 KB, nothing said", _LAW, _fixed(Hints(first=FIRST))),
     "first_echo": Arm("first window 16 KB, then N", _HEEDS, _echo(FIRST)),
     "table": Arm(
         "N, and the sender's table of N by destination", _HEEDS, _echo(table_us=_TABLE_US)
@@ -77,7 +75,6 @@ ARMS: dict[str, Arm] = {
     "prior": Arm("N, and the fleet's prior by class of flow", _HEEDS, _guessed(_tagged, cap=False)),
     "prior_cap": Arm("the same, until N has been heard", _HEEDS, _guessed(_tagged)),
     "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true, cap=False)),
-    "oracle_cap": Arm("the same, until N has been heard", _HEEDS, _guessed(_true)),
 }
 
 #: What must do no harm: false words, and false guesses.

@@ -26,9 +26,11 @@ Slowdown is over the time alone in the network. Queues are those of all switch p
 30 % load; every case runs until all flows are done.
 """
 _DEFINED = """
-* `first`, `first_echo`: no more than 16 KB in flight until 16 KB have been acknowledged. The same
-  limit, of the share that is believed, makes `prior_cap`, `oracle_cap` and false guesses: then the
-  law goes on as from a start at line rate, and the receiver's word cuts it.
+* `first_echo`: no more than 16 KB in flight until 16 KB have been acknowledged. The same limit, of
+  the share that is believed, makes `prior_cap` and the false guesses: then the law goes on as from
+  a start at line rate, and the receiver's word cuts it.
+* A law hears a level that is above all those of its flow's last 500 µs: a word that goes up and
+  down cuts once. A cut is never deeper than 1.5 / 64 of the link.
 * `table`: a NIC keeps the greatest level that it heard of a destination for 2 ms.
 * `prior`: the level of a flow's class, the median in three runs of other seeds. It needs a class
   that the sender knows: a service, a collective. By destination alone nothing is known here.

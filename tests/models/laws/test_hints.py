@@ -48,7 +48,7 @@ def test_a_rise_cuts_to_one_and_a_half_fair_shares() -> None:
         ways, rate, window = _started()
         assert window >= _BDP * 0.99
         cut_rate, cut = _told(ways, rate, window, senders)
-        share = 1.5 * _BDP / (1 << min(senders, 8)) if senders >= 2 else window
+        share = 1.5 * _BDP / (1 << min(senders, 6)) if senders >= 2 else window
         assert abs(cut - min(share, window)) <= 1
         assert cut_rate <= rate
         assert abs(cut_rate / rate - min(cut / window, 1)) < 0.01

@@ -61,6 +61,15 @@ def test_a_law_hears_of_rises_alone() -> None:
     assert min(rises) >= 1
 
 
+def test_a_word_that_rises_and_falls_is_heard_once() -> None:
+    """Random levels: the greatest come soon, and then none is above them for `hold_us`."""
+    lies = [
+        _last(_run(Hints(echo=True, least=0, lie="random", hold_us=hold))) for hold in (0.0, 500.0)
+    ]
+    assert max(told // 100 for told in lies[1]) <= 9
+    assert min(told // 100 for told in lies[0]) > 40
+
+
 def test_small_flows_do_not_count() -> None:
     assert _last(_run(Hints(echo=True, least=_SIZE))) == [0.0] * 5
 
