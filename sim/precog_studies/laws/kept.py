@@ -23,6 +23,7 @@ _CODE = (
     ("precog_studies", "laws/cases.py"),
     ("precog_studies", "rivals/cases.py"),
     ("precog_models", "rate/reference"),
+    ("precog_spec", ""),
     ("precog_models", "rate/engine"),
     ("precog_models", "measure"),
     ("precog_models", "laws/compiler"),

@@ -32,6 +32,7 @@ _CODE = (
     ("precog_studies", "prediction/arms.py"),
     ("precog_studies", "prediction/cases.py"),
     ("precog_studies", "prediction/guesses.py"),
+    ("precog_spec", ""),
     ("precog_models", "rate/engine"),
     ("precog_models", "laws"),
 )
