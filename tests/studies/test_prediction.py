@@ -104,11 +104,3 @@ def test_a_study_is_recorded_and_paged(tmp_path: Path) -> None:
     assert not any(f"`{arm}`" in text.split("## Incast")[1] for arm in FALSE)
     with pytest.raises(SystemExit):
         main(["--seeds", "1", "--out", str(tmp_path)])
-
-
-def test_the_page_in_the_documents_is_of_its_record() -> None:
-    from precog_studies.prediction.page import page
-
-    docs = Path(__file__).parents[2] / "docs/evidence"
-    said = json.loads((docs / "data/prediction.json").read_text())
-    assert (docs / "prediction.md").read_text() == page(said, "docs/evidence/data/prediction.json")

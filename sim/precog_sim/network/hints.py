@@ -35,7 +35,7 @@ class Hints:
     least : int
         A flow counts while the bytes that it announces and has not sent are more than these.
     first : int
-        Bytes in flight until so many have been acknowledged, whatever a flow's law says; 0: no
+        Bytes in flight until as many have been acknowledged, whatever a flow's law says; 0: no
         limit.
     table_us : float
         A sender keeps the greatest level that it has heard of each destination so long, and

@@ -27,7 +27,7 @@ _DEPTH_US = 5.0
 _TAUGHT = (1001, 1002, 1003)  # seeds of the runs that the prior is learnt from
 _INCAST = "incast"
 
-Draw = Callable[[int, int], Traffic]  #: flows of a seed on so many hosts
+Draw = Callable[[int, int], Traffic]  #: flows of a seed on a number of hosts
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """What a receiver's word may do to lockstep: cut to a stated share, and nothing else."""
 
 import numpy as np
-from precog_models.rate.engine.events import Kind
 from tests.models.laws.law_bench import ThreeWays, compiled
+
+from precog_spec.engine.events import Kind
 
 _BASE, _LINK = 4180, int(12.5 * (1 << 24))
 _BDP = 52_250
