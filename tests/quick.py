@@ -12,6 +12,7 @@ _ROOT = Path(__file__).parents[1]
 
 #: Folder or module of ``precog_hw``: a test of it. The store's is Verilated.
 HARDWARE = {
+    "adapters": "adapters/test_lookup_window.py",
     "boards": "boards/test_ecp5.py",
     "bridge": "bridge/test_serial.py",
     "compose": "compose/test_missed.py",

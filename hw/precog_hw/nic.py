@@ -11,29 +11,34 @@
        or
     i_tx, i_rx ─► card ─► samples ─────────────────► core
     o_tx, o_rx ◄──┘ ▲       with wire: i_tx ─► [wire mode] ─► card, grants inside
-          bank ─────┴ windows, counters, time (`precog_hw.csr.packet_host`)
+          bank ─────┴ windows, counters, time (`precog_hw.adapters.packet`)
     i_profile ─────────────────────────────────────► core ─────────► o_forecast, scores ─► card
-          bank ─── window, tables, counters (`precog_hw.csr.forecast_host`) ─┘
+          bank ─── window, tables, counters (`precog_hw.adapters.forecast`) ─┘
     i_request, i_ack ──────────► grants ◄── decisions, commands
     o_grant ◄──────────────────────┘ ▲
-          bank ──────────────────────┴ window, counters (`precog_hw.csr.pacer_host`)
+          bank ──────────────────────┴ window, counters (`precog_hw.adapters.pacer`)
     i_queue, or the log of grants or packets ─► profiler ─► samples of the queues
-          bank ─────────────────────────┴ window, counters (`precog_hw.csr.profiler_host`)
+          bank ─────────────────────────┴ window, counters (`precog_hw.adapters.profiler`)
     scores ─► receiver ─► commands to the laws, priorities of grants, o_quota
-    decisions, receiver, forecasts ─► [trace FIFO] ─► bank (`precog_hw.csr.trace_host`)
-    core's scrubber ◄─► bank (`precog_hw.csr.ecc_host`)
-    resets of parts ◄── bank, in each part's host; the core's in `precog_hw.csr.reset_host`
+    decisions, receiver, forecasts ─► [trace FIFO] ─► bank (`precog_hw.adapters.trace`)
+    core's scrubber ◄─► bank (`precog_hw.adapters.ecc`)
+    resets of parts ◄── bank, in each part's host; the core's in `precog_hw.adapters.reset`
 """
 
 from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 
+from precog_hw.adapters import ecc as ecc_adapter
+from precog_hw.adapters import interrupt as interrupt_adapter
+from precog_hw.adapters import law as law_adapter
+from precog_hw.adapters import mac as mac_adapter
+from precog_hw.adapters import reset as reset_adapter
+from precog_hw.adapters import trace as trace_adapter
 from precog_hw.compose import host, pacing, packets, queues
 from precog_hw.compose.parts import Parts
 from precog_hw.compose.ports import COMMAND_LOG, nic_map, nic_ports, wire_store
 from precog_hw.compose.wakes import wakes
 from precog_hw.core import Core
-from precog_hw.csr import ecc_host, interrupt_host, law_host, mac_host, reset_host, trace_host
 from precog_hw.csr.axil import AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.bus_share import BusShare
@@ -179,24 +184,26 @@ class PrecogNic(wiring.Component):
         # The host.
         causes: dict[str, ValueLike] = {}
         if config.trace:
-            told = trace_host.decision_record(self.o_decision.payload, core.made_of)
+            told = trace_adapter.decision_record(self.o_decision.payload, core.made_of)
             sources = [(decided, told)]
             if config.receiver:
-                sources.append(trace_host.receiver_source(self.receive_log_stb, self.receive_log))
+                sources.append(
+                    trace_adapter.receiver_source(self.receive_log_stb, self.receive_log)
+                )
             if config.forecast:
-                sources.append(trace_host.forecast_source(core))
-            causes["trace"] = trace_host.attach(m, bank, tables, sources)
+                sources.append(trace_adapter.forecast_source(core))
+            causes["trace"] = trace_adapter.attach(m, bank, tables, sources)
         host.parameters(parts, self.regmap)
         host.models(parts)
         if config.ecc:
-            ecc_host.attach(m, bank, tables, core, sets=config.sets)
+            ecc_adapter.attach(m, bank, tables, core, sets=config.sets)
             causes["ecc"] = core.ecc_events.uncorrectable
         if config.law_cores:
-            law_host.attach(m, bank, tables, core)
+            law_adapter.attach(m, bank, tables, core)
             causes["trap"] = core.law_fail_stb
         host.queue_pairs(parts)
         if config.macs:
-            mac_host.attach(m, tables, self.mac_events)
+            mac_adapter.attach(m, tables, self.mac_events)
         load_error = core.load_error | core.map_error
         if config.law_cores:
             load_error |= core.law_load_error | core.law_map_error
@@ -209,9 +216,9 @@ class PrecogNic(wiring.Component):
         if parts.wire is not None:
             happened = zip(WIRE_EVENTS, parts.wire.events, strict=True)
             causes["waiting"] = Cat(e for (n, _), e in happened if n.startswith("dropped")).any()
-        m.d.comb += self.irq.eq(interrupt_host.attach(m, bank, causes))
+        m.d.comb += self.irq.eq(interrupt_adapter.attach(m, bank, causes))
         counters = host.count(parts, decided, missed, load_error)
-        resetting = reset_host.attach(m, bank, window)
+        resetting = reset_adapter.attach(m, bank, window)
         if config.activity:
             wakes(parts, counters, causes, resetting)
         return m

@@ -3,7 +3,8 @@
 from amaranth.hdl import Cat, Signal
 from amaranth.lib import wiring
 
-from precog_hw.csr import pacer_host, wire_host
+from precog_hw.adapters import pacer as pacer_adapter
+from precog_hw.adapters import wire as wire_adapter
 from precog_hw.pace.grants import Grants
 
 from .parts import Parts
@@ -15,7 +16,7 @@ def grants(parts: Parts) -> None:
     """A command is over when core and pacer have it; requests wait as samples do."""
     m, nic, core, window, wire = parts.m, parts.nic, parts.core, parts.window, parts.wire
     m.submodules.grants = pacer = Grants(parts.config)
-    attached = pacer_host.attach(
+    attached = pacer_adapter.attach(
         m, parts.bank, parts.tables, pacer, slots=parts.config.qps, pause=nic.pause
     )
     if parts.receiver is not None:
@@ -57,7 +58,7 @@ def _to_packets(parts: Parts, pacer: Grants) -> None:
     m, nic, bank, wire = parts.m, parts.nic, parts.bank, parts.wire
     assert wire is not None
     m.submodules.wire = wire
-    wire_host.attach(m, bank, parts.tables, wire, slots=parts.config.qps)
+    wire_adapter.attach(m, bank, parts.tables, wire, slots=parts.config.qps)
     wiring.connect(m, pacer.o_grant, wire.i_grant)
     m.d.comb += [
         wire.refused.eq(pacer.refused),

@@ -3,8 +3,9 @@
 from amaranth.hdl import Const, Signal, Value
 from amaranth.lib import stream, wiring
 
-from precog_hw.csr import receiver_host, wire_host
-from precog_hw.csr.packet_host import attach
+from precog_hw.adapters import receiver as receiver_adapter
+from precog_hw.adapters import wire as wire_adapter
+from precog_hw.adapters.packet import attach
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.score_events import ScoreEvents
 
@@ -136,7 +137,7 @@ def _receives(parts: Parts) -> Value:
     m.submodules.receiver = receiver
     if parts.wire is not None:
         given, taken = receiver.o_quota, parts.wire.i_quota
-        quota = wire_host.cells_of(given.payload.quota, taken.payload.quota)
+        quota = wire_adapter.cells_of(given.payload.quota, taken.payload.quota)
         m.d.comb += [
             taken.valid.eq(given.valid),
             given.ready.eq(taken.ready),
@@ -152,4 +153,6 @@ def _receives(parts: Parts) -> Value:
     ]
     if not parts.config.grants:  # nobody has priorities
         m.d.comb += receiver.o_boost.ready.eq(1)
-    return receiver_host.attach(m, parts.bank, parts.tables, card, receiver, slots=parts.config.qps)
+    return receiver_adapter.attach(
+        m, parts.bank, parts.tables, card, receiver, slots=parts.config.qps
+    )

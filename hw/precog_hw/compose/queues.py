@@ -2,7 +2,8 @@
 
 from amaranth.lib import stream, wiring
 
-from precog_hw.csr import forecast_host, profiler_host
+from precog_hw.adapters import forecast as forecast_adapter
+from precog_hw.adapters import profiler as profiler_adapter
 from precog_hw.measure.profiler import Profiler
 from precog_hw.predict.carried import CarriedScores
 
@@ -15,16 +16,16 @@ def profiles(parts: Parts) -> stream.Interface:
     """The queue profiler; gives its samples. No event waits but after reset."""
     m, nic, config, ready = parts.m, parts.nic, parts.config, parts.window.ready
     m.submodules.profiler = profiler = Profiler(config.qps, dsp=config.dsp)
-    profiler_host.attach(m, parts.bank, parts.tables, profiler, slots=config.qps)
+    profiler_adapter.attach(m, parts.bank, parts.tables, profiler, slots=config.qps)
     m.d.comb += profiler.now.eq(parts.now)
     if parts.wire is not None:
-        profiler_host.follow_packets(m, profiler, parts.wire, parts.now)
+        profiler_adapter.follow_packets(m, profiler, parts.wire, parts.now)
         m.d.comb += [
             nic.queue_log_stb.eq(profiler.commit_stb),
             nic.queue_log.eq(profiler.commit),
         ]
     elif config.grants:
-        profiler_host.follow(m, profiler, nic.pace_log, nic.pace_log_stb)
+        profiler_adapter.follow(m, profiler, nic.pace_log, nic.pace_log_stb)
     else:
         m.d.comb += [
             profiler.i.payload.eq(nic.i_queue.payload),
@@ -44,12 +45,12 @@ def forecasts(parts: Parts, taken: stream.Interface | None) -> None:
     if parts.card is not None:
         m.submodules.carried = carried = CarriedScores(config)
         command = parts.window.o_config.payload
-        forecast_host.carry(m, parts.bank, core, carried, parts.card, command=command)
+        forecast_adapter.carry(m, parts.bank, core, carried, parts.card, command=command)
         m.d.comb += [
             nic.carried_log_stb.eq(carried.commit_stb),
             nic.carried_log.eq(carried.commit),
         ]
-    attached = forecast_host.attach(m, parts.bank, parts.tables, core, carried, slots=config.qps)
+    attached = forecast_adapter.attach(m, parts.bank, parts.tables, core, carried, slots=config.qps)
     ready = parts.window.ready & attached
     source, payload = taken, core.i_profile.payload
     if source is None:

@@ -10,7 +10,7 @@ __all__ = ["EmulatedInterrupt"]
 
 
 class EmulatedInterrupt:
-    """The golden twin of `precog_hw.csr.interrupt_host`.
+    """The golden twin of `precog_hw.adapters.interrupt`.
 
     Parameters
     ----------

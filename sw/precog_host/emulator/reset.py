@@ -1,4 +1,4 @@
-"""Resets of an emulated device's parts: the golden twin of `precog_hw.csr.reset_host`."""
+"""Resets of an emulated device's parts: the golden twin of `precog_hw.adapters.reset`."""
 
 from collections.abc import Callable, Mapping
 

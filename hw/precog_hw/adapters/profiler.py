@@ -10,10 +10,10 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
+from precog_hw.adapters.read_window import ReadWindow
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
-from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.measure.profiler import Profiler
 from precog_hw.pace.layouts import CONFIG, EventKind, State

@@ -15,10 +15,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream
 from amaranth.lib.wiring import connect
 
+from precog_hw.adapters.lookup_window import LookupWindow
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.layouts import registers_layout
-from precog_hw.csr.lookup_window import LookupWindow
 from precog_hw.csr.row_window import RowWindow
 from precog_hw.csr.window_ports import connect_window, show_window
 from precog_hw.measure.clock import Clock

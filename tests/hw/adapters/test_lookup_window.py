@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from precog_hw.csr.lookup_window import LookupWindow
+from precog_hw.adapters.lookup_window import LookupWindow
 from precog_hw.packet.qp_lookup import WAYS
 from precog_spec.frames.qp_key import IPV4_MAPPED, table_rows
 

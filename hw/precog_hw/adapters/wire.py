@@ -9,10 +9,10 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 
+from precog_hw.adapters.read_window import ReadWindow
 from precog_hw.csr.bank import RegisterBank, port
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.counters import Counters
-from precog_hw.csr.read_window import ReadWindow
 from precog_hw.csr.window_ports import connect_window
 from precog_hw.pace.wire_mode import WireMode
 from precog_spec.registers.wire import WIRE_EVENTS, WIRE_ROW
