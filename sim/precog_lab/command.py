@@ -1,6 +1,7 @@
 """``precog lab``: Linux guests with soft-RoCE whose frames pass through Precog devices."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +46,10 @@ def lab(
     ] = False,
     algorithm: Annotated[str, typer.Option("--algo", help="Law of all queue pairs.")] = "dcqcn",
     seed: Annotated[int, typer.Option(help="Of the wire's chances.")] = 1,
+    pci: Annotated[
+        bool,
+        typer.Option("--pci", help="A card on a guest's PCI bus instead, driven from inside."),
+    ] = False,
     pcap: Annotated[
         Path | None, typer.Option(help="Write what went over the wire, .pcapng or .pcap.")
     ] = None,
@@ -94,6 +99,8 @@ def lab(
         algorithm=algorithm,
         seed=seed,
     )
+    if pci and (settings != Settings(rtl=rtl) or pcap is not None):
+        raise ValueError("--pci must stand with no other option than --rtl, --cache and -j")
     if pcap is not None:
         suffix_of(pcap)
         if not pcap.parent.is_dir():
@@ -106,24 +113,32 @@ def lab(
     if absent:
         what, how = next(iter(absent.items()))
         raise LabError(f"{what} must be there: {how}; precog lab --check lists all")
-    outcome = run(
-        kept,
-        settings,
-        keep=pcap is not None,
-        progress=lambda text: typer.echo(text, err=True),
-    )
+    progress = partial(typer.echo, err=True)
+    if pci:
+        from .pci_run import run_pci
+
+        found = run_pci(kept, rtl=rtl, progress=progress)
+        _shown(found, found["failed"], json_)
+        return
+    outcome = run(kept, settings, keep=pcap is not None, progress=progress)
     if pcap is not None:
         write(pcap, outcome.wire)
-    figures = outcome.figures
+    _shown(outcome.figures, outcome.differences, json_)
+
+
+def _shown(figures: dict[str, Any], failed: list[str], json_: bool) -> None:
+    """Print a run; exit status 1 if something was not as it should be."""
 
     def show() -> None:
-        rows = [(name, value) for name, value in figures.items() if not isinstance(value, dict)]
+        rows = [
+            (name, value) for name, value in figures.items() if not isinstance(value, (dict, list))
+        ]
         table(("lab", ""), rows)
 
     emit(figures, show, json_)
-    for line in outcome.differences[:_SHOWN]:
+    for line in failed[:_SHOWN]:
         typer.echo(line, err=True)
-    if outcome.differences or figures["icrc_bad"]:
+    if failed or figures.get("icrc_bad"):
         raise typer.Exit(1)
 
 

@@ -16,11 +16,10 @@ from pathlib import Path
 from .image import Image
 from .packages import QEMU, LabError
 
-__all__ = ["Address", "Answer", "Guest", "machine"]
+__all__ = ["Address", "Answer", "Extras", "Guest", "machine"]
 
 _FRAME_MAX = 1 << 16
 _TAIL_LINES = 12
-_MEMORY_MB = 224
 _KERNEL_LINE = "console=ttyS0 loglevel=4 panic=-1 no_timer_check tsc=reliable mitigations=off"
 _START_S = 10.0
 
@@ -53,17 +52,41 @@ class Answer:
 
     number: str
     status: int
-    output: str  #: its last 2,400 bytes
+    output: str  #: its last 24,000 bytes
 
 
-def machine(image: Image, accel: str, append: str) -> list[str]:
+@dataclass(frozen=True)
+class Extras:
+    """What a guest has that others do not.
+
+    Parameters
+    ----------
+    memory_mb : int
+    processor : str
+        Under emulation; QEMU's plainest if empty.
+    options : tuple of str
+        Of QEMU.
+    descriptors : tuple of int
+        That QEMU inherits.
+    """
+
+    memory_mb: int = 224
+    processor: str = ""
+    options: tuple[str, ...] = ()
+    descriptors: tuple[int, ...] = ()
+
+
+def machine(image: Image, accel: str, append: str, extras: Extras = Extras()) -> list[str]:
     """QEMU's command line for any guest: a kernel, and nothing that it does not need."""
-    processor = ["-cpu", "host"] if accel == "kvm" else []
+    name = "host" if accel == "kvm" else extras.processor
+    processor = ["-cpu", name] if name else []
+    memory = str(extras.memory_mb)
     return [
         *(QEMU[0], "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-        *("-machine", f"pc,accel={accel}", *processor, "-smp", "1", "-m", str(_MEMORY_MB)),
+        *("-machine", f"pc,accel={accel}", *processor, "-smp", "1", "-m", memory),
         *("-kernel", str(image.kernel), "-initrd", str(image.initramfs)),
         *("-append", f"{_KERNEL_LINE} {append}"),
+        *extras.options,
     ]
 
 
@@ -81,6 +104,7 @@ class Guest:
         For sockets and the serial line's text; its path is short.
     mtu : int
         Of the network card, bytes.
+    extras : Extras
 
     Attributes
     ----------
@@ -104,6 +128,7 @@ class Guest:
         folder: Path,
         *,
         mtu: int = 1500,
+        extras: Extras = Extras(),
     ) -> None:
         self.address = address
         self.serial = folder / f"serial{address.number}"
@@ -116,7 +141,7 @@ class Guest:
         servers = [_server(names[part]) for part in ("run", "qp")]
         known = ",".join(f"{peer.ip}@{peer.mac}" for peer in peers)
         append = f"lab.ip={address.ip} lab.mtu={mtu} lab.peers={known}"
-        command = machine(image, accel, append)
+        command = machine(image, accel, append, extras)
         command += ["-serial", f"file:{self.serial}"]
         command += ["-netdev", _netdev(names["there"], names["here"])]
         command += [
@@ -130,7 +155,11 @@ class Guest:
         self._errors = folder / f"errors{address.number}"
         with self._errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                pass_fds=extras.descriptors,
             )
         try:
             self.commands, self.pairs = (self._accept(server) for server in servers)

@@ -15,7 +15,16 @@ from pathlib import Path
 
 from .packages import Cache, LabError
 
-__all__ = ["MODULES", "PROGRAMS", "Image", "archive", "build", "depends", "module_order"]
+__all__ = [
+    "MODULES",
+    "PROGRAMS",
+    "Contents",
+    "Image",
+    "archive",
+    "build",
+    "depends",
+    "module_order",
+]
 
 #: Modules that guests load, with all that these depend on.
 MODULES = (
@@ -26,11 +35,14 @@ MODULES = (
 #: Modules of a kernel that serves and mounts storage over RDMA.
 NVME_MODULES = ("crct10dif_generic", "null_blk", "nvmet_rdma", "nvme_rdma")
 
+#: Modules through which a program waits for the interrupts of a PCI card.
+PCI_MODULES = ("uio_pci_generic",)
+
 #: Programs of the guests.
 PROGRAMS = (
     *("/bin/busybox", "/bin/ip", "/usr/bin/rdma", "/usr/bin/rping"),
     *("/usr/bin/ibv_devinfo", "/usr/bin/ib_write_bw", "/usr/bin/ib_read_bw"),
-    *("/usr/bin/ib_send_bw", "/usr/bin/ib_atomic_bw"),
+    *("/usr/bin/ib_send_bw", "/usr/bin/ib_atomic_bw", "/usr/bin/lspci"),
 )
 
 _PROVIDER = "/etc/libibverbs.d/rxe.driver"
@@ -83,16 +95,17 @@ def build(cache: Cache) -> Image:
     return image
 
 
-_Contents = dict[str, tuple[int, bytes]]
+#: Files of an initial file system: mode and bytes by path.
+Contents = dict[str, tuple[int, bytes]]
 
 
 def _read(data: bytes, mode: int = 0o644) -> tuple[int, bytes]:
     return mode, data
 
 
-def _programs(root: Path) -> _Contents:
+def _programs(root: Path) -> Contents:
     """Programs and the libraries that the loader finds for them."""
-    found: _Contents = {}
+    found: Contents = {}
     drivers = sorted((root / "usr/lib/x86_64-linux-gnu/libibverbs").glob("librxe-*.so"))
     if not drivers:
         raise LabError(f"soft-RoCE's library must be below {root}: precog lab --fetch")
@@ -145,7 +158,7 @@ def _needed(root: Path, program: Path) -> list[Path]:
     return found
 
 
-def _modules(root: Path, release: str) -> _Contents:
+def _modules(root: Path, release: str) -> Contents:
     """Modules and the order in which they are loaded."""
     there = {
         path.name.partition(".ko")[0].replace("-", "_"): path
@@ -153,13 +166,20 @@ def _modules(root: Path, release: str) -> _Contents:
     }
     loaded = {name: _module(path) for name, path in there.items()}
     order = module_order(MODULES, {name: depends(data) for name, data in loaded.items()})
-    known = [name for name in NVME_MODULES if name in there]
-    later = module_order(known, {name: depends(data) for name, data in loaded.items()})
-    found: _Contents = {f"/modules/{name}.ko": _read(loaded[name]) for name in (*order, *later)}
-    found["/modules/order"] = _read("".join(f"{name}.ko\n" for name in order).encode())
-    later = [name for name in later if name not in order]
-    found["/modules/nvme"] = _read("".join(f"{name}.ko\n" for name in later).encode())
+    found: Contents = {f"/modules/{name}.ko": _read(loaded[name]) for name in order}
+    found["/modules/order"] = _listed(order)
+    for part, wanted in (("nvme", NVME_MODULES), ("pci", PCI_MODULES)):
+        known = [name for name in wanted if name in there]
+        later = module_order(known, {name: depends(data) for name, data in loaded.items()})
+        later = [name for name in later if name not in order]
+        found |= {f"/modules/{name}.ko": _read(loaded[name]) for name in later}
+        found[f"/modules/{part}"] = _listed(later)
     return found
+
+
+def _listed(names: Iterable[str]) -> tuple[int, bytes]:
+    """A file that names modules in the order in which they are loaded."""
+    return _read("".join(f"{name}.ko\n" for name in names).encode())
 
 
 def _module(path: Path) -> bytes:
@@ -212,7 +232,7 @@ def _unpacked(kernel: bytes) -> bytes:
     return kernel
 
 
-def archive(contents: _Contents) -> bytes:
+def archive(contents: Contents) -> bytes:
     """A compressed cpio archive, "newc"; see Linux, Documentation/driver-api/early-userspace."""
     folders: dict[str, None] = {}
     for name in contents:

@@ -46,7 +46,7 @@ while read -r number command <&3; do
   (
     sh -c "$command" > "/tmp/out.$number" 2>&1 < /dev/null
     status=$?
-    echo "$number $status $(tail -c 2400 "/tmp/out.$number" | base64 | tr -d '\n')" >&3
+    echo "$number $status $(tail -c 24000 "/tmp/out.$number" | base64 | tr -d '\n')" >&3
   ) &
 done
 echo "lab: the host has gone"

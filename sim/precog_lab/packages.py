@@ -28,7 +28,7 @@ GUEST = (
     *("libnl-route-3-200", "libpci3", "libudev1", "libmnl0", "libelf1", "libbpf1", "libcap2"),
     *("libtirpc3", "libselinux1", "libpcre2-8-0", "zlib1g", "libzstd1", "libgcc-s1", "libc6"),
     *("libgssapi-krb5-2", "libkrb5-3", "libk5crypto3", "libcom-err2", "libkrb5support0"),
-    *("libkeyutils1", "libssl3", "libbsd0", "libmd0"),
+    *("libkeyutils1", "libssl3", "libbsd0", "libmd0", "pciutils", "libkmod2", "liblzma5"),
 )
 
 _KERNEL_PARTS = (
@@ -38,8 +38,8 @@ _KERNEL_PARTS = (
         for part in (
             *("arch/x86/crypto/", "block/", "crypto/", "drivers/block/", "drivers/char/"),
             *("drivers/dax/", "drivers/infiniband/", "drivers/net/net_failover"),
-            *("drivers/net/virtio_net", "drivers/nvme/", "drivers/virtio/", "fs/configfs/"),
-            *("lib/", "net/"),
+            *("drivers/net/virtio_net", "drivers/nvme/", "drivers/uio/", "drivers/virtio/"),
+            *("fs/configfs/", "lib/", "net/"),
         )
     ),
 )

@@ -1,26 +1,17 @@
 """Real Linux RDMA through golden cards: every byte, every counter of the kernel accounted for."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from precog_host import cli
-from precog_lab.packages import QEMU, Cache, default_cache
 from precog_sim.capture import read
 
-
-def _why_not() -> str:
-    absent = Cache(default_cache()).missing()
-    if shutil.which(QEMU[0]) is None:
-        return f"{QEMU[0]} is not installed: apt-get install --no-install-recommends {QEMU[1]}"
-    if absent:
-        return f"guests' packages are missing, {next(iter(absent))} and others: precog lab --fetch"
-    return ""
+from .absent import why_not
 
 
-@pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "all is there")
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "all is there")
 def test_verbs_of_two_guests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capture = tmp_path / "wire.pcapng"
     words = ["lab", "--iterations", "10", "--pairs", "2", "--pcap", str(capture), "-j"]
