@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from precog_fleet.runner import Here, Pool, RayRunner, Runner, Task
 from precog_net.job import Job, Outcome, check, execute
+from precog_sim.network import MOST_THREADS, check_threads
 
-__all__ = ["run_all"]
+__all__ = ["run_all", "threads_left"]
 
 _COUNTS = b"precog.counts"  # key of the Parquet file's metadata
 
@@ -25,6 +26,7 @@ def run_all(
     folder: Path,
     *,
     workers: int,
+    threads: int | None = None,
     ray: str | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[Job, Outcome]:
@@ -36,6 +38,8 @@ def run_all(
         Gets a Parquet file for each run.
     workers : int
         Processes; 1: this one.
+    threads : int, optional
+        Of each run; None: the cores that the processes leave, on Ray one.
     ray : str, optional
         Run on the Ray cluster at this address instead. Its machines need this version of Precog,
         and the files that the jobs name, under the same names.
@@ -45,7 +49,7 @@ def run_all(
     Raises
     ------
     ValueError, OSError
-        A job cannot run; none has been run then.
+        A job cannot run, or the threads are not in 1..64; none has been run then.
     SimulationError
         A run failed; those that ended before are kept.
     FleetError
@@ -53,15 +57,18 @@ def run_all(
     """
     for job in {(j.topology, j.workload, j.flows, j.law, j.features): j for j in jobs}.values():
         check(job)
+    if threads is not None:
+        check_threads(threads)
     paths = {job: folder / f"{job.key}.parquet" for job in jobs}
     kept = ((job, _read(path)) for job, path in paths.items() if path.is_file())
     found = {job: outcome for job, outcome in kept if outcome is not None}
     missing = [job for job in jobs if job not in found]
     runner = _runner(len(missing), workers, ray)
+    each = threads or threads_left(len(missing), workers, ray)
     folder.mkdir(parents=True, exist_ok=True)
     report(len(found), len(jobs))
     try:
-        for job, outcome in _made(missing, runner):
+        for job, outcome in _made(missing, runner, each):
             _write(paths[job], job, outcome)
             found[job] = outcome
             report(len(found), len(jobs))
@@ -76,14 +83,22 @@ def _runner(jobs: int, workers: int, ray: str | None) -> Runner:
     return Here() if workers == 1 or jobs < 2 else Pool(min(workers, jobs))
 
 
-def _made(jobs: Sequence[Job], runner: Runner) -> Iterator[tuple[Job, Outcome]]:
+def threads_left(jobs: int, workers: int, ray: str | None) -> int:
+    """Threads for each of `jobs` runs: the cores that processes leave; one on a cluster."""
+    if ray is not None:
+        return 1
+    each = (os.cpu_count() or 1) // max(min(workers, jobs), 1)
+    return min(max(each, 1), MOST_THREADS)
+
+
+def _made(jobs: Sequence[Job], runner: Runner, threads: int) -> Iterator[tuple[Job, Outcome]]:
     by_key = {job.key: job for job in jobs}
-    tasks = [Task(key, _execute, (job, key)) for key, job in by_key.items()]
+    tasks = [Task(key, _execute, (job, key, threads)) for key, job in by_key.items()]
     for task, outcome in runner.run(tasks):
         yield by_key[task.name], outcome
 
 
-def _execute(job: Job, key: str) -> Outcome:
+def _execute(job: Job, key: str, threads: int) -> Outcome:
     """Run a job where a worker is, if what it needs is the same there."""
     if job.key != key:
         raise ValueError(
@@ -91,7 +106,7 @@ def _execute(job: Job, key: str) -> Outcome:
             f"same names, as the machine that asks: its key of seed {job.seed} is {job.key}, "
             f"not {key}"
         )
-    return execute(job)
+    return execute(job, threads)
 
 
 def _write(path: Path, job: Job, outcome: Outcome) -> None:

@@ -193,8 +193,8 @@ def check(job: Job) -> None:
     laws(job.law, scenario(job)[1])
 
 
-def execute(job: Job) -> Outcome:
-    """Run it.
+def execute(job: Job, threads: int = 1) -> Outcome:
+    """Run it on `threads`, whose number does not change the outcome.
 
     Raises
     ------
@@ -211,6 +211,7 @@ def execute(job: Job) -> Outcome:
         timing=job.timing,
         seed=job.seed,
         ecmp=job.ecmp,
+        threads=threads,
         record=Record(probe_us=0.0, packets=False, depth_us=_DEPTH_US),
     )
     fct: NDArray[np.float64] = result.fct_us
@@ -257,6 +258,7 @@ def _counts(result: Result) -> dict[str, float]:
         "end_us": end_us,
         "utilisation": wire * 8e-3 / (capacity * (end_us - began_us)) if done.any() else 0.0,
         "cpu_s": result.cpu_s,
+        "partitions": result.partitions,
     }
 
 

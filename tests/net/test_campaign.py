@@ -76,7 +76,7 @@ def test_a_worker_with_other_sources_refuses(
     key = job.key
     Path("edited_law.py").write_text("from precog_sim.network import Fixed\nmine = Fixed(9.0)\n")
     with pytest.raises(ValueError, match=r"must have the same Precog, and the same files .* not "):
-        campaign._execute(job, key)
+        campaign._execute(job, key, 1)
 
 
 def test_ray_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,9 @@ def test_laws_meet_the_same_flows(run: Run, tmp_path: Path) -> None:
 def test_a_run_is_done_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Job] = []
 
-    def counted(job: Job) -> Any:
+    def counted(job: Job, threads: int) -> Any:
         done.append(job)
-        return execute(job)
+        return execute(job, threads)
 
     monkeypatch.setattr(campaign, "execute", counted)
     first = run(*SMALL, "--law", "hpcc", "--jobs", "1")

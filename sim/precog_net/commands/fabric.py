@@ -52,6 +52,13 @@ def fabric(
         str, typer.Option(help="Hash of paths: own, or ns3 with --timing ns3.")
     ] = "own",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes. [default: the cores]")] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            help="Of each run, 1 to 64; results do not depend on it. "
+            "[default: the cores that the processes leave]"
+        ),
+    ] = None,
     spray: Annotated[
         str, typer.Option(help="none, random or turns: each packet chooses its way.")
     ] = "none",
@@ -150,6 +157,7 @@ def fabric(
             list(made.values()),
             out / "runs",
             workers=jobs or os.cpu_count() or 1,
+            threads=threads,
             ray=ray,
             report=report,
         )
@@ -169,6 +177,13 @@ def fabric(
     }
     path = out / "fabric.json"
     path.write_text(json.dumps(plain(data), sort_keys=True, allow_nan=False) + "\n")
+    whole = [
+        name
+        for name in laws
+        if any(outcomes[made[name, seed]].counts.get("partitions") == 1 for seed in range(seeds))
+    ]
+    if threads and threads > 1 and whole:
+        typer.echo(f"one thread each: runs of {', '.join(whole)} cannot be divided", err=True)
     emit(data, lambda: _show(data, seeds, path), json_)
 
 

@@ -38,6 +38,7 @@ load it from the cache.
 """
 
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
+from precog_sim.network.checks import MOST_THREADS, check_threads, check_timing
 from precog_sim.network.congestion import (
     CongestionControl,
     Dcqcn,
@@ -59,7 +60,7 @@ from precog_sim.network.program import Program, program
 from precog_sim.network.program_law import Mixed, Programmed
 from precog_sim.network.recovery import Answers, Recovery
 from precog_sim.network.result import Record, Result, SimulationError
-from precog_sim.network.run import check_timing, run
+from precog_sim.network.run import run
 from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Scenario, incast
 from precog_sim.network.score_source import QUEUE_SOURCES, SOURCES, QueueCalls, Scores, ramp
 from precog_sim.network.topology import Link, Topology, fat_tree, star
@@ -67,6 +68,7 @@ from precog_sim.network.topology import Link, Topology, fat_tree, star
 __all__ = [
     "INCASTS",
     "LIES",
+    "MOST_THREADS",
     "QUEUE_SOURCES",
     "SOURCES",
     "Answers",
@@ -106,6 +108,7 @@ __all__ = [
     "Topology",
     "Trace",
     "check_buffer_rules",
+    "check_threads",
     "check_timing",
     "estimate",
     "fat_tree",

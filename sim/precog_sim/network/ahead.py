@@ -7,64 +7,80 @@ time, asks for what that names, and asks for the record behind it. It changes no
 miss an event that is put between, or follow one that was taken back, costs only time.
 """
 
+from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.jit import inlined
-from precog_sim.network.layout import Cfg, Ctl, FlowCol, Kind, PortCol, PrioCol, Rec
+from precog_sim.network.layout import FlowCol, Kind, PortCol, PrioCol, Rec
 from precog_sim.network.machine import prefetch, trailing_zeros
+from precog_sim.network.memory import LINE
 from precog_sim.network.net import Net
 
-__all__ = ["SLOTS", "WORDS", "look_ahead", "next_bucket"]
+__all__ = ["look_ahead", "next_bucket"]
 
-SLOTS = 1 << 15
-WORDS = SLOTS // 64
-_MASK = SLOTS - 1
-_LINE = 8  # words
-_REC_WIDTH = 8
+_STATE_LINES = 4
+_TOLD_LINES = 3
+_CLOSE = 6  # buckets
 
 
 @inlined
 def next_bucket(net: Net, bucket: int) -> int:
     """The first bucket from `bucket` on that is not empty; -1: the wheel is."""
-    slot = bucket & _MASK
+    mask = net.cfg[Cfg.SLOT_MASK]
+    words = (mask + 1) >> 6
+    slot = bucket & mask
     at = slot >> 6
     word = net.bits[at] & (-1 << (slot & 63))
-    left = WORDS
+    left = words
     while word == 0 and left > 0:
-        at = (at + 1) & (WORDS - 1)
+        at = (at + 1) & (words - 1)
         word = net.bits[at]
         left -= 1
     if word == 0:
         return -1
-    return int(bucket + ((at * 64 + trailing_zeros(word) - slot) & _MASK))
+    return int(bucket + ((at * 64 + trailing_zeros(word) - slot) & mask))
 
 
 @inlined
 def _ask(net: Net, row: int) -> None:
-    """Ask for what the packet in `row` will touch where it arrives."""
-    if net.rec[row, Rec.KIND] >= Kind.TX_DONE:
+    """Ask for what the event in `row` will touch."""
+    kind = net.rec[row, Rec.KIND]
+    if kind >= Kind.TX_DONE:
+        if kind <= Kind.WAKE:
+            p = net.rec[row, Rec.OWNER]
+            prefetch(net.port, p * PortCol.WIDTH)
+            prefetch(net.prio, p * net.cfg[Cfg.PRIORITIES] * PrioCol.WIDTH)
         return
     p = net.rec[row, Rec.PORT]
-    f = net.rec[row, Rec.OWNER]
-    port = p * PortCol.WIDTH
-    prio = p * net.cfg[Cfg.PRIORITIES] * PrioCol.WIDTH
-    flow = f * FlowCol.WIDTH
-    for k in range(2):
-        prefetch(net.port, port + k * _LINE)
-        prefetch(net.prio, prio + k * _LINE)
-    for k in range(4):
-        prefetch(net.flow, flow + k * _LINE)
+    flow = net.rec[row, Rec.OWNER] * FlowCol.WIDTH
+    told = row * net.telemetry.shape[1]
+    prefetch(net.flow, flow)
+    prefetch(net.port, p * PortCol.WIDTH)
+    if net.port[p, PortCol.NODE] >= net.cfg[Cfg.HOSTS]:
+        prefetch(net.port, p * PortCol.WIDTH + LINE)
+        prefetch(net.prio, p * net.cfg[Cfg.PRIORITIES] * PrioCol.WIDTH + LINE)
+        if net.cfg[Cfg.TELEMETRY] != 0:
+            prefetch(net.telemetry, told)
+        return
+    prefetch(net.prio, p * net.cfg[Cfg.PRIORITIES] * PrioCol.WIDTH)
+    prefetch(net.flow, flow + LINE)
+    if kind & 7 == Kind.DATA:
+        return
+    prefetch(net.flow, flow + 2 * LINE)
+    prefetch(net.flow, flow + 3 * LINE)
+    state = net.rec[row, Rec.OWNER] * net.state.shape[1]
+    for k in range(_STATE_LINES):
+        prefetch(net.words, state + k * LINE)
     if net.cfg[Cfg.TELEMETRY] != 0:
-        told = row * net.telemetry.shape[1]
-        for k in range(3):
-            prefetch(net.telemetry, told + k * _LINE)
+        for k in range(_TOLD_LINES):
+            prefetch(net.telemetry, told + k * LINE)
 
 
 @inlined
 def look_ahead(net: Net, bucket: int) -> None:
     """Move the cursor on by one record, if it is not far enough; `bucket` is the present one."""
     there = net.ctl[Ctl.AHEAD]
+    row = -1
     if there <= bucket:
         there = bucket
-        row = -1
     else:
         if there - bucket > net.cfg[Cfg.AHEAD]:
             return
@@ -75,7 +91,11 @@ def look_ahead(net: Net, bucket: int) -> None:
         there = next_bucket(net, there + 1)
         if there < 0:
             return
+        row = int(net.wheel[there & net.cfg[Cfg.SLOT_MASK]])
+        if there - bucket < _CLOSE:  # it is late for this one: on to the next bucket
+            prefetch(net.rec, row * LINE)
+            there = next_bucket(net, there + 1)
+            row = int(net.wheel[there & net.cfg[Cfg.SLOT_MASK]])
         net.ctl[Ctl.AHEAD] = there
-        row = int(net.wheel[there & _MASK])
     net.ctl[Ctl.AHEAD_ROW] = row
-    prefetch(net.rec, row * _REC_WIDTH)
+    prefetch(net.rec, row * LINE)

@@ -4,10 +4,12 @@ The record of the newest packet without an answer is kept, made into its acknowl
 what it carries, telemetry and marks, is of that packet.
 """
 
+from precog_sim.network.control import Cfg
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import AnswerCol, Cfg, Kind, Rec
+from precog_sim.network.layout import AnswerCol, Kind, Rec
 from precog_sim.network.net import Net
-from precog_sim.network.port import allocate, free, push_answer
+from precog_sim.network.pool import allocate, free
+from precog_sim.network.queues import push_answer
 from precog_sim.network.wheel import schedule
 
 __all__ = ["answer_timer", "waits"]

@@ -9,9 +9,10 @@ Sprayed packets choose each for itself, whatever their flow: at random, or the n
 at every switch, for each destination.
 """
 
-from precog_sim.network.draws import drawn
+from precog_sim.network.control import Cfg
+from precog_sim.network.draws import at_port
 from precog_sim.network.jit import compiled, inlined
-from precog_sim.network.layout import Cfg, Ctl, FlowCol, Spray
+from precog_sim.network.layout import FlowCol, Spray
 from precog_sim.network.net import Net
 
 __all__ = ["FIRST_PORT", "next_hop", "ns3_hash", "route"]
@@ -69,8 +70,12 @@ def route(net: Net, node: int, f: int, answer: bool) -> int:
     src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
     if answer:
         src, dst = dst, src
-    first = net.routes[node, dst, 0]
-    n = net.routes[node, dst, 1]
+    s = node - net.cfg[Cfg.HOSTS]
+    edge = net.flow[f, FlowCol.SRC_EDGE if answer else FlowCol.DST_EDGE]
+    first = net.routes[s, edge, 0]
+    n = net.routes[s, edge, 1]
+    if n < 0:
+        return int(net.last[dst])
     if n == 1:
         return int(net.route_ports[first])
     if n == 0:
@@ -90,21 +95,28 @@ def route(net: Net, node: int, f: int, answer: bool) -> int:
 
 
 @inlined
-def next_hop(net: Net, node: int, f: int, answer: bool) -> int:
-    """Output port at `node` for one packet of flow `f`, or for one that answers it; -1: none."""
+def next_hop(net: Net, node: int, p: int, f: int, answer: bool) -> int:
+    """Output port at `node` for one packet of flow `f`, or for one that answers it; -1: none.
+
+    It came in at port `p`.
+    """
     spray = net.cfg[Cfg.SPRAY]
     if spray == Spray.NONE:
         return route(net, node, f, answer)
     dst = net.flow[f, FlowCol.SRC if answer else FlowCol.DST]
-    n = net.routes[node, dst, 1]
+    s = node - net.cfg[Cfg.HOSTS]
+    edge = net.flow[f, FlowCol.SRC_EDGE if answer else FlowCol.DST_EDGE]
+    n = net.routes[s, edge, 1]
+    if n < 0:
+        return int(net.last[dst])
     if n == 0:
         return -1
     chosen = 0
     if n > 1:
         if spray == Spray.RANDOM:
-            chosen = int(drawn(net.ctl, Ctl.SPRAY_RNG) * n)
+            chosen = int(at_port(net, p) * n)
         else:
-            turn = net.turns[node - net.cfg[Cfg.HOSTS], dst]
-            net.turns[node - net.cfg[Cfg.HOSTS], dst] = turn + 1
+            turn = net.turns[s, dst]
+            net.turns[s, dst] = turn + 1
             chosen = turn % n
-    return int(net.route_ports[net.routes[node, dst, 0] + chosen])
+    return int(net.route_ports[net.routes[s, edge, 0] + chosen])

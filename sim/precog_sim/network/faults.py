@@ -1,10 +1,12 @@
 """Packets that links lose: at random, or because the link is down."""
 
-from precog_sim.network.draws import drawn
+from precog_sim.network.control import Cfg, Ctl
+from precog_sim.network.draws import at_port
 from precog_sim.network.jit import outlined
-from precog_sim.network.layout import Cfg, Ctl, FaultCol, Kind, OutageCol, PortCol, PrioCol, Rec
+from precog_sim.network.layout import FaultCol, Kind, OutageCol, PortCol, PrioCol, Rec
 from precog_sim.network.net import Net
-from precog_sim.network.port import allocate, free, tx_ps
+from precog_sim.network.pool import allocate, free
+from precog_sim.network.port import tx_ps
 from precog_sim.network.wheel import schedule
 
 __all__ = ["link_changes", "schedule_outages", "wire_lost"]
@@ -23,11 +25,7 @@ def wire_lost(net: Net, row: int, now: int) -> bool:
     if net.fault[p, FaultCol.DOWN] != 0 or began < net.fault[p, FaultCol.UP_AT]:
         if kind < Kind.PAUSE:
             net.ctl[Ctl.CUT] += 1
-    elif (
-        net.wire_loss[p] > 0
-        and kind < Kind.PAUSE
-        and drawn(net.ctl, Ctl.LOSS_RNG) < net.wire_loss[p]
-    ):
+    elif net.wire_loss[p] > 0 and kind < Kind.PAUSE and at_port(net, p) < net.wire_loss[p]:
         net.ctl[Ctl.LOST] += 1
     else:
         return False
@@ -39,13 +37,16 @@ def wire_lost(net: Net, row: int, now: int) -> bool:
 
 @outlined
 def schedule_outages(net: Net) -> None:
-    """Let every change of a link's end, and every change of routes, have its event."""
+    """Let every change of a link's end here, and every change of routes, have its event."""
     for k in range(net.outages.shape[0]):
+        kind, p = net.outages[k, OutageCol.KIND], net.outages[k, OutageCol.PORT]
+        if kind != Kind.ROUTES and net.parts[p] != net.ctl[Ctl.PART]:
+            continue
         row = allocate(net)
         if row < 0:
             return
-        net.rec[row, Rec.KIND] = net.outages[k, OutageCol.KIND]
-        net.rec[row, Rec.OWNER] = net.outages[k, OutageCol.PORT]
+        net.rec[row, Rec.KIND] = kind
+        net.rec[row, Rec.OWNER] = p
         schedule(net, row, net.outages[k, OutageCol.TIME])
 
 

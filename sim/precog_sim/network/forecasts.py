@@ -6,15 +6,22 @@ receivers, a score that arrives acts by its band on the queue pair that sends th
 is told the score with a command, and its priority among the host's flows is raised.
 """
 
+from precog_sim.network.control import Cfg, Ctl, Err
 from precog_sim.network.host import wake
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Cfg, Ctl, Err, FlowCol, ScoreSource
+from precog_sim.network.layout import FlowCol, ScoreSource
 from precog_sim.network.native import call_decide
 from precog_sim.network.net import Net
 from precog_sim.network.outside import tell, ticks
 from precog_spec.contract import FORECAST_FIELDS
 from precog_spec.law_fields import NO_SCORE, SCORE_BITS, SCORE_MAX, EventKind
-from precog_spec.receiver_fields import RECEIVER_EVENT, RECEIVER_RESULT, Act, Band, ReceiverKind
+from precog_spec.receiver_fields import (
+    RECEIVER_EVENT,
+    RECEIVER_RESULT,
+    Act,
+    Band,
+    ReceiverKind,
+)
 
 __all__ = ["hear_peer", "visit_queues"]
 

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from precog_sim.network.layout import InboundCol, KnownCol, Lie
+from precog_sim.network.layout import HintCol, InboundCol, KnownCol, Lie
+from precog_sim.network.memory import lined
 
 if TYPE_CHECKING:
     from precog_sim.network.scenario import Scenario
@@ -93,8 +95,8 @@ class Hints:
         return bool(self.guesses) or self.table_us > 0 or self.first > 0
 
 
-def hint_tables(scenario: "Scenario") -> dict[str, Any]:
-    """Tables by their name in `Net`; one row where nothing is told.
+def hint_tables(scenario: "Scenario", dice: NDArray[np.int64]) -> dict[str, Any]:
+    """Tables by their name in `Net`; one row where nothing is told. `dice`: states, one a host.
 
     Raises
     ------
@@ -110,9 +112,14 @@ def hint_tables(scenario: "Scenario") -> dict[str, Any]:
     wrong = [host for host in hints.liars if not 0 <= host < hosts]
     if wrong:
         raise ValueError(f"hints liars must be hosts in 0..{hosts - 1}, not {wrong[0]!r}")
-    inbound = np.zeros((hosts if hints.echo else 1, InboundCol.WIDTH), dtype=np.int64)
+    inbound = lined((hosts if hints.echo else 1, InboundCol.WIDTH))
+    if hints.echo:
+        inbound[:, InboundCol.RNG] = dice
+    told = lined((len(scenario.flows) if hints.echo or hints.starts else 1, HintCol.WIDTH))
+    told[:, HintCol.GUESS] = hints.guesses or 0
     if hints.lie:
         liars = list(hints.liars) or slice(None)
         inbound[liars, InboundCol.LIE] = Lie[hints.lie.upper()]
     pairs = hosts if hints.table_us > 0 else 1
-    return {"inbound": inbound, "known": np.zeros((pairs, pairs, KnownCol.WIDTH), dtype=np.int64)}
+    known = np.zeros((pairs, pairs, KnownCol.WIDTH), dtype=np.int64)
+    return {"told": told, "inbound": inbound, "known": known}

@@ -1,18 +1,15 @@
-"""Hosts: sending under pace and window, receiving, acknowledging, go-back-N or selective repeat.
+"""Hosts that send: under pace and window, go-back-N or selective repeat.
 
 Acknowledgements leave before data; a host's flows take turns. A packet is made when the NIC is
 free for it, so no packet waits in the host and an RTT has no NIC queueing in it; what waits are
 bytes that have been handed over, a flow's send queue.
 """
 
-from precog_sim.network.answers import waits
+from precog_sim.network.control import Cfg, Ctl, Err
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.laws import sent, start_law
 from precog_sim.network.layout import (
     TIMERS,
-    Cfg,
-    Ctl,
-    Err,
     FlowCol,
     Kind,
     LawCol,
@@ -26,33 +23,20 @@ from precog_sim.network.layout import (
 )
 from precog_sim.network.net import Net
 from precog_sim.network.outside import observe, tell
-from precog_sim.network.port import allocate, free, gap_ps, push_answer, take
-from precog_sim.network.selective import accept, any_lost, says
-from precog_sim.network.told import begin_hinted, count_inbound, keep_cap
+from precog_sim.network.pool import allocate
+from precog_sim.network.port import gap_ps
+from precog_sim.network.queues import take
+from precog_sim.network.ring import add_flow
+from precog_sim.network.selective import any_lost
+from precog_sim.network.told import begin_hinted, keep_cap
 from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import cancel, schedule
 from precog_spec.contract import QueueEvent
 from precog_spec.law_fields import EventKind
 
-__all__ = [
-    "CNP_BYTES",
-    "add_flow",
-    "after_send",
-    "begin_flow",
-    "deliver",
-    "hand_over",
-    "host_next",
-    "note_queue",
-    "receive_data",
-    "release_followers",
-    "remove_flow",
-    "wake",
-    "wake_earlier",
-]
+__all__ = ["after_send", "begin_flow", "deliver", "hand_over", "host_next", "wake", "wake_earlier"]
 
-CNP_BYTES = 74  # Ethernet 14, IPv4 20, UDP 8, BTH 12, 16 reserved, ICRC 4
 _NEVER = 1 << 62
-_ACK, _NACK = int(Kind.ACK), int(Kind.NACK)
 _BYTES = int(EventKind.BYTES)
 _ARRIVAL, _DEPARTURE = int(QueueEvent.ARRIVAL), int(QueueEvent.DEPARTURE)
 
@@ -60,7 +44,7 @@ _ARRIVAL, _DEPARTURE = int(QueueEvent.ARRIVAL), int(QueueEvent.DEPARTURE)
 @inlined
 def wake(net: Net, p: int, t: int) -> None:
     """Let host port `p` look for work at `t` or earlier."""
-    row = 2 + net.cfg[Cfg.PORTS] + p
+    row = net.cfg[Cfg.PORTS] + p
     if net.port[p, PortCol.WAKE] >= 0:
         if net.port[p, PortCol.WAKE] <= t:
             return
@@ -77,41 +61,6 @@ def wake_earlier(net: Net, f: int, now: int) -> None:
         due = max(now, net.flow[f, FlowCol.AVAILABLE])
         if net.port[p, PortCol.WAKE] > due:
             wake(net, p, due)
-
-
-@outlined
-def add_flow(net: Net, f: int) -> None:
-    """Put `f` at the end of the ring of active flows of its host and priority."""
-    q = priority_of(net, net.flow[f, FlowCol.PORT], f)
-    first = net.prio[q, PrioCol.RING]
-    if first < 0:
-        net.prio[q, PrioCol.RING] = f
-        net.flow[f, FlowCol.RING_NEXT] = f
-        net.flow[f, FlowCol.RING_PREVIOUS] = f
-        return
-    last = net.flow[first, FlowCol.RING_PREVIOUS]
-    net.flow[f, FlowCol.RING_NEXT] = first
-    net.flow[f, FlowCol.RING_PREVIOUS] = last
-    net.flow[last, FlowCol.RING_NEXT] = f
-    net.flow[first, FlowCol.RING_PREVIOUS] = f
-
-
-@outlined
-def remove_flow(net: Net, f: int) -> None:
-    """Take the finished flow `f` out of its ring."""
-    q = priority_of(net, net.flow[f, FlowCol.PORT], f)
-    after = net.flow[f, FlowCol.RING_NEXT]
-    before = net.flow[f, FlowCol.RING_PREVIOUS]
-    if after == f:
-        net.prio[q, PrioCol.RING] = -1
-        net.prio[q, PrioCol.LAST] = -1
-        return
-    net.flow[before, FlowCol.RING_NEXT] = after
-    net.flow[after, FlowCol.RING_PREVIOUS] = before
-    if net.prio[q, PrioCol.RING] == f:
-        net.prio[q, PrioCol.RING] = after
-    if net.prio[q, PrioCol.LAST] == f:
-        net.prio[q, PrioCol.LAST] = before
 
 
 @inlined
@@ -151,23 +100,6 @@ def begin_flow(net: Net, f: int, now: int) -> None:
     if net.cfg[Cfg.TIMEOUT_PS] > 0:
         timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * f + TIMERS
         schedule(net, timer, now + (net.cfg[Cfg.LOW_TIMEOUT_PS] or net.cfg[Cfg.TIMEOUT_PS]))
-
-
-@inlined
-def release_followers(net: Net, f: int, now: int) -> None:
-    """All of `f` has arrived: those that waited for it alone begin after their gap."""
-    first = net.flow[f, FlowCol.FOLLOWER]
-    for k in range(first, first + net.flow[f, FlowCol.FOLLOWERS]):
-        g = net.followers[k]
-        net.flow[g, FlowCol.WAITS] -= 1
-        if net.flow[g, FlowCol.WAITS] == 0:
-            row = allocate(net)
-            if row < 0:
-                return
-            net.rec[row, Rec.KIND] = Kind.BEGIN
-            net.rec[row, Rec.OWNER] = g
-            schedule(net, row, now + net.flow[g, FlowCol.GAP])
-    net.flow[f, FlowCol.FOLLOWERS] = 0
 
 
 @inlined
@@ -214,7 +146,7 @@ def _may_send(net: Net, f: int) -> bool:
     if window == 0:
         return True
     if net.law[net.flow[f, FlowCol.LAW], LawCol.WINDOW] == Window.RATE:
-        window = max(int(window * net.rate[f] / net.top[f]), 1)
+        window = max(int(window * net.real[f, FlowCol.RATE] / net.real[f, FlowCol.TOP]), 1)
     return bool(net.flow[f, FlowCol.NEXT] - net.flow[f, FlowCol.ACKED] < window)
 
 
@@ -326,7 +258,7 @@ def host_next(net: Net, p: int, now: int) -> int:
         note_queue(net, f, -payload, now)
     net.flow[f, FlowCol.LAST_WIRE] = wire
     net.flow[f, FlowCol.SENT_PACKETS] += 1
-    net.flow[f, FlowCol.AVAILABLE] = now + gap_ps(net, wire, net.rate[f])
+    net.flow[f, FlowCol.AVAILABLE] = now + gap_ps(net, wire, net.real[f, FlowCol.RATE])
     net.prio[priority_of(net, p, f), PrioCol.LAST] = f
     net.ctl[Ctl.DATA_SENT] += 1
     if net.law[net.flow[f, FlowCol.LAW], LawCol.SEND] != 0:
@@ -353,57 +285,3 @@ def after_send(net: Net, p: int) -> None:
     elif f >= 0 and _may_send(net, f):
         due = max(free_at, net.flow[f, FlowCol.AVAILABLE])
         wake(net, p, due)
-
-
-@inlined
-def receive_data(net: Net, row: int, now: int) -> int:
-    """Data has reached its host: answer in place. Returns the port to serve, -1: no answer."""
-    p = net.rec[row, Rec.PORT]
-    f = net.rec[row, Rec.OWNER]
-    mark = net.rec[row, Rec.KIND] & Kind.MARK
-    law = net.flow[f, FlowCol.LAW]
-    expected = net.flow[f, FlowCol.EXPECTED]
-    seq = net.rec[row, Rec.SEQ]
-    net.ctl[Ctl.DATA_GOT] += 1
-    answer = _ACK
-    payload = net.rec[row, Rec.SIZE] - net.law[law, LawCol.HEADER]
-    if net.cfg[Cfg.SELECTIVE] != 0:
-        accept(net, f, seq, payload)
-        says(net, f, seq, row)
-    elif seq == expected:
-        net.flow[f, FlowCol.EXPECTED] = expected + payload
-    elif seq > expected:
-        if net.flow[f, FlowCol.NACK_SEQ] == expected and now < net.flow[f, FlowCol.NACK_TIME]:
-            free(net, row)
-            return -1
-        net.flow[f, FlowCol.NACK_SEQ] = expected
-        net.flow[f, FlowCol.NACK_TIME] = now + net.cfg[Cfg.NACK_PS]
-        answer = _NACK
-        net.ctl[Ctl.NACKS] += 1
-    else:
-        net.ctl[Ctl.DUPLICATES] += 1
-    cnp_ps = net.law[law, LawCol.CNP_PS]
-    if cnp_ps > 0 and mark != 0 and now >= net.flow[f, FlowCol.CNP_TIME]:
-        cnp = allocate(net)
-        if cnp < 0:
-            return cnp
-        net.flow[f, FlowCol.CNP_TIME] = now + cnp_ps
-        net.rec[cnp, Rec.KIND] = Kind.CNP
-        net.rec[cnp, Rec.OWNER] = f
-        net.rec[cnp, Rec.SIZE] = CNP_BYTES
-        net.rec[cnp, Rec.PORT] = p
-        push_answer(net, cnp)
-        net.ctl[Ctl.CNPS] += 1
-    if net.cfg[Cfg.HINT_ECHO] != 0:
-        count_inbound(net, f, row, now)
-    next_seq = net.flow[f, FlowCol.EXPECTED]
-    net.rec[row, Rec.KIND] = answer | mark
-    net.rec[row, Rec.SEQ] = next_seq
-    net.rec[row, Rec.SIZE] = net.law[law, LawCol.ACK_BYTES]
-    if net.cfg[Cfg.ACK_EVERY] > 1:
-        in_order = 0 < next_seq - expected <= net.cfg[Cfg.PAYLOAD]
-        prompt = not in_order or next_seq >= net.flow[f, FlowCol.SIZE]
-        if waits(net, f, row, prompt, now):
-            return int(p) if net.prio[priority_of(net, p, f), PrioCol.HEAD] >= 0 else -1
-    push_answer(net, row)
-    return int(p)

@@ -19,8 +19,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def compiled(function: _F) -> _F:
-    """Compile `function` by itself, for Python to call."""
-    return njit(function, _nrt=False)
+    """Compile `function` by itself, for Python to call; other threads of Python go on meanwhile."""
+    return njit(function, _nrt=False, nogil=True)
 
 
 def outlined(function: _F) -> _F:

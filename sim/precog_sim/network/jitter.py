@@ -1,6 +1,6 @@
 """Jitter of one flow's round-trip times, as a host adds it: late completions, not late wires."""
 
-from precog_sim.network.draws import uniform
+from precog_sim.network.draws import of_flow
 from precog_sim.network.jit import inlined
 from precog_sim.network.layout import FlowCol, Kind, Rec
 from precog_sim.network.net import Net
@@ -14,7 +14,7 @@ _PS_PER_NS = 1000
 @inlined
 def _postpone(net: Net, f: int, row: int, now: int) -> None:
     """Let `row` come again after a time that is drawn."""
-    late_ns = int(uniform(net) * (net.flow[f, FlowCol.JITTER] // _PS_PER_NS + 1))
+    late_ns = int(of_flow(net, f) * (net.flow[f, FlowCol.JITTER] // _PS_PER_NS + 1))
     schedule(net, row, now + late_ns * _PS_PER_NS)
 
 

@@ -1,134 +1,68 @@
-"""The simulation loop: one compiled function for every scenario and every rate law.
+"""The loop of a partition: one compiled function for every scenario and every rate law.
 
 Each event names at most one port that may now have something to send; serving that port is the
 same code for all events. In exact timing a TX_DONE is scheduled only when something waits for it;
 in ns3 timing always, because ns-3 does and equal times are served in the order of scheduling.
 """
 
+from precog_sim.network.acknowledged import acknowledged, timed_out
 from precog_sim.network.answers import answer_timer
+from precog_sim.network.control import Cfg, Ctl, Halt, Own
 from precog_sim.network.faults import link_changes, schedule_outages, wire_lost
 from precog_sim.network.forecasts import hear_peer, visit_queues
-from precog_sim.network.host import (
-    after_send,
-    begin_flow,
-    deliver,
-    hand_over,
-    host_next,
-    receive_data,
-    release_followers,
-    remove_flow,
-    wake_earlier,
-)
-from precog_sim.network.jit import compiled, inlined
-from precog_sim.network.jitter import completes, held_back
-from precog_sim.network.laws import decide, lose, notify, time_out
-from precog_sim.network.layout import (
-    TIMERS,
-    Cfg,
-    Ctl,
-    Err,
-    FlowCol,
-    Kind,
-    MessageCol,
-    PortCol,
-    PrioCol,
-    Rec,
-    ScoreSource,
-)
+from precog_sim.network.host import after_send, begin_flow, hand_over, host_next, wake_earlier
+from precog_sim.network.jit import inlined
+from precog_sim.network.laws import notify, time_out
+from precog_sim.network.layout import FlowCol, Kind, MessageCol, PortCol, PrioCol, Rec
 from precog_sim.network.net import Net
-from precog_sim.network.outside import observe, sweep
-from precog_sim.network.port import (
-    free,
-    something_waits,
-    switch_arrive,
-    switch_next,
-    tx_done_row,
-    tx_ps,
-)
-from precog_sim.network.scores import hear, make_score, restore_score
-from precog_sim.network.selective import all_lost, learn
-from precog_sim.network.stamps import heard
-from precog_sim.network.told import hear_level, keep_cap
+from precog_sim.network.outside import sweep
+from precog_sim.network.pool import free
+from precog_sim.network.port import onto_wire, tx_done_row, tx_ps
+from precog_sim.network.receiver import receive_data, release_followers
+from precog_sim.network.switch import something_waits, switch_arrive, switch_next
+from precog_sim.network.watch import count_once, probe, sample_depths
 from precog_sim.network.wheel import pop, schedule
-from precog_spec.contract import QueueEvent
 
-__all__ = ["simulate"]
-
-_ARRIVAL = int(QueueEvent.ARRIVAL)
-
-
-@inlined
-def _queued(net: Net, p: int) -> int:
-    """Bytes in all of a port's priorities."""
-    count = net.cfg[Cfg.PRIORITIES]
-    total = 0
-    for q in range(p * count, (p + 1) * count):
-        total += net.prio[q, PrioCol.BYTES]
-    return total
-
-
-@inlined
-def _probe(net: Net, now: int) -> None:
-    """Note rates, arrivals and watched queues; when the table is full, keep every other row."""
-    n = net.ctl[Ctl.PROBES]
-    if n == net.probe_time.size:
-        n //= 2
-        for i in range(n):
-            net.probe_time[i] = net.probe_time[2 * i]
-            for f in range(net.cfg[Cfg.FLOWS]):
-                net.probe_rate[i, f] = net.probe_rate[2 * i, f]
-                net.probe_got[i, f] = net.probe_got[2 * i, f]
-            for k in range(net.cfg[Cfg.WATCHED]):
-                net.probe_queue[i, k] = net.probe_queue[2 * i, k]
-        net.ctl[Ctl.PROBE_PS] *= 2
-    net.probe_time[n] = now
-    for f in range(net.cfg[Cfg.FLOWS]):
-        running = net.flow[f, FlowCol.END] < 0 and net.flow[f, FlowCol.START] <= now
-        net.probe_rate[n, f] = net.rate[f] * 1e-9 if running else 0.0
-        net.probe_got[n, f] = net.flow[f, FlowCol.EXPECTED]
-    for i in range(net.cfg[Cfg.WATCHED]):
-        net.probe_queue[n, i] = _queued(net, net.watched[i])
-    net.ctl[Ctl.PROBES] = n + 1
+__all__ = ["advance"]
 
 
 @inlined
 def _begin(net: Net) -> None:
     """Schedule what happens by itself."""
-    schedule(net, 0, net.flow[net.order[0], FlowCol.START])
+    own = net.ctl[Ctl.OWN]
+    if net.order.size > 0:
+        schedule(net, own + Own.START, net.flow[net.order[0], FlowCol.START])
     if net.ctl[Ctl.PROBE_PS] > 0:
-        schedule(net, 1, 0)
+        schedule(net, own + Own.PROBE, 0)
     if net.messages.shape[0] > 0:
-        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * net.cfg[Cfg.FLOWS]
-        schedule(net, timer, net.messages[0, MessageCol.TIME])
+        schedule(net, own + Own.MESSAGE, net.messages[0, MessageCol.TIME])
     if net.cfg[Cfg.VISIT_FUNCTION] != 0:
-        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * net.cfg[Cfg.FLOWS] + 1
-        schedule(net, timer, net.cfg[Cfg.VISIT_PS])
+        schedule(net, own + Own.VISIT, net.cfg[Cfg.VISIT_PS])
     if net.cfg[Cfg.DEPTH_PS] != 0:
-        timer = net.cfg[Cfg.FIRST_FLOW_TIMER] + (TIMERS + 1) * net.cfg[Cfg.FLOWS] + 2
-        schedule(net, timer, net.cfg[Cfg.DEPTH_PS])
+        schedule(net, own + Own.DEPTH, net.cfg[Cfg.DEPTH_PS])
     schedule_outages(net)
+    net.ctl[Ctl.BEGUN] = 1
 
 
-@compiled
-def simulate(net: Net) -> None:
-    """Run until every flow is complete, nothing is left to happen, the horizon is reached, or
-    routes change: then it is called again with the new ones.
+@inlined
+def advance(net: Net, until: int) -> None:
+    """Let a partition do all that is due before `until` ps.
 
-    `run.py` makes the tables. Errors are left in ``ctl``.
+    It stops before with an error in ``ctl``, and with a `Halt` there: where routes change, it is
+    called again with the new ones.
     """
     hosts = net.cfg[Cfg.HOSTS]
     ns3 = net.cfg[Cfg.NS3] != 0
     faults = net.cfg[Cfg.FAULTS] != 0
     hears = net.cfg[Cfg.NOISE_PS] != 0 or net.cfg[Cfg.BASE_LEARNT] != 0
-    if net.ctl[Ctl.EPOCH] == 0:
+    net.ctl[Ctl.HALT] = Halt.NONE
+    if net.ctl[Ctl.BEGUN] == 0:
         _begin(net)
     while net.ctl[Ctl.ERROR] == 0:
-        row = pop(net)
+        row = pop(net, until)
         if row < 0:
             break
         now = net.rec[row, Rec.TIME]
-        if now > net.cfg[Cfg.HORIZON]:
-            break
         net.ctl[Ctl.NOW] = now
         net.ctl[Ctl.EVENTS] += 1
         kind = net.rec[row, Rec.KIND]
@@ -152,73 +86,16 @@ def simulate(net: Net) -> None:
             elif kind == Kind.CNP:
                 f = net.rec[row, Rec.OWNER]
                 if net.flow[f, FlowCol.END] < 0:
-                    old = net.rate[f]
+                    old = net.real[f, FlowCol.RATE]
                     notify(net, f, now)
-                    if net.rate[f] != old and net.cfg[Cfg.RETIME] != 0:
+                    if net.real[f, FlowCol.RATE] != old and net.cfg[Cfg.RETIME] != 0:
                         wake_earlier(net, f, now)
                         kick = net.flow[f, FlowCol.PORT]
                 free(net, row)
             else:
-                if held_back(net, kind, row, now):
-                    continue
-                f = net.rec[row, Rec.OWNER]
-                seq = net.rec[row, Rec.SEQ]
-                rtt = now - net.rec[row, Rec.SENT]
-                if net.cfg[Cfg.KEEP_PACKETS] != 0 and net.ctl[Ctl.PACKETS] < net.packet_rtt.size:
-                    net.packet_rtt[net.ctl[Ctl.PACKETS]] = rtt
-                net.ctl[Ctl.PACKETS] += 1
-                if net.flow[f, FlowCol.END] < 0:
-                    acked = net.flow[f, FlowCol.ACKED]
-                    if seq > acked:
-                        net.flow[f, FlowCol.ACKED] = seq
-                        net.flow[f, FlowCol.PROGRESS] = now
-                        if seq > net.flow[f, FlowCol.NEXT]:
-                            net.flow[f, FlowCol.NEXT] = seq
-                        deliver(net, f, now)
-                    gap = net.cfg[Cfg.SELECTIVE] != 0 and learn(net, f, acked, row)
-                    if seq >= net.flow[f, FlowCol.SIZE]:
-                        net.flow[f, FlowCol.END] = now
-                        remove_flow(net, f)
-                        net.ctl[Ctl.DONE] += 1
-                    if kind == Kind.NACK:
-                        again = net.flow[f, FlowCol.NEXT] - net.flow[f, FlowCol.ACKED]
-                        net.flow[f, FlowCol.NEXT] = net.flow[f, FlowCol.ACKED]
-                        if again > 0:
-                            observe(net, f, _ARRIVAL, again, now)
-                    if kind == Kind.NACK or gap:
-                        lose(net, f, False, now)
-                    full = completes(net, f, seq, row)
-                    if full and net.cfg[Cfg.SCORE_SOURCE] == ScoreSource.FORGED:
-                        restore_score(net, f, now)
-                    told = rtt
-                    if hears:
-                        told = heard(net, f, rtt, now)
-                    predicted = decide(net, row, max(seq - acked, 0), full, told, now)
-                    if full and 0 < net.cfg[Cfg.SCORE_SOURCE] < ScoreSource.QUEUE:
-                        make_score(net, f, now)
-                    if net.cfg[Cfg.HINT_ECHO] != 0:
-                        hear_level(net, f, net.telemetry[row, 0], now)
-                    if net.cfg[Cfg.HINT_CAPS] != 0:
-                        keep_cap(net, f)
-                    if net.cfg[Cfg.SCORE_ECHO] != 0:
-                        hear(net, f, net.telemetry[row, 0], full, now)
-                    if full:
-                        n = net.ctl[Ctl.SAMPLES]
-                        if n >= net.samples.shape[0]:
-                            net.ctl[Ctl.ERROR] = Err.RECORD
-                            break
-                        net.samples[n, 0] = f
-                        net.samples[n, 1] = now
-                        net.samples[n, 2] = rtt
-                        net.sample_f[n, 0] = net.rate[f]
-                        net.sample_f[n, 1] = predicted
-                        net.ctl[Ctl.SAMPLES] = n + 1
-                        if net.flow[f, FlowCol.NEXT] > net.flow[f, FlowCol.SAMPLE_SEQ]:
-                            net.flow[f, FlowCol.SAMPLE_SEQ] = net.flow[f, FlowCol.NEXT]
-                    wake_earlier(net, f, now)
-                    kick = net.flow[f, FlowCol.PORT]
-                free(net, row)
-                if net.ctl[Ctl.DONE] == net.cfg[Cfg.FLOWS]:
+                kick = acknowledged(net, kind, row, now, hears)
+                if ns3 and net.ctl[Ctl.DONE] == net.cfg[Cfg.FLOWS]:
+                    net.ctl[Ctl.HALT] = Halt.DONE
                     break
         elif kind <= Kind.RESUME:
             p = net.rec[row, Rec.PORT]
@@ -261,12 +138,11 @@ def simulate(net: Net) -> None:
             begin_flow(net, f, now)
             kick = net.flow[f, FlowCol.PORT]
         elif kind == Kind.DEPTH:
-            for p in range(net.cfg[Cfg.PORTS]):
-                if net.port[p, PortCol.NODE] >= hosts:
-                    net.depths[min(_queued(net, p) >> 10, net.depths.size - 1)] += 1
+            count_once(net)
+            sample_depths(net)
             schedule(net, row, now + net.cfg[Cfg.DEPTH_PS])
         elif kind == Kind.PROBE:
-            _probe(net, now)
+            probe(net, now)
             schedule(net, row, now + net.ctl[Ctl.PROBE_PS])
         elif kind == Kind.MESSAGE:
             n = net.ctl[Ctl.MESSAGES]
@@ -281,29 +157,7 @@ def simulate(net: Net) -> None:
             visit_queues(net, now)
             schedule(net, row, now + net.cfg[Cfg.VISIT_PS])
         elif kind == Kind.TIMEOUT:
-            f = net.rec[row, Rec.OWNER]
-            if net.flow[f, FlowCol.END] < 0:
-                again = net.flow[f, FlowCol.NEXT] - net.flow[f, FlowCol.ACKED]
-                low = net.cfg[Cfg.LOW_TIMEOUT_PS]
-                wait = net.cfg[Cfg.TIMEOUT_PS]
-                if low > 0 and again <= net.cfg[Cfg.FEW_BYTES]:
-                    wait = low
-                due = net.flow[f, FlowCol.PROGRESS] + wait
-                if now >= due:
-                    if again > 0:
-                        if net.cfg[Cfg.SELECTIVE] != 0:
-                            all_lost(net, f)
-                        else:
-                            net.flow[f, FlowCol.NEXT] = net.flow[f, FlowCol.ACKED]
-                            observe(net, f, _ARRIVAL, again, now)
-                        net.ctl[Ctl.TIMEOUTS] += 1
-                        lose(net, f, True, now)
-                        kick = net.flow[f, FlowCol.PORT]
-                    net.flow[f, FlowCol.PROGRESS] = now
-                    due = now + wait
-                if low > 0:
-                    due = min(due, now + low)  # few may be outstanding by then
-                schedule(net, row, due)
+            kick = timed_out(net, row, now)
         elif kind == Kind.ANSWER:
             kick = answer_timer(net, row, now)
         elif kind == Kind.DOWN or kind == Kind.UP:
@@ -312,11 +166,13 @@ def simulate(net: Net) -> None:
             link_changes(net, kick, kind == Kind.DOWN, now)
         elif kind == Kind.ROUTES:
             free(net, row)
+            count_once(net)
             net.ctl[Ctl.EPOCH] += 1
+            net.ctl[Ctl.HALT] = Halt.ROUTES
             break
         else:
             f = net.rec[row, Rec.OWNER]
-            old = net.rate[f]
+            old = net.real[f, FlowCol.RATE]
             if kind == Kind.SWEEP:
                 sweep(net, row, now)
             else:
@@ -324,7 +180,7 @@ def simulate(net: Net) -> None:
                 time_out(net, f, kind - Kind.TIMER, now)
                 if net.flow[f, FlowCol.WINDOW] > window:
                     kick = net.flow[f, FlowCol.PORT]
-            if net.rate[f] != old and net.cfg[Cfg.RETIME] != 0:
+            if net.real[f, FlowCol.RATE] != old and net.cfg[Cfg.RETIME] != 0:
                 wake_earlier(net, f, now)
                 kick = net.flow[f, FlowCol.PORT]
         if kick < 0:
@@ -343,5 +199,4 @@ def simulate(net: Net) -> None:
         elif something_waits(net, kick):
             net.port[kick, PortCol.PENDING] = 1
             schedule(net, tx_done_row(kick), done)
-        net.rec[row, Rec.PORT] = net.port[kick, PortCol.PEER]
-        schedule(net, row, done + net.port[kick, PortCol.DELAY])
+        onto_wire(net, row, kick, done)

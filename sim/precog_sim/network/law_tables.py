@@ -7,13 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_sim.network.congestion import LawSetup, LinkFacts
-from precog_sim.network.layout import (
-    FlowCol,
-    LawCol,
-    PortCol,
-    Telemetry,
-    Window,
-)
+from precog_sim.network.layout import FlowCol, LawCol, PortCol, Telemetry, Window
+from precog_sim.network.memory import LINE, lined
 from precog_sim.network.program import EVENT_WORDS, word
 from precog_sim.network.scenario import Ecn, Scenario
 
@@ -31,7 +26,6 @@ _EVENTS = {
 }
 _BPS = 8e9  # bit/s of a byte per ns
 _NEVER = 1 << 62
-_LINE = 8  # words of a cache line
 _Table = NDArray[np.int64]
 _Reals = NDArray[np.float64]
 
@@ -128,7 +122,7 @@ class Laws:
         """Each flow's state, with its start rate and a window of the path's, and its facts."""
         sizes = [one.program.state.itemsize // 8 for one in self.setups if one.program]
         words = EVENT_WORDS + max(sizes, default=0)
-        state = np.zeros((len(self.of), -(-words // _LINE) * _LINE))
+        state = lined((len(self.of), -(-words // LINE) * LINE), np.float64)
         whole = state.view(np.int64)
         scale = np.array([one.bit_rate for one in self.setups])[self.of]
         state[:, word("rate")] = rate / scale

@@ -4,18 +4,9 @@ A law is native code at an address (`program`); which law a flow has is in its r
 compiled kernel serves every law and every mixture of laws.
 """
 
+from precog_sim.network.control import Cfg, Ctl, Err
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import (
-    TIMERS,
-    Cfg,
-    Ctl,
-    Err,
-    FlowCol,
-    Kind,
-    LawCol,
-    Rec,
-    Window,
-)
+from precog_sim.network.layout import TIMERS, FlowCol, Kind, LawCol, Rec, Window
 from precog_sim.network.native import call_law, call_law_telemetry
 from precog_sim.network.net import Net
 from precog_sim.network.outside import decide_outside, notify_outside, retime
@@ -65,14 +56,14 @@ def _asks(net: Net, f: int, now: int) -> bool:
 @inlined
 def _obey(net: Net, f: int, law: int, now: int) -> None:
     """Put the rate, the window and the timers in the flow's row into force."""
-    old = net.rate[f]
+    old = net.real[f, FlowCol.RATE]
     rate = net.state[f, _RATE] * net.law_f[law, 0]
     if not 0 < rate < _MOST_BPS:
         net.ctl[Ctl.ERROR] = Err.LAW_RATE
         net.ctl[Ctl.ERROR_VALUE] = f
         return
     if rate != old:
-        net.rate[f] = rate
+        net.real[f, FlowCol.RATE] = rate
         retime(net, f, rate, old)
     if net.law[law, LawCol.WINDOW] == Window.OWN:
         window = net.state[f, _WINDOW]
@@ -114,9 +105,9 @@ def decide(net: Net, row: int, acked: int, full: bool, rtt: int, now: int) -> fl
             notify_outside(net, f, now)
         if not full:
             return 0.0
-        old = net.rate[f]
-        net.rate[f], predicted = decide_outside(net, f, rtt, now, old)
-        retime(net, f, net.rate[f], old)
+        old = net.real[f, FlowCol.RATE]
+        net.real[f, FlowCol.RATE], predicted = decide_outside(net, f, rtt, now, old)
+        retime(net, f, net.real[f, FlowCol.RATE], old)
         return predicted
     ack, sample = net.law[law, LawCol.ACK], net.law[law, LawCol.SAMPLE]
     if not full:

@@ -1,4 +1,4 @@
-"""Where everything lies in the simulator's arrays: columns, kinds, error codes.
+"""Where everything lies in the simulator's tables: columns, kinds.
 
 The kernel's state is a few int64 tables, so that one compiled function serves every scenario. A
 *record* is a packet or a timer: both live in one table and wait in the same event queue.
@@ -9,12 +9,9 @@ from enum import IntEnum
 __all__ = [
     "TIMERS",
     "AnswerCol",
-    "Cfg",
-    "Ctl",
-    "Err",
-    "FCfg",
     "FaultCol",
     "FlowCol",
+    "HintCol",
     "InboundCol",
     "Kind",
     "KnownCol",
@@ -156,6 +153,7 @@ class PortCol(IntEnum):
     SHIFT = 12  # of the dynamic PFC threshold
     TURN = 13  # the priority whose turn it is
     GIVEN = 14  # it has been given its bytes
+    BEYOND = 15  # partition of the peer, where that is another; -1: it is in the same
     WIDTH = 16
 
 
@@ -184,67 +182,92 @@ class SwitchCol(IntEnum):
     SHARED = 0  # shared bytes in use
     FREE = 1  # shared bytes there are
     STATIC = 2  # t_PFC of the static form
-    WIDTH = 3
+    WIDTH = 8  # a cache line
 
 
 class FlowCol(IntEnum):
-    """Columns of the flow table."""
+    """Columns of the flow table (six cache lines).
+
+    The first line never changes, the second is the receiver's, all others are the sender's: the
+    two may be in different partitions.
+    """
 
     SRC = 0
     DST = 1
-    PORT = 2  # the source's port
-    SIZE = 3
-    NEXT = 4  # next byte to send
-    ACKED = 5
-    EXPECTED = 6  # receiver: next byte
-    AVAILABLE = 7  # ps: pacing allows the next packet
-    START = 8
-    END = 9  # ps; -1 while it runs
-    SAMPLE_SEQ = 10  # an acknowledgement beyond it completes a sample
-    LAST_WIRE = 11  # bytes of the last packet
-    WINDOW = 12
-    RING_NEXT = 13
-    RING_PREVIOUS = 14
-    NACK_SEQ = 15
-    NACK_TIME = 16
-    CNP_TIME = 17
-    PROGRESS = 18  # ps: last new acknowledgement
-    TIMER_AT = 19  # ps: when its timer fires, 0: not at all; and two more
-    LAW = 22  # a row of the table of laws
-    SENT_PACKETS = 23
-    PRIORITY = 24
-    SWEEPING = 25
-    JITTER = 26  # ps: acknowledgements are held back by up to this
-    HELD = 27  # record of the acknowledgement that is held back; 0: none
-    OFFERED = 28  # bytes that have been handed to the queue pair
-    SCORE = 29  # the sender's last score
-    HEARD = 30  # the last score that came back
-    REVERSE = 31  # the flow that the receiver's queue pair sends; -1: none
-    BOOST = 32  # by which the receiver of its host has raised its priority
-    BAND = 33  # that receiver's, of the last score
-    MESSAGE = 34  # its first message that is not through, a row of the messages; -1: none
-    UDP_PORTS = 35  # source + destination x 65536, for ns-3's hash
-    WAITS = 36  # flows that must arrive before this one begins
-    GAP = 37  # ps: from then to its beginning
-    FOLLOWER = 38  # its first one in the list of flows that wait for it
-    FOLLOWERS = 39  # how many; 0 when they have been told
-    JITTER_ALL = 40  # every acknowledgement is held back, not a sample's alone
-    COUNTED = 41  # its receiver counts it
-    GUESS = 42  # level that it believes at its start
-    LEVEL = 43  # greatest level that it has heard of late
-    CAP = 44  # bytes in flight, until as many have been acknowledged; 0: no limit
-    LEVEL_AT = 45  # ps: when it heard it
-    WIDTH = 46
+    SRC_EDGE = 2  # the switches at its ends, by their column in the table of routes
+    DST_EDGE = 3
+    SIZE = 4
+    LAW = 5  # a row of the table of laws
+    PRIORITY = 6
+    UDP_PORTS = 7  # source + destination x 65536, for ns-3's hash
+
+    EXPECTED = 8  # receiver: next byte
+    NACK_SEQ = 9
+    NACK_TIME = 10
+    CNP_TIME = 11
+    FOLLOWER = 12  # its first one in the list of flows that wait for it
+    FOLLOWERS = 13  # how many; 0 when they have been told
+    BOOST = 14  # by which the receiver of its host has raised its priority
+    BAND = 15  # that receiver's, of the last score
+
+    NEXT = 16  # next byte to send
+    ACKED = 17
+    AVAILABLE = 18  # ps: pacing allows the next packet
+    END = 19  # ps; -1 while it runs
+    OFFERED = 20  # bytes that have been handed to the queue pair
+    WINDOW = 21
+    SAMPLE_SEQ = 22  # an acknowledgement beyond it completes a sample
+    RATE = 23  # real: bit/s
+
+    RING_NEXT = 24
+    RING_PREVIOUS = 25
+    LAST_WIRE = 26  # bytes of the last packet
+    SENT_PACKETS = 27
+    PROGRESS = 28  # ps: last new acknowledgement
+    TOP = 29  # real: bit/s of its host's link
+    JITTER = 30  # ps: acknowledgements are held back by up to this
+    PORT = 31  # the source's port
+
+    TIMER_AT = 32  # ps: when its timer fires, 0: not at all; and two more
+    START = 35
+    HELD = 36  # record of the acknowledgement that is held back; 0: none
+    JITTER_ALL = 37  # every acknowledgement is held back, not a sample's alone
+    RNG = 38
+    WAITS = 39  # flows that must arrive before this one begins
+
+    GAP = 40  # ps: from then to its beginning
+    MESSAGE = 45  # its first message that is not through, a row of the messages; -1: none
+    SWEEPING = 41
+    SCORE = 42  # the sender's last score
+    HEARD = 43  # the last score that came back
+    REVERSE = 44  # the flow that the receiver's queue pair sends; -1: none
+    WIDTH = 48
+
+
+class HintCol(IntEnum):
+    """Columns of the table of flows that are told levels (two cache lines).
+
+    The first line is the receiver's, the second the sender's.
+    """
+
+    COUNTED = 0  # its receiver counts it
+
+    GUESS = 8  # level that it believes at its start
+    LEVEL = 9  # greatest level that it has heard of late
+    LEVEL_AT = 10  # ps: when it heard it
+    CAP = 11  # bytes in flight, until as many have been acknowledged; 0: no limit
+    WIDTH = 16
 
 
 class InboundCol(IntEnum):
-    """Columns of the table of receivers that say levels, a row a host."""
+    """Columns of the table of receivers that say levels, a row a host (a cache line)."""
 
     COUNT = 0  # flows that share its link
     LIE = 1  # a `Lie`
     SAID = 2  # an old level that it goes on to say
     UNTIL = 3  # ps
-    WIDTH = 4
+    RNG = 4
+    WIDTH = 8
 
 
 class KnownCol(IntEnum):
@@ -301,87 +324,6 @@ class OutageCol(IntEnum):
     WIDTH = 3
 
 
-class Cfg(IntEnum):
-    """Integer constants of a run."""
-
-    NS3 = 0
-    LAWS = 1
-    RETIME = 5  # a law's rates move pending departures
-    TELEMETRY = 6  # a `Telemetry`
-    ECN = 7
-    NS3_ECMP = 8  # ns-3's hash chooses among equal ways
-    KEEP_SCORES = 9
-    PFC = 10  # 0 off, 1 dynamic, 2 static
-    RECEIVER_FUNCTION = 11  # 0: scores that arrive only come back
-    RESERVE = 12
-    RESUME = 13
-    NACK_PS = 14
-    TIMEOUT_PS = 15
-    ACK_HIGH = 17  # a paused host still sends acknowledgements
-    HOSTS = 18
-    FLOWS = 19
-    PORTS = 20
-    ROWS = 21
-    HORIZON = 22
-    PAYLOAD = 23
-    FUNCTION = 24
-    HANDLE = 25
-    KEEP_PACKETS = 26
-    KEEP_LOG = 27
-    WATCHED = 28
-    FIRST_FLOW_TIMER = 29
-    EVENT_FUNCTION = 30  # 0: samples only
-    TELL_BYTES = 31
-    SWEEP_PS = 32
-    KEEP_QUEUES = 33
-    SCORE_SOURCE = 34  # a `ScoreSource`
-    SCORE_ECHO = 35  # scores act at home when they have come back
-    SCORE_BUDGET = 36  # ticks
-    TELL_MARKS = 37
-    QUEUE_FUNCTION = 38  # 0: nobody is told what send queues do
-    VISIT_FUNCTION = 39  # 0: nobody forecasts them
-    VISIT_PS = 40
-    RECEIVER_HANDLE = 41
-    DEPTH_PS = 42  # spacing of the samples of queues; 0: none
-    SELECTIVE = 43  # lost packets alone are repeated
-    REORDER = 44  # packets behind a gap that make it a loss
-    REPEAT_WINDOW = 45  # packets that the receiver's bitmap holds
-    LOW_TIMEOUT_PS = 46  # while at most FEW_BYTES are outstanding; 0: it is TIMEOUT_PS
-    FEW_BYTES = 47
-    ACK_EVERY = 48  # packets in order for an acknowledgement
-    ACK_DELAY_PS = 49  # the longest that one waits
-    SPRAY = 50  # a `Spray`
-    FAULTS = 51  # links may lose packets
-    DROP_DYNAMIC = 52  # a queue may hold only so much of the memory that is free
-    BUCKET_BITS = 53  # binary logarithm of the ps in a bucket of the wheel
-    PRIORITIES = 54
-    DRR = 55  # they take turns, by bytes
-    NOISE_PS = 56  # of the RTTs that laws hear
-    BASE_LEARNT = 57
-    AHEAD = 58  # buckets from the present that the memory is asked for
-    HINT_ECHO = 59  # acknowledgements bring the receiver's level
-    HINT_LEAST = 60  # bytes left above which a flow counts
-    HINT_FIRST = 61  # bytes in flight, until as many have been acknowledged; 0: no limit
-    HINT_TABLE_PS = 62  # for how long levels are believed; 0: there is no table
-    HINT_STALE_PS = 63
-    HINT_START = 64  # starts may believe a level
-    HINT_CAP = 65  # it limits the bytes in flight alone
-    HINT_CAPS = 66  # something limits them
-    HINT_HOLD_PS = 67
-    WIDTH = 68
-
-
-class FCfg(IntEnum):
-    """Real constants of a run."""
-
-    BASE_NS = 0  # largest base RTT
-    LOSS_DATA = 1
-    LOSS_ACK = 2
-    MIN_BPS = 3
-    DROP_ALPHA = 4  # of DROP_DYNAMIC
-    WIDTH = 5
-
-
 class QueueCol(IntEnum):
     """Columns of the send queues' log."""
 
@@ -402,73 +344,3 @@ class MessageCol(IntEnum):
     AFTER = 4  # row of the flow's next message; -1: there is none
     DONE = 5  # ps: its last byte was acknowledged; -1: not so far
     WIDTH = 6
-
-
-class Ctl(IntEnum):
-    """Counters and cursors of a run."""
-
-    BUCKET = 0
-    FREE = 1
-    FRESH = 2
-    HEAP = 3
-    HEAP_SEQ = 4
-    EVENTS = 5
-    SAMPLES = 6
-    PACKETS = 7
-    DONE = 8
-    MARKS = 9
-    DROPS = 10
-    PAUSES = 11
-    RESUMES = 12
-    ERROR = 13
-    ERROR_VALUE = 14
-    STARTED = 15
-    PROBES = 16
-    PROBE_PS = 17
-    NACKS = 18
-    TIMEOUTS = 19
-    CNPS = 20
-    DATA_SENT = 21
-    DATA_GOT = 22  # data packets that reached their host
-    LOST = 23  # injected losses
-    NOW = 24
-    RNG = 25
-    DATA_DROPPED = 26
-    STREAM = 27  # six words: the state of ns-3's next random stream
-    LOGGED = 33
-    MESSAGES = 34  # that have come
-    NOTED = 35  # rows of the queues' log
-    SCORE_RNG = 36
-    FORECAST = 37  # rows of the forecasts' log
-    RECEIVED = 38  # rows of the receivers' log
-    DUPLICATES = 39  # data packets that had come before
-    SPRAY_RNG = 40
-    LOSS_RNG = 41
-    CUT = 42  # packets lost on links that were down
-    UNREACHABLE = 43  # packets for which a switch knew no way
-    EPOCH = 44  # changes of routes so far
-    NOISE_RNG = 45
-    AHEAD = 46  # the bucket of the record that was asked for last
-    AHEAD_ROW = 47
-    WIDTH = 48
-
-
-class Err(IntEnum):
-    """Why a run was given up."""
-
-    NONE = 0
-    POOL = 1
-    LOOP = 2
-    LOOP_RATE = 3
-    LOOP_QP = 4
-    NO_ROUTE = 5
-    RECORD = 6
-    LOOP_EVENT = 7
-    LOG = 8
-    QUEUES = 9
-    QUEUE_EVENT = 10
-    VISIT = 11
-    RECEIVER = 12
-    SCORES = 13
-    LAW_RATE = 14
-    LAW_WINDOW = 15

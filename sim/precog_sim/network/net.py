@@ -1,4 +1,7 @@
-"""The kernel's record: every table of a run, in one argument.
+"""The kernel's record: every table of a partition, in one argument.
+
+In the record of the whole run some tables have a dimension more, partitions, or hold all of theirs
+one after another (`crew`).
 
 A NamedTuple of arrays costs nothing under numba: in an `inlined` function it is the arrays
 themselves. A `compiled` function is handed the descriptors of all of them, so one that is called
@@ -24,17 +27,27 @@ class Net(NamedTuple):
     wheel: NDArray[np.int32]  # [bucket]: a record that is due in it, the first of a list; -1: none
     bits: Table  # a bit for each bucket: it is not empty
     heap: Table  # [n, 3]: time, sequence, record of events beyond the wheel
+    stock: Table  # [Stock]: records that no partition has
+    # packets that go to other partitions in this window
+    outbox: Table  # [place, 2]: record, time
+    posted: NDArray[np.int32]  # [partition]: how many in this one's places for it
+    places: NDArray[np.int32]  # [partition]: first of them
     # the network
+    bounds: Table  # [partition, Bound]: where its parts of tables begin, and one row more
     port: Table  # [port, PortCol]
+    parts: Table  # [port]: its partition
+    mine: Table  # ports of the partition's switches
     port_f: _Reals  # [port]: ps per byte
+    dice: Table  # [port]: its random numbers' state
     load: _Reals  # [port, 3]: for PINT: utilisation, time of the last packet in ns, its bytes
     prio: Table  # [port x priorities + priority, PrioCol]
     quanta: Table  # [priority]: bytes of a turn
     ready: Table  # [priority]: bytes of the packet that it would send next, of the port at work
     switch: Table  # [switch, SwitchCol]
-    routes: NDArray[
-        np.int32
-    ]  # [node, host, 2]: first of the next hops in `route_ports`, their number
+    routes: NDArray[np.int32]
+    # [switch, switch with hosts, 2]: first of the next hops in `route_ports`, their number; -1: it
+    # is that switch
+    last: Table  # [host]: the port of its switch to it; -1: there is none
     route_ports: Table
     turns: Table  # [switch, host]: next hops that packets were sprayed to, counted
     fault: Table  # [port, FaultCol]
@@ -43,8 +56,7 @@ class Net(NamedTuple):
     telemetry: Table  # [row, ...]: what a packet's record carries: INT, or a score
     # flows and their laws
     flow: Table  # [flow, FlowCol]
-    rate: _Reals  # [flow]: bit/s
-    top: _Reals  # [flow]: bit/s of its host's link
+    real: _Reals  # the same memory, for real numbers
     law: Table  # [law, LawCol]
     law_f: _Reals  # [law, 1]: bit/s of a rate of 1
     marking: Table  # [law, row of `prio`, 2]: queue from which packets are marked, above which all
@@ -62,6 +74,7 @@ class Net(NamedTuple):
     sack: Table  # [row, 2]: packet that an acknowledgement answers, bitmap round it
     answer: Table  # [flow, AnswerCol]
     # levels
+    told: Table  # [flow, HintCol]
     inbound: Table  # [host, InboundCol]
     known: Table  # [source, destination, KnownCol]
     # constants, counters, cursors

@@ -8,8 +8,8 @@ the run's number. Streams are 2^127 steps apart, substreams 2^76.
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.control import Ctl
 from precog_sim.network.jit import compiled
-from precog_sim.network.layout import Ctl
 
 __all__ = ["first_stream", "ns3_uniform", "stream_state"]
 

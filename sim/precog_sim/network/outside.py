@@ -4,8 +4,9 @@ What a law like DCQCN must be told besides samples: that a notification has come
 left, and that time has passed, for outside its clocks run only with events.
 """
 
+from precog_sim.network.control import Cfg, Ctl, Err
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import TIMERS, Cfg, Ctl, Err, FlowCol, Kind, LawCol, Rec
+from precog_sim.network.layout import TIMERS, FlowCol, Kind, LawCol, Rec
 from precog_sim.network.native import call_decide
 from precog_sim.network.net import Net
 from precog_sim.network.port import gap_ps
@@ -106,9 +107,9 @@ def tell(net: Net, kind: int, f: int, value: int, now: int) -> None:
     if not _accept(net, f, status, Err.LOOP_EVENT):
         return
     _note(net, f, value, net.asked[2])
-    old = net.rate[f]
-    net.rate[f] = net.decision[1] / _RATE_ONE * _BPS
-    retime(net, f, net.rate[f], old)
+    old = net.real[f, FlowCol.RATE]
+    net.real[f, FlowCol.RATE] = net.decision[1] / _RATE_ONE * _BPS
+    retime(net, f, net.real[f, FlowCol.RATE], old)
 
 
 @inlined

@@ -8,8 +8,9 @@ commit 9f4be2a ``switch-node.cc`` and ``pint.cc``, with exact products in place 
 
 from math import ceil, floor, log
 
+from precog_sim.network.control import FCfg
 from precog_sim.network.jit import outlined
-from precog_sim.network.layout import FCfg, PortCol, PrioCol, Rec
+from precog_sim.network.layout import PortCol, PrioCol, Rec
 from precog_sim.network.net import Net
 
 __all__ = ["BASE", "UNIT", "note_load"]

@@ -141,6 +141,10 @@ class Result:
         Header bytes of each flow's data packets; bytes of its acknowledgements.
     laws, law_of : tuple of str, ndarray of int64 (flows,)
         Labels of the laws; each flow's, by its place.
+    partitions : int
+        Parts of the network that threads could share.
+    whole_because : str
+        Why there was one only; empty: there were more.
     """
 
     scenario: Scenario
@@ -200,6 +204,8 @@ class Result:
     ack_bytes: NDArray[np.int64]
     laws: tuple[str, ...]
     law_of: NDArray[np.int64]
+    partitions: int
+    whole_because: str
 
     @cached_property
     def sample_rtt_us(self) -> NDArray[np.float64]:

@@ -6,10 +6,11 @@ as the echo, and the device is told what has come back, a round trip later.
 """
 
 from precog_models.predict.cps import rtt_position, score
+from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.draws import drawn
 from precog_sim.network.ecmp import route
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Cfg, Ctl, FlowCol, PortCol, PrioCol, ScoreSource
+from precog_sim.network.layout import FlowCol, PortCol, PrioCol, ScoreSource
 from precog_sim.network.net import Net
 from precog_sim.network.outside import tell
 from precog_sim.network.turns import priority_of

@@ -9,8 +9,9 @@ A bitmap is a ring of words. It is a word longer than the window, so that no wor
 of two rounds in it.
 """
 
+from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Cfg, Ctl, FlowCol, RepeatCol
+from precog_sim.network.layout import FlowCol, RepeatCol
 from precog_sim.network.net import Net, Table
 
 __all__ = ["accept", "all_lost", "any_lost", "learn", "map_words", "says"]

@@ -3,13 +3,13 @@
 See `hints`. A flow counts from its first packet, which announces all of its bytes.
 """
 
+from precog_sim.network.control import Cfg
 from precog_sim.network.draws import drawn
 from precog_sim.network.jit import inlined, outlined
 from precog_sim.network.laws import score
 from precog_sim.network.layout import (
-    Cfg,
-    Ctl,
     FlowCol,
+    HintCol,
     InboundCol,
     KnownCol,
     LawCol,
@@ -43,8 +43,8 @@ def count_inbound(net: Net, f: int, row: int, now: int) -> None:
     host = net.flow[f, FlowCol.DST]
     left = net.flow[f, FlowCol.SIZE] - net.flow[f, FlowCol.EXPECTED]
     counts = int(left > net.cfg[Cfg.HINT_LEAST])
-    net.inbound[host, InboundCol.COUNT] += counts - net.flow[f, FlowCol.COUNTED]
-    net.flow[f, FlowCol.COUNTED] = counts
+    net.inbound[host, InboundCol.COUNT] += counts - net.told[f, HintCol.COUNTED]
+    net.told[f, HintCol.COUNTED] = counts
     level = _level(net.inbound[host, InboundCol.COUNT])
     lie = net.inbound[host, InboundCol.LIE]
     if lie == Lie.MOST:
@@ -52,7 +52,7 @@ def count_inbound(net: Net, f: int, row: int, now: int) -> None:
     elif lie == Lie.NOTHING:
         level = 0
     elif lie == Lie.RANDOM:
-        level = int(drawn(net.ctl, Ctl.SCORE_RNG) * (_MOST + 1))
+        level = int(drawn(net.inbound[host], InboundCol.RNG) * (_MOST + 1))
     elif lie == Lie.INVERTED:
         level = max(_INVERTED_FROM - level, 0)
     elif lie == Lie.STALE:
@@ -72,10 +72,10 @@ def hear_level(net: Net, f: int, level: int, now: int) -> None:
         if old or level >= net.known[src, dst, KnownCol.LEVEL]:
             net.known[src, dst, KnownCol.LEVEL] = level
             net.known[src, dst, KnownCol.TIME] = now
-    rises = level > net.flow[f, FlowCol.LEVEL]
-    if rises or now - net.flow[f, FlowCol.LEVEL_AT] > net.cfg[Cfg.HINT_HOLD_PS]:
-        net.flow[f, FlowCol.LEVEL] = level
-        net.flow[f, FlowCol.LEVEL_AT] = now
+    rises = level > net.told[f, HintCol.LEVEL]
+    if rises or now - net.told[f, HintCol.LEVEL_AT] > net.cfg[Cfg.HINT_HOLD_PS]:
+        net.told[f, HintCol.LEVEL] = level
+        net.told[f, HintCol.LEVEL_AT] = now
     if rises:
         score(net, f, level, now)
 
@@ -84,7 +84,7 @@ def hear_level(net: Net, f: int, level: int, now: int) -> None:
 def begin_hinted(net: Net, f: int, now: int) -> None:
     """Before its law begins: the share that `f` believes to be its own, and its first bytes."""
     cap = net.cfg[Cfg.HINT_FIRST]
-    level = net.flow[f, FlowCol.GUESS]
+    level = net.told[f, HintCol.GUESS]
     if net.cfg[Cfg.HINT_TABLE_PS] > 0:
         src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
         time = net.known[src, dst, KnownCol.TIME]
@@ -96,19 +96,19 @@ def begin_hinted(net: Net, f: int, now: int) -> None:
         if net.cfg[Cfg.HINT_CAP] != 0:
             cap = min(cap, int(window)) if cap > 0 else int(window)
         else:
-            net.rate[f] *= share
+            net.real[f, FlowCol.RATE] *= share
             net.state[f, _RATE] *= share
             net.state[f, _WINDOW] = window
-    net.flow[f, FlowCol.CAP] = cap
+    net.told[f, HintCol.CAP] = cap
 
 
 @inlined
 def keep_cap(net: Net, f: int) -> None:
     """Whatever its law says: no more bytes in flight than its cap, while one holds."""
-    cap = net.flow[f, FlowCol.CAP]
+    cap = net.told[f, HintCol.CAP]
     if cap == 0:
         return
     if net.flow[f, FlowCol.ACKED] >= cap:
-        net.flow[f, FlowCol.CAP] = 0
+        net.told[f, HintCol.CAP] = 0
     elif net.law[net.flow[f, FlowCol.LAW], LawCol.WINDOW] == Window.OWN:
         net.flow[f, FlowCol.WINDOW] = min(net.flow[f, FlowCol.WINDOW], cap)

@@ -128,6 +128,12 @@ class Topology:
         return self.links[self._host_links[host]]
 
     @cached_property
+    def neighbours(self) -> NDArray[np.int64]:
+        """The node at the other end of each host's link."""
+        links = [self.links[self._host_links[host]] for host in range(self.hosts)]
+        return np.array([k.a + k.b - host for host, k in enumerate(links)], dtype=np.int64)
+
+    @cached_property
     def _host_links(self) -> dict[int, int]:
         """The link of each host, by its place."""
         ends = ((node, k) for k, link in enumerate(self.links) for node in (link.a, link.b))

@@ -1,7 +1,8 @@
 """Which priority of a port goes next: the first that is ready, or by deficit round robin."""
 
+from precog_sim.network.control import Cfg
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Cfg, FlowCol, PortCol, PrioCol
+from precog_sim.network.layout import FlowCol, PortCol, PrioCol
 from precog_sim.network.net import Net
 
 __all__ = ["next_priority", "priority_of"]

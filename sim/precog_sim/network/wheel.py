@@ -1,11 +1,14 @@
 """The event queue: a timing wheel with exact picosecond order.
 
-An event due within the wheel's 32,768 buckets waits in its bucket's list, the last comer first; a
-bitmap finds the next bucket that is not empty. When the wheel comes to a bucket, its list is
-sorted: by time, first come first served among equals. So putting an event into the wheel touches
-no other event's record, which is hardly ever in the cache. Later events wait in a binary heap and
-move to the wheel as soon as it reaches them, before anything else can be put there, so that the
-order among equals is the order of scheduling, throughout.
+An event due within the wheel's reach waits in its bucket's list, the last comer first; a bitmap
+finds the next bucket that is not empty. When the wheel comes to a bucket, its list is sorted. So
+putting an event into the wheel touches no other event's record, which is hardly ever in the cache.
+Later events wait in a binary heap and move to the wheel as soon as it reaches them, before anything
+else can be put there.
+
+Among events of one time, packets go first, by the port that they arrive at, then timers, by kind
+and owner: an order that does not depend on who scheduled them when, so that partitions of a network
+keep it each for itself. In ns3 timing it is the order of scheduling, throughout, as in ns-3.
 
 A bucket is a power of two of picoseconds: about 1 ns in a network of few ports, less in one of
 many, so that few events share one.
@@ -16,30 +19,31 @@ Cost: O(1) per event; a bucket rarely holds more than three.
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_sim.network.ahead import SLOTS, look_ahead, next_bucket
+from precog_sim.network.ahead import look_ahead, next_bucket
+from precog_sim.network.control import Cfg, Ctl
 from precog_sim.network.jit import inlined, outlined
-from precog_sim.network.layout import Cfg, Ctl, Rec
+from precog_sim.network.layout import Kind, Rec
 from precog_sim.network.net import Net
 
-__all__ = ["bucket_bits", "buckets_ahead", "cancel", "pop", "schedule"]
+__all__ = ["bucket_bits", "buckets_ahead", "cancel", "pop", "schedule", "soonest"]
 
-_MASK = SLOTS - 1
 _MOST_BITS = 10
 _PORTS_PER_EVENT = 60  # busy ports at 100 Gb/s that together make one event a nanosecond
 _NEAR_BUCKETS = 16
 _NS3_STEP_PS = 1000
+_NEVER = 1 << 62
 
 _Table = NDArray[np.int64]
 
 
-def bucket_bits(ports: int, reach_ps: int) -> int:
+def bucket_bits(ports: int, reach_ps: int, slots: int) -> int:
     """Binary logarithm of the picoseconds in a bucket.
 
-    The wheel must reach at least `reach_ps`; with so many ports, a bucket then gets two events or
-    less while all of them are busy.
+    The wheel must reach at least `reach_ps` in its `slots`; a bucket then gets two events or less
+    while all `ports` are busy.
     """
     few = _MOST_BITS - max(ports // _PORTS_PER_EVENT, 1).bit_length() + 1
-    return max(few, (reach_ps // SLOTS).bit_length())
+    return max(few, (reach_ps // slots).bit_length())
 
 
 def buckets_ahead(bits: int, *, ns3: bool) -> int:
@@ -102,20 +106,43 @@ def _heap_take(heap: _Table, ctl: _Table, at: int) -> int:
 @inlined
 def _put(net: Net, row: int, t: int) -> None:
     """Put `row` into the bucket of `t`, which is not the present one."""
-    slot = (t >> net.cfg[Cfg.BUCKET_BITS]) & _MASK
+    slot = (t >> net.cfg[Cfg.BUCKET_BITS]) & net.cfg[Cfg.SLOT_MASK]
     net.rec[row, Rec.NEXT] = net.wheel[slot]
     net.wheel[slot] = row
     net.bits[slot >> 6] |= 1 << (slot & 63)
 
 
 @outlined
+def _first_of(rec: _Table, a: int, b: int) -> bool:
+    """Whether `a` goes before `b`, which is due at the same time, in exact timing."""
+    first, second = rec[a, Rec.KIND], rec[b, Rec.KIND]
+    if first < Kind.TX_DONE and second < Kind.TX_DONE:
+        if rec[a, Rec.PORT] != rec[b, Rec.PORT]:
+            return bool(rec[a, Rec.PORT] < rec[b, Rec.PORT])
+        # Only acknowledgements that were held back arrive at one port at one time.
+        if rec[a, Rec.OWNER] != rec[b, Rec.OWNER]:
+            return bool(rec[a, Rec.OWNER] < rec[b, Rec.OWNER])
+        if rec[a, Rec.SEQ] != rec[b, Rec.SEQ]:
+            return bool(rec[a, Rec.SEQ] < rec[b, Rec.SEQ])
+        return bool(rec[a, Rec.SENT] < rec[b, Rec.SENT])
+    if first < Kind.TX_DONE or second < Kind.TX_DONE:
+        return bool(first < Kind.TX_DONE)
+    if first != second:
+        return bool(first < second)
+    return bool(rec[a, Rec.OWNER] < rec[b, Rec.OWNER])
+
+
+@outlined
 def _put_sorted(
-    rec: _Table, wheel: NDArray[np.int32], bits: _Table, slot: int, row: int, t: int
+    rec: _Table, wheel: NDArray[np.int32], bits: _Table, slot: int, row: int, t: int, ns3: bool
 ) -> None:
-    """Put `row` into the present bucket, behind everything due no later."""
+    """Put `row` into the present bucket; in ns3 timing behind everything due no later."""
     before = -1
     here = int(wheel[slot])
-    while here >= 0 and rec[here, Rec.TIME] <= t:
+    while here >= 0 and (
+        rec[here, Rec.TIME] < t
+        or (rec[here, Rec.TIME] == t and (ns3 or not _first_of(rec, row, here)))
+    ):
         before = here
         here = rec[here, Rec.NEXT]
     rec[row, Rec.NEXT] = here
@@ -129,6 +156,7 @@ def _put_sorted(
 @inlined
 def _sort(net: Net, slot: int) -> None:
     """Sort a bucket's list, the last comer first till now."""
+    ns3 = net.cfg[Cfg.NS3] != 0
     first = int(net.wheel[slot])
     row = net.rec[first, Rec.NEXT]
     if row < 0:
@@ -139,7 +167,10 @@ def _sort(net: Net, slot: int) -> None:
         t = net.rec[row, Rec.TIME]
         before = -1
         here = first
-        while here >= 0 and net.rec[here, Rec.TIME] < t:
+        while here >= 0 and (
+            net.rec[here, Rec.TIME] < t
+            or (net.rec[here, Rec.TIME] == t and not ns3 and _first_of(net.rec, here, row))
+        ):
             before = here
             here = net.rec[here, Rec.NEXT]
         net.rec[row, Rec.NEXT] = here
@@ -157,25 +188,26 @@ def schedule(net: Net, row: int, t: int) -> None:
     net.rec[row, Rec.TIME] = t
     bucket = t >> net.cfg[Cfg.BUCKET_BITS]
     ahead = bucket - net.ctl[Ctl.BUCKET]
-    if ahead >= SLOTS:
+    if ahead > net.cfg[Cfg.SLOT_MASK]:
         _heap_push(net.heap, net.ctl, row, t)
     elif ahead > 0:
         _put(net, row, t)
     else:
-        _put_sorted(net.rec, net.wheel, net.bits, bucket & _MASK, row, t)
+        slot = bucket & net.cfg[Cfg.SLOT_MASK]
+        _put_sorted(net.rec, net.wheel, net.bits, slot, row, t, net.cfg[Cfg.NS3] != 0)
 
 
 @outlined
 def cancel(net: Net, row: int) -> None:
     """Take the scheduled record `row` back."""
     t = net.rec[row, Rec.TIME]
-    if (t >> net.cfg[Cfg.BUCKET_BITS]) - net.ctl[Ctl.BUCKET] >= SLOTS:
+    if (t >> net.cfg[Cfg.BUCKET_BITS]) - net.ctl[Ctl.BUCKET] > net.cfg[Cfg.SLOT_MASK]:
         for at in range(net.ctl[Ctl.HEAP]):
             if net.heap[at, 2] == row:
                 _heap_take(net.heap, net.ctl, at)
                 return
         return
-    slot = (t >> net.cfg[Cfg.BUCKET_BITS]) & _MASK
+    slot = (t >> net.cfg[Cfg.BUCKET_BITS]) & net.cfg[Cfg.SLOT_MASK]
     before = -1
     here = int(net.wheel[slot])
     while here != row:
@@ -191,10 +223,10 @@ def cancel(net: Net, row: int) -> None:
 
 
 @inlined
-def pop(net: Net) -> int:
-    """The record that is due next, taken out; -1 when nothing is scheduled."""
+def pop(net: Net, until: int) -> int:
+    """The record that is due next, taken out; -1: nothing is due before `until` ps."""
     bucket = net.ctl[Ctl.BUCKET]
-    slot = bucket & _MASK
+    slot = bucket & net.cfg[Cfg.SLOT_MASK]
     row = int(net.wheel[slot])
     if row < 0:
         bucket = next_bucket(net, bucket)
@@ -202,17 +234,30 @@ def pop(net: Net) -> int:
             if net.ctl[Ctl.HEAP] == 0:
                 return -1
             bucket = net.heap[0, 0] >> net.cfg[Cfg.BUCKET_BITS]
-        net.ctl[Ctl.BUCKET] = bucket
         bits = net.cfg[Cfg.BUCKET_BITS]
-        while net.ctl[Ctl.HEAP] > 0 and (net.heap[0, 0] >> bits) - bucket < SLOTS:
+        if bucket << bits >= until:
+            return -1
+        net.ctl[Ctl.BUCKET] = bucket
+        while net.ctl[Ctl.HEAP] > 0 and (net.heap[0, 0] >> bits) - bucket <= net.cfg[Cfg.SLOT_MASK]:
             due = net.heap[0, 0]
             _put(net, _heap_take(net.heap, net.ctl, 0), due)
-        slot = bucket & _MASK
+        slot = bucket & net.cfg[Cfg.SLOT_MASK]
         _sort(net, slot)
         row = int(net.wheel[slot])
+    if net.rec[row, Rec.TIME] >= until:
+        return -1
     look_ahead(net, bucket)
     after = net.rec[row, Rec.NEXT]
     net.wheel[slot] = after
     if after < 0:
         net.bits[slot >> 6] &= ~(1 << (slot & 63))
     return row
+
+
+@outlined
+def soonest(net: Net) -> int:
+    """Time before which nothing is due, ps; the end of time: nothing is scheduled."""
+    bucket = next_bucket(net, net.ctl[Ctl.BUCKET])
+    if bucket >= 0:
+        return int(bucket << net.cfg[Cfg.BUCKET_BITS])
+    return int(net.heap[0, 0]) if net.ctl[Ctl.HEAP] > 0 else _NEVER

@@ -1,10 +1,10 @@
 """``precog study fabric-speed``: how fast and how large the network simulator is.
 
 Parts, each with the command and the commit that made it: ``hosts`` (16 to 2,048), ``timings``
-(320 hosts, exact and ns3), ``senders`` (20 to 500 long flows into one port), ``ns3`` (the same
-flows there, with ``--ns3 PYTHON``, an interpreter that has the package ns3), ``rings`` (an
-all-reduce alone, and under each law with web search). Writes ``fabric_speed.json``, which keeps
-the parts that were not asked for, and a page with ``--page``.
+(320 hosts, exact on one thread and on two, and ns3), ``senders`` (20 to 500 long flows into one
+port), ``ns3`` (the same flows there, with ``--ns3 PYTHON``, an interpreter that has the package
+ns3), ``rings`` (an all-reduce alone, and under each law with web search). Writes
+``fabric_speed.json``, which keeps the parts that were not asked for, and a page with ``--page``.
 """
 
 import argparse
@@ -27,6 +27,7 @@ __all__ = ["PARTS", "main"]
 _HOST_MS = 640.0  # hosts x milliseconds of a run: some 20 million events
 _SENDER_MS = 10.0
 _TIMINGS = (320, 10.0)
+_MANNERS = (("exact", 1), ("exact", 2), ("ns3", 1))  # timing, threads
 #: `pid` has a target for one switch, and needs seconds here.
 _LAWS = (*sorted(set(NAMES) - {"fixed", "pid"}), *sorted(RIVALS), "card:lockstep")
 _LOAD = 0.3
@@ -56,21 +57,23 @@ def _senders(asked: argparse.Namespace) -> Any:
 
 def _timings(asked: argparse.Namespace) -> Any:
     hosts, ms = _TIMINGS
-    runs: dict[str, list[cases.Cost]] = {"exact": [], "ns3": []}
+    runs: dict[tuple[str, int], list[cases.Cost]] = {key: [] for key in _MANNERS}
     for _ in range(asked.rounds):
-        for timing, some in runs.items():  # in turns: the machine's speed changes
-            some.append(cases.measured("fabric", hosts, ms * asked.scale, "hpcc", timing))
+        for (timing, threads), some in runs.items():  # in turns: the machine's speed changes
+            some.append(cases.measured("fabric", hosts, ms * asked.scale, "hpcc", timing, threads))
     return {
-        timing: {
+        timing if threads == 1 else f"{timing}, {threads} threads": {
             "hosts": hosts,
             "ms": ms * asked.scale,
             "events": some[0].events,
             "packets": some[0].packets,
             "cpu_s": [one.cpu_s for one in some],
             "median_cpu_s": median(one.cpu_s for one in some),
+            "wall_s": [one.wall_s for one in some],
+            "median_wall_s": median(one.wall_s for one in some),
             "memory_mb": some[0].memory_mb,
         }
-        for timing, some in runs.items()
+        for (timing, threads), some in runs.items()
     }
 
 

@@ -35,6 +35,8 @@ class Cost:
         Simulated; packets are those of data that reached their host.
     build_s, cpu_s : float
         CPU seconds until the simulation began (flows, topology, routes), and in the kernel.
+    wall_s : float
+        Seconds of the run, its tables made ready with it.
     memory_mb : float
         Largest resident size of the process, the interpreter and all libraries with it.
     """
@@ -45,6 +47,7 @@ class Cost:
     build_s: float
     cpu_s: float
     memory_mb: float
+    wall_s: float
 
     @property
     def events_per_s(self) -> float:
@@ -74,14 +77,18 @@ def senders(count: int, duration_ms: float) -> Scenario:
     return Scenario("senders", star(count + 1), flows, horizon_us=duration_ms * 1e3)
 
 
-def cost(kind: str, count: int, duration_ms: float, name: str, timing: str = "exact") -> Cost:
+def cost(
+    kind: str, count: int, duration_ms: float, name: str, timing: str = "exact", threads: int = 1
+) -> Cost:
     """One run, here and now; `kind` is ``fabric`` or ``senders``."""
     law_of_run = law(name)
     warm = Scenario("warm", star(2), (Flow(0, 1, 1000),))
     run(warm, law_of_run, timing=timing, record=_QUIET)  # compiled code is loaded by the first run
     began = time.process_time()
     made = fabric(count, duration_ms) if kind == "fabric" else senders(count, duration_ms)
-    result = run(made, law_of_run, timing=timing, seed=1, record=_QUIET)
+    clock = time.perf_counter()
+    result = run(made, law_of_run, timing=timing, seed=1, record=_QUIET, threads=threads)
+    wall_s = time.perf_counter() - clock
     spent = time.process_time() - began
     return Cost(
         flows=len(made.flows),
@@ -89,11 +96,14 @@ def cost(kind: str, count: int, duration_ms: float, name: str, timing: str = "ex
         packets=result.data_got,
         build_s=spent - result.cpu_s,
         cpu_s=result.cpu_s,
+        wall_s=wall_s,
         memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
 
 
-def measured(kind: str, count: int, duration_ms: float, name: str, timing: str = "exact") -> Cost:
+def measured(
+    kind: str, count: int, duration_ms: float, name: str, timing: str = "exact", threads: int = 1
+) -> Cost:
     """`cost` in a process of its own.
 
     Raises
@@ -101,7 +111,8 @@ def measured(kind: str, count: int, duration_ms: float, name: str, timing: str =
     RuntimeError
         It failed.
     """
-    command = [sys.executable, "-m", __name__, kind, str(count), str(duration_ms), name, timing]
+    words = (kind, count, duration_ms, name, timing, threads)
+    command = [sys.executable, "-m", __name__, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"run of {count} {kind} must end well: {done.stderr[-500:]}")
@@ -116,6 +127,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("duration_ms", type=float)
     parser.add_argument("name", metavar="law")
     parser.add_argument("timing", choices=("exact", "ns3"))
+    parser.add_argument("threads", type=int)
     print(json.dumps(asdict(cost(**vars(parser.parse_args(arguments))))))
 
 

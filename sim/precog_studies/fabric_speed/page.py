@@ -12,8 +12,9 @@ __all__ = ["page", "picture"]
 _TOP = """# How fast and how large the network simulator is
 
 Made by `precog study fabric-speed --page …`; do not edit. For machines: `{record}`.
-CPU seconds of one thread. The machine's two processors are shared, and their speed changes by half
-from one minute to the next: what is compared was run in turns.
+CPU seconds are of all threads: one, where nothing else is said. The machine's two processors are
+shared, and their speed changes by half from one minute to the next: what is compared was run in
+turns.
 """
 
 
@@ -47,12 +48,20 @@ def _timings(found: dict[str, Any]) -> list[str]:
             f"{one['packets'] / 1e6:.2f}",
             ", ".join(f"{s:.1f}" for s in one["cpu_s"]),
             f"{one['median_cpu_s']:.1f}",
+            f"{one['median_wall_s']:.1f}" if "median_wall_s" in one else "",
         ]
         for timing, one in found.items()
     ]
     one = found["exact"]
     title = f"## {one['hosts']} hosts, {one['ms']:g} ms of web search at 30 %, HPCC"
-    head = ["timing", "events, M", "data packets, M", "CPU s of the runs", "median"]
+    head = [
+        "timing",
+        "events, M",
+        "data packets, M",
+        "CPU s of the runs",
+        "median",
+        "wall s, median",
+    ]
     return [title, "", *_table(head, rows)]
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.sim.network.blank import blank
 
 from precog_sim.network import Answers, Dctcp, Failure, Fixed, Flow, Recovery, Scenario, run, star
-from precog_sim.network.ahead import SLOTS, WORDS
 from precog_sim.network.answers import answer_timer, waits
-from precog_sim.network.layout import AnswerCol, Cfg, Ctl, FlowCol, Kind, PrioCol, Rec
+from precog_sim.network.control import Cfg, Ctl
+from precog_sim.network.layout import AnswerCol, FlowCol, Kind, PortCol, PrioCol, Rec
 from precog_sim.network.wheel import pop, schedule
 
 _GAP = 838.4  # ns between packets of 1048 bytes at 10 Gb/s
@@ -64,6 +64,9 @@ def test_laws_live_with_it(seed: int) -> None:
     assert 225 <= result.packet_rtt_us.size < 600
 
 
+_SLOTS = 1 << 12
+
+
 @numba.njit
 def _waits(net: Any, row: int, prompt: bool, now: int) -> bool:
     return waits(net, 0, row, prompt, now)
@@ -81,7 +84,7 @@ def _put(net: Any, row: int, t: int) -> None:
 
 @numba.njit
 def _next(net: Any) -> int:
-    return pop(net)
+    return pop(net, 1 << 62)
 
 
 def test_marks_are_answered_as_they_came(seed: int) -> None:
@@ -91,21 +94,23 @@ def test_marks_are_answered_as_they_came(seed: int) -> None:
     every, delay, packets = 4, 5_000_000, 3000
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
     cfg[[Cfg.ACK_EVERY, Cfg.ACK_DELAY_PS, Cfg.ROWS]] = every, delay, packets + 100
-    cfg[Cfg.PRIORITIES] = 1
+    cfg[[Cfg.PRIORITIES, Cfg.SLOT_MASK]] = 1, _SLOTS - 1
     ctl = np.zeros(Ctl.WIDTH, dtype=np.int64)
-    ctl[[Ctl.FREE, Ctl.FRESH]] = -1, packets + 1
+    ctl[[Ctl.FREE, Ctl.FRESH, Ctl.LIMIT]] = -1, packets + 1, packets + 100
     prio = np.zeros((1, PrioCol.WIDTH), dtype=np.int64)
     prio[0, [PrioCol.HEAD, PrioCol.TAIL]] = -1
     net = blank(
         rec=np.zeros((packets + 100, 8), dtype=np.int64),
-        wheel=np.full(SLOTS, -1, dtype=np.int32),
-        bits=np.zeros(WORDS, dtype=np.int64),
+        wheel=np.full(_SLOTS, -1, dtype=np.int32),
+        bits=np.zeros(_SLOTS // 64, dtype=np.int64),
         heap=np.zeros((packets + 100, 3), dtype=np.int64),
         prio=prio,
         flow=np.zeros((1, FlowCol.WIDTH), dtype=np.int64),
         answer=np.zeros((1, AnswerCol.WIDTH), dtype=np.int64),
         ctl=ctl,
         cfg=cfg,
+        port=np.zeros((1, PortCol.WIDTH), dtype=np.int64),
+        state=np.zeros((1, 1)),
         telemetry=np.zeros((1, 1), dtype=np.int64),
     )
     now, sent = 0, {}

@@ -9,10 +9,10 @@ import pytest
 from tests.sim.network.blank import blank
 
 from precog_sim.network import Fixed, Flow, Record, Scenario, fat_tree, run
+from precog_sim.network.control import Cfg
 from precog_sim.network.ecmp import ns3_hash, route
-from precog_sim.network.layout import Cfg
 from precog_sim.network.net import Net
-from precog_sim.network.tables import flow_table, route_table, udp_ports
+from precog_sim.network.tables import flow_table, route_tables, udp_ports
 
 _M = 0xFFFFFFFF
 
@@ -85,12 +85,11 @@ def test_routes_follow_the_hash_both_ways() -> None:
     routes = scenario.topology.routes
     table = flow_table(scenario, scenario.starts_ps(0, whole_ns=True), 0)
     cfg = np.zeros(Cfg.WIDTH, dtype=np.int64)
-    cfg[Cfg.NS3_ECMP] = 1
+    cfg[[Cfg.NS3_ECMP, Cfg.HOSTS]] = 1, 320
     net = blank(
         cfg=cfg,
         flow=table,
-        routes=route_table(routes),
-        route_ports=routes.ports,
+        **route_tables(scenario.topology, routes),
     )
     ports = [(10_001, 100), (10_000, 200), (10_000, 100), (10_000, 100)]
     several = 0

@@ -1,6 +1,5 @@
 """The loop plug-in: a C function decides; its errors end the run."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +17,7 @@ from precog_sim.network import (
     SimulationError,
     Timely,
     incast,
+    room,
     run,
 )
 from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS, Flag
@@ -256,7 +256,6 @@ def test_errors_of_the_event_function_end_the_run(
 
 
 def test_a_log_that_is_full_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    # the package's attribute of that name is the function
-    monkeypatch.setattr(sys.modules["precog_sim.network.run"], "log_rows", lambda *_: 5)
+    monkeypatch.setattr(room, "_log_rows", lambda *_: 5)
     with pytest.raises(SimulationError, match="log must hold more than 5 decisions at "):
         run(incast("hundredth"), _told({"tell_bytes": True}), record=Record(log=True))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from precog_sim.network.layout import Ctl
+from precog_sim.network.control import Ctl
 from precog_sim.network.ns3_random import first_stream, ns3_uniform, stream_state
 
 _M1, _M2 = 4294967087, 4294944443

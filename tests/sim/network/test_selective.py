@@ -22,7 +22,8 @@ from precog_sim.network import (
     run,
     star,
 )
-from precog_sim.network.layout import Cfg, Ctl, FlowCol, RepeatCol
+from precog_sim.network.control import Cfg, Ctl
+from precog_sim.network.layout import FlowCol, RepeatCol
 from precog_sim.network.selective import accept, all_lost, any_lost, learn, map_words, says
 
 _GAP = 838.4  # ns between packets of 1048 bytes at 10 Gb/s
