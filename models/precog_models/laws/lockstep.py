@@ -62,13 +62,11 @@ __all__ = ["PARAMETERS", "STATE", "WINDOWED"]
 
 _WINDOW = Q(24, 8, signed=False)
 _SMALL = Q(16, 8, signed=False)
-_PSN = Q(24, 0, signed=False)
 _COUNT = Q(8, 0, signed=False)
 _SUM = Q(28, 0, signed=False)
 _LIFT = Q(8, 0, signed=False)
 _PAIR = Q(16, 0, signed=False)
 _ZIGZAG = Q(9, 8, signed=False)
-_TURN = Q(10, 0)
 _REFERENCE_US = 4.177  # base RTT of the network in which s and cap were found
 
 PARAMETERS = (
@@ -94,7 +92,11 @@ STATE = (
     Field("w", _WINDOW, "window, bytes; 0: not started"),
     Field("w0", _WINDOW, "window of the round before the last"),
     Field("w1", _WINDOW, "window of the last round"),
-    Field("reference", _PSN, "the round ends behind it"),
+    Field(
+        "reference",
+        Q(35, 0, signed=False),
+        "the round ends behind it, 24 bits; above: the last change of RTT, limited, signed",
+    ),
     Field(
         "tally",
         Q(18, 0, signed=False),
@@ -113,7 +115,6 @@ STATE = (
         "RTT of the last acknowledgement, 24 bits, 0: there was none; the lowest of its base, 10; "
         "times that noise pulled that down, 2; jolts, 5; acknowledgements of the block, 6",
     ),
-    Field("turn", _TURN, "its change, limited"),
     Field("zigzag", _ZIGZAG, "mean zigzag"),
 )
 WINDOWED = True
@@ -141,7 +142,9 @@ _JOLT = 4
 _BLOCK_AT = 41
 _BLOCK = 8
 _LONG_BLOCK = 32
-_TURN_MAX = _TURN.max
+_PSN_BITS = 24
+_TURN_BITS = 11
+_TURN_MAX = 1023
 _ZIGZAG_MAX = _ZIGZAG.max
 _RAMP = (838861, 2516582, 7549747, _ONE)  # .05, .15, .45, 1
 _HALF_PSN = 1 << 23
@@ -159,7 +162,7 @@ def _aim(p: Record, w: int, bdp: int, t: int) -> int:
 
 def _begin(p: Record, s: Record, e: Record) -> None:
     """A new round; jitter's blocks outlast it."""
-    s.reference = e.next
+    s.reference = ((s.reference >> _PSN_BITS) << _PSN_BITS) + e.next
     if wrap(s.last >> _JOLTS_AT, _JOLTS_BITS) < p.jitter:
         s.current = _NONE
         s.previous = _NONE
@@ -183,13 +186,16 @@ def _turn(s: Record, e: Record, last: int) -> int:
     change = 0
     if last > 0:
         change = clamp(e.rtt - last, -_TURN_MAX, _TURN_MAX)
+    turn = s.reference >> _PSN_BITS
+    if turn > _TURN_MAX:
+        turn = turn - (1 << _TURN_BITS)
     both = 0
     if change > 0:
-        both = min(change, max(-s.turn, 0))
+        both = min(change, max(-turn, 0))
     elif change < 0:
-        both = min(-change, max(s.turn, 0))
+        both = min(-change, max(turn, 0))
     s.zigzag = clamp(s.zigzag + (((both << 8) - s.zigzag) >> 8), 0, _ZIGZAG_MAX)
-    s.turn = change
+    s.reference = (wrap(change, _TURN_BITS) << _PSN_BITS) + wrap(s.reference, _PSN_BITS)
     return both
 
 
@@ -317,7 +323,7 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         s.tally = 0
         s.current = e.rtt
         s.previous = _NONE
-        s.reference = wrap(e.seq - 1, 24)
+        s.reference = ((s.reference >> _PSN_BITS) << _PSN_BITS) + wrap(e.seq - 1, _PSN_BITS)
     _average(s, e)
     rtt = e.rtt
     least = min(s.current, s.previous)
@@ -339,7 +345,7 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         _begin(p, s, e)
     else:
         _note(s, e, 5 * q < 3 * qs)
-        ahead = wrap(e.seq - s.reference, 24)
+        ahead = wrap(e.seq - s.reference, _PSN_BITS)
         if ahead > 0 and ahead < _HALF_PSN and (wrap(s.tally, _COUNT_BITS) >= _ROUND or q > hi):
             w = _ended(p, s, least, w, bdp, t, qs, hi)
             s.w0 = s.w1

@@ -1,41 +1,121 @@
-"""Lockstep that heeds its receiver: at a rise of N, the flows that share the receiver's link, it
-cuts its window at once.
+"""Lockstep that heeds its receiver's word of N, the flows that share the receiver's link.
 
-    N rises to 2**senders or less:  W = min(W, 2 part BDP / 2**senders)
+    N is 2**senders or less. An acknowledgement that met a queue of more than `sign`:
+        W = min(W, 2 part BDP / 2**senders)
+    A round trip later, each `idle` acknowledgements in a row that met less than `rest`:
+        W = max(2 fair BDP / 2**senders, W (1 + more)), up to BDP / 2
 
-`lockstep` decides on acknowledgements; its own delay shows a new queue a round trip later. Levels
-below `heeded` are left to it. A receiver cannot raise a window. What it can take is down to
-`2 part BDP / 2**deepest`, from those who send to it; lockstep's ramp brings that back on an idle
-link.
+Two signs must agree, the word and a queue of one's own: a false word of an idle link cuts nothing.
+The link is found idle where a word was false, and where the others have ended. Levels below
+`heeded` are left to lockstep. What a receiver can take is down to `2 part BDP / 2**deepest`, from
+those who send to it, until the link is found idle.
 """
 
-from .language import FACTOR, Parameter, Q, Record, clamp, scale
+from .language import FACTOR, Field, Fmt, Parameter, Q, Record, clamp, scale, wrap
 from .library import bytes_over, rate_over
 from .lockstep import PARAMETERS as _LOCKSTEP_PARAMETERS
-from .lockstep import STATE, WINDOWED, on_ack
+from .lockstep import STATE as _LOCKSTEP_STATE
+from .lockstep import WINDOWED
+from .lockstep import on_ack as _lockstep
 
-__all__ = ["PARAMETERS", "STATE", "WINDOWED", "on_ack"]
+__all__ = ["PARAMETERS", "STATE", "WINDOWED"]
 
 _LEVEL = Q(4, 0, signed=False)
+_COUNT = Q(6, 0, signed=False)
 _T_MIN = 16
 _T_MAX = (1 << 24) - 1
+_PSN_BITS = 24
+_HALF_PSN = 1 << 23
+_TOLD_AT = 24
+_LEVEL_BITS = 4
+_LEVEL_AT = 28
+_CUT_AT = 32
+_IDLES_AT = 33
+_IDLES_MAX = _COUNT.max
 
 PARAMETERS = (
     *_LOCKSTEP_PARAMETERS,
-    Parameter("part", FACTOR, "", 0.75, "half of the window at a rise, in fair shares"),
+    Parameter("part", FACTOR, "", 0.75, "half of the window at a cut, in fair shares"),
     Parameter("heeded", _LEVEL, "", 2, "least binary logarithm of N that is heeded"),
-    Parameter("deepest", _LEVEL, "", 6, "greatest one; more counts as this"),
+    Parameter("deepest", _LEVEL, "", 4, "greatest one; more counts as this"),
+    Parameter("sign", Fmt.RTT, "us", 1.0, "queueing delay that agrees with a word"),
+    Parameter("rest", Fmt.RTT, "us", 0.5, "queueing delay of an idle link"),
+    Parameter("fair", FACTOR, "", 0.5, "half of the window after a cut, in fair shares"),
+    Parameter("more", FACTOR, "", 0.3, "what it gains at least, part of W"),
+    Parameter("idle", _COUNT, "", 4, "acknowledgements that find the link idle; 0: a cut stays"),
+)
+STATE = (
+    *_LOCKSTEP_STATE,
+    Field(
+        "word",
+        Q(39, 0, signed=False),
+        "PSN behind which a cut shows, 24 bits; level that was told and not heeded, 4; level told "
+        "last, 4; whether there was a cut, 1; acknowledgements in a row that met an idle link, 6",
+    ),
 )
 
 
+def _share(p: Record, e: Record, part: int, level: int) -> int:
+    """Twice this part of a fair share of the link, as a window."""
+    t = clamp(e.base, _T_MIN, _T_MAX)
+    share = scale(bytes_over(e.max_rate, t) << 1, part) >> min(level, p.deepest)
+    return max(share, max(bytes_over(e.min_rate, t), 1))
+
+
+def _cut(p: Record, s: Record, e: Record, rate: int, window: int) -> tuple[int, int]:
+    """Two signs agree."""
+    share = _share(p, e, p.part, wrap(s.word >> _TOLD_AT, _LEVEL_BITS))
+    level = wrap(s.word >> _LEVEL_AT, _LEVEL_BITS)
+    if share >= s.w:
+        s.word = ((s.word >> _LEVEL_AT) << _LEVEL_AT) + wrap(s.word, _PSN_BITS)
+        return rate, window
+    s.w = share
+    s.word = (1 << _CUT_AT) + (level << _LEVEL_AT) + e.next
+    t = clamp(e.base, _T_MIN, _T_MAX)
+    return min(rate, rate_over(share, t)), min(window, max(share >> 8, 1))
+
+
+def _raised(p: Record, s: Record, e: Record, rate: int, window: int) -> tuple[int, int]:
+    """The link is idle after a cut."""
+    t = clamp(e.base, _T_MIN, _T_MAX)
+    most = bytes_over(e.max_rate, t) >> 1
+    level = wrap(s.word >> _LEVEL_AT, _LEVEL_BITS)
+    share = _share(p, e, p.fair, max(level, p.heeded))
+    w = min(max(share, s.w + scale(s.w, p.more)), most)
+    s.w = max(s.w, w)
+    s.word = (wrap(s.word >> _TOLD_AT, 2 * _LEVEL_BITS) << _TOLD_AT) + e.next
+    if w < most:
+        s.word = s.word + (1 << _CUT_AT)
+    return max(rate, min(rate_over(s.w, t), e.max_rate)), max(window, s.w >> 8)
+
+
+def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
+    """Lockstep's decision, a cut that was waiting for its second sign, or the end of a cut."""
+    rate, window = _lockstep(p, s, e)
+    if e.bytes == 0:
+        return rate, window
+    queue = e.rtt - e.base
+    if wrap(s.word >> _TOLD_AT, _LEVEL_BITS) >= p.heeded and queue > p.sign:
+        rate, window = _cut(p, s, e, rate, window)
+        return rate, window
+    ahead = wrap(e.seq - s.word, _PSN_BITS)
+    if wrap(s.word >> _CUT_AT, 1) > 0 and p.idle > 0 and ahead > 0 and ahead < _HALF_PSN:
+        idles = min((s.word >> _IDLES_AT) + 1, _IDLES_MAX)
+        if queue >= p.rest:
+            idles = 0
+        s.word = (idles << _IDLES_AT) + wrap(s.word, _IDLES_AT)
+        if idles >= p.idle:
+            rate, window = _raised(p, s, e, rate, window)
+    return rate, window
+
+
 def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
-    """The receiver says that more flows share its link."""
+    """The receiver's level has changed."""
+    kept = ((s.word >> _CUT_AT) << _CUT_AT) + wrap(s.word, _PSN_BITS)
+    s.word = kept + (e.senders << _LEVEL_AT) + (e.senders << _TOLD_AT)
     if e.held > 0 or e.senders < p.heeded or s.w == 0:
         return e.rate, e.window
-    t = clamp(e.base, _T_MIN, _T_MAX)
-    share = scale(bytes_over(e.max_rate, t) << 1, p.part) >> min(e.senders, p.deepest)
-    share = max(share, max(bytes_over(e.min_rate, t), 1))
-    if share >= s.w:
-        return e.rate, e.window
-    s.w = share
-    return min(e.rate, rate_over(share, t)), min(e.window, max(share >> 8, 1))
+    if wrap(s.last, _PSN_BITS) - e.base > p.sign:
+        rate, window = _cut(p, s, e, e.rate, e.window)
+        return rate, window
+    return e.rate, e.window

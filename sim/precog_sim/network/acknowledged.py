@@ -69,7 +69,7 @@ def acknowledged(net: Net, kind: int, row: int, now: int, hears: bool) -> int:
             make_score(net, f, now)
         if net.cfg[Cfg.HINT_ECHO] != 0:
             hear_level(net, f, net.telemetry[row, 0], now)
-        if net.cfg[Cfg.HINT_CAPS] != 0:
+        if net.cfg[Cfg.HINT_START] != 0:
             keep_cap(net, f)
         if net.cfg[Cfg.SCORE_ECHO] != 0:
             hear(net, f, net.telemetry[row, 0], full, now)

@@ -98,8 +98,6 @@ def configuration(
         Cfg.HINT_STALE_PS: round(hints.stale_us * 1e6),
         Cfg.HINT_HOLD_PS: round(hints.hold_us * 1e6),
         Cfg.HINT_START: int(hints.starts),
-        Cfg.HINT_CAP: int(hints.cap),
-        Cfg.HINT_CAPS: int(hints.starts and (hints.cap or hints.first > 0)),
     }
     for place, value in values.items():
         cfg[place] = value

@@ -77,10 +77,8 @@ class Cfg(IntEnum):
     HINT_TABLE_PS = 63  # for how long levels are believed; 0: there is no table
     HINT_STALE_PS = 64
     HINT_START = 65  # starts may believe a level
-    HINT_CAP = 66  # it limits the bytes in flight alone
-    HINT_CAPS = 67  # something limits them
-    HINT_HOLD_PS = 68
-    WIDTH = 69
+    HINT_HOLD_PS = 66
+    WIDTH = 67
 
 
 class FCfg(IntEnum):

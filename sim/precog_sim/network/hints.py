@@ -26,14 +26,15 @@ class Hints:
 
     A level is that number's binary logarithm, rounded up, 0..15; 0: one at most, or nothing known.
     A flow of more than `least` bytes that believes a level of 2 or more starts with the share
-    1.5 / 2**level of its window, and of its rate.
+    1.5 / 2**level of its window in flight, until as many bytes have been acknowledged: a false
+    belief costs a round trip, and then what the receiver says holds.
 
     Parameters
     ----------
     echo : bool
         Receivers count the flows that send to them and say the level on each acknowledgement. A law
-        hears of it when it rises (`on_score`, ``e.senders``) above all that its flow was told in
-        the last `hold_us`.
+        hears of it (`on_score`, ``e.senders``) when it rises, and when it falls below all that its
+        flow was told in the last `hold_us`.
     least : int
         A flow counts while the bytes that it announces and has not sent are more than these.
     first : int
@@ -44,9 +45,6 @@ class Hints:
         believes it at a start; 0: no table.
     guesses : tuple of int
         Level that each flow believes at its start, by its place: a forecast; empty: none.
-    cap : bool
-        What is believed at a start limits the bytes in flight, as `first` does, and not the law: a
-        false belief costs a round trip, and then what the receiver says holds.
     lie : str
         What receivers say: ``""``: the truth; one of `LIES`: ``most``: 15, always; ``nothing``: 0,
         always; ``random``: 0..15 each time; ``inverted``: 6 less the truth, 0 at least; ``stale``:
@@ -66,11 +64,10 @@ class Hints:
     first: int = 0
     table_us: float = 0.0
     guesses: tuple[int, ...] = ()
-    cap: bool = False
     lie: str = ""
     liars: tuple[int, ...] = ()
     stale_us: float = 200.0
-    hold_us: float = 500.0
+    hold_us: float = 50.0
 
     def __post_init__(self) -> None:
         for name in ("least", "first"):

@@ -92,7 +92,7 @@ def begin_flow(net: Net, f: int, now: int) -> None:
     if net.cfg[Cfg.HINT_START] != 0:
         begin_hinted(net, f, now)
     start_law(net, f, now)
-    if net.cfg[Cfg.HINT_CAPS] != 0:
+    if net.cfg[Cfg.HINT_START] != 0:
         keep_cap(net, f)
     if net.flow[f, FlowCol.OFFERED] > 0:
         size = net.flow[f, FlowCol.OFFERED]

@@ -256,6 +256,8 @@ class HintCol(IntEnum):
     LEVEL = 9  # greatest level that it has heard of late
     LEVEL_AT = 10  # ps: when it heard it
     CAP = 11  # bytes in flight, until as many have been acknowledged; 0: no limit
+    FIRST_LEVEL = 12  # greatest level that it has heard with its first bytes
+    FIRST_LEVEL_AT = 13  # ps: when it heard it
     WIDTH = 16
 
 

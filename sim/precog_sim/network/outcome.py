@@ -9,7 +9,7 @@ from precog_sim.network.alone import alone_us
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.control import Ctl, Err
 from precog_sim.network.crew import Bound
-from precog_sim.network.layout import FlowCol, MessageCol, PortCol, PrioCol
+from precog_sim.network.layout import FlowCol, HintCol, MessageCol, PortCol, PrioCol
 from precog_sim.network.prepare import Prepared
 from precog_sim.network.result import Result, SimulationError
 from precog_sim.network.tables import NEVER
@@ -94,6 +94,7 @@ def outcome(made: Prepared, cpu_s: float) -> Result:
     flows = len(scenario.flows)
     probes = int(ctl[Ctl.PROBES])
     ended = flow[:, FlowCol.END]
+    told = net.told if len(net.told) == flows else np.zeros((flows, HintCol.WIDTH), dtype=np.int64)
     begun = flow[:, FlowCol.START] < NEVER
     still = np.where(prio[:, PrioCol.PAUSED] > 0, ctl[Ctl.NOW] - prio[:, PrioCol.PAUSED_AT], 0)
     count = scenario.priorities.count
@@ -166,6 +167,8 @@ def outcome(made: Prepared, cpu_s: float) -> Result:
         ),
         header=laws.header,
         ack_bytes=laws.ack_bytes,
+        heard=told[:, HintCol.FIRST_LEVEL].copy(),
+        heard_us=_us(told[:, HintCol.FIRST_LEVEL_AT]),
         laws=made.labels,
         law_of=laws.of,
         partitions=made.split.count,

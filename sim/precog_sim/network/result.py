@@ -139,6 +139,8 @@ class Result:
         Completion time of each flow alone in the network, with all of its bytes at once.
     header, ack_bytes : ndarray of int64 (flows,)
         Header bytes of each flow's data packets; bytes of its acknowledgements.
+    heard, heard_us : ndarray (flows,)
+        Greatest level of `Hints` that each flow was told with its first 64 KB, and when; 0: none.
     laws, law_of : tuple of str, ndarray of int64 (flows,)
         Labels of the laws; each flow's, by its place.
     partitions : int
@@ -202,6 +204,8 @@ class Result:
     standalone_us: NDArray[np.float64]
     header: NDArray[np.int64]
     ack_bytes: NDArray[np.int64]
+    heard: NDArray[np.int64]
+    heard_us: NDArray[np.float64]
     laws: tuple[str, ...]
     law_of: NDArray[np.int64]
     partitions: int

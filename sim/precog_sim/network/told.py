@@ -25,7 +25,8 @@ _MOST = 15
 _INVERTED_FROM = 6
 _HEEDED = 2
 _SHARE = 1.5
-_RATE, _WINDOW = word("rate"), word("window")
+_FIRST_BYTES = 1 << 16  # a window that tells what a start has met
+_WINDOW = word("window")
 
 
 @inlined
@@ -65,24 +66,27 @@ def count_inbound(net: Net, f: int, row: int, now: int) -> None:
 
 @inlined
 def hear_level(net: Net, f: int, level: int, now: int) -> None:
-    """An acknowledgement has brought a level: the table notes it, a law hears of a rise."""
+    """An acknowledgement has brought a level: the table notes it, a law hears of changes."""
     if net.cfg[Cfg.HINT_TABLE_PS] > 0:
         src, dst = net.flow[f, FlowCol.SRC], net.flow[f, FlowCol.DST]
         old = now - net.known[src, dst, KnownCol.TIME] > net.cfg[Cfg.HINT_TABLE_PS]
         if old or level >= net.known[src, dst, KnownCol.LEVEL]:
             net.known[src, dst, KnownCol.LEVEL] = level
             net.known[src, dst, KnownCol.TIME] = now
-    rises = level > net.told[f, HintCol.LEVEL]
-    if rises or now - net.told[f, HintCol.LEVEL_AT] > net.cfg[Cfg.HINT_HOLD_PS]:
+    if level > net.told[f, HintCol.FIRST_LEVEL] and net.flow[f, FlowCol.ACKED] <= _FIRST_BYTES:
+        net.told[f, HintCol.FIRST_LEVEL] = level
+        net.told[f, HintCol.FIRST_LEVEL_AT] = now
+    before = net.told[f, HintCol.LEVEL]
+    if level > before or now - net.told[f, HintCol.LEVEL_AT] > net.cfg[Cfg.HINT_HOLD_PS]:
         net.told[f, HintCol.LEVEL] = level
         net.told[f, HintCol.LEVEL_AT] = now
-    if rises:
-        score(net, f, level, now)
+        if level != before:
+            score(net, f, level, now)
 
 
 @outlined
 def begin_hinted(net: Net, f: int, now: int) -> None:
-    """Before its law begins: the share that `f` believes to be its own, and its first bytes."""
+    """Before its law begins: the first bytes of `f`, by the level that it believes."""
     cap = net.cfg[Cfg.HINT_FIRST]
     level = net.told[f, HintCol.GUESS]
     if net.cfg[Cfg.HINT_TABLE_PS] > 0:
@@ -91,14 +95,8 @@ def begin_hinted(net: Net, f: int, now: int) -> None:
         if time > 0 and now - time <= net.cfg[Cfg.HINT_TABLE_PS]:
             level = max(level, net.known[src, dst, KnownCol.LEVEL])
     if level >= _HEEDED and net.flow[f, FlowCol.SIZE] > net.cfg[Cfg.HINT_LEAST]:
-        share = _SHARE / (1 << level)
-        window = max(net.state[f, _WINDOW] * share, float(net.cfg[Cfg.PAYLOAD]))
-        if net.cfg[Cfg.HINT_CAP] != 0:
-            cap = min(cap, int(window)) if cap > 0 else int(window)
-        else:
-            net.real[f, FlowCol.RATE] *= share
-            net.state[f, _RATE] *= share
-            net.state[f, _WINDOW] = window
+        share = max(int(net.state[f, _WINDOW] * _SHARE / (1 << level)), net.cfg[Cfg.PAYLOAD])
+        cap = min(cap, share) if cap > 0 else share
     net.told[f, HintCol.CAP] = cap
 
 

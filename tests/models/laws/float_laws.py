@@ -22,12 +22,23 @@ def _near(*pairs: tuple[float, float]) -> float:
     return min(abs(a - b) / max(abs(a), abs(b), 1.0) for a, b in pairs)
 
 
+def _turned(s: State) -> int:
+    """lockstep: the last change of the RTT, above the PSN in `reference`."""
+    turn = int(s["reference"]) >> 24
+    return turn - 2048 if turn >= 1024 else turn
+
+
+def _refer(s: State, psn: float, turn: float) -> None:
+    s["reference"] = int(turn) % 2048 << 24 | int(psn) % _WRAP
+
+
 def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
     """lockstep: turns of the RTT, whether the base is noise's, whether there is jitter."""
     last, parts = s["last"] % _WRAP, int(s["last"]) >> 24
     low, sinks, jolts, block = parts & 1023, parts >> 10 & 3, parts >> 12 & 31, parts >> 17
     change = min(max(e["rtt"] - last, -1023), 1023) if last else 0
-    zigzag = min(abs(change), abs(s["turn"])) if change * s["turn"] < 0 else 0
+    turn = _turned(s)
+    zigzag = min(abs(change), abs(turn)) if change * turn < 0 else 0
     s["zigzag"] = min(s["zigzag"] + math.floor(zigzag - s["zigzag"]) / 256, 512 - 1 / 256)
     fell = (low - e["base"]) % 1024
     if 0 < fell < 512 and last - e["rtt"] > 2 * fell:
@@ -38,13 +49,14 @@ def _heard(p: Words, s: State, e: Words) -> tuple[bool, bool]:
     s["current"] = min(s["current"], e["rtt"])
     block = block + 1 if block + 1 < (32 if jolts >= p["jitter"] else 8) else 0
     parts = int(e["base"]) % 1024 | sinks << 10 | jolts << 12 | block << 17
-    s |= {"turn": change, "last": parts << 24 | int(e["rtt"])}
+    s |= {"last": parts << 24 | int(e["rtt"])}
+    _refer(s, s["reference"], change)
     return sinks == 2, jolts >= p["jitter"]
 
 
 def _begin(s: State, e: Words, jitter: bool) -> None:
     """lockstep: a new round."""
-    s["reference"] = e["next"]
+    _refer(s, e["next"], _turned(s))
     if not jitter:
         s |= {"current": _NONE, "previous": _NONE, "last": int(s["last"]) % (1 << 41)}
 
@@ -64,7 +76,8 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
     if s["w"] == 0:
         s["w"] = s["w0"] = s["w1"] = e["init_rate"] * base
         level = idle = count = 0
-        s |= {"reference": (e["seq"] - 1) % _WRAP, "least": _NO_SUM}
+        _refer(s, e["seq"] - 1, _turned(s))
+        s |= {"least": _NO_SUM}
         s |= {"current": e["rtt"], "previous": _NONE}
     s["total"] += 16 * e["rtt"] + 1
     if s["total"] % 16 == 0:

@@ -7,6 +7,7 @@ from precog_spec.engine.events import Kind
 
 _BASE, _LINK = 4180, int(12.5 * (1 << 24))
 _BDP = 52_250
+_DEEPEST = 4
 _WORDS = {"base": _BASE, "max_rate": _LINK, "min_rate": _LINK // 1000, "mtu": 1000}
 _WORDS |= {"init_rate": _LINK}
 
@@ -15,18 +16,22 @@ def _ack(k: int, rtt: int = _BASE) -> dict[str, int]:
     return {**_WORDS, "rtt": rtt, "bytes": 1000, "now": 1000 * k, "seq": k, "next": k + 50}
 
 
-def _started() -> tuple[ThreeWays, int, int]:
-    """A flow after its first acknowledgement, its rate and its window."""
+def _started(queue: int = 1500) -> tuple[ThreeWays, int, int]:
+    """A flow after its first acknowledgement, which met a queue of 1.5 us; rate and window."""
     made = compiled("lockstep_hints")
     ways = ThreeWays(made, made.law.integers("default", 1000))
-    rate, window = ways.event(Kind.ACK, **_ack(1), rate=_LINK, window=0)[:2]
+    rate, window = ways.event(Kind.ACK, **_ack(1, _BASE + queue), rate=_LINK, window=0)[:2]
     return ways, rate, window
 
 
 def _told(ways: ThreeWays, rate: int, window: int, senders: int, **words: int) -> tuple[int, int]:
-    told = {**_WORDS, "now": 5000, "score": 255, "senders": senders, **words}
+    told = {**_WORDS, "now": 5000, "next": 51, "score": 255, "senders": senders, **words}
     got = ways.event(Kind.SCORE, **told, rate=rate, window=window)
     return got[0], got[1]
+
+
+def _share(senders: int) -> float:
+    return 1.5 * _BDP / (1 << min(senders, _DEEPEST))
 
 
 def test_acknowledgements_are_lockstep_s(seed: int) -> None:
@@ -38,27 +43,49 @@ def test_acknowledgements_are_lockstep_s(seed: int) -> None:
     rate = window = 0
     for k in range(1, 400):
         event = _ack(k, _BASE + int(rng.exponential(500)))
-        before = plain.event(Kind.ACK, **event, rate=rate or _LINK, window=window)
-        assert before == hinted.event(Kind.ACK, **event, rate=rate or _LINK, window=window)
-        rate, window = before[:2]
+        before = plain.event(Kind.ACK, **event, rate=rate or _LINK, window=window)[:2]
+        assert before == hinted.event(Kind.ACK, **event, rate=rate or _LINK, window=window)[:2]
+        rate, window = before
 
 
-def test_a_rise_cuts_to_one_and_a_half_fair_shares() -> None:
+def test_a_word_and_a_queue_cut_to_one_and_a_half_fair_shares() -> None:
     for senders in range(16):
         ways, rate, window = _started()
-        assert window >= _BDP * 0.99
+        assert window > 0.6 * _BDP
         cut_rate, cut = _told(ways, rate, window, senders)
-        share = 1.5 * _BDP / (1 << min(senders, 6)) if senders >= 2 else window
-        assert abs(cut - min(share, window)) <= 1
-        assert cut_rate <= rate
-        assert abs(cut_rate / rate - min(cut / window, 1)) < 0.01
+        if senders < 2:
+            assert (cut_rate, cut) == (rate, window)
+        else:
+            assert abs(cut - min(_share(senders), window)) <= 1
+            assert cut_rate < rate
 
 
-def test_no_word_raises_a_window() -> None:
+def test_a_word_alone_cuts_nothing_until_a_queue_is_met() -> None:
+    ways, rate, window = _started(queue=0)
+    assert _told(ways, rate, window, 4) == (rate, window)
+    again = ways.event(Kind.ACK, **_ack(2, _BASE + 900), rate=rate, window=window)[1]
+    assert again > 0.6 * _BDP
+    cut = ways.event(Kind.ACK, **_ack(3, _BASE + 1100), rate=rate, window=window)[1]
+    assert abs(cut - _share(4)) <= 1
+    later = ways.event(Kind.ACK, **_ack(4, _BASE + 1100), rate=rate, window=cut)[1]
+    assert later >= 0.5 * cut
+
+
+def test_an_idle_link_ends_a_cut() -> None:
+    """Not before a round trip has gone by; a queue starts the count again."""
     ways, rate, window = _started()
-    rate, window = _told(ways, rate, window, 6)
-    for senders in (5, 2, 1, 0, 6):
-        assert _told(ways, rate, window, senders) == (rate, window)
+    rate, window = _told(ways, rate, window, 4)
+    cut = window
+    for k in (*range(40, 52), 60, 61, 62):
+        rate, window = ways.event(Kind.ACK, **_ack(k), rate=rate, window=window)[:2]
+        assert window < 1.1 * cut
+    rate, window = ways.event(Kind.ACK, **_ack(63, _BASE + 600), rate=rate, window=window)[:2]
+    _told(ways, rate, window, 2)
+    for k in range(64, 67):
+        rate, window = ways.event(Kind.ACK, **_ack(k), rate=rate, window=window)[:2]
+        assert window < 1.6 * cut
+    window = ways.event(Kind.ACK, **_ack(67), rate=rate, window=window)[1]
+    assert abs(window - _BDP / 4) <= 1
 
 
 def test_a_held_word_is_not_heeded() -> None:

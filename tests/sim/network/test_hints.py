@@ -54,15 +54,15 @@ def test_flows_hear_the_binary_logarithm_rounded_up(senders: int, level: int) ->
     assert max(heard) == level
 
 
-def test_a_law_hears_of_rises_alone() -> None:
+def test_a_law_hears_of_changes_alone() -> None:
     """All flows end at once, so the level rises to 3 and falls when they have little left."""
-    rises = [told // 100 for told in _last(_run(Hints(echo=True, least=50_000)))]
-    assert max(rises) <= 3
-    assert min(rises) >= 1
+    changes = [told // 100 for told in _last(_run(Hints(echo=True, least=50_000)))]
+    assert max(changes) <= 6
+    assert min(changes) >= 2
 
 
-def test_a_word_that_rises_and_falls_is_heard_once() -> None:
-    """Random levels: the greatest come soon, and then none is above them for `hold_us`."""
+def test_a_word_that_goes_up_and_down_is_heard_seldom() -> None:
+    """Random levels: the greatest come soon; then one is heard for each `hold_us`."""
     lies = [
         _last(_run(Hints(echo=True, least=0, lie="random", hold_us=hold))) for hold in (0.0, 500.0)
     ]
@@ -89,7 +89,8 @@ def test_a_lie_is_the_liar_s_alone(lie: str) -> None:
     )
     assert _last(told)[::2] == _last(lied)[::2]
     said = max(level % 100 for level in _last(lied)[1::2])
-    assert said == {"most": 15, "nothing": 0, "inverted": 6, "stale": 0}.get(lie, said)
+    assert said == {"most": 15, "nothing": 0, "stale": 0}.get(lie, said)
+    assert lie != "inverted" or said >= 4  # the truth is 2 at the most
 
 
 def test_the_first_window_holds_until_the_first_answer() -> None:
@@ -101,29 +102,43 @@ def test_the_first_window_holds_until_the_first_answer() -> None:
     np.testing.assert_array_equal(_run(Hints(first=1 << 30), _WINDOWED, 1).fct_us, free.fct_us)
 
 
-@pytest.mark.parametrize(("guess", "share"), [(0, 1.0), (1, 1.0), (2, 0.375), (4, 1.5 / 16)])
-def test_a_flow_starts_with_the_share_that_it_believes(guess: int, share: float) -> None:
-    result = _run(Hints(guesses=(guess,)), senders=1)
-    assert result.sample_rate_gbps[0] == pytest.approx(10.0 * share)
-    small = _run(Hints(guesses=(guess,), least=_SIZE), senders=1)
-    assert small.sample_rate_gbps[0] == pytest.approx(10.0)
-
-
-def test_a_capped_guess_costs_a_round_trip_at_most() -> None:
-    free, held = (_run(Hints(guesses=(guess,), cap=True), _WINDOWED, senders=1) for guess in (0, 6))
-    assert 0 < held.fct_us[0] - free.fct_us[0] < 2 * held.scenario.base_rtt_us
-    assert held.sample_rate_gbps[0] == pytest.approx(10.0)
+@pytest.mark.parametrize(("guess", "packets"), [(0, 0), (1, 0), (2, 5), (4, 1), (6, 1)])
+def test_a_guess_costs_a_round_trip_at_most(guess: int, packets: int) -> None:
+    """A flow has its share in flight until as much has been acknowledged."""
+    free, first, guessed, small = (
+        _run(hints, _WINDOWED, senders=1, min_gbps=0.1)
+        for hints in (
+            Hints(),
+            Hints(first=1000 * packets),
+            Hints(guesses=(guess,)),
+            Hints(guesses=(guess,), least=_SIZE),
+        )
+    )
+    assert 0 <= guessed.fct_us[0] - free.fct_us[0] < 2 * free.scenario.base_rtt_us
+    assert (guessed.fct_us[0] > free.fct_us[0]) == (guess >= 2)
+    assert guessed.fct_us[0] == pytest.approx(first.fct_us[0], rel=0.02)
+    assert small.fct_us[0] == free.fct_us[0]
 
 
 def test_a_sender_s_table_knows_the_last_crowd_for_a_while() -> None:
     """The first flow of host 1 meets three others; its next one comes soon, or too late."""
     crowd = tuple(Flow(k + 1, 0, _SIZE) for k in range(4))
-    for gap_us, share in ((100, 0.375), (400, 1.0)):
+    took = []
+    for gap_us, table_us in ((100, 200.0), (400, 200.0), (100, 0.0)):
         later = Flow(1, 0, _SIZE, after=(0,), start_ps=gap_us * 1_000_000)
-        hints = Hints(echo=True, least=50_000, table_us=200.0)
-        made = Scenario("again", star(5), (*crowd, later), hints=hints)
-        result = run(made, replace(_HEARS, start_gbps=10.0), seed=0)
-        assert result.sample_rate_gbps[result.sample_flow == 4][0] == pytest.approx(10.0 * share)
+        hints = Hints(echo=True, least=50_000, table_us=table_us)
+        made = Scenario("again", star(5), (*crowd, later), hints=hints, min_gbps=0.1)
+        took.append(run(made, replace(_WINDOWED, start_gbps=10.0), seed=0).fct_us[4])
+    assert took[0] > took[1] + 0.5
+    assert took[1] == pytest.approx(took[2])
+
+
+def test_what_a_flow_heard_first_is_kept() -> None:
+    """Of flows that start at once, by the time that each has had an answer."""
+    result = _run(Hints(echo=True, least=0))
+    assert result.heard.tolist() == [3] * 5
+    assert (result.heard_us > 0).all()
+    assert _run(Hints()).heard.tolist() == [0] * 5
 
 
 @pytest.mark.parametrize(
