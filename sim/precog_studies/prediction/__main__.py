@@ -19,7 +19,7 @@ from precog_fleet.runner import Task
 from precog_host.output import progress_bar
 from precog_sim.commit import commit_name
 from precog_studies.kept import code_digest, kept
-from precog_studies.prediction.arms import ARMS, FALSE, OFF
+from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, OFF
 from precog_studies.prediction.cases import CASES, known_levels, measure
 from precog_studies.prediction.judged import judged, ratios
 from precog_studies.prediction.page import page
@@ -32,12 +32,20 @@ _CODE = (
     ("precog_studies", "prediction/arms.py"),
     ("precog_studies", "prediction/cases.py"),
     ("precog_studies", "prediction/guesses.py"),
+    ("precog_studies", "prediction/services.py"),
+    ("precog_studies", "prediction/starts/predictors.py"),
+    ("precog_studies", "prediction/starts/windows.py"),
+    ("precog_studies", "prediction/starts/models/lstm.safetensors"),
+    ("precog_studies", "prediction/starts/models/tree.safetensors"),
+    ("precog_models", "predict"),
     ("precog_spec", ""),
     ("precog_models", "rate/engine"),
     ("precog_models", "laws"),
 )
 #: Cases in which false predictions are tried.
 _TRIED = ("rounds", "background")
+#: Cases in which a NIC has seen its destinations before, and those where its forecasts may harm.
+_SEEN = ("services", "rounds", "background")
 _Run = tuple[str, str, int]
 
 
@@ -61,13 +69,15 @@ def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[st
             "figures": {name: asdict(one) for name, one in figures.items()},
             "met": judged(arm, case, figures),
             "unfinished": sum(run["unfinished"] for run in runs),
+            "moving": sum(run["moving"] for run in runs),
         }
     return found
 
 
 def _arms(case: str, asked: Sequence[str] | None) -> list[str]:
     """The arms of a case, the one without prediction first."""
-    names = [*ARMS, *(FALSE if case in _TRIED else ())]
+    names = [name for name in ARMS if name not in FORECASTS or case in _SEEN]
+    names += FALSE if case in _TRIED else ()
     return [name for name in names if name == OFF or asked is None or name in asked]
 
 

@@ -7,12 +7,19 @@ from precog_net.workloads import Traffic
 from precog_sim.network import Hints
 from precog_studies.prediction.guesses import LEAST, inverted, scrambled, tagged, truth
 
-__all__ = ["ARMS", "FALSE", "FIRST", "LIARS", "OFF", "Arm"]
+__all__ = ["ARMS", "FALSE", "FIRST", "FORECASTS", "LIARS", "OFF", "Arm"]
 
 FIRST = 16_000  #: bytes before a receiver's first word
 LIARS = (0, 1, 2, 3)  #: hosts that lie alone
-_TABLE_US = 2000.0
 _LAW, _HEEDS = "card:lockstep", "card:lockstep_hints"
+
+#: Predictors at a start, from what a NIC has seen of the destination.
+FORECASTS = {
+    "persistence": "N of its last flow to the destination",
+    "ar": "auto-regression",
+    "tree": "decision tree",
+    "lstm": "LSTM",
+}
 
 #: Hints of a run, from its flows, what other runs taught, and the seed.
 Make = Callable[[Traffic, dict[str, int], int], Hints]
@@ -32,25 +39,28 @@ class Arm:
     hints : callable
     start_gbps : float, optional
         Instead of the case's own.
+    predictor : str
+        Guesses are this one's, of `starts.predictors`; "": they are not predicted.
     """
 
     title: str
     law: str
     hints: Make
     start_gbps: float | None = None
+    predictor: str = ""
 
 
 def _fixed(hints: Hints) -> Make:
     return lambda _traffic, _prior, _seed: hints
 
 
-def _echo(first: int = 0, table_us: float = 0.0, lie: str = "") -> Make:
-    return _fixed(Hints(echo=True, least=LEAST, first=first, table_us=table_us, lie=lie))
+def _echo(first: int = 0, lie: str = "") -> Make:
+    return _fixed(Hints(echo=True, least=LEAST, first=first, lie=lie))
 
 
-def _guessed(guess: Guess, *, cap: bool = True) -> Make:
+def _guessed(guess: Guess) -> Make:
     return lambda traffic, known, seed: Hints(
-        echo=True, least=LEAST, guesses=guess(traffic, known, seed), cap=cap
+        echo=True, least=LEAST, guesses=guess(traffic, known, seed)
     )
 
 
@@ -69,12 +79,12 @@ ARMS: dict[str, Arm] = {
     "start10": Arm("nothing known, start at 10 Gb/s", _LAW, _fixed(Hints()), 10.0),
     "echo": Arm("receiver says N on each ACK", _HEEDS, _echo()),
     "first_echo": Arm("first window 16 KB, then N", _HEEDS, _echo(FIRST)),
-    "table": Arm(
-        "N, and the sender's table of N by destination", _HEEDS, _echo(table_us=_TABLE_US)
-    ),
-    "prior": Arm("N, and the fleet's prior by class of flow", _HEEDS, _guessed(_tagged, cap=False)),
-    "prior_cap": Arm("the same, until N has been heard", _HEEDS, _guessed(_tagged)),
-    "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true, cap=False)),
+    "prior": Arm("N, and the fleet's prior by class of flow", _HEEDS, _guessed(_tagged)),
+    **{
+        name: Arm(f"N, and a forecast by the NIC: {title}", _HEEDS, _echo(), predictor=name)
+        for name, title in FORECASTS.items()
+    },
+    "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true)),
 }
 
 #: What must do no harm: false words, and false guesses.
@@ -89,12 +99,12 @@ FALSE: dict[str, Arm] = {
         _fixed(Hints(echo=True, least=LEAST, lie="most", liars=LIARS)),
     ),
     "guess_random": Arm(
-        "guesses at random, until N has been heard",
+        "guesses at random",
         _HEEDS,
         _guessed(lambda traffic, _known, seed: scrambled(truth(traffic), seed)),
     ),
     "guess_inverted": Arm(
-        "inverted guesses, until N has been heard",
+        "inverted guesses",
         _HEEDS,
         _guessed(lambda traffic, _known, _seed: inverted(truth(traffic))),
     ),

@@ -12,9 +12,12 @@ from precog_net import workloads
 from precog_net.laws import law
 from precog_net.topologies import topology
 from precog_net.workloads import Traffic
-from precog_sim.network import Record, Result, Scenario, run
+from precog_sim.network import Hints, Record, Result, Scenario, run
 from precog_studies.prediction.arms import ARMS, FALSE, LIARS, Arm
-from precog_studies.prediction.guesses import prior
+from precog_studies.prediction.guesses import LEAST, prior
+from precog_studies.prediction.services import ANSWER, MESSAGE, services
+from precog_studies.prediction.starts.predictors import Predictor, predictors
+from precog_studies.prediction.starts.windows import known, windows
 
 __all__ = ["CASES", "SMALL", "Case", "known_levels", "measure"]
 
@@ -24,8 +27,10 @@ _PARTS = {"small": (0, SMALL), "middle": (SMALL, _MIDDLE), "large": (_MIDDLE, 1 
 _GBPS = 100.0
 _MIN_GBPS = 0.1
 _DEPTH_US = 5.0
+_REPEATS = 8
 _TAUGHT = (1001, 1002, 1003)  # seeds of the runs that the prior is learnt from
-_INCAST = "incast"
+_INCAST = ANSWER
+_BACKGROUND = ("websearch", MESSAGE)
 
 Draw = Callable[[int, int], Traffic]  #: flows of a seed on a number of hosts
 
@@ -57,9 +62,9 @@ class Case:
     apart: tuple[int, ...] = ()
 
 
-def _background(seed: int, hosts: int, ms: float) -> Traffic:
+def _background(seed: int, hosts: int, ms: float, load: float = 0.3) -> Traffic:
     place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
-    return workloads.draw(workloads.workload("websearch:0.3"), place, seed)
+    return workloads.draw(workloads.workload(f"websearch:{load}"), place, seed)
 
 
 def _flows(rows: Sequence[tuple[int, int, int, int]], kind: str) -> Traffic:
@@ -90,6 +95,13 @@ def _job(shape: str, ms: float) -> Draw:
         place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
         job = workloads.draw(workloads.workload(shape), place, seed)
         return workloads.merged([_background(seed, hosts, ms), job])
+
+    return made
+
+
+def _served(ms: float) -> Draw:
+    def made(seed: int, hosts: int) -> Traffic:
+        return workloads.merged([_background(seed, hosts, ms, 0.15), *services(seed, hosts, ms)])
 
     return made
 
@@ -125,6 +137,11 @@ CASES: dict[str, Case] = {
         "The same 60 hosts send 100 KB to one, three times, over 30 % WebSearch, 64 hosts",
         _FABRIC,
         _incasts(1.5, 1, 50.0, 100_000, (0.0, 600.0, 1200.0)),
+    ),
+    "services": Case(
+        "Four services whose 8 to 60 workers answer at once, over 15 % WebSearch, 64 hosts, 4 ms",
+        _FABRIC,
+        _served(4.0),
     ),
     "alltoall": Case(
         "All-to-all of 64 hosts, 4 MB each, over 30 % WebSearch",
@@ -181,18 +198,49 @@ def _scenario(case: Case, arm: Arm, name: str, seed: int) -> tuple[Scenario, Tra
     )
 
 
-def measure(name: str, arm_name: str, seed: int) -> dict[str, Any]:
-    """One run: figures, and slowdowns of the background by size."""
-    case, arm = CASES[name], {**ARMS, **FALSE}[arm_name]
+def closed_loop(
+    name: str, arm: Arm, seed: int, predictor: Predictor | None = None
+) -> tuple[Result, Traffic, int]:
+    """One run; and how many guesses were still moving in its last repetition.
+
+    A predictor hears what the run's receivers said before each start. Its guesses change the run,
+    so the run is repeated with them until they no longer change: then it is the run in which each
+    NIC predicts.
+    """
+    case = CASES[name]
     scenario, traffic = _scenario(case, arm, name, seed)
     start = arm.start_gbps or case.start_gbps
-    result = run(
-        scenario,
-        replace(law(arm.law), start_gbps=start),
-        seed=seed,
-        record=Record(probe_us=0.0, packets=False, depth_us=_DEPTH_US),
-    )
-    return _figures(result, np.array(traffic.kind), case)
+
+    def once(hints: Hints) -> Result:
+        return run(
+            replace(scenario, hints=hints),
+            replace(law(arm.law), start_gbps=start),
+            seed=seed,
+            record=Record(probe_us=0.0, packets=False, depth_us=_DEPTH_US),
+        )
+
+    result = once(scenario.hints)
+    if predictor is None:
+        return result, traffic, 0
+    guesses = np.zeros(len(traffic), dtype=np.int64)
+    moving = 0
+    for _ in range(_REPEATS):
+        told = known(traffic, result.heard, result.heard_us)
+        found = np.where(traffic.size > LEAST, predictor(windows(traffic, told)), 0)
+        moving = int((found != guesses).sum())
+        if not moving:
+            break
+        guesses = found
+        result = once(replace(scenario.hints, guesses=tuple(guesses.tolist())))
+    return result, traffic, moving
+
+
+def measure(name: str, arm_name: str, seed: int) -> dict[str, Any]:
+    """One run: figures, and slowdowns of the background by size."""
+    arm = {**ARMS, **FALSE}[arm_name]
+    chosen = predictors()[arm.predictor] if arm.predictor else None
+    result, traffic, moving = closed_loop(name, arm, seed, chosen)
+    return _figures(result, np.array(traffic.kind), CASES[name]) | {"moving": moving}
 
 
 def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, Any]:
@@ -206,7 +254,7 @@ def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, An
         "unfinished": int(np.isnan(result.fct_us).sum()),
         "cpu_s": result.cpu_s,
     }
-    back = kind == "websearch"
+    back = np.isin(kind, _BACKGROUND)
     if back.any():
         to = np.array([flow.dst for flow in result.scenario.flows])
         apart = back & np.isin(to, case.apart)

@@ -125,6 +125,12 @@ GOALS: dict[str, tuple[Goal, ...]] = {
         Goal("incast_last", 1.0),
     ),
     "rounds": (Goal("queue_max", 0.5), Goal("small_p99", 0.8), Goal("incast_last", 1.0)),
+    "services": (
+        Goal("queue_max", 0.5),
+        Goal("small_p99", 0.8),
+        Goal("middle", _NO_WORSE),
+        Goal("incast_p99", 1.0),
+    ),
     "alltoall": (Goal("job", 0.95),),
     "ring": (Goal("job", 0.95),),
     "n5": (Goal("incast_p99", _NO_WORSE), Goal("incast_last", _NO_WORSE)),

@@ -1,0 +1,1 @@
+"""Predictors of N at the start of a flow, from what its NIC has seen of the destination."""
