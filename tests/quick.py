@@ -39,6 +39,7 @@ MODELS = {
     "importer": "importer/test_limits.py",
     "laws": "laws/test_refused.py",
     "measure": "measure/test_base_rtt.py",
+    "nic": "test_nic.py::test_dropped_samples_change_nothing",
     "pace": "pace/test_pacer.py",
     "packet": "packet/test_icrc.py",
     "predict": "predict/test_secded.py",

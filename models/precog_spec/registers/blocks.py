@@ -73,7 +73,7 @@ psched|laws|PSCHED|rate/psched.py|rate/psched.py|||cc sla
 measure||MEASURE|measure/feature.py|measure/feature.py|||cc param
 model||MODEL|predict/model_store.py|predict/lstm.py|||model
 destination|destinations|DESTINATION|measure/destinations.py|measure/destinations.py|||packet destination
-qp||QP|csr/qp_window.py|nic.py|||qp
+qp||QP|csr/qp_window.py|nic/golden.py|||qp
 id||ID|csr/bank.py||||device show
 """  # noqa: E501
 
