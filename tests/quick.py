@@ -42,7 +42,7 @@ MODELS = {
     "nic": "test_nic.py::test_dropped_samples_change_nothing",
     "pace": "pace/test_pacer.py",
     "packet": "packet/test_icrc.py",
-    "predict": "predict/test_secded.py",
+    "predict": "predict/test_ecc.py",
     "rate": "rate/test_window.py",
     "store": "store/test_packet_store.py",
     "train": "train/test_baselines.py",

@@ -24,7 +24,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.activity import ACTIVITY, hold
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
-from precog_hw.csr.qp_window import config_layout
+from precog_hw.csr.qp import config_layout
 from precog_hw.measure.feature import Feature
 from precog_hw.passing import pass_ports
 from precog_hw.predict.forecast import FORECAST, PROFILE, Forecaster

@@ -43,7 +43,7 @@ from precog_hw.csr.axil import AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.bus_share import BusShare
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.qp_window import QpWindow
+from precog_hw.csr.qp import QpWindow
 from precog_hw.csr.watchdog import Watchdog
 from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode

@@ -113,7 +113,7 @@ class NicConfig:
         Cells of 128 bytes in which packets wait for their grants (`precog_hw.pace.wire_mode`), a
         power of two in 128..32768; 0: none wait.
     ecc : bool
-        SECDED and scrubbing of the weights (`precog_hw.predict.scrubber`).
+        SECDED and scrubbing of the weights (`precog_hw.predict.ecc`).
     macs : int
         Gigabit ports whose events are counted (`precog_hw.mac`), 0..2.
     ipv6 : bool

@@ -19,6 +19,7 @@ from tests.models.predict.weights import random_weights
 from precog_hw.core import Core
 from precog_hw.csr.layouts import DECISION, SAMPLE
 from precog_hw.predict.cps import KNOT_WRITE
+from precog_hw.predict.ecc import FLIPS, last_layout
 from precog_hw.predict.forecast import (
     EVENTS,
     FORECAST,
@@ -27,7 +28,6 @@ from precog_hw.predict.forecast import (
     forecast_config_layout,
 )
 from precog_hw.predict.layouts import place_layout
-from precog_hw.predict.scrubber import FLIPS, last_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_models.nic import Decision, GoldenNic
@@ -202,7 +202,7 @@ class ForecastBench:
 
     def _layout(self, name: str) -> data.Layout:
         from precog_hw.csr.layouts import PARAMETERS as layout
-        from precog_hw.csr.qp_window import config_layout
+        from precog_hw.csr.qp import config_layout
 
         return {"parameters": layout, "command": config_layout(CONFIG)}[name]
 

@@ -126,8 +126,8 @@ RUNS: dict[str, Run] = {
         {"numbers": "3 1", "algorithm": "--algo nobody", **_NO_LAW},
     ),
     "qp del": Run({"numbers": "1 2"}, {"numbers": "1 3"}),
-    "qp pace show": _SLOTS,
-    "qp pace set": Run(
+    "qp pacer show": _SLOTS,
+    "qp pacer set": Run(
         {
             "numbers": "1 3",
             "priority": "--priority 5",
@@ -142,8 +142,8 @@ RUNS: dict[str, Run] = {
             "psn": "--psn 16777216",
         },
     ),
-    "qp queue show": _SLOTS,
-    "qp queue clear": _SLOTS,
+    "qp profiler show": _SLOTS,
+    "qp profiler clear": _SLOTS,
     "qp forecast show": _SLOTS,
     "qp forecast set": Run(
         {"numbers": "1 3", "model_slot": "--model-slot 1", "source": "--source max"},
@@ -154,8 +154,8 @@ RUNS: dict[str, Run] = {
             "off": "--off",
         },
     ),
-    "qp receive show": _SLOTS,
-    "qp receive set": Run(
+    "qp receiver show": _SLOTS,
+    "qp receiver set": Run(
         {"numbers": "1 3", "commands": "--commands", "quota": "--quota 9"},
         {"numbers": "1 99", "quota": "--quota 65536"},
     ),
@@ -200,11 +200,11 @@ RUNS: dict[str, Run] = {
         },
     ),
     "cc watchdog set": Run({"period_us": "--period-us 100"}, {"period_us": "--period-us 1e-9"}),
-    "cc pace set": Run(
+    "cc pacer set": Run(
         {"overhead": "--overhead 20", "pause": "--pause 3"},
         {"overhead": "--overhead 65536", "pause": "--pause 256"},
     ),
-    "cc queue set": Run(
+    "cc profiler set": Run(
         {"period_us": "--period-us 9", "every": "--every 3"},
         {"period_us": "--period-us nan", "every": "--every -1"},
     ),
@@ -220,7 +220,7 @@ RUNS: dict[str, Run] = {
             "carry_age_us": "--carry-age-us inf",
         },
     ),
-    "cc receive set": Run(
+    "cc receiver set": Run(
         {"assignments": "score_us=9 low=20"}, {"assignments": "score_us=9 low=2000"}
     ),
     "packet param set": Run(

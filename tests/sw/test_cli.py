@@ -179,12 +179,12 @@ _PARTS = "emu:qps=4,width=64,receiver=1,forecast=1,profile=1"
     [
         (["qp", "show"], _PARTS),
         (["cc", "sla", "show"], _PARTS),
-        (["qp", "pace", "show"], "emu:qps=4,grants=1"),
-        (["qp", "pace", "set", "--priority", "5"], "emu:qps=4,grants=1"),
-        (["qp", "queue", "show"], _PARTS),
+        (["qp", "pacer", "show"], "emu:qps=4,grants=1"),
+        (["qp", "pacer", "set", "--priority", "5"], "emu:qps=4,grants=1"),
+        (["qp", "profiler", "show"], _PARTS),
         (["qp", "forecast", "show"], _PARTS),
-        (["qp", "receive", "show"], _PARTS),
-        (["qp", "receive", "set", "--quota", "9"], _PARTS),
+        (["qp", "receiver", "show"], _PARTS),
+        (["qp", "receiver", "set", "--quota", "9"], _PARTS),
     ],
 )
 def test_a_slot_given_twice_is_shown_once(run, words: list[str], uri: str) -> None:  # type: ignore[no-untyped-def]

@@ -143,25 +143,26 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
         return int(caught.value.code or 0), captured.out, captured.err
 
     device = ("-d", "emu:grants=1,qps=4")
-    _, out, _ = run("qp", "pace", "set", "1", "2", "--priority", "3", "--mtu", "256", *device, "-j")
+    changed = ("--priority", "3", "--mtu", "256")
+    _, out, _ = run("qp", "pacer", "set", "1", "2", *changed, *device, "-j")
     wanted = {"priority": 3, "mtu": 256, "psn": 0, "windows": True}
     assert json.loads(out) == [{"qp": qp, **wanted} for qp in (1, 2)]
-    status, out, _ = run("qp", "pace", "show", *device)
+    status, out, _ = run("qp", "pacer", "show", *device)
     assert status == 0
     assert "1024" in out
-    _, out, _ = run("cc", "pace", "set", "--pause", "5", "--overhead", "20", *device, "-j")
+    _, out, _ = run("cc", "pacer", "set", "--pause", "5", "--overhead", "20", *device, "-j")
     shown = json.loads(out)
     assert shown["parameters"] == {"overhead": 20, "pause": 5}
     assert shown["counters"]["grants"] == 0
-    assert "rates_merged" in run("cc", "pace", "show", *device)[1]
+    assert "rates_merged" in run("cc", "pacer", "show", *device)[1]
     for arguments, message in (
-        (("qp", "pace", "set", "--psn", "1", *device), "missing argument 'SLOT...'"),
-        (("qp", "pace", "set", "1", *device), "at least one option must be given: --priority"),
+        (("qp", "pacer", "set", "--psn", "1", *device), "missing argument 'SLOT...'"),
+        (("qp", "pacer", "set", "1", *device), "at least one option must be given: --priority"),
         (
-            ("qp", "pace", "show"),
+            ("qp", "pacer", "show"),
             "device emu: has no pacer: it was built without one; try emu:grants=1",
         ),
-        (("qp", "pace", "show", "4", *device), "QP must be in 0..3, not 4"),
+        (("qp", "pacer", "show", "4", *device), "QP must be in 0..3, not 4"),
     ):
         status, _, err = run(*arguments)
         assert status

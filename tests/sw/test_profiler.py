@@ -134,21 +134,21 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
         return int(caught.value.code or 0), captured.out, captured.err
 
     device = ("-d", "emu:profile=1,qps=4")
-    _, out, _ = run("qp", "queue", "clear", "1", "2", *device, "-j")
+    _, out, _ = run("qp", "profiler", "clear", "1", "2", *device, "-j")
     assert [queue["qp"] for queue in json.loads(out)] == [1, 2]
-    _, out, _ = run("cc", "queue", "set", "--period-us", "3", "--every", "7", *device, "-j")
+    _, out, _ = run("cc", "profiler", "set", "--period-us", "3", "--every", "7", *device, "-j")
     shown = json.loads(out)
     assert (shown["parameters"]["period_us"], shown["parameters"]["every"]) == (3.0, 7)
     assert shown["counters"] == {"events": 0, "samples": 0, "samples_merged": 0}
-    assert "no queue pair had an arrival" in run("qp", "queue", "show", *device)[1]
-    assert "queued B" in run("qp", "queue", "show", "3", *device)[1]
+    assert "no queue pair had an arrival" in run("qp", "profiler", "show", *device)[1]
+    assert "queued B" in run("qp", "profiler", "show", "3", *device)[1]
     for arguments, message in (
         (
-            ("qp", "queue", "show"),
+            ("qp", "profiler", "show"),
             "device emu: has no queue profiler: it was built without one; try emu:profile=1",
         ),
-        (("qp", "queue", "clear", "4", *device), "QP must be in 0..3, not 4"),
-        (("cc", "queue", "set", "--every", "-1", *device), "every must be in 0..65535, not -1"),
+        (("qp", "profiler", "clear", "4", *device), "QP must be in 0..3, not 4"),
+        (("cc", "profiler", "set", "--every", "-1", *device), "every must be in 0..65535, not -1"),
     ):
         status, _, err = run(*arguments)
         assert status

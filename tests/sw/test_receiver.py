@@ -162,24 +162,24 @@ def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
     device = ("-d", "emu:width=64,receiver=1,qps=4")
     row = {"commands": True, "boosts": False, "grows": False, "base_quota": 9}
-    _, out, _ = run("qp", "receive", "set", "1", "2", "--commands", "--quota", "9", *device, "-j")
+    _, out, _ = run("qp", "receiver", "set", "1", "2", "--commands", "--quota", "9", *device, "-j")
     assert json.loads(out) == [{"qp": qp, **row} for qp in (1, 2)]
-    assert "base_quota" in run("qp", "receive", "show", *device)[1]
-    _, out, _ = run("cc", "receive", "set", "high=90", "score_us=5", *device, "-j")
+    assert "base_quota" in run("qp", "receiver", "show", *device)[1]
+    _, out, _ = run("cc", "receiver", "set", "high=90", "score_us=5", *device, "-j")
     shown = json.loads(out)
     assert (shown["parameters"]["high"], shown["parameters"]["score_us"]) == (90, 5.0)
     assert shown["counters"]["scores"] == 0
-    assert "starved" in run("cc", "receive", "show", *device)[1]
+    assert "starved" in run("cc", "receiver", "show", *device)[1]
     for arguments, message in (
-        (("qp", "receive", "set", "--quota", "1", *device), "missing argument 'SLOT...'"),
-        (("qp", "receive", "set", "1", *device), "at least one option must be given: --comm"),
+        (("qp", "receiver", "set", "--quota", "1", *device), "missing argument 'SLOT...'"),
+        (("qp", "receiver", "set", "1", *device), "at least one option must be given: --comm"),
         (
-            ("qp", "receive", "show"),
+            ("qp", "receiver", "show"),
             "device emu: has no receiver: it was built without one; try emu:wi",
         ),
-        (("qp", "receive", "show", "4", *device), "QP must be in 0..3, not 4"),
+        (("qp", "receiver", "show", "4", *device), "QP must be in 0..3, not 4"),
         (
-            ("cc", "receive", "set", "high=x", *device),
+            ("cc", "receiver", "set", "high=x", *device),
             "parameter 'high=x' must be <name>=<number>",
         ),
     ):

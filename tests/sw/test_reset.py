@@ -171,7 +171,7 @@ def test_ports_of_a_board(capsys: pytest.CaptureFixture[str]) -> None:
         (["-d", "emu:width=64,macs=3"], 2, "macs must be in 0..2, not 3"),
     ):
         with pytest.raises(SystemExit) as done:
-            cli.main(["packet", "port", "show", *arguments])
+            cli.main(["packet", "mac", "show", *arguments])
         assert done.value.code == status
         captured = capsys.readouterr()
         assert text in captured.out + captured.err

@@ -45,7 +45,7 @@ def test_parameters_are_read_back_and_checked() -> None:
     sizes = NicConfig(qps=4, sets=2, width=64, grants=True, wire=256, receiver=True)
     other = Device(Emulator(sizes)).wire
     assert other is not None
-    with pytest.raises(ValueError, match="precog qp receive set <slot> --quota 30"):
+    with pytest.raises(ValueError, match="precog qp receiver set <slot> --quota 30"):
         other.set_parameters(hold=True, quota=30)
     assert other.parameters()["hold"] == 0
     with pytest.raises(ValueError, match=r"QP must be in 0\.\.3, not 4"):

@@ -9,7 +9,7 @@
 from amaranth.hdl import Module, Value
 
 from precog_hw.csr.bank import RegisterBank
-from precog_hw.csr.qp_window import QpWindow
+from precog_hw.csr.qp import QpWindow
 
 __all__ = ["attach"]
 

@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
-from precog_hw.csr.qp_window import QpWindow
+from precog_hw.csr.qp import QpWindow
 from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card

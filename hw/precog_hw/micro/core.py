@@ -17,7 +17,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.axil import RegisterBus
 from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
-from precog_hw.csr.qp_window import config_layout
+from precog_hw.csr.qp import config_layout
 from precog_hw.passing import pass_ports
 from precog_hw.predict.unit import Predictor
 from precog_hw.rate.deadline import AdviceDeadline

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
-from precog_hw.csr.qp_window import config_layout as command_layout
+from precog_hw.csr.qp import config_layout as command_layout
 from precog_hw.latest import Latest
 from precog_hw.rows import RowMemory, plain_memory
 from precog_hw.stream.queue import Queue

@@ -17,7 +17,7 @@ from precog_spec.carried import CARRIED_EVENT, CARRIED_STATE, CarriedKind
 from precog_spec.config import NicConfig
 from precog_spec.contract import CarriedScore, Fmt
 
-from ..csr.qp_window import config_layout
+from ..csr.qp import config_layout
 from ..rows import RowUpdate
 from .cps import SCORE_BITS
 from .forecast import forecast_config_layout

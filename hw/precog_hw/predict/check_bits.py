@@ -1,6 +1,6 @@
 """Check bits for what is loaded: a pair of image words waits for its second word.
 
-Golden model `precog_models.predict.secded.guard`.
+Golden model `precog_models.predict.ecc.guard`.
 """
 
 from functools import reduce

@@ -33,7 +33,7 @@ from precog_spec.contract import (
 )
 
 from ..csr.layouts import DECISION
-from ..csr.qp_window import config_layout
+from ..csr.qp import config_layout
 from .cps import KNOT_WRITE, POSITION, SCORE_BITS, RttPosition, ScoreTable
 from .layouts import OUTPUTS, X_VECTOR
 from .softmax import Softmax

@@ -12,11 +12,11 @@ from precog_spec.contract import HeadKind
 from ..activity import ACTIVITY, ENGINE_UNITS, hold
 from ..passing import pass_ports
 from .check_bits import CheckBits
+from .ecc import EVENTS, FLIPS, Scrubber, last_layout
 from .engine import LstmEngine
 from .layouts import X_VECTOR, place_layout
 from .model_store import ModelStore
 from .restart import Restart
-from .scrubber import EVENTS, FLIPS, Scrubber, last_layout
 from .tree import ANSWER, TreePredictor
 
 __all__ = ["Predictor", "sample_layout"]

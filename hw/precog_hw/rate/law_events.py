@@ -7,7 +7,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from precog_hw.csr.qp_window import config_layout
+from precog_hw.csr.qp import config_layout
 from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rows import plain_memory
 from precog_hw.stream.queue import Queue

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION, PARAMETERS
-from precog_hw.csr.qp_window import config_layout
+from precog_hw.csr.qp import config_layout
 from precog_hw.rate.law_layouts import ABOUT, LAW_EVENT
 from precog_hw.rate.law_unit import LawUnit
 from precog_spec.config import NicConfig

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
-from precog_hw.csr.qp_window import config_layout
+from precog_hw.csr.qp import config_layout
 from precog_hw.dsp import Multiplier
 from precog_hw.rate.law_layouts import ABOUT, clamped
 from precog_hw.rows import plain_memory

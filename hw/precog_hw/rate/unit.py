@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.activity import ACTIVITY, hold
 from precog_hw.csr.layouts import DECISION, PARAMETERS, QP_CONFIG_LAYOUT
-from precog_hw.csr.qp_window import config_layout
+from precog_hw.csr.qp import config_layout
 from precog_hw.rate.deadline import AdviceDeadline
 from precog_hw.rate.layouts import ADVICE, MODEL, rate_sample_layout
 from precog_hw.rate.pid import Pid

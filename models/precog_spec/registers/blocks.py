@@ -1,9 +1,12 @@
 """The names of each block in every layer: option, registers, gateware, model, driver, commands.
 
 The documents print this table, and a test checks that each name exists and that none is missing.
-The aim is one name everywhere; `Block.other_names` says how far a block is from that.
+The aim is one name everywhere; `Block.other_names` says how far a block is from that. Two kinds of
+names are not a block's own: an option or command that several blocks share (``laws``, ``cc
+param``), and an option that is the block's name with a quantity (``law_cores``, ``macs``).
 """
 
+from collections import Counter
 from dataclasses import dataclass, fields
 
 __all__ = ["BLOCKS", "Block", "page"]
@@ -41,27 +44,29 @@ class Block:
     @property
     def other_names(self) -> set[str]:
         """Names in the layers that differ from the block's, without folders, prefix and suffix."""
-        mine = {self.option, self.driver, self.registers.split(" ")[0].lower()}
+        mine = {self.driver, self.registers.split(" ")[0].lower()}
         mine |= {
             path.rpartition("/")[2].removesuffix(".py")
             for path in (self.gateware, self.model, self.emulator)
         }
-        mine |= {self.command.rpartition(" ")[2]}
+        if not self.option.startswith(self.name):
+            mine |= {self.option} - _shared("option")
+        mine |= {name.rpartition(" ")[2] for name in {self.command} - _shared("command")}
         return mine - {"", self.name}
 
 
 #: name|option|registers|gateware|model|emulator|driver|command
 _ROWS = """\
 packet|width|PACKET PACKET_QP PACKET_COUNTERS LOOKUP|packet/card.py|packet/card.py|packet.py|packet|packet
-pacer|grants|PACER|pace/pacer.py|pace/pacer.py|pacer.py|pacer|cc pace
-profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|profiler.py|profiler|cc queue
+pacer|grants|PACER|pace/pacer.py|pace/pacer.py|pacer.py|pacer|cc pacer
+profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|profiler.py|profiler|cc profiler
 forecast|forecast|FORECAST|predict/forecast.py|predict/forecast.py|forecast.py|forecast|cc forecast
-receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|receiver.py|receiver|cc receive
+receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|receiver.py|receiver|cc receiver
 trace|trace|TRACE|csr/trace.py|trace.py|trace.py|trace|trace
 wire|wire|WIRE|pace/wire.py|store/packet_store.py|wire.py|wire|packet wire
-ecc|ecc|ECC|predict/scrubber.py|predict/secded.py|ecc.py|ecc|ecc
+ecc|ecc|ECC|predict/ecc.py|predict/ecc.py|ecc.py|ecc|ecc
 law|law_cores|LAW|rate/engine/core.py|rate/engine/machine.py|law.py|law|law
-mac|macs|MAC|mac/port.py|mac.py|mac.py|mac|packet port
+mac|macs|MAC|mac/port.py|mac.py|mac.py|mac|packet mac
 interrupt||INTERRUPT|||interrupt.py|interrupt|interrupt
 reset||RESET|||reset.py|reset|device reset
 watchdog||WATCHDOG|csr/watchdog.py||||cc watchdog
@@ -73,14 +78,20 @@ psched|laws|PSCHED|rate/psched.py|rate/psched.py|||cc sla
 measure||MEASURE|measure/feature.py|measure/feature.py|||cc param
 model||MODEL|predict/model_store.py|predict/lstm.py|||model
 destination|destinations|DESTINATION|measure/destinations.py|measure/destinations.py|||packet destination
-qp||QP|csr/qp_window.py|nic/golden.py|||qp
-id||ID|csr/bank.py||||device show
+qp||QP|csr/qp.py||||qp
+id||ID|||||device show
 """  # noqa: E501
 
 #: In the order of the documents.
 BLOCKS = tuple(
     Block(*(cell.strip() for cell in row.split("|"))) for row in _ROWS.strip().splitlines()
 )
+
+
+def _shared(column: str) -> set[str]:
+    """Names in a column that stand in more than one row."""
+    counts = Counter(getattr(block, column) for block in BLOCKS)
+    return {name for name, count in counts.items() if count > 1}
 
 
 def page() -> str:

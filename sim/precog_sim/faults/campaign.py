@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from precog_host.device import Device
 from precog_host.emulator.device import Emulator
 from precog_hw.predict.layouts import Sizes
+from precog_models.predict.ecc import guard
 from precog_models.predict.lstm import pack, unpack
-from precog_models.predict.secded import guard
 from precog_sim.rtl.library import NicLibrary
 from precog_sim.rtl.memories import RtlMemory, rtl_memories, schedule_faults
 from precog_sim.rtl.stimulus import model_image

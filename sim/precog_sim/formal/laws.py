@@ -72,7 +72,7 @@ class StageHarness(wiring.Component):
 
     def __init__(self) -> None:
         from precog_hw.csr.layouts import DECISION
-        from precog_hw.csr.qp_window import config_layout
+        from precog_hw.csr.qp import config_layout
         from precog_hw.rate.law_layouts import LAW_EVENT
 
         super().__init__(

@@ -105,7 +105,7 @@ class PschedHarness(wiring.Component):
 
     def __init__(self, *, near: bool = False) -> None:
         from precog_hw.csr.layouts import DECISION
-        from precog_hw.csr.qp_window import config_layout
+        from precog_hw.csr.qp import config_layout
         from precog_hw.rate.law_layouts import ABOUT
 
         super().__init__(

@@ -16,7 +16,7 @@ from precog_host.output import (
     table,
 )
 
-from . import forecast, pace, queue, receive, watchdog
+from . import forecast, pacer, profiler, receiver, watchdog
 
 if TYPE_CHECKING:
     from precog_host.device import Device
@@ -34,10 +34,10 @@ for _name, _group in (
     ("sla", _sla),
     ("counter", _counter),
     ("watchdog", watchdog.app),
-    ("pace", pace.all_pairs),
-    ("queue", queue.all_pairs),
+    ("pacer", pacer.all_pairs),
+    ("profiler", profiler.all_pairs),
     ("forecast", forecast.all_pairs),
-    ("receive", receive.all_pairs),
+    ("receiver", receiver.all_pairs),
 ):
     app.add_typer(_group, name=_name)
 

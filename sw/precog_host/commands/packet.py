@@ -23,14 +23,14 @@ _binding = group("Connections of queue pairs: peer, QP numbers, scores.")
 _score = group("Scores that a connection's packets carry.")
 _destination = group("Latency, loss and marks by destination.")
 _counter = group("Fates of packets, and events.")
-_port = group("Gigabit ports of a board.")
+_mac = group("Gigabit ports of a board.")
 for _name, _group in (
     ("param", _param),
     ("binding", _binding),
     ("score", _score),
     ("destination", _destination),
     ("counter", _counter),
-    ("port", _port),
+    ("mac", _mac),
     ("wire", wire.app),
 ):
     app.add_typer(_group, name=_name)
@@ -219,8 +219,8 @@ def show_counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> No
     emit(counters, draw, json_)
 
 
-@_port.command("show")
-def show_port(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+@_mac.command("show")
+def show_mac(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Show what became of frames at a board's Gigabit ports."""
     from precog_host.device import Device
 

@@ -15,7 +15,7 @@ from precog_host.output import (
     pair_table,
 )
 
-from . import forecast, pace, qp_follow, qp_import, queue, receive
+from . import forecast, pacer, profiler, qp_follow, qp_import, receiver
 
 if TYPE_CHECKING:
     from precog_host.driver.qp import QpStatus
@@ -24,10 +24,10 @@ __all__ = ["app"]
 
 app = group("Queue pairs.")
 for _name, _group in (
-    ("pace", pace.queue_pairs),
-    ("queue", queue.queue_pairs),
+    ("pacer", pacer.queue_pairs),
+    ("profiler", profiler.queue_pairs),
     ("forecast", forecast.queue_pairs),
-    ("receive", receive.queue_pairs),
+    ("receiver", receiver.queue_pairs),
 ):
     app.add_typer(_group, name=_name)
 app.command("import")(qp_import.import_)

@@ -100,7 +100,7 @@ class WireDriver(Windows):
         if quota is not None and self.registers.sizes.receiver:
             raise ValueError(
                 "quota must be given for each QP, as base_quota of its receiver: "
-                f"precog qp receive set <slot> --quota {quota}"
+                f"precog qp receiver set <slot> --quota {quota}"
             )
         for name, value, least, most, unit in (
             ("quota", quota, 1, cells, "cells"),

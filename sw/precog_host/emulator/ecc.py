@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from precog_models.nic import GoldenNic
-from precog_models.predict.secded import Found, decode_pairs, guard
+from precog_models.predict.ecc import Found, decode_pairs, guard
 from precog_spec.registers.ecc import ECC_EVENTS
 from precog_spec.registers.model import Word
 from precog_spec.secded import PAIRS, STORED_BITS, pairs

@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
-from precog_hw.csr.qp_window import config_layout
+from precog_hw.csr.qp import config_layout
 from precog_hw.rate.law_layouts import ABOUT, BOUNDS, LAW_ACK, LAW_EVENT, clamped
 from precog_hw.rows import plain_memory
 from precog_spec.config import NicConfig

@@ -1,4 +1,4 @@
-"""``precog qp queue`` and ``precog cc queue``: the queue profiler of a device built with one."""
+"""``precog qp profiler`` and ``precog cc profiler``: queues of a device built with a profiler."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""``precog qp receive`` and ``precog cc receive``: use of the congestion scores that arrive."""
+"""``precog qp receiver`` and ``precog cc receiver``: use of the congestion scores that arrive."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator

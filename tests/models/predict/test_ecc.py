@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from precog_models.predict.secded import Found, decode, decode_pairs, encode, guard, matrix
+from precog_models.predict.ecc import Found, decode, decode_pairs, encode, guard, matrix
 from precog_spec.secded import (
     PAIR_BITS,
     STORED_BITS,

@@ -8,8 +8,8 @@ from amaranth.hdl import Fragment
 from amaranth.sim import Simulator
 
 from precog_hw.predict.check_bits import CheckBits
-from precog_hw.predict.scrubber import Scrubber
-from precog_models.predict.secded import Found, decode_pairs, guard
+from precog_hw.predict.ecc import Scrubber
+from precog_models.predict.ecc import Found, decode_pairs, guard
 from precog_spec.config import NicConfig
 from precog_spec.secded import STORED_BITS, pairs
 

@@ -1,6 +1,6 @@
 """The scrubber walks over stored words, corrects single errors, disables sets with double ones.
 
-Golden model `precog_models.predict.secded.decode_pairs`; the order of the walk is
+Golden model `precog_models.predict.ecc.decode_pairs`; the order of the walk is
 `secded_fields.pairs`.
 
 ::

@@ -1,4 +1,4 @@
-"""``precog qp pace`` and ``precog cc pace``: the pacer of a device built with one."""
+"""``precog qp pacer`` and ``precog cc pacer``: the pacer of a device built with one."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator

@@ -8,7 +8,7 @@ from amaranth.lib import data
 from amaranth.sim import Simulator
 
 from precog_hw.csr.layouts import DECISION, QP_CONFIG_LAYOUT, QP_STATUS_LAYOUT
-from precog_hw.csr.qp_window import QpWindow
+from precog_hw.csr.qp import QpWindow
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 
