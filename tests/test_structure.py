@@ -1,4 +1,4 @@
-"""Shape of the sources: one statement a line in gateware."""
+"""Shape of the sources: one statement a line in gateware, short functions, short files."""
 
 import ast
 from collections.abc import Iterator
@@ -10,6 +10,9 @@ _ROOT = Path(__file__).parents[1]
 _PARTS = ("hw", "models", "sim", "sw", "tests")
 #: Still packed: the law engine.
 _PACKED = {"hw/precog_hw/rate/engine"}
+
+#: Functions longer than 100 lines, and files longer than 500: at most this number.
+_LONG_FUNCTIONS, _LONG_FILES = 42, 10
 
 
 def packed(text: str) -> Iterator[int]:
@@ -33,3 +36,39 @@ def test_one_statement_a_line(part: str) -> None:
 def test_packed_statements_are_found() -> None:
     text = "m.d.comb += [\n    *(a.eq(b), c.eq(d)),\n    *(x.eq(y) for x, y in z),\n    e.eq(f),\n]"
     assert list(packed(text)) == [2]
+
+
+def lengths(text: str) -> Iterator[tuple[int, str]]:
+    """Lines and name of each function, decorators and docstring included."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(made.lineno for made in node.decorator_list)])
+            yield (node.end_lineno or 0) - first + 1, node.name
+
+
+def sources() -> Iterator[Path]:
+    """Files of all packages and tests."""
+    for part in _PARTS:
+        yield from (_ROOT / part).rglob("*.py")
+
+
+def test_functions_become_shorter() -> None:
+    long = sorted(
+        (size, str(path.relative_to(_ROOT)), name)
+        for path in sources()
+        for size, name in lengths(path.read_text())
+        if size > 100
+    )
+    print(*long, sep="\n")
+    assert len(long) <= _LONG_FUNCTIONS
+
+
+def test_files_become_shorter() -> None:
+    sizes = {str(path.relative_to(_ROOT)): path.read_text().count("\n") for path in sources()}
+    long = sorted((size, path) for path, size in sizes.items() if size > 500)
+    print(*long, sep="\n")
+    assert len(long) <= _LONG_FILES
+
+
+def test_a_function_s_length_has_its_decorators() -> None:
+    assert list(lengths("@one\n@two\ndef f():\n    return 1\n")) == [(4, "f")]

@@ -1,8 +1,8 @@
 """Hosts that send: under pace and window, go-back-N or selective repeat.
 
 Acknowledgements leave before data; a host's flows take turns. A packet is made when the NIC is
-free for it, so no packet waits in the host and an RTT has no NIC queueing in it; what waits are
-bytes that have been handed over, a flow's send queue.
+free for it, so no packet waits in the host and an RTT has no NIC queueing in it. A flow's send
+queue holds bytes that the application has handed over.
 """
 
 from precog_sim.network.control import Cfg, Ctl, Err

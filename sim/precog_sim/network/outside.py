@@ -90,9 +90,10 @@ def decide_outside(net: Net, f: int, rtt: int, now: int, rate_bps: float) -> tup
 
 @outlined
 def tell(net: Net, kind: int, f: int, value: int, now: int) -> None:
-    """Let an event happen to `f`; the new rate is in `rate`, and holds for what waits already.
+    """Decide on an event of flow `f`; the new rate is in `rate`.
 
-    The caller must let the flow's port look again, for the next departure may be earlier.
+    The rate holds for queued packets, too. The caller must schedule the flow's port again, because
+    the next departure may be earlier.
     """
     net.asked[0] = kind
     net.asked[1] = f

@@ -23,9 +23,9 @@ class Recovery:
         Retransmission time-out of a flow without progress; 0: none (as ns-3, where a lost last
         acknowledgement is for ever).
     mode : str
-        ``"go-back-n"``: the receiver drops what comes out of order. ``"selective"``: it keeps that
-        within `window`, and acknowledgements say what has come; the sender repeats only what is
-        lost (IRN: Mittal et al., SIGCOMM 2018, section 3).
+        ``"go-back-n"``: the receiver drops packets out of order. ``"selective"``: it keeps those
+        within `window`, and acknowledgements list them; the sender repeats lost packets alone
+        (IRN: Mittal et al., SIGCOMM 2018, section 3).
     window : int
         Selective: packets that the receiver's bitmap holds; the sender never has more outstanding.
     reorder : int
@@ -82,9 +82,9 @@ class Answers:
     Parameters
     ----------
     every : int
-        One acknowledgement for so many packets that come in order. At once is answered: the last
-        packet of a flow, what is out of order or has come before, what fills a gap, and, as RFC
-        8257 has it (section 3.2), packets up to a change of congestion marks.
+        Packets in order for each acknowledgement. The receiver answers at once to the last packet
+        of a flow, to a packet out of order, to a repeated one and to one that fills a gap. As in
+        RFC 8257 (section 3.2), it also answers when congestion marks change.
     delay_us : float
         Longest time from a packet's arrival to its acknowledgement. An acknowledgement's RTT leaves
         out how long its packet waited in the receiver.

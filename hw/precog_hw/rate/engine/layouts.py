@@ -1,4 +1,4 @@
-"""What goes into a core of the law engine and what comes out."""
+"""Inputs and outputs of a core of the law engine."""
 
 from amaranth.hdl import signed, unsigned
 from amaranth.lib import data

@@ -31,7 +31,7 @@ _FALL_BITS = 14
 
 
 def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
-    """`value`, so many cycles later."""
+    """Delay `value` by a number of cycles; its registers have no reset."""
     for n in range(cycles):
         after = Signal(value.shape(), name=f"{name}_{n}", reset_less=True)
         m.d.sync += after.eq(value)
