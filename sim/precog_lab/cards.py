@@ -116,12 +116,18 @@ def follower(device: Device, algorithm: str) -> Follower:
     return Follower(device, algorithm=algorithm, mode="s", mtu=_MTU)
 
 
-def scored(device: Device, change: Change) -> None:
-    """New queue pairs send the host's score, and obey those that come."""
+def scored(device: Device, change: Change, link_gbps: float) -> None:
+    """New queue pairs send the host's score, obey those that come, and begin at the link's rate.
+
+    One that begins at 20 times that rate is cut until the queue is gone, which is far too often,
+    and needs minutes of the guests' time to come back.
+    """
     assert device.packet is not None
     for one in (*change.added, *change.adopted):
         device.packet.set_score(one.slot, SCORE)
-        device.qp(one.slot).configure(psched=True, min_gbps=_MIN_GBPS)
+        device.qp(one.slot).configure(
+            psched=True, min_gbps=_MIN_GBPS, init_gbps=link_gbps, max_gbps=link_gbps
+        )
         if device.receiver is not None:
             device.receiver.configure(one.slot, commands=True)
 
@@ -157,6 +163,7 @@ class GoldenCard:
         self.device = Device(self.emulator)
         self.differences: list[str] = []
         self.rate_min: int | None = None
+        self._link_gbps = link_gbps
         assert self.emulator.packets is not None
         self._packets = self.emulator.packets
         bring_up(self.device, link_gbps)
@@ -180,7 +187,7 @@ class GoldenCard:
     def follow(self, qps: Sequence[RdmaQp], peers: dict[str, IPv4Address]) -> Change:
         """Make the card's queue pairs those of the guest."""
         change = self._follower.update(qps, peers=peers)
-        scored(self.device, change)
+        scored(self.device, change, self._link_gbps)
         return change
 
     def rate(self, slot: int) -> int:

@@ -19,14 +19,15 @@ from .settings import Settings
 
 __all__ = ["Series", "main"]
 
-_EVERY_TICKS = 200_000
+_EVERY_TICKS = 1_000_000
 _SETTINGS = Settings(
     workloads=("write",),
-    iterations=50,
+    iterations=1000,
     senders=2,
     link_gbps=0.5,
     mark_bytes=15_000,
     pace=True,
+    tick_ns=400,
 )
 _KEPT = (
     *("frames", "roce", "marked_data", "cnps", "retransmissions", "differences", "icrc_bad"),

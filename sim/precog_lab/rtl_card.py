@@ -63,6 +63,7 @@ class RtlCard:
         self.differences: list[str] = []
         self.rate_min: int | None = None
         self._rates: dict[int, int] = {}
+        self._link_gbps = link_gbps
         self._devices = (self.device, Device(self._golden))
         for device in self._devices:
             bring_up(device, link_gbps)
@@ -98,7 +99,7 @@ class RtlCard:
         first, second = (one.update(qps, peers=peers) for one in self._followers)
         self._same("queue pairs", second, first)
         for device in self._devices:
-            scored(device, first)
+            scored(device, first, self._link_gbps)
         for one in first.released:
             self._rates.pop(one.slot, None)
         return first

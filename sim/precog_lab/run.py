@@ -28,6 +28,7 @@ _SIZES = NicConfig(qps=64, sets=2, width=64, receiver=True, trace=True)
 _BOOT_S = 120.0
 _RELEASE_S = 30.0
 _PATIENCE_S = {False: 180.0, True: 600.0}  # for a workload, by Settings.rtl
+_PATIENCE_PACED_S = 600.0
 _TIMEOUT = {False: 22, True: 25}  # an endpoint's, 4.096 µs · 2^n
 _TIMEOUT_LOSSY = {False: 17, True: 21}
 _COUNTERS = "grep . /sys/class/infiniband/rxe0/ports/1/hw_counters/*"
@@ -127,6 +128,8 @@ def _work(lab: Lab, name: str, progress: Callable[[str], None]) -> dict[str, Any
     began, frames = time.monotonic(), lab.seen.frames
     patience = _PATIENCE_S[settings.rtl]
     timeout = (_TIMEOUT if settings.clean else _TIMEOUT_LOSSY)[settings.rtl]
+    if settings.pace:  # packets wait at the card, too
+        patience, timeout = _PATIENCE_PACED_S, timeout + 2
     hub = lab.guests[0]
     tasks = [
         Task(number, hub.address.ip, settings.messages, settings.pairs, timeout)

@@ -6,10 +6,7 @@ from precog_sim.backtoback.wire import WireSettings
 
 from .workloads import WORKLOADS
 
-__all__ = ["TICK_NS", "Settings"]
-
-#: Nanoseconds of the guests in a tick of the cards, which is a nanosecond of theirs.
-TICK_NS = 1000
+__all__ = ["Settings"]
 
 _NO_QUEUE = 1 << 40  # bytes: such a queue there is not
 _LATE_FRAMES = 4  # by how many frames' time a reordered one is late
@@ -47,6 +44,8 @@ class Settings:
         Law of all queue pairs.
     seed : int
         Of the wire's chances.
+    tick_ns : int
+        Nanoseconds of the guests in a tick of the cards, which is a nanosecond of theirs.
 
     Raises
     ------
@@ -68,6 +67,7 @@ class Settings:
     pace: bool = False
     algorithm: str = "dcqcn"
     seed: int = 1
+    tick_ns: int = 1000
 
     def __post_init__(self) -> None:
         known = ", ".join(WORKLOADS)
@@ -89,6 +89,8 @@ class Settings:
             raise ValueError(f"iterations must be 5..10000000, not {self.iterations}")
         if self.mark_bytes is not None and self.mark_bytes < 1:
             raise ValueError(f"mark-bytes must be positive, not {self.mark_bytes}")
+        if not 1 <= self.tick_ns <= 1000:
+            raise ValueError(f"tick must be 1..1000 ns of the guests, not {self.tick_ns}")
         if not 1 <= self.pairs <= 16:
             raise ValueError(f"pairs must be 1..16, not {self.pairs}")
         if self.rtl and self.pairs * self.senders > 4:
