@@ -15,10 +15,10 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo lab test quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
+.PHONY: help demo lab lab-soak test quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
 # constraints.txt pins what was tested; torch must be exactly the version that PyPI serves for CPU.
 $(STAMP): pyproject.toml constraints.txt
@@ -33,6 +33,11 @@ demo: $(STAMP) ## the main job: learn, quantize, load, let the RTL steer a netwo
 
 lab: $(STAMP) ## Linux guests do RDMA through golden devices (RTL=1: through Verilated ones); fetches Debian packages
 	$(VENV)/bin/precog lab $(if $(RTL),--rtl)
+
+# Two hours by default: MINUTES=10 for a short one.
+lab-soak: $(STAMP) ## the lab's verbs again and again with loss, reordering and marks; every counter explained
+	@mkdir -p build
+	$(VENV)/bin/precog lab --soak $(or $(MINUTES),120) --loss 0.005 --reorder 0.005 --ce 0.02 -j > build/lab-soak.json
 
 test: $(STAMP) lint ## lint, types and every test
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))

@@ -8,8 +8,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from .guest import machine
 from .image import Image
+from .machine import machine
 from .packages import Cache
 
 __all__ = ["choose"]

@@ -1,6 +1,8 @@
 """``precog lab``: Linux guests with soft-RoCE whose frames pass through Precog devices."""
 
+import os
 import shutil
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,6 +47,9 @@ def lab(
         bool, typer.Option("--pace", help="Packets wait at the golden card as its law says.")
     ] = False,
     algorithm: Annotated[str, typer.Option("--algo", help="Law of all queue pairs.")] = "dcqcn",
+    soak: Annotated[
+        float, typer.Option(metavar="MINUTES", help="Repeat the workloads for so long.")
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="Of the wire's chances.")] = 1,
     pci: Annotated[
         bool,
@@ -52,6 +57,16 @@ def lab(
     ] = False,
     pcap: Annotated[
         Path | None, typer.Option(help="Write what went over the wire, .pcapng or .pcap.")
+    ] = None,
+    monitor: Annotated[
+        bool, typer.Option("--monitor", help="Show the monitor of a sender's card meanwhile.")
+    ] = False,
+    serve: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Serve a sender's card at this UDP port meanwhile."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a page of the run, lab.html.")
     ] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of packages and images; by default the user's.")
@@ -73,6 +88,7 @@ def lab(
 
     from .packages import Cache, LabError, default_cache
     from .run import run
+    from .series import Series
     from .settings import Settings
 
     kept = Cache(cache or default_cache())
@@ -98,8 +114,11 @@ def lab(
         pace=pace,
         algorithm=algorithm,
         seed=seed,
+        soak_s=60 * soak,
     )
-    if pci and (settings != Settings(rtl=rtl) or pcap is not None):
+    _check_view(monitor, serve, json_)
+    others = (pcap, serve, report) != (None,) * 3 or monitor
+    if pci and (settings != Settings(rtl=rtl) or others):
         raise ValueError("--pci must stand with no other option than --rtl, --cache and -j")
     if pcap is not None:
         suffix_of(pcap)
@@ -120,10 +139,33 @@ def lab(
         found = run_pci(kept, rtl=rtl, progress=progress)
         _shown(found, found["failed"], json_)
         return
-    outcome = run(kept, settings, keep=pcap is not None, progress=progress)
+    series = Series()
+    go = partial(run, kept, settings, keep=pcap is not None, watch=series.watch)
+    if monitor:
+        from .watching import watched
+
+        outcome = watched(lambda served: go(port=0, served=served))
+    else:
+        outcome = go(progress=progress, port=serve)
     if pcap is not None:
         write(pcap, outcome.wire)
+    if report is not None:
+        from .page import write_page
+
+        progress(f"page: {write_page(report, outcome, series)}")
     _shown(outcome.figures, outcome.differences, json_)
+
+
+def _check_view(monitor: bool, serve: int | None, json_: bool) -> None:
+    """Whether somebody can look."""
+    if serve is not None and not 1 <= serve <= 65535:
+        raise ValueError(f"serve must be a UDP port, 1..65535, not {serve}")
+    if not monitor:
+        return
+    if json_ or serve is not None:
+        raise ValueError("--monitor must come without -j and --serve: it is a view of a terminal")
+    if not sys.stdout.isatty() and "TEXTUAL_DRIVER" not in os.environ:
+        raise ValueError("--monitor needs a terminal: give --serve PORT, and precog monitor there")
 
 
 def _shown(figures: dict[str, Any], failed: list[str], json_: bool) -> None:

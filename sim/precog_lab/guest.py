@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .image import Image
-from .packages import QEMU, LabError
+from .machine import NO_EXTRAS, Extras, machine
+from .packages import LabError
 
-__all__ = ["Address", "Answer", "Extras", "Guest", "machine"]
+__all__ = ["Address", "Answer", "Guest"]
 
 _FRAME_MAX = 1 << 16
 _TAIL_LINES = 12
-_KERNEL_LINE = "console=ttyS0 loglevel=4 panic=-1 no_timer_check tsc=reliable mitigations=off"
 _START_S = 10.0
 
 
@@ -53,41 +53,6 @@ class Answer:
     number: str
     status: int
     output: str  #: its last 24,000 bytes
-
-
-@dataclass(frozen=True)
-class Extras:
-    """What a guest has that others do not.
-
-    Parameters
-    ----------
-    memory_mb : int
-    processor : str
-        Under emulation; QEMU's plainest if empty.
-    options : tuple of str
-        Of QEMU.
-    descriptors : tuple of int
-        That QEMU inherits.
-    """
-
-    memory_mb: int = 224
-    processor: str = ""
-    options: tuple[str, ...] = ()
-    descriptors: tuple[int, ...] = ()
-
-
-def machine(image: Image, accel: str, append: str, extras: Extras = Extras()) -> list[str]:
-    """QEMU's command line for any guest: a kernel, and nothing that it does not need."""
-    name = "host" if accel == "kvm" else extras.processor
-    processor = ["-cpu", name] if name else []
-    memory = str(extras.memory_mb)
-    return [
-        *(QEMU[0], "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-        *("-machine", f"pc,accel={accel}", *processor, "-smp", "1", "-m", memory),
-        *("-kernel", str(image.kernel), "-initrd", str(image.initramfs)),
-        *("-append", f"{_KERNEL_LINE} {append}"),
-        *extras.options,
-    ]
 
 
 class Guest:
@@ -128,7 +93,7 @@ class Guest:
         folder: Path,
         *,
         mtu: int = 1500,
-        extras: Extras = Extras(),
+        extras: Extras = NO_EXTRAS,
     ) -> None:
         self.address = address
         self.serial = folder / f"serial{address.number}"

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import count
 
+from precog_host.serve import EtherboneServer
 from precog_sim.backtoback.wire import Wire
 
 from .cards import Card
@@ -79,6 +80,10 @@ class Lab:
                 (guest.pairs, self._listed),
             ):
                 self._selector.register(channel, selectors.EVENT_READ, (work, number))
+
+    def serve(self, server: EtherboneServer) -> None:
+        """Let others look at a card between frames."""
+        self._selector.register(server, selectors.EVENT_READ, (lambda _: server.serve_one(), 0))
 
     @property
     def now(self) -> int:

@@ -38,6 +38,11 @@ class Seen:
     roce: int = 0
     shims: int = 0
     marked_data: int = 0  # frames that came with a mark and may be answered by a CNP
+    lost_data: int = 0  # frames of guests that the wire lost
+    lost_cnps: int = 0
+    lost_shims: int = 0  # frames with a shim that it lost, CNPs among them
+    marked_answers: int = 0  # marked frames that came and that no CNP answers
+    strange_shims: int = 0  # that came to a card which no longer had the queue pair
     unbound: int = 0  # RoCEv2 of no queue pair of the cards, connection management among them
     identical: int = 0  # came out as they went in, but for marks that the wire put on
     wire: list[Frame] = field(default_factory=list)
@@ -173,11 +178,15 @@ class Passing:
 
     def _carry(self, frame: bytes, about: About) -> None:
         now = self._clock.now
-        self.seen.shims += frame[_PORT_AT] == SHIM_PORT.to_bytes(2, "big")
+        shim = frame[_PORT_AT] == SHIM_PORT.to_bytes(2, "big")
+        self.seen.shims += shim
         if self._keep:
             self.seen.wire.append(Frame(time.time_ns(), frame, len(frame)))
         flight = self._links[about.destination].carry(frame, now, about)
         if flight is None:
+            self.seen.lost_shims += shim
+            self.seen.lost_cnps += about.original is None
+            self.seen.lost_data += about.original is not None
             return
         if flight.t <= now:
             self._arrive(flight)
@@ -189,7 +198,11 @@ class Passing:
         got = self._cards[about.destination].receive(flight.frame, self._clock.now)
         self._compare(flight, got.host)
         opcode = got.descriptor.opcode
-        self.seen.marked_data += flight.marked and opcode not in (CNP, *PLAIN_ACKNOWLEDGES)
+        shim = flight.frame[_PORT_AT] == SHIM_PORT.to_bytes(2, "big")
+        self.seen.strange_shims += shim and got.slot is None
+        answered = opcode not in (CNP, *PLAIN_ACKNOWLEDGES)
+        self.seen.marked_data += flight.marked and answered
+        self.seen.marked_answers += flight.marked and not answered
         for cnp in got.wire:
             self._carry(cnp, About(about.destination, about.source, None))
         if got.host is None:

@@ -17,8 +17,9 @@ from precog_sim.backtoback.frames import build as build_frame
 from precog_spec.config import NicConfig
 
 from .accelerator import choose
-from .guest import Address, Answer, Extras, Guest
+from .guest import Address, Answer, Guest
 from .image import build
+from .machine import Extras
 from .packages import Cache, LabError
 from .pci_card import PciCard
 from .pci_config import DEVICE_ID, VENDOR_ID
@@ -34,7 +35,7 @@ _FOLDER = f"/sys/bus/pci/devices/{_SLOT}"
 _URI = f"pci:{_SLOT}"
 _PROCESSOR = "Nehalem"  # numpy's wheels need x86-64-v2
 _MEMORY_MB = 640
-_BOOT_S = 180.0
+_BOOT_S = 300.0
 _PATIENCE_S = 240.0
 _GONE_AFTER = 200  # reads of a session, then the card goes away
 _PROXY = "x-pci-proxy-dev"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from precog_host.serve import EtherboneServer
 from precog_sim.backtoback.wire import Wire
 from precog_sim.capture import Frame
 from precog_spec.config import NicConfig
@@ -18,17 +19,18 @@ from .cards import Card, GoldenCard, gbps
 from .guest import Address, Guest
 from .image import build
 from .lab import Lab
+from .ledger import explained
 from .packages import Cache, LabError
 from .settings import Settings
 from .workloads import WORKLOADS, Task
 
-__all__ = ["Outcome", "run"]
+__all__ = ["Outcome", "run", "totals"]
 
 _SIZES = NicConfig(qps=64, sets=2, width=64, receiver=True, trace=True)
-_BOOT_S = 120.0
+_REFUSED = ("rtt_refused_psn", "refused_cnp", "refused_icrc")
+_BOOT_S = 300.0
 _RELEASE_S = 30.0
-_PATIENCE_S = {False: 180.0, True: 600.0}  # for a workload, by Settings.rtl
-_PATIENCE_PACED_S = 600.0
+_PATIENCE_S = 600.0  # for a workload; one in which nothing moves ends sooner
 _TIMEOUT = {False: 22, True: 25}  # an endpoint's, 4.096 µs · 2^n
 _TIMEOUT_LOSSY = {False: 17, True: 21}
 _COUNTERS = "grep . /sys/class/infiniband/rxe0/ports/1/hw_counters/*"
@@ -50,6 +52,8 @@ def run(
     keep: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     watch: Callable[[Lab, int], None] | None = None,
+    port: int | None = None,
+    served: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
     """Boot guests, run the workloads, account for everything.
 
@@ -64,11 +68,17 @@ def run(
         Told in words what goes on.
     watch : callable, optional
         Called in every turn with the lab and its time in ticks.
+    port : int, optional
+        UDP port at which the first sender's card is served meanwhile; 0: any that is free.
+    served : callable
+        Told its URI, when queue pairs can be watched there.
 
     Raises
     ------
     LabError
         A guest or a program in it failed, or hangs.
+    DeviceError
+        The port cannot be had.
     """
     began = time.monotonic()
     image = build(cache)
@@ -81,6 +91,7 @@ def run(
         Wire[Any](settings.wire, random.Random(f"{settings.seed} {number}"))
         for number in range(guests_wanted)
     ]
+    server = None if port is None else EtherboneServer(cards[1].device.transport, port=port)
     folder = Path(tempfile.mkdtemp(prefix="lab-"))
     guests: list[Guest] = []
     try:
@@ -88,20 +99,26 @@ def run(
             peers = [peer for peer in addresses if peer != address]
             guests.append(Guest(image, accel, address, peers, folder))
         lab = Lab(guests, cards, settings, links, keep=keep, watch=watch)
+        if server is not None:
+            lab.serve(server)
         lab.ready(_BOOT_S)
+        if server is not None:
+            served(f"udp:127.0.0.1:{server.port}")
         booted = time.monotonic()
         progress(f"booted in {booted - began:.1f} s")
-        walls = {name: _work(lab, name, progress) for name in settings.workloads}
+        walls = _rounds(lab, progress)
         counters = [_counters(lab, number) for number in range(guests_wanted)]
         lab.close()
     finally:
         for guest in guests:
             guest.stop()
+        if server is not None:
+            server.close()
         shutil.rmtree(folder, ignore_errors=True)
     for card in cards:
         card.close()
     figures = {
-        **_books(lab),
+        **totals(lab),
         "workloads": walls,
         "guests": counters,
         "boot_s": round(booted - began, 3),
@@ -111,6 +128,9 @@ def run(
         "cards": "rtl" if settings.rtl else "golden",
     }
     differences = [*lab.differences, *(line for card in cards for line in card.differences)]
+    books = explained(figures, lab.seen, counters, len(lab.differences))
+    differences += [f"{name}: {row}" for name, row in books.items() if not row["equal"]]
+    figures["explained"] = books
     return Outcome(figures | {"differences": len(differences)}, differences, lab.seen.wire)
 
 
@@ -122,14 +142,28 @@ def _card(settings: Settings) -> Card:
     return RtlCard(CONFIG, settings.algorithm, settings.link_gbps)
 
 
-def _work(lab: Lab, name: str, progress: Callable[[str], None]) -> dict[str, Any]:
-    """One workload: servers on the hub, a client on each other guest."""
+def _rounds(lab: Lab, progress: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+    """All workloads once, or as often as the soak lasts: runs, frames and seconds by name."""
+    settings = lab.settings
+    found = {name: {"runs": 0, "frames": 0, "wall_s": 0.0} for name in settings.workloads}
+    end = time.monotonic() + settings.soak_s
+    while True:
+        for name, row in found.items():
+            frames, seconds = _work(lab, name, progress)
+            row["runs"] += 1
+            row["frames"] += frames
+            row["wall_s"] = round(row["wall_s"] + seconds, 3)
+        if time.monotonic() >= end:
+            return found
+
+
+def _work(lab: Lab, name: str, progress: Callable[[str], None]) -> tuple[int, float]:
+    """One workload: servers on the hub, a client on each other guest. Frames and seconds."""
     settings, workload = lab.settings, WORKLOADS[name]
     began, frames = time.monotonic(), lab.seen.frames
-    patience = _PATIENCE_S[settings.rtl]
     timeout = (_TIMEOUT if settings.clean else _TIMEOUT_LOSSY)[settings.rtl]
     if settings.pace:  # packets wait at the card, too
-        patience, timeout = _PATIENCE_PACED_S, timeout + 2
+        timeout += 2
     hub = lab.guests[0]
     tasks = [
         Task(number, hub.address.ip, settings.messages, settings.pairs, timeout)
@@ -137,13 +171,13 @@ def _work(lab: Lab, name: str, progress: Callable[[str], None]) -> dict[str, Any
     ]
     servers = [hub.run(workload.server(task)) for task in tasks]
     for task in tasks:
-        if lab.answer(0, hub.run(workload.ready(task)), patience).status:
+        if lab.answer(0, hub.run(workload.ready(task)), _PATIENCE_S).status:
             raise LabError(f"server of {name} must listen: {_said(lab, servers)}")
     clients = [
         (task.number + 1, lab.guests[task.number + 1].run(workload.client(task))) for task in tasks
     ]
     for guest, number in (*clients, *((0, number) for number in servers)):
-        answer = lab.answer(guest, number, patience)
+        answer = lab.answer(guest, number, _PATIENCE_S)
         if answer.status:
             raise LabError(
                 f"{name} failed in guest {guest} with status {answer.status}: "
@@ -153,7 +187,7 @@ def _work(lab: Lab, name: str, progress: Callable[[str], None]) -> dict[str, Any
     wall = time.monotonic() - began
     passed = lab.seen.frames - frames
     progress(f"{name}: {passed} frames in {wall:.1f} s")
-    return {"frames": passed, "wall_s": round(wall, 3)}
+    return passed, wall
 
 
 def _said(lab: Lab, servers: list[str]) -> str:
@@ -173,14 +207,14 @@ def _counters(lab: Lab, guest: int) -> dict[str, int]:
     return found
 
 
-def _books(lab: Lab) -> dict[str, Any]:
+def totals(lab: Lab) -> dict[str, Any]:
     """Totals of all cards and links."""
-    totals: dict[str, int] = {}
+    found: dict[str, int] = {}
     for card in lab.cards:
         device = card.device
         assert device.packet is not None
         assert device.receiver is not None
-        events = device.packet.counters()["events"]
+        events, scores = device.packet.counters()["events"], device.receiver.counters()
         shown = {
             "icrc_ok": events["icrc_ok"],
             "icrc_bad": events["icrc_bad"],
@@ -188,11 +222,14 @@ def _books(lab: Lab) -> dict[str, Any]:
             "cnps": events["cnp_sent"],
             "cnps_limited": events["cnp_limited"],
             "cnps_busy": events["cnp_busy"],
-            "scores_heard": device.receiver.counters()["scores"],
+            "cnps_unknown": events["cnp_unknown"],
+            "scores_heard": scores["scores"],
+            "scores_merged": scores["merged"],
+            "scores_refused": sum(events[name] for name in _REFUSED),
             "decisions": device.counters()["decisions"],
         }
         for name, value in shown.items():
-            totals[name] = totals.get(name, 0) + value
+            found[name] = found.get(name, 0) + value
     rates = [card.rate_min for card in lab.cards if card.rate_min is not None]
     lowest = min(rates, default=None)
     tick_ps = lab.cards[0].device.tick_ps
@@ -212,5 +249,5 @@ def _books(lab: Lab) -> dict[str, Any]:
         "pairs_added": lab.binding.added,
         "pairs_released": lab.binding.released,
         "pairs_peak": lab.binding.peak,
-        **totals,
+        **found,
     }

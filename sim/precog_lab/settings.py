@@ -44,6 +44,8 @@ class Settings:
         Law of all queue pairs.
     seed : int
         Of the wire's chances.
+    soak_s : float
+        The workloads run one after the other again and again, until this time has passed.
     tick_ns : int
         Nanoseconds of the guests in a tick of the cards, which is a nanosecond of theirs.
 
@@ -67,6 +69,7 @@ class Settings:
     pace: bool = False
     algorithm: str = "dcqcn"
     seed: int = 1
+    soak_s: float = 0.0
     tick_ns: int = 1000
 
     def __post_init__(self) -> None:
@@ -89,6 +92,10 @@ class Settings:
             raise ValueError(f"iterations must be 5..10000000, not {self.iterations}")
         if self.mark_bytes is not None and self.mark_bytes < 1:
             raise ValueError(f"mark-bytes must be positive, not {self.mark_bytes}")
+        if not 0 <= self.soak_s <= 86_400:
+            raise ValueError(f"soak must be 0..1440 minutes, not {self.soak_s / 60:g}")
+        if self.soak_s and "nvme" in self.workloads:
+            raise ValueError("soak must be without nvme: its target is set up once")
         if not 1 <= self.tick_ns <= 1000:
             raise ValueError(f"tick must be 1..1000 ns of the guests, not {self.tick_ns}")
         if not 1 <= self.pairs <= 16:

@@ -129,18 +129,24 @@ class EtherboneServer:
         """Serve until `stop` or an interrupt."""
         while not self._stop:
             self._feed_device()
+            self.serve_one()
+
+    def serve_one(self) -> None:
+        """Answer the next datagram; without one in about 0.1 s, nothing."""
+        try:
+            datagram, client = self._socket.recvfrom(_BUFFER)
+        except (TimeoutError, ConnectionError):  # or an answer that nobody took
+            return
+        answer = self.handle(datagram, client[:2])
+        if answer:
             try:
-                datagram, client = self._socket.recvfrom(_BUFFER)
-            except TimeoutError:
-                continue
-            except ConnectionError:
-                continue  # an answer that nobody took
-            answer = self.handle(datagram, client[:2])
-            if answer:
-                try:
-                    self._socket.sendto(answer, client)
-                except OSError as error:
-                    self._report(f"answer to {client[0]}:{client[1]} was not sent: {error}")
+                self._socket.sendto(answer, client)
+            except OSError as error:
+                self._report(f"answer to {client[0]}:{client[1]} was not sent: {error}")
+
+    def fileno(self) -> int:
+        """Descriptor of the port, for those who wait for several things."""
+        return self._socket.fileno()
 
     def stop(self) -> None:
         """Have `run` end soon."""

@@ -1,66 +1,19 @@
 """Frames between guests: held until bound, byte for byte as they were, counted; hangs are told."""
 
-import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from precog_lab.cards import GoldenCard
-from precog_lab.lab import Lab
 from precog_lab.packages import LabError
 from precog_lab.settings import Settings
 from precog_sim.backtoback.frames import BTH_AT, with_ce
-from precog_sim.backtoback.wire import Wire
-from precog_spec.config import NicConfig
 from precog_spec.frames.headers import BTH
 
-from .fake_guest import FakeGuest, frame
-
-_SIZES = NicConfig(qps=8, sets=2, width=64, receiver=True)
-
-
-class _Bench:
-    def __init__(self, settings: Settings) -> None:
-        count = settings.senders + 1
-        self.guests = [FakeGuest(number) for number in range(count)]
-        self.cards = [GoldenCard(_SIZES, settings.algorithm) for _ in range(count)]
-        links = [Wire[Any](settings.wire, random.Random(number)) for number in range(count)]
-        self.lab = Lab(self.guests, self.cards, settings, links, keep=True)  # type: ignore[arg-type]
-
-    def connect(self, guest: int, here: int, there: int) -> None:
-        self.guests[guest].pairs_now.append((here, there))
-        self.guests[0].pairs_now.append((there, here))
-
-    def run(self, *frames: tuple[int, bytes]) -> None:
-        """All frames go through."""
-        seen = self.lab.seen
-        for guest, data in frames:
-            self.guests[guest].send(data)
-        before, compared = seen.frames, len(self.lab.differences)
-        lost = sum(link.lost for link in self.lab.links)
-
-        def through() -> bool:
-            gone = seen.identical + len(self.lab.differences) - compared
-            gone += sum(link.lost for link in self.lab.links) - lost
-            return seen.frames - before == len(frames) and gone >= self._before + len(frames)
-
-        self._before = seen.identical
-        self.lab.until(through, 20, "frames")
-
-    _before = 0
+from .bench import Bench
+from .fake_guest import frame
 
 
-@pytest.fixture
-def bench(request: pytest.FixtureRequest) -> Iterator[_Bench]:
-    made = _Bench(getattr(request, "param", Settings()))
-    yield made
-    made.lab.close()
-    for guest in made.guests:
-        guest.close()
-
-
-def test_frames_wait_until_both_cards_know_their_queue_pair(bench: _Bench) -> None:
+def test_frames_wait_until_both_cards_know_their_queue_pair(bench: Bench) -> None:
     bench.connect(1, 17, 33)
     sent = [frame(1, 0, 33, psn, bytes([psn]) * psn) for psn in range(40)]
     bench.run(*((1, one) for one in sent))
@@ -75,7 +28,7 @@ def test_frames_wait_until_both_cards_know_their_queue_pair(bench: _Bench) -> No
     assert [len(one) for one in wire] == [len(one) + 8 for one in sent]
 
 
-def test_strangers_and_other_protocols_pass_as_they_are(bench: _Bench) -> None:
+def test_strangers_and_other_protocols_pass_as_they_are(bench: Bench) -> None:
     other = b"\xff" * 6 + bytes(54)
     stranger, management = frame(1, 0, 99, 5), frame(1, 0, 1, 6)
     bench.run((1, other), (1, management), (1, stranger))
@@ -86,7 +39,7 @@ def test_strangers_and_other_protocols_pass_as_they_are(bench: _Bench) -> None:
     assert bench.guests[0].asked == 2
 
 
-def test_slots_are_released_and_used_again(bench: _Bench) -> None:
+def test_slots_are_released_and_used_again(bench: Bench) -> None:
     for number in range(12):  # more than slots
         bench.connect(1, 17 + number, 33 + number)
         bench.run((1, frame(1, 0, 33 + number, number)))
@@ -103,7 +56,7 @@ def test_slots_are_released_and_used_again(bench: _Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [Settings(senders=3)], indirect=True)
-def test_an_incast_of_guests_with_equal_numbers(bench: _Bench) -> None:
+def test_an_incast_of_guests_with_equal_numbers(bench: Bench) -> None:
     for guest in (1, 2, 3):
         bench.connect(guest, 17, 16 + guest)
     bench.run(*((guest, frame(guest, 0, 16 + guest, 7)) for guest in (1, 2, 3)))
@@ -113,7 +66,7 @@ def test_an_incast_of_guests_with_equal_numbers(bench: _Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [Settings(ce=0.5)], indirect=True)
-def test_marks_are_put_on_and_lead_to_notifications(bench: _Bench) -> None:
+def test_marks_are_put_on_and_lead_to_notifications(bench: Bench) -> None:
     bench.connect(1, 17, 33)
     sent = [frame(1, 0, 33, psn) for psn in range(60)]
     bench.run(*((1, one) for one in sent))
@@ -134,7 +87,7 @@ def test_marks_are_put_on_and_lead_to_notifications(bench: _Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [Settings(loss=0.3, delay_us=2.0)], indirect=True)
-def test_what_is_lost_is_counted_and_what_is_sent_again(bench: _Bench) -> None:
+def test_what_is_lost_is_counted_and_what_is_sent_again(bench: Bench) -> None:
     bench.connect(1, 17, 33)
     sent = [frame(1, 0, 33, psn) for psn in range(50)]
     bench.run(*((1, one) for one in sent))
@@ -147,7 +100,7 @@ def test_what_is_lost_is_counted_and_what_is_sent_again(bench: _Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [Settings(pace=True, algorithm="fixed")], indirect=True)
-def test_packets_wait_at_the_card_as_the_law_says(bench: _Bench) -> None:
+def test_packets_wait_at_the_card_as_the_law_says(bench: Bench) -> None:
     bench.connect(1, 17, 33)
     bench.run((1, frame(1, 0, 33, 0)))
     slot = bench.cards[1].slot_of(frame(1, 0, 33, 0), 33)
@@ -161,7 +114,7 @@ def test_packets_wait_at_the_card_as_the_law_says(bench: _Bench) -> None:
     assert len(bench.guests[0].got) == 6
 
 
-def test_a_guest_whose_queue_is_full_gets_its_frames_later(bench: _Bench) -> None:
+def test_a_guest_whose_queue_is_full_gets_its_frames_later(bench: Bench) -> None:
     bench.connect(1, 17, 33)
     bench.guests[0].full = True
     sent = [frame(1, 0, 33, psn) for psn in range(5)]
@@ -173,7 +126,7 @@ def test_a_guest_whose_queue_is_full_gets_its_frames_later(bench: _Bench) -> Non
 
 
 def test_a_frame_that_comes_out_otherwise_is_a_difference(
-    bench: _Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.connect(1, 17, 33)
     bench.run((1, frame(1, 0, 33, 0)))
@@ -192,7 +145,7 @@ def test_a_frame_that_comes_out_otherwise_is_a_difference(
     assert bench.lab.seen.identical == 1
 
 
-def test_a_hang_is_told_with_the_serial_lines(bench: _Bench) -> None:
+def test_a_hang_is_told_with_the_serial_lines(bench: Bench) -> None:
     with pytest.raises(LabError, match="pigs did not come while nothing moved"):
         bench.lab.until(lambda: False, 20, "pigs", silence_s=0.2)
     with pytest.raises(LabError, match="answer c1 of guest 0 did not come within 0 s"):
