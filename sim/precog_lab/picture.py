@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m precog_lab.picture", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/lab"))
     parser.add_argument("--iterations", type=int, default=_SETTINGS.iterations)
+    parser.add_argument("--until", type=float, default=0.0, help="ms of card time; 0: all")
     chosen = parser.parse_args(arguments)
     found: dict[str, Any] = {}
     for name, law in _LAWS.items():
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found[name] = {
             "law": law,
             **{key: outcome.figures[key] for key in _KEPT},
-            **series.as_dict(),
+            **series.as_dict(1000 * chosen.until),
         }
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "lab_incast.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -43,12 +43,14 @@ class Series:
         self._bytes, self._last = got, t
         self._due = t + _EVERY_NS // lab.settings.tick_ns
 
-    def as_dict(self) -> dict[str, Any]:
-        """For machines; time from the first sample on."""
+    def as_dict(self, until_us: float = 0.0) -> dict[str, Any]:
+        """For machines; time from the first sample on, as far as `until_us` unless it is 0."""
+        us = [round(us - self.us[0], 1) for us in self.us]
+        kept = len([one for one in us if not until_us or one <= until_us])
         return {
-            "us": [round(us - self.us[0], 1) for us in self.us],
-            "queue_bytes": self.queue,
-            "goodput_gbps": [round(rate, 3) for rate in self.goodput],
+            "us": us[:kept],
+            "queue_bytes": self.queue[:kept],
+            "goodput_gbps": [round(rate, 3) for rate in self.goodput[:kept]],
         }
 
 
