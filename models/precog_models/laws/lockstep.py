@@ -6,7 +6,8 @@
     a round ends after >= 16 acknowledgements of packets sent in it, or when q > hi:
         qr = least q of its last 8..16 acknowledgements
         qr > hi                    W = min(W, W0 (T + qs) / (T + qr))
-        q < 0.6 qs for >= 0.6      W += min(ramp BDP, most W) (2 share - 1)    ramp .05, .15, .45, 1
+        q < 0.6 qs for >= 0.6      W += min(ramp BDP, max(most W, packet)) (2 share - 1)
+                                   ramp .05, .15, .45, 1
         W0 = W of the round before: the window with which acknowledged packets were sent
     each acknowledgement of b bytes with q <= hi:  W += g min(b, W) max(qs - q, -floor) / T
     with q > hi, for this acknowledgement alone:   min(W, W0 (T + qs) / RTT)
@@ -34,11 +35,12 @@ Jitter. RTTs that go up and down by 1 us and more are no queue's: a zigzag of th
     32 to 64 RTTs, less `allow`, for all of them.
 Coalescing. What a receiver holds back is in flight, too: acknowledgements of more than a packet
     widen the window by twice what they have more. The pace stays. One of more than two packets
-    counts as four, for a round is to end at last.
+    counts as four, for a round is to end at last, and gives no packet to a step of the ramp.
 
 Windows have 8 fraction bits; s and cap are parts of T. The constants were found in floats, on
 incasts of 5 to 200 senders and on 2, 32 and 256 long flows over one 100 Gb/s switch. Those of
-lift, noise and jitter were found in integers, on what `precog study laws` calls tuned.
+lift, noise, jitter and small windows were found in integers, on what `precog study laws` calls
+tuned.
 """
 
 from .language import (
@@ -77,8 +79,8 @@ PARAMETERS = (
     Parameter("floor", _SMALL, "us", 0.3, "greatest excess that the fine control hears"),
     Parameter("stretch", Fmt.RTT, "us", 1.0, "greatest queueing delay in the pacing rate"),
     Parameter("most", FACTOR, "", 0.3, "largest step of the ramp, part of W"),
-    Parameter("small", FACTOR, "", 0.3, "step of a window below one packet"),
-    Parameter("add", FACTOR, "", 0.05, "what such a window gains, part of what it lacks"),
+    Parameter("small", FACTOR, "", 0.6, "step of a window below one packet"),
+    Parameter("add", FACTOR, "", 0.1, "what such a window gains, part of what it lacks"),
     Parameter("slip", _COUNT, "", 32, "rounds from one slip to the next; 0: none"),
     Parameter("watch", _COUNT, "", 64, "rounds in which T is checked; 0: it is not"),
     Parameter("spare", Fmt.RTT, "us", 0.03, "queueing delay that the least mean may have"),
@@ -261,7 +263,9 @@ def _slip(p: Record, s: Record, e: Record) -> None:
     s.slips = (slower << _COUNT_BITS) + rounds
 
 
-def _ended(p: Record, s: Record, least: int, w: int, bdp: int, t: int, qs: int, hi: int) -> int:
+def _ended(
+    p: Record, s: Record, least: int, w: int, bdp: int, t: int, qs: int, hi: int, packet: int
+) -> int:
     """The window at a round's end; the tally keeps the level alone."""
     count = wrap(s.tally, _COUNT_BITS)
     idle = wrap(s.tally >> _COUNT_BITS, _COUNT_BITS)
@@ -272,7 +276,8 @@ def _ended(p: Record, s: Record, least: int, w: int, bdp: int, t: int, qs: int, 
     if 5 * idle >= 3 * count:
         s.tally = min(level + 1, _LEVEL_MAX) << _LEVEL_AT
         share = fraction(max(2 * idle - count, 0), count)
-        return min(w + scale(min(scale(bdp, _RAMP[level]), scale(w, p.most)), share), bdp)
+        step = min(scale(bdp, _RAMP[level]), max(scale(w, p.most), packet))
+        return min(w + scale(step, share), bdp)
     return min(w, bdp)
 
 
@@ -347,7 +352,10 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
         _note(s, e, 5 * q < 3 * qs)
         ahead = wrap(e.seq - s.reference, _PSN_BITS)
         if ahead > 0 and ahead < _HALF_PSN and (wrap(s.tally, _COUNT_BITS) >= _ROUND or q > hi):
-            w = _ended(p, s, least, w, bdp, t, qs, hi)
+            packet = e.mtu << 8
+            if e.bytes > 2 * e.mtu:
+                packet = 0
+            w = _ended(p, s, least, w, bdp, t, qs, hi, packet)
             s.w0 = s.w1
             s.w1 = w
             _watch(p, s, w, bdp, t)

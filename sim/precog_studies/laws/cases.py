@@ -203,5 +203,5 @@ CASES: dict[str, Case] = {
     ),
     "parking_lot": Case("Parking lot of three bottlenecks", _parking_lot),
     "websearch": Case("Fat tree, 320 hosts, WebSearch", _fabric("websearch"), fabric=True),
-    "hadoop": Case("Fat tree, 320 hosts, FB Hadoop", _fabric("hadoop"), fabric=True),
+    "hadoop": Case("Fat tree, 320 hosts, FB Hadoop", _fabric("hadoop"), tuned=True, fabric=True),
 }

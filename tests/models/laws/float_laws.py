@@ -110,7 +110,8 @@ def lockstep(p: Words, s: State, e: Words) -> Result:
                 level = 0
             elif idle >= 0.6 * count:
                 ramp = min(0.05 * 3**level, 1) * bdp
-                w += min(ramp, p["most"] * w) * (2 * idle / count - 1)
+                packet = 0 if e["bytes"] > 2 * e["mtu"] else e["mtu"]
+                w += min(ramp, max(p["most"] * w, packet)) * (2 * idle / count - 1)
                 level = min(level + 1, 3)
             else:
                 level = 0
