@@ -214,15 +214,15 @@ def _law_slot(name: str) -> Slot:
     return Slot(list(made.program.code), kinds, words)
 
 
-def test_all_laws_at_once(seed: int, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("first", range(0, len(law_names()), _QPS))
+def test_laws_at_once(first: int, seed: int, request: pytest.FixtureRequest) -> None:
     """Programs of the compiler, each on a queue pair of its own, under plausible events."""
     rng = random.Random(seed)
-    slots = [_law_slot(name) for name in law_names()]
-    assert len(slots) == _QPS
+    slots = [_law_slot(name) for name in law_names()[first : first + _QPS]]
     now, events = 1000, []
     for _ in range(96 * request.config.getoption("--volume")):
         now += rng.randrange(1, 10_000)
-        law, base = rng.randrange(_QPS), 4180
+        law, base = rng.randrange(len(slots)), 4180
         words = dict.fromkeys(_NAMES, 0) | {"now": now, "base": base, "mtu": 1000}
         words |= {"kind": rng.choice(sorted(slots[law].entries))}
         words |= {"rtt": base + rng.randrange(0, rng.choice([100, 3000]))}
