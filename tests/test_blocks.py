@@ -18,7 +18,10 @@ _FOLDERS = {
     "model": _ROOT / "models/precog_models",
     "emulator": _ROOT / "sw/precog_host/emulator",
 }
-_DEVICES = ("width=64,grants=1,wire=256,profile=1,forecast=1,trace=1,receiver=1", "law_cores=1")
+_DEVICES = (
+    "width=64,grants=1,wire=256,profile=1,forecast=1,trace=1,receiver=1,senders=1",
+    "law_cores=1",
+)
 #: Parts of the emulated device that are not blocks.
 _HELPERS = {"__init__.py", "ageing.py", "carried.py", "device.py", "register_file.py"}
 #: Names that differ from their block's, over all blocks. It may only become less.

@@ -11,7 +11,7 @@
        or
     i_tx, i_rx ─► card ─► samples ─────────────────► core
     o_tx, o_rx ◄──┘ ▲       with wire: i_tx ─► [wire mode] ─► card, grants inside
-          bank ─────┴ windows, counters, time (`precog_hw.adapters.packet`)
+          bank ─────┴ windows, counters, time (`precog_hw.adapters.packet`, `senders`)
     i_profile ─────────────────────────────────────► core ─────────► o_forecast, scores ─► card
           bank ─── window, tables, counters (`precog_hw.adapters.forecast`) ─┘
     i_request, i_ack ──────────► grants ◄── decisions, commands
@@ -235,6 +235,7 @@ class PrecogNic(wiring.Component):
             destinations=bool(config.destinations),
             cnps=bool(config.cnps),
             icrc=bool(config.icrc),
+            senders=bool(config.senders),
         )
 
     def _watches(self, m: Module, bank: RegisterBank, core: Core, watchdog: Watchdog) -> Value:

@@ -45,6 +45,7 @@ NEEDS = (
     ("trace", "laws", "its records are of their decisions"),
     ("receiver", "laws", "its commands are for them"),
     ("receiver", "width", "scores come in packets"),
+    ("senders", "width", "packets say who sends"),
     ("wire", "width", "its cells hold packets"),
     ("wire", "grants", "its packets wait for grants"),
     ("wire", "ipv6", "its packets are of both versions"),
@@ -109,6 +110,9 @@ class NicConfig:
         The trace FIFO (`precog_hw.csr.trace`) of decisions, the receiver's acts and forecasts.
     receiver : bool
         The receiver of congestion scores (`precog_hw.rate.receiver`).
+    senders : bool
+        The count of queue pairs that send to this card, which its shims say, and what shims say of
+        their senders' counts (`precog_hw.packet.senders`).
     wire : int
         Cells of 128 bytes in which packets wait for their grants (`precog_hw.pace.wire_mode`), a
         power of two in 128..32768; 0: none wait.
@@ -157,6 +161,7 @@ class NicConfig:
     tree: bool = False
     trace: bool = False
     receiver: bool = False
+    senders: bool = False
     wire: int = 0
     ecc: bool = True
     macs: int = 0

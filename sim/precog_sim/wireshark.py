@@ -30,7 +30,7 @@ _DOCS = {
     "e": "Echo is valid",
     "t": "Time field is valid",
     "zero": "Zero",
-    "reserved": "Reserved",
+    "senders": "Binary logarithm of the queue pairs that send to the sender",
     "score": "Congestion prediction score",
     "echo": "Echo of the score last received",
     "time": "Time, ns",

@@ -116,6 +116,12 @@ def _sections(device: Device) -> dict[str, Callable[[], Any]]:
             "receiving_parameters": receiving.parameters,
             "receiving_counters": receiving.counters,
         }
+    if device.senders is not None:
+        sections |= {
+            "senders": device.senders.count,
+            "senders_parameters": device.senders.parameters,
+            "senders_counters": device.senders.counters,
+        }
     if tracing is not None:
         sections["trace"] = tracing.state
     faults = getattr(device.transport, "faults", None)

@@ -34,6 +34,7 @@ from .driver.profiler import ProfilerDriver
 from .driver.qp import Qp
 from .driver.receiver import ReceiverDriver
 from .driver.reset import ResetDriver
+from .driver.senders import SendersDriver
 from .driver.trace import TraceDriver
 from .driver.wire import WireDriver
 from .registers import Registers
@@ -113,6 +114,8 @@ class Device:
         self.forecast = ForecastDriver(self.registers) if self.sizes.forecast else None
         #: The receiver of congestion scores, as above.
         self.receiver = ReceiverDriver(self.registers) if self.sizes.receiver else None
+        #: The count of queue pairs that send to it, as above.
+        self.senders = SendersDriver(self.registers) if self.sizes.senders else None
         #: The trace FIFO, as above.
         self.trace = TraceDriver(self.registers) if self.sizes.trace else None
         #: Packets that wait for grants, as above.

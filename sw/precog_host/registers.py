@@ -83,6 +83,7 @@ class Registers:
             destinations=not packets["no_destinations"],
             cnps=not packets["no_cnps"],
             icrc=not packets["no_icrc"],
+            senders=bool(packets["senders"]),
         )
 
     def _identity(self) -> Identity:

@@ -260,6 +260,20 @@ RUNS: dict[str, Run] = {
     "packet destination show": Run({"number": "5"}, {"number": "256"}, changes=False),
     "packet destination set": Run({"number": "5", "enable": "--no-enable"}, {"number": "256"}),
     "packet destination clear": Run({"number": "5"}, {"number": "256"}, changes=False),
+    "packet senders set": Run(
+        {
+            "say": "--say",
+            "heed": "--heed",
+            "epoch_us": "--epoch-us 20",
+            "least": "--least 5000",
+            "hold_us": "--hold-us 100",
+        },
+        {
+            "epoch_us": "--epoch-us 0",
+            "least": "--least -1",
+            "hold_us": "--hold-us 1e9",
+        },
+    ),
     "packet wire show": Run({"slots": "1"}, {"slots": "1 99"}, changes=False),
     "packet wire set": Run(
         {"hold": "--no-hold", "limit": "--limit 9", "expiry": "--expiry 1000", "quota": ""},

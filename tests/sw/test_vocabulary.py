@@ -18,7 +18,10 @@ _ACTS = {
     *("save", "reset", "scrub", "inject", "raise", "kick", "read"),
     *("compile", "check", "trace", "follow", "list"),
 }
-_FULL = "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,trace=1,macs=2"
+_FULL = (
+    "qps=8,sets=4,width=64,grants=1,wire=256,profile=1,forecast=1,receiver=1,senders=1,trace=1,"
+    "macs=2"
+)
 
 Run = Callable[..., tuple[int, str, str]]
 

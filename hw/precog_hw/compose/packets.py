@@ -4,6 +4,7 @@ from amaranth.hdl import Const, Signal, Value
 from amaranth.lib import stream, wiring
 
 from precog_hw.adapters import receiver as receiver_adapter
+from precog_hw.adapters import senders as senders_adapter
 from precog_hw.adapters import wire as wire_adapter
 from precog_hw.adapters.packet import attach
 from precog_hw.rate.law_events import LawEvents
@@ -23,6 +24,8 @@ def packets(parts: Parts) -> stream.Interface:
     ready = Signal()
     copy = wire.i_table if wire is not None else None
     emptied = attach(m, parts.bank, card, config, parts.tables, tick_ps=parts.tick_ps, copy=copy)
+    if config.senders:
+        senders_adapter.attach(m, parts.bank, parts.tables, card)
     if config.receiver:
         emptied &= _receives(parts)
     tx = card.i_tx

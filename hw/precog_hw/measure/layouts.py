@@ -5,10 +5,12 @@ from amaranth.lib import data
 
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
+from precog_spec.frames.cps import SHIM
 from precog_spec.frames.headers import PSN_BITS
 
 __all__ = [
     "FLOOR_BITS",
+    "LEVELLED",
     "SCORED",
     "answer_layout",
     "feature_layout",
@@ -21,6 +23,9 @@ FLOOR_BITS = 16
 
 #: A score that a packet has brought, 0..100.
 SCORED = data.StructLayout({"value": unsigned(7), "valid": unsigned(1)})
+
+#: A level that a packet's shim has brought.
+LEVELLED = data.StructLayout({"value": unsigned(SHIM["senders"].bits), "valid": unsigned(1)})
 
 
 def request_layout(slots: int) -> data.StructLayout:
@@ -37,8 +42,11 @@ def request_layout(slots: int) -> data.StructLayout:
     )
 
 
-def answer_layout(slots: int) -> data.StructLayout:
-    """A packet that arrived and may have an effect, of a queue pair that exists."""
+def answer_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
+    """A packet that arrived and may have an effect, of a queue pair that exists.
+
+    `senders`: levels come with them.
+    """
     return data.StructLayout(
         {
             "slot": unsigned((slots - 1).bit_length()),
@@ -49,6 +57,7 @@ def answer_layout(slots: int) -> data.StructLayout:
             "turnaround": unsigned(TURNAROUND_BITS),  # T2 - T1, ticks
             "turnaround_valid": unsigned(1),
             "score": SCORED,
+            **({"senders": LEVELLED} if senders else {}),
         }
     )
 

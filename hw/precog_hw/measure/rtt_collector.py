@@ -61,6 +61,8 @@ class RttCollector(wiring.Component):
         Cycles between looks at two slots, 1 or more.
     queue_depth : int
         Events of a direction that may wait (power of two), unless `relaxed`.
+    senders : bool
+        Packets bring levels, too; `answer_layout` and `commit_layout` have them then.
     relaxed : bool
         Packets wait where they come from; samples in block RAM, a cycle longer; an event in
         `RttPipeline.SAMPLE_LATENCY` + 1 cycles.
@@ -120,17 +122,18 @@ class RttCollector(wiring.Component):
         sweep_cycles: int = 64,
         queue_depth: int = 8,
         relaxed: bool = False,
+        senders: bool = False,
     ) -> None:
         if slots < 2 or slots & (slots - 1):
             raise ValueError(f"slots must be a power of two, 2 or more, not {slots!r}")
         if sweep_cycles < 1:
             raise ValueError(f"sweep_cycles must be 1 or more, not {sweep_cycles!r}")
         self._slots, self._sweep_cycles, self._depth = slots, sweep_cycles, queue_depth
-        self._relaxed = relaxed
+        self._relaxed, self._senders = relaxed, senders
         super().__init__(
             {
                 "i_tx": In(stream.Signature(request_layout(slots))),
-                "i_rx": In(stream.Signature(answer_layout(slots))),
+                "i_rx": In(stream.Signature(answer_layout(slots, senders=senders))),
                 "i_reset": In(stream.Signature(range(slots))),
                 "first": In(1),
                 "o": Out(stream.Signature(SAMPLE)),
@@ -145,15 +148,17 @@ class RttCollector(wiring.Component):
                 "acked_slot": Out(range(slots)),
                 "acked_psn": Out(PSN_BITS),
                 "commit_stb": Out(1),
-                "commit": Out(commit_layout(slots)),
+                "commit": Out(commit_layout(slots, senders=senders)),
                 "rtt": Out(Fmt.RTT.width),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        event = event_layout(self._slots)
-        m.submodules.pipeline = pipeline = RttPipeline(self._slots, spaced=self._relaxed)
+        event = event_layout(self._slots, senders=self._senders)
+        m.submodules.pipeline = pipeline = RttPipeline(
+            self._slots, spaced=self._relaxed, senders=self._senders
+        )
         m.submodules.samples = samples = Queue(SAMPLE, _SAMPLE_ROWS, block=self._relaxed)
 
         # Its level lags behind what was granted; see `_IN_FLIGHT`.
@@ -199,6 +204,9 @@ class RttCollector(wiring.Component):
         refuses = plain & ((kind == SYNDROME_NAK) | (kind == SYNDROME_RNR))
         answers = answer.opcode.matches(*ACKNOWLEDGES) & (~plain | refuses | (kind == SYNDROME_ACK))
         acks = answers & rx.valid & rx.ready
+        brings = answer.score.valid
+        if self._senders:
+            brings |= answer.senders.valid
         m.d.comb += [
             self.i_tx.ready.eq(tx.ready),
             tx.valid.eq(self.i_tx.valid & sent.opcode.matches(*RELIABLE_REQUESTS)),
@@ -214,11 +222,11 @@ class RttCollector(wiring.Component):
             self.i_rx.ready.eq(rx.ready),
             # An acknowledge with a syndrome that there is not says nothing at all.
             rx.valid.eq(
-                self.i_rx.valid
-                & (answers | (answer.score.valid & ~answer.opcode.matches(*ACKNOWLEDGES)))
+                self.i_rx.valid & (answers | (brings & ~answer.opcode.matches(*ACKNOWLEDGES)))
             ),
             rx.payload.kind.eq(Mux(answers, EventKind.RX, EventKind.SCORE)),
             rx.payload.score.eq(answer.score),
+            *([rx.payload.senders.eq(answer.senders)] if self._senders else []),
             rx.payload.slot.eq(answer.slot),
             rx.payload.psn.eq(answer.psn),
             rx.payload.t.eq(answer.t),
@@ -246,7 +254,7 @@ class RttCollector(wiring.Component):
         rx_turn = Signal()
         wait = Signal(range(self._sweep_cycles), init=self._sweep_cycles - 1)
         swept = Signal(range(self._slots))
-        event = Signal(event_layout(self._slots))
+        event = Signal(event_layout(self._slots, senders=self._senders))
         stb = Signal()
         m.d.comb += [pipeline.i_stb.eq(stb), pipeline.i.eq(event)]
         m.d.sync += stb.eq(0)

@@ -6,7 +6,7 @@ from amaranth.lib import data, enum
 from precog_spec.contract import Fmt, Outcome
 from precog_spec.frames.headers import PSN_BITS
 
-from .layouts import SCORED, TURNAROUND_BITS
+from .layouts import LEVELLED, SCORED, TURNAROUND_BITS
 
 __all__ = ["EventKind", "commit_layout", "event_layout"]
 
@@ -20,11 +20,11 @@ class EventKind(enum.Enum, shape=3):  # type: ignore[call-arg]
     RX = 1  # an answer came
     SWEEP = 2  # nothing happened
     RESET = 3  # the host
-    SCORE = 4  # a packet that is no answer brought a score
+    SCORE = 4  # a packet that is no answer brought a score, or a level
 
 
-def event_layout(slots: int) -> data.StructLayout:
-    """One event, decoded."""
+def event_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
+    """One event, decoded; `senders`: with levels."""
     return data.StructLayout(
         {
             "kind": EventKind,
@@ -35,12 +35,16 @@ def event_layout(slots: int) -> data.StructLayout:
             "number": unsigned(NUMBER_BITS),  # TX: bytes that a READ asks for. RX: T2 - T1, ticks
             "counts": 1,  # TX: a READ. RX: T2 - T1 is known
             "score": SCORED,  # RX, SCORE
+            **({"senders": LEVELLED} if senders else {}),  # RX, SCORE
         }
     )
 
 
-def commit_layout(slots: int) -> data.StructLayout:
-    """What golden models need to replay the order of events, and what each did."""
+def commit_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
+    """What golden models need to replay the order of events, and what each did.
+
+    `senders`: with levels.
+    """
     return data.StructLayout(
         {
             "kind": EventKind,
@@ -48,5 +52,6 @@ def commit_layout(slots: int) -> data.StructLayout:
             "t": unsigned(Fmt.TIME.width),
             "outcome": unsigned(len(Outcome)),  # `Outcome` bits, 0 without an event
             "score": SCORED,  # that may be followed
+            **({"senders": LEVELLED} if senders else {}),  # that may be heeded
         }
     )

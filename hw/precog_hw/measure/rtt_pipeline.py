@@ -113,8 +113,8 @@ class RttPipeline(wiring.Component):
     LATENCY = 6
     SAMPLE_LATENCY = 8
 
-    def __init__(self, slots: int, *, spaced: bool = False) -> None:
-        self._slots, self._spaced = slots, spaced
+    def __init__(self, slots: int, *, spaced: bool = False, senders: bool = False) -> None:
+        self._slots, self._spaced, self._senders = slots, spaced, senders
         super().__init__(
             {
                 "mtu_stb": In(1),
@@ -123,9 +123,9 @@ class RttPipeline(wiring.Component):
                 "timeout": In(32),
                 "floor": In(FLOOR_BITS),
                 "i_stb": In(1),
-                "i": In(event_layout(slots)),
+                "i": In(event_layout(slots, senders=senders)),
                 "commit_stb": Out(1),
-                "commit": Out(commit_layout(slots)),
+                "commit": Out(commit_layout(slots, senders=senders)),
                 "sample_stb": Out(1),
                 "sample_slot": Out(range(slots)),
                 "sample_rtt": Out(Fmt.RTT.width),
@@ -143,7 +143,7 @@ class RttPipeline(wiring.Component):
                 e.append(self.i)
                 m.d.sync += valid[n].eq(valid[n - 1])
                 continue
-            e.append(Signal(event_layout(self._slots), name=f"e{n}"))
+            e.append(Signal(self.i.shape(), name=f"e{n}"))
             m.d.sync += [e[n].eq(e[n - 1]), valid[n].eq(valid[n - 1])]
 
         # Numbers of the event alone. `psn` in cycle 4 is what an answer acknowledges; `acks` is so,
@@ -365,6 +365,7 @@ class RttPipeline(wiring.Component):
         is_sample = Signal(2)
         did = dict(zip(Outcome, self.commit.outcome, strict=True))
         brings = (e[6].kind == EventKind.SCORE) | (e[6].kind == EventKind.RX)
+        heard = valid[6] & brings & ~did[Outcome.REFUSED_PSN]
         m.d.sync += [
             self.commit.outcome.eq(outcome & valid[5].replicate(len(outcome))),
             elapsed.eq(e[5].t - row.t0),
@@ -381,9 +382,11 @@ class RttPipeline(wiring.Component):
             self.commit.slot.eq(e[6].slot),
             self.commit.t.eq(e[6].t),
             self.commit.score.value.eq(e[6].score.value),
-            self.commit.score.valid.eq(
-                valid[6] & brings & e[6].score.valid & ~did[Outcome.REFUSED_PSN]
+            *(
+                self.commit[name].valid.eq(heard & e[6][name].valid)
+                for name in ("score", "senders")[: 1 + self._senders]
             ),
+            *([self.commit.senders.value.eq(e[6].senders.value)] if self._senders else []),
             self.sample_stb.eq(is_sample[-1]),
             self.sample_slot.eq(e[8].slot),
             self.sample_t.eq(e[8].t),

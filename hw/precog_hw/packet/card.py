@@ -10,7 +10,8 @@
                  │          └─► [Trust] ─► echo, arrival, CE mark ─► [Destinations] ◄─ outcomes
                  └── CNPs ── [NotificationPoint] ◄─────────────┘
 
-Destinations, notification point with arbiter, and the path's ICRC check can be left out.
+Destinations, notification point with arbiter, and the path's ICRC check can be left out. With
+`senders` the level of those who send to the card goes from what `Trust` lets act to `TxPath`.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal
@@ -40,6 +41,8 @@ from .notification import NotificationPoint
 from .qp_lookup import cell_layout, table_access_layout
 from .qp_turns import qp_lookup
 from .rx_path import RxPath
+from .senders import LEVEL, Senders
+from .senders_told import SendersTold, told_layout
 from .stage import Stage
 from .trust import Trust
 from .tx_path import TxPath
@@ -76,6 +79,8 @@ class Card(wiring.Component):
         As `Parser`.
     destinations, cnps, icrc : bool
         With enables and numbers of destinations; with the notification point; with the ICRC check.
+    senders : bool
+        With the count of queue pairs that send to the card.
 
     Members
     -------
@@ -132,6 +137,10 @@ class Card(wiring.Component):
         Of `RttCollector`.
     score_heard, score_slot, score : Out
         A packet has brought its sender's score, which the queue pair's law may follow.
+    count, level, joined : Out
+        With `senders`: of `Senders`.
+    heeded, told_stb, told : Out
+        With `senders`: of `SendersTold`.
 
     Raises
     ------
@@ -151,6 +160,7 @@ class Card(wiring.Component):
         destinations: bool = True,
         cnps: bool = True,
         icrc: bool = True,
+        senders: bool = False,
     ) -> None:
         if tick_ps < MIN_TICK_PS:
             raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
@@ -160,6 +170,7 @@ class Card(wiring.Component):
         self._predicted = predicted
         self._relaxed, self._ipv6 = relaxed, ipv6
         self._measured, self._notifies, self._checks = destinations, cnps, icrc
+        self._senders = senders
         packets = packet_signature(width)
         scores = {
             "predicted_stb": In(1),
@@ -175,6 +186,14 @@ class Card(wiring.Component):
             "i_destination": In(stream.Signature(destination_read_layout(DESTINATIONS))),
             "destination_done": Out(1),
             "destination_values": Out(DESTINATION),
+        }
+        counted = {
+            "count": Out(range(slots + 1)),
+            "level": Out(LEVEL),
+            "joined": Out(1),
+            "heeded": Out(1),
+            "told_stb": Out(1),
+            "told": Out(told_layout(slots)),
         }
         remotes = {"remote_stb": In(1), "remote": In(remote_qp_layout(slots))}
         super().__init__(
@@ -223,7 +242,8 @@ class Card(wiring.Component):
                 "score_slot": Out(range(slots)),
                 "score": Out(8),
                 "commit_stb": Out(1),
-                "commit": Out(commit_layout(slots)),
+                "commit": Out(commit_layout(slots, senders=senders)),
+                **(counted if senders else {}),
             }
         )
 
@@ -238,6 +258,7 @@ class Card(wiring.Component):
             relaxed=self._relaxed,
             ipv6=self._ipv6,
             icrc=self._checks,
+            senders=self._senders,
         )
         m.submodules.lookup = lookup = qp_lookup(
             self._slots, relaxed=self._relaxed, ipv6=self._ipv6
@@ -249,7 +270,9 @@ class Card(wiring.Component):
             relaxed=self._relaxed,
             enables=self._measured,
         )
-        m.submodules.collector = collector = RttCollector(self._slots, relaxed=self._relaxed)
+        m.submodules.collector = collector = RttCollector(
+            self._slots, relaxed=self._relaxed, senders=self._senders
+        )
         trust = self._trust(m, rx)
         connect(m, tx.o, flipped(self.o_tx))
         connect(m, flipped(self.i_rx), rx.i)
@@ -257,7 +280,7 @@ class Card(wiring.Component):
         connect(m, collector.o, flipped(self.o_sample))
         connect(m, flipped(self.i_table), lookup.i_access)
         self._registers(m, tx, rx, slots, collector)
-        self._reset(m, slots, collector, trust)
+        resets = [slots.i_reset, collector.i_reset, trust.i_reset]
         tx.ask(m, lookup, slots)
         rx.ask(m, lookup, slots)
         self._sent(m, tx, collector)
@@ -268,6 +291,9 @@ class Card(wiring.Component):
             connect(m, flipped(self.i_tx), tx.i)
         if self._measured:
             self._destinations(m, trust, taken, collector, slots)
+        if self._senders:
+            resets += self._count(m, tx, trust, taken, collector)
+        self._reset(m, resets)
         m.d.comb += [
             self.table_stb.eq(lookup.read_stb),
             self.table_cell.eq(lookup.read_cell),
@@ -358,9 +384,40 @@ class Card(wiring.Component):
             collector.mtu_log2.eq(self.mtu_log2),
         ]
 
-    def _reset(self, m: Module, slots: CpsSlots, collector: RttCollector, trust: Trust) -> None:
-        """One command for three blocks, which take it when they can."""
-        parts = (slots.i_reset, collector.i_reset, trust.i_reset)
+    def _count(
+        self, m: Module, tx: TxPath, trust: Trust, taken: Signal, collector: RttCollector
+    ) -> list[stream.Interface]:
+        """Who sends to the card, and what shims say of those who send to their senders.
+
+        Returns where resets go.
+        """
+        m.submodules.senders = senders = Senders(self._slots)
+        m.submodules.senders_told = told = SendersTold(self._slots)
+        received, registers = trust.o.payload, self.registers.senders
+        brought = collector.commit.senders
+        packet = received.parsed.descriptor
+        m.d.comb += [
+            senders.now.eq(self.now),
+            senders.epoch.eq(registers.epoch),
+            senders.least.eq(registers.least),
+            senders.heard.eq(taken & received.acts),
+            senders.slot.eq(received.decided.slot),
+            *(getattr(senders, n).eq(packet[n]) for n in ("opcode", "payload", "dma_length")),
+            senders.first_reset.eq(self.first_reset),
+            tx.senders.eq(Mux(registers.say, senders.level, 0)),
+            told.heed.eq(registers.heed),
+            told.hold.eq(registers.hold),
+            told.heard_stb.eq(brought.valid),
+            told.heard.slot.eq(collector.commit.slot),
+            told.heard.level.eq(brought.value),
+            told.heard.t.eq(collector.commit.t),
+            *(getattr(self, n).eq(getattr(senders, n)) for n in ("count", "level", "joined")),
+            *(getattr(self, n).eq(getattr(told, n)) for n in ("heeded", "told_stb", "told")),
+        ]
+        return [senders.i_reset, told.i_reset]
+
+    def _reset(self, m: Module, parts: list[stream.Interface]) -> None:
+        """One command for several blocks, which take it when they can."""
         done = Signal(len(parts))
         taken = [done[n] | part.ready for n, part in enumerate(parts)]
         m.d.comb += self.i_reset.ready.eq(Cat(taken).all())
@@ -403,7 +460,7 @@ class Card(wiring.Component):
         received = trust.o.payload
         got, error, parsed = received.decided, received.error, received.parsed
         descriptor = parsed.descriptor
-        answer = Signal(answer_layout(self._slots))
+        answer = Signal(answer_layout(self._slots, senders=self._senders))
         answered = Signal()
         taken, counts = Signal(), Signal()
         factor = ticks_factor(self._tick_ps)
@@ -441,6 +498,11 @@ class Card(wiring.Component):
                 answer.turnaround_valid.eq(got.turnaround_valid & self.registers.corrected),
                 answer.score.eq(got.score),
             ]
+            if self._senders:
+                m.d.sync += [
+                    answer.senders.value.eq(got.senders),
+                    answer.senders.valid.eq(got.extracted),
+                ]
         return taken
 
     def _destinations(

@@ -29,7 +29,7 @@ from .cps_slots import DESTINATIONS, SCORE, CpsSlots, rx_row_layout
 from .cps_tx import reserved_bits
 from .layouts import CPS_CONFIG, DESCRIPTOR, EDIT, HEADERS, PARSED, Edit
 from .qp_lookup import KEY, QpLookup
-from .shim import ShimDecode
+from .shim import SHIM_FIELDS, ShimDecode
 
 __all__ = ["CpsReceive", "received_layout"]
 
@@ -74,6 +74,7 @@ def received_layout(slots: int) -> data.StructLayout:
             "resv6_read": unsigned(1),
             "resv6_fault": unsigned(1),
             "clamped": unsigned(2),  # scores and echoes that were 101..254
+            "senders": SHIM_FIELDS["senders"].shape,  # with `extracted`: the shim's level
         }
     )
 
@@ -107,6 +108,8 @@ class CpsReceive(wiring.Component):
     relaxed : bool
         One packet at a time: `parsed` stays until the next packet's `parsed_stb`, and so do `edit`
         and `received`. No delay lines, and a cycle less.
+    senders : bool
+        Whether shims' levels are read.
 
     Members
     -------
@@ -125,8 +128,8 @@ class CpsReceive(wiring.Component):
 
     LATENCY = 1 + QpLookup.LATENCY + CpsSlots.RX_LATENCY + 1 + UPDATE_LATENCY
 
-    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
-        self._slots, self._relaxed = slots, relaxed
+    def __init__(self, slots: int, *, relaxed: bool = False, senders: bool = False) -> None:
+        self._slots, self._relaxed, self._senders = slots, relaxed, senders
         super().__init__(
             {
                 "config": In(CPS_CONFIG),
@@ -215,6 +218,7 @@ class CpsReceive(wiring.Component):
             read.turnaround.eq(decode.o.time),
             read.turnaround_valid.eq(ours & answer & decode.o.time_valid),
             read.clamped.eq(Mux(ours, decode.clamped, 0)),
+            read.senders.eq(decode.o.senders if self._senders else 0),
         ]
         return waiting, strobe
 

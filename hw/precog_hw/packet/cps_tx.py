@@ -20,7 +20,7 @@ from .checksum import HeaderUpdate
 from .cps_slots import CpsSlots, tx_row_layout
 from .layouts import CPS_CONFIG, EDIT, HEADERS, LENGTH_BITS, PARSED, Edit
 from .qp_lookup import KEY, QpLookup
-from .shim import ShimEncode
+from .shim import SHIM_FIELDS, ShimEncode
 
 __all__ = ["CpsTransmit", "reserved_bits", "sent_layout"]
 
@@ -97,6 +97,8 @@ class CpsTransmit(wiring.Component):
         With `relaxed`: `found` and `slot` answer now, as `QpTurns` does.
     row_stb, row_slot, row_psn, row_ns : Out
         To `CpsSlots`; `row` answers after its latency.
+    senders : In
+        The level that shims say.
     edit, edit_stb : Out(EDIT), Out(1)
     sent : Out(sent_layout(slots))
         With `edit_stb`.
@@ -121,6 +123,7 @@ class CpsTransmit(wiring.Component):
                 "row_psn": Out(PSN_BITS),
                 "row_ns": Out(NS_BITS),
                 "row": In(tx_row_layout()),
+                "senders": In(SHIM_FIELDS["senders"].shape),
                 "edit": Out(EDIT),
                 "edit_stb": Out(1),
                 "sent": Out(sent_layout(slots)),
@@ -180,6 +183,7 @@ class CpsTransmit(wiring.Component):
                 encode.i.echo_valid.eq(row.echo.valid),
                 encode.i.time.eq(Mux(answers, row.turnaround, waiting.ns[:TIME_BITS])),
                 encode.i.time_valid.eq(~answers | row.turnaround_valid),
+                encode.i.senders.eq(self.senders),
             ]
         self._edit(m, chosen, found, encode, answered)
         return m

@@ -9,6 +9,7 @@ from precog_spec.frames.cps import NS_BITS, SHIM
 from precog_spec.frames.descriptor import DESCRIPTOR_FIELDS
 from precog_spec.registers.model import Access
 from precog_spec.registers.packet import PACKET_PARAMETERS
+from precog_spec.registers.senders import SENDERS_PARAMETERS
 
 __all__ = [
     "CARD_CONFIG",
@@ -93,6 +94,7 @@ CARD_CONFIG = data.StructLayout(
         "cnp": CNP_CONFIG,
         "trust": TRUST_CONFIG,
         **_chosen("timeout", "any_packet", "corrected", "rtt_floor").members,
+        "senders": registers_layout(SENDERS_PARAMETERS, Access.RW),
     }
 )
 

@@ -40,6 +40,8 @@ class RxPath(wiring.Component):
         As `Parser`.
     icrc : bool
         Whether ICRCs are checked.
+    senders : bool
+        Whether shims' levels are read.
 
     Members
     -------
@@ -72,7 +74,9 @@ class RxPath(wiring.Component):
         relaxed: bool = False,
         ipv6: bool = True,
         icrc: bool = True,
+        senders: bool = False,
     ) -> None:
+        self._senders = senders
         self._relaxed, self._ipv6, self._checks = relaxed, ipv6, icrc
         self._width = width
         self._slots = slots
@@ -103,7 +107,9 @@ class RxPath(wiring.Component):
         m.submodules.stage = stage = Stage(
             self._width, Direction.RX, CpsReceive.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
         )
-        m.submodules.decide = decide = CpsReceive(self._slots, relaxed=self._relaxed)
+        m.submodules.decide = decide = CpsReceive(
+            self._slots, relaxed=self._relaxed, senders=self._senders
+        )
         m.submodules.finish = finish = Finish(
             received_layout(self._slots), stage.packets, parses=True, relaxed=self._relaxed
         )

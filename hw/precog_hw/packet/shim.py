@@ -31,6 +31,7 @@ SHIM_FIELDS = data.StructLayout(
         "echo_valid": unsigned(1),
         "time": unsigned(TIME_BITS),  # ns
         "time_valid": unsigned(1),
+        "senders": unsigned(SHIM["senders"].bits),  # level, 0..15
     }
 )
 
@@ -59,6 +60,7 @@ class ShimEncode(wiring.Component):
             "v": i.score_valid,
             "e": i.echo_valid,
             "t": i.time_valid,
+            "senders": i.senders,
             "score": Mux(i.score_valid, i.score, SCORE_NONE),
             "echo": Mux(i.echo_valid, i.echo, SCORE_NONE),
             "time": Mux(i.time_valid, i.time, 0),
@@ -113,6 +115,7 @@ class ShimDecode(wiring.Component):
             self.o.type.eq(kind),
             self.o.time.eq(_field(self.i, "time")),
             self.o.time_valid.eq(good & _field(self.i, "t")),
+            self.o.senders.eq(_field(self.i, "senders")),
             self.clamped.eq(wild[0] + wild[1]),
         ]
         return m

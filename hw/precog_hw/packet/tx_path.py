@@ -16,6 +16,7 @@ from .finish import Finish, finished_layout
 from .layouts import CPS_CONFIG
 from .qp_lookup import KEY, QpLookup
 from .qp_turns import QpTurns
+from .shim import SHIM_FIELDS
 from .stage import Stage
 
 __all__ = ["TxPath"]
@@ -48,6 +49,8 @@ class TxPath(wiring.Component):
         The table's TX side, see `CpsTransmit`.
     row_stb, row_slot, row_psn, row_ns, row
         The slots' TX side, see `CpsTransmit`.
+    senders : In
+        The level that shims say.
     decided_stb, decided : Out
         One for each packet as soon as it is decided: counters.
     o_sent : Out(stream.Signature(finished_layout(sent_layout(slots))))
@@ -80,6 +83,7 @@ class TxPath(wiring.Component):
                 "row_psn": Out(PSN_BITS),
                 "row_ns": Out(NS_BITS),
                 "row": In(tx_row_layout()),
+                "senders": In(SHIM_FIELDS["senders"].shape),
                 "decided": Out(sent),
                 "decided_stb": Out(1),
                 "o_sent": Out(stream.Signature(finished_layout(sent))),
@@ -106,6 +110,7 @@ class TxPath(wiring.Component):
             stage.now_ns.eq(self.now_ns),
             stage.shim_port.eq(self.config.shim_port),
             decide.config.eq(self.config),
+            decide.senders.eq(self.senders),
             decide.parsed.eq(stage.parsed),
             decide.parsed_stb.eq(stage.parsed_stb),
             *(getattr(self, n).eq(getattr(decide, n)) for n in ("key", "key_stb", "row_stb")),

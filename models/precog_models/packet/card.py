@@ -3,7 +3,7 @@
     transmit:  insertion ─► wire             + T0 to the RTT collector
     receive:   extraction ─► host            + what `trust` lets act: T3 to the RTT collector, CE
                                                marks to the notification point, whose CNPs wait to
-                                               be transmitted, CNPs and scores to the laws
+                                               be transmitted, CNPs, scores and levels to the laws
 
 The golden twin of the gateware's packet path. An event that needs the whole frame to be right (an
 RTT, a CNP, an echo) is made at the frame's end; frames are taken in the order of their ends.
@@ -27,6 +27,7 @@ from .cps_state import CpsConfig, CpsState
 from .cps_tx import Sent, transmit
 from .icrc import icrc_ok
 from .qp_table import QpTable
+from .senders import Senders
 from .trust import Trust, TrustConfig
 from .turnaround import Turnaround
 
@@ -68,6 +69,7 @@ class CardConfig:
     destinations: bool = True  # enables and numbers of destinations
     cnps: bool = True  # the notification point
     icrc: bool = True  # the ICRC check; without it all ICRCs count as right
+    senders: bool = False  # the count of queue pairs that send to the card
 
     def __post_init__(self) -> None:
         if self.tick_ps <= 0:
@@ -90,6 +92,7 @@ class Arrived(NamedTuple):
     cnp: bytes | None  # for the wire
     notified: bool  # a CNP that may cut the queue pair's rate
     score: int | None  # that its law may follow
+    senders: int  # level of its receiver that has risen; 0: nothing new
 
 
 class Card:
@@ -116,6 +119,7 @@ class Card:
         )
         self.notification = NotificationPoint(self.cps.table, config.cnp)
         self.trust = Trust(slots, config.trust)
+        self.senders = Senders(slots) if config.senders else None
         self.destinations = Destinations(len(self.cps.destination_enable))
 
     def add(
@@ -141,7 +145,8 @@ class Card:
         self, frame: bytes | bytearray, t: int, now_ns: int, *, error: bool = False
     ) -> Sent:
         """A packet to the wire; `t` in ticks, `now_ns` in ns: when its first beat came."""
-        sent = transmit(self.cps, frame, now_ns, error=error)
+        level = self.senders.level(t) if self.senders is not None else 0
+        sent = transmit(self.cps, frame, now_ns, error=error, senders=level)
         if sent.slot is not None:
             self.collector.sent(sent.slot, sent.descriptor, t)
             self._account(sent.slot, DestinationEvent())
@@ -158,6 +163,7 @@ class Card:
         believed = got.frame is not None and (right or unlooked)
         acts = self.trust.acts(got, t, right=believed)
         rtt = cnp = score = None
+        senders = 0
         if acts:
             assert got.slot is not None
             remember(self.cps, got, now_ns)
@@ -175,11 +181,15 @@ class Card:
             self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
             refused = Outcome.REFUSED_PSN in self.collector.outcome
             score = None if refused else got.score
+            if self.senders is not None:
+                self.senders.arrived(got.slot, got.descriptor, t)
+                if shim is not None and not refused:
+                    senders = self.senders.told(got.slot, shim.senders, t)
         if believed and got.frame is not None:
             own = None if got.slot is None else self.cps.slots[got.slot].carried
             cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, own)
         notified = acts and got.descriptor.opcode == CNP
-        return Arrived(got, right, checked, rtt, cnp, notified, score)
+        return Arrived(got, right, checked, rtt, cnp, notified, score, senders)
 
     def sweep(self, slot: int, t: int) -> None:
         """The collector's look at a queue pair that may have no packets any more."""
@@ -187,11 +197,13 @@ class Card:
         self._account(slot, DestinationEvent())
 
     def reset(self, slot: int) -> None:
-        """Forget a slot's echo, arrivals, timed packet and last CNP."""
+        """Forget a slot's echo, arrivals, timed packet, last CNP, and that it sent."""
         row = self.cps.slots[slot]
         row.echo, row.turnaround = None, Turnaround()
         self.collector.reset(slot)
         self.trust.reset(slot)
+        if self.senders is not None:
+            self.senders.reset(slot)
 
     def _account(self, slot: int, event: DestinationEvent) -> None:
         """Count an event, with what the collector just said, for the slot's destination."""

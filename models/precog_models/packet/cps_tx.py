@@ -35,7 +35,12 @@ class Sent(NamedTuple):
 
 
 def transmit(
-    state: CpsState, frame: bytes | bytearray, now_ns: int, *, error: bool = False
+    state: CpsState,
+    frame: bytes | bytearray,
+    now_ns: int,
+    *,
+    error: bool = False,
+    senders: int = 0,
 ) -> Sent:
     """Send a frame.
 
@@ -49,6 +54,8 @@ def transmit(
         The card's time; T0 of data, T2 of answers.
     error : bool
         The stream's error flag. It is carried through and changes nothing else.
+    senders : int
+        The level that a shim says.
     """
     port = state.config.shim_port
     parsed = parse(frame, Direction.TX, shim_port=port, error=error, knows_ipv6=state.ipv6)
@@ -66,7 +73,7 @@ def transmit(
         out = put_resv6(frame, parsed, resv6_from_score(row.carried))
     else:
         state.counters.inserted += 1
-        shim = encode(_shim(row, found, now_ns))
+        shim = encode(_shim(row, found, now_ns, senders))
         out = insert(frame, parsed, shim, state.config.shim_port)
     return Sent(out, found, slot, reason, parsed.end)
 
@@ -106,9 +113,9 @@ def _reason(state: CpsState, frame: bytes | bytearray, parsed: Parsed, slot: int
     return Reason.NONE
 
 
-def _shim(row: CpsSlot, found: Descriptor, now_ns: int) -> Shim:
+def _shim(row: CpsSlot, found: Descriptor, now_ns: int, senders: int) -> Shim:
     """What the packet's shim says."""
     if found.opcode in ACKNOWLEDGES:
         turnaround = row.turnaround.answered(found.psn, now_ns)
-        return Shim(ShimType.ACKNOWLEDGE, row.carried, row.echo, turnaround)
-    return Shim(ShimType.DATA, row.carried, row.echo, now_ns & _TIME_MASK)
+        return Shim(ShimType.ACKNOWLEDGE, row.carried, row.echo, turnaround, senders)
+    return Shim(ShimType.DATA, row.carried, row.echo, now_ns & _TIME_MASK, senders)

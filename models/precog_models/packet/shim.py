@@ -24,6 +24,7 @@ class Shim(NamedTuple):
     score: int | None = None  # 0..100
     echo: int | None = None  # 0..100
     time: int | None = None  # ns, 24 bits
+    senders: int = 0  # level of the queue pairs that send to its sender, 0..15
 
 
 def encode(shim: Shim) -> bytes:
@@ -32,7 +33,7 @@ def encode(shim: Shim) -> bytes:
     Raises
     ------
     ValueError
-        A score or an echo is not 0..100, or the time does not fit.
+        A score or an echo is not 0..100, or the time or the level does not fit.
     """
     for name, value in (("score", shim.score), ("echo", shim.echo)):
         if value is not None and not 0 <= value <= SCORE_MAX:
@@ -43,6 +44,7 @@ def encode(shim: Shim) -> bytes:
         v=int(shim.score is not None),
         e=int(shim.echo is not None),
         t=int(shim.time is not None),
+        senders=shim.senders,
         score=SCORE_NONE if shim.score is None else shim.score,
         echo=SCORE_NONE if shim.echo is None else shim.echo,
         time=shim.time or 0,
@@ -58,7 +60,7 @@ def decode(data: bytes | bytearray) -> tuple[ShimFault, Shim | None, int]:
     fault : ShimFault
         NONE, VERSION, TYPE or CRC.
     shim : Shim or None
-        None with a fault. Zero and reserved bits are not looked at.
+        None with a fault. The zero bit is not looked at.
     clamped : int
         How many of score and echo were 101..254 and are given as 100.
     """
@@ -72,7 +74,7 @@ def decode(data: bytes | bytearray) -> tuple[ShimFault, Shim | None, int]:
     score, wild_score = clamp_score(fields["score"]) if fields["v"] else (None, 0)
     echo, wild_echo = clamp_score(fields["echo"]) if fields["e"] else (None, 0)
     time = fields["time"] if fields["t"] else None
-    shim = Shim(ShimType(fields["type"]), score, echo, time)
+    shim = Shim(ShimType(fields["type"]), score, echo, time, fields["senders"])
     return ShimFault.NONE, shim, wild_score + wild_echo
 
 

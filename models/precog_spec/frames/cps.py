@@ -16,6 +16,7 @@ __all__ = [
     "CRC8_INIT",
     "CRC8_POLY",
     "CRC8_XOR",
+    "LEVEL_MAX",
     "NS_BITS",
     "RESV6_MAX",
     "SCORE_MAX",
@@ -55,13 +56,14 @@ SHIM = Header(
     ("e", 1),  # the echo is valid
     ("t", 1),  # the time field is valid
     ("zero", 1),
-    ("reserved", 4),
+    ("senders", 4),  # log2 of the QPs that send to the shim's sender, rounded up; 0: one, or ?
     ("score", 8),  # 0..100, 0xFF: none
     ("echo", 8),  # the last score received from that peer QP
     ("time", TIME_BITS),  # ns. Data: the sender's time. Acknowledge: the turnaround T2 - T1
     ("crc", 8),
 )
 
+LEVEL_MAX = (1 << SHIM["senders"].bits) - 1
 TICKS_FACTOR_BITS = 16
 
 

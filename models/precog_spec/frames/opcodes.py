@@ -19,6 +19,8 @@ from precog_spec.frames.layout import Header
 __all__ = [
     "ACKNOWLEDGE",
     "ACKNOWLEDGES",
+    "ANNOUNCED",
+    "ANNOUNCES",
     "ATOMICS",
     "ATOMIC_ACKNOWLEDGE",
     "CNP",
@@ -33,6 +35,8 @@ __all__ = [
     "SYNDROME_ACK",
     "SYNDROME_NAK",
     "SYNDROME_RNR",
+    "UNTOLD",
+    "WHOLE",
     "extension_bytes",
     "is_reliable",
     "solicits",
@@ -98,6 +102,11 @@ def _reliable(*operations: int) -> frozenset[int]:
     return frozenset(base | op for base in (_RC, _XRC) for op in operations)
 
 
+def _named(*operations: int) -> frozenset[int]:
+    """Of all services that have them."""
+    return frozenset(op for op in NAMES if op != CNP and op & 0x1F in operations)
+
+
 ACKNOWLEDGE = _reliable(0x11)
 ATOMIC_ACKNOWLEDGE = _reliable(0x12)
 READ_REQUEST = _reliable(0x0C)
@@ -129,6 +138,12 @@ def is_reliable(opcode: int) -> bool:
     return opcode in NAMES and opcode & 0xE0 in (_RC, _XRC)
 
 
+#: By what a packet with payload says of its message's length. RETH has it; the packets behind go by
+#: that one; of a message in one packet it is the payload; of the others nobody knows.
+ANNOUNCES = _named(0x06, 0x0A, 0x0B)
+ANNOUNCED = _named(0x07, 0x08, 0x09)
+WHOLE = _named(0x04, 0x05, 0x10, 0x17)
+UNTOLD = _named(0x00, 0x01, 0x02, 0x03, 0x0D, 0x0E, 0x0F, 0x16)
 #: Requests of reliable services: solicited by their AckReq bit, or always.
 RELIABLE_REQUESTS = frozenset(op for op in NAMES if is_reliable(op)) - ACKNOWLEDGES
 SOLICITED_ALWAYS = READ_REQUEST | ATOMICS

@@ -62,6 +62,7 @@ pacer|grants|PACER|pace/pacer.py|pace/pacer.py|pacer.py|pacer|cc pacer
 profiler|profile|PROFILER|measure/profiler.py|measure/profiler.py|profiler.py|profiler|cc profiler
 forecast|forecast|FORECAST|predict/forecast.py|predict/forecast.py|forecast.py|forecast|cc forecast
 receiver|receiver|RECEIVER|rate/receiver.py|rate/receiver.py|receiver.py|receiver|cc receiver
+senders|senders|SENDERS|packet/senders.py|packet/senders.py|senders.py|senders|packet senders
 trace|trace|TRACE|csr/trace.py|trace.py|trace.py|trace|trace
 wire|wire|WIRE|pace/wire.py|store/packet_store.py|wire.py|wire|packet wire
 ecc|ecc|ECC|predict/ecc.py|predict/ecc.py|ecc.py|ecc|ecc

@@ -2,10 +2,10 @@
 
 Blocks in address order: ID, MEASURE, MODEL, PID, the other laws (`laws`) where there are any,
 WATCHDOG, QP; then PACER, PROFILER and FORECAST (`pacer`, `profiler`, `forecast`), each where the
-core has one; COUNTERS; the packet path's (`packet`) where there is one; RECEIVER, TRACE, WIRE, ECC
-and LAW (`receiver`, `trace`, `wire`, `ecc`, `law`), each where the core has one; INTERRUPT and
-RESET (`interrupt`, `reset`); MAC (`mac`) where there are ports. Real quantities keep the formats of
-`precog_spec.contract`; a test compares them. Times are in ticks of TICK_PS.
+core has one; COUNTERS; the packet path's (`packet`) where there is one; RECEIVER, SENDERS, TRACE,
+WIRE, ECC and LAW (`receiver`, `senders`, `trace`, `wire`, `ecc`, `law`), each where the core has
+one; INTERRUPT and RESET (`interrupt`, `reset`); MAC (`mac`) where there are ports. Real quantities
+keep the formats of `precog_spec.contract`; a test compares them. Times are in ticks of TICK_PS.
 """
 
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from precog_spec.registers.packet import packet_blocks
 from precog_spec.registers.profiler import profiler_block
 from precog_spec.registers.receiver import receiver_block
 from precog_spec.registers.reset import reset_block
+from precog_spec.registers.senders import senders_block
 from precog_spec.registers.snapshot import snapshot_registers
 from precog_spec.registers.trace import trace_block
 from precog_spec.registers.watchdog import watchdog_block
@@ -240,6 +241,7 @@ def build_map(sizes: NicConfig, identity: Identity) -> RegisterMap:
             _counter_block(sizes),
             *(packet_blocks(sizes) if sizes.width else ()),
             *((receiver_block(identity.tick_ps),) if sizes.receiver else ()),
+            *((senders_block(identity.tick_ps),) if sizes.senders else ()),
             *((trace_block(),) if sizes.trace else ()),
             *((wire_block(sizes.wire),) if sizes.wire else ()),
             *((ecc_block(sizes.sets, tree=bool(sizes.tree)),) if sizes.ecc else ()),
@@ -259,7 +261,7 @@ def _id_block(sizes: NicConfig, identity: Identity) -> Block:
         "ID",
         "What this device is, how large it is, and which contract it keeps.",
         id=0x01,
-        version=(1, 8),
+        version=(1, 9),
         registers=(
             Register(
                 "MAGIC", "'PRCG'.", (constant("magic", 32, MAGIC, "0x50524347."),), constant=True
@@ -309,6 +311,7 @@ def _id_block(sizes: NicConfig, identity: Identity) -> Block:
                         constant(f"no_{name}", 1, 1 - getattr(sizes, name), told, lsb=lsb)
                         for lsb, (name, told) in enumerate(_WITHOUT, 19)
                     ),
+                    constant("senders", 1, sizes.senders, "QPs that send here count.", lsb=22),
                 ),
                 constant=True,
             ),

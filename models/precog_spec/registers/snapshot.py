@@ -12,6 +12,7 @@ _TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("forecast", ("FORECAST.COUNTERS",)),
     ("width", ("PACKET_COUNTERS.TX", "PACKET_COUNTERS.RX", "PACKET_COUNTERS.EVENTS")),
     ("receiver", ("RECEIVER.COUNTERS",)),
+    ("senders", ("SENDERS.COUNTERS",)),
     ("trace", ("TRACE.COUNTERS",)),
     ("wire", ("WIRE.COUNTERS",)),
     ("ecc", ("ECC.COUNTERS",)),

@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _BLOCKS = ("nic", "cps-tx", "cps-rx", "packet", "pace-wire")
 _NIC_ONLY = (
     *("preset", "qps", "sets", "dsp", "grants", "profile"),
-    *("forecast", "tree", "receiver", "trace", "wire"),
+    *("forecast", "tree", "receiver", "senders", "trace", "wire"),
 )
 _PACKET_ONLY = ("slots",)
 _WIDTH = 64  # of a part of the packet path
@@ -87,6 +87,9 @@ def export(
     receiver: Annotated[
         bool, typer.Option("--receiver", help="nic: with the receiver of scores; with a width.")
     ] = False,
+    senders: Annotated[
+        bool, typer.Option("--senders", help="nic: with the count of senders; with a width.")
+    ] = False,
     trace: Annotated[bool, typer.Option("--trace", help="nic: with the trace FIFO.")] = False,
     wire: Annotated[
         int,
@@ -133,7 +136,17 @@ def export(
     if target not in _TARGETS:
         raise ValueError(f"target must be one of {', '.join(_TARGETS)}, not {target!r}")
     if target == "corundum":
-        other = ("block", "name", "slots", "forecast", "tree", "receiver", "trace", "wire")
+        other = (
+            "block",
+            "name",
+            "slots",
+            "forecast",
+            "tree",
+            "receiver",
+            "senders",
+            "trace",
+            "wire",
+        )
         refuse_ignored(context, *other, why="with --target corundum")
         folder = output or Path("precog_corundum")
         sizes = (preset or _APP_PRESET, qps, sets, dsp, grants, profile)
@@ -167,6 +180,7 @@ def export(
             forecast=bool(forecast or nic.forecast),
             tree=bool(tree or nic.tree),
             receiver=bool(receiver or nic.receiver),
+            senders=bool(senders or nic.senders),
             trace=bool(trace or nic.trace),
             wire=wire,
         )

@@ -1,6 +1,7 @@
 """`RtlCard`: the Verilated packet path, one packet at a time or at full speed."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +17,10 @@ from precog_hw.packet.cps_slots import DESTINATIONS, slot_config_layout
 from precog_hw.packet.cps_tx import sent_layout
 from precog_hw.packet.layouts import CARD_CONFIG
 from precog_hw.packet.qp_lookup import table_access_layout
+from precog_hw.packet.senders_told import told_layout
 from precog_models.packet.card import CardConfig
 from precog_models.packet.qp_table import QpTable
+from precog_models.packet.senders import SendersConfig
 from precog_spec.frames.cps import Mode
 
 from .library import RtlError
@@ -30,8 +33,10 @@ _MONITORS = {
     "received_stb": ["received"],
     "icrc_done": ["icrc_checked", "icrc_ok"],
     "o_sample_valid": ["o_sample_payload"],
+    "told_stb": ["told"],
 }
-_PARTS = ("ipv6", "destinations", "cnps", "icrc")  # of a `CardConfig`
+_OF_PARTS = {"icrc_done": "icrc", "told_stb": "senders"}  # monitors and their part
+_PARTS = ("ipv6", "destinations", "cnps", "icrc", "senders")  # of a `CardConfig`
 _SWEEP_CYCLES = 64  # of the collector, for each slot
 _SETTLE = 200  # cycles from a packet's end to the last of its effects, with room
 
@@ -98,8 +103,27 @@ class RtlCard:
             "any_packet": config.any_packet,
             "corrected": config.corrected,
             "rtt_floor": config.rtt_floor,
+            "senders": asdict(SendersConfig()),
         }
+        self._registers = values
         self.block.poke(registers=CARD_CONFIG.const(values).as_bits(), o_sample_ready=1)
+
+    def senders(self, config: SendersConfig) -> None:
+        """Registers of the count of senders."""
+        self._registers["senders"] = asdict(config)
+        self.block.poke(registers=CARD_CONFIG.const(self._registers).as_bits())
+
+    def told(self, run: Run) -> list[tuple[int, int]]:
+        """Slots whose laws hear of a level in a run, and the level."""
+        return [(r["slot"], r["level"]) for r in _records(told_layout(self.slots), run, "told_stb")]
+
+    def count(self) -> int:
+        """Queue pairs that send to the card."""
+        return int(self.block.peek("count"))
+
+    def reset(self, slot: int) -> None:
+        """Forget a slot."""
+        self._send("i_reset", slot)
 
     def close(self) -> None:
         """Free the instance."""
@@ -206,7 +230,7 @@ class RtlCard:
         return Taken(run.sinks[f"m_axis_{side}"].frames, run)
 
     def _has(self, monitor: str) -> bool:
-        return self.config.icrc or monitor != "icrc_done"
+        return monitor not in _OF_PARTS or getattr(self.config, _OF_PARTS[monitor])
 
     def _send(self, stream: str, payload: int) -> None:
         """One payload into a plain stream.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from precog_models.packet.card import Arrived, Card, CardConfig
 from precog_models.packet.cps_tx import Sent
+from precog_models.packet.senders import SendersConfig
 from precog_spec.frames.cps import Mode
 
 from .card import RtlCard, Taken
@@ -78,6 +79,17 @@ class CardPair:
         if mtu is not None:
             self.rtl.mtu(slot, mtu)
 
+    def senders(self, config: SendersConfig) -> None:
+        """Registers of the count of senders, of cards that have it."""
+        assert self.golden.senders is not None
+        self.golden.senders.config = config
+        self.rtl.senders(config)
+
+    def reset(self, slot: int) -> None:
+        """Forget a slot."""
+        self.golden.reset(slot)
+        self.rtl.reset(slot)
+
     def enable(self, destination: int, *, enable: bool) -> None:
         """Whether a destination is trusted with scores."""
         self.golden.cps.destination_enable[destination] = enable
@@ -130,6 +142,10 @@ class CardPair:
             self._same("ICRC", frame, [] if got.frame is None else [check], checks)
         rtts = [sample["rtt"] for sample in self.rtl.samples(taken.run)]
         self._same("RTT", frame, [] if arrived.rtt is None else [arrived.rtt], rtts)
+        if self.golden.senders is not None:
+            slot, level = arrived.received.slot, arrived.senders
+            self._same("news", frame, [(slot, level)] if level else [], self.rtl.told(taken.run))
+            self._same("count", frame, self.golden.senders.count(t), self.rtl.count())
         made = [wire.data for wire in taken.run.sinks["m_axis_tx"].frames]
         wanted = [] if arrived.cnp is None else [self.golden.transmit(arrived.cnp, t, now_ns).frame]
         self._same("CNP", frame, wanted, made)

@@ -10,7 +10,7 @@ import typer
 from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
 from precog_host.transport import DeviceError
 
-from . import wire
+from . import senders, wire
 
 if TYPE_CHECKING:
     from precog_host.driver.packet import Binding, PacketDriver
@@ -31,6 +31,7 @@ for _name, _group in (
     ("destination", _destination),
     ("counter", _counter),
     ("mac", _mac),
+    ("senders", senders.app),
     ("wire", wire.app),
 ):
     app.add_typer(_group, name=_name)

@@ -34,6 +34,7 @@ from precog_spec.registers.packet import (
 
 from .counters import EmulatedClock, EmulatedCounters
 from .register_file import RegisterFile, ignored
+from .senders import EmulatedSenders
 
 __all__ = ["EmulatedPacket"]
 
@@ -66,6 +67,7 @@ class EmulatedPacket:
     Attributes
     ----------
     card : Card
+    senders : EmulatedSenders or None
     decided : ndarray of int64, shape (n, 8)
         Decisions on the frame that was received last.
     """
@@ -97,8 +99,12 @@ class EmulatedPacket:
             destinations=bool(sizes.destinations),
             cnps=bool(sizes.cnps),
             icrc=bool(sizes.icrc),
+            senders=bool(sizes.senders),
         )
         self.card = Card(sizes.qps, config)
+        self.senders = (
+            None if self.card.senders is None else EmulatedSenders(file, self.card.senders)
+        )
         self._parameters = packet_parameters(sizes)
         self._row = packet_qp_config(sizes)
         self._rows = [resets(self._row) for _ in range(sizes.qps)]
@@ -127,6 +133,7 @@ class EmulatedPacket:
         self._time = t
         self._passed(self._stamps(t)[0])
         sent = self.card.transmit(frame, *self._stamps(t), error=error)
+        self._counted(t)
         self._errors["tx_errors"] += sent.descriptor.error
         self._left(sent, len(frame), self._stamps(t)[0])
         if sent.slot is not None and not sent.descriptor.error:
@@ -138,6 +145,7 @@ class EmulatedPacket:
         self._time = t
         self._passed(self._stamps(t)[0])
         arrived = self.card.receive(frame, *self._stamps(t), error=error)
+        self._counted(t)
         got = arrived.received
         self._errors["rx_errors"] += got.descriptor.error
         if arrived.icrc_checked:
@@ -161,16 +169,23 @@ class EmulatedPacket:
         stamp, _ = self._stamps(t)
         for slot in range(len(self._rows)):
             self.card.sweep(slot, stamp)
+        self._counted(t)
 
     def forget(self) -> None:
-        """No queue pair has a timed packet, an echo or an arrival any more."""
+        """No queue pair has a timed packet, an echo or an arrival any more, nor does one send."""
         for slot in range(len(self._rows)):
             self.card.reset(slot)
+        self._counted(self._time)
 
     def clear_statistics(self) -> None:
         """All destinations count from nothing."""
         for number in range(len(self.card.cps.destination_enable)):
             self.card.destinations.read(number, clear=True)
+
+    def _counted(self, t: int) -> None:
+        """The count of senders may be another."""
+        if self.senders is not None:
+            self.senders.passed(self._stamps(t)[0])
 
     def _stamps(self, t: int) -> tuple[int, int]:
         """Ticks and nanoseconds as the card has them."""
@@ -273,6 +288,7 @@ class EmulatedPacket:
             self._sourced(slot, row["score_source"])
         if "clear" in asked:
             self.card.reset(slot)
+            self._counted(self._time)
         if "fetch" in asked:
             self._show("PACKET_QP", self._row, self._rows[slot])
 

@@ -30,6 +30,7 @@ def fields(shim: Shim | None, rng: random.Random) -> dict[str, int]:
         "echo_valid": shim.echo is not None,
         "time": rng.getrandbits(24) if shim.time is None else shim.time,
         "time_valid": shim.time is not None,
+        "senders": shim.senders,
     }
 
 
@@ -37,7 +38,9 @@ def random_shim(rng: random.Random) -> Shim:
     def perhaps(bound: int) -> int | None:
         return rng.choice((None, 0, bound - 1, rng.randrange(bound)))
 
-    return Shim(rng.choice(tuple(ShimType)), perhaps(101), perhaps(101), perhaps(1 << 24))
+    return Shim(
+        rng.choice(tuple(ShimType)), perhaps(101), perhaps(101), perhaps(1 << 24), rng.randrange(16)
+    )
 
 
 def test_encode(seed: int) -> None:
@@ -65,7 +68,7 @@ def check(ctx: Any, dut: ShimDecode, raw: bytes) -> None:
         assert not any(valid.values()), raw.hex()
         return
     read = {name: got[name] if there else None for name, there in valid.items()}
-    assert Shim(ShimType(got.type), **read) == shim, raw.hex()
+    assert Shim(ShimType(got.type), **read, senders=got.senders) == shim, raw.hex()
 
 
 @pytest.mark.parametrize("name", ["score", "echo"])
@@ -83,7 +86,7 @@ def test_decode_every_score(name: str, seed: int) -> None:
                 **drawn,
                 **flags,
                 zero=rng.getrandbits(1),
-                reserved=rng.getrandbits(4),
+                senders=rng.getrandbits(4),
                 time=rng.getrandbits(24),
             )[:-1]
             raw = body + bytes([crc8(body)])

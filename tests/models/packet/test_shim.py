@@ -17,12 +17,18 @@ from .frames import packet, synthetic
 
 SCORES = st.none() | st.integers(0, 100)
 SHIMS = st.builds(
-    Shim, st.sampled_from(ShimType), SCORES, SCORES, st.none() | st.integers(0, 2**24 - 1)
+    Shim,
+    st.sampled_from(ShimType),
+    SCORES,
+    SCORES,
+    st.none() | st.integers(0, 2**24 - 1),
+    st.integers(0, 15),
 )
 
 
 def test_bytes_of_the_design() -> None:
     assert encode(Shim(ShimType.DATA, 37, 80, 0x123456))[:7].hex() == "11e02550123456"
+    assert encode(Shim(ShimType.DATA, 37, 80, 0x123456, 6))[:7].hex() == "11e62550123456"
     assert encode(Shim(ShimType.ACKNOWLEDGE))[:7].hex() == "1200ffff000000"
 
 
@@ -62,8 +68,8 @@ def test_faults_in_order_and_scores_out_of_range() -> None:
     )
     assert decode(crafted(v=1, score=255, e=1, echo=255))[1:] == (Shim(ShimType.DATA), 0)
     assert decode(crafted(v=0, score=200))[1:] == (Shim(ShimType.DATA), 0)
-    # Reserved bits are for later versions of ours: not looked at.
-    assert decode(crafted(zero=1, reserved=15))[0] is ShimFault.NONE
+    # The zero bit is for later versions of ours: not looked at.
+    assert decode(crafted(zero=1))[0] is ShimFault.NONE
 
 
 def test_values_that_do_not_fit() -> None:
@@ -73,6 +79,8 @@ def test_values_that_do_not_fit() -> None:
         encode(Shim(ShimType.DATA, 1, -1))
     with pytest.raises(ValueError, match="CPS shim time must be 24 bits unsigned"):
         encode(Shim(ShimType.DATA, time=1 << 24))
+    with pytest.raises(ValueError, match="CPS shim senders must be 4 bits unsigned"):
+        encode(Shim(ShimType.DATA, senders=16))
 
 
 def test_scapy_computes_the_same_headers(seed: int) -> None:

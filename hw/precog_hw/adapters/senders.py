@@ -1,0 +1,36 @@
+"""The block SENDERS, wired: parameters, count and counters between bank and card."""
+
+from amaranth.hdl import Cat, Module
+
+from precog_hw.csr.bank import RegisterBank, port
+from precog_hw.csr.counter_table import CounterTables
+from precog_hw.packet.card import Card
+from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
+
+__all__ = ["attach"]
+
+
+def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card) -> None:
+    """Put parameters and counters between a bank and a card.
+
+    Parameters
+    ----------
+    m : Module
+        Of the NIC.
+    bank : RegisterBank
+        Of a map with the block SENDERS.
+    tables : CounterTables
+    card : Card
+        With `senders`.
+    """
+    for register in SENDERS_PARAMETERS:
+        for field in register.fields:
+            value = getattr(bank, port("senders", register.name, field.name))
+            m.d.comb += card.registers.senders[field.name].eq(value)
+    events = {"joined": card.joined, "heard": card.heeded, "risen": card.told_stb}
+    counters = tables.events("senders_events", "senders", "counters", len(SENDERS_EVENTS))
+    m.d.comb += [
+        bank.senders_count_count.eq(card.count),
+        bank.senders_count_level.eq(card.level),
+        counters.events.eq(Cat(events[name] for name, _ in SENDERS_EVENTS)),
+    ]

@@ -1,0 +1,115 @@
+"""Which levels that shims bring are news to a queue pair's law.
+
+The gateware of `precog_models.packet.senders.Senders.told`.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.rows import RowUpdate
+from precog_hw.stream.delay import DelayLine
+from precog_spec.contract import Fmt
+
+from .senders import LEVEL
+
+__all__ = ["SendersTold", "told_layout"]
+
+_HOLD_STEP = 10
+_TIME_BITS = Fmt.TIME.width - _HOLD_STEP
+_ROW = data.StructLayout({"level": LEVEL, "time": unsigned(_TIME_BITS)})
+
+
+def told_layout(slots: int) -> data.StructLayout:
+    """A level of a queue pair, at a time."""
+    return data.StructLayout(
+        {
+            "slot": unsigned((slots - 1).bit_length()),
+            "level": LEVEL,
+            "t": unsigned(Fmt.TIME.width),  # ticks
+        }
+    )
+
+
+class SendersTold(wiring.Component):
+    """The greatest level that each queue pair's shims have brought, and when, in block RAM.
+
+    ::
+
+        heard ─┬─► row ─► level, time ─► greater, or old? ─► new, told
+        reset ─┘   0       3                                  3
+
+    Latency: 3 cycles. Throughput: a shim in each cycle. Cost: `RowUpdate` of 34 bits.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs, a power of two, 2 or more.
+
+    Members
+    -------
+    heed : In(1)
+        Shims are heeded.
+    hold : In(32)
+        Ticks in which only a greater level is news; in steps of 1024.
+    heard_stb, heard : In(1), In(told_layout(slots))
+        A shim that may have an effect.
+    i_reset : In(stream.Signature(range(slots)))
+        Host: forget the slot. Waits for a cycle without a shim.
+    told_stb, told : Out(1), Out(told_layout(slots))
+        News.
+    heeded : Out(1)
+        Strobe: a shim was looked at.
+    """
+
+    i_reset: stream.Interface
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        super().__init__(
+            {
+                "heed": In(1),
+                "hold": In(32),
+                "heard_stb": In(1),
+                "heard": In(told_layout(slots)),
+                "i_reset": In(stream.Signature(range(slots))),
+                "told_stb": Out(1),
+                "told": Out(told_layout(slots)),
+                "heeded": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        change = data.StructLayout({"resets": 1, "level": LEVEL, "t": Fmt.TIME.width})
+        m.submodules.rows = rows = RowUpdate(_ROW, self._slots)
+        m.submodules.waits = waits = DelayLine(change, RowUpdate.CYCLES)
+        heeds, old, new = self.heard_stb & self.heed, rows.old, rows.new
+        of = waits.o
+        time = Signal(_TIME_BITS)
+        since = Signal(_TIME_BITS)
+        shim = Signal()
+        rises = Signal()
+        expires = Signal()
+        m.d.comb += [
+            self.i_reset.ready.eq(~heeds),
+            rows.i_stb.eq(heeds | self.i_reset.valid),
+            rows.i_row.eq(Mux(heeds, self.heard.slot, self.i_reset.payload)),
+            waits.i.resets.eq(~heeds),
+            waits.i.level.eq(self.heard.level),
+            waits.i.t.eq(self.heard.t),
+            time.eq(of.t >> _HOLD_STEP),
+            since.eq(time - old.time),
+            shim.eq(rows.stb & ~of.resets),
+            rises.eq(of.level > old.level),
+            expires.eq(since > (self.hold >> _HOLD_STEP)),
+            new.eq(Mux(rises | expires, Cat(of.level, time), old)),
+            self.heeded.eq(shim),
+            self.told_stb.eq(shim & rises),
+            self.told.slot.eq(rows.row),
+            self.told.level.eq(of.level),
+            self.told.t.eq(of.t),
+        ]
+        with m.If(of.resets):
+            m.d.comb += new.eq(0)
+        return m

@@ -1,0 +1,158 @@
+"""How many queue pairs send to this card, and what shims bring of their senders' counts.
+
+    data that `trust` lets act ─► sent in this epoch? ─► queue pairs of this and the last epoch
+                                                          └─► level: log2, rounded up ─► shims
+
+    level of a shim ─► more than all of the queue pair's in the last HOLD? ─► its law hears of it
+
+An incast is over before one of its senders has seen its queue; the receiver sees all of them after
+a packet each. What it says may cut a rate, so that shims are heeded as their scores are: of a known
+queue pair in mode S to an enabled destination, with a right ICRC, and, on answers, a PSN in flight.
+A level that goes up and down is heard once.
+
+A message that its RETH announces as short does not count: its sender has nothing to hold back.
+"""
+
+from dataclasses import dataclass
+
+from precog_spec.contract import Fmt
+from precog_spec.frames.cps import LEVEL_MAX
+from precog_spec.frames.opcodes import ANNOUNCED, ANNOUNCES, UNTOLD, WHOLE
+
+from .parser import Descriptor
+
+__all__ = ["EPOCH_LEAST", "HOLD_STEP", "Senders", "SendersConfig", "level_of"]
+
+EPOCH_LEAST = 8  # binary logarithm of the shortest epoch, ticks
+HOLD_STEP = 10  # of a tick's bits, those that HOLD does not look at
+_EPOCHS, _WORD = 16, 0xFFFF_FFFF
+_TIMES = Fmt.TIME.max >> HOLD_STEP
+
+
+@dataclass(frozen=True)
+class SendersConfig:
+    """Registers.
+
+    Raises
+    ------
+    ValueError
+        A number does not fit its register.
+    """
+
+    say: bool = False  # shims that leave say the level
+    heed: bool = False  # shims that come are heeded
+    epoch: int = 6  # an epoch has 256 << this many ticks
+    least: int = 100_000  # bytes of a message that counts
+    hold: int = 500_000  # ticks in which only a greater level is news
+
+    def __post_init__(self) -> None:
+        for name, most in (("epoch", _EPOCHS - 1), ("least", _WORD), ("hold", _WORD)):
+            if not 0 <= getattr(self, name) <= most:
+                raise ValueError(f"{name} must be 0..{most}, not {getattr(self, name)!r}")
+
+
+def level_of(count: int) -> int:
+    """Binary logarithm of a number of queue pairs, rounded up; 15 at most."""
+    return min(max(count - 1, 0).bit_length(), LEVEL_MAX)
+
+
+class Senders:
+    """State: when each queue pair last sent, and the greatest level that it brought.
+
+    Parameters
+    ----------
+    slots : int
+        Queue pairs.
+
+    Attributes
+    ----------
+    config : SendersConfig
+    joined, heard, risen : int
+        Queue pairs counted anew; shims heeded; of them those whose level has risen.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._config = SendersConfig()
+        self.joined = self.heard = self.risen = 0
+        self._large = [False] * slots  # a WRITE has begun that counts
+        self._epoch = 0
+        self._now: set[int] = set()  # those that sent in the epoch
+        self._before: set[int] = set()  # those that sent in the one before, and have not since
+        self._said = [(0, 0)] * slots  # level, time
+
+    @property
+    def config(self) -> SendersConfig:
+        """Registers; another epoch begins with a count of 0."""
+        return self._config
+
+    @config.setter
+    def config(self, config: SendersConfig) -> None:
+        if config.epoch != self._config.epoch:
+            self._now, self._before = set(), set()
+        self._config = config
+
+    def arrived(self, slot: int, packet: Descriptor, t: int) -> None:
+        """A packet that may have an effect came for a queue pair at `t` ticks."""
+        self._pass(t)
+        if not packet.payload:
+            return
+        length = packet.dma_length if packet.opcode in ANNOUNCES else packet.payload
+        large = length >= self._config.least
+        if packet.opcode in ANNOUNCES:
+            self._large[slot] = large
+        counts = (
+            packet.opcode in UNTOLD
+            or (packet.opcode in ANNOUNCED and self._large[slot])
+            or (packet.opcode in ANNOUNCES | WHOLE and large)
+        )
+        if counts:
+            self.joined += slot not in self._now | self._before
+            self._now.add(slot)
+            self._before.discard(slot)
+
+    def count(self, t: int) -> int:
+        """Queue pairs that sent in the epoch of `t` ticks or in the one before."""
+        self._pass(t)
+        return len(self._now) + len(self._before)
+
+    def level(self, t: int) -> int:
+        """What a shim that leaves at `t` ticks says."""
+        return level_of(self.count(t)) if self._config.say else 0
+
+    def told(self, slot: int, level: int, t: int) -> int:
+        """A shim brought `level` for a queue pair at `t` ticks.
+
+        Returns
+        -------
+        int
+            The level if its law is to hear of it, else 0. After a pause close to a multiple of
+            2**40 ticks a rise may be missed.
+        """
+        if not self._config.heed:
+            return 0
+        self.heard += 1
+        said, at = self._said[slot]
+        time = (t & Fmt.TIME.max) >> HOLD_STEP
+        old = (time - at) & _TIMES > self._config.hold >> HOLD_STEP
+        rises = level > said
+        if rises or old:
+            self._said[slot] = level, time
+        self.risen += rises
+        return level if rises else 0
+
+    def reset(self, slot: int) -> None:
+        """Forget a queue pair."""
+        self._large[slot] = False
+        self._now.discard(slot)
+        self._before.discard(slot)
+        self._said[slot] = 0, 0
+
+    def _pass(self, t: int) -> None:
+        """Epochs end."""
+        bits = EPOCH_LEAST + self._config.epoch
+        epoch = (t & Fmt.TIME.max) >> bits
+        passed = (epoch - self._epoch) & (Fmt.TIME.max >> bits)
+        if passed:
+            self._before = self._now if passed == 1 else set()
+            self._now = set()
+        self._epoch = epoch

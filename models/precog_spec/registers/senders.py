@@ -1,0 +1,100 @@
+"""The block SENDERS: how many queue pairs send to this card, and what shims say of it.
+
+It stands in the map of a NIC with `NicConfig.senders`. Numbers that the golden model owns are
+compared with it by a test.
+"""
+
+from precog_spec.frames.cps import SHIM
+from precog_spec.registers.common import counter_registers
+from precog_spec.registers.model import Access, Block, Field, Register, Table
+
+__all__ = ["COUNT_BITS", "SENDERS_EVENTS", "SENDERS_PARAMETERS", "senders_block"]
+
+_RW, _RO = Access.RW, Access.RO
+COUNT_BITS = 17  # of up to 65536 queue pairs
+_HOLD_US = 500.0
+
+#: (name, doc) of the 64-bit counters, in table order.
+SENDERS_EVENTS: tuple[tuple[str, str], ...] = (
+    ("joined", "queue pairs that were counted anew"),
+    ("heard", "shims that were heeded"),
+    ("risen", "of them those with more than all of the queue pair's in the last HOLD"),
+)
+
+
+def _parameters(tick_ps: int) -> tuple[Register, ...]:
+    return (
+        Register(
+            "CONTROL",
+            "What is done with the count. Another epoch begins with a count of 0.",
+            (
+                Field("say", 1, _RW, "Shims that leave say the level."),
+                Field("heed", 1, _RW, "Levels that shims bring are heeded.", lsb=1),
+                Field("epoch", 4, _RW, "An epoch is 256 << this many ticks.", lsb=4, reset=6),
+            ),
+        ),
+        Register(
+            "LEAST",
+            "What makes a queue pair count.",
+            (
+                Field(
+                    "least",
+                    32,
+                    _RW,
+                    "Messages of fewer bytes do not count; one of unknown length does.",
+                    reset=100_000,
+                    unit="bytes",
+                ),
+            ),
+        ),
+        Register(
+            "HOLD",
+            "A level that is not greater than all that shims of the queue pair have brought in "
+            "this time is no news. Its steps are 1024 ticks.",
+            (
+                Field(
+                    "hold",
+                    32,
+                    _RW,
+                    "Time.",
+                    reset=round(_HOLD_US * 1e6 / tick_ps),
+                    unit="ticks",
+                ),
+            ),
+        ),
+    )
+
+
+SENDERS_PARAMETERS: tuple[Register, ...] = _parameters(1000)
+
+
+def senders_block(tick_ps: int) -> Block:
+    """The block; `tick_ps` is the length of a tick in picoseconds."""
+    return Block(
+        "SENDERS",
+        "Queue pairs that send to this card: those with data in this epoch or the last one. Its "
+        "binary logarithm, rounded up, is the level, 0..15; 0: one at most.",
+        id=0x47,
+        version=(1, 0),
+        registers=(
+            *_parameters(tick_ps),
+            Register(
+                "COUNT",
+                "Now.",
+                (
+                    Field("count", COUNT_BITS, _RO, "Queue pairs."),
+                    Field("level", SHIM["senders"].bits, _RO, "Level.", lsb=24),
+                ),
+                volatile=True,
+            ),
+        ),
+        tables=(
+            Table(
+                "COUNTERS",
+                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
+                + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(SENDERS_EVENTS)),
+                counter_registers(),
+                count=len(SENDERS_EVENTS),
+            ),
+        ),
+    )

@@ -1,0 +1,79 @@
+"""``precog packet senders``: queue pairs that send to a device, and what others say of theirs."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
+from precog_host.transport import DeviceError
+
+if TYPE_CHECKING:
+    from precog_host.driver.senders import SendersDriver
+
+__all__ = ["app"]
+
+app = group("Count of the queue pairs that send to a device, on a device that counts them.")
+
+
+@contextmanager
+def _counting(device: str) -> "Iterator[SendersDriver]":
+    """The count of the device that a URI names."""
+    from precog_host.device import Device
+
+    with Device.open(device) as opened:
+        if opened.senders is None:
+            raise DeviceError(
+                f"device {device} does not count senders: it was built without; "
+                "try emu:width=64,senders=1"
+            )
+        yield opened.senders
+
+
+@app.command()
+def show(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
+    """Show how many queue pairs send to the device, parameters and counters."""
+    with _counting(device) as counting:
+        _emit(counting, json_)
+
+
+@app.command("set")
+def set_(
+    say: Annotated[
+        bool | None, typer.Option(help="Shims that leave say the count's binary logarithm.")
+    ] = None,
+    heed: Annotated[
+        bool | None, typer.Option(help="Laws hear of what shims of others say.")
+    ] = None,
+    epoch_us: Annotated[
+        float | None,
+        typer.Option(help="A QP counts while it sent in this epoch or the last one, µs."),
+    ] = None,
+    least: Annotated[int | None, typer.Option(help="Messages of fewer bytes do not count.")] = None,
+    hold_us: Annotated[
+        float | None, typer.Option(help="A level no greater than in this time is no news, µs.")
+    ] = None,
+    device: DeviceOption = "emu:",
+    json_: JsonOption = False,
+) -> None:
+    """Set who counts, and what is done with the count."""
+    require_one(say=say, heed=heed, epoch_us=epoch_us, least=least, hold_us=hold_us)
+    with _counting(device) as counting:
+        counting.set_parameters(say=say, heed=heed, epoch_us=epoch_us, least=least, hold_us=hold_us)
+        _emit(counting, json_)
+
+
+def _emit(counting: "SendersDriver", json_: bool) -> None:
+    shown: dict[str, dict[str, Any]] = {
+        "now": dataclasses.asdict(counting.count()),
+        "parameters": dataclasses.asdict(counting.parameters()),
+        "counters": counting.counters(),
+    }
+
+    def draw() -> None:
+        for name, values in shown.items():
+            table((name, "value"), list(values.items()))
+
+    emit(shown, draw, json_)

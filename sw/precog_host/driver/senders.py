@@ -1,0 +1,125 @@
+"""The count of queue pairs that send to a device, in real units: parameters, count, counters."""
+
+from dataclasses import dataclass
+
+from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
+
+from ..registers import Registers
+from ..transport import DeviceError
+from ..units import from_real, to_real
+
+__all__ = ["SendersDriver", "SendersParameters", "Sending"]
+
+_EPOCH_LEAST = 256  # ticks
+
+
+@dataclass(frozen=True)
+class SendersParameters:
+    """What is done with the count."""
+
+    say: bool  #: shims that leave say the level
+    heed: bool  #: laws hear of levels that shims bring
+    epoch_us: float  #: a queue pair counts while it sent in this epoch or the last
+    least: int  #: bytes of a message that counts
+    hold_us: float  #: a level no greater than all of this time is no news
+
+
+@dataclass(frozen=True)
+class Sending:
+    """Who sends to the device now."""
+
+    count: int  #: queue pairs
+    level: int  #: binary logarithm of it, rounded up, 0..15
+
+
+class SendersDriver:
+    """A device's count of senders.
+
+    Parameters
+    ----------
+    registers : Registers
+        Of a device with it.
+
+    Raises
+    ------
+    DeviceError
+        The device does not count them.
+    """
+
+    def __init__(self, registers: Registers) -> None:
+        if not registers.sizes.senders:
+            raise DeviceError("device does not count senders: it was built without (senders=0)")
+        self.registers = registers
+
+    def count(self) -> Sending:
+        """Now."""
+        return Sending(**self.registers.fields("SENDERS", "COUNT"))
+
+    def parameters(self) -> SendersParameters:
+        """As the device has them, in real units."""
+        control = self.registers.fields("SENDERS", "CONTROL")
+        tick_ps = self.registers.identity.tick_ps
+        hold = SENDERS_PARAMETERS[2].field("hold")
+        return SendersParameters(
+            say=bool(control["say"]),
+            heed=bool(control["heed"]),
+            epoch_us=(_EPOCH_LEAST << control["epoch"]) * tick_ps / 1e6,
+            least=self.registers.fields("SENDERS", "LEAST")["least"],
+            hold_us=float(to_real(hold, self.registers.fields("SENDERS", "HOLD")["hold"], tick_ps)),
+        )
+
+    def set_parameters(
+        self,
+        *,
+        say: bool | None = None,
+        heed: bool | None = None,
+        epoch_us: float | None = None,
+        least: int | None = None,
+        hold_us: float | None = None,
+    ) -> None:
+        """Change some of them. What is None stays.
+
+        Parameters
+        ----------
+        epoch_us : float
+            The shortest epoch that the device has is taken that is no shorter. Another one begins
+            with a count of 0.
+
+        Raises
+        ------
+        ValueError
+            A number does not fit; nothing is written then.
+        """
+        control = self.registers.fields("SENDERS", "CONTROL")
+        now = dict(control)
+        for name, value in (("say", say), ("heed", heed)):
+            if value is not None:
+                control[name] = int(value)
+        if epoch_us is not None:
+            control["epoch"] = self._epoch(epoch_us)
+        words: dict[str, dict[str, int]] = {}
+        if least is not None:
+            if not 0 <= least < 1 << 32:
+                raise ValueError(f"least must be in 0..{(1 << 32) - 1} bytes, not {least!r}")
+            words["LEAST"] = {"least": least}
+        if hold_us is not None:
+            field = SENDERS_PARAMETERS[2].field("hold")
+            words["HOLD"] = {"hold": from_real(field, hold_us, self.registers.identity.tick_ps)}
+        if control != now:
+            words["CONTROL"] = control
+        for register, values in words.items():
+            self.registers.write_fields("SENDERS", register, **values)
+
+    def counters(self) -> dict[str, int]:
+        """Events since reset."""
+        return self.registers.snapshots.read(
+            "SENDERS", "COUNTERS", [name for name, _ in SENDERS_EVENTS]
+        )
+
+    def _epoch(self, us: float) -> int:
+        """The register's number for an epoch of at least so long."""
+        tick_us = self.registers.identity.tick_ps / 1e6
+        lengths = [(_EPOCH_LEAST << n) * tick_us for n in range(16)]
+        if not 0 < us <= lengths[-1]:
+            raise ValueError(f"epoch_us must be above 0, and {lengths[-1]:g} at most, not {us!r}")
+        return next(n for n, length in enumerate(lengths) if length >= us)

@@ -1,0 +1,42 @@
+"""The count of senders of an emulated device: the golden one behind its register block."""
+
+from precog_models.packet.senders import Senders, SendersConfig, level_of
+from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
+
+from .counters import EmulatedCounters
+from .register_file import RegisterFile, ignored
+
+__all__ = ["EmulatedSenders"]
+
+
+class EmulatedSenders:
+    """Parameters, count and counters through the registers.
+
+    Parameters
+    ----------
+    file : RegisterFile
+    senders : Senders
+        The card's.
+    """
+
+    def __init__(self, file: RegisterFile, senders: Senders) -> None:
+        self._file, self._senders, self._time = file, senders, 0
+        names = [name for name, _ in SENDERS_EVENTS]
+        counters = EmulatedCounters(names, lambda: {n: getattr(senders, n) for n in names})
+        file.written |= {f"SENDERS.{one.name}": self._configure for one in SENDERS_PARAMETERS}
+        file.tables["SENDERS.COUNTERS"] = counters.read, ignored
+        self._configure()
+
+    def passed(self, t: int) -> None:
+        """It is `t` ticks, and what came is counted."""
+        self._time = t
+        count = self._senders.count(t)
+        self._file.put("SENDERS.COUNT", count=count, level=level_of(count))
+
+    def _configure(self, _: int = 0) -> None:
+        values: dict[str, int] = {}
+        for register in SENDERS_PARAMETERS:
+            values |= self._file.get(f"SENDERS.{register.name}")
+        say, heed = bool(values.pop("say")), bool(values.pop("heed"))
+        self._senders.config = SendersConfig(say, heed, **values)
+        self.passed(self._time)

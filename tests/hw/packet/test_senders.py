@@ -1,0 +1,234 @@
+"""The count of senders and the levels that shims bring, against the golden model."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from amaranth.lib import wiring
+from amaranth.sim import Simulator
+
+from precog_hw.packet.senders import Senders
+from precog_hw.packet.senders_told import SendersTold
+from precog_models.packet.parser import Descriptor
+from precog_models.packet.senders import EPOCH_LEAST, SendersConfig, level_of
+from precog_models.packet.senders import Senders as Golden
+from precog_spec.frames.descriptor import Direction, Reason
+from precog_spec.frames.opcodes import CNP, NAMES
+
+_TIME = 1 << 40
+_OPCODES = (*(op for op in NAMES if op != CNP), CNP, 0xE7)
+
+
+def _simulate(dut: wiring.Component, bench: Any) -> None:
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def _packet(rng: random.Random) -> Descriptor:
+    return Descriptor(
+        Direction.RX,
+        error=False,
+        shim=False,
+        reason=Reason.NONE,
+        opcode=rng.choice((*range(0x06, 0x0C), rng.choice(_OPCODES))),
+        payload=rng.choice((0, 1, 999, 1000, 4096)),
+        dma_length=rng.choice((0, 999, 1000, 1001, 0xFFFF_FFFF)),
+    )
+
+
+async def _hear(ctx: Any, dut: Senders, slot: int, packet: Descriptor) -> None:
+    """A packet in this cycle; the strobe stays until it is taken away."""
+    ctx.set(dut.heard, 1)
+    ctx.set(dut.slot, slot)
+    for name in ("opcode", "payload", "dma_length"):
+        ctx.set(getattr(dut, name), getattr(packet, name))
+
+
+def _later(rng: random.Random, now: int, epoch: int) -> int:
+    """The same time, a little later, and some epochs."""
+    length = 1 << (EPOCH_LEAST + epoch)
+    ends = length - now % length
+    step = rng.choice((0, 1, ends - 1, ends, length, 2 * length, 3 * length, 9 * length))
+    return (now + step) % _TIME
+
+
+@pytest.mark.parametrize("slots", [2, 8, 16])
+def test_the_count_is_the_golden_one(slots: int, seed: int) -> None:
+    """Bursts, resets, time that stands or jumps and wraps, epochs that change."""
+    rng = random.Random(seed)
+    dut, golden = Senders(slots), Golden(slots)
+    seen: Counter[int] = Counter()
+    joined = 0
+
+    async def settle(ctx: Any, cycles: int) -> None:
+        nonlocal joined
+        for _ in range(cycles):
+            joined += ctx.get(dut.joined)
+            await ctx.tick()
+
+    async def bench(ctx: Any) -> None:
+        now, config = _TIME - 5000, SendersConfig(epoch=3, least=1000)
+        golden.config = config
+        golden.count(now)
+        ctx.set(dut.now, now)
+        ctx.set(dut.epoch, config.epoch)
+        ctx.set(dut.least, config.least)
+        await settle(ctx, 4 * slots + 20)
+        for _ in range(400):
+            kind = rng.random()
+            if kind < 0.3:
+                now = _later(rng, now, config.epoch)
+                ctx.set(dut.now, now)
+            elif kind < 0.45:
+                config = SendersConfig(
+                    epoch=rng.choice((0, 3, 7)), least=rng.choice((0, 1000, 0xFFFF_FFFF))
+                )
+                golden.config = config
+                ctx.set(dut.epoch, config.epoch)
+                ctx.set(dut.least, config.least)
+            elif kind < 0.55:
+                slot = rng.randrange(slots)
+                golden.reset(slot)
+                ctx.set(dut.i_reset.payload, slot)
+                ctx.set(dut.i_reset.valid, 1)
+                await settle(ctx, 1)
+                ctx.set(dut.i_reset.valid, 0)
+            else:
+                for _ in range(rng.randrange(1, 3 * slots)):
+                    slot, packet = rng.randrange(slots), _packet(rng)
+                    golden.arrived(slot, packet, now)
+                    await _hear(ctx, dut, slot, packet)
+                    await settle(ctx, 1)
+                ctx.set(dut.heard, 0)
+            await settle(ctx, 4 * slots + 20)
+            count = golden.count(now)
+            seen[count] += 1
+            assert ctx.get(dut.count) == count
+            assert ctx.get(dut.level) == level_of(count)
+            assert joined == golden.joined
+
+    _simulate(dut, bench)
+    assert 0 in seen
+    assert max(seen) > slots / 2
+
+
+def test_the_count_while_time_runs(seed: int) -> None:
+    """A packet in most cycles; none close to the end of an epoch, whose visits go on meanwhile."""
+    rng = random.Random(seed)
+    slots, margin = 8, 12
+    dut, golden = Senders(slots), Golden(slots)
+    counts: set[int] = set()
+
+    async def bench(ctx: Any) -> None:
+        golden.config = SendersConfig(epoch=0, least=1000)
+        ctx.set(dut.least, 1000)
+        joined, some = 0, set(range(slots))
+        for now in range(40 * 256):
+            at = now % 256
+            if at == 0:
+                some = set(rng.sample(range(slots), rng.randrange(slots + 1)))
+            ctx.set(dut.now, now)
+            sends = margin < at < 256 - margin and some and rng.random() < 0.8
+            ctx.set(dut.heard, int(bool(sends)))
+            if sends:
+                slot, packet = rng.choice(sorted(some)), _packet(rng)
+                golden.arrived(slot, packet, now)
+                await _hear(ctx, dut, slot, packet)
+            joined += ctx.get(dut.joined)
+            if at == 255:
+                counts.add(golden.count(now))
+                assert ctx.get(dut.count) == golden.count(now)
+                assert joined == golden.joined
+            await ctx.tick()
+
+    _simulate(dut, bench)
+    assert len(counts) > 4
+
+
+def test_nothing_of_before_a_reset_counts(seed: int) -> None:
+    """After a reset of the registers rows are as they were; the first resets are for that."""
+    rng = random.Random(seed)
+    slots = 4
+    dut = Senders(slots)
+    packet = _packet(rng)._replace(opcode=0x01, payload=64)
+
+    async def bench(ctx: Any) -> None:
+        for slot in range(slots):
+            await _hear(ctx, dut, slot, packet)
+            await ctx.tick()
+        ctx.set(dut.heard, 0)
+        await ctx.tick().repeat(9)
+        assert ctx.get(dut.count) == slots
+        # Counters of zero, as a reset makes them, and rows that are not: two epochs end, and the
+        # host's first resets come before the last row was visited.
+        ctx.set(dut.first_reset, 1)
+        ctx.set(dut.i_reset.valid, 1)
+        for slot in range(slots):
+            ctx.set(dut.i_reset.payload, slot)
+            await ctx.tick()
+        ctx.set(dut.i_reset.valid, 0)
+        ctx.set(dut.first_reset, 0)
+        await ctx.tick().repeat(9)
+        assert ctx.get(dut.count) == slots  # counters did not hear of it
+
+    _simulate(dut, bench)
+
+
+@pytest.mark.parametrize("hold", [0, 1023, 1024, 5000, 0xFFFF_FFFF])
+def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
+    rng = random.Random(seed)
+    slots = 4
+    dut, golden = SendersTold(slots), Golden(slots)
+    expected: list[tuple[int, int, int]] = []
+    got: list[tuple[int, int, int]] = []
+    heeded = 0
+
+    async def step(ctx: Any) -> None:
+        nonlocal heeded
+        heeded += ctx.get(dut.heeded)
+        if ctx.get(dut.told_stb):
+            got.append(tuple(ctx.get(dut.told[name]) for name in ("slot", "level", "t")))
+        await ctx.tick()
+
+    async def bench(ctx: Any) -> None:
+        t = _TIME - 20_000
+        golden.config = SendersConfig(heed=True, hold=hold)
+        ctx.set(dut.hold, hold)
+        for _ in range(2000):
+            heed = rng.random() < 0.9
+            golden.config = SendersConfig(heed=heed, hold=hold)
+            ctx.set(dut.heed, heed)
+            t = (t + rng.choice((0, 1, 900, 1024, 6000))) % _TIME
+            slot, level = rng.randrange(slots), rng.randrange(16)
+            kind = rng.random()
+            ctx.set(dut.i_reset.valid, 0)
+            ctx.set(dut.heard_stb, 0)
+            if kind < 0.02:
+                golden.reset(slot)
+                ctx.set(dut.i_reset.payload, slot)
+                ctx.set(dut.i_reset.valid, 1)
+            elif kind < 0.9:
+                ctx.set(dut.heard_stb, 1)
+                ctx.set(dut.heard, {"slot": slot, "level": level, "t": t})
+                if golden.told(slot, level, t):
+                    expected.append((slot, level, t))
+            await step(ctx)
+        ctx.set(dut.heard_stb, 0)
+        for _ in range(5):
+            await step(ctx)
+
+    _simulate(dut, bench)
+    assert got == expected
+    assert len(got) > 8
+    assert (heeded, len(got)) == (golden.heard, golden.risen)
+
+
+def test_levels() -> None:
+    assert [level_of(n) for n in (0, 1, 2, 3, 4, 5, 8, 9, 1024, 1025)] == [
+        *(0, 0, 1, 2, 2, 3, 3, 4, 10, 11)
+    ]
+    assert level_of(1 << 15) == 15
+    assert level_of((1 << 15) + 1) == level_of(1 << 16) == 15

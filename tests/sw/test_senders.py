@@ -1,0 +1,142 @@
+"""The count of senders behind its registers: driver, commands, and the golden card."""
+
+import json
+
+import pytest
+
+from precog_host import cli
+from precog_host.device import Device
+from precog_host.driver.senders import SendersDriver, SendersParameters, Sending
+from precog_host.emulator.device import Emulator
+from precog_host.transport import DeviceError
+from precog_models.packet.card import Card, CardConfig
+from precog_models.packet.senders import SendersConfig
+from precog_spec.config import NicConfig
+
+from ..models.packet.frames import A_ADDRESS, A_QP, B_QP, packet
+
+_URI = "emu:qps=4,sets=2,width=64,senders=1"
+
+
+def _run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(words))
+    return int(ended.value.code or 0)
+
+
+def _device() -> tuple[Emulator, Device, SendersDriver]:
+    """With queue pairs 0..2 to B, the last one's shims not wanted."""
+    emulator = Emulator(NicConfig(qps=4, sets=2, width=64, senders=True))
+    device = Device(emulator)
+    assert device.senders is not None
+    assert device.packet is not None
+    for slot in range(3):
+        device.packet.bind(slot, "10.1.200.77", remote_qp=B_QP + slot, local_qp=A_QP + slot)
+    return emulator, device, device.senders
+
+
+def _data(slot: int, payload: int = 64) -> bytes:
+    return packet(bytes(payload), opcode=0x01, back=True, bth={"dqpn": A_QP + slot})
+
+
+def test_parameters_in_real_units() -> None:
+    _, device, senders = _device()
+    assert senders.parameters() == SendersParameters(
+        say=False, heed=False, epoch_us=16.384, least=100_000, hold_us=500.0
+    )
+    senders.set_parameters(say=True, epoch_us=0.3, least=7, hold_us=20)
+    assert senders.parameters() == SendersParameters(
+        say=True, heed=False, epoch_us=0.512, least=7, hold_us=20.0
+    )
+    senders.set_parameters(heed=True)
+    now = senders.parameters()
+    for values, message in (
+        ({"epoch_us": 0.0}, r"epoch_us must be above 0, and 8388\.61 at most, not 0\.0"),
+        ({"epoch_us": 9000.0}, r"epoch_us must be above 0, and 8388\.61 at most, not 9000\.0"),
+        ({"least": 1 << 32}, r"least must be in 0\.\.4294967295 bytes, not 4294967296"),
+        (
+            {"hold_us": 1e9, "say": False},
+            r"hold_us must be in 0\.\.4\.29497e\+06, not 1000000000\.0",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            senders.set_parameters(**values)
+    assert senders.parameters() == now
+    assert device.sizes.senders
+
+
+def test_the_count_rises_with_data_and_ends_with_its_epochs() -> None:
+    emulator, device, senders = _device()
+    assert emulator.packets is not None
+    for slot in (0, 1, 1, 2):
+        emulator.packets.receive(_data(slot), 100 + slot)
+    assert senders.count() == Sending(3, 2)
+    assert senders.counters() == {"joined": 3, "heard": 0, "risen": 0}
+    assert device.packet is not None
+    device.packet.unbind(2)  # forgets it
+    assert senders.count() == Sending(2, 1)
+    emulator.packets.sweep(16_384 + 50)
+    assert senders.count().count == 2
+    emulator.packets.receive(_data(0), 16_384 + 60)
+    emulator.packets.sweep(2 * 16_384)
+    assert senders.count() == Sending(1, 0)
+    emulator.packets.receive(_data(1), 2 * 16_384)
+    senders.set_parameters(epoch_us=30)
+    assert senders.count() == Sending(0, 0)
+    device.reset.begin(["counters"])
+    assert senders.counters()["joined"] == 0
+
+
+def test_a_reset_of_the_rtts_forgets_who_sent() -> None:
+    emulator, device, senders = _device()
+    assert emulator.packets is not None
+    emulator.packets.receive(_data(0), 100)
+    device.reset.begin(["rtt"])
+    assert senders.count() == Sending(0, 0)
+
+
+def test_levels_of_the_peer_are_heeded_if_the_host_says_so() -> None:
+    emulator, _, senders = _device()
+    assert emulator.packets is not None
+    peer = Card(4, CardConfig(senders=True))
+    assert peer.senders is not None
+    peer.senders.config = SendersConfig(say=True)
+    for slot in range(3):
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
+    for slot in range(3):
+        peer.receive(packet(bytes(64), opcode=0x01, bth={"dqpn": B_QP + slot}), 5, 5)
+    assert peer.senders.count(6) == 3
+    answer = peer.transmit(_data(0), 7, 7).frame
+    assert emulator.packets.receive(answer, 8).senders == 0
+    senders.set_parameters(heed=True)
+    assert [emulator.packets.receive(answer, 9).senders for _ in range(2)] == [2, 0]
+    assert senders.counters() == {"joined": 1, "heard": 2, "risen": 1}
+
+
+def test_a_device_without_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with Device.open("emu:width=64") as device:
+        assert device.senders is None
+        with pytest.raises(DeviceError, match="does not count senders: it was built without"):
+            SendersDriver(device.registers)
+    assert _run("packet", "senders", "show", "-d", "emu:width=64") == 2
+    assert "try emu:width=64,senders=1" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="senders needs width, which is off"):
+        NicConfig(senders=True)
+
+
+def test_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("packet", "senders", "show", "-d", _URI, "-j") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["now"] == {"count": 0, "level": 0}
+    assert set(shown["counters"]) == {"joined", "heard", "risen"}
+    words = ["--say", "--no-heed", "--epoch-us", "20", "--least", "9", "--hold-us", "30"]
+    assert _run("packet", "senders", "set", *words, "-d", _URI, "-j") == 0
+    assert json.loads(capsys.readouterr().out)["parameters"] == {
+        "say": True,
+        "heed": False,
+        "epoch_us": 32.768,
+        "least": 9,
+        "hold_us": 30.0,
+    }
+    assert _run("packet", "senders", "show", "-d", _URI) == 0
+    assert "epoch_us" in capsys.readouterr().out
