@@ -45,7 +45,8 @@ def set_(
         bool | None, typer.Option(help="Shims that leave say the count's binary logarithm.")
     ] = None,
     heed: Annotated[
-        bool | None, typer.Option(help="Laws hear of what shims of others say.")
+        bool | None,
+        typer.Option(help="Shims of others are heeded: rises of their counts are news."),
     ] = None,
     epoch_us: Annotated[
         float | None,

@@ -18,7 +18,7 @@ class SendersParameters:
     """What is done with the count."""
 
     say: bool  #: shims that leave say the level
-    heed: bool  #: laws hear of levels that shims bring
+    heed: bool  #: levels that shims bring are heeded
     epoch_us: float  #: a queue pair counts while it sent in this epoch or the last
     least: int  #: bytes of a message that counts
     hold_us: float  #: a level no greater than all of this time is no news

@@ -1,0 +1,196 @@
+"""The count of senders: it is the number of rows that sent, and its level grows with it.
+
+The block is the gateware as it is, with four slots, but for `RowUpdate`, in whose place rows
+without a pipeline's hazards stand (`pace_wheel_parts.Rows`); ``rows.update`` proves that these are
+the same. Packets, resets, time and registers are free in every cycle. By induction, hence for ever:
+rows that are older than two epochs are those that are still to be visited.
+
+Levels are those of any two numbers up to 65536.
+"""
+
+from typing import Any
+
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from .engine import Mode, Proof
+from .mutate import Mutant, reimported
+from .pace_wheel_parts import Rows
+from .peek import Opened
+
+__all__ = ["MUTANTS", "PROOFS"]
+
+_SOURCE = "precog_hw.packet.senders"
+SLOTS = 4
+_COUNT_BITS = 17
+_TIED = ("i_reset", "first_reset", "count", "level", "joined")
+
+
+class CountHarness(wiring.Component):
+    """`Senders`, any packets, resets, time and registers."""
+
+    def __init__(self) -> None:
+        made: list[Rows] = []
+
+        def rows(shape: Any, depth: int) -> Rows:
+            made.append(Rows(shape, depth))
+            return made[-1]
+
+        module: Any
+        with reimported(_SOURCE) as module:
+            cycles = module.RowUpdate.CYCLES
+            module.RowUpdate = rows
+            rows.CYCLES = cycles  # type: ignore[attr-defined]
+            self._dut = module.Senders(SLOTS)
+            self._inner = Opened(self._dut)
+        (self._rows,) = made
+        free = {
+            name: In(member.shape)
+            for name, member in self._dut.signature.members.items()
+            if name not in _TIED
+        }
+        super().__init__({**free, "resets": In(1), "reset": In(range(SLOTS))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        dut, inner, rows = self._dut, self._inner, self._rows
+        m.submodules.dut = inner.fragment
+        m.d.comb += [
+            dut.i_reset.valid.eq(self.resets),
+            dut.i_reset.payload.eq(self.reset),
+            *(
+                getattr(dut, name).eq(getattr(self, name))
+                for name in self.signature.members
+                if name not in ("resets", "reset")
+            ),
+        ]
+        tag, visits, visited, drains = (inner[n] for n in ("tag", "visits", "visited", "drains"))
+        fresh, recent = Signal(SLOTS), Signal(SLOTS)
+        for n in range(SLOTS):
+            row, age = rows.rows[n], Signal(2, name=f"age{n}")
+            looks = [drains[k] & (stage[1:] == n) for k, stage in enumerate(rows.stage)]
+            m.d.comb += [
+                age.eq(tag - row.tag),
+                fresh[n].eq(row.valid & (age == 0)),
+                recent[n].eq(row.valid & (age == 1)),
+                Assert(
+                    ~row.valid | (age < 2) | (visits & (visited <= n)) | Cat(looks).any(),
+                    "a row that is old is still to be visited",
+                ),
+            ]
+        m.d.comb += [
+            Assert(inner["sent_now"] == sum(fresh), "who sent in this epoch"),
+            Assert(inner["sent_before"] == sum(recent), "who sent in the last one, and not since"),
+            Assert(visits | (visited == 0)),
+            *(Assert(~drains[k] | stage[0]) for k, stage in enumerate(rows.stage)),
+            Assert(dut.count <= SLOTS, "no more than there are"),
+        ]
+        was = Signal()
+        with m.If(dut.count == SLOTS):
+            m.d.sync += was.eq(1)
+        m.d.comb += Cover(was & (dut.count == 0) & fresh.any())
+        return m
+
+
+class LevelHarness(wiring.Component):
+    """`level_of` of any two numbers."""
+
+    few: In(_COUNT_BITS)
+    many: In(_COUNT_BITS)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        module: Any
+        with reimported(_SOURCE) as module:
+            low, high = (
+                module.level_of(m, count, name)
+                for count, name in ((self.few, "low"), (self.many, "high"))
+            )
+        m.d.comb += [
+            Assume(self.many <= 1 << 16),
+            Assert((self.few > self.many) | (low <= high), "it grows with the number"),
+            Assert((high == 15) | ((1 << high) >= self.many), "2**level are as many"),
+            Assert((high == 0) | ((1 << (high - 1)[:4]) < self.many), "and half of that less"),
+            Assert((self.many <= 1 << 15) | (high == 15), "15 from there on"),
+        ]
+        return m
+
+
+PROOFS = (
+    Proof(
+        "senders.count",
+        CountHarness,
+        Mode.INDUCTION,
+        5,
+        "4 slots, for ever, any packets, resets, time and registers: the count is the number of "
+        "rows that sent in this epoch or the last one",
+    ),
+    Proof("senders.cover", CountHarness, Mode.COVER, 24, "all sent, and then one", quick=False),
+    Proof(
+        "senders.level",
+        LevelHarness,
+        Mode.INDUCTION,
+        1,
+        "up to 65536 queue pairs: the level is the binary logarithm, rounded up, 15 at most, and "
+        "grows with their number",
+    ),
+)
+MUTANTS = (
+    Mutant(
+        "senders.count",
+        _SOURCE,
+        "before - ((counts | forgets) & recent)",
+        "before - (counts & recent)",
+        "a queue pair that is forgotten still counts",
+        quick=True,
+        step=True,
+    ),
+    Mutant(
+        "senders.count",
+        _SOURCE,
+        "now + (counts & ~fresh) - (forgets & fresh)",
+        "now + counts - (forgets & fresh)",
+        "each packet counts",
+        step=True,
+    ),
+    Mutant(
+        "senders.count",
+        _SOURCE,
+        "begins.eq(owes & ~visits & ~drains.any())",
+        "begins.eq(owes & ~visits)",
+        "an epoch begins before the last visit has come to its row",
+        step=True,
+    ),
+    Mutant(
+        "senders.count",
+        _SOURCE,
+        "before.eq(Mux(far, 0, next_now))",
+        "before.eq(Mux(far, 0, now))",
+        "a packet at the end of an epoch is lost",
+        step=True,
+    ),
+    Mutant(
+        "senders.count",
+        _SOURCE,
+        "tag.eq(tag + 1 + far)",
+        "tag.eq(tag + 1)",
+        "those of two epochs ago still count",
+        step=True,
+    ),
+    Mutant(
+        "senders.level",
+        _SOURCE,
+        "min(bit + 1, LEVEL_MAX)",
+        "min(bit, LEVEL_MAX)",
+        "it is rounded down",
+        quick=True,
+    ),
+    Mutant(
+        "senders.level",
+        _SOURCE,
+        "less[bit] & (count != 0)",
+        "less[bit]",
+        "nobody counts as many",
+    ),
+)
