@@ -40,6 +40,7 @@ from precog_hw.rate.unit import RateUnit
 from precog_hw.stream.queue import Queue
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
+from precog_spec.engine.isa import THREADS
 
 __all__ = ["Core"]
 
@@ -357,7 +358,9 @@ class Core(wiring.Component):
             targets["laws"] = (laws.command, ~payload.forget)
             # Not before all events that the laws took before it have left them.
             targets["psched"] = (psched.command, laws_given)
-            deciding = Signal(range(_BEGUN + 1))  # samples between the rate unit and the output
+            # Samples between the rate unit and the output, those of programs in flight too.
+            programs = THREADS * self._config.law_cores
+            deciding = Signal(range(_BEGUN + programs + 1))
             leaves = self.o_decision.valid & self.o_decision.ready
             of_sample = leaves & ~self.o_decision.payload.flags[Flag.EVENT]
             m.d.sync += deciding.eq(deciding + ended - of_sample)

@@ -7,12 +7,15 @@ from precog_hw.csr.counter_table import EventCounters
 from precog_hw.csr.in_flight import InFlight
 from precog_hw.csr.window_ports import connect_window
 from precog_spec.contract import Flag
+from precog_spec.engine.isa import THREADS
 from precog_spec.registers.model import RegisterMap
 from precog_spec.registers.precog import COUNTERS, QP_CONFIG, QP_STATUS
 
 from .parts import Parts
 
 __all__ = ["count", "models", "parameters", "queue_pairs"]
+
+_MOST = 127  # samples and events that a core may hold, but for those of programs in flight
 
 
 def parameters(parts: Parts, regmap: RegisterMap) -> None:
@@ -95,7 +98,7 @@ def count(
         "congested": decided & flags[Flag.CONGESTED],
     }
     counters = parts.tables.events("counters", "counters", "counters", len(COUNTERS))
-    m.submodules.flight = flight = InFlight()
+    m.submodules.flight = flight = InFlight(_MOST + THREADS * config.law_cores)
     m.d.comb += [
         counters.events.eq(Cat(events[name] for name, _ in COUNTERS)),
         flight.sample.eq(events["samples"]),

@@ -27,7 +27,7 @@ class InFlight(wiring.Component):
         Every sample and event has had its decision, or was dropped or ignored.
     """
 
-    def __init__(self, most: int = 127) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         strobes = ("sample", "event", "decided", "dropped", "ignored")
         super().__init__({**{name: In(1) for name in strobes}, "idle": Out(1)})

@@ -1,4 +1,4 @@
-"""The law engine answers in time, whatever its core does.
+"""The law engine answers in time, whatever its core does; events in flight keep apart.
 
 `ProgramStage` is the gateware as it is, with two queue pairs; in the core's place is one that takes
 an event when it likes, answers when it likes, or never, and says what it likes. It takes writes of
@@ -8,7 +8,7 @@ rows while it has no event, as `Retirer` does. The budget is small, so that time
 from typing import Any
 from unittest.mock import patch
 
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
 from precog_spec.config import NicConfig
@@ -21,12 +21,15 @@ from .peek import Opened, free
 __all__ = ["MUTANTS", "PROOFS"]
 
 _STAGE = "precog_hw.rate.engine.stage"
+_FLIGHT = "precog_hw.rate.engine.flight"
 _CONFIG = NicConfig(qps=2, sets=2, lanes=16, columns=1, steps=1, law_cores=1)
 _BUDGET = 1
-_LIMIT = THREADS * _BUDGET + 64  # cycles that the core has
-# States of the stage, in the order in which they are named.
-_IDLE, _READ, _FETCH, _COMMAND, _WRITE, _SEND, _CLEAR, _WAIT, _LATE, _JUDGE = range(10)
-_PASS, _OFFER = 10, 11
+_LIMIT = THREADS * _BUDGET + 192  # cycles that the core has
+_COMMIT = 5  # cycles of a commit
+# States of the stage, in the order in which they are named; those of commit; those of a place.
+_IDLE, _READ, _COMMAND, _FETCH, _BEGIN, _CLEAR, _SEND = range(7)
+_SEEK, _JUDGE, _WRITE, _PASS, _OFFER = range(5)
+_FREE, _RUNS, _ENDED = range(3)
 
 
 class TimeHarness(wiring.Component):
@@ -37,15 +40,10 @@ class TimeHarness(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        made: list[Any] = []
         from precog_hw.rate.engine.core import Core
 
         class AnyCore(Core):
             """Whatever a core could say."""
-
-            def __init__(self, qps: int) -> None:
-                super().__init__(qps)
-                made.append(self)
 
             def elaborate(self, platform: object) -> Module:
                 m = Module()
@@ -57,44 +55,75 @@ class TimeHarness(wiring.Component):
                 ]
                 return m
 
-        with reimported(_STAGE) as module, patch.object(module, "Core", AnyCore):
+        with reimported(_FLIGHT, _STAGE) as module, patch.object(module, "Core", AnyCore):
             dut = module.ProgramStage(_CONFIG)
-            inner = Opened(dut)
+            self._inner = inner = Opened(dut)
         m.submodules.dut = inner.fragment
         for _, member, port in dut.signature.flatten(dut):
             if member.flow is wiring.In:
                 value = Value.cast(port)
                 m.d.comb += value.eq(free(len(value)))
         m.d.comb += [Assume(dut.budget == _BUDGET), Assume(dut.o.ready)]
-        state, timer, place = inner["programs_state"], inner["timer"], inner["place"]
-        age = Signal(range(256))
-        m.d.sync += age.eq(Mux((state == _IDLE) | (age == 255), 0, age + 1))
-        before = {
-            _READ: 0,
-            _COMMAND: 1,
-            _FETCH: 1,
-            _CLEAR: 2 + place,
-            _SEND: 2 + ROW_WORDS + timer,
-            _WAIT: 2 + ROW_WORDS + timer,
-            _LATE: 3 + ROW_WORDS + _LIMIT,
-            _JUDGE: 4 + ROW_WORDS + _LIMIT,
-            _WRITE: 5 + ROW_WORDS + _LIMIT,
-            _PASS: 6 + ROW_WORDS + _LIMIT,
-            _OFFER: 7 + ROW_WORDS + _LIMIT,
-        }
-        most = Signal(range(256))
-        with m.Switch(state):
-            for number, value in before.items():
-                with m.Case(number):
-                    m.d.comb += most.eq(value)
-        m.d.comb += [
-            Assert((state == _IDLE) | (state == _COMMAND) | (age <= most), "in time"),
-            Assert(timer <= _LIMIT + 1),
-            Assert(((state != _SEND) & (state != _WAIT)) | (timer <= _LIMIT)),
-            Assert((state != _CLEAR) | (timer == 0)),
-            Assert(state <= _OFFER),
-        ]
+        self._places(m)
+        self._stage(m, dut)
         return m
+
+    def _places(self, m: Module) -> None:
+        """A place is free again in time, and no queue pair has two."""
+        inner = self._inner
+        names = range(THREADS)
+        states = [inner[f"flight.state{n}"] for n in names]
+        ages = [inner[f"flight.age{n}"] for n in names]
+        owners = [inner[f"flight.qp{n}"] for n in names]
+        turn, commit = inner["flight.turn"], inner["commit.commit_state"]
+        m.d.comb += [Assert(turn < THREADS), Assert(commit <= _OFFER)]
+        for n, state in enumerate(states):
+            waited, ahead = Signal(range(256), name=f"waited{n}"), Signal(4, name=f"ahead{n}")
+            m.d.sync += waited.eq(Mux(state == _ENDED, waited + 1, 0))
+            m.d.comb += [
+                ahead.eq(Mux(turn <= n, n - turn, n + THREADS - turn)),
+                Assert(state <= _ENDED),
+                Assert((state != _RUNS) | (ages[n] <= _LIMIT), "the core's time has an end"),
+                Assert(
+                    (state != _ENDED)
+                    | (waited + _COMMIT * (ahead + 1) <= _COMMIT * THREADS + commit + 1),
+                    "a decision is offered in time",
+                ),
+            ]
+            for other in range(n):
+                both = (state != _FREE) & (states[other] != _FREE)
+                m.d.comb += Assert(~both | (owners[n] != owners[other]), "one event a queue pair")
+        m.d.comb += [
+            Assert((commit == _SEEK) | (Array(states)[turn] == _ENDED)),
+            Cover((states[0] == _RUNS) & (states[1] == _ENDED)),
+        ]
+
+    def _stage(self, m: Module, dut: Any) -> None:
+        """The stage itself waits for nothing but places and the core."""
+        inner = self._inner
+        state, place, number = inner["programs_state"], inner["place"], inner["number"]
+        clash, age = inner["flight.clash"], Signal(range(256))
+        moves = (state == _FETCH) | (state == _CLEAR) | (state == _BEGIN)
+        m.d.sync += age.eq(Mux(moves, age + 1, 0))
+        most = {_FETCH: 0, _CLEAR: 1 + place, _BEGIN: 1 + ROW_WORDS}
+        m.d.comb += Assert(state <= _SEND)
+        for name, value in most.items():
+            m.d.comb += Assert((state != name) | (age <= value), "an event begins in time")
+        runs = Array(inner[f"flight.state{n}"] for n in range(THREADS))[number]
+        was = Signal()
+        m.d.sync += was.eq((state == _SEND) & (runs != _RUNS))
+        m.d.comb += [
+            Assert(~moves | (~clash & inner["flight.has_free"]), "its place stays free"),
+            Assert((state == _CLEAR) | (place == 0)),
+            Assert(~was | (state != _SEND), "a core that is reset is not waited for"),
+            Assert((state != _SEND) | (number < THREADS)),
+        ]
+        holds = (state == _CLEAR) | (state == _BEGIN)
+        begun = dut._begun
+        m.d.comb += Assert(
+            ~(holds & begun.live) | dut.running.bit_select(begun.bank, 1),
+            "a program that is about to run is in use",
+        )
 
 
 PROOFS = (
@@ -103,17 +132,34 @@ PROOFS = (
         TimeHarness,
         Mode.INDUCTION,
         2,
-        "an event is answered within 6 x budget + 64 + 23 cycles, whatever the core does",
+        "an event that has begun is answered within 6 x budget + 192 + 32 cycles, whatever the "
+        "core does; no queue pair has two",
         quick=False,
     ),
 )
 MUTANTS = (
     Mutant(
         "law.time",
-        _STAGE,
-        "                with m.Elif(late):\n",
-        "                with m.Elif(late & 0):\n",
+        _FLIGHT,
+        "late[n].eq(runs & (age >= limit))",
+        "late[n].eq(0)",
         "the stage waits for ever for its core",
+        step=True,
+    ),
+    Mutant(
+        "law.time",
+        _STAGE,
+        "flight.has_free & ~flight.clash",
+        "flight.has_free",
+        "two events of a queue pair are in flight",
+        step=True,
+    ),
+    Mutant(
+        "law.time",
+        _STAGE,
+        "flight.banks | (holds << begun.bank)",
+        "flight.banks",
+        "a program may be replaced between its choice and its event's beginning",
         step=True,
     ),
 )

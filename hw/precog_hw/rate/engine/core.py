@@ -8,11 +8,9 @@ from amaranth.lib.wiring import In, Out
 from precog_spec.engine.isa import (
     CODE_WORDS,
     OPS,
-    REGISTERS,
     ROW_WORDS,
     SLOT_WORDS,
     SLOTS,
-    SMALL_BITS,
     THREADS,
     WORD,
     Op,
@@ -21,30 +19,18 @@ from precog_spec.engine.isa import (
 )
 
 from .dispatcher import EVENT_PLACES, Dispatcher
+from .execute import BLOCK_RAM, Word, registers, result
 from .layouts import CODE_WRITE, ENTRY_WRITE, SLOT_WRITE, event_layout, result_layout, row_layout
 from .retirer import Retirer
 from .simple import Simple
 from .threads import THREAD_BITS, TURN_BITS, Threads
-from .units import Mantissa, Product, Quotient, delayed
+from .units import delayed
 
 __all__ = ["Core"]
 
 _STAGES = 8
 _OP_BITS = 6
 _WRITES = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.INDEX)
-_BLOCK_RAM = {"ram_style": "block", "no_rw_check": 1}
-
-
-class _Word:
-    """Fields of an instruction, `isa.Instruction`."""
-
-    def __init__(self, word: Value) -> None:
-        self.op = word[26:32]
-        self.rd = word[21:26]
-        self.ra = word[16:21]
-        self.space = word[14:16]
-        self.b = word[6:14]
-        self.c = word[:6]
 
 
 class Core(wiring.Component):
@@ -133,12 +119,12 @@ class Core(wiring.Component):
         self._qp = self._pipeline(m, threads.about.qp, "qp")
         self._pc = self._pipeline(m, threads.pc, "pc")
         fetched = delayed(m, self._fetch(m), 1, "fetched")
-        self._words = {2: _Word(fetched)}
+        self._words = {2: Word(fetched)}
         for n in range(3, _STAGES):
             fetched = delayed(m, fetched, 1, f"fetched{n}")
-            self._words[n] = _Word(fetched)
+            self._words[n] = Word(fetched)
         index = Signal((SLOT_WORDS - 1).bit_length())
-        first, second, writes = self._registers(m)
+        first, second, writes = registers(m, self._words[2], self._thread[2])
         last = self._operand(m, index)
         from_register = self._words[3].space == Space.REGISTER
         a = delayed(m, first, 1, "a").as_signed()
@@ -149,7 +135,8 @@ class Core(wiring.Component):
         m.d.comb += place.eq(Cat(word.b, word.c[0]) + a)
         m.d.comb += index.eq(delayed(m, place, THREADS - 2, "index"))
         simple = self._decide(m, a, b)
-        self._write(m, self._result(m, a, b, simple), writes)
+        made = result(m, self._words[4], self._words[7], self._phase[4], a, b, simple)
+        self._write(m, made, writes)
         return m
 
     def _pipeline(self, m: Module, value: Value, name: str) -> list[Value]:
@@ -177,6 +164,7 @@ class Core(wiring.Component):
             threads.start_heard.eq(dispatcher.heard),
             threads.start.slot.eq(self.i.payload.slot),
             threads.start.qp.eq(self.i.payload.qp),
+            threads.start.id.eq(self.i.payload.id),
             threads.retired.eq(retirer.thread),
             threads.retired_stb.eq(retirer.o_stb),
             retirer.cleared.eq(dispatcher.thread),
@@ -201,19 +189,6 @@ class Core(wiring.Component):
         ]
         return read.data
 
-    def _registers(self, m: Module) -> tuple[Value, Value, list[wiring.PureInterface]]:
-        """Two copies of the registers, read in stage 3 at two places, and how to write both."""
-        reads, writes = [], []
-        for name, number in (("a", self._words[2].ra), ("b", self._words[2].b[:5])):
-            m.submodules[f"registers_{name}"] = memory = Memory(
-                shape=signed(WORD), depth=REGISTERS << THREAD_BITS, init=[], attrs=_BLOCK_RAM
-            )
-            read = memory.read_port()
-            m.d.comb += read.addr.eq(Cat(number, self._thread[2]))
-            reads.append(read.data)
-            writes.append(memory.write_port())
-        return reads[0], reads[1], writes
-
     def _operand(self, m: Module, index: Value) -> Value:
         """The last operand, unless it is a register, in stage 3."""
         word = self._words[2]
@@ -231,7 +206,7 @@ class Core(wiring.Component):
             load.en.eq(self.slot_stb),
         ]
         m.submodules.event_memory = heard = Memory(
-            shape=signed(WORD), depth=EVENT_PLACES << THREAD_BITS, init=[], attrs=_BLOCK_RAM
+            shape=signed(WORD), depth=EVENT_PLACES << THREAD_BITS, init=[], attrs=BLOCK_RAM
         )
         event, told = heard.read_port(), heard.write_port()
         m.d.comb += [
@@ -254,7 +229,7 @@ class Core(wiring.Component):
 
     def _rows(self, m: Module) -> Value:
         """The row's word, in stage 3; the retirer's writes go before the host's."""
-        m.submodules.rows = rows = Memory(self.row_data, attrs=_BLOCK_RAM)
+        m.submodules.rows = rows = Memory(self.row_data, attrs=BLOCK_RAM)
         read, keep = rows.read_port(), rows.write_port()
         retirer, host = self._retirer, self.i_row
         m.d.comb += [
@@ -306,37 +281,6 @@ class Core(wiring.Component):
             self._retirer.store_word.eq(a),
         ]
         return simple.o
-
-    def _result(self, m: Module, a: Value, b: Value, simple: Value) -> Value:
-        """An instruction's result, in stage 7."""
-        m.submodules.product = product = Product()
-        m.submodules.quotient = quotient = Quotient()
-        m.submodules.mantissa = mantissa = Mantissa()
-        word = self._words[4]
-        m.d.comb += [
-            product.a.eq(a),
-            product.b.eq(b[:SMALL_BITS].as_signed()),
-            product.shift.eq(word.c),
-            product.half.eq(word.op == Op.MLR),
-            quotient.first.eq(self._phase[4] == 0),
-            quotient.part.eq(a),
-            quotient.whole.eq(b),
-            mantissa.v.eq(b),
-            mantissa.root.eq(word.op == Op.RSQ),
-        ]
-        result = Signal(signed(WORD))
-        with m.Switch(self._words[7].op):
-            with m.Case(Op.MUL, Op.MLR):
-                m.d.comb += result.eq(product.o)
-            with m.Case(Op.FRC):
-                m.d.comb += result.eq(quotient.o)
-            with m.Case(Op.RCP, Op.RSQ):
-                m.d.comb += result.eq(mantissa.o)
-            with m.Case(Op.CLZ):
-                m.d.comb += result.eq(mantissa.zeros)
-            with m.Default():
-                m.d.comb += result.eq(simple)
-        return result
 
     def _write(self, m: Module, result: Value, writes: list[wiring.PureInterface]) -> None:
         """Write-back, in stage 7 of the last turn: until then operands are read."""

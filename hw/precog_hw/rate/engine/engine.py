@@ -23,7 +23,7 @@ HOST_PORTS = (
 
 #: What `ProgramStore` and `ProgramStage` say to each other.
 _TO_STAGE = ("program", "code", "code_stb", "slot_word", "slot_stb", "entry", "entry_stb")
-_TO_STORE = ("slot", "running", "running_bank", "fail_stb", "fail_slot", "fail_bank")
+_TO_STORE = ("slot", "running", "fail_stb", "fail_slot", "fail_bank")
 _INNER = (*_TO_STAGE, *_TO_STORE, "busy")
 
 

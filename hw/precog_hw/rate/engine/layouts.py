@@ -6,10 +6,21 @@ from amaranth.lib import data
 from precog_spec.engine.events import EVENT_FIELDS
 from precog_spec.engine.isa import CODE_WORDS, ROW_WORDS, SLOT_WORDS, WORD
 
-__all__ = ["CODE_WRITE", "ENTRY_WRITE", "SLOT_WRITE", "event_layout", "result_layout", "row_layout"]
+__all__ = [
+    "CODE_WRITE",
+    "ENTRY_WRITE",
+    "ID_BITS",
+    "SLOT_WRITE",
+    "event_layout",
+    "result_layout",
+    "row_layout",
+]
 
 _SLOT_BITS = 3
 _KIND_BITS = 3
+
+#: Number that an event keeps in a core.
+ID_BITS = 3
 
 #: A word of a program's code.
 CODE_WRITE = data.StructLayout(
@@ -42,7 +53,12 @@ def event_layout(qp_bits: int) -> data.StructLayout:
     """An event of a queue pair whose law is in `slot`."""
     fields = {name: unsigned(form.width) for name, form, _ in EVENT_FIELDS}
     return data.StructLayout(
-        {"slot": unsigned(_SLOT_BITS), "qp": unsigned(qp_bits), "words": data.StructLayout(fields)}
+        {
+            "slot": unsigned(_SLOT_BITS),
+            "qp": unsigned(qp_bits),
+            "id": unsigned(ID_BITS),
+            "words": data.StructLayout(fields),
+        }
     )
 
 
@@ -63,6 +79,7 @@ def result_layout(qp_bits: int) -> data.StructLayout:
         {
             "qp": unsigned(qp_bits),
             "slot": unsigned(_SLOT_BITS),
+            "id": unsigned(ID_BITS),
             "status": unsigned(2),  # `machine.Status`
             "turns": unsigned(12),
             "rated": unsigned(1),  # `rate` was stored

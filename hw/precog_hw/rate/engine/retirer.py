@@ -123,6 +123,7 @@ class Retirer(wiring.Component):
         m.d.comb += [
             self.o.qp.eq(about.qp),
             self.o.slot.eq(about.slot),
+            self.o.id.eq(about.id),
             self.o.status.eq(about.status),
             self.o.turns.eq(about.turns),
         ]

@@ -63,8 +63,8 @@ class ProgramStore(wiring.Component):
         Strobes: a load failed or was refused; a map write was refused.
     slot : In(3), program : Out(PROGRAM)
         What a slot stands for, in the same cycle.
-    running, running_bank : In(1), In(3)
-        A bank that an event runs.
+    running : In(8)
+        Banks that events run.
     fail_stb, fail_slot, fail_bank : In
         An event of the slot ended in a trap: if it still stands for the bank, it is disabled.
     query_slot : In(3), query_entry : Out(1 + 3 + 1)
@@ -96,8 +96,7 @@ class ProgramStore(wiring.Component):
                 "map_error": Out(1),
                 "slot": In(_SLOT_BITS),
                 "program": Out(PROGRAM),
-                "running": In(1),
-                "running_bank": In(_BANK_BITS),
+                "running": In(BANKS),
                 "fail_stb": In(1),
                 "fail_slot": In(_SLOT_BITS),
                 "fail_bank": In(_BANK_BITS),
@@ -142,7 +141,7 @@ class ProgramStore(wiring.Component):
         self._banks(m, number, count, fits)
 
         named = Cat(slots[n].enable & (slots[n].bank == self.begin_bank) for n in range(SLOTS))
-        in_use = named.any() | (self.running & (self.running_bank == self.begin_bank))
+        in_use = named.any() | self.running.bit_select(self.begin_bank, 1)
         wanted, settling = Signal(32), Signal(_SETTLE)
         good = Signal()
         m.d.comb += self.busy.eq(settling.any())

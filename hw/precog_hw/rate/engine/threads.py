@@ -6,6 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from precog_spec.engine.isa import CODE_WORDS, THREADS
 
+from .layouts import ID_BITS
+
 __all__ = ["DECISION", "THREAD_BITS", "TURN_BITS", "Status", "Threads", "about_layout"]
 
 THREAD_BITS = 3
@@ -48,6 +50,7 @@ def about_layout(qp_bits: int) -> data.StructLayout:
         {
             "slot": unsigned(3),
             "qp": unsigned(qp_bits),
+            "id": unsigned(ID_BITS),
             "status": Status,
             "turns": unsigned(TURN_BITS),
         }

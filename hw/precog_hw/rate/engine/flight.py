@@ -1,0 +1,202 @@
+"""Events in flight: what is known of each one from its beginning to its decision."""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, enum, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.csr.layouts import DECISION
+from precog_hw.rate.law_layouts import ABOUT, BOUNDS
+from precog_spec.config import NicConfig
+from precog_spec.contract import Fmt
+from precog_spec.engine.image_fields import BANKS, BUDGET_BITS
+from precog_spec.engine.isa import SLOTS, THREADS
+
+from .layouts import ID_BITS, result_layout
+
+__all__ = ["FLIGHTS", "SPARE", "Flight", "begun_layout"]
+
+#: Events that may be in flight: then a core always has a thread for the one that comes.
+FLIGHTS = THREADS
+#: Cycles that an event takes in a core besides its turns, and some more: 21 to start, 6 to its
+#: first turn, and 20 for each event that is retired before it.
+SPARE = 192
+_SLOT_BITS = (SLOTS - 1).bit_length()
+_BANK_BITS = (BANKS - 1).bit_length()
+_AGE_BITS = (THREADS * (1 << BUDGET_BITS) + SPARE + 1).bit_length()
+
+
+def begun_layout(config: NicConfig) -> data.StructLayout:
+    """What is known of an event when it begins."""
+    return data.StructLayout(
+        {
+            "qp": config.qp_bits,
+            "live": 1,  # the slot has a program
+            "slot": _SLOT_BITS,
+            "bank": _BANK_BITS,
+            "tag": 32,
+            "windows": 1,  # the program has windows
+            "kind": 3,
+            "held": 1,
+            "above": 1,  # its RTT is above the threshold
+            "rate": Fmt.RATE.width,  # in force
+            "window": Fmt.WINDOW.width,
+            "base": Fmt.RTT.width,
+            "bounds": BOUNDS,
+            "was_tagged": 1,
+            "was_tag": 32,
+            "decision": DECISION,
+            "about": ABOUT,
+        }
+    )
+
+
+class _State(enum.Enum, shape=2):  # type: ignore[call-arg]
+    FREE = 0
+    RUNS = 1  # in the core, or on its way there
+    ENDED = 2
+
+
+class Flight(wiring.Component):
+    """A place for each event in flight; those that have ended are offered in turn.
+
+    An event that the core has not answered in time has ended, too: then the core is reset, and
+    every event that it had has `lost` its result. Results of events that are not there are ignored.
+
+    Latency: an event that ends is offered at most 6 cycles later, if no other is. Throughput: one
+    begins and one ends in a cycle.
+
+    Parameters
+    ----------
+    config : NicConfig
+
+    Members
+    -------
+    begin_stb, begin : In
+        An event begins in the place `id`. Without a program it has ended at once.
+    id, has_free : Out
+    asked, clash : In, Out(1)
+        A queue pair, and whether an event of it is in flight.
+    none : Out(1)
+        No event is in flight.
+    banks : Out(8)
+        Programs of events in flight.
+    budget : In
+    told_stb, told : In(1), In(result_layout)
+        The core's result.
+    restart : Out(1)
+        The core is late: reset it.
+    running : Out(6)
+        Places whose event the core has, or gets.
+    ended : Out(1)
+        There is an event that has ended: `of`, `said`, `lost`; they stay until `done_stb`.
+    done_stb : In(1)
+        Its place is free again.
+    """
+
+    def __init__(self, config: NicConfig) -> None:
+        self._begun, self._result = begun_layout(config), result_layout(config.qp_bits)
+        super().__init__(
+            {
+                "begin_stb": In(1),
+                "begin": In(self._begun),
+                "id": Out(ID_BITS),
+                "has_free": Out(1),
+                "asked": In(config.qp_bits),
+                "clash": Out(1),
+                "none": Out(1),
+                "banks": Out(BANKS),
+                "budget": In(BUDGET_BITS),
+                "told_stb": In(1),
+                "told": In(self._result),
+                "restart": Out(1),
+                "running": Out(FLIGHTS),
+                "ended": Out(1),
+                "of": Out(self._begun),
+                "said": Out(self._result),
+                "lost": Out(1),
+                "done_stb": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        turn = Signal(range(FLIGHTS), name="turn")
+        states = [Signal(_State, name=f"state{n}") for n in range(FLIGHTS)]
+        ages = [Signal(_AGE_BITS, name=f"age{n}") for n in range(FLIGHTS)]
+        lost = [Signal(name=f"lost{n}") for n in range(FLIGHTS)]
+        limit, told = Signal(_AGE_BITS), Signal()
+        m.d.comb += [
+            limit.eq(THREADS * self.budget + SPARE),
+            told.eq(self.told_stb & self.running.bit_select(self.told.id, 1)),
+            self.of.eq(self._kept(m, "begun", self.begin_stb, self.id, self.begin, turn)),
+            self.said.eq(self._kept(m, "said", told, self.told.id, self.told, turn)),
+            self.ended.eq(Array(state == _State.ENDED for state in states)[turn]),
+            self.lost.eq(Array(lost)[turn]),
+            self.none.eq(Cat(state == _State.FREE for state in states).all()),
+            self.has_free.eq(Cat(state == _State.FREE for state in states).any()),
+            self.running.eq(Cat(state == _State.RUNS for state in states)),
+        ]
+        self._occupied(m, states, turn)
+        late = Signal(FLIGHTS)
+        m.d.comb += self.restart.eq(late.any())
+        for n, (state, age) in enumerate(zip(states, ages, strict=True)):
+            runs = state == _State.RUNS
+            m.d.comb += late[n].eq(runs & (age >= limit))
+            m.d.sync += age.eq(age + 1)
+            with m.If(self.begin_stb & (self.id == n)):
+                m.d.sync += [
+                    state.eq(Mux(self.begin.live, _State.RUNS, _State.ENDED)),
+                    age.eq(0),
+                    lost[n].eq(0),
+                ]
+            with m.Elif(told & (self.told.id == n)):
+                m.d.sync += state.eq(_State.ENDED)
+            with m.Elif(runs & self.restart):
+                m.d.sync += [state.eq(_State.ENDED), lost[n].eq(1)]
+            with m.If(self.done_stb & (turn == n)):
+                m.d.sync += state.eq(_State.FREE)
+        for n in reversed(range(FLIGHTS)):
+            with m.If(states[n] == _State.FREE):
+                m.d.comb += self.id.eq(n)
+        with m.If(~self.ended | self.done_stb):
+            m.d.sync += turn.eq(Mux(turn == FLIGHTS - 1, 0, turn + 1))
+        return m
+
+    def _kept(
+        self, m: Module, name: str, stb: Signal, at: Signal, value: data.View, turn: Signal
+    ) -> data.View:
+        """A memory of something of each event, and that of the one whose turn it is."""
+        shape = value.shape()
+        m.submodules[name] = memory = Memory(
+            shape=shape, depth=1 << ID_BITS, init=[], attrs={"ram_style": "distributed"}
+        )
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        m.d.comb += [
+            *(write.en.eq(stb), write.addr.eq(at), write.data.eq(value)),
+            read.addr.eq(turn),
+        ]
+        return read.data
+
+    def _occupied(self, m: Module, states: list[Signal], turn: Signal) -> None:
+        """Queue pairs and programs of the events in flight."""
+        clashes, owners, banks = [], [], 0
+        for n, state in enumerate(states):
+            qp = Signal.like(self.asked, name=f"qp{n}")
+            bank = Signal(_BANK_BITS, name=f"bank{n}")
+            live = Signal(name=f"live{n}")
+            with m.If(self.begin_stb & (self.id == n)):
+                m.d.sync += [
+                    *(qp.eq(self.begin.qp), bank.eq(self.begin.bank)),
+                    live.eq(self.begin.live),
+                ]
+            there = state != _State.FREE
+            owners.append(qp)
+            clashes.append(there & (qp == self.asked))
+            named = Signal(BANKS, name=f"named{n}")
+            m.d.comb += named.bit_select(bank, 1).eq(there & live)
+            banks = banks | named
+        m.d.comb += [
+            *(self.clash.eq(Cat(clashes).any()), self.banks.eq(banks)),
+            self.of.qp.eq(Array(owners)[turn]),
+        ]

@@ -1,0 +1,251 @@
+# amaranth: UnusedElaboratable=no
+"""Six events in flight: each decision as the golden engine's, in the order in which events end."""
+
+import random
+import zlib
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amaranth.sim import SimulatorContext
+from tests.hw.verilated import Verilated
+
+from precog_hw.rate.engine.engine import LawEngine
+from precog_hw.rate.engine.stage import ENGINE_COUNTS
+from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.load import load
+from precog_models.rate.engine.core import event_words
+from precog_models.rate.engine.image import image_of
+from precog_models.rate.engine.unit import EngineUnit
+from precog_sim.rtl.event_block import event_library
+from precog_spec.config import NicConfig
+from precog_spec.contract import Flag
+from precog_spec.engine.events import Kind
+from precog_spec.law_fields import EventKind
+
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_stage")]
+
+_QPS, _MTU, _THRESHOLD = 16, 1000, 40_000
+_CONFIG = NicConfig(qps=_QPS, sets=2, lanes=16, columns=1, steps=1, law_cores=1)
+_BOUNDS = {"min_rate": 1 << 18, "max_rate": 1 << 28, "init_rate": 1 << 26}
+_KINDS = {
+    EventKind.CNP: Kind.CNP,
+    EventKind.LOSS: Kind.LOSS,
+    EventKind.SWEEP: Kind.TIMER,
+    EventKind.SCORE: Kind.SCORE,
+}
+_MHZ = 150
+
+
+@dataclass
+class Bench:
+    """A law engine under traffic, and the golden one after it.
+
+    Parameters
+    ----------
+    laws : list of str
+        Of the slots, in order.
+    budget : int
+    rng : random.Random
+    stall : float
+        Probability that a decision is not taken.
+    """
+
+    laws: list[str]
+    budget: int
+    rng: random.Random
+    stall: float = 0.0
+    feeds: dict[str, deque[Any]] = field(default_factory=lambda: {"ack": deque(), "event": deque()})
+    words: dict[int, Any] = field(default_factory=dict)  # by time, which no two share
+    decided: int = 0
+    cycles: int = 0
+    latencies: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.engine, self.unit = LawEngine(_CONFIG), EngineUnit(_QPS)
+        self.unit.set_parameters(threshold=_THRESHOLD, budget=self.budget)
+        self.counts, self.ended = [0] * len(ENGINE_COUNTS), deque[Any]()
+        self.slots = [n % len(self.laws) for n in range(_QPS)]
+
+    def acknowledge(self, qp: int, t: int, rtt: int) -> None:
+        """An acknowledgement that is to come."""
+        words = {"rtt": rtt, "bytes": 1000, "marked": self.rng.randrange(2)}
+        words |= {"seq": t >> 10 & 0xFFFFFF, "next": (t >> 10) + 30 & 0xFFFFFF}
+        self.feeds["ack"].append({"qp": qp, "t": t, **words})
+        self.words[t] = (qp, event_words(Kind.ACK, now=t, mtu=_MTU, **words))
+
+    def happen(self, qp: int, t: int) -> None:
+        """Another event that is to come."""
+        kind, value = self.rng.choice(list(_KINDS)), self.rng.randrange(101)
+        self.feeds["event"].append({"kind": kind, "qp": qp, "t": t, "value": value})
+        score = {"score": value} if kind == EventKind.SCORE else {}
+        self.words[t] = (qp, event_words(_KINDS[kind], now=t, mtu=_MTU, **score))
+
+    def run(self, library: Path) -> None:
+        """Let all of it happen."""
+        self.left = len(self.words)
+        benches = (self._set_up, self._watch)
+        feeds = [self._feed(name) for name in self.feeds]
+        Verilated(self.engine, library).run(*benches, *feeds, cycles=1 << 22)
+
+    def _feed(self, name: str) -> Any:
+        async def feed(ctx: SimulatorContext) -> None:
+            port = getattr(self.engine, f"i_{name}")
+            while not self.ready:
+                await ctx.tick()
+            for payload in self.feeds[name]:
+                ctx.set(port.payload, payload)
+                ctx.set(port.valid, 1)
+                await ctx.tick().until(port.ready)
+                ctx.set(port.valid, 0)
+                if self.stall and self.rng.random() < 0.2:
+                    await ctx.tick().repeat(self.rng.randrange(60))
+
+        return feed
+
+    async def _set_up(self, ctx: SimulatorContext) -> None:
+        engine, self.ready = self.engine, False
+        for port, value in ((engine.threshold, _THRESHOLD), (engine.budget, self.budget)):
+            ctx.set(port, value)
+        ctx.set(engine.mtu, _MTU)
+        for bank, name in enumerate(self.laws):
+            made = compile_law(load(name))
+            image = image_of(made.program, made.law.integers("default", 1000))
+            await self._load(ctx, bank, image)
+            self.unit.load(bank, image)
+            assert self.unit.map_slot(bank, bank, enable=True)
+        for qp, slot in enumerate(self.slots):
+            config = {"enable": 1, "algorithm": 8 + slot, **_BOUNDS}
+            ctx.set(engine.command.payload, {"qp": qp, "apply": 1, "config": config})
+            ctx.set(engine.command.valid, 1)
+            await ctx.tick().until(engine.command.ready)
+            ctx.set(engine.command.valid, 0)
+            self.unit.configure(qp, slot, _BOUNDS)
+        self.ready = True
+
+    async def _load(self, ctx: SimulatorContext, bank: int, image: Any) -> None:
+        engine = self.engine
+        ctx.set(engine.begin_bank, bank)
+        ctx.set(engine.begin_stb, 1)
+        await ctx.tick()
+        ctx.set(engine.begin_stb, 0)
+        ctx.set(engine.word_stb, 1)
+        for word in image.tolist():
+            ctx.set(engine.word, word)
+            await ctx.tick()
+        ctx.set(engine.word_stb, 0)
+        ctx.set(engine.commit_crc, zlib.crc32(image.astype("<u4").tobytes()))
+        ctx.set(engine.commit_stb, 1)
+        await ctx.tick()
+        ctx.set(engine.commit_stb, 0)
+        await ctx.tick().repeat(10)
+        ctx.set(engine.map_slot, bank)
+        ctx.set(engine.map_bank, bank)
+        ctx.set(engine.map_enable, 1)
+        ctx.set(engine.map_stb, 1)
+        await ctx.tick()
+        ctx.set(engine.map_stb, 0)
+
+    async def _watch(self, ctx: SimulatorContext) -> None:
+        engine, quiet = self.engine, 0
+        while not getattr(self, "ready", False):
+            await ctx.tick()
+        takes = True
+        while self.left:
+            ctx.set(engine.o.ready, takes)
+            seen = await ctx.tick().sample(
+                engine.o.valid,
+                engine.o.payload,
+                engine.of,
+                engine.close_stb,
+                engine.close,
+                engine.counts,
+            )
+            valid, decision, about, closes, closed, counts = seen[2:]
+            self.cycles += 1
+            quiet += 1
+            for n in range(len(self.counts)):
+                self.counts[n] += counts >> n & 1
+            if closes:
+                self.ended.append((closed.qp, closed.live, closed.bank))
+            if valid and takes:
+                self._compare(decision, about.t)
+                quiet = 0
+            assert quiet < 20_000, "the engine hangs"
+            takes = not self.stall or self.rng.random() >= self.stall
+
+    def _compare(self, decision: Any, t: int) -> None:
+        qp, words = self.words.pop(t)
+        of, live, bank = self.ended.popleft()
+        assert of == qp == decision.qp
+        rate, window = self._golden(qp, words, bool(live), bank)
+        assert (decision.rate, decision.window) == (rate, window)
+        assert decision.flags == 1 << Flag.EVENT
+        self.decided += 1
+        self.left -= 1
+
+    def _golden(self, qp: int, words: Any, live: bool, bank: int) -> tuple[int, int]:
+        """What the golden engine decides, with the program that the event began with."""
+        slot = self.unit._slot(self.slots[qp])
+        before = slot.copy()
+        slot[:] = bank if live else before[0], live, before[2]
+        found = self.unit.event(qp, words)
+        if not live or slot[1]:
+            slot[:] = before  # no trap
+        return found
+
+
+def _traffic(bench: Bench, count: int, collide: bool) -> None:
+    """Acknowledgements and, one in eight, other events; of few queue pairs, or in turns."""
+    t, rng = 1000, bench.rng
+    for n in range(count):
+        t += rng.randrange(1, 300)
+        qp = rng.choice((0, 0, 1, rng.randrange(_QPS))) if collide else n % _QPS
+        if collide and rng.random() < 0.125:
+            bench.happen(qp, t)
+        else:
+            spread = rng.choice([60, 600, 3000, 60_000]) if collide else 600
+            bench.acknowledge(qp, t, 4180 + rng.randrange(spread))
+
+
+@pytest.fixture(scope="module")
+def library() -> Path:
+    return event_library(LawEngine(_CONFIG), label="law engine")
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.6])
+def test_events_of_queue_pairs_that_collide(
+    library: Path, stall: float, seed: int, volume: int
+) -> None:
+    """Four laws, back-to-back events of one queue pair, back-pressure."""
+    laws = ["lockstep", "timely", "swift", "dcqcn"]
+    bench = Bench(laws, 1000, random.Random(seed), stall)
+    _traffic(bench, 600 * volume, collide=True)
+    bench.run(library)
+    assert bench.decided == 600 * volume
+    assert dict(zip(ENGINE_COUNTS, bench.counts, strict=True)) == bench.unit.counts()
+    assert bench.counts == [600 * volume, 0, 0, 0]
+
+
+def test_traps_while_others_are_in_flight(library: Path, seed: int) -> None:
+    """lockstep overruns a budget of 60 turns, timely does not; then the safe law decides."""
+    bench = Bench(["lockstep", "timely"], 60, random.Random(seed), 0.3)
+    _traffic(bench, 400, collide=True)
+    bench.run(library)
+    counts = dict(zip(ENGINE_COUNTS, bench.counts, strict=True))
+    assert counts == bench.unit.counts()
+    assert (counts["overrun"] > 0, counts["safe"] > 50, counts["events"] > 50) == (True,) * 3
+    assert [bench.unit.slot(n)[1:] for n in range(2)] == [(False, True), (True, False)]
+
+
+@pytest.mark.parametrize(("law", "most"), [("lockstep", 220), ("timely", 26)])
+def test_throughput(library: Path, law: str, most: int, seed: int) -> None:
+    """Cycles an event: lockstep's programs take 207 turns here; timely hears no acknowledgement."""
+    bench = Bench([law], 1000, random.Random(seed))
+    _traffic(bench, 600, collide=False)
+    bench.run(library)
+    each = bench.cycles / bench.decided
+    print(f"{law}: {each:.1f} cycles an event, {_MHZ / each:.2f} M events/s at {_MHZ} MHz")
+    assert each <= most
