@@ -420,9 +420,7 @@ class Core(wiring.Component):
                 "model_slot": config.set_bits,
             }
         )
-        m.submodules.entries = entries = Memory(
-            shape=entry, depth=config.qps, init=[], attrs={"ram_style": "distributed"}
-        )
+        m.submodules.entries = entries = Memory(shape=entry, depth=config.qps, init=[])
         write, read = entries.write_port(), entries.read_port()
         slot = command.payload.config.model_slot
         sample = samples.o.payload

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RowMemory", "RowUpdate", "plain_memory"]
+__all__ = ["BitMemory", "RowMemory", "RowUpdate", "plain_memory"]
 
 
 def plain_memory(
@@ -22,6 +22,41 @@ def plain_memory(
     """
     attrs: dict[str, Any] = {"no_rw_check": 1} | ({"ram_style": "block"} if block else {})
     return Memory(shape=shape, depth=depth, init=list(init), attrs=attrs)
+
+
+class BitMemory:
+    """Few bits of each row, one writer, several readers: block RAM where there are many rows.
+
+    Latency: 1 cycle from a row to what it holds, all writes before that cycle included. Cost: a
+    memory for each reader.
+
+    Parameters
+    ----------
+    m : Module
+        In which the memory is.
+    name : str
+        Of the submodule, without ``_bits``.
+    shape : ShapeLike
+        Of a row.
+    depth : int
+        Rows.
+
+    Attributes
+    ----------
+    write : interface
+        Port with `en`, `addr` and `data`, to be driven.
+    """
+
+    def __init__(self, m: Module, name: str, shape: ShapeLike, depth: int) -> None:
+        self._memory = Memory(shape=shape, depth=depth, init=[])
+        m.submodules[f"{name}_bits"] = self._memory
+        self.write = self._memory.write_port()
+
+    def read(self, m: Module, row: Value) -> Value:
+        """One more reader: what `row`, a value of `m`, held in the next cycle."""
+        port = self._memory.read_port(transparent_for=(self.write,))
+        m.d.comb += port.addr.eq(row)
+        return port.data
 
 
 class RowMemory(wiring.Component):

@@ -224,9 +224,7 @@ class LawStage(wiring.Component):
     def _takers(self, m: Module) -> data.View:
         """Who takes events of the queue pair of the event that waits; known a cycle later."""
         entry = data.StructLayout({"law": 1, "psched": 1})
-        m.submodules.takers = takers = Memory(
-            shape=entry, depth=self._config.qps, init=[], attrs={"ram_style": "distributed"}
-        )
+        m.submodules.takers = takers = Memory(shape=entry, depth=self._config.qps, init=[])
         write, read = takers.write_port(), takers.read_port()
         command = self.command.payload
         m.d.comb += [
