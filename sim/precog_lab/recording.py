@@ -19,8 +19,8 @@ __all__ = ["main", "moving"]
 
 _SETTINGS = Settings(
     workloads=("write",),
-    iterations=400,
-    pairs=6,
+    iterations=150,
+    pairs=4,
     link_gbps=2.0,
     mark_bytes=30_000,
     pace=True,

@@ -32,7 +32,7 @@ class _View(MonitorApp):
         self._lab = lab
 
     def on_mount(self) -> None:
-        super().on_mount()
+        # Textual calls the base class's handler, too.
         self.set_interval(_LOOK_S, self._look)
 
     def _look(self) -> None:
