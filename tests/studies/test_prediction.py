@@ -13,6 +13,7 @@ from precog_studies.prediction.__main__ import main
 from precog_studies.prediction.arms import ARMS, FALSE, OFF
 from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import GOALS, judged, ratios
+from precog_studies.prediction.page import against
 
 _US = 1_000_000
 
@@ -81,6 +82,18 @@ def test_false_predictions_are_judged_by_the_interval_s_end() -> None:
     assert judged(OFF, "background", found) == {}
 
 
+def test_the_lstm_is_held_against_its_rivals() -> None:
+    one = {"before": 2.0, "after": 1.0, "ratio": 0.5}
+    figures = {goal.figure: {**one, "low": 0.4, "high": 0.6} for goal in GOALS["services"]}
+    worse = figures | {"middle": {**one, "ratio": 1.5, "low": 1.2, "high": 1.8}}
+    cases = {"n5": {"against": {}}, "services": {"against": {"off": figures, "tree": worse}}}
+    text = "\n".join(against(cases))
+    assert "better than `off` in 4, worse in 0" in text
+    assert "better than `tree` in 3, worse in 1" in text
+    assert text.count("**1.50 (1.20–1.80)**") == 1
+    assert against({"n5": {"against": {}}}) == []
+
+
 def test_every_case_has_goals() -> None:
     assert set(GOALS) == set(CASES)
 
@@ -104,3 +117,11 @@ def test_a_study_is_recorded_and_paged(tmp_path: Path) -> None:
     assert not any(f"`{arm}`" in text.split("## Incast")[1] for arm in FALSE)
     with pytest.raises(SystemExit):
         main(["--seeds", "1", "--out", str(tmp_path)])
+
+
+def test_the_page_in_the_documents_is_of_its_record() -> None:
+    from precog_studies.prediction.page import page
+
+    docs = Path(__file__).parents[2] / "docs/evidence"
+    said = json.loads((docs / "data/prediction.json").read_text())
+    assert (docs / "prediction.md").read_text() == page(said, "docs/evidence/data/prediction.json")

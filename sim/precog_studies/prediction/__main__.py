@@ -21,7 +21,7 @@ from precog_sim.commit import commit_name
 from precog_studies.kept import code_digest, kept
 from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, OFF
 from precog_studies.prediction.cases import CASES, known_levels, measure
-from precog_studies.prediction.judged import judged, ratios
+from precog_studies.prediction.judged import JUDGED, judged, ratios
 from precog_studies.prediction.page import page
 
 __all__ = ["main"]
@@ -71,6 +71,11 @@ def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[st
             "unfinished": sum(run["unfinished"] for run in runs),
             "moving": sum(run["moving"] for run in runs),
         }
+    found["against"] = {
+        rival: {name: asdict(one) for name, one in ratios(arms[rival], arms[JUDGED]).items()}
+        for rival in (OFF, *FORECASTS)
+        if rival != JUDGED and JUDGED in arms and rival in arms
+    }
     return found
 
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from precog_studies.prediction.arms import FALSE, OFF
 
-__all__ = ["FIGURES", "GOALS", "NO_HARM", "Goal", "Ratio", "judged", "ratios"]
+__all__ = ["FIGURES", "GOALS", "JUDGED", "NO_HARM", "Goal", "Ratio", "judged", "ratios"]
 
+JUDGED = "lstm"  #: the forecast that must be better than the others
 _DRAWS = 2000
 _Runs = Sequence[Mapping[str, Any]]
 

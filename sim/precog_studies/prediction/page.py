@@ -6,7 +6,7 @@ from typing import Any
 from precog_studies.prediction.arms import ARMS, FALSE, OFF
 from precog_studies.prediction.judged import FIGURES, GOALS, NO_HARM
 
-__all__ = ["page"]
+__all__ = ["against", "page"]
 
 _TOP = """# Predictions of a receiver's load, in the closed loop
 
@@ -52,7 +52,7 @@ def page(said: Mapping[str, Any], record: str) -> str:
     used = list(dict.fromkeys(arm for case in cases.values() for arm in case["arms"]))
     lines = [top, "| arm | what is known |", "| --- | --- |"]
     lines += [f"| `{arm}` | {arms[arm].title} |" for arm in used]
-    lines += [_DEFINED, *_goals(cases), *_harm(cases)]
+    lines += [_DEFINED, *_goals(cases), *against(cases), *_harm(cases)]
     for case in cases.values():
         lines += _table(case)
     return "\n".join(lines)
@@ -90,6 +90,40 @@ def _goals(cases: Mapping[str, Any]) -> list[str]:
 def _ratio(arm: Mapping[str, Any], figure: str) -> str:
     text = f"{arm['figures'][figure]['ratio']:.3g}"
     return text if arm["met"][figure] else f"**{text}**"
+
+
+def against(cases: Mapping[str, Any]) -> list[str]:
+    """The LSTM's figures over those of each rival."""
+    asked = {name: case["against"] for name, case in cases.items() if case["against"]}
+    if not asked:
+        return []
+    rivals = list(next(iter(asked.values())))
+    lines = ["## Does the LSTM earn its place?", ""]
+    lines += ["Its figures over a rival's; **bold**: the 95 % interval lies above 1.", ""]
+    lines += ["| case | figure | " + " | ".join(f"`{rival}`" for rival in rivals) + " |"]
+    lines += ["|" + " --- |" * (2 + len(rivals))]
+    better, worse, count = dict.fromkeys(rivals, 0), dict.fromkeys(rivals, 0), 0
+    for name, told in asked.items():
+        for goal in GOALS[name]:
+            ones = {rival: told[rival][goal.figure] for rival in rivals}
+            count += 1
+            for rival, one in ones.items():
+                better[rival] += one["high"] < 1
+                worse[rival] += one["low"] > 1
+            cells = [_interval(one) for one in ones.values()]
+            lines.append(f"| {name} | {FIGURES[goal.figure][0]} | " + " | ".join(cells) + " |")
+    lines.append("")
+    for rival in rivals:
+        lines.append(
+            f"* Of {count} figures it is better than `{rival}` in {better[rival]}, worse in "
+            f"{worse[rival]}; in the others the interval has 1."
+        )
+    return [*lines, ""]
+
+
+def _interval(one: Mapping[str, float]) -> str:
+    text = f"{one['ratio']:.2f} ({one['low']:.2f}–{one['high']:.2f})"
+    return f"**{text}**" if one["low"] > 1 else text
 
 
 def _harm(cases: Mapping[str, Any]) -> list[str]:
