@@ -30,10 +30,11 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "lanes": (4, 8, 16, 64, 128),
     "columns": (1, 2, 4),
     "width": (0, 8, 64, 128, 256, 512),
+    "law_cores": (0, 1, 4, 8),
     "dsp": ("generic", "ecp5"),
 }
 #: Sizes from a range: (the least, the largest).
-_RANGES = {"steps": (1, 8), "law_cores": (0, 1), "macs": (0, MACS_MOST)}
+_RANGES = {"steps": (1, 8), "macs": (0, MACS_MOST)}
 #: Sizes that are powers of two: the least and the largest; wire's may be 0, too.
 _POWERS = {"qps": (1, 1 << 16), "sets": (2, 64), "wire": (CELLS_LEAST, CELLS_MOST)}
 #: With forecasts: the engine keeps two contexts for each queue pair.
@@ -95,7 +96,7 @@ class NicConfig:
     laws : bool
         The laws timely and dcqcn.
     law_cores : int
-        Cores of the law engine (`precog_hw.rate.engine`), 0 or 1.
+        Cores of the law engine (`precog_hw.rate.engine`): 0, 1, 4 or 8, at most `qps`.
     grants : bool
         The pacer in grant mode (`precog_hw.pace.grants`).
     profile : bool
@@ -216,6 +217,11 @@ class NicConfig:
                 raise ValueError(f"{name} must be one of {known}, not {value!r}")
         if self.lanes < 16 and self.columns != 1:
             raise ValueError(f"columns must be 1 at {self.lanes} lanes, not {self.columns}")
+        if self.law_cores > self.qps:
+            raise ValueError(
+                f"law_cores must be at most the {self.qps} qps, not {self.law_cores}: "
+                "a core has queue pairs of its own"
+            )
         if self.forecast and self.qps > _MOST_FORECAST:
             raise ValueError(f"qps must be at most {_MOST_FORECAST} with forecast, not {self.qps}")
 

@@ -18,7 +18,7 @@ from precog_spec.law_fields import EventKind
 
 __all__ = ["CONFIG", "Twins"]
 
-CONFIG = replace(PRESETS["tiny"], law_cores=1)
+CONFIG = replace(PRESETS["tiny"], qps=16, law_cores=4)
 _EVENTS = (EventKind.CNP, EventKind.SWEEP, EventKind.LOSS, EventKind.SCORE)
 
 

@@ -14,10 +14,8 @@ from precog_spec.engine.isa import SLOTS, THREADS
 
 from .layouts import ID_BITS, result_layout
 
-__all__ = ["FLIGHTS", "SPARE", "Flight", "begun_layout"]
+__all__ = ["SPARE", "Flight", "begun_layout"]
 
-#: Events that may be in flight: then a core always has a thread for the one that comes.
-FLIGHTS = THREADS
 #: Cycles that an event takes in a core besides its turns, and some more: 21 to start, 6 to its
 #: first turn, and 20 for each event that is retired before it.
 SPARE = 192
@@ -60,10 +58,12 @@ class _State(enum.Enum, shape=2):  # type: ignore[call-arg]
 class Flight(wiring.Component):
     """A place for each event in flight; those that have ended are offered in turn.
 
+    Each core has as many places as it has threads: it always has one for the event that comes.
+
     An event that the core has not answered in time has ended, too: then the core is reset, and
     every event that it had has `lost` its result. Results of events that are not there are ignored.
 
-    Latency: an event that ends is offered at most 6 cycles later, if no other is. Throughput: one
+    Latency: an event that ends is offered at most 2 cycles later, if no other is. Throughput: one
     begins and one ends in a cycle.
 
     Parameters
@@ -86,7 +86,7 @@ class Flight(wiring.Component):
         The core's result.
     restart : Out(1)
         The core is late: reset it.
-    running : Out(6)
+    running : Out(6 * cores)
         Places whose event the core has, or gets.
     ended : Out(1)
         There is an event that has ended: `of`, `said`, `lost`; they stay until `done_stb`.
@@ -96,6 +96,8 @@ class Flight(wiring.Component):
 
     def __init__(self, config: NicConfig) -> None:
         self._begun, self._result = begun_layout(config), result_layout(config.qp_bits)
+        self._cores = config.law_cores
+        self._places = self._cores * THREADS
         super().__init__(
             {
                 "begin_stb": In(1),
@@ -110,7 +112,7 @@ class Flight(wiring.Component):
                 "told_stb": In(1),
                 "told": In(self._result),
                 "restart": Out(1),
-                "running": Out(FLIGHTS),
+                "running": Out(self._places),
                 "ended": Out(1),
                 "of": Out(self._begun),
                 "said": Out(self._result),
@@ -121,10 +123,10 @@ class Flight(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        turn = Signal(range(FLIGHTS), name="turn")
-        states = [Signal(_State, name=f"state{n}") for n in range(FLIGHTS)]
-        ages = [Signal(_AGE_BITS, name=f"age{n}") for n in range(FLIGHTS)]
-        lost = [Signal(name=f"lost{n}") for n in range(FLIGHTS)]
+        turn = Signal(range(self._places), name="turn")
+        states = [Signal(_State, name=f"state{n}") for n in range(self._places)]
+        ages = [Signal(_AGE_BITS, name=f"age{n}") for n in range(self._places)]
+        lost = [Signal(name=f"lost{n}") for n in range(self._places)]
         limit, told = Signal(_AGE_BITS), Signal()
         m.d.comb += [
             limit.eq(THREADS * self.budget + SPARE),
@@ -134,11 +136,10 @@ class Flight(wiring.Component):
             self.ended.eq(Array(state == _State.ENDED for state in states)[turn]),
             self.lost.eq(Array(lost)[turn]),
             self.none.eq(Cat(state == _State.FREE for state in states).all()),
-            self.has_free.eq(Cat(state == _State.FREE for state in states).any()),
             self.running.eq(Cat(state == _State.RUNS for state in states)),
         ]
         self._occupied(m, states, turn)
-        late = Signal(FLIGHTS)
+        late = Signal(self._places)
         m.d.comb += self.restart.eq(late.any())
         for n, (state, age) in enumerate(zip(states, ages, strict=True)):
             runs = state == _State.RUNS
@@ -156,12 +157,25 @@ class Flight(wiring.Component):
                 m.d.sync += [state.eq(_State.ENDED), lost[n].eq(1)]
             with m.If(self.done_stb & (turn == n)):
                 m.d.sync += state.eq(_State.FREE)
-        for n in reversed(range(FLIGHTS)):
-            with m.If(states[n] == _State.FREE):
-                m.d.comb += self.id.eq(n)
-        with m.If(~self.ended | self.done_stb):
-            m.d.sync += turn.eq(Mux(turn == FLIGHTS - 1, 0, turn + 1))
+        self._choose(m, states, turn)
         return m
+
+    def _choose(self, m: Module, states: list[Signal], turn: Signal) -> None:
+        """The place for the next event, and the one whose turn is next."""
+        core = self.asked[: (self._cores - 1).bit_length()]
+        for n in reversed(range(self._places)):
+            with m.If((states[n] == _State.FREE) & (core == n // THREADS)):
+                m.d.comb += [self.id.eq(n), self.has_free.eq(1)]
+        ended = Signal(self._places)
+        m.d.comb += ended.eq(Cat(state == _State.ENDED for state in states))
+        with m.If(~self.ended | self.done_stb):
+            # The first one that has ended: behind this one, or else of all.
+            for n in reversed(range(self._places)):
+                with m.If(ended[n]):
+                    m.d.sync += turn.eq(n)
+            for n in reversed(range(self._places)):
+                with m.If(ended[n] & (turn < n)):
+                    m.d.sync += turn.eq(n)
 
     def _kept(
         self, m: Module, name: str, stb: Signal, at: Signal, value: data.View, turn: Signal
@@ -169,7 +183,10 @@ class Flight(wiring.Component):
         """A memory of something of each event, and that of the one whose turn it is."""
         shape = value.shape()
         m.submodules[name] = memory = Memory(
-            shape=shape, depth=1 << ID_BITS, init=[], attrs={"ram_style": "distributed"}
+            shape=shape,
+            depth=1 << (self._places - 1).bit_length(),
+            init=[],
+            attrs={"ram_style": "distributed"},
         )
         write, read = memory.write_port(), memory.read_port(domain="comb")
         m.d.comb += [

@@ -19,6 +19,7 @@ from precog_spec.engine.isa import ROW_WORDS, SLOTS
 from .beginning import GIVEN, GIVEN_RATES, begin, event_of
 from .commit import CLOSED, ROW, TRAP, Commit
 from .core import Core
+from .cores import Cores
 from .flight import Flight
 from .intake import Intake
 from .layouts import CODE_WRITE, ENTRY_WRITE, SLOT_WRITE
@@ -51,19 +52,21 @@ class ProgramStage(wiring.Component):
         i_ack ───┤                     └─────(safe law)────┘
                  └─► o_event, of other queue pairs
 
-    Samples, events and acknowledgements take turns; six events are in flight at once, each of
-    another queue pair: one that comes for a queue pair that has one waits until its row is written,
-    and those behind it wait with it. They end in any order, which `close` tells. A trap disables
+    Samples, events and acknowledgements take turns; six events a core are in flight at once, each
+    of another queue pair: one that comes for a queue pair that has one waits until its row is
+    written, and those behind it wait with it. So do those behind one whose core has six.
+    They end in any order, which `close` tells. A trap disables
     the slot for events that begin after it. Decisions that pass do not wait for events in flight.
     A command waits until none is.
 
     A core has ``THREADS * budget + 192`` cycles for an event, whatever the program does: if one is
     late, the core is reset, and all that it had are overruns. An event that has begun is answered
-    in that time and at most 32 cycles more.
+    in that time and at most 32 cycles more for each core.
 
     Latency: of what passes none; of others 11 cycles, 17 more where the program is another one than
-    before, and what `Core` says. Throughput: an event in 25 cycles, or in a sixth of what its
-    program takes. Cost: `Core`, `Flight`, `Safety`, 218 bits of memory for each queue pair.
+    before, and what `Core` says. Throughput: an event in 6 cycles; of each core, one in 25 cycles,
+    or in a sixth of what its program takes. Cost: cores, `Flight`, `Safety`, 218 bits of memory of
+    each queue pair.
 
     Parameters
     ----------
@@ -144,7 +147,8 @@ class ProgramStage(wiring.Component):
 
     def core(self) -> wiring.Component:
         """What runs programs."""
-        return Core(self._config.qps)
+        cores, qps = self._config.law_cores, self._config.qps
+        return Core(qps) if cores == 1 else Cores(qps, cores)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
