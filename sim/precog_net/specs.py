@@ -6,6 +6,7 @@ from collections.abc import Mapping
 __all__ = ["amount", "options", "split_name"]
 
 _SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_MOST = 10**15
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([kMG]?)")
 
 
@@ -21,12 +22,14 @@ def amount(text: str, what: str) -> int:
     Raises
     ------
     ValueError
-        It is none, or not at least 1.
+        It is none, or not in 1..10^15.
     """
     found = _AMOUNT.fullmatch(text)
     value = round(float(found[1]) * _SUFFIXES[found[2]]) if found else 0
     if value < 1:
         raise ValueError(f"{what} must be a number above 0 such as 8, 500k or 1.5M, not {text!r}")
+    if value > _MOST:
+        raise ValueError(f"{what} must be at most {_MOST // 10**9}G, not {text!r}")
     return value
 
 

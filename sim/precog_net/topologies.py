@@ -3,6 +3,9 @@
 ========================  =====================================================================
 ``fat320``                three levels, 320 hosts: HPCC's evaluation (SIGCOMM 2019, section 5.1)
 ``fattree:k=8``           k-ary fat tree: k³/4 hosts, all links alike (Al-Fares, SIGCOMM 2008)
+``fattree:pods=32``       three levels by numbers; what is not given is that of ``fat320``: 4
+                          ``tors`` and 4 ``aggs`` in each of 5 ``pods``, 16 ``hosts`` at a ToR,
+                          16 ``cores``, rates ``gbps``, ``fabric_gbps`` and ``core_gbps``
 ``leafspine:leaves=4``    two levels; ``oversubscription=2`` halves the uplinks' rates
 ``dumbbell:pairs=4``      pairs of hosts across one link
 ``parkinglot:hops=3``     a chain of switches; one host at each, two at its ends
@@ -26,6 +29,8 @@ __all__ = ["NAMES", "dumbbell", "k_ary_fat_tree", "leaf_spine", "parking_lot", "
 
 _MOST_HOSTS = 4096  # a table of routes has a row a node and a column a host
 _MOST_LINKS = 1 << 17
+#: Of a fat tree by numbers, those of ``fat320``; hosts are at each ToR.
+_LEVELS = {"pods": 5.0, "tors": 4.0, "aggs": 4.0, "cores": 16.0, "hosts": 16.0}
 
 
 def k_ary_fat_tree(k: int, *, gbps: float = 100.0, delay_ps: int = 1_000_000) -> Topology:
@@ -118,9 +123,35 @@ def _delay(values: dict[str, float]) -> int:
 
 
 def _fat(text: str) -> Topology:
-    known = {"k": 8.0, "gbps": 100.0, "delay_us": 1.0}
+    """By k, or by numbers of each level; 0 is what the text does not give."""
+    rates = dict.fromkeys(("fabric_gbps", "core_gbps"), 0.0)
+    numbers = dict.fromkeys(_LEVELS, 0.0)
+    known = {"k": 0.0, "gbps": 100.0, "delay_us": 1.0, **numbers, **rates}
     v = options(text, known, "fattree")
-    return k_ary_fat_tree(_whole(v, "k"), gbps=v["gbps"], delay_ps=_delay(v))
+    by_numbers = [name for name in (*numbers, *rates) if v[name]]
+    if not by_numbers:
+        v["k"] = v["k"] or 8.0
+        return k_ary_fat_tree(_whole(v, "k"), gbps=v["gbps"], delay_ps=_delay(v))
+    if v["k"]:
+        raise ValueError(f"fattree must have k or {by_numbers[0]}, not both")
+    v = {name: value or _LEVELS.get(name, 0.0) for name, value in v.items()}
+    pods, tors, aggs, cores, hosts = (_whole(v, name) for name in _LEVELS)
+    _check_hosts(pods * tors * hosts)
+    uplinks = pods * (tors * aggs + cores)
+    if uplinks > _MOST_LINKS:
+        raise ValueError(f"fattree must have at most {_MOST_LINKS} uplinks, not {uplinks}")
+    fabric = v["fabric_gbps"] or 400.0
+    return fat_tree(
+        pods=pods,
+        tors=tors,
+        aggs=aggs,
+        cores=cores,
+        hosts_per_tor=hosts,
+        host_gbps=v["gbps"],
+        fabric_gbps=fabric,
+        core_gbps=v["core_gbps"] or fabric,
+        delay_ps=_delay(v),
+    )
 
 
 def _fat320(text: str) -> Topology:

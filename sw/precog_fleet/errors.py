@@ -28,5 +28,5 @@ def needs(extra: str = "fleet") -> Iterator[None]:
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         raise MissingExtraError(
-            f"precog fleet needs {library}: pip install 'precog[{extra}]'"
+            f"{library} must be installed: pip install 'precog[{extra}]'"
         ) from error

@@ -20,7 +20,7 @@ from .jobs import SMALL
 
 def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"precog fleet needs ray: pip install 'precog\[ra"):
+    with pytest.raises(MissingExtraError, match=r"ray must be installed: pip install 'precog\[ra"):
         RayRunner("local")
 
 

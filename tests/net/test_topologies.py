@@ -14,6 +14,8 @@ from precog_net.topologies import NAMES, leaf_spine, parking_lot, topology
     [
         ("fat320", 320, 56, 480, 6),
         ("fattree:k=4", 16, 20, 48, 6),
+        ("fattree:pods=5", 320, 56, 480, 6),
+        ("fattree:pods=3,tors=2,aggs=2,cores=4,hosts=5", 30, 16, 54, 6),
         ("leafspine:leaves=3,spines=2,hosts=5", 15, 5, 21, 4),
         ("dumbbell:pairs=3", 6, 2, 7, 3),
         ("parkinglot:hops=4", 7, 5, 11, 6),
@@ -40,6 +42,20 @@ def test_a_fat_tree_has_as_many_ways_as_k_allows() -> None:
     assert made.routes.count[edge, other_pod] == 3
     up = made.links[made.routes.ports[made.routes.start[edge, other_pod]] // 2]
     assert made.routes.count[max(up.a, up.b), other_pod] == 3
+
+
+def test_a_fat_tree_by_numbers_has_a_rate_for_each_level() -> None:
+    made = topology(
+        "fattree:pods=2,tors=2,aggs=1,cores=3,hosts=2,gbps=25,fabric_gbps=50,core_gbps=40"
+    )
+    rates = [link.gbps for link in made.links]
+    assert sorted(rates) == [25.0] * 8 + [40.0] * 6 + [50.0] * 4
+    alike = topology("fattree:pods=2,tors=2,aggs=1,cores=3,hosts=2,fabric_gbps=50")
+    assert {link.gbps for link in alike.links} == {100.0, 50.0}
+
+
+def test_numbers_not_given_are_those_of_320_hosts() -> None:
+    assert topology("fattree:pods=5").links == topology("fat320").links
 
 
 def test_oversubscription_is_of_rates() -> None:
@@ -120,6 +136,11 @@ def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
         ("torus", "topology must be one of fat320, .* or a file, not 'torus'"),
         ("fattree:k=5", "fattree k must be even and at least 2, not 5"),
         ("fattree:k=1000", r"topology must have 2\.\.4096 hosts"),
+        ("fattree:k=4,pods=3", "fattree must have k or pods, not both"),
+        ("fattree:pods=3,aggs=5", "cores must be a multiple of aggs = 5, not 16"),
+        ("fattree:pods=100", r"topology must have 2\.\.4096 hosts, not 6400"),
+        ("fattree:pods=9,cores=4096,aggs=4096", "fattree must have at most 131072 uplinks"),
+        ("fattree:pods=3,core_gbps=0", "fattree core_gbps must be a number above 0, not '0'"),
         ("star:hosts=1", r"topology must have 2\.\.4096 hosts, not 1"),
         ("star:hosts=2.5", "hosts must be a whole number"),
         ("star:hosts=nan", "star hosts must be a number above 0, not 'nan'"),

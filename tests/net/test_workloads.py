@@ -97,6 +97,7 @@ def test_flow_files(tmp_path: Path) -> None:
             "line 2: class must be at most 64 pri",
         ),
         (f"start_ns,src,dst,bytes\n{'x' * 200_000},0,1,5\n", "line 1: must be CSV: field larger"),
+        ("start\rns,src,dst,bytes\n1,0,1,5\n", "line 1: must be CSV: new-line character"),
     ],
 )
 def test_wrong_flow_files(tmp_path: Path, text: str, message: str) -> None:
@@ -149,6 +150,8 @@ def test_wrong_sizes(tmp_path: Path, text: str, message: str) -> None:
         ("incast:60:0.1", "incast must be incast:<senders>x<bytes>:<load>"),
         ("incast:0x5k:0.1", "incast degree must be a number above 0"),
         ("incast:5xbig:0.1", "incast size must be a number above 0 .* not 'big'"),
+        ("incast:5x1000001G:0.1", "incast size must be at most 1000000G, not '1000001G'"),
+        ("pipeline:8x999999999999G", "pipeline size must be at most 1000000G"),
         ("websearch:0.3+", "workload must be one of"),
     ],
 )

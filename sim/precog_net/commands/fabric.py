@@ -25,7 +25,9 @@ def fabric(
     topology: Annotated[
         str,
         typer.Option(
-            help="fat320, fattree:k=8, leafspine:leaves=4,spines=4,hosts=16,oversubscription=2, "
+            help="fat320, fattree:k=8, fattree:pods=5,tors=4,aggs=4,cores=16,hosts=16,gbps=100,"
+            "fabric_gbps=400,core_gbps=400, "
+            "leafspine:leaves=4,spines=4,hosts=16,oversubscription=2, "
             "dumbbell:pairs=4, parkinglot:hops=3, star:hosts=21, or a JSON file."
         ),
     ] = "fat320",

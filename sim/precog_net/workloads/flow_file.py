@@ -35,7 +35,10 @@ def read_flows(path: Path, hosts: int) -> Traffic:
         It cannot be read.
     """
     rows = csv.DictReader(io.StringIO(_text(path)))
-    names = rows.fieldnames or []
+    try:
+        names = rows.fieldnames or []
+    except csv.Error as error:
+        raise ValueError(f"file {path}, line 1: must be CSV: {error}") from error
     if len(set(names)) < len(names):
         raise ValueError(f"file {path} must have each column once, not {', '.join(names)[:200]}")
     missing = [name for name in _NEEDED if name not in names]

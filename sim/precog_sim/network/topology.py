@@ -187,11 +187,13 @@ def fat_tree(
     hosts_per_tor: int = 16,
     host_gbps: float = 100.0,
     fabric_gbps: float = 400.0,
+    core_gbps: float | None = None,
     delay_ps: int = 1_000_000,
 ) -> Topology:
     """A three-level fat tree; the defaults are the 320 hosts of HPCC's evaluation.
 
-    Aggregation switch a of every pod reaches the core switches of its group, cores / aggs of them.
+    Aggregation switch a of every pod reaches the core switches of its group, cores / aggs of them,
+    at `core_gbps` each, by default at `fabric_gbps`.
 
     Raises
     ------
@@ -218,7 +220,7 @@ def fat_tree(
                     Link(
                         first_agg + pod * aggs + a,
                         first_core + a * (cores // aggs) + c,
-                        fabric_gbps,
+                        fabric_gbps if core_gbps is None else core_gbps,
                         delay_ps,
                     )
                 )
