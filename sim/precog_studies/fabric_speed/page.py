@@ -133,7 +133,8 @@ def _rings(found: dict[str, Any]) -> list[str]:
         f"{found['closed_form_us'] / 1e3:.3f} ms ({off:+.2%}). Below: "
         f"{found['size'] / found['part'] / 1e6:g} MB on leaves and spines, hosts in "
         f"an order drawn at random, alone and with web search at {found['load']:.0%} that "
-        "outlasts the job."
+        f"outlasts the job. A job of {found['size'] / 1e6:g} MB with the others for all its life "
+        "would take CPU minutes under each law; `pid` is left out, as its target is for one switch."
     )
     head = ["law", "alone, ms", "with others, ms", "ratio", "others' p95 slowdown"]
     rows = []
