@@ -196,7 +196,10 @@ class StageHarness(wiring.Component):
                 takers[command.qp].eq(
                     command.config.enable & takes_events(command.config.algorithm)
                 ),
-                askers[command.qp].eq(command.config.enable & command.config.psched),
+                # A queue pair whose law is a program is not scheduled here.
+                askers[command.qp].eq(
+                    command.config.enable & command.config.psched & ~command.config.algorithm[-1]
+                ),
             ]
         kind, exists, number = self.event.kind, self.event.qp < QPS, self.event.qp[0]
         to_law = exists & takers[number] & Cat(kind == one for one in LAW_EVENTS).any()
