@@ -101,6 +101,9 @@ def _bash(device: Device, regmap: RegisterMap) -> tuple[int, list[str]]:
 
 def main() -> None:
     """Print the session with the device of the first argument; exit status 2 if it fails."""
+    if "--help" in sys.argv:
+        print(__doc__)
+        return
     try:
         with Device.open(sys.argv[1]) as device:
             print(json.dumps(session(device), sort_keys=True))

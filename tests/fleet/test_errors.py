@@ -6,13 +6,13 @@ from precog_fleet.errors import FleetError, MissingExtraError, needs
 
 
 def test_a_missing_library_names_its_extra() -> None:
-    message = r"needs no_such_wheel: pip install 'precog\[ray\]'"
+    message = r"no_such_wheel must be installed: pip install 'precog\[ray\]'"
     with pytest.raises(MissingExtraError, match=message), needs("ray"):
         import no_such_wheel  # noqa: F401
 
 
 def test_a_part_of_a_library_names_the_library() -> None:
-    message = r"needs tuf: pip install 'precog\[fleet\]'"
+    message = r"tuf must be installed: pip install 'precog\[fleet\]'"
     with pytest.raises(MissingExtraError, match=message), needs():
         raise ModuleNotFoundError("No module named 'tuf.api'", name="tuf.api")
 

@@ -222,6 +222,7 @@ def test_a_stream_that_makes_no_sense_ends_and_the_card_serves_the_next(
 
 def test_descriptors_that_cannot_be_a_pin_are_closed(bus: _Bus) -> None:
     head = Message(Command.SET_IRQFD).encode()
+    bus.ask(_config(Command.CFG_READ, 0))  # the card has accepted the connection
     before = len(os.listdir("/proc/self/fd"))
     with open(__file__, "rb") as file:
         for descriptors in ([file.fileno()], [file.fileno()] * 2, [file.fileno()] * 3):

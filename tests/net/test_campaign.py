@@ -84,7 +84,8 @@ def test_ray_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     wanted = jobs("hpcc")
     monkeypatch.setitem(sys.modules, "ray", None)
     folder = tmp_path / "runs"
-    with pytest.raises(MissingExtraError, match=r"needs ray: pip install 'precog\[ray\]'"):
+    advice = r"ray must be installed: pip install 'precog\[ray\]'"
+    with pytest.raises(MissingExtraError, match=advice):
         campaign.run_all(wanted, folder, workers=1, ray="local")
     assert not folder.exists()
     first = campaign.run_all(wanted, folder, workers=1)

@@ -167,7 +167,7 @@ def test_the_shell_completes(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     assert "_PRECOG_COMPLETE=complete_bash" in run("--show-completion", "bash")[1]
     assert "--install-completion" in run("--help")[1]
     for words, wanted in (
-        ("precog qp ", {"show", "add", "del", "pace"}),
+        ("precog qp ", {"show", "add", "del", "pacer"}),
         ("precog cc algo s", {"show", "set"}),
         ("precog qp show -d u", {"uart:", "udp:"}),
     ):

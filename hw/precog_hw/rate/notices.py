@@ -70,8 +70,10 @@ class Notices(wiring.Component):
         comes, qp = Signal(), Signal(self._bits)
         clears, cleared = Signal(), Signal(self._bits)
         m.d.sync += [
-            *(comes.eq(self.heard), qp.eq(self.qp)),
-            *(clears.eq(self.clear_stb), cleared.eq(self.clear_qp)),
+            comes.eq(self.heard),
+            qp.eq(self.qp),
+            clears.eq(self.clear_stb),
+            cleared.eq(self.clear_qp),
         ]
         was_heard, was_told = heard.read(m, self.qp), told.read(m, self.qp)
         new = comes & self.counts & (was_heard == was_told) & waiting.w_rdy

@@ -83,8 +83,11 @@ class ScoreEvents(wiring.Component):
         heard, slot, score = Signal(), Signal.like(self.heard_slot), Signal.like(self.heard_score)
         clears, cleared = Signal(), Signal.like(command.qp)
         m.d.sync += [
-            *(heard.eq(self.heard), slot.eq(self.heard_slot), score.eq(self.heard_score)),
-            *(clears.eq(self.command_stb & command.clear), cleared.eq(command.qp)),
+            heard.eq(self.heard),
+            slot.eq(self.heard_slot),
+            score.eq(self.heard_score),
+            clears.eq(self.command_stb & command.clear),
+            cleared.eq(command.qp),
         ]
         # A clear waits for a cycle without a score; a later one of the same queue pair counts.
         takes_back, of = Signal(), Signal.like(self.heard_slot)
