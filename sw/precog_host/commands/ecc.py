@@ -1,13 +1,13 @@
 """``precog ecc``: check bits of the stored models."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
-from precog_host.transport import DeviceError
+
+from .parts import open_part
 
 if TYPE_CHECKING:
     from precog_host.device import Device
@@ -18,15 +18,13 @@ __all__ = ["app"]
 app = group("Check bits of the stored models.")
 
 
-@contextmanager
-def _guarding(device: str) -> "Iterator[tuple[Device, EccDriver]]":
+def _guarding(device: str) -> "AbstractContextManager[tuple[Device, EccDriver]]":
     """The device that a URI names, and its check bits."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.ecc is None:
-            raise DeviceError(f"device {device} has no check bits: it was built without (ecc=0)")
-        yield opened, opened.ecc
+    return open_part(
+        device,
+        lambda opened: None if opened.ecc is None else (opened, opened.ecc),
+        f"device {device} has no check bits: it was built without (ecc=0)",
+    )
 
 
 @app.command()

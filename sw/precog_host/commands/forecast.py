@@ -1,9 +1,8 @@
 """``precog qp forecast`` and ``precog cc forecast``: forecasts of a device built with them."""
 
-import dataclasses
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,12 +11,11 @@ from precog_host.output import (
     JsonOption,
     SlotArgument,
     SlotsArgument,
-    emit,
     group,
     require_one,
-    table,
 )
-from precog_host.transport import DeviceError
+
+from .parts import emit_rows, emit_settings, open_part
 
 if TYPE_CHECKING:
     from precog_host.driver.forecast import ForecastDriver
@@ -29,17 +27,13 @@ all_pairs = group("Parameters and counters of forecasts.")
 _TITLES = ("qp", "model_slot", "source")
 
 
-@contextmanager
-def _forecasting(device: str) -> "Iterator[ForecastDriver]":
+def _forecasting(device: str) -> "AbstractContextManager[ForecastDriver]":
     """The forecasts of the device that a URI names."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.forecast is None:
-            raise DeviceError(
-                f"device {device} makes no forecasts: it was built without; try emu:forecast=1"
-            )
-        yield opened.forecast
+    return open_part(
+        device,
+        lambda opened: opened.forecast,
+        f"device {device} makes no forecasts: it was built without; try emu:forecast=1",
+    )
 
 
 @queue_pairs.command("show")
@@ -103,20 +97,8 @@ def set_all(
 
 
 def _emit_pairs(forecasting: "ForecastDriver", numbers: Iterable[int], json_: bool) -> None:
-    rows = [dataclasses.asdict(forecasting.pair(qp)) for qp in numbers]
-    emit(
-        rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
-    )
+    emit_rows(_TITLES, [forecasting.pair(qp) for qp in numbers], json_)
 
 
 def _emit_all(forecasting: "ForecastDriver", json_: bool) -> None:
-    shown: dict[str, dict[str, Any]] = {
-        "parameters": dict(forecasting.parameters()),
-        "counters": dict(forecasting.counters()),
-    }
-
-    def draw() -> None:
-        for title, values in (("parameter", "parameters"), ("counter", "counters")):
-            table((title, "value"), list(shown[values].items()))
-
-    emit(shown, draw, json_)
+    emit_settings(forecasting.parameters(), forecasting.counters(), json_)

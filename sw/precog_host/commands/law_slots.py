@@ -1,8 +1,7 @@
 """Commands of ``precog law`` on a device: which programs its law engine has, and where."""
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,8 @@ from precog_host.output import (
     require_one,
     table,
 )
-from precog_host.transport import DeviceError
+
+from .parts import open_part
 
 if TYPE_CHECKING:
     from precog_host.device import Device
@@ -26,17 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["del_", "list_", "load", "set_"]
 
 
-@contextmanager
-def _engine(device: str) -> "Iterator[tuple[Device, LawDriver]]":
+def _engine(device: str) -> "AbstractContextManager[tuple[Device, LawDriver]]":
     """The device that a URI names, and its law engine."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.law is None:
-            raise DeviceError(
-                f"device {device} has no law engine: it was built without (law_cores=0)"
-            )
-        yield opened, opened.law
+    return open_part(
+        device,
+        lambda opened: None if opened.law is None else (opened, opened.law),
+        f"device {device} has no law engine: it was built without (law_cores=0)",
+    )
 
 
 def _program(

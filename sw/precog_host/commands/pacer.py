@@ -1,8 +1,7 @@
 """``precog qp pacer`` and ``precog cc pacer``: the pacer of a device built with one."""
 
-import dataclasses
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,12 +11,11 @@ from precog_host.output import (
     JsonOption,
     SlotArgument,
     SlotsArgument,
-    emit,
     group,
     require_one,
-    table,
 )
-from precog_host.transport import DeviceError
+
+from .parts import emit_rows, emit_settings, open_part
 
 if TYPE_CHECKING:
     from precog_host.driver.pacer import PacerDriver
@@ -29,17 +27,13 @@ all_pairs = group("Parameters and counters of the pacer.")
 _TITLES = ("qp", "priority", "mtu", "psn", "windows")
 
 
-@contextmanager
-def _pacing(device: str) -> "Iterator[PacerDriver]":
+def _pacing(device: str) -> "AbstractContextManager[PacerDriver]":
     """The pacer of the device that a URI names."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.pacer is None:
-            raise DeviceError(
-                f"device {device} has no pacer: it was built without one; try emu:grants=1"
-            )
-        yield opened.pacer
+    return open_part(
+        device,
+        lambda opened: opened.pacer,
+        f"device {device} has no pacer: it was built without one; try emu:grants=1",
+    )
 
 
 @queue_pairs.command("show")
@@ -104,17 +98,8 @@ def set_all(
 
 
 def _emit_pairs(pacing: "PacerDriver", numbers: Iterable[int], json_: bool) -> None:
-    rows = [dataclasses.asdict(pacing.connection(qp)) for qp in numbers]
-    emit(
-        rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
-    )
+    emit_rows(_TITLES, [pacing.connection(qp) for qp in numbers], json_)
 
 
 def _emit_all(pacing: "PacerDriver", json_: bool) -> None:
-    shown = {"parameters": pacing.parameters(), "counters": pacing.counters()}
-
-    def draw() -> None:
-        for title, values in (("parameter", "parameters"), ("counter", "counters")):
-            table((title, "value"), list(shown[values].items()))
-
-    emit(shown, draw, json_)
+    emit_settings(pacing.parameters(), pacing.counters(), json_)

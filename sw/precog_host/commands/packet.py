@@ -1,16 +1,15 @@
 """``precog packet``: the packet path of a device: parameters, queue pairs' keys, counters."""
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
-from precog_host.transport import DeviceError
 
 from . import senders, wire
+from .parts import open_part
 
 if TYPE_CHECKING:
     from precog_host.driver.packet import Binding, PacketDriver
@@ -46,17 +45,13 @@ _BINDING = (
 )
 
 
-@contextmanager
-def _packets(device: str) -> "Iterator[PacketDriver]":
+def _packets(device: str) -> "AbstractContextManager[PacketDriver]":
     """The packet path of the device that a URI names."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.packet is None:
-            raise DeviceError(
-                f"device {device} has no packet path: it was built without one; try emu:width=64"
-            )
-        yield opened.packet
+    return open_part(
+        device,
+        lambda opened: opened.packet,
+        f"device {device} has no packet path: it was built without one; try emu:width=64",
+    )
 
 
 @_param.command("show")
@@ -223,14 +218,8 @@ def show_counter(device: DeviceOption = "emu:", json_: JsonOption = False) -> No
 @_mac.command("show")
 def show_mac(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     """Show what became of frames at a board's Gigabit ports."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if (ports := opened.mac) is None:
-            raise DeviceError(
-                f"device {device} has no Gigabit ports: it was built without; "
-                "try emu:width=64,macs=2"
-            )
+    missing = f"device {device} has no Gigabit ports: it was built without; try emu:width=64,macs=2"
+    with open_part(device, lambda opened: opened.mac, missing) as ports:
         counters = ports.counters()
     rows = [(name, what, n) for name, counts in counters.items() for what, n in counts.items()]
     emit(counters, lambda: table(("port", "frames", "count"), rows), json_)

@@ -1,9 +1,9 @@
 """``precog qp profiler`` and ``precog cc profiler``: queues of a device built with a profiler."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,8 @@ from precog_host.output import (
     require_one,
     table,
 )
-from precog_host.transport import DeviceError
+
+from .parts import emit_settings, open_part
 
 if TYPE_CHECKING:
     from precog_host.driver.profiler import ProfilerDriver
@@ -39,18 +40,13 @@ _COLUMNS = (
 )
 
 
-@contextmanager
-def _queues(device: str) -> "Iterator[ProfilerDriver]":
+def _queues(device: str) -> "AbstractContextManager[ProfilerDriver]":
     """The queue profiler of the device that a URI names."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.profiler is None:
-            raise DeviceError(
-                f"device {device} has no queue profiler: it was built without one; "
-                "try emu:profile=1"
-            )
-        yield opened.profiler
+    return open_part(
+        device,
+        lambda opened: opened.profiler,
+        f"device {device} has no queue profiler: it was built without one; try emu:profile=1",
+    )
 
 
 @queue_pairs.command("show")
@@ -118,13 +114,4 @@ def _emit_pairs(
 
 
 def _emit_all(queues: "ProfilerDriver", json_: bool) -> None:
-    shown: dict[str, dict[str, Any]] = {
-        "parameters": dict(queues.parameters()),
-        "counters": dict(queues.counters()),
-    }
-
-    def draw() -> None:
-        for title, values in (("parameter", "parameters"), ("counter", "counters")):
-            table((title, "value"), list(shown[values].items()))
-
-    emit(shown, draw, json_)
+    emit_settings(queues.parameters(), queues.counters(), json_)

@@ -1,8 +1,7 @@
 """``precog qp receiver`` and ``precog cc receiver``: use of the congestion scores that arrive."""
 
-import dataclasses
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,13 +11,12 @@ from precog_host.output import (
     JsonOption,
     SlotArgument,
     SlotsArgument,
-    emit,
     group,
     parameters_given,
     require_one,
-    table,
 )
-from precog_host.transport import DeviceError
+
+from .parts import emit_rows, emit_settings, open_part
 
 if TYPE_CHECKING:
     from precog_host.driver.receiver import ReceiverDriver
@@ -30,18 +28,13 @@ all_pairs = group("Parameters and counters of the receiver.")
 _TITLES = ("qp", "commands", "boosts", "grows", "base_quota")
 
 
-@contextmanager
-def _receiving(device: str) -> "Iterator[ReceiverDriver]":
+def _receiving(device: str) -> "AbstractContextManager[ReceiverDriver]":
     """The receiver of the device that a URI names."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.receiver is None:
-            raise DeviceError(
-                f"device {device} has no receiver: it was built without one; "
-                "try emu:width=64,receiver=1"
-            )
-        yield opened.receiver
+    return open_part(
+        device,
+        lambda opened: opened.receiver,
+        f"device {device} has no receiver: it was built without one; try emu:width=64,receiver=1",
+    )
 
 
 @queue_pairs.command("show")
@@ -96,17 +89,8 @@ def set_all(
 
 
 def _emit_pairs(receiving: "ReceiverDriver", numbers: Iterable[int], json_: bool) -> None:
-    rows = [dataclasses.asdict(receiving.qp(qp)) for qp in numbers]
-    emit(
-        rows, lambda: table(_TITLES, [tuple(row[name] for name in _TITLES) for row in rows]), json_
-    )
+    emit_rows(_TITLES, [receiving.qp(qp) for qp in numbers], json_)
 
 
 def _emit_all(receiving: "ReceiverDriver", json_: bool) -> None:
-    parameters, counters = receiving.parameters(), receiving.counters()
-
-    def draw() -> None:
-        table(("parameter", "value"), list(parameters.items()))
-        table(("counter", "value"), list(counters.items()))
-
-    emit({"parameters": parameters, "counters": counters}, draw, json_)
+    emit_settings(receiving.parameters(), receiving.counters(), json_)

@@ -1,14 +1,14 @@
 """``precog packet senders``: queue pairs that send to a device, and what others say of theirs."""
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
-from precog_host.transport import DeviceError
+
+from .parts import open_part
 
 if TYPE_CHECKING:
     from precog_host.driver.senders import SendersDriver
@@ -18,18 +18,13 @@ __all__ = ["app"]
 app = group("Count of the queue pairs that send to a device, on a device that counts them.")
 
 
-@contextmanager
-def _counting(device: str) -> "Iterator[SendersDriver]":
+def _counting(device: str) -> "AbstractContextManager[SendersDriver]":
     """The count of the device that a URI names."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.senders is None:
-            raise DeviceError(
-                f"device {device} does not count senders: it was built without; "
-                "try emu:width=64,senders=1"
-            )
-        yield opened.senders
+    return open_part(
+        device,
+        lambda opened: opened.senders,
+        f"device {device} does not count senders: it was built without; try emu:width=64,senders=1",
+    )
 
 
 @app.command()

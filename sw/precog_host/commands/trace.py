@@ -1,15 +1,15 @@
 """``precog trace``: records of a device's decisions."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from precog_host.output import DeviceOption, JsonOption, emit, group, require_one, table
-from precog_host.transport import DeviceError
+
+from .parts import open_part
 
 if TYPE_CHECKING:
     from precog_host.driver.trace import TraceDriver, TraceState
@@ -20,17 +20,13 @@ app = group("Records of a device's decisions.")
 _COLUMNS = ("serial", "t_us", "kind", "qp", "score")  # what all kinds have
 
 
-@contextmanager
-def _tracing(device: str) -> "Iterator[TraceDriver]":
+def _tracing(device: str) -> "AbstractContextManager[TraceDriver]":
     """The trace of the device that a URI names."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.trace is None:
-            raise DeviceError(
-                f"device {device} has no trace FIFO: it was built without one; try emu:trace=1"
-            )
-        yield opened.trace
+    return open_part(
+        device,
+        lambda opened: opened.trace,
+        f"device {device} has no trace FIFO: it was built without one; try emu:trace=1",
+    )
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """``precog packet wire``: packets that wait in a device for their grants."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +14,8 @@ from precog_host.output import (
     require_one,
     table,
 )
-from precog_host.transport import DeviceError
+
+from .parts import open_part
 
 if TYPE_CHECKING:
     from precog_host.driver.wire import WireDriver
@@ -24,18 +25,14 @@ __all__ = ["app"]
 app = group("Packets that wait for their grants, on a device with wire mode.")
 
 
-@contextmanager
-def _waiting(device: str) -> "Iterator[WireDriver]":
+def _waiting(device: str) -> "AbstractContextManager[WireDriver]":
     """Wire mode of the device that a URI names."""
-    from precog_host.device import Device
-
-    with Device.open(device) as opened:
-        if opened.wire is None:
-            raise DeviceError(
-                f"packets do not wait in device {device}: it was built without; "
-                "try emu:width=64,grants=1,wire=256"
-            )
-        yield opened.wire
+    return open_part(
+        device,
+        lambda opened: opened.wire,
+        f"packets do not wait in device {device}: it was built without; "
+        "try emu:width=64,grants=1,wire=256",
+    )
 
 
 @app.command()
