@@ -4,20 +4,32 @@ import gzip
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from precog_fleet.runner import Here, Pool, Task
 
-__all__ = ["code_digest", "kept"]
+__all__ = ["kept", "run_key"]
 
 Report = Callable[[int, int], None]
 
 
-def code_digest(parts: Iterable[tuple[str, str]]) -> bytes:
-    """Of the sources in parts of packages: (package, file or folder in it)."""
+def run_key(parts: tuple[tuple[str, str], ...], what: bytes) -> str:
+    """Name of what a run leaves: of what is run, and of the code that runs it.
+
+    Parameters
+    ----------
+    parts : tuple of (package, file or folder in it)
+    what : bytes
+    """
+    return hashlib.blake2b(_code_digest(parts) + what, digest_size=12).hexdigest()
+
+
+@cache
+def _code_digest(parts: tuple[tuple[str, str], ...]) -> bytes:
     digest = hashlib.blake2b()
     for package, part in parts:
         root = Path(str(files(package))) / part

@@ -21,6 +21,7 @@ from precog_net.laws import NAMES, RIVALS
 from precog_sim.commit import commit_name
 from precog_studies.fabric_speed import cases, rings, rival
 from precog_studies.fabric_speed.page import page
+from precog_studies.record import finish, write_record
 
 __all__ = ["PARTS", "main"]
 
@@ -140,11 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "cores": os.cpu_count(),
             "found": PARTS[part](asked),
         }
-        record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
-    if asked.page:
-        asked.page.write_text(page(said, record))
-    print(f"figures: {record}")
-    return 0
+        write_record(record, said)
+    return finish(record, asked.page, lambda: page(said, record))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ the same seeds. A run whose result is there is not done again. Writes ``figure20
 """
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from precog_sim.report.studies import Figure20
 from precog_studies.figure20.laws import LAWS
 from precog_studies.figure20.measure import bounds, claims, figures
 from precog_studies.figure20.page import page
+from precog_studies.record import finish, write_record
 
 __all__ = ["main", "record"]
 
@@ -89,14 +89,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "duration_ms": asked.duration_ms,
         **record(runs),
     }
-    asked.out.mkdir(parents=True, exist_ok=True)
     path = asked.out / "figure20.json"
-    path.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
+    write_record(path, said)
     save("figure20", draw(Figure20.of(said)), path.with_suffix(".svg"), HEIGHT_PX)
-    if asked.page:
-        asked.page.write_text(page(said, path))
-    print(f"figures: {path}")
-    return 0
+    return finish(path, asked.page, lambda: page(said, path))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ The real records, stores and gossip of `precog_fleet` run on a simulated fabric.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -21,6 +20,7 @@ from precog_studies.fleet_scale.page import page
 from precog_studies.fleet_scale.scenario import Course
 from precog_studies.fleet_scale.steps import against_real, compare, whole
 from precog_studies.fleet_scale.world import Fleet
+from precog_studies.record import finish, write_record
 
 __all__ = ["main"]
 
@@ -75,11 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, found in _done(steps, asked.workers):
         print(f"{name} is done", file=sys.stderr, flush=True)
         said[name] = found
-        record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
-    if asked.page:
-        asked.page.write_text(page(said, asked.agents, record.as_posix()))
-    print(f"figures: {record}")
-    return 0
+        write_record(record, said)
+    return finish(record, asked.page, lambda: page(said, asked.agents, record.as_posix()))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ study that was cut off goes on where it was.
 """
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from precog_studies.laws.cases import CASES
 from precog_studies.laws.goals import HPCC, judged
 from precog_studies.laws.kept import Run, done
 from precog_studies.laws.page import page
+from precog_studies.record import finish, write_record
 
 __all__ = ["LAWS", "main"]
 
@@ -79,11 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         },
     }
     record = asked.out / "laws.json"
-    record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
-    if asked.page:
-        asked.page.write_text(page(said, record.as_posix()))
-    print(f"figures: {record}")
-    return 0
+    write_record(record, said)
+    return finish(record, asked.page, lambda: page(said, record.as_posix()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Runs that are kept by a key of what is run and of the code that runs it."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +10,7 @@ from typing import Any
 from precog_fleet.runner import Task
 from precog_net.laws import law, law_sources
 from precog_sim.network import Programmed
-from precog_studies.kept import code_digest, kept
+from precog_studies.kept import kept, run_key
 from precog_studies.laws.cases import CASES
 
 __all__ = ["Run", "done"]
@@ -43,14 +42,7 @@ class Run:
     @property
     def key(self) -> str:
         """Name of what it leaves."""
-        digest = hashlib.blake2b(_code(), digest_size=12)
-        digest.update(f"{self.case} {self.law} {self.seed}".encode() + _own(self.law))
-        return digest.hexdigest()
-
-
-@cache
-def _code() -> bytes:
-    return code_digest(_CODE)
+        return run_key(_CODE, f"{self.case} {self.law} {self.seed}".encode() + _own(self.law))
 
 
 @cache

@@ -5,24 +5,22 @@ Every arm has the seeds of the one without prediction. Writes ``prediction.json`
 """
 
 import argparse
-import hashlib
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from precog_fleet.runner import Task
 from precog_host.output import progress_bar
 from precog_sim.commit import commit_name
-from precog_studies.kept import code_digest, kept
+from precog_studies.kept import kept, run_key
 from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, OFF
 from precog_studies.prediction.cases import CASES, known_levels, measure
 from precog_studies.prediction.judged import JUDGED, judged, ratios
 from precog_studies.prediction.page import page
+from precog_studies.record import finish, write_record
 
 __all__ = ["main"]
 
@@ -49,15 +47,8 @@ _SEEN = ("services", "rounds", "background")
 _Run = tuple[str, str, int]
 
 
-@cache
-def _code() -> bytes:
-    return code_digest(_CODE)
-
-
 def _key(run: _Run) -> str:
-    digest = hashlib.blake2b(_code(), digest_size=12)
-    digest.update(repr(run).encode())
-    return digest.hexdigest()
+    return run_key(_CODE, repr(run).encode())
 
 
 def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
@@ -124,11 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         },
     }
     record = asked.out / "prediction.json"
-    record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
-    if asked.page:
-        asked.page.write_text(page(said, record.as_posix()))
-    print(f"figures: {record}")
-    return 0
+    write_record(record, said)
+    return finish(record, asked.page, lambda: page(said, record.as_posix()))
 
 
 if __name__ == "__main__":

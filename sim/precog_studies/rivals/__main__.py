@@ -16,6 +16,7 @@ from precog_host.output import progress_bar
 from precog_net.campaign import run_all
 from precog_sim.commit import commit_name
 from precog_sim.network import estimate
+from precog_studies.record import finish, write_record
 from precog_studies.rivals.cases import CASES, LAWS, Figures, measure
 from precog_studies.rivals.fabric import DURATION_MS, FABRICS, Slowdowns, job, slowdowns
 from precog_studies.rivals.page import page
@@ -86,12 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "fabric_ms": DURATION_MS,
         "rows": _joined(record, rows),
     }
-    asked.out.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
-    if asked.page:
-        asked.page.write_text(page(said, record.as_posix()))
-    print(f"figures: {record}")
-    return 0
+    write_record(record, said)
+    return finish(record, asked.page, lambda: page(said, record.as_posix()))
 
 
 if __name__ == "__main__":

