@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from precog_models.packet.senders import level_of
 from precog_net.workloads import Traffic
 from precog_studies.prediction import guesses
 from precog_studies.prediction.__main__ import main
@@ -24,7 +25,7 @@ def _traffic(rows: list[tuple[int, int, int]], kinds: tuple[str, ...]) -> Traffi
 
 
 def test_a_level_is_the_binary_logarithm_rounded_up() -> None:
-    assert [guesses.level(n) for n in (0, 1, 2, 3, 4, 5, 8, 9, 60)] == [0, 0, 1, 2, 2, 3, 3, 4, 6]
+    assert [level_of(n) for n in (0, 1, 2, 3, 4, 5, 8, 9, 60)] == [0, 0, 1, 2, 2, 3, 3, 4, 6]
 
 
 def test_the_oracle_counts_who_shares_the_link_soon() -> None:

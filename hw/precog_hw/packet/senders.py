@@ -10,13 +10,12 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.rows import RowUpdate
 from precog_hw.stream.delay import DelayLine
 from precog_spec.contract import Fmt
-from precog_spec.frames.cps import LEVEL_MAX
+from precog_spec.frames.cps import EPOCH_LEAST, LEVEL_MAX
 from precog_spec.frames.opcodes import ANNOUNCED, ANNOUNCES, UNTOLD, WHOLE
 
 __all__ = ["LEVEL", "Senders", "level_of"]
 
 LEVEL = unsigned(LEVEL_MAX.bit_length())
-_EPOCH_LEAST = 8
 _EPOCH_BITS = 4  # of an epoch's number; time does not run faster
 _LENGTH_BITS = 32
 
@@ -186,7 +185,7 @@ class Senders(wiring.Component):
         ]
         m.d.sync += [
             # Not two shifts: Verilator adds their distances up in the four bits of the second.
-            number.eq((self.now[_EPOCH_LEAST:] >> self.epoch)[:_EPOCH_BITS]),
+            number.eq((self.now[EPOCH_LEAST:] >> self.epoch)[:_EPOCH_BITS]),
             seen.eq(number),
             length.eq(self.epoch),
             owes.eq(step | (length != self.epoch) | (owes & ~begins)),

@@ -10,13 +10,13 @@ from amaranth.lib.wiring import In, Out
 from precog_hw.rows import RowUpdate
 from precog_hw.stream.delay import DelayLine
 from precog_spec.contract import Fmt
+from precog_spec.frames.cps import HOLD_STEP
 
 from .senders import LEVEL
 
 __all__ = ["SendersTold", "told_layout"]
 
-_HOLD_STEP = 10
-_TIME_BITS = Fmt.TIME.width - _HOLD_STEP
+_TIME_BITS = Fmt.TIME.width - HOLD_STEP
 _ROW = data.StructLayout({"level": LEVEL, "time": unsigned(_TIME_BITS)})
 
 
@@ -98,11 +98,11 @@ class SendersTold(wiring.Component):
             waits.i.resets.eq(~heeds),
             waits.i.level.eq(self.heard.level),
             waits.i.t.eq(self.heard.t),
-            time.eq(of.t >> _HOLD_STEP),
+            time.eq(of.t >> HOLD_STEP),
             since.eq(time - old.time),
             shim.eq(rows.stb & ~of.resets),
             rises.eq(of.level > old.level),
-            expires.eq(since > (self.hold >> _HOLD_STEP)),
+            expires.eq(since > (self.hold >> HOLD_STEP)),
             new.eq(Mux(rises | expires, Cat(of.level, time), old)),
             self.heeded.eq(shim),
             self.told_stb.eq(shim & rises),

@@ -16,15 +16,13 @@ A message that its RETH announces as short does not count: its sender has nothin
 from dataclasses import dataclass
 
 from precog_spec.contract import Fmt
-from precog_spec.frames.cps import LEVEL_MAX
+from precog_spec.frames.cps import EPOCH_LEAST, HOLD_STEP, LEVEL_MAX
 from precog_spec.frames.opcodes import ANNOUNCED, ANNOUNCES, UNTOLD, WHOLE
 
 from .parser import Descriptor
 
-__all__ = ["EPOCH_LEAST", "HOLD_STEP", "Senders", "SendersConfig", "level_of"]
+__all__ = ["Senders", "SendersConfig", "level_of"]
 
-EPOCH_LEAST = 8  # binary logarithm of the shortest epoch, ticks
-HOLD_STEP = 10  # of a tick's bits, those that HOLD does not look at
 _EPOCHS, _WORD = 16, 0xFFFF_FFFF
 _TIMES = Fmt.TIME.max >> HOLD_STEP
 

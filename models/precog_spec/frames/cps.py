@@ -16,6 +16,8 @@ __all__ = [
     "CRC8_INIT",
     "CRC8_POLY",
     "CRC8_XOR",
+    "EPOCH_LEAST",
+    "HOLD_STEP",
     "LEVEL_MAX",
     "NS_BITS",
     "RESV6_MAX",
@@ -64,6 +66,8 @@ SHIM = Header(
 )
 
 LEVEL_MAX = (1 << SHIM["senders"].bits) - 1
+EPOCH_LEAST = 8  #: binary logarithm of the shortest epoch in which senders are counted, ticks
+HOLD_STEP = 10  #: low bits of a time, ticks, that the age of a level leaves out
 TICKS_FACTOR_BITS = 16
 
 

@@ -4,7 +4,7 @@ It stands in the map of a NIC with `NicConfig.senders`. Numbers that the golden 
 compared with it by a test.
 """
 
-from precog_spec.frames.cps import SHIM
+from precog_spec.frames.cps import EPOCH_LEAST, HOLD_STEP, SHIM
 from precog_spec.registers.common import counter_registers
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
@@ -30,7 +30,14 @@ def _parameters(tick_ps: int) -> tuple[Register, ...]:
             (
                 Field("say", 1, _RW, "Shims that leave say the level."),
                 Field("heed", 1, _RW, "Levels that shims bring are heeded.", lsb=1),
-                Field("epoch", 4, _RW, "An epoch is 256 << this many ticks.", lsb=4, reset=6),
+                Field(
+                    "epoch",
+                    4,
+                    _RW,
+                    f"An epoch is {1 << EPOCH_LEAST} << this many ticks.",
+                    lsb=4,
+                    reset=6,
+                ),
             ),
         ),
         Register(
@@ -50,7 +57,7 @@ def _parameters(tick_ps: int) -> tuple[Register, ...]:
         Register(
             "HOLD",
             "A level that is not greater than all that shims of the queue pair have brought in "
-            "this time is no news. Its steps are 1024 ticks.",
+            f"this time is no news. Its steps are {1 << HOLD_STEP} ticks.",
             (
                 Field(
                     "hold",

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from precog_sim.network.layout import HintCol, InboundCol, KnownCol, Lie
 from precog_sim.network.memory import lined
+from precog_spec.frames.cps import LEVEL_MAX
 
 if TYPE_CHECKING:
     from precog_sim.network.scenario import Scenario
 
-__all__ = ["LEVEL_MAX", "LIES", "Hints", "hint_tables"]
+__all__ = ["LIES", "Hints", "hint_tables"]
 
-LEVEL_MAX = 15  #: four bits
 #: What a receiver may say instead of the truth; the last one is an old truth.
 LIES = tuple(lie.name.lower() for lie in Lie if lie != Lie.NONE)
 _FLOW_MOST = 1 << 40

@@ -18,10 +18,10 @@ from precog_sim.network.layout import (
 )
 from precog_sim.network.net import Net
 from precog_sim.network.program import word
+from precog_spec.frames.cps import LEVEL_MAX
 
 __all__ = ["begin_hinted", "count_inbound", "hear_level", "keep_cap"]
 
-_MOST = 15
 _INVERTED_FROM = 6
 _HEEDED = 2
 _SHARE = 1.5
@@ -33,7 +33,7 @@ _WINDOW = word("window")
 def _level(count: int) -> int:
     """Binary logarithm, rounded up."""
     level = 0
-    while 1 << level < count and level < _MOST:
+    while 1 << level < count and level < LEVEL_MAX:
         level += 1
     return level
 
@@ -49,11 +49,11 @@ def count_inbound(net: Net, f: int, row: int, now: int) -> None:
     level = _level(net.inbound[host, InboundCol.COUNT])
     lie = net.inbound[host, InboundCol.LIE]
     if lie == Lie.MOST:
-        level = _MOST
+        level = LEVEL_MAX
     elif lie == Lie.NOTHING:
         level = 0
     elif lie == Lie.RANDOM:
-        level = int(drawn(net.inbound[host], InboundCol.RNG) * (_MOST + 1))
+        level = int(drawn(net.inbound[host], InboundCol.RNG) * (LEVEL_MAX + 1))
     elif lie == Lie.INVERTED:
         level = max(_INVERTED_FROM - level, 0)
     elif lie == Lie.STALE:

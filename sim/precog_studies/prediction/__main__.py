@@ -35,6 +35,7 @@ _CODE = (
     ("precog_studies", "prediction/starts/windows.py"),
     ("precog_studies", "prediction/starts/models/lstm.safetensors"),
     ("precog_studies", "prediction/starts/models/tree.safetensors"),
+    ("precog_models", "packet/senders.py"),
     ("precog_models", "predict"),
     ("precog_spec", ""),
     ("precog_models", "rate/engine"),

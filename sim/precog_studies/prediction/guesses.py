@@ -9,20 +9,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from precog_models.packet.senders import level_of
 from precog_net.workloads import Traffic
 
-__all__ = ["LEAST", "inverted", "level", "prior", "scrambled", "tagged", "truth"]
+__all__ = ["LEAST", "inverted", "prior", "scrambled", "tagged", "truth"]
 
 #: A flow counts while it has more bytes left, as `Hints.least`.
 LEAST = 30_000
 _PS_PER_BYTE = 80.0  # at 100 Gb/s
 _AHEAD_PS = 10_000_000
 _MOST = 6
-
-
-def level(count: int) -> int:
-    """Binary logarithm of a number of flows, rounded up; 0 of none."""
-    return max(count - 1, 0).bit_length()
 
 
 def _counted_until(starts: Sequence[int], sizes: Sequence[int]) -> list[float]:
@@ -67,7 +63,7 @@ def truth(traffic: Traffic) -> tuple[int, ...]:
             continue
         starts_of, ends_of = spans[int(traffic.dst[f])]
         now = int(traffic.start_ps[f])
-        found[f] = level(int(((starts_of <= now + _AHEAD_PS) & (ends_of > now)).sum()))
+        found[f] = level_of(int(((starts_of <= now + _AHEAD_PS) & (ends_of > now)).sum()))
     return tuple(found)
 
 

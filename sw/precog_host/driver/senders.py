@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from precog_spec.frames.cps import EPOCH_LEAST
 from precog_spec.registers.senders import SENDERS_EVENTS, SENDERS_PARAMETERS
 
 from ..registers import Registers
@@ -10,7 +11,8 @@ from ..units import from_real, to_real
 
 __all__ = ["SendersDriver", "SendersParameters", "Sending"]
 
-_EPOCH_LEAST = 256  # ticks
+_SHORTEST = 1 << EPOCH_LEAST  # epoch, ticks
+(_HOLD,) = (one.field("hold") for one in SENDERS_PARAMETERS if one.name == "HOLD")
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,14 @@ class SendersDriver:
         """As the device has them, in real units."""
         control = self.registers.fields("SENDERS", "CONTROL")
         tick_ps = self.registers.identity.tick_ps
-        hold = SENDERS_PARAMETERS[2].field("hold")
         return SendersParameters(
             say=bool(control["say"]),
             heed=bool(control["heed"]),
-            epoch_us=(_EPOCH_LEAST << control["epoch"]) * tick_ps / 1e6,
+            epoch_us=(_SHORTEST << control["epoch"]) * tick_ps / 1e6,
             least=self.registers.fields("SENDERS", "LEAST")["least"],
-            hold_us=float(to_real(hold, self.registers.fields("SENDERS", "HOLD")["hold"], tick_ps)),
+            hold_us=float(
+                to_real(_HOLD, self.registers.fields("SENDERS", "HOLD")["hold"], tick_ps)
+            ),
         )
 
     def set_parameters(
@@ -103,8 +106,7 @@ class SendersDriver:
                 raise ValueError(f"least must be in 0..{(1 << 32) - 1} bytes, not {least!r}")
             words["LEAST"] = {"least": least}
         if hold_us is not None:
-            field = SENDERS_PARAMETERS[2].field("hold")
-            words["HOLD"] = {"hold": from_real(field, hold_us, self.registers.identity.tick_ps)}
+            words["HOLD"] = {"hold": from_real(_HOLD, hold_us, self.registers.identity.tick_ps)}
         if control != now:
             words["CONTROL"] = control
         for register, values in words.items():
@@ -119,7 +121,7 @@ class SendersDriver:
     def _epoch(self, us: float) -> int:
         """The register's number for an epoch of at least so long."""
         tick_us = self.registers.identity.tick_ps / 1e6
-        lengths = [(_EPOCH_LEAST << n) * tick_us for n in range(16)]
+        lengths = [(_SHORTEST << n) * tick_us for n in range(16)]
         if not 0 < us <= lengths[-1]:
             raise ValueError(f"epoch_us must be above 0, and {lengths[-1]:g} at most, not {us!r}")
         return next(n for n, length in enumerate(lengths) if length >= us)

@@ -11,8 +11,9 @@ from amaranth.sim import Simulator
 from precog_hw.packet.senders import Senders
 from precog_hw.packet.senders_told import SendersTold
 from precog_models.packet.parser import Descriptor
-from precog_models.packet.senders import EPOCH_LEAST, SendersConfig, level_of
 from precog_models.packet.senders import Senders as Golden
+from precog_models.packet.senders import SendersConfig, level_of
+from precog_spec.frames.cps import EPOCH_LEAST
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.opcodes import CNP, NAMES
 

@@ -6,10 +6,10 @@ import pytest
 
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.parser import Descriptor
-from precog_models.packet.senders import EPOCH_LEAST, Senders, SendersConfig, level_of
+from precog_models.packet.senders import Senders, SendersConfig, level_of
 from precog_models.packet.shim import Shim, decode, encode
 from precog_spec.contract import Fmt
-from precog_spec.frames.cps import SHIM, ShimType
+from precog_spec.frames.cps import EPOCH_LEAST, SHIM, ShimType
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.opcodes import ANNOUNCED, ANNOUNCES, EXTENSIONS, NAMES, UNTOLD, WHOLE
 from precog_spec.registers.senders import SENDERS_PARAMETERS
