@@ -251,8 +251,8 @@ def _counts(result: Result) -> dict[str, float]:
         "marks": result.marks,
         "timeouts": result.timeouts,
         "retransmitted": result.retransmitted,
-        "queue_p50": _depth(result, 0.5),
-        "queue_p99": _depth(result, 0.99),
+        "queue_p50": result.queue_below(0.5) << 10,
+        "queue_p99": result.queue_below(0.99) << 10,
         "queue_max": result.max_queue,
         "pause_share": float(result.paused_us.mean()) / result.end_us,
         "end_us": end_us,
@@ -260,11 +260,3 @@ def _counts(result: Result) -> dict[str, float]:
         "cpu_s": result.cpu_s,
         "partitions": result.partitions,
     }
-
-
-def _depth(result: Result, share: float) -> int:
-    """The length below which `share` of the samples of queues are, in bytes."""
-    up_to = np.cumsum(result.depths)
-    if not up_to[-1]:
-        return 0
-    return int(np.searchsorted(up_to, share * up_to[-1], side="right")) << 10

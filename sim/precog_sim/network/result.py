@@ -228,6 +228,13 @@ class Result:
         """Whether every flow is complete."""
         return not bool(np.isnan(self.fct_us).any())
 
+    def queue_below(self, share: float) -> int:
+        """The length below which `share` of the samples of queues are, in whole KiB."""
+        up_to = np.cumsum(self.depths)
+        if not up_to[-1]:
+            return 0
+        return int(np.searchsorted(up_to, share * up_to[-1], side="right"))
+
     def samples_of(self, flow: int) -> NDArray[np.float64]:
         """RTT samples of one flow in order, in microseconds."""
         return np.asarray(self.sample_rtt_us[self.sample_flow == flow], dtype=np.float64)

@@ -13,6 +13,7 @@ from precog_net.job import Job, execute
 from precog_net.laws import law
 from precog_net.topologies import parking_lot
 from precog_sim.network import (
+    INCASTS,
     Answers,
     CongestionControl,
     Flow,
@@ -28,7 +29,7 @@ from precog_sim.network import (
     star,
 )
 from precog_studies.rivals.cases import CASES as RIVAL_CASES
-from precog_studies.rivals.cases import jain
+from precog_studies.rivals.cases import incast_sizes, jain
 
 __all__ = ["CASES", "HOPS", "LINE_GBPS", "Case"]
 
@@ -37,8 +38,6 @@ HOPS = 3  #: bottlenecks of the parking lot
 _MIN_GBPS = 0.1
 _START_GBPS = 10.0
 _SPREAD_NS = 5000.0
-_ELEPHANTS = (20_000_000, 20_000_000, 15_000_000)
-_MOUSE = 2_000_000
 _LONG_US = 5000.0
 _JITTER_PS = 20_000_000
 _FABRIC_MS = 3.0
@@ -92,10 +91,6 @@ def _incast(sizes: tuple[int, ...], start_gbps: float = _START_GBPS, **options: 
         return _figures(run(scenario, started, seed=seed, record=Record(probe_us=0)))
 
     return one
-
-
-def _many(senders: int) -> tuple[int, ...]:
-    return _ELEPHANTS + (_MOUSE,) * (senders - len(_ELEPHANTS))
 
 
 def _rival(case: str) -> Measure:
@@ -171,16 +166,16 @@ def _fabric(workload: str) -> Measure:
     return one
 
 
-_THESIS = tuple(10 * size for size in _ELEPHANTS) + (5_000_000,) * 17
+_THESIS = INCASTS["thesis"][0]
 
 #: Lines by name.
 CASES: dict[str, Case] = {
     "thesis10": Case("Thesis' incast, start at 10 Gb/s", _incast(_THESIS), tuned=True),
     "thesis100": Case("Thesis' incast, start at 100 Gb/s", _incast(_THESIS, LINE_GBPS), tuned=True),
-    "n5": Case("Incast, 5 senders", _incast(_many(5)), tuned=True),
-    "n20": Case("Incast, 20 senders", _incast(_many(20))),
-    "n60": Case("Incast, 60 senders", _incast(_many(60)), tuned=True),
-    "n200": Case("Incast, 200 senders", _incast(_many(200)), tuned=True),
+    "n5": Case("Incast, 5 senders", _incast(incast_sizes(5)), tuned=True),
+    "n20": Case("Incast, 20 senders", _incast(incast_sizes(20))),
+    "n60": Case("Incast, 60 senders", _incast(incast_sizes(60)), tuned=True),
+    "n200": Case("Incast, 200 senders", _incast(incast_sizes(200)), tuned=True),
     "long32": Case("32 long flows", _rival("long32"), tuned=True),
     "long256": Case("256 long flows", _rival("long256"), tuned=True),
     "two": Case("Two long flows, from 7:3", _two, tuned=True),

@@ -32,6 +32,7 @@ _CODE = (
     ("precog_studies", "prediction/guesses.py"),
     ("precog_studies", "prediction/services.py"),
     ("precog_studies", "prediction/starts/predictors.py"),
+    ("precog_studies", "rivals/cases.py"),
     ("precog_studies", "prediction/starts/windows.py"),
     ("precog_studies", "prediction/starts/models/lstm.safetensors"),
     ("precog_studies", "prediction/starts/models/tree.safetensors"),

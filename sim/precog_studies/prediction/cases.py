@@ -18,6 +18,7 @@ from precog_studies.prediction.guesses import LEAST, prior
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
 from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
+from precog_studies.rivals.cases import incast_sizes
 
 __all__ = ["CASES", "SMALL", "Case", "known_levels", "measure"]
 
@@ -28,6 +29,7 @@ _GBPS = 100.0
 _MIN_GBPS = 0.1
 _DEPTH_US = 5.0
 _REPEATS = 8
+_KIB_KB = 1.024
 _TAUGHT = (1001, 1002, 1003)  # seeds of the runs that the prior is learnt from
 _INCAST = ANSWER
 _BACKGROUND = ("websearch", MESSAGE)
@@ -120,10 +122,6 @@ def _star(sizes: Sequence[int]) -> Draw:
     return made
 
 
-def _many(senders: int) -> tuple[int, ...]:
-    return (20_000_000, 20_000_000, 15_000_000) + (2_000_000,) * (senders - 3)
-
-
 _FABRIC = "leafspine:leaves=4,spines=4,hosts=16"
 
 #: Scenarios by name.
@@ -156,10 +154,14 @@ CASES: dict[str, Case] = {
         job="ring",
     ),
     "n5": Case(
-        "Incast of 5 senders, start at 10 Gb/s", "star:hosts=6", _star(_many(5)), 100.0, 10.0
+        "Incast of 5 senders, start at 10 Gb/s", "star:hosts=6", _star(incast_sizes(5)), 100.0, 10.0
     ),
     "n20": Case(
-        "Incast of 20 senders, start at 10 Gb/s", "star:hosts=21", _star(_many(20)), 100.0, 10.0
+        "Incast of 20 senders, start at 10 Gb/s",
+        "star:hosts=21",
+        _star(incast_sizes(20)),
+        100.0,
+        10.0,
     ),
     "background": Case(
         "WebSearch alone, 30 %, 64 hosts",
@@ -249,8 +251,8 @@ def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, An
     slow = np.maximum((end - started) / result.standalone_us, 1.0)
     found: dict[str, Any] = {
         "queue_max_kb": result.max_queue * 1e-3,
-        "queue_p99_kb": _depth(result, 0.99),
-        "queue_p999_kb": _depth(result, 0.999),
+        "queue_p99_kb": result.queue_below(0.99) * _KIB_KB,
+        "queue_p999_kb": result.queue_below(0.999) * _KIB_KB,
         "unfinished": int(np.isnan(result.fct_us).sum()),
         "cpu_s": result.cpu_s,
     }
@@ -278,9 +280,3 @@ def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, An
         mine = kind == case.job
         found["job_us"] = float(end[mine].max() - started[mine].min())
     return found
-
-
-def _depth(result: Result, share: float) -> float:
-    """The length in KB below which this share of the samples of queues are."""
-    up_to = np.cumsum(result.depths)
-    return float(int(np.searchsorted(up_to, share * up_to[-1], side="right")) * 1.024)

@@ -12,10 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_net.laws import law
-from precog_sim.network import CongestionControl, Flow, Mixed, Record, Result, Scenario, incast, run
+from precog_sim.network import (
+    INCASTS,
+    CongestionControl,
+    Flow,
+    Mixed,
+    Record,
+    Result,
+    Scenario,
+    incast,
+    run,
+)
 from precog_sim.network.topology import star
 
-__all__ = ["CASES", "LAWS", "Figures", "jain", "measure"]
+__all__ = ["CASES", "LAWS", "Figures", "incast_sizes", "jain", "measure"]
 
 #: As `--law` has them; those of cards are integer laws, as the RTL computes them.
 LAWS = (
@@ -69,6 +79,11 @@ class Figures:
     finish_ms: float | None
     jain: float
     utilisation: float
+
+
+def incast_sizes(senders: int) -> tuple[int, ...]:
+    """Bytes of three long flows and of short ones from all other senders."""
+    return _ELEPHANTS + (_MOUSE,) * (senders - len(_ELEPHANTS))
 
 
 def jain(rates: _Reals) -> float:
@@ -127,9 +142,9 @@ def _long(starts: tuple[float, ...], from_us: float) -> Callable[[CongestionCont
 
 #: Cases by name.
 CASES: dict[str, Callable[[CongestionControl, int], Figures]] = {
-    "thesis": _incast(tuple(10 * size for size in _ELEPHANTS) + (5_000_000,) * 17),
-    "n20": _incast(_ELEPHANTS + (_MOUSE,) * 17),
-    "n60": _incast(_ELEPHANTS + (_MOUSE,) * 57),
+    "thesis": _incast(INCASTS["thesis"][0]),
+    "n20": _incast(incast_sizes(20)),
+    "n60": _incast(incast_sizes(60)),
     "two": _long((70.0, 30.0), 4000.0),
     "long32": _long((LINE_GBPS / 32,) * 32, _LONG_US / 2),
     "long256": _long((LINE_GBPS / 256,) * 256, _LONG_US / 2),
