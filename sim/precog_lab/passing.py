@@ -167,18 +167,16 @@ class Passing:
         self.seen.unbound += not known
         if self._queues and self._queues[source].put(destination, frame, self._clock.now):
             return
-        made = self._cards[source].transmit(frame, self._clock.now)
-        for wire in made.wire:
-            self._carry(wire, About(source, destination, frame))
+        self._leave(source, destination, frame, self._clock.now)
 
     def _leave(self, source: int, destination: int, frame: bytes, t: int) -> None:
-        """A frame has its grant."""
+        """A frame need not wait, or has its grant."""
         for wire in self._cards[source].transmit(frame, t).wire:
             self._carry(wire, About(source, destination, frame))
 
     def _carry(self, frame: bytes, about: About) -> None:
         now = self._clock.now
-        shim = frame[_PORT_AT] == SHIM_PORT.to_bytes(2, "big")
+        shim = _has_shim(frame)
         self.seen.shims += shim
         if self._keep:
             self.seen.wire.append(Frame(time.time_ns(), frame, len(frame)))
@@ -198,8 +196,7 @@ class Passing:
         got = self._cards[about.destination].receive(flight.frame, self._clock.now)
         self._compare(flight, got.host)
         opcode = got.descriptor.opcode
-        shim = flight.frame[_PORT_AT] == SHIM_PORT.to_bytes(2, "big")
-        self.seen.strange_shims += shim and got.slot is None
+        self.seen.strange_shims += _has_shim(flight.frame) and got.slot is None
         answered = opcode not in (CNP, *PLAIN_ACKNOWLEDGES)
         self.seen.marked_data += flight.marked and answered
         self.seen.marked_answers += flight.marked and not answered
@@ -223,3 +220,7 @@ class Passing:
             return
         shown = [None if frame is None else frame.hex()[:_SHOWN] for frame in (wanted, host)]
         self.differences.append(f"frame {shown[0]} came out as {shown[1]}")
+
+
+def _has_shim(frame: bytes) -> bool:
+    return frame[_PORT_AT] == SHIM_PORT.to_bytes(2, "big")
