@@ -50,6 +50,10 @@ def lab(
     soak: Annotated[
         float, typer.Option(metavar="MINUTES", help="Repeat the workloads for so long.")
     ] = 0.0,
+    rest: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Begin nothing for so long after each workload."),
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="Of the wire's chances.")] = 1,
     pci: Annotated[
         bool,
@@ -115,6 +119,7 @@ def lab(
         algorithm=algorithm,
         seed=seed,
         soak_s=60 * soak,
+        rest_s=rest,
     )
     _check_view(monitor, serve, json_)
     others = (pcap, serve, report) != (None,) * 3 or monitor

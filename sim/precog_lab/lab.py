@@ -158,6 +158,12 @@ class Lab:
                 )
                 raise LabError(f"{what} did not come {why}\n{tails}")
 
+    def rest(self, seconds: float) -> None:
+        """Pass what comes for some seconds, and begin nothing."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._turn()
+
     def drained(self, patience_s: float) -> None:
         """Wait until all queue pairs have gone and their slots are released.
 

@@ -72,6 +72,12 @@ def explained(
             seen.shims - seen.lost_shims - seen.strange_shims,
             "shims that arrived, but for those of queue pairs that had gone",
         ),
+        (
+            "pairs_added",
+            figures["pairs_added"],
+            figures["pairs_released"],
+            "slots released after their queue pairs had gone",
+        ),
         ("sent_pkts", sent, seen.roce, "what the kernels sent is what the lab took"),
         (
             "rcvd_pkts",

@@ -153,6 +153,7 @@ def _rounds(lab: Lab, progress: Callable[[str], None]) -> dict[str, dict[str, An
             row["runs"] += 1
             row["frames"] += frames
             row["wall_s"] = round(row["wall_s"] + seconds, 3)
+            lab.rest(settings.rest_s)
         if time.monotonic() >= end:
             return found
 

@@ -12,6 +12,7 @@ _NO_QUEUE = 1 << 40  # bytes: such a queue there is not
 _LATE_FRAMES = 4  # by how many frames' time a reordered one is late
 _MTU_WIRE = 1114
 _SENDERS_MAX = 8
+_REST_MAX_S = 3600
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Settings:
         Of the wire's chances.
     soak_s : float
         The workloads run one after the other again and again, until this time has passed.
+    rest_s : float
+        After each workload nothing is begun for so long.
     tick_ns : int
         Nanoseconds of the guests in a tick of the cards, which is a nanosecond of theirs.
 
@@ -70,6 +73,7 @@ class Settings:
     algorithm: str = "dcqcn"
     seed: int = 1
     soak_s: float = 0.0
+    rest_s: float = 0.0
     tick_ns: int = 1000
 
     def __post_init__(self) -> None:
@@ -96,6 +100,8 @@ class Settings:
             raise ValueError(f"soak must be 0..1440 minutes, not {self.soak_s / 60:g}")
         if self.soak_s and "nvme" in self.workloads:
             raise ValueError("soak must be without nvme: its target is set up once")
+        if not 0 <= self.rest_s <= _REST_MAX_S:
+            raise ValueError(f"rest must be 0..{_REST_MAX_S} s, not {self.rest_s:g}")
         if not 1 <= self.tick_ns <= 1000:
             raise ValueError(f"tick must be 1..1000 ns of the guests, not {self.tick_ns}")
         if not 1 <= self.pairs <= 16:

@@ -47,6 +47,8 @@ _FIGURES: dict[str, Any] = {
     "scores_heard": 80,
     "scores_merged": 4,
     "scores_refused": 10,
+    "pairs_added": 4,
+    "pairs_released": 4,
 }
 _GUESTS = [{"sent_pkts": 60, "rcvd_pkts": 40}, {"sent_pkts": 40, "rcvd_pkts": 54}]
 
@@ -54,7 +56,7 @@ _GUESTS = [{"sent_pkts": 60, "rcvd_pkts": 40}, {"sent_pkts": 40, "rcvd_pkts": 54
 def test_counters_explain_each_other() -> None:
     books = explained(_FIGURES, _SEEN, _GUESTS, 0)
     assert {name for name, row in books.items() if not row["equal"]} == set()
-    assert len(books) == 9
+    assert len(books) == 10
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,7 @@ def test_counters_explain_each_other() -> None:
         ("marked", {"marked"}),
         ("cnps_busy", {"marked_data"}),
         ("scores_refused", {"scores_heard"}),
+        ("pairs_released", {"pairs_added"}),
         ("cnps", {"shims", "icrc_ok", "marked_data"}),
     ],
 )
@@ -90,6 +93,9 @@ def test_the_books_of_frames_on_a_bad_wire(bench: Bench) -> None:
     bench.connect(1, 17, 33)
     bench.run(*((1, frame(1, 0, 33, psn)) for psn in range(200)))
     bench.lab.until(lambda: not bench.lab._due, 20, "CNPs")
+    for guest in bench.guests:
+        guest.pairs_now.clear()
+    bench.lab.drained(20)
     seen = bench.lab.seen
     figures = totals(bench.lab)
     kernels = [{"sent_pkts": seen.roce, "rcvd_pkts": seen.roce - seen.lost_data}]
@@ -131,7 +137,7 @@ def test_a_page_of_a_run(tmp_path: Path) -> None:
     text = page.read_text()
     assert "97 of 103 frames" in re.sub(r"\s+", " ", text)
     assert "frame &lt;x&gt; differs" in text
-    assert text.count("<tr><th") == 10
+    assert text.count("<tr><th") == 11
     data = json.loads((tmp_path / "out" / "lab.json").read_text())
     assert data["series"]["queue_bytes"] == [0, 5000]
     assert data["explained"]["lost"]["equal"]

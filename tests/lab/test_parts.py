@@ -32,6 +32,7 @@ from .fake_guest import frame
         (lambda: Settings(delay_us=-1), "delay must be 0..10000 µs, not -1"),
         (lambda: Settings(link_gbps=0), "link must be 0.01..400 Gb/s, not 0"),
         (lambda: Settings(iterations=1), "iterations must be 5..10000000, not 1"),
+        (lambda: Settings(rest_s=-1), "rest must be 0..3600 s, not -1"),
         (lambda: Settings(mark_bytes=0), "mark-bytes must be positive, not 0"),
         (lambda: Settings(pairs=17), "pairs must be 1..16, not 17"),
         (lambda: Settings(rtl=True, pairs=3, senders=2), "pairs must be at most 4 .* not 6"),
