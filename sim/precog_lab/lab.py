@@ -159,7 +159,7 @@ class Lab:
                 raise LabError(f"{what} did not come {why}\n{tails}")
 
     def rest(self, seconds: float) -> None:
-        """Pass what comes for some seconds, and begin nothing."""
+        """Pass frames for some seconds, and begin nothing."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self._turn()
