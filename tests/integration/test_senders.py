@@ -46,8 +46,8 @@ def _data(slot: int, psn: int, size: int = 64, opcode: int = 0x01) -> bytes:
     return packet(bytes(size), opcode=opcode, psn=psn, bth=bth)
 
 
-def _ack(slot: int, psn: int) -> bytes:
-    kind = {"syndrome": 0x1F, "msn": psn}
+def _ack(slot: int, psn: int, syndrome: int = 0x1F) -> bytes:
+    kind = {"syndrome": syndrome, "msn": psn}
     return packet(opcode=0x11, psn=psn, back=True, bth={"dqpn": _OWN + slot}, aeth=kind)
 
 
@@ -100,7 +100,8 @@ def test_every_sender_hears_of_an_incast(relaxed: bool, seed: int, volume: int) 
 @pytest.mark.xdist_group("senders-64")
 def test_what_may_not_act_says_nothing(seed: int) -> None:
     """A wrong CRC, a wrong ICRC, a QP that is off, a strange peer or one that is not enabled, a PSN
-    that is not in flight, an old ACK again: no level is heard, none of them is counted."""
+    that is not in flight, a reserved syndrome, an old ACK again: no level is heard, none of them is
+    counted."""
     a, b = _cards(64, seed)
     t = 1 << 20
     for slot in range(SLOTS - 1):
@@ -110,6 +111,7 @@ def test_what_may_not_act_says_nothing(seed: int) -> None:
         "CRC": bytes(x ^ (n == SHIM_AT + 1) * 0x0F for n, x in enumerate(good)),
         "ICRC": good[:-1] + bytes([good[-1] ^ 1]),
         "PSN": b.transmit(_ack(1, 900), t, t).frame,
+        "syndrome": b.transmit(_ack(1, 7, 0x40), t, t).frame,
         "stranger": bytes(x ^ (n == 29) for n, x in enumerate(good)),
     }
     for name, frame in lies.items():
@@ -182,7 +184,8 @@ def test_any_packets(width: int, seed: int, volume: int) -> None:
                 )
             )
         else:
-            frame = _ack(slot, rng.choice((psn, psn - 1, psn - 30)) % (1 << 24))
+            syndrome = rng.choice((*[0x1F] * 8, 0x60, 0x40))
+            frame = _ack(slot, rng.choice((psn, psn - 1, psn - 30)) % (1 << 24), syndrome)
         sent = there.transmit(frame, t, t).frame
         if there is b and len(sent) > len(frame):
             levels[_level(sent)] += 1

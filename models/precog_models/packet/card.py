@@ -17,7 +17,12 @@ from precog_spec.contract import Outcome
 from precog_spec.frames.cps import TICKS_FACTOR_BITS, Mode, ShimType, ticks_factor
 from precog_spec.frames.descriptor import Reason
 from precog_spec.frames.headers import Ecn
-from precog_spec.frames.opcodes import CNP
+from precog_spec.frames.opcodes import (
+    CNP,
+    PLAIN_ACKNOWLEDGES,
+    SYNDROME_RESERVED,
+    syndrome_kind,
+)
 
 from ..measure.destinations import DestinationEvent, Destinations
 from ..measure.rtt_collector import NO_TURNAROUND, RttCollector
@@ -26,6 +31,7 @@ from .cps_rx import Received, receive, remember
 from .cps_state import CpsConfig, CpsState
 from .cps_tx import Sent, transmit
 from .icrc import icrc_ok
+from .parser import Descriptor
 from .qp_table import QpTable
 from .senders import Senders
 from .trust import Trust, TrustConfig
@@ -179,7 +185,7 @@ class Card:
             rtt = self.collector.received(got.slot, got.descriptor, t, turnaround)
             mark = got.descriptor.ecn == Ecn.CE
             self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
-            refused = Outcome.REFUSED_PSN in self.collector.outcome
+            refused = Outcome.REFUSED_PSN in self.collector.outcome or _reserved(got.descriptor)
             score = None if refused else got.score
             if self.senders is not None:
                 self.senders.arrived(got.slot, got.descriptor, t)
@@ -211,6 +217,12 @@ class Card:
             return
         loss = bool(self.collector.outcome & _LOSSES)
         self.destinations.add(self.cps.slots[slot].destination, replace(event, loss=loss))
+
+
+def _reserved(packet: Descriptor) -> bool:
+    """Whether it is an acknowledge with a syndrome that there is not: it says nothing at all."""
+    kind = syndrome_kind(packet.syndrome)
+    return packet.opcode in PLAIN_ACKNOWLEDGES and kind == SYNDROME_RESERVED
 
 
 def _has_icrc(got: Received) -> bool:

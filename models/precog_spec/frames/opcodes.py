@@ -34,6 +34,7 @@ __all__ = [
     "SOLICITED_ALWAYS",
     "SYNDROME_ACK",
     "SYNDROME_NAK",
+    "SYNDROME_RESERVED",
     "SYNDROME_RNR",
     "UNTOLD",
     "WHOLE",
@@ -120,11 +121,11 @@ PLAIN_ACKNOWLEDGES = ACKNOWLEDGE | ATOMIC_ACKNOWLEDGE
 ACKNOWLEDGES = PLAIN_ACKNOWLEDGES | READ_RESPONSES
 
 # AETH syndrome bits 6:5; bits 4:0 are a credit count, a timer or a NAK code.
-SYNDROME_ACK, SYNDROME_RNR, SYNDROME_NAK = 0, 1, 3
+SYNDROME_ACK, SYNDROME_RNR, SYNDROME_RESERVED, SYNDROME_NAK = 0, 1, 2, 3
 
 
 def syndrome_kind(syndrome: int) -> int:
-    """One of the SYNDROME numbers, or 2 (reserved)."""
+    """One of the SYNDROME numbers."""
     return (syndrome >> 5) & 3
 
 
