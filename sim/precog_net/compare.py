@@ -8,7 +8,8 @@ from precog_sim.network.metrics import estimate
 __all__ = ["FIGURES", "is_result", "paired"]
 
 FIGURES = ("mean", "p50", "p95", "p99", "p999")
-_WHOLE = ("queue_p99", "queue_max", "pause_share", "utilisation", "drops")
+_QUEUE = ("p99", "max")
+_WHOLE = ("pause_share", "utilisation", "drops")
 
 
 def is_result(seeds: Any) -> bool:
@@ -18,7 +19,8 @@ def is_result(seeds: Any) -> bool:
     return all(
         isinstance(run, dict)
         and all(_is_number(run.get(name)) for name in ("seed", "flows", "finished", *_WHOLE))
-        and all(isinstance(run.get(name), dict) for name in ("classes", "jct_ms"))
+        and all(isinstance(run.get(name), dict) for name in ("classes", "jct_ms", "queue"))
+        and all(_is_number(run["queue"].get(name)) for name in _QUEUE)
         and all(isinstance(figures, dict) for figures in run["classes"].values())
         and all(
             figures.get(name) is None or _is_number(figures[name])
@@ -74,8 +76,12 @@ def paired(
         f"{kind} ms": [[run["jct_ms"].get(kind) for run in runs] for runs in (before, after)]
         for kind in before[0]["jct_ms"]
     }
+    queues = {
+        f"queue_{name}": [[run["queue"][name] for run in runs] for runs in (before, after)]
+        for name in _QUEUE
+    }
     whole = {name: [[run[name] for run in runs] for runs in (before, after)] for name in _WHOLE}
-    found["network"] = _differences(jcts | whole)
+    found["network"] = _differences(jcts | queues | whole)
     return {kind: figures for kind, figures in found.items() if figures}
 
 

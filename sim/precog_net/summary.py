@@ -1,4 +1,4 @@
-"""Figures of runs: slowdowns by class and by size, over all seeds and of each.
+"""Figures of runs: slowdowns of all flows, of incasts, by size and by class; of all seeds, of each.
 
 A percentile p of n values is ``sorted[int(n p)]``, as in the HPCC authors' scripts: no value is
 made up between two that were measured.
@@ -19,8 +19,10 @@ __all__ = ["BINS", "bins", "figures", "percentile", "summary"]
 BINS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 _PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _SUMS = ("events", "pauses", "drops", "marks", "timeouts", "retransmitted", "cpu_s")
-_MEANS = ("utilisation", "pause_share", "queue_p50", "queue_p99")
+_MEANS = ("utilisation", "pause_share")
+_QUEUE = ("p50", "p99", "max")
 _POOLED = ("bytes", "class", "law", "slowdown")
+_INCAST = "incast"
 _Reals = NDArray[np.float64]
 
 
@@ -49,29 +51,36 @@ def bins(size: NDArray[np.int64], slowdown: _Reals) -> list[dict[str, Any]]:
     return found
 
 
-def _classes(flows: Mapping[str, Any]) -> dict[str, Any]:
+def _slowdowns(flows: Mapping[str, Any]) -> dict[str, Any]:
+    """`bins` are of the flows of no incast: all has the number of incast's and of theirs."""
     kinds, laws = (np.asarray(flows[name]) for name in ("class", "law"))
     slowdown = np.asarray(flows["slowdown"], dtype=np.float64)
+    others = kinds != _INCAST
     return {
         "flows": len(slowdown),
         "finished": int((~np.isnan(slowdown)).sum()),
         "all": figures(slowdown),
-        "classes": {
-            str(kind): {
-                **figures(slowdown[kinds == kind]),
-                "unfinished": int(np.isnan(slowdown[kinds == kind]).sum()),
-                "bins": bins(np.asarray(flows["bytes"])[kinds == kind], slowdown[kinds == kind]),
-            }
-            for kind in sorted(set(flows["class"]))
-        },
-        "laws": {
-            str(law): {
-                **figures(slowdown[laws == law]),
-                "unfinished": int(np.isnan(slowdown[laws == law]).sum()),
-            }
-            for law in sorted(set(flows["law"]))
-        },
+        "incast": figures(slowdown[~others]),
+        "bins": bins(np.asarray(flows["bytes"])[others], slowdown[others]),
+        "classes": _of_each(kinds, slowdown),
+        "laws": _of_each(laws, slowdown),
     }
+
+
+def _of_each(names: NDArray[Any], slowdown: _Reals) -> dict[str, Any]:
+    return {
+        str(name): {
+            **figures(slowdown[names == name]),
+            "unfinished": int(np.isnan(slowdown[names == name]).sum()),
+        }
+        for name in np.unique(names)
+    }
+
+
+def _network(counts: Mapping[str, float]) -> dict[str, Any]:
+    """Counts of a run, those of queues together."""
+    found: dict[str, Any] = {k: v for k, v in counts.items() if not k.startswith("queue_")}
+    return found | {"queue": {name: counts[f"queue_{name}"] for name in _QUEUE}}
 
 
 def _jct_ms(flows: Mapping[str, Any]) -> dict[str, float]:
@@ -92,19 +101,37 @@ def summary(outcomes: Mapping[int, Outcome]) -> dict[str, Any]:
     ----------
     outcomes : mapping of int to Outcome
         By seed.
+
+    Returns
+    -------
+    dict
+        ``flows``, ``finished``; `figures` of ``all`` flows, of ``incast`` and by name in
+        ``classes`` and ``laws``; ``bins``, those of the flows of no incast by size; ``queue``:
+        p50, p99 and max of all switch ports, bytes, means over the seeds except max; sums and
+        means of what else is counted in a run; ``jct_ms`` of each collective; ``seeds``, the same
+        of each.
     """
     runs = list(outcomes.values())
     pooled = {name: _joined([run.flows[name] for run in runs]) for name in _POOLED}
     each = [
-        {"seed": seed, **_classes(run.flows), **run.counts, "jct_ms": _jct_ms(run.flows)}
+        {
+            "seed": seed,
+            **_slowdowns(run.flows),
+            **_network(run.counts),
+            "jct_ms": _jct_ms(run.flows),
+        }
         for seed, run in outcomes.items()
     ]
     jcts = [run["jct_ms"] for run in each]
+    queues = {name: [run["queue"][name] for run in each] for name in _QUEUE}
     return {
-        **_classes(pooled),
+        **_slowdowns(pooled),
         **{name: sum(run.counts[name] for run in runs) for name in _SUMS},
-        "queue_max": max(run.counts["queue_max"] for run in runs),
         **{name: float(np.mean([run.counts[name] for run in runs])) for name in _MEANS},
+        "queue": {
+            name: max(values) if name == "max" else float(np.mean(values))
+            for name, values in queues.items()
+        },
         "jct_ms": {kind: float(np.mean([jct[kind] for jct in jcts])) for kind in jcts[0]},
         "seeds": each,
     }

@@ -15,13 +15,14 @@ Run = Callable[..., Any]
 
 def seed(number: int, p95: float | None, queue: int = 0) -> dict[str, Any]:
     figures = {"mean": 1.0, "p50": 1.0, "p95": p95, "p99": 2.0, "p999": 2.0}
-    whole = {"queue_p99": 0, "queue_max": queue, "pause_share": 0.0, "utilisation": 0.5, "drops": 0}
+    whole = {"pause_share": 0.0, "utilisation": 0.5, "drops": 0}
     return {
         "seed": number,
         "flows": 9,
         "finished": 9,
         "classes": {"normal": figures},
         "jct_ms": {},
+        "queue": {"p50": 0, "p99": 0, "max": queue},
         **whole,
     }
 

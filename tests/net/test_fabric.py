@@ -2,23 +2,26 @@
 
 import importlib
 import json
+import math
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from precog_host import cli
 from precog_net import campaign
-from precog_net.job import Job, execute
+from precog_net.job import Job, Outcome, execute
 from precog_net.summary import summary
 from precog_sim.network import Dctcp
 
 Run = Callable[..., Any]
 SMALL = ("--topology", "star:hosts=5", "--workload", "rpc:0.1+incast:3x20k:0.1")
 SMALL += ("--duration-ms", "0.05")
+PERCENTILES = ("p50", "p95", "p99", "p999")
 
 #: A law of a researcher's own module.
 OWN = Dctcp(start_gbps=1.0)
@@ -46,13 +49,45 @@ def test_laws_meet_the_same_flows(run: Run, tmp_path: Path) -> None:
         assert set(found["classes"]) == {"rpc", "incast"}
         assert [seed["seed"] for seed in found["seeds"]] == [0, 1]
         assert found["flows"] == sum(seed["flows"] for seed in found["seeds"])
-        for kind in found["classes"].values():
-            assert kind["n"] == sum(part["n"] for part in kind["bins"])
+        for kind in (found["all"], found["incast"], *found["bins"], *found["classes"].values()):
             assert 1 <= kind["p50"] <= kind["p95"] <= kind["p99"]
+        assert found["all"]["n"] == found["incast"]["n"] + sum(b["n"] for b in found["bins"])
+        assert 0 < found["queue"]["p99"] <= found["queue"]["max"]
         assert 0 < found["utilisation"] < 1
     for kind in ("rpc", "incast"):
         assert hpcc["classes"][kind]["n"] == dctcp["classes"][kind]["n"]
     assert hpcc["seeds"][0]["flows"] != hpcc["seeds"][1]["flows"]
+
+
+def test_what_is_said_of_flows() -> None:
+    """Of the flows of two runs, one of which does not end; bins are of those of no incast."""
+    counts = dict.fromkeys(
+        ("events", "pauses", "drops", "marks", "timeouts", "retransmitted", "cpu_s"), 1.0
+    ) | {"utilisation": 0.5, "pause_share": 0.0, "queue_p50": 1.0, "queue_p99": 4.0}
+
+    def outcome(slowdown: list[float], most: float) -> Outcome:
+        flows = {
+            "start_us": np.zeros(4),
+            "bytes": np.array([1000, 1001, 500_000, 20_000_000]),
+            "class": ["rpc", "rpc", "incast", "big"],
+            "law": ["hpcc", "hpcc", "swift", "swift"],
+            "fct_us": np.array(slowdown),
+            "slowdown": np.array(slowdown),
+        }
+        return Outcome(flows, counts | {"queue_max": most})
+
+    found = summary({0: outcome([1, 2, 30, 4], 9.0), 5: outcome([3, 2, 10, math.nan], 7.0)})
+    assert (found["flows"], found["finished"], found["all"]["n"]) == (8, 7, 7)
+    assert found["incast"] == {"n": 2, "mean": 20.0} | dict.fromkeys(PERCENTILES, 30.0)
+    assert [(part["max_bytes"], part["n"], part["mean"]) for part in found["bins"]] == [
+        (1000, 2, 2.0),
+        (3000, 2, 2.0),
+        (None, 1, 4.0),
+    ]
+    assert found["queue"] == {"p50": 1.0, "p99": 4.0, "max": 9.0}
+    assert [run["queue"]["max"] for run in found["seeds"]] == [9.0, 7.0]
+    assert (found["classes"]["big"]["unfinished"], found["laws"]["swift"]["n"]) == (1, 3)
+    assert summary({0: outcome([1, 2, 30, 4], 9.0)})["seeds"][0]["bins"][0]["mean"] == 1.0
 
 
 def test_a_run_is_done_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +118,7 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
         assert one[job].flows["class"] == two[job].flows["class"]
         a, b = ({**found[job].counts, "cpu_s": 0} for found in (one, two))
         assert a == b
-        assert summary({3: one[job]})["classes"] == summary({3: two[job]})["classes"]
+        assert summary({3: one[job]})["bins"] == summary({3: two[job]})["bins"]
 
 
 def test_a_law_of_ones_own_and_a_file_of_flows(run: Run, tmp_path: Path) -> None:
@@ -152,7 +187,7 @@ def test_a_damaged_result_is_made_again(run: Run, tmp_path: Path) -> None:
     (path,) = (tmp_path / "runs").iterdir()
     path.write_bytes(path.read_bytes()[:100])
     again = run(*SMALL, "--law", "hpcc", "--jobs", "1")
-    assert again["results"]["hpcc"]["classes"] == first["results"]["hpcc"]["classes"]
+    assert again["results"]["hpcc"]["bins"] == first["results"]["hpcc"]["bins"]
 
 
 @pytest.mark.parametrize(
