@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,33 @@ def test_others_outlast_a_slow_job(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 500 * found.watched_ms < found.took_us <= 1000 * found.watched_ms
     never = rings.on_leaves(rings.Ring(hosts=16, size=40_000_000), "dctcp", 0.3, 1)
     assert (never.took_us, never.watched_ms) == (None, 0.4)
+
+
+def test_a_laws_figures_are_of_paired_seeds() -> None:
+    alone = [asdict(rings.Completion(us, None, 1000.0)) for us in (10.0, 20.0)]
+    loaded = [asdict(rings.Completion(us, 4.0, ms)) for us, ms in ((15.0, 1.0), (50.0, 2.0))]
+    found = rings.judged(alone, loaded)
+    means = {name: found[name]["mean"] for name in ("alone_us", "loaded_us", "ratio")}
+    assert means == {"alone_us": 15.0, "loaded_us": 32.5, "ratio": 2.0}
+    assert found["others_p95"]["half_width"] == 0
+    assert found["watched_ms"] == 2.0
+    loaded[0]["took_us"] = None
+    found = rings.judged(alone, loaded)
+    assert (found["loaded_us"], found["ratio"]) == (None, None)
+
+
+def test_rings_are_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--parts", "rings", "--law", "dctcp", "--seeds", "2", "--scale", "0.001"]
+    words += ["--out", str(tmp_path), "--runs", str(tmp_path / "runs")]
+    page = tmp_path / "page.md"
+    assert main([*words, "--page", str(page)]) == 0
+    first = json.loads((tmp_path / "fabric_speed.json").read_text())["rings"]["found"]
+    assert set(first["laws"]) == {"dctcp"}
+    assert first["laws"]["dctcp"]["ratio"]["seeds"] == 2
+    assert "| dctcp | " in page.read_text()
+    monkeypatch.setattr(rings, "on_leaves", None)
+    assert main(words) == 0
+    assert json.loads((tmp_path / "fabric_speed.json").read_text())["rings"]["found"] == first
 
 
 def test_fabrics_are_one_switch_or_whole_pods() -> None:
@@ -79,3 +107,5 @@ def test_the_command_keeps_the_parts_it_was_not_asked_for(
     assert (tmp_path / "fabric_speed.svg").is_file()
     with pytest.raises(SystemExit):
         main([*words, "--scale", "2"])
+    with pytest.raises(SystemExit):
+        main([*words, "--seeds", "1"])

@@ -3,8 +3,9 @@
 Parts, each with the command and the commit that made it: ``hosts`` (16 to 2,048), ``timings``
 (320 hosts, exact on one thread and on two, and ns3), ``senders`` (20 to 500 long flows into one
 port), ``ns3`` (the same flows there, with ``--ns3 PYTHON``, an interpreter that has the package
-ns3), ``rings`` (an all-reduce alone, and under each law with web search). Writes
-``fabric_speed.json``, which keeps the parts that were not asked for, and a page with ``--page``.
+ns3), ``rings`` (an all-reduce alone, and under each law with web search; a run whose result is
+there is not done again). Writes ``fabric_speed.json``, which keeps the parts that were not asked
+for, and a page with ``--page``.
 """
 
 import argparse
@@ -17,10 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from precog_host.output import progress_bar
 from precog_net.laws import NAMES, RIVALS
 from precog_sim.commit import commit_name
 from precog_studies.fabric_speed import cases, rings, rival
 from precog_studies.fabric_speed.page import page
+from precog_studies.kept import kept
 from precog_studies.record import finish, write_record
 
 __all__ = ["PARTS", "main"]
@@ -32,7 +35,6 @@ _MANNERS = (("exact", 1), ("exact", 2), ("ns3", 1))  # timing, threads
 #: `pid` has a target for one switch, and needs seconds here.
 _LAWS = (*sorted(set(NAMES) - {"fixed", "pid"}), *sorted(RIVALS), "card:lockstep")
 _LOAD = 0.3
-_PART = 4  # the job under a law, with others for all its life, has this part of the bytes
 _NS3 = (20, 10_000)  # flows, packets of each
 
 
@@ -89,21 +91,32 @@ def _ns3(asked: argparse.Namespace) -> Any:
 
 def _rings(asked: argparse.Namespace) -> Any:
     ring = rings.Ring(size=round(100_000_000 * asked.scale))
-    found: dict[str, Any] = {
+    laws = asked.law or _LAWS
+    runs = rings.tasks(ring, laws, _LOAD, asked.seeds)
+    with progress_bar("Rings") as report:
+        done = kept(
+            {task.name: task for task in runs.values()},
+            asked.runs,
+            workers=asked.jobs,
+            report=report,
+        )
+    found = {
+        law: rings.judged(
+            *(
+                [done[runs[law, load, seed].name] for seed in range(asked.seeds)]
+                for load in (0, _LOAD)
+            )
+        )
+        for law in laws
+    }
+    return {
         **asdict(ring),
         "closed_form_us": rings.closed_form_us(ring),
         "alone_us": rings.alone(ring),
         "load": _LOAD,
-        "part": _PART,
-        "laws": {},
+        "seeds": asked.seeds,
+        "laws": found,
     }
-    ring = rings.Ring(size=ring.size // _PART)
-    for law in _LAWS:
-        alone = rings.on_leaves(ring, law, 0.0, 1)
-        loaded = rings.on_leaves(ring, law, _LOAD, 1)
-        found["laws"][law] = {"alone": asdict(alone), "loaded": asdict(loaded)}
-        print(f"{law}: {alone.took_us} us, {loaded.took_us} us with others", file=sys.stderr)
-    return found
 
 
 #: What the study has, in the page's order.
@@ -122,13 +135,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--ns3", default="", help="an interpreter that has the package ns3")
     parser.add_argument("--rounds", type=int, default=3, help="of runs that take turns")
+    parser.add_argument("--seeds", type=int, default=3, help="of rings")
+    parser.add_argument("--law", action="append", choices=_LAWS, help="of rings; often")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of rings")
+    parser.add_argument(
+        "--runs", type=Path, default=Path("build/fabric_speed"), help="kept results"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="shorter runs: below 1")
     parser.add_argument("--out", type=Path, default=Path("build/fabric_speed"))
     parser.add_argument("--page", type=Path, help="where the page goes; by default nowhere")
     given = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(given)
-    if asked.rounds < 1:
-        parser.error(f"rounds must be at least 1, not {asked.rounds}")
+    for name, least in (("rounds", 1), ("seeds", 2), ("jobs", 1)):
+        if getattr(asked, name) < least:
+            parser.error(f"{name} must be at least {least}, not {getattr(asked, name)}")
     if not 0 < asked.scale <= 1:
         parser.error(f"scale must be above 0 and at most 1, not {asked.scale:g}")
     asked.out.mkdir(parents=True, exist_ok=True)

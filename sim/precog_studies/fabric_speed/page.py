@@ -127,28 +127,34 @@ def _ns3(found: dict[str, Any]) -> list[str]:
 
 def _rings(found: dict[str, Any]) -> list[str]:
     off = found["alone_us"] / found["closed_form_us"] - 1
+    size = f"{found['size'] / 1e6:g} MB"
     text = (
-        f"Ring all-reduce of {found['hosts']} hosts, {found['size'] / 1e6:g} MB. On one switch at "
-        f"line rate, nothing else running: {found['alone_us'] / 1e3:.3f} ms; the closed form says "
-        f"{found['closed_form_us'] / 1e3:.3f} ms ({off:+.2%}). Below: "
-        f"{found['size'] / found['part'] / 1e6:g} MB on leaves and spines, hosts in "
-        f"an order drawn at random, alone and with web search at {found['load']:.0%} that "
-        f"outlasts the job. A job of {found['size'] / 1e6:g} MB with the others for all its life "
-        "would take CPU minutes under each law; `pid` is left out, as its target is for one switch."
+        f"Ring all-reduce of {found['hosts']} hosts, {size}. On one switch at line rate, nothing "
+        f"else running: {found['alone_us'] / 1e3:.3f} ms; the closed form says "
+        f"{found['closed_form_us'] / 1e3:.3f} ms ({off:+.2%}). Below: {size} on leaves and spines, "
+        "hosts in an order drawn at random, alone and with web search at "
+        f"{found['load']:.0%} that outlasts the job. Means over {found['seeds']} paired seeds ± "
+        "half of their 95 % interval; `pid` is left out, as its target is for one switch."
     )
     head = ["law", "alone, ms", "with others, ms", "ratio", "others' p95 slowdown"]
-    rows = []
-    for law, one in found["laws"].items():
-        alone, loaded = (one[where]["took_us"] for where in ("alone", "loaded"))
-        ratio = f"{loaded / alone:.2f}" if alone and loaded else "–"
-        p95 = f"{one['loaded']['others_p95']:.2f}"
-        rows.append([law, _ms(one["alone"]), _ms(one["loaded"]), ratio, p95])
+    rows = [
+        [
+            law,
+            _estimate(one["alone_us"], 1e-3),
+            _estimate(one["loaded_us"], 1e-3, f"over {one['watched_ms']:g}"),
+            _estimate(one["ratio"]),
+            _estimate(one["others_p95"]),
+        ]
+        for law, one in found["laws"].items()
+    ]
     return ["## A collective", "", text, "", *_table(head, rows)]
 
 
-def _ms(one: dict[str, float | None]) -> str:
-    took_us = one["took_us"]
-    return f"over {one['watched_ms']:g}" if took_us is None else f"{took_us / 1e3:.2f}"
+def _estimate(one: dict[str, float] | None, scale: float = 1.0, otherwise: str = "–") -> str:
+    """Mean and half width; `otherwise`: a job did not end."""
+    if one is None:
+        return otherwise
+    return f"{one['mean'] * scale:.2f} ± {one['half_width'] * scale:.2f}"
 
 
 _SECTIONS: dict[str, Callable[[Any], list[str]]] = {

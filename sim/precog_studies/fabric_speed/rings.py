@@ -1,15 +1,26 @@
 """A ring all-reduce: alone against its closed form, and with web search for all its life."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
+from precog_fleet.runner import Task
 from precog_net.laws import law
 from precog_net.topologies import topology
 from precog_net.workloads import Place, Traffic, draw, workload
-from precog_sim.network import Fixed, Record, Result, Scenario, run, star
+from precog_sim.network import Fixed, Record, Result, Scenario, estimate, run, star
+from precog_studies.kept import run_key
 
-__all__ = ["Completion", "Ring", "alone", "closed_form_us", "on_leaves"]
+__all__ = ["Completion", "Ring", "alone", "closed_form_us", "judged", "on_leaves", "tasks"]
+
+_CODE = (
+    ("precog_models", ""),
+    ("precog_sim", "network"),
+    ("precog_net", ""),
+    ("precog_studies", "fabric_speed/rings.py"),
+)
 
 _PAYLOAD = 1000
 _QUIET = Record(packets=False, probe_us=0.0)
@@ -121,3 +132,48 @@ def _on_leaves(ring: Ring, name: str, load: float, seed: int, duration_ms: float
     others = slowdown[(kind != "ring") & np.isfinite(slowdown)]
     p95 = float(np.percentile(others, 95)) if others.size else None
     return Completion(_took_us(result, kind), p95, duration_ms)
+
+
+def tasks(
+    ring: Ring, laws: Sequence[str], load: float, seeds: int
+) -> dict[tuple[str, float, int], Task]:
+    """The runs by law, others' load and seed: alone, and with the others."""
+    found = {}
+    for place in [
+        (name, share, seed) for seed in range(seeds) for name in laws for share in (0, load)
+    ]:
+        what = (ring, *place)
+        found[place] = Task(run_key(_CODE, repr(what).encode()), _told, what)
+    return found
+
+
+def _told(ring: Ring, name: str, load: float, seed: int) -> dict[str, float | None]:
+    return asdict(on_leaves(ring, name, load, seed))
+
+
+def judged(
+    alone: Sequence[Mapping[str, Any]], loaded: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """A law's completion times and their ratio by paired seeds, with 95 % intervals.
+
+    Parameters
+    ----------
+    alone, loaded : sequence of mapping
+        A `Completion` each seed.
+
+    Returns
+    -------
+    dict
+        ``alone_us``, ``loaded_us``, ``ratio`` and ``others_p95``: an `Estimate` each, None where a
+        seed's job did not end; ``watched_ms``, the longest search of the others.
+    """
+    first, second = ([run["took_us"] for run in runs] for runs in (alone, loaded))
+    figures = {"alone_us": first, "loaded_us": second, "ratio": [None]}
+    if None not in (*first, *second):
+        figures["ratio"] = [b / a for a, b in zip(first, second, strict=True)]
+    figures["others_p95"] = [run["others_p95"] for run in loaded]
+    told: dict[str, Any] = {
+        name: None if None in values else asdict(estimate(values))
+        for name, values in figures.items()
+    }
+    return told | {"watched_ms": max(run["watched_ms"] for run in loaded)}
