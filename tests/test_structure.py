@@ -8,8 +8,6 @@ import pytest
 
 _ROOT = Path(__file__).parents[1]
 _PARTS = ("hw", "models", "sim", "sw", "tests")
-#: Still packed: the law engine.
-_PACKED = {"hw/precog_hw/rate/engine"}
 
 #: Functions longer than 100 lines, and files longer than 500: at most this number.
 _LONG_FUNCTIONS, _LONG_FILES = 42, 10
@@ -29,8 +27,7 @@ def packed(text: str) -> Iterator[int]:
 @pytest.mark.parametrize("part", _PARTS)
 def test_one_statement_a_line(part: str) -> None:
     for path in sorted((_ROOT / part).rglob("*.py")):
-        if path.parent.relative_to(_ROOT).as_posix() not in _PACKED:
-            assert [f"{path}:{line}" for line in packed(path.read_text())] == []
+        assert [f"{path}:{line}" for line in packed(path.read_text())] == []
 
 
 def test_packed_statements_are_found() -> None:

@@ -51,14 +51,18 @@ def begin(
     """
     bounds = data.View(BOUNDS, Cat(given.min_rate, given.max_rate))
     return [
-        *(begun.live.eq(program.live), begun.bank.eq(program.bank)),
-        *(begun.tag.eq(program.tag), begun.windows.eq(program.windowed)),
-        *(begun.slot.eq(given.slot), begun.bounds.eq(bounds)),
+        begun.live.eq(program.live),
+        begun.bank.eq(program.bank),
+        begun.tag.eq(program.tag),
+        begun.windows.eq(program.windowed),
+        begun.slot.eq(given.slot),
+        begun.bounds.eq(bounds),
         begun.rate.eq(clamped(Mux(row.live, row.rate, given.init_rate), bounds)),
         begun.window.eq(Mux(row.live, row.window, 0)),
         begun.base.eq(Mux(words.base == 0, row.base, words.base)),
         begun.above.eq(_timed(words) & (words.rtt > threshold)),
-        *(begun.was_tagged.eq(row.tagged), begun.was_tag.eq(row.tag)),
+        begun.was_tagged.eq(row.tagged),
+        begun.was_tag.eq(row.tag),
     ]
 
 
@@ -74,8 +78,10 @@ def event_of(event: data.View, words: data.View, given: data.View, begun: data.V
     """
     first = (begun.base == 0) & _timed(words)
     return [
-        *(event.slot.eq(begun.bank), event.words.eq(words)),
+        event.slot.eq(begun.bank),
+        event.words.eq(words),
         *(event.words[name].eq(given[name]) for name in GIVEN_RATES),
-        *(event.words.rate.eq(begun.rate), event.words.window.eq(begun.window)),
+        event.words.rate.eq(begun.rate),
+        event.words.window.eq(begun.window),
         event.words.base.eq(Mux(first, words.rtt, begun.base)),
     ]

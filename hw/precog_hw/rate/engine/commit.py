@@ -100,19 +100,29 @@ class Commit(wiring.Component):
         m.d.comb += [
             status.eq(Mux(self.lost, Status.OVERRUN, self.said.status)),
             trapped.eq(of.live & (status != Status.DONE)),
-            *(said.safe.eq(~of.live), said.trapped.eq(trapped), said.windows.eq(of.windows)),
+            said.safe.eq(~of.live),
+            said.trapped.eq(trapped),
+            said.windows.eq(of.windows),
             *(said[name].eq(self.said[name]) for name in _TOLD),
-            *(safety.kind.eq(of.kind), safety.above.eq(of.above), safety.mtu.eq(self.mtu)),
-            *(safety.rate.eq(of.rate), safety.window.eq(of.window), safety.bounds.eq(of.bounds)),
-            *(self.row.live.eq(1), self.row.base.eq(of.base)),
-            *(self.row.rate.eq(final.rate), self.row.window.eq(final.window)),
+            safety.kind.eq(of.kind),
+            safety.above.eq(of.above),
+            safety.mtu.eq(self.mtu),
+            safety.rate.eq(of.rate),
+            safety.window.eq(of.window),
+            safety.bounds.eq(of.bounds),
+            self.row.live.eq(1),
+            self.row.base.eq(of.base),
+            self.row.rate.eq(final.rate),
+            self.row.window.eq(final.window),
             self.row.tagged.eq(of.live | of.was_tagged),
             self.row.tag.eq(Mux(of.live, of.tag, of.was_tag)),
-            *(self.fail_slot.eq(of.slot), self.fail_bank.eq(of.bank)),
+            self.fail_slot.eq(of.slot),
+            self.fail_bank.eq(of.bank),
             self.over_stb.eq(self.fail_stb & (status == Status.OVERRUN)),
             self.safe_stb.eq(self.put_stb & ~of.live),
             self.close_stb.eq(self.put_stb),
-            *(self.close.qp.eq(of.qp), self.close.live.eq(of.live)),
+            self.close.qp.eq(of.qp),
+            self.close.live.eq(of.live),
             self.close.bank.eq(of.bank),
         ]
         with m.FSM(name="commit"):
@@ -123,8 +133,10 @@ class Commit(wiring.Component):
                 m.d.sync += [final.rate.eq(safety.o_rate), final.window.eq(safety.o_window)]
                 with m.If(trapped):
                     m.d.sync += [
-                        *(self.trap.slot.eq(of.slot), self.trap.status.eq(status)),
-                        *(self.trap.qp.eq(of.qp), self.trap.turns.eq(turns)),
+                        self.trap.slot.eq(of.slot),
+                        self.trap.status.eq(status),
+                        self.trap.qp.eq(of.qp),
+                        self.trap.turns.eq(turns),
                     ]
                 m.next = "WRITE"
             with m.State("WRITE"):
@@ -138,8 +150,10 @@ class Commit(wiring.Component):
                     m.d.comb += self.done_stb.eq(1)
                     m.next = "SEEK"
         m.d.comb += [
-            *(self.decision.eq(of.decision), self.about.eq(of.about)),
-            *(self.decision.rate.eq(final.rate), self.decision.window.eq(final.window)),
+            self.decision.eq(of.decision),
+            self.about.eq(of.about),
+            self.decision.rate.eq(final.rate),
+            self.decision.window.eq(final.window),
         ]
         with m.If(of.held):
             m.d.comb += self.decision.flags[Flag.HELD].eq(1)

@@ -82,7 +82,8 @@ class Cores(wiring.Component):
             with m.If(takes):
                 m.d.sync += [
                     *(held[name].eq(self.i.payload[name]) for name in ("slot", "id", "words")),
-                    *(held.qp.eq(self.i.payload.qp >> self._bits), there.eq(1)),
+                    held.qp.eq(self.i.payload.qp >> self._bits),
+                    there.eq(1),
                 ]
             with m.Elif(core.i.ready):
                 m.d.sync += there.eq(0)
@@ -92,14 +93,15 @@ class Cores(wiring.Component):
             row_ready.append(core.i_row.ready)
             row = core.i_row.payload
             m.d.comb += [
-                *(core.i.valid.eq(there), core.i.payload.eq(held)),
-                *(
-                    core.i_row.valid.eq(self.i_row.valid & (of_row == n)),
-                    core.budget.eq(self.budget),
-                ),
-                *(row.place.eq(self.i_row.payload.place), row.word.eq(self.i_row.payload.word)),
+                core.i.valid.eq(there),
+                core.i.payload.eq(held),
+                core.i_row.valid.eq(self.i_row.valid & (of_row == n)),
+                core.budget.eq(self.budget),
+                row.place.eq(self.i_row.payload.place),
+                row.word.eq(self.i_row.payload.word),
                 row.qp.eq(self.i_row.payload.qp >> self._bits),
-                *(result.i.valid.eq(core.o_stb), *self._named(result.i.payload, core.o, n)),
+                result.i.valid.eq(core.o_stb),
+                *self._named(result.i.payload, core.o, n),
             ]
             for name in ("code", "slot", "entry"):
                 m.d.comb += getattr(core, name).eq(getattr(self, name))

@@ -63,7 +63,8 @@ class LawEngine(wiring.Component):
         m.d.comb += [getattr(store, name).eq(getattr(stage, name)) for name in _TO_STORE]
         m.d.comb += [
             self.fail_stb.eq(stage.fail_stb),
-            *(self.busy.eq(store.busy), self.works.eq(stage.busy)),
+            self.busy.eq(store.busy),
+            self.works.eq(stage.busy),
         ]
         for part in (stage, store):
             names = [n for n in part.signature.members if n not in _INNER]

@@ -190,7 +190,9 @@ class Flight(wiring.Component):
         )
         write, read = memory.write_port(), memory.read_port(domain="comb")
         m.d.comb += [
-            *(write.en.eq(stb), write.addr.eq(at), write.data.eq(value)),
+            write.en.eq(stb),
+            write.addr.eq(at),
+            write.data.eq(value),
             read.addr.eq(turn),
         ]
         return read.data
@@ -204,7 +206,8 @@ class Flight(wiring.Component):
             live = Signal(name=f"live{n}")
             with m.If(self.begin_stb & (self.id == n)):
                 m.d.sync += [
-                    *(qp.eq(self.begin.qp), bank.eq(self.begin.bank)),
+                    qp.eq(self.begin.qp),
+                    bank.eq(self.begin.bank),
                     live.eq(self.begin.live),
                 ]
             there = state != _State.FREE
@@ -214,6 +217,7 @@ class Flight(wiring.Component):
             m.d.comb += named.bit_select(bank, 1).eq(there & live)
             banks = banks | named
         m.d.comb += [
-            *(self.clash.eq(Cat(clashes).any()), self.banks.eq(banks)),
+            self.clash.eq(Cat(clashes).any()),
+            self.banks.eq(banks),
             self.of.qp.eq(Array(owners)[turn]),
         ]

@@ -112,7 +112,8 @@ class Intake(wiring.Component):
             self.ignored.eq(Cat(chosen.values()).any() & ~self.takes),
             self.sampled.eq(last == _Source.SAMPLE),
             self.waits.eq(events.valid | acks.valid),
-            *(self.o_event.payload.eq(event), self.o_event.valid.eq(passes)),
+            self.o_event.payload.eq(event),
+            self.o_event.valid.eq(passes),
             events.ready.eq(Mux(of_event, chosen[_Source.EVENT], self.o_event.ready)),
             acks.ready.eq(chosen[_Source.ACK]),
         ]
@@ -121,8 +122,10 @@ class Intake(wiring.Component):
         with m.If(chosen[_Source.SAMPLE]):
             m.d.comb += self.qp.eq(self.decision.qp)
             m.d.sync += [
-                *(last.eq(_Source.SAMPLE), words.kind.eq(Kind.SAMPLE)),
-                *(words.now.eq(self.about.t), words.rtt.eq(self.about.rtt)),
+                last.eq(_Source.SAMPLE),
+                words.kind.eq(Kind.SAMPLE),
+                words.now.eq(self.about.t),
+                words.rtt.eq(self.about.rtt),
                 words.base.eq(self.decision.base),
                 words.predicted.eq(self.decision.rtt_pred != 0),
                 words.prediction.eq(self.decision.rtt_pred),
@@ -130,7 +133,8 @@ class Intake(wiring.Component):
         with m.If(chosen[_Source.EVENT]):
             m.d.comb += self.qp.eq(event.qp)
             m.d.sync += [
-                *(last.eq(_Source.EVENT), words.now.eq(event.t)),
+                last.eq(_Source.EVENT),
+                words.now.eq(event.t),
                 words.score.eq(Mux(event.kind == EventKind.SCORE, event.value, 0)),
             ]
             with m.Switch(event.kind):
@@ -140,7 +144,9 @@ class Intake(wiring.Component):
         with m.If(chosen[_Source.ACK]):
             m.d.comb += self.qp.eq(ack.qp)
             m.d.sync += [
-                *(last.eq(_Source.ACK), words.kind.eq(Kind.ACK), words.now.eq(ack.t)),
+                last.eq(_Source.ACK),
+                words.kind.eq(Kind.ACK),
+                words.now.eq(ack.t),
                 *(words[name].eq(ack[name]) for name in ("rtt", "bytes", "marked", "seq", "next")),
             ]
         return m
@@ -168,7 +174,9 @@ class Intake(wiring.Component):
         )
         put = runs.write_port()
         m.d.comb += [
-            *(put.en.eq(self.put_stb), put.addr.eq(self.put_qp), put.data.eq(self.put_on)),
+            put.en.eq(self.put_stb),
+            put.addr.eq(self.put_qp),
+            put.data.eq(self.put_on),
         ]
         mine = []
         for n, qp in enumerate(qps):

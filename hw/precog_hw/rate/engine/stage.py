@@ -165,8 +165,10 @@ class ProgramStage(wiring.Component):
         commanded, holds = Signal(), Signal()
         command, passes = self.command.payload, Signal()
         m.d.comb += [
-            *(flight.asked.eq(self._qp), flight.budget.eq(self.budget)),
-            *(flight.told_stb.eq(inner.o_stb), flight.told.eq(inner.o)),
+            flight.asked.eq(self._qp),
+            flight.budget.eq(self.budget),
+            flight.told_stb.eq(inner.o_stb),
+            flight.told.eq(inner.o),
             self.slot.eq(config.slot),
             # A program that an event is about to run must not be touched, either.
             self.running.eq(flight.banks | (holds << begun.bank)),
@@ -189,7 +191,8 @@ class ProgramStage(wiring.Component):
             with m.State("COMMAND"), m.If(~passes):
                 on = command.config.enable & command.config.algorithm[-1]
                 m.d.comb += [
-                    *(self.command.ready.eq(1), self._put_config.eq(command.apply)),
+                    self.command.ready.eq(1),
+                    self._put_config.eq(command.apply),
                     self._wipe.eq(command.clear | (command.apply & (~on | ~config.on))),
                 ]
                 m.next = "IDLE"
@@ -217,8 +220,10 @@ class ProgramStage(wiring.Component):
                     m.next = "IDLE"
         m.d.comb += [
             *event_of(inner.i.payload, intake.words, config, begun),
-            *(inner.i.payload.qp.eq(self._qp), inner.i.payload.id.eq(number)),
-            *(inner.i.payload.words.mtu.eq(self.mtu), inner.i_row.payload.qp.eq(self._qp)),
+            inner.i.payload.qp.eq(self._qp),
+            inner.i.payload.id.eq(number),
+            inner.i.payload.words.mtu.eq(self.mtu),
+            inner.i_row.payload.qp.eq(self._qp),
             *(getattr(inner, name).eq(getattr(self, of)) for name, of in _TO_CORE.items()),
         ]
         self._offer(m, passes)
@@ -258,7 +263,8 @@ class ProgramStage(wiring.Component):
             put_row.en.eq(commit.put_stb | self._wipe),
             put_row.addr.eq(Mux(self._wipe, self._qp, commit.of.qp)),
             put_row.data.eq(Mux(self._wipe, 0, commit.row)),
-            *(self._intake.put_stb.eq(self._put_config), self._intake.put_qp.eq(self._qp)),
+            self._intake.put_stb.eq(self._put_config),
+            self._intake.put_qp.eq(self._qp),
             self._intake.put_on.eq(given.on),
         ]
         return config.data, row.data
@@ -275,25 +281,37 @@ class ProgramStage(wiring.Component):
             m.d.comb += getattr(self, name).eq(getattr(commit, name))
         begins, offers = flight.begin_stb, commit.offers
         m.d.comb += [
-            *(flight.done_stb.eq(commit.done_stb), commit.budget.eq(self.budget)),
-            *(commit.mtu.eq(self.mtu), commit.passes.eq(passes), commit.taken.eq(self.o.ready)),
-            *(intake.decision.eq(self.i.payload), intake.about.eq(self.about)),
-            *(intake.offered.eq(self.i.valid), intake.hold.eq(self.hold)),
+            flight.done_stb.eq(commit.done_stb),
+            commit.budget.eq(self.budget),
+            commit.mtu.eq(self.mtu),
+            commit.passes.eq(passes),
+            commit.taken.eq(self.o.ready),
+            intake.decision.eq(self.i.payload),
+            intake.about.eq(self.about),
+            intake.offered.eq(self.i.valid),
+            intake.hold.eq(self.hold),
             self.ignored.eq(intake.ignored),
-            *(begun.eq(self._begun), begun.qp.eq(self._qp), begun.kind.eq(intake.words.kind)),
+            begun.eq(self._begun),
+            begun.qp.eq(self._qp),
+            begun.kind.eq(intake.words.kind),
             begun.held.eq(intake.words.held),
-            *(begun.decision.eq(self.i.payload), begun.about.eq(self.about)),
+            begun.decision.eq(self.i.payload),
+            begun.about.eq(self.about),
             passes.eq(self.i.valid & ~intake.own & ~offers & ~self.halt),
             self.o.valid.eq(passes | offers),
-            *(self.o.payload.eq(self.i.payload), self.of.eq(self.about)),
+            self.o.payload.eq(self.i.payload),
+            self.of.eq(self.about),
             self.i.ready.eq((self.o.ready & passes) | (begins & intake.sampled)),
         ]
         with m.If(~intake.sampled):
             decision, about = begun.decision, begun.about
             m.d.comb += [
-                *(decision.as_value().eq(0), decision.qp.eq(self._qp)),
+                decision.as_value().eq(0),
+                decision.qp.eq(self._qp),
                 decision.flags[Flag.EVENT].eq(1),
-                *(about.as_value().eq(0), about.t.eq(intake.words.now), about.rated.eq(1)),
+                about.as_value().eq(0),
+                about.t.eq(intake.words.now),
+                about.rated.eq(1),
             ]
         with m.If(offers):
             m.d.comb += [self.o.payload.eq(commit.decision), self.of.eq(commit.about)]

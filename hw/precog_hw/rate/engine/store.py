@@ -209,14 +209,18 @@ class ProgramStore(wiring.Component):
         m.d.sync += [
             low.eq(Mux(fits, self.word, low)),
             self.code_stb.eq(fits & (count >= CODE_AT) & ~of_slot),
-            *(self.code.slot.eq(number), self.code.place.eq(code_at)),
+            self.code.slot.eq(number),
+            self.code.place.eq(code_at),
             self.code.word.eq(self.word),
             self.slot_stb.eq(fits & of_slot & slot_at[0]),
-            *(self.slot_word.slot.eq(number), self.slot_word.place.eq(slot_at >> 1)),
+            self.slot_word.slot.eq(number),
+            self.slot_word.place.eq(slot_at >> 1),
             self.slot_word.word.eq(Cat(low, self.word[:16])),
             self.entry_stb.eq(fits & (count >= ENTRIES_AT) & (count < ENTRIES_AT + len(EVENTS))),
-            *(self.entry.slot.eq(number), self.entry.kind.eq(kind)),
-            *(self.entry.place.eq(self.word), self.entry.heard.eq(self.word[16])),
+            self.entry.slot.eq(number),
+            self.entry.kind.eq(kind),
+            self.entry.place.eq(self.word),
+            self.entry.heard.eq(self.word[16]),
         ]
 
     def _banks(self, m: Module, number: Signal, count: Signal, fits: Value) -> None:
