@@ -2,13 +2,13 @@
 
 from enum import IntEnum
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
 from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT
+from precog_hw.rows import BitMemory
 from precog_hw.stream.queue import Queue
 from precog_spec.config import NicConfig
 from precog_spec.engine.events import EVENT_FIELDS, Kind
@@ -37,7 +37,7 @@ class _Source(IntEnum):
 class Intake(wiring.Component):
     """Chooses the next event of a queue pair that runs a program; those of others go on.
 
-    Latency: 1 cycle. Throughput: an event in each cycle with `may`.
+    Latency: 2 cycles. Throughput: an event in each cycle with `may`, of each source in every other.
 
     Parameters
     ----------
@@ -47,10 +47,10 @@ class Intake(wiring.Component):
     -------
     put_stb, put_qp, put_on : In
         Whether a queue pair runs a program, from the next cycle on.
-    decision, about, offered : In
-        A decision on a sample that waits, or another one.
-    own : Out(1)
-        It is of a sample of a queue pair that runs a program.
+    decision, about, offered, taken : In
+        A decision on a sample that waits, or another one; it is taken in this cycle.
+    known, own : Out(1)
+        It is offered, and `own` holds: it is of a sample of a queue pair that runs a program.
     i_event, i_ack, o_event : streams
         As `ProgramStage`.
     hold : In(1)
@@ -73,6 +73,8 @@ class Intake(wiring.Component):
                 "decision": In(DECISION),
                 "about": In(ABOUT),
                 "offered": In(1),
+                "taken": In(1),
+                "known": Out(1),
                 "own": Out(1),
                 "i_event": In(stream.Signature(LAW_EVENT)),
                 "i_ack": In(stream.Signature(LAW_ACK)),
@@ -92,14 +94,27 @@ class Intake(wiring.Component):
         m = Module()
         events, acks = self._queues(m)
         event, ack, words = events.payload, acks.payload, self.words
-        of_sample, of_event, of_ack = self._mine(m, self.decision.qp, event.qp, ack.qp)
-        m.d.comb += self.own.eq(of_sample & self.about.sample)
-        passes = events.valid & ~of_event
+        mine = self._mine(
+            m,
+            {
+                _Source.SAMPLE: (self.decision.qp, self.offered, self.taken),
+                _Source.EVENT: (event.qp, events.valid, events.ready),
+                _Source.ACK: (ack.qp, acks.valid, acks.ready),
+            },
+        )
+        decided, of_sample = mine[_Source.SAMPLE]
+        told, of_event = mine[_Source.EVENT]
+        heard, of_ack = mine[_Source.ACK]
+        m.d.comb += [
+            self.known.eq(decided),
+            self.own.eq(of_sample & self.about.sample),
+        ]
+        passes = told & ~of_event
         waits = {
-            _Source.SAMPLE: self.offered & self.own,
-            _Source.EVENT: events.valid & of_event,
+            _Source.SAMPLE: decided & self.own,
+            _Source.EVENT: told & of_event,
             # Of two that are ignored, one in a cycle: they are counted.
-            _Source.ACK: acks.valid & ~(passes & self.o_event.ready),
+            _Source.ACK: heard & ~(passes & self.o_event.ready),
         }
         chosen, last = self._turns(m, waits)
         hears = Cat(event.kind == kind for kind in PROGRAM_EVENTS).any()
@@ -114,7 +129,7 @@ class Intake(wiring.Component):
             self.waits.eq(events.valid | acks.valid),
             self.o_event.payload.eq(event),
             self.o_event.valid.eq(passes),
-            events.ready.eq(Mux(of_event, chosen[_Source.EVENT], self.o_event.ready)),
+            events.ready.eq(Mux(of_event, chosen[_Source.EVENT], passes & self.o_event.ready)),
             acks.ready.eq(chosen[_Source.ACK]),
         ]
         with m.If(self.may):
@@ -164,28 +179,27 @@ class Intake(wiring.Component):
         ]
         return events.o, acks.o
 
-    def _mine(self, m: Module, *qps: Signal) -> list[Signal]:
-        """Whether each of these queue pairs exists and runs a program."""
-        m.submodules.runs = runs = Memory(
-            shape=unsigned(1),
-            depth=self._config.qps,
-            init=[],
-            attrs={"ram_style": "distributed"},
-        )
-        put = runs.write_port()
+    def _mine(
+        self, m: Module, heads: dict[_Source, tuple[Value, Value, Value]]
+    ) -> dict[_Source, tuple[Value, Signal]]:
+        """Of each head, its queue pair, offer and transfer: whether it is known, and a program's.
+
+        A head waits a cycle for the bit of its queue pair, so that the bits are in block RAM.
+        """
+        runs = BitMemory(m, "runs", unsigned(1), self._config.qps)
         m.d.comb += [
-            put.en.eq(self.put_stb),
-            put.addr.eq(self.put_qp),
-            put.data.eq(self.put_on),
+            runs.write.en.eq(self.put_stb),
+            runs.write.addr.eq(self.put_qp),
+            runs.write.data.eq(self.put_on),
         ]
-        mine = []
-        for n, qp in enumerate(qps):
-            read, its = runs.read_port(domain="comb"), Signal(name=f"mine{n}")
-            m.d.comb += [
-                read.addr.eq(qp),
-                its.eq(read.data & ((qp >> self._config.qp_bits) == 0)),
-            ]
-            mine.append(its)
+        mine = {}
+        for source, (qp, offered, taken) in heads.items():
+            known = Signal(name=f"known_{source.name.lower()}")
+            its = Signal(name=f"mine_{source.name.lower()}")
+            m.d.sync += known.eq(offered & ~taken)
+            exists = (qp >> self._config.qp_bits) == 0
+            m.d.comb += its.eq(runs.read(m, qp) & exists)
+            mine[source] = offered & known, its
         return mine
 
     def _turns(
