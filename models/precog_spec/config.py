@@ -301,5 +301,5 @@ PRESETS: dict[str, NicConfig] = {
     "ecp5-85": NicConfig(
         qps=16, sets=4, lanes=16, columns=1, width=64, laws=False, ecc=False, dsp="ecp5"
     ),
-    "corundum-100g": NicConfig(qps=256, lanes=64, columns=4, width=512),
+    "corundum-100g": NicConfig(qps=256, lanes=128, columns=4, width=512),
 }

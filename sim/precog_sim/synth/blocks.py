@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 from amaranth.back import verilog
 from amaranth.sim import Simulator
 
@@ -11,7 +10,7 @@ from precog_spec.config import PRESETS, NicConfig
 
 from ..formal.peek import Opened
 from ..rtl.library import RtlNic
-from ..rtl.transport import RtlTransport
+from .interval import image, interval
 from .wrap import WrapCost, Wrapped
 
 __all__ = ["LANES", "Timing", "core_config", "core_verilog", "measure"]
@@ -59,31 +58,9 @@ def measure(lanes: int, *, ecc: bool) -> Timing:
     Latency to the prediction is watched inside the core (in Amaranth's simulator); the decision's
     latency and the interval at the pins of the Verilated NIC.
     """
-    from precog_host.device import Device
-
     nic = RtlNic(core_config(lanes, ecc=ecc, dsp="generic"))
-    with Device(RtlTransport(nic)) as device:
-        device.write_set(0, _image())
-        device.map_slot(0, 0)
-        for qp in range(_QPS):
-            device.qp(qp).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=0)
-        n = 64 * _QPS
-        rng = np.random.default_rng(1)
-        samples = np.stack(
-            [np.arange(n) % _QPS, rng.integers(4000, 9000, n), 5000 * np.arange(n)], axis=1
-        )
-        nic.batch(samples[: 8 * _QPS])  # contexts are made
-        run = nic.batch(samples)
-        interval = round(run.cycles / n)
-        alone = [int(nic.batch(samples[i : i + 1]).latency[0]) for i in range(_QPS)]
-    return Timing(_prediction_latency(lanes, ecc), min(alone), interval)
-
-
-def _image() -> bytes:
-    """A model with one input, three steps and one output."""
-    from precog_models.image import pretrained
-
-    return pretrained().payload
+    between, alone = interval(nic, _QPS)
+    return Timing(_prediction_latency(lanes, ecc), alone, round(between))
 
 
 def _prediction_latency(lanes: int, ecc: bool) -> int:
@@ -101,15 +78,15 @@ def _prediction_latency(lanes: int, ecc: bool) -> int:
         await ctx.tick()
         ctx.set(core.begin_stb, 0)
         await ctx.tick().repeat(10)
-        image = _image()
-        for at in range(0, len(image), 4):
-            ctx.set(core.word, int.from_bytes(image[at : at + 4], "little"))
+        model = image()
+        for at in range(0, len(model), 4):
+            ctx.set(core.word, int.from_bytes(model[at : at + 4], "little"))
             ctx.set(core.word_stb, 1)
             await ctx.tick()
         ctx.set(core.word_stb, 0)
         import zlib
 
-        ctx.set(core.commit_crc, zlib.crc32(image))
+        ctx.set(core.commit_crc, zlib.crc32(model))
         ctx.set(core.commit_stb, 1)
         await ctx.tick()
         ctx.set(core.commit_stb, 0)
