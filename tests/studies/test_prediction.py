@@ -15,6 +15,8 @@ from precog_studies.prediction.arms import ARMS, FALSE, OFF
 from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import GOALS, judged, ratios
 from precog_studies.prediction.page import against
+from precog_studies.prediction.runs import measure
+from precog_studies.prediction.trials import RIGHT, right
 
 _US = 1_000_000
 
@@ -47,6 +49,18 @@ def test_a_prior_knows_incasts_by_their_class() -> None:
     known = known_levels("incast")
     assert known["incast"] == 6
     assert known["websearch"] < 2
+
+
+def test_a_source_of_guesses_is_heeded_only_after_its_trial() -> None:
+    assert right("rounds", ARMS["prior"]) > 0.8
+    shares = {}
+    for arm in ("guess_inverted", "guess_turned", "echo"):
+        figures = measure("rounds", arm, 0)
+        shares[arm] = figures.pop("right"), figures["background"]["middle"]
+    assert shares["guess_inverted"][0] <= RIGHT
+    assert shares["guess_inverted"][1] == shares["echo"][1]
+    assert shares["guess_turned"][0] is shares["echo"][0] is None
+    assert shares["guess_turned"][1] > shares["echo"][1]
 
 
 def _run(queue: float, small: list[float]) -> dict[str, Any]:

@@ -6,6 +6,8 @@
         W = max(2 fair BDP / 2**senders, W (1 + more)), up to BDP / 2
 
 Two signs must agree, the word and a queue of one's own: a false word of an idle link cuts nothing.
+The queue of an incast is longer than `sign`, 2 base round trips, at once; that of a few starts or
+of a collective is not.
 The link is found idle where a word was false, and where the others have ended. Levels below
 `heeded` are left to lockstep. What a receiver can take is down to `2 part BDP / 2**deepest`, from
 those who send to it, until the link is found idle.
@@ -38,7 +40,7 @@ PARAMETERS = (
     Parameter("part", FACTOR, "", 0.75, "half of the window at a cut, in fair shares"),
     Parameter("heeded", _LEVEL, "", 2, "least binary logarithm of N that is heeded"),
     Parameter("deepest", _LEVEL, "", 4, "greatest one; more counts as this"),
-    Parameter("sign", Fmt.RTT, "us", 1.0, "queueing delay that agrees with a word"),
+    Parameter("sign", Fmt.RTT, "us", 8.0, "queueing delay that agrees with a word"),
     Parameter("rest", Fmt.RTT, "us", 0.5, "queueing delay of an idle link"),
     Parameter("fair", FACTOR, "", 0.5, "half of the window after a cut, in fair shares"),
     Parameter("more", FACTOR, "", 0.3, "what it gains at least, part of W"),

@@ -17,9 +17,10 @@ from precog_host.output import progress_bar
 from precog_sim.commit import commit_name
 from precog_studies.kept import kept, run_key
 from precog_studies.prediction.arms import ARMS, FALSE, FORECASTS, OFF
-from precog_studies.prediction.cases import CASES, known_levels, measure
+from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import JUDGED, judged, ratios
 from precog_studies.prediction.page import page
+from precog_studies.prediction.runs import measure
 from precog_studies.record import finish, write_record
 
 __all__ = ["main"]
@@ -30,6 +31,8 @@ _CODE = (
     ("precog_studies", "prediction/arms.py"),
     ("precog_studies", "prediction/cases.py"),
     ("precog_studies", "prediction/guesses.py"),
+    ("precog_studies", "prediction/runs.py"),
+    ("precog_studies", "prediction/trials.py"),
     ("precog_studies", "prediction/services.py"),
     ("precog_studies", "prediction/starts/predictors.py"),
     ("precog_studies", "rivals/cases.py"),
@@ -63,6 +66,7 @@ def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[st
             "met": judged(arm, case, figures),
             "unfinished": sum(run["unfinished"] for run in runs),
             "moving": sum(run["moving"] for run in runs),
+            "right": runs[0]["right"],
         }
     found["against"] = {
         rival: {name: asdict(one) for name, one in ratios(arms[rival], arms[JUDGED]).items()}

@@ -41,6 +41,10 @@ class Arm:
         Instead of the case's own.
     predictor : str
         Guesses are this one's, of `starts.predictors`; "": they are not predicted.
+    guesses : bool
+        Flows believe a level at their start.
+    tried : bool
+        Its guesses are heeded only if they were right before (`trials`).
     """
 
     title: str
@@ -48,6 +52,8 @@ class Arm:
     hints: Make
     start_gbps: float | None = None
     predictor: str = ""
+    guesses: bool = False
+    tried: bool = True
 
 
 def _fixed(hints: Hints) -> Make:
@@ -72,6 +78,10 @@ def _true(traffic: Traffic, _known: dict[str, int], _seed: int) -> tuple[int, ..
     return truth(traffic)
 
 
+def _inverted(traffic: Traffic, _known: dict[str, int], _seed: int) -> tuple[int, ...]:
+    return inverted(truth(traffic))
+
+
 OFF = "off"
 
 ARMS: dict[str, Arm] = {
@@ -79,12 +89,16 @@ ARMS: dict[str, Arm] = {
     "start10": Arm("nothing known, start at 10 Gb/s", _LAW, _fixed(Hints()), 10.0),
     "echo": Arm("receiver says N on each ACK", _HEEDS, _echo()),
     "first_echo": Arm("first window 16 KB, then N", _HEEDS, _echo(FIRST)),
-    "prior": Arm("N, and the fleet's prior by class of flow", _HEEDS, _guessed(_tagged)),
+    "prior": Arm(
+        "N, and the fleet's prior by class of flow", _HEEDS, _guessed(_tagged), guesses=True
+    ),
     **{
-        name: Arm(f"N, and a forecast by the NIC: {title}", _HEEDS, _echo(), predictor=name)
+        name: Arm(
+            f"N, and a forecast by the NIC: {title}", _HEEDS, _echo(), predictor=name, guesses=True
+        )
         for name, title in FORECASTS.items()
     },
-    "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true)),
+    "oracle": Arm("N, and an oracle of N at the start", _HEEDS, _guessed(_true), guesses=True),
 }
 
 #: What must do no harm: false words, and false guesses.
@@ -102,10 +116,14 @@ FALSE: dict[str, Arm] = {
         "guesses at random",
         _HEEDS,
         _guessed(lambda traffic, _known, seed: scrambled(truth(traffic), seed)),
+        guesses=True,
     ),
-    "guess_inverted": Arm(
-        "inverted guesses",
+    "guess_inverted": Arm("inverted guesses", _HEEDS, _guessed(_inverted), guesses=True),
+    "guess_turned": Arm(
+        "inverted guesses of a source that was right before",
         _HEEDS,
-        _guessed(lambda traffic, _known, _seed: inverted(truth(traffic))),
+        _guessed(_inverted),
+        guesses=True,
+        tried=False,
     ),
 }

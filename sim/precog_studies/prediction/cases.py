@@ -1,4 +1,4 @@
-"""Scenarios and the figures of one run of each; links have 100 Gb/s."""
+"""Scenarios, and one run of each; links have 100 Gb/s."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,33 +6,28 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from precog_net import workloads
 from precog_net.laws import law
 from precog_net.topologies import topology
 from precog_net.workloads import Traffic
 from precog_sim.network import Hints, Record, Result, Scenario, run
-from precog_studies.prediction.arms import ARMS, FALSE, LIARS, Arm
+from precog_studies.prediction.arms import LIARS, Arm
 from precog_studies.prediction.guesses import LEAST, prior
 from precog_studies.prediction.services import ANSWER, MESSAGE, services
-from precog_studies.prediction.starts.predictors import Predictor, predictors
+from precog_studies.prediction.starts.predictors import Predictor
 from precog_studies.prediction.starts.windows import known, windows
 from precog_studies.rivals.cases import incast_sizes
 
-__all__ = ["CASES", "SMALL", "Case", "known_levels", "measure"]
+__all__ = ["BACKGROUND", "CASES", "INCAST", "TAUGHT", "Case", "closed_loop", "known_levels"]
 
-SMALL = 30_000  #: bytes: a background flow below is small
-_MIDDLE = 300_000
-_PARTS = {"small": (0, SMALL), "middle": (SMALL, _MIDDLE), "large": (_MIDDLE, 1 << 40)}
 _GBPS = 100.0
 _MIN_GBPS = 0.1
 _DEPTH_US = 5.0
 _REPEATS = 8
-_KIB_KB = 1.024
-_TAUGHT = (1001, 1002, 1003)  # seeds of the runs that the prior is learnt from
-_INCAST = ANSWER
-_BACKGROUND = ("websearch", MESSAGE)
+TAUGHT = (1001, 1002, 1003)  #: seeds of what is learnt beforehand: the prior, whom to trust
+INCAST = ANSWER  #: class of flows that come at once
+BACKGROUND = ("websearch", MESSAGE)
 
 Draw = Callable[[int, int], Traffic]  #: flows of a seed on a number of hosts
 
@@ -87,7 +82,7 @@ def _incasts(ms: float, count: int, within_us: float, size: int, rounds: Sequenc
             for at in rounds:
                 start = int((at + begin) * 1e6)
                 rows += [(start, src, chosen[0], size) for src in chosen[1:]]
-        return workloads.merged([_background(seed, hosts, ms), _flows(rows, _INCAST)])
+        return workloads.merged([_background(seed, hosts, ms), _flows(rows, INCAST)])
 
     return made
 
@@ -117,7 +112,7 @@ def _star(sizes: Sequence[int]) -> Draw:
             (start, k + 1, 0, size)
             for k, (start, size) in enumerate(zip(starts, sizes, strict=True))
         ]
-        return _flows(rows, _INCAST)
+        return _flows(rows, INCAST)
 
     return made
 
@@ -181,7 +176,7 @@ def _network(name: str) -> Any:
 def known_levels(case: str) -> dict[str, int]:
     """The prior of a case: levels by class of flows, from other seeds."""
     hosts = _network(CASES[case].network).hosts
-    return prior([CASES[case].draw(seed, hosts) for seed in _TAUGHT])
+    return prior([CASES[case].draw(seed, hosts) for seed in TAUGHT])
 
 
 def _scenario(case: Case, arm: Arm, name: str, seed: int) -> tuple[Scenario, Traffic]:
@@ -235,48 +230,3 @@ def closed_loop(
         guesses = found
         result = once(replace(scenario.hints, guesses=tuple(guesses.tolist())))
     return result, traffic, moving
-
-
-def measure(name: str, arm_name: str, seed: int) -> dict[str, Any]:
-    """One run: figures, and slowdowns of the background by size."""
-    arm = {**ARMS, **FALSE}[arm_name]
-    chosen = predictors()[arm.predictor] if arm.predictor else None
-    result, traffic, moving = closed_loop(name, arm, seed, chosen)
-    return _figures(result, np.array(traffic.kind), CASES[name]) | {"moving": moving}
-
-
-def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, Any]:
-    started = np.nan_to_num(result.start_us, nan=result.end_us)
-    end = np.where(np.isnan(result.fct_us), result.end_us, result.start_us + result.fct_us)
-    slow = np.maximum((end - started) / result.standalone_us, 1.0)
-    found: dict[str, Any] = {
-        "queue_max_kb": result.max_queue * 1e-3,
-        "queue_p99_kb": result.queue_below(0.99) * _KIB_KB,
-        "queue_p999_kb": result.queue_below(0.999) * _KIB_KB,
-        "unfinished": int(np.isnan(result.fct_us).sum()),
-        "cpu_s": result.cpu_s,
-    }
-    back = np.isin(kind, _BACKGROUND)
-    if back.any():
-        to = np.array([flow.dst for flow in result.scenario.flows])
-        apart = back & np.isin(to, case.apart)
-        others = back & ~apart
-        parts = {
-            part: others & (result.size >= low) & (result.size < high)
-            for part, (low, high) in _PARTS.items()
-        }
-        if case.apart:
-            parts["apart"] = apart
-        found["background"] = {
-            part: np.round(slow[mine], 4).tolist() for part, mine in parts.items()
-        }
-    cast = kind == _INCAST
-    if cast.any():
-        fct = (end - started)[cast]
-        found["incast_p99_us"] = float(np.percentile(fct, 99))
-        found["incast_mean_us"] = float(fct.mean())
-        found["incast_last_us"] = float(fct.max())
-    if case.job:
-        mine = kind == case.job
-        found["job_us"] = float(end[mine].max() - started[mine].min())
-    return found

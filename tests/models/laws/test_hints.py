@@ -16,10 +16,13 @@ def _ack(k: int, rtt: int = _BASE) -> dict[str, int]:
     return {**_WORDS, "rtt": rtt, "bytes": 1000, "now": 1000 * k, "seq": k, "next": k + 50}
 
 
-def _started(queue: int = 1500) -> tuple[ThreeWays, int, int]:
-    """A flow after its first acknowledgement, which met a queue of 1.5 us; rate and window."""
+def _started(queue: int = 1500, sign_us: float = 1.0) -> tuple[ThreeWays, int, int]:
+    """A flow after its first acknowledgement, which met a queue of 1.5 us; rate and window.
+
+    The sign is 1 us: such a queue makes lockstep itself cut little.
+    """
     made = compiled("lockstep_hints")
-    ways = ThreeWays(made, made.law.integers("default", 1000))
+    ways = ThreeWays(made, made.law.integers("default", 1000, sign=sign_us))
     rate, window = ways.event(Kind.ACK, **_ack(1, _BASE + queue), rate=_LINK, window=0)[:2]
     return ways, rate, window
 
@@ -69,6 +72,20 @@ def test_a_word_alone_cuts_nothing_until_a_queue_is_met() -> None:
     assert abs(cut - _share(4)) <= 1
     later = ways.event(Kind.ACK, **_ack(4, _BASE + 1100), rate=rate, window=cut)[1]
     assert later >= 0.5 * cut
+
+
+def test_false_words_need_a_queue_of_two_round_trips() -> None:
+    """What a few starts leave behind does not suffice for a receiver's lie; an incast's does."""
+    made = compiled("lockstep_hints")
+    sign = made.law.integers("default", 1000)["sign"]
+    assert isinstance(sign, int)
+    assert 8000 <= sign < 2 * _BASE
+    for queue, cuts in ((7900, False), (8100, True)):
+        ways, rate, window = _started(queue, 8.0)
+        assert window > 2 * _share(_DEEPEST)
+        cut = _told(ways, rate, window, 15)[1]
+        assert (cut < window) == cuts
+        assert not cuts or abs(cut - _share(_DEEPEST)) <= 1
 
 
 def test_an_idle_link_ends_a_cut() -> None:
