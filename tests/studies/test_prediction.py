@@ -16,7 +16,7 @@ from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import GOALS, judged, ratios
 from precog_studies.prediction.page import against
 from precog_studies.prediction.runs import measure
-from precog_studies.prediction.trials import RIGHT, right
+from precog_studies.prediction.trials import ENOUGH, skill
 
 _US = 1_000_000
 
@@ -52,15 +52,18 @@ def test_a_prior_knows_incasts_by_their_class() -> None:
 
 
 def test_a_source_of_guesses_is_heeded_only_after_its_trial() -> None:
-    assert right("rounds", ARMS["prior"]) > 0.8
-    shares = {}
+    assert skill("rounds", ARMS["prior"]) > 0.8
+    assert abs(skill("rounds", FALSE["guess_random"])) < 0.1
+    assert skill("rounds", FALSE["guess_inverted"]) < -0.9
+    assert skill("background", ARMS["lstm"]) < 0
+    shown = {}
     for arm in ("guess_inverted", "guess_turned", "echo"):
         figures = measure("rounds", arm, 0)
-        shares[arm] = figures.pop("right"), figures["background"]["middle"]
-    assert shares["guess_inverted"][0] <= RIGHT
-    assert shares["guess_inverted"][1] == shares["echo"][1]
-    assert shares["guess_turned"][0] is shares["echo"][0] is None
-    assert shares["guess_turned"][1] > shares["echo"][1]
+        shown[arm] = figures.pop("skill"), figures["background"]["middle"]
+    assert shown["guess_inverted"][0] <= ENOUGH
+    assert shown["guess_inverted"][1] == shown["echo"][1]
+    assert shown["guess_turned"][0] is shown["echo"][0] is None
+    assert shown["guess_turned"][1] > shown["echo"][1]
 
 
 def _run(queue: float, small: list[float]) -> dict[str, Any]:

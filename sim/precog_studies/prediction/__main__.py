@@ -66,7 +66,7 @@ def _told(case: str, arms: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[st
             "met": judged(arm, case, figures),
             "unfinished": sum(run["unfinished"] for run in runs),
             "moving": sum(run["moving"] for run in runs),
-            "right": runs[0]["right"],
+            "skill": runs[0]["skill"],
         }
     found["against"] = {
         rival: {name: asdict(one) for name, one in ratios(arms[rival], arms[JUDGED]).items()}

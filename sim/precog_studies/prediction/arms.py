@@ -44,7 +44,7 @@ class Arm:
     guesses : bool
         Flows believe a level at their start.
     tried : bool
-        Its guesses are heeded only if they were right before (`trials`).
+        Its guesses are heeded only if they showed skill before (`trials`).
     """
 
     title: str
@@ -120,7 +120,7 @@ FALSE: dict[str, Arm] = {
     ),
     "guess_inverted": Arm("inverted guesses", _HEEDS, _guessed(_inverted), guesses=True),
     "guess_turned": Arm(
-        "inverted guesses of a source that was right before",
+        "inverted guesses of a source that showed skill before",
         _HEEDS,
         _guessed(_inverted),
         guesses=True,

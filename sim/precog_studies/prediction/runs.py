@@ -9,7 +9,7 @@ from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS, FALSE
 from precog_studies.prediction.cases import BACKGROUND, CASES, INCAST, Case, closed_loop
 from precog_studies.prediction.starts.predictors import predictors
-from precog_studies.prediction.trials import RIGHT, right
+from precog_studies.prediction.trials import ENOUGH, skill
 
 __all__ = ["SMALL", "measure"]
 
@@ -20,18 +20,18 @@ _KIB_KB = 1.024
 
 
 def measure(name: str, arm_name: str, seed: int) -> dict[str, Any]:
-    """One run: figures, and slowdowns of the background by size; ``right``: of the arm's trial.
+    """One run: figures, and slowdowns of the background by size; ``skill``: in its trial.
 
-    Guesses of a source that its trial has found to be false are not heeded: the run is `echo`'s.
+    Guesses of a source that showed too little skill are not heeded: the run is `echo`'s.
     """
     arm = {**ARMS, **FALSE}[arm_name]
-    share = right(name, arm) if arm.guesses and arm.tried else None
-    if share is not None and share <= RIGHT:
+    shown = skill(name, arm) if arm.guesses and arm.tried else None
+    if shown is not None and shown <= ENOUGH:
         arm = ARMS["echo"]
     chosen = predictors()[arm.predictor] if arm.predictor else None
     result, traffic, moving = closed_loop(name, arm, seed, chosen)
     figures = _figures(result, np.array(traffic.kind), CASES[name])
-    return figures | {"moving": moving, "right": share}
+    return figures | {"moving": moving, "skill": shown}
 
 
 def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, Any]:

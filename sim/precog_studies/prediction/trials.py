@@ -1,8 +1,12 @@
 """A source of guesses stands a trial before it is heeded.
 
-In runs of other seeds receivers say N, and no flow obeys a guess. A guess of a level that would be
-heeded is right where the receiver's word with the flow's first 64 KB is one level lower at most. A
-source is heeded if more than half of these guesses are right.
+In runs of other seeds receivers say N, and no flow obeys a guess. A start is crowded where the
+receiver's word with the flow's first 64 KB is a level of 2 or more: from there on laws heed it.
+
+    skill = share of crowded starts that were guessed so - share of others that were guessed so
+
+Guesses at random have a skill of 0, of whatever mean; false ones less; a source that finds no
+crowded start in its trial has none. This is Peirce's skill score (1884).
 """
 
 from functools import cache
@@ -17,9 +21,9 @@ from precog_studies.prediction.guesses import LEAST
 from precog_studies.prediction.starts.predictors import predictors
 from precog_studies.prediction.starts.windows import known, windows
 
-__all__ = ["RIGHT", "right"]
+__all__ = ["ENOUGH", "skill"]
 
-RIGHT = 0.5  #: share of right guesses that a source must surpass
+ENOUGH = 0.25  #: skill that a source must surpass to be heeded
 _HEEDED = 2  # least level that changes a start
 
 
@@ -30,16 +34,16 @@ def _runs(case: str) -> list[tuple[int, Result, Traffic]]:
 
 
 @cache
-def right(case: str, arm: Arm) -> float:
-    """Share of an arm's guesses that are right in a case's trial; 0 if it has none."""
-    made = hits = 0
+def skill(case: str, arm: Arm) -> float:
+    """Skill of an arm's guesses in a case's trial, -1..1."""
+    guessed: dict[bool, list[bool]] = {True: [], False: []}
     for seed, result, traffic in _runs(case):
         if arm.predictor:
             told = known(traffic, result.heard, result.heard_us)
             guesses = predictors()[arm.predictor](windows(traffic, told))
         else:
             guesses = np.array(arm.hints(traffic, known_levels(case), seed).guesses)
-        counts = (guesses >= _HEEDED) & (traffic.size > LEAST)
-        made += int(counts.sum())
-        hits += int((result.heard[counts] >= guesses[counts] - 1).sum())
-    return hits / made if made else 0.0
+        for f in np.flatnonzero(traffic.size > LEAST).tolist():
+            guessed[bool(result.heard[f] >= _HEEDED)].append(bool(guesses[f] >= _HEEDED))
+    hits, alarms = (float(np.mean(guessed[crowded] or [False])) for crowded in (True, False))
+    return hits - alarms
