@@ -22,8 +22,8 @@ def lab(
         typer.Option(
             "--work",
             "-w",
-            help="write, read, send, atomic, rping or nvme; may be repeated. By default the first "
-            "four.",
+            help="write, read, send, atomic, rping, nvme or fio; may be repeated. By default the "
+            "first four.",
         ),
     ] = None,
     rtl: Annotated[
@@ -90,12 +90,13 @@ def lab(
     """
     from precog_sim.capture import suffix_of, write
 
-    from .packages import Cache, LabError, default_cache
+    from .packages import EXTRAS, Cache, LabError, default_cache
     from .run import run
     from .series import Series
     from .settings import Settings
 
-    kept = Cache(cache or default_cache())
+    extras = tuple(name for name in EXTRAS if name in (work or ()))
+    kept = Cache(cache or default_cache(), extras)
     if check:
         _checked(kept, json_)
         return
@@ -130,7 +131,7 @@ def lab(
         if not pcap.parent.is_dir():
             raise ValueError(f"--pcap must be in a folder that exists, not {pcap.parent}")
     absent = kept.missing()
-    if absent and set(absent.values()) == {"precog lab --fetch"}:
+    if absent and all(how.startswith("precog lab --fetch") for how in absent.values()):
         typer.echo(f"fetching {len(absent)} packages into {kept.folder}", err=True)
         kept.fetch()
         absent = kept.missing()

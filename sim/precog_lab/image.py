@@ -16,6 +16,7 @@ from pathlib import Path
 from .packages import Cache, LabError
 
 __all__ = [
+    "FURTHER",
     "MODULES",
     "PROGRAMS",
     "Contents",
@@ -45,8 +46,14 @@ PROGRAMS = (
     *("/usr/bin/ib_send_bw", "/usr/bin/ib_atomic_bw", "/usr/bin/lspci"),
 )
 
+#: What a workload needs that not all guests have.
+FURTHER = {"fio": ("/usr/bin/fio",)}
+
 _PROVIDER = "/etc/libibverbs.d/rxe.driver"
-_LIBRARIES = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
+_LIBRARIES = (
+    *("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"),
+    "usr/lib/x86_64-linux-gnu/ceph",  # fio's, which its own path leads to
+)
 _LOADER = "/lib64/ld-linux-x86-64.so.2"
 _XZ = b"\xfd7zXZ\x00"
 _ELF = b"\x7fELF"
@@ -77,7 +84,8 @@ def build(cache: Cache) -> Image:
         raise LabError(f"kernel must be in {root / 'boot'}, it is not: precog lab --fetch")
     kernel = kernels[-1]
     release = kernel.name.partition("-")[2]
-    contents = _programs(root) | _modules(root, release)
+    further = [name for extra in cache.extras for name in FURTHER[extra]]
+    contents = _programs(root, further) | _modules(root, release)
     contents["/init"] = _read(files(__package__).joinpath("init.sh").read_bytes(), 0o755)
     digest = hashlib.sha256(kernel.read_bytes())
     for name, (mode, data) in sorted(contents.items()):
@@ -103,13 +111,13 @@ def _read(data: bytes, mode: int = 0o644) -> tuple[int, bytes]:
     return mode, data
 
 
-def _programs(root: Path) -> Contents:
+def _programs(root: Path, further: Iterable[str]) -> Contents:
     """Programs and the libraries that the loader finds for them."""
     found: Contents = {}
     drivers = sorted((root / "usr/lib/x86_64-linux-gnu/libibverbs").glob("librxe-*.so"))
     if not drivers:
         raise LabError(f"soft-RoCE's library must be below {root}: precog lab --fetch")
-    names = [*PROGRAMS]
+    names = [*PROGRAMS, *further]
     names += [f"/{driver.relative_to(root)}" for driver in drivers]
     for name in names:
         path = _inside(root, name)

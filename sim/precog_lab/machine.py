@@ -17,6 +17,7 @@ class Extras:
     Parameters
     ----------
     memory_mb : int
+        Of all; by default as much as the image's files leave room for.
     processor : str
         Under emulation; QEMU's plainest if empty.
     options : tuple of str
@@ -25,11 +26,13 @@ class Extras:
         That QEMU inherits.
     """
 
-    memory_mb: int = 224
+    memory_mb: int = 0
     processor: str = ""
     options: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
 
+
+_SYSTEM_MB, _UNPACKED = 160, 8
 
 #: A guest that needs nothing more.
 NO_EXTRAS = Extras()
@@ -39,7 +42,7 @@ def machine(image: Image, accel: str, append: str, extras: Extras = NO_EXTRAS) -
     """QEMU's command line for any guest: a kernel, and nothing that it does not need."""
     name = "host" if accel == "kvm" else extras.processor
     processor = ["-cpu", name] if name else []
-    memory = str(extras.memory_mb)
+    memory = str(extras.memory_mb or _room_mb(image))
     return [
         *(QEMU[0], "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-machine", f"pc,accel={accel}", *processor, "-smp", "1", "-m", memory),
@@ -47,3 +50,8 @@ def machine(image: Image, accel: str, append: str, extras: Extras = NO_EXTRAS) -
         *("-append", f"{_KERNEL_LINE} {append}"),
         *extras.options,
     ]
+
+
+def _room_mb(image: Image) -> int:
+    """Memory of a guest whose files are unpacked to some six times their size, in MB."""
+    return _SYSTEM_MB + _UNPACKED * (image.initramfs.stat().st_size >> 20)

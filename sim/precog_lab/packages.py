@@ -13,7 +13,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-__all__ = ["GUEST", "KERNEL", "QEMU", "Cache", "LabError", "default_cache"]
+__all__ = ["EXTRAS", "GUEST", "KERNEL", "QEMU", "Cache", "LabError", "default_cache"]
 
 #: The program that must be installed, and the package that has it.
 QEMU = ("qemu-system-x86_64", "qemu-system-x86")
@@ -31,6 +31,9 @@ GUEST = (
     *("libkeyutils1", "libssl3", "libbsd0", "libmd0", "pciutils", "libkmod2", "liblzma5"),
 )
 
+#: Programs with libraries that depend on the release, 50 MB: only for a workload of their name.
+EXTRAS = ("fio",)
+
 _KERNEL_PARTS = (
     "./boot/vmlinuz-*",
     *(
@@ -46,7 +49,6 @@ _KERNEL_PARTS = (
 _MACHINE = "x86_64"
 _TOOLS = {"apt-get": "apt", "apt-cache": "apt", "dpkg-deb": "dpkg", "tar": "tar"}
 _DONE = "complete"
-_WANTED = f"{' '.join((KERNEL, *GUEST))}\n"
 
 
 class LabError(RuntimeError):
@@ -65,9 +67,12 @@ class Cache:
     Parameters
     ----------
     folder : Path
+    extras : tuple of str
+        Of `EXTRAS`.
     """
 
     folder: Path
+    extras: tuple[str, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -77,8 +82,12 @@ class Cache:
     @property
     def fetched(self) -> bool:
         """All guests' packages are there."""
+        return {KERNEL, *GUEST, *self.extras} <= self._there()
+
+    def _there(self) -> set[str]:
+        """What has been fetched, as it was asked for."""
         done = self.folder / _DONE
-        return done.exists() and done.read_text().startswith(_WANTED)
+        return set(done.read_text().partition("\n")[0].split()) if done.exists() else set()
 
     def missing(self) -> dict[str, str]:
         """What a run would need and does not find, and what mends it.
@@ -92,7 +101,8 @@ class Cache:
         if shutil.which(program) is None:
             found[package] = f"apt-get install --no-install-recommends {package}"
         if not self.fetched:
-            found |= dict.fromkeys((KERNEL, *GUEST), "precog lab --fetch")
+            how = " ".join(("precog lab --fetch", *(f"-w {name}" for name in self.extras)))
+            found |= dict.fromkeys({KERNEL, *GUEST, *self.extras} - self._there(), how)
             for tool, owner in _TOOLS.items():
                 if shutil.which(tool) is None:
                     found[owner] = f"a machine with Debian's {tool}"
@@ -109,13 +119,15 @@ class Cache:
         for tool in _TOOLS:
             if shutil.which(tool) is None:
                 raise LabError(f"{tool} must be there to fetch Debian packages: it is not")
+        extras = sorted({*self.extras, *(set(EXTRAS) & self._there())})
         debs = self.folder / "debs"
         for old in (debs, self.root):
             shutil.rmtree(old, ignore_errors=True)
         (self.folder / _DONE).unlink(missing_ok=True)
         debs.mkdir(parents=True)
         self.root.mkdir()
-        names = [_kernel_package(), *_named(GUEST)]
+        names = [_kernel_package(), *_named(GUEST), *extras]
+        names += [one for name in extras for one in _libraries(name) if one not in names]
         _run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *names], debs)
         for deb in sorted(debs.glob("*.deb")):
             if deb.name.startswith("linux-image"):
@@ -124,7 +136,8 @@ class Cache:
                 _run(["dpkg-deb", "-x", str(deb), str(self.root)], debs)
         versions = "".join(f"{deb.name}\n" for deb in sorted(debs.glob("*.deb")))
         shutil.rmtree(debs)
-        (self.folder / _DONE).write_text(_WANTED + versions)
+        wanted = " ".join((KERNEL, *GUEST, *extras))
+        (self.folder / _DONE).write_text(f"{wanted}\n{versions}")
 
 
 def _kernel_package() -> str:
@@ -134,6 +147,13 @@ def _kernel_package() -> str:
         if kind == "Depends:" and name.startswith("linux-image"):
             return name.strip()
     raise LabError(f"{KERNEL} must depend on a kernel: apt-get update may be due")
+
+
+def _libraries(name: str) -> list[str]:
+    """Libraries that a package depends on, and those that these depend on."""
+    shown = _run(["apt-cache", "depends", "--recurse", "--important", name])
+    lines = {line.strip() for line in shown.splitlines() if line[:1].isalpha()}
+    return sorted(line for line in lines if line.startswith("lib"))
 
 
 def _named(names: Sequence[str]) -> list[str]:

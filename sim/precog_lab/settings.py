@@ -98,8 +98,9 @@ class Settings:
             raise ValueError(f"mark-bytes must be positive, not {self.mark_bytes}")
         if not 0 <= self.soak_s <= 86_400:
             raise ValueError(f"soak must be 0..1440 minutes, not {self.soak_s / 60:g}")
-        if self.soak_s and "nvme" in self.workloads:
-            raise ValueError("soak must be without nvme: its target is set up once")
+        once = [name for name in self.workloads if name in ("nvme", "fio")]
+        if self.soak_s and once:
+            raise ValueError(f"soak must be without {once[0]}: its target is set up once")
         if not 0 <= self.rest_s <= _REST_MAX_S:
             raise ValueError(f"rest must be 0..{_REST_MAX_S} s, not {self.rest_s:g}")
         if not 1 <= self.tick_ns <= 1000:

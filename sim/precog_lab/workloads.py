@@ -7,7 +7,7 @@ __all__ = ["WORKLOADS", "Task", "Workload"]
 
 _PORT = 18515  # perftest's own
 _PORT_RPING = 7174
-_PORT_NVME = 4420
+_PORT_NVME, _PORT_FIO = 4420, 4440
 _ECT0 = 2  # soft-RoCE sends packets that no switch may mark, unless the traffic class says so
 _DEPTH = 8
 
@@ -86,17 +86,43 @@ _LOADED = (
 )
 
 
-def _nvme() -> Workload:
-    """A disk over RDMA: the kernel's own READs, WRITEs and SENDs, data verified from end to end."""
+def _copied(task: Task, disk: str) -> str:
+    """Writes blocks, reads them back, compares."""
+    count = f"bs=4096 count={task.messages}"
+    return (
+        f"dd if=/dev/urandom of=/tmp/data {count} && dd if=/tmp/data of={disk} {count} oflag=direct"
+        f" && dd if={disk} of=/tmp/back {count} iflag=direct && cmp /tmp/data /tmp/back"
+    )
+
+
+def _verified(task: Task, disk: str) -> str:
+    """Writes blocks at random places, several at a time, and verifies each one's checksum."""
+    return (
+        f"fio --name=lab --filename={disk} --rw=randwrite --bs=4096 --size={4096 * task.messages}"
+        " --direct=1 --ioengine=libaio --iodepth=4 --thread"
+        " --verify=crc32c --verify_fatal=1 --do_verify=1"
+    )
+
+
+def _nvme(base: int, work: Callable[[Task, str], str]) -> Workload:
+    """A disk over RDMA: the kernel's own READs, WRITEs and SENDs, data verified from end to end.
+
+    Parameters
+    ----------
+    base : int
+        TCP-like port of the first target.
+    work : callable
+        What a client does with the block device.
+    """
 
     def server(task: Task) -> str:
-        port = _PORT_NVME + task.number
-        disk = f"/config/nullb/nullb{task.number}"
-        system = f"{_TARGET}/subsystems/{_NQN}{task.number}"
+        port = base + task.number
+        disk = f"/config/nullb/nullb{port}"
+        system = f"{_TARGET}/subsystems/{_NQN}{port}"
         place = f"{_TARGET}/ports/{port}"
         made = (
             _LOADED,
-            "{ mountpoint -q /config || mount -t configfs none /config; }",
+            f"{{ [ -e {_TARGET} ] || mount -t configfs none /config; }}",
             f"mkdir {disk}",
             f"echo 1 > {disk}/memory_backed",
             f"echo 16 > {disk}/size",
@@ -104,7 +130,9 @@ def _nvme() -> Workload:
             f"mkdir {system}",
             f"echo 1 > {system}/attr_allow_any_host",
             f"mkdir {system}/namespaces/1",
-            f"echo -n /dev/nullb{task.number} > {system}/namespaces/1/device_path",
+            # Older kernels number disks by themselves, newer ones take the folder's name.
+            f"{{ d=/dev/nullb{port}; [ -b $d ] || d=/dev/nullb$(cat {disk}/index); }}",
+            f"echo -n $d > {system}/namespaces/1/device_path",
             f"echo 1 > {system}/namespaces/1/enable",
             f"mkdir {place}",
             f"echo rdma > {place}/addr_trtype",
@@ -117,24 +145,21 @@ def _nvme() -> Workload:
 
     def client(task: Task) -> str:
         options = (
-            f"transport=rdma,traddr={task.hub},trsvcid={_PORT_NVME + task.number},"
-            f"nqn={_NQN}{task.number},nr_io_queues={task.pairs},queue_size=16,keep_alive_tmo=600"
+            f"transport=rdma,traddr={task.hub},trsvcid={base + task.number},"
+            f"nqn={_NQN}{base + task.number},nr_io_queues={task.pairs},queue_size=16,"
+            "keep_alive_tmo=600"
         )
-        count = f"bs=4096 count={task.messages}"
         made = (
             _LOADED,
             f"echo {options} > /dev/nvme-fabrics",
             f"{{ {_until('[ -b /dev/nvme0n1 ]')}; }}",
-            f"dd if=/dev/urandom of=/tmp/data {count}",
-            f"dd if=/tmp/data of=/dev/nvme0n1 {count} oflag=direct",
-            f"dd if=/dev/nvme0n1 of=/tmp/back {count} iflag=direct",
-            "cmp /tmp/data /tmp/back",
+            work(task, "/dev/nvme0n1"),
             "echo 1 > /sys/class/nvme/nvme0/delete_controller",
         )
         return " && ".join(made)
 
     def ready(task: Task) -> str:
-        place = f"{_TARGET}/ports/{_PORT_NVME + task.number}/subsystems/{_NQN}{task.number}"
+        place = f"{_TARGET}/ports/{base + task.number}/subsystems/{_NQN}{base + task.number}"
         return _until(f"[ -e {place} ]")
 
     return Workload(server, client, ready)
@@ -147,5 +172,6 @@ WORKLOADS: dict[str, Workload] = {
     "send": _perftest("ib_send_bw", "-s", "8192", "-r", "16"),
     "atomic": _perftest("ib_atomic_bw", "-o", "4"),
     "rping": _rping(),
-    "nvme": _nvme(),
+    "nvme": _nvme(_PORT_NVME, _copied),
+    "fio": _nvme(_PORT_FIO, _verified),
 }

@@ -12,6 +12,7 @@ from precog_lab import accelerator, packages
 from precog_lab.accelerator import choose
 from precog_lab.guest import Address
 from precog_lab.image import Image, archive, depends, module_order
+from precog_lab.machine import Extras, machine
 from precog_lab.packages import GUEST, KERNEL, Cache, LabError
 from precog_lab.roce import Requests, request
 from precog_lab.settings import Settings
@@ -121,10 +122,21 @@ def test_requests_that_are_sent_again() -> None:
     assert request(frame(1, 0, 33, 0)[:50]) is None
 
 
+def test_a_guest_has_room_for_its_files(tmp_path: Path) -> None:
+    image = Image(tmp_path / "vmlinux", tmp_path / "initramfs", "6")
+    with image.initramfs.open("wb") as file:
+        file.truncate(40 << 20)
+    command = machine(image, "tcg", "")
+    assert command[command.index("-m") + 1] == "480"
+    command = machine(image, "tcg", "", Extras(memory_mb=256))
+    assert command[command.index("-m") + 1] == "256"
+
+
 def test_kvm_is_used_only_if_a_kernel_boots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image = Image(tmp_path / "vmlinux", tmp_path / "initramfs", "6")
+    image.initramfs.touch()
     cache = Cache(tmp_path)
     device, boot = tmp_path / "kvm", tmp_path / "boot_id"
     device.touch()
