@@ -27,6 +27,7 @@ _QUIET = Record(packets=False, probe_us=0.0)
 _NS_PER_BYTE = 0.08  # at 100 Gb/s
 _LINK_NS = 1000.0
 _HEADER, _ACK = 48, 60
+_STEP_MS = 0.02
 _LONGEST = 4  # the others' search goes on for up to this many times its first length
 
 
@@ -39,8 +40,11 @@ class Ring:
 
     @property
     def others_ms(self) -> float:
-        """How long the others' search goes on at first; longer than most laws need for the job."""
-        return 100.0 * self.size / 100_000_000
+        """How long the others' search goes on at first; longer than most laws need for the job.
+
+        Small jobs take a round trip for each of their steps.
+        """
+        return max(100.0 * self.size / 100_000_000, _STEP_MS * 2 * (self.hosts - 1))
 
 
 @dataclass(frozen=True)
