@@ -15,7 +15,7 @@ COVERAGE := $(addprefix tests/integration/test_,packet_nic.py predicted_scores.p
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo lab lab-soak test quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
+.PHONY: help demo lab lab-soak test kernels quick smoke docs soak coverage bench fabric faults study synth boards formal mutate lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -39,8 +39,13 @@ lab-soak: $(STAMP) ## the lab's verbs again and again with loss, reordering and 
 	@mkdir -p build
 	$(VENV)/bin/precog lab --soak $(or $(MINUTES),120) --loss 0.005 --reorder 0.005 --ce 0.02 -j > build/lab-soak.json
 
-test: $(STAMP) lint ## lint, types and every test
+# mypy has one core; on the other, what both workers of pytest would compile at the same time.
+test: $(STAMP) ## lint, types and every test
+	@$(MAKE) --no-print-directory -j 2 lint kernels
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q $(if $(CAPTURES),--captures=$(CAPTURES))
+
+kernels: $(STAMP)
+	@$(PY) -c "import precog_models.nic_queues, precog_models.rate.receiver_block"
 
 quick: $(STAMP) ## lint, types and a smoke test of each block, in 90 seconds
 	@$(MAKE) --no-print-directory -j 2 lint smoke

@@ -6,6 +6,7 @@ went into it, so that a library is never stale and every parameter set is compil
 """
 
 import fcntl
+import functools
 import importlib.util
 import logging
 import os
@@ -182,19 +183,24 @@ def shared_library(
 
 def _digest(verilog: str, harness: str, headers: dict[str, str], top: str, plan: Plan) -> str:
     """A name for everything that decides the result, the machine's compiler included."""
-    compiler = plan.compiler
+    texts = [f"{name}={text}" for name, text in sorted(headers.items())]
+    here = Path(__file__)  # flags, and what is written after Verilation
+    names = ("clocking.py", "compiling.py", "reroll.py")
+    recipe = "".join(path.read_text() for path in (here, *map(here.with_name, names)))
+    how = f"{plan.effort} {plan.coverage} {plan.waves} {plan.once} {plan.practice}"
+    return digest(verilog, harness, *texts, top, recipe, *_machine(plan.compiler), how)
+
+
+@functools.cache
+def _machine(compiler: str) -> tuple[str, str]:
+    """The compiler's version, and the processor it compiles for."""
     version = subprocess.run(
         [compiler, "-dumpfullversion"], capture_output=True, text=True, check=True
     ).stdout
     cpu = subprocess.run(
         [compiler, "-march=native", "-Q", "--help=target"], capture_output=True, text=True
     ).stdout
-    texts = [f"{name}={text}" for name, text in sorted(headers.items())]
-    here = Path(__file__)  # flags, and what is written after Verilation
-    names = ("clocking.py", "compiling.py", "reroll.py")
-    recipe = "".join(path.read_text() for path in (here, *map(here.with_name, names)))
-    how = f"{plan.effort} {plan.coverage} {plan.waves} {plan.once} {plan.practice}"
-    return digest(verilog, harness, *texts, top, recipe, version, cpu, how)
+    return version, cpu
 
 
 def _build(
