@@ -18,6 +18,7 @@ _PAGES = (
     "laws",
     "prediction",
     "rivals",
+    "scale",
     "sharing",
 )
 _GENERATED = ("docs/reference/generated", *(f"docs/evidence/{page}.md" for page in _PAGES))
