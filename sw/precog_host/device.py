@@ -20,8 +20,10 @@ from precog_models.presets import law_preset
 from precog_models.tree_image import TreeImage, load_any
 from precog_spec.config import NicConfig
 from precog_spec.contract import CONTRACT_HASH, IMAGE_BYTES, HeadKind
+from precog_spec.registers.counters import COUNTERS
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import Field
-from precog_spec.registers.precog import COUNTERS, LOAD_STATUS, Identity
+from precog_spec.registers.model_sets import LOAD_STATUS
 
 from .driver.ecc import EccDriver
 from .driver.forecast import ForecastDriver

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from precog_spec.registers.model import resets
-from precog_spec.registers.precog import QP_CONFIG
+from precog_spec.registers.qp import QP_CONFIG
 
 from .device import Device
 from .driver.qp import QpStatus

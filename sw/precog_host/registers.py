@@ -1,8 +1,9 @@
 """Registers by name: blocks found by walking the device's list, fields by the map's declaration."""
 
 from precog_spec.config import NicConfig
+from precog_spec.registers.identity import MAGIC, Identity
 from precog_spec.registers.model import HEADER_WORDS, VENDOR, Block, Field, Register
-from precog_spec.registers.precog import MAGIC, Identity, build_map
+from precog_spec.registers.precog import build_map
 
 from .snapshots import Snapshots
 from .transport import BusError, DeviceError, Transport

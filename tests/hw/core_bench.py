@@ -24,7 +24,7 @@ from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
 from precog_sim.rtl.stream_block import stream_library
 from precog_spec.config import PRESETS, NicConfig
-from precog_spec.registers.precog import LOAD_STATUS
+from precog_spec.registers.model_sets import LOAD_STATUS
 
 __all__ = ["CONFIG", "MICRO", "PARAMETERS", "CoreBench", "micro_library"]
 

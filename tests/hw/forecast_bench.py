@@ -37,7 +37,7 @@ from precog_models.trace import forecast_record
 from precog_sim.rtl.stream_block import Link, StreamBlock, stream_library
 from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import NO_SCORE, HeadKind, ScoreSource
-from precog_spec.registers.precog import LOAD_STATUS
+from precog_spec.registers.model_sets import LOAD_STATUS
 
 __all__ = ["CONFIG", "LIMITS", "OF_TREES", "QUEUE", "RTT", "ForecastBench", "Log"]
 

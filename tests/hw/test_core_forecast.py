@@ -14,7 +14,7 @@ from precog_models.predict.cps import rtt_position, score
 from precog_models.predict.tree_model import pack_tree
 from precog_spec.contract import NO_SCORE, Flag, HeadKind, ScoreSource
 from precog_spec.law_fields import EventKind
-from precog_spec.registers.precog import LOAD_STATUS
+from precog_spec.registers.model_sets import LOAD_STATUS
 
 from .forecast_bench import CONFIG, LIMITS, OF_TREES, QUEUE, RTT, ForecastBench
 

@@ -6,7 +6,9 @@ from precog_models.nic import PARAMETERS
 from precog_models.presets import LAW_PRESETS, LawPreset, law_preset
 from precog_models.rate.reference import pid
 from precog_spec.config import NicConfig
-from precog_spec.registers.precog import QP_CONFIG, Identity, build_map
+from precog_spec.registers.identity import Identity
+from precog_spec.registers.precog import build_map
+from precog_spec.registers.qp import QP_CONFIG
 
 
 def test_thesis_integers() -> None:

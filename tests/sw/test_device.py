@@ -12,7 +12,7 @@ from precog_models.image import Image, ModelImageError
 from precog_models.nic import GoldenNic
 from precog_models.presets import LAW_PRESETS, law_preset
 from precog_spec.contract import CONTRACT_HASH, HEADER_OFFSET, IMAGE_BYTES, Flag, HeadKind
-from precog_spec.registers.precog import COUNTERS
+from precog_spec.registers.counters import COUNTERS
 
 from .support import random_image, random_samples
 

@@ -12,7 +12,7 @@ from precog_host.emulator.device import Emulator
 from precog_host.transport import BusError, DeviceError, SampleTransport, open_transport
 from precog_spec.config import NicConfig
 from precog_spec.contract import HEADER_OFFSET, IMAGE_BYTES
-from precog_spec.registers.precog import COUNTERS
+from precog_spec.registers.counters import COUNTERS
 
 from .support import random_image, random_samples
 

@@ -26,7 +26,8 @@ from precog_spec.contract import (
     ScoreSource,
 )
 from precog_spec.registers.forecast import FORECAST_PAIR, KNOT_STRIDE
-from precog_spec.registers.precog import Identity, build_map
+from precog_spec.registers.identity import Identity
+from precog_spec.registers.precog import build_map
 
 SIZES = NicConfig(qps=4, sets=4, forecast=True)
 QUEUE = "queue-1rtt"

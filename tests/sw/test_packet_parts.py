@@ -12,10 +12,11 @@ from precog_host.transport import DeviceError
 from precog_models.packet.card import Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
 from precog_spec.config import PACKET_PARTS, NicConfig
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.interrupt import causes_of
 from precog_spec.registers.model import RegisterMap
 from precog_spec.registers.parts import lacking
-from precog_spec.registers.precog import Identity, build_map
+from precog_spec.registers.precog import build_map
 from precog_spec.registers.reset import resets_of
 
 PEER = "10.0.0.7"

@@ -8,8 +8,9 @@ from precog_hw.csr.in_flight import InFlight
 from precog_hw.csr.window_ports import connect_window
 from precog_spec.contract import Flag
 from precog_spec.engine.isa import THREADS
+from precog_spec.registers.counters import COUNTERS
 from precog_spec.registers.model import RegisterMap
-from precog_spec.registers.precog import COUNTERS, QP_CONFIG, QP_STATUS
+from precog_spec.registers.qp import QP_CONFIG, QP_STATUS
 
 from .parts import Parts
 

@@ -19,9 +19,10 @@ from precog_hw.store.layouts import commit_layout as store_log_layout
 from precog_hw.stream.packet import packet_signature
 from precog_spec.config import NicConfig
 from precog_spec.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, PRIORITIES, Fmt
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.mac import MAC_EVENTS
 from precog_spec.registers.model import RegisterMap
-from precog_spec.registers.precog import Identity, build_map
+from precog_spec.registers.precog import build_map
 from precog_spec.registers.wire import CELL_BYTES
 
 __all__ = ["COMMAND_LOG", "nic_map", "nic_ports", "wire_store"]

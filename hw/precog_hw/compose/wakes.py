@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Const, Signal, Value, ValueLike
 from precog_hw.activity import UNITS, hold
 from precog_hw.csr.block_counters import BlockCounters
 from precog_hw.csr.counter_table import EventCounters
-from precog_spec.registers.precog import COUNTERS
+from precog_spec.registers.counters import COUNTERS
 
 from .parts import Parts
 

@@ -9,8 +9,10 @@ from amaranth.lib import data
 
 from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, SAMPLE_FIELDS
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import Access, Field, Register
-from precog_spec.registers.precog import QP_CONFIG, QP_STATUS, Identity, build_map
+from precog_spec.registers.precog import build_map
+from precog_spec.registers.qp import QP_CONFIG, QP_STATUS
 
 __all__ = [
     "DECISION",

@@ -24,7 +24,8 @@ from precog_hw.rate.deadline import AdviceDeadline
 from precog_hw.stream.queue import Queue
 from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm, Fmt
-from precog_spec.registers.precog import Identity, build_map
+from precog_spec.registers.identity import Identity
+from precog_spec.registers.precog import build_map
 
 from .isa import WORD_BITS
 from .machine import Machine

@@ -2,7 +2,13 @@
 
 from precog_spec.registers.model import Access, Field, Register
 
-__all__ = ["command_registers", "counter_registers", "window_registers"]
+__all__ = [
+    "command_registers",
+    "counter_registers",
+    "fraction_of",
+    "ticks_of",
+    "window_registers",
+]
 
 RO, W1C, RW, PULSE = Access.RO, Access.W1C, Access.RW, Access.PULSE
 
@@ -73,3 +79,13 @@ def counter_registers(*, volatile: bool = False) -> tuple[Register, ...]:
         Register("LOW", "Bits 31..0.", (Field("low", 32, RO, "Low half."),), volatile=volatile),
         Register("HIGH", "Bits 63..32.", (Field("high", 32, RO, "High half."),), volatile=volatile),
     )
+
+
+def fraction_of(value: float, frac_bits: int) -> int:
+    """Nearest integer to ``value * 2**frac_bits``, ties up."""
+    return int((value * (1 << frac_bits) + 0.5) // 1)
+
+
+def ticks_of(us: float, tick_ps: int) -> int:
+    """Microseconds in ticks of `tick_ps` picoseconds, rounded."""
+    return round(us * 1e6 / tick_ps)

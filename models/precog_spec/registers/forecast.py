@@ -4,7 +4,7 @@ It stands in the map of a NIC with `NicConfig.forecast`. Names of fields are tho
 `precog_models.predict.forecast`; a test compares them.
 """
 
-from precog_spec.registers.common import counter_registers, window_registers
+from precog_spec.registers.common import counter_registers, ticks_of, window_registers
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
 __all__ = ["FORECAST_EVENTS", "FORECAST_PAIR", "KNOT_STRIDE", "forecast_block"]
@@ -81,7 +81,11 @@ def forecast_block(tick_ps: int) -> Block:
                 "BUDGET",
                 "Queueing delay of a predicted RTT that counts as congestion: at the middle of its "
                 "calibration table.",
-                (Field("rtt_budget", 24, _RW, "Delay.", reset=round(5e6 / tick_ps), unit="ticks"),),
+                (
+                    Field(
+                        "rtt_budget", 24, _RW, "Delay.", reset=ticks_of(5.0, tick_ps), unit="ticks"
+                    ),
+                ),
             ),
             Register(
                 "CARRY_AGE",
@@ -93,7 +97,7 @@ def forecast_block(tick_ps: int) -> Block:
                         32,
                         _RW,
                         "Age; 0: until the next one.",
-                        reset=round(200e6 / tick_ps),
+                        reset=ticks_of(200.0, tick_ps),
                         unit="ticks",
                     ),
                 ),

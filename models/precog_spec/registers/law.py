@@ -4,7 +4,7 @@ It stands in the map of a NIC whose `NicConfig.law_cores` is not 0. Numbers and 
 `precog_models.rate.engine`; a test compares them.
 """
 
-from precog_spec.registers.common import counter_registers
+from precog_spec.registers.common import counter_registers, ticks_of
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
 __all__ = ["LAW_EVENTS", "LAW_LOAD_STATUS", "LAW_SLOTS", "TRAPS", "law_block"]
@@ -99,7 +99,7 @@ def law_block(cores: int, tick_ps: int) -> Block:
                         24,
                         _RW,
                         "RTT.",
-                        reset=min(round(50e6 / tick_ps), (1 << 24) - 1),
+                        reset=min(ticks_of(50.0, tick_ps), (1 << 24) - 1),
                         unit="ticks",
                     ),
                 ),

@@ -6,6 +6,7 @@ presets ``precog`` (TIMELY) and ``vendor`` (DCQCN) of `precog_models.law_presets
 them.
 """
 
+from precog_spec.registers.common import ticks_of
 from precog_spec.registers.model import Access, Block, Field, Register
 
 __all__ = ["dcqcn_block", "law_blocks", "psched_block", "timely_block"]
@@ -34,7 +35,7 @@ class _Maker:
 
     def ticks(self, name: str, reset_us: float, doc: str) -> Register:
         """A time."""
-        return self._one(name, 24, round(reset_us * 1e6 / self._tick_ps), doc, unit="ticks")
+        return self._one(name, 24, ticks_of(reset_us, self._tick_ps), doc, unit="ticks")
 
     def rate(self, name: str, reset_mbps: float, doc: str) -> Register:
         """A rate."""
@@ -159,7 +160,7 @@ def psched_block(tick_ps: int) -> Block:
             one(
                 "score_ticks",
                 32,
-                round(200e6 / tick_ps),
+                ticks_of(200.0, tick_ps),
                 "A score older than this is none, nor is one that came so long after another with "
                 "no sample in between; 0: it holds for ever.",
                 unit="ticks",
@@ -167,7 +168,7 @@ def psched_block(tick_ps: int) -> Block:
             one(
                 "delay",
                 24,
-                round(4e6 / tick_ps),
+                ticks_of(4.0, tick_ps),
                 "Queueing delay from which on there is congestion, where scores are judged.",
                 unit="ticks",
             ),

@@ -4,7 +4,7 @@ Fields of parameters and rows are those of `precog_spec.receiver_fields` (a test
 them). It stands in the map of a NIC with `NicConfig.receiver`.
 """
 
-from precog_spec.registers.common import counter_registers, window_registers
+from precog_spec.registers.common import counter_registers, ticks_of, window_registers
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
 __all__ = [
@@ -103,13 +103,13 @@ _SHARED: tuple[Register, ...] = (
 
 
 def _ticks(tick_ps: int) -> Register:
-    reset = round(_SCORE_US * 1e6 / tick_ps)
+    reset = ticks_of(_SCORE_US, tick_ps)
     doc = "A score older than this is none; 0: it holds for ever."
     return Register("TICKS", "Age.", (Field("ticks", 32, _RW, doc, reset=reset, unit="ticks"),))
 
 
 def _meter(tick_ps: int) -> tuple[Register, ...]:
-    window = round(_WINDOW_US * 1e6 / tick_ps)
+    window = ticks_of(_WINDOW_US, tick_ps)
     budget = round(_LINK_SHARE * _LINK_GBPS * _WINDOW_US * 1000 / 8)
     return (
         Register(

@@ -5,7 +5,7 @@ compared with it by a test.
 """
 
 from precog_spec.frames.cps import EPOCH_LEAST, HOLD_STEP, SHIM
-from precog_spec.registers.common import counter_registers
+from precog_spec.registers.common import counter_registers, ticks_of
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
 __all__ = ["COUNT_BITS", "SENDERS_EVENTS", "SENDERS_PARAMETERS", "senders_block"]
@@ -64,7 +64,7 @@ def _parameters(tick_ps: int) -> tuple[Register, ...]:
                     32,
                     _RW,
                     "Time.",
-                    reset=round(_HOLD_US * 1e6 / tick_ps),
+                    reset=ticks_of(_HOLD_US, tick_ps),
                     unit="ticks",
                 ),
             ),

@@ -26,7 +26,7 @@ from precog_host.emulator.device import Emulator
 from precog_spec.config import PRESETS, NicConfig
 from precog_spec.contract import DECISION_FIELDS, Algorithm, Flag
 from precog_spec.law_fields import LAW_EVENT_FIELDS
-from precog_spec.registers.precog import QP_CONFIG
+from precog_spec.registers.qp import QP_CONFIG
 
 from .library import NicLibrary, RtlNic
 from .mixed import replayed

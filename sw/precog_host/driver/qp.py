@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from precog_models.presets import law_preset
 from precog_spec.contract import PROGRAM_ALGORITHM, Algorithm, Flag
 from precog_spec.registers.model import Field
-from precog_spec.registers.precog import QP_CONFIG, QP_STATUS
+from precog_spec.registers.qp import QP_CONFIG, QP_STATUS
 
 from ..units import from_real, to_real
 

@@ -31,15 +31,12 @@ from precog_spec.contract import (
     HeadKind,
 )
 from precog_spec.law_fields import EventKind
+from precog_spec.registers.counters import COUNTERS
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import RegisterMap, Word
-from precog_spec.registers.precog import (
-    COUNTERS,
-    LOAD_STATUS,
-    QP_CONFIG,
-    QP_STATUS,
-    Identity,
-    build_map,
-)
+from precog_spec.registers.model_sets import LOAD_STATUS
+from precog_spec.registers.precog import build_map
+from precog_spec.registers.qp import QP_CONFIG, QP_STATUS
 
 from ..samples import checked_profiles, checked_samples
 from ..transport import DeviceError

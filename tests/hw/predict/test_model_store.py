@@ -12,7 +12,7 @@ from precog_hw.predict.model_store import LoadStatus, ModelStore
 from precog_models.predict.lstm import pack
 from precog_spec.config import NicConfig
 from precog_spec.contract import HEADER_OFFSET
-from precog_spec.registers.precog import LOAD_STATUS
+from precog_spec.registers.model_sets import LOAD_STATUS
 
 from .bench import load, words
 

@@ -3,8 +3,9 @@
 import dataclasses
 
 from precog_spec.config import PRESETS, NicConfig
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import RegisterMap
-from precog_spec.registers.precog import Identity, build_map
+from precog_spec.registers.precog import build_map
 
 __all__ = ["CONFIGS", "MAPS"]
 

@@ -5,9 +5,10 @@ import pytest
 from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRESETS
 from precog_spec.config import NicConfig
 from precog_spec.law_fields import DCQCN_PARAMETERS, PSCHED_PARAMETERS, TIMELY_PARAMETERS, Variant
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.laws import dcqcn_block, law_blocks, psched_block, timely_block
 from precog_spec.registers.model import Block
-from precog_spec.registers.precog import Identity, build_map
+from precog_spec.registers.precog import build_map
 
 
 def _fields(block: Block) -> dict[str, int]:

@@ -12,6 +12,7 @@ from precog_spec.contract import Outcome
 from precog_spec.frames.cps import Mode, ShimFault
 from precog_spec.frames.descriptor import Reason
 from precog_spec.frames.qp_key import MAX_SLOTS, table_rows
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import Access
 from precog_spec.registers.packet import (
     DESTINATION_VALUES,
@@ -22,7 +23,7 @@ from precog_spec.registers.packet import (
     TX_CLASSES,
     packet_blocks,
 )
-from precog_spec.registers.precog import Identity, build_map
+from precog_spec.registers.precog import build_map
 
 
 def test_classes_are_the_reasons_and_the_faults() -> None:

@@ -9,8 +9,11 @@ from precog_models import nic
 from precog_models.rate import unit
 from precog_spec.config import NicConfig
 from precog_spec.contract import DECISION_FIELDS, Algorithm, Fmt, Q
+from precog_spec.registers.counters import COUNTERS
+from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import Access, Field
-from precog_spec.registers.precog import COUNTERS, QP_CONFIG, QP_STATUS, Identity, build_map
+from precog_spec.registers.precog import build_map
+from precog_spec.registers.qp import QP_CONFIG, QP_STATUS
 
 MAP = build_map(NicConfig(), Identity(0x1234))
 
