@@ -146,7 +146,7 @@ class Bench:
             name: pack(layout, np.array(table, dtype=np.int64), rtl.size(name))
             for name, (layout, table) in words.items()
         }
-        return rtl.run(feeds, count, beside={}, watch=[], strobes="o_valid")
+        return rtl.run(feeds, count, paired={}, watch=[], strobes="o_valid")
 
     def simulate(self) -> int:
         """Run it; returned are cycles from the first event to the last result."""
