@@ -21,6 +21,7 @@ from precog_models.data.trace import Role
 from precog_sim.collect import rtt_trace
 from precog_sim.demo.hardware import TARGET_US, Steered, run_series, steer
 from precog_sim.demo.learn import Learned, judge_at_work, learn
+from precog_sim.demo.paired import paired
 from precog_sim.demo.plan import PLANS, Plan, plan
 from precog_sim.demo.progress import Stages
 from precog_sim.experiments import (
@@ -99,6 +100,8 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
     with stages.stage("Judge the predictor at work"):
         loop = rtt_trace(steered.with_rtl, group="loop", law="predpid", role=Role.TEST)
         at_work = judge_at_work(learned, loop)
+    with stages.stage(f"An incast, prediction off and on, {chosen.pairs} seeds") as bar:
+        pair, off, on = paired(chosen.pairs, bar)
     many, once = cases(chosen.incast)
     tasks = [(case, seed) for case in many for seed in range(chosen.seeds)]
     tasks += [(case, 0) for case in once]
@@ -112,6 +115,8 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
         Series(
             predpid=run_series(steered.with_rtl),
             pid=run_series(steered.pid),
+            off=off,
+            on=on,
             prediction=_prediction(learned, steered),
             training=learned.training,
             cdf={name: pooled_quantiles(outcomes, name) for name in ALGORITHMS},
@@ -127,6 +132,7 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
             },
             seeds={
                 "incast": tuple(range(chosen.seeds)),
+                "paired": tuple(range(chosen.pairs)),
                 "loop": (chosen.loop_seed,),
                 "training": (chosen.train_seed,),
             },
@@ -138,6 +144,7 @@ def run_demo(chosen: Plan, out: Path, stages: Stages, command: str) -> tuple[Dem
                 start_jitter_us=THESIS_JITTER_NS * 1e-3,
                 sizes_mb=tuple(flow.size * 1e-6 for flow in scenario.flows),
             ),
+            paired=pair,
             wall_s=time.monotonic() - started,
             stages=tuple(stages.done),
             rtl_vs_golden=steered.vectors,

@@ -19,6 +19,8 @@ class Plan:
         Preset of `network.INCASTS`.
     seeds : int
         Start-jitter seeds behind every table.
+    pairs : int
+        Seeds of the incast with prediction off and on.
     vectors : int
         Predictions compared between RTL and golden outside the loop.
     config : str
@@ -31,6 +33,7 @@ class Plan:
     recipe: str = "precog"
     incast: str = "thesis"
     seeds: int = 20
+    pairs: int = 10
     vectors: int = 100_000
     config: str = "predict64"
     loop_seed: int = 0
@@ -40,7 +43,13 @@ class Plan:
 PLANS: dict[str, Plan] = {
     "full": Plan(),
     "smoke": Plan(
-        data="smoke", recipe="thesis", incast="hundredth", seeds=2, vectors=2_000, config="lanes16"
+        data="smoke",
+        recipe="thesis",
+        incast="hundredth",
+        seeds=2,
+        pairs=2,
+        vectors=2_000,
+        config="lanes16",
     ),
 }
 

@@ -1,5 +1,6 @@
 """Room for what a run keeps; what is never written costs no memory."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,10 +44,14 @@ class Kept:
 def room(
     scenario: Scenario, record: Record, law: LawSetup, port: _Table, messages: _Table, parts: int
 ) -> Kept:
-    """Room for the records of a run; the watched ports are the last hops to the receivers."""
+    """Room for the records of a run; the watched ports are the last hops to the receivers.
+
+    Where there are too many of them, those of the most flows are watched.
+    """
     flows = len(scenario.flows)
     hosts = scenario.topology.hosts
-    receivers = {flow.dst for flow in scenario.flows}
+    senders = Counter(flow.dst for flow in scenario.flows)
+    receivers = {host for host, _ in senders.most_common(_WATCHED_MOST)}
     peers = port[port[:, PortCol.PEER], PortCol.NODE]
     last_hops = [
         p

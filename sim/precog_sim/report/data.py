@@ -22,6 +22,8 @@ __all__ = [
     "Hardware",
     "Loop",
     "Mape",
+    "Pair",
+    "Paired",
     "Row",
     "RtlVsGolden",
     "Scenario",
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 RESULT_FILE = "result.json"
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,65 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """One figure of the same seeds, without prediction and with it.
+
+    `gap` is the mean of on - off by seed.
+    """
+
+    off: Cell
+    on: Cell
+    gap: Cell
+
+    @property
+    def significant(self) -> bool:
+        """Whether the gap's 95 % interval leaves out 0.
+
+        Raises
+        ------
+        ValueError
+            The gap has no interval.
+        """
+        if self.gap.ci95 is None:
+            raise ValueError("gap must have an interval, not none")
+        return abs(self.gap.mean) > self.gap.ci95
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One incast with prediction off and on.
+
+    Parameters
+    ----------
+    senders, flow_kb : int
+        Flows towards one receiver, and 10**3 bytes of each.
+    load_percent : int
+        Of the background on every host's link.
+    level : int
+        What the prior says of the incast's flows: binary logarithm of their number, rounded up.
+    seeds : int
+        Paired runs.
+    queue_mb, p99_us, last_ms : Pair
+        Largest queue of any switch port; 99 % RTT of all packets; the incast's last completion.
+    short_kb : int
+        10**3 bytes of each flow of a second incast, else the same.
+    short_ms : Pair
+        Its last completion.
+    """
+
+    senders: int
+    flow_kb: int
+    load_percent: int
+    level: int
+    seeds: int
+    queue_mb: Pair
+    p99_us: Pair
+    last_ms: Pair
+    short_kb: int
+    short_ms: Pair
+
+
+@dataclass(frozen=True)
 class Row:
     """One algorithm in one setting; `cells` is keyed by the metrics of `thesis.METRICS`.
 
@@ -326,6 +387,8 @@ class DemoResult:
         Which seeds each part used, e.g. ``{"incast": (...), "training": (1,)}``.
     scenario : Scenario
         What was simulated.
+    paired : Paired
+        One incast, prediction off and on.
     wall_s : float
         Wall time of the whole run.
     stages : tuple of Stage
@@ -347,6 +410,7 @@ class DemoResult:
     versions: dict[str, str]
     seeds: dict[str, tuple[int, ...]]
     scenario: Scenario
+    paired: Paired
     wall_s: float
     stages: tuple[Stage, ...]
     rtl_vs_golden: RtlVsGolden

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CDF_P", "SERIES_FILE", "Prediction", "Run", "Series", "Training", "quantiles"]
+__all__ = ["CDF_P", "SERIES_FILE", "Prediction", "Run", "Series", "Side", "Training", "quantiles"]
 
 SERIES_FILE = "series.npz"
 G = TypeVar("G")
@@ -93,15 +93,36 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Side:
+    """The first pair of runs, prediction off or on; times since the incast's first start.
+
+    Parameters
+    ----------
+    t_us, rtt_us : ndarray of float32, (n,)
+        A sample of each flow, one a round trip.
+    queue_t_us, queue_mb : ndarray of float32, (m,)
+        The fullest queue before a receiver over time, in 10**6 bytes.
+    """
+
+    t_us: Floats
+    rtt_us: Floats
+    queue_t_us: Floats
+    queue_mb: Floats
+
+
+@dataclass(frozen=True)
 class Series:
     """All curves.
 
+    `off` and `on` are the same incast without prediction and with it.
     `predpid` is the run with the RTL in the loop, `pid` the same law without the predictor,
     `cdf` the RTT quantiles (at `CDF_P`, microseconds, one sample per round trip) by algorithm.
     """
 
     predpid: Run
     pid: Run
+    off: Side
+    on: Side
     prediction: Prediction
     training: Training
     cdf: dict[str, Floats]
@@ -109,7 +130,7 @@ class Series:
     def save(self, directory: Path) -> Path:
         """Write ``series.npz`` into `directory` and return its path."""
         arrays: dict[str, NDArray[np.generic]] = {}
-        for group in ("predpid", "pid", "prediction", "training"):
+        for group in ("predpid", "pid", "off", "on", "prediction", "training"):
             value = getattr(self, group)
             for field in fields(value):
                 kind = np.int16 if field.name == "flow" else np.float32
@@ -146,6 +167,8 @@ class Series:
         return cls(
             predpid=_group(Run, "predpid", arrays),
             pid=_group(Run, "pid", arrays),
+            off=_group(Side, "off", arrays),
+            on=_group(Side, "on", arrays),
             prediction=_group(Prediction, "prediction", arrays),
             training=_group(Training, "training", arrays),
             cdf=cdf,

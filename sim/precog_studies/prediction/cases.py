@@ -19,12 +19,30 @@ from precog_studies.prediction.starts.predictors import Predictor
 from precog_studies.prediction.starts.windows import known, windows
 from precog_studies.rivals.cases import incast_sizes
 
-__all__ = ["BACKGROUND", "CASES", "INCAST", "TAUGHT", "Case", "closed_loop", "known_levels"]
+__all__ = [
+    "BACKGROUND",
+    "CASES",
+    "DEPTHS",
+    "FABRIC",
+    "INCAST",
+    "TAUGHT",
+    "Case",
+    "Draw",
+    "background",
+    "closed_loop",
+    "incasts",
+    "job_of",
+    "known_levels",
+    "loop_of",
+    "served",
+    "taught",
+]
 
 _GBPS = 100.0
 _MIN_GBPS = 0.1
-_DEPTH_US = 5.0
 _REPEATS = 8
+#: What a run keeps: samples of all switch ports' queues.
+DEPTHS = Record(probe_us=0.0, packets=False, depth_us=5.0)
 TAUGHT = (1001, 1002, 1003)  #: seeds of what is learnt beforehand: the prior, whom to trust
 INCAST = ANSWER  #: class of flows that come at once
 BACKGROUND = ("websearch", MESSAGE)
@@ -59,7 +77,8 @@ class Case:
     apart: tuple[int, ...] = ()
 
 
-def _background(seed: int, hosts: int, ms: float, load: float = 0.3) -> Traffic:
+def background(seed: int, hosts: int, ms: float, load: float = 0.3) -> Traffic:
+    """Web search between all hosts, starts within `ms`."""
     place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
     return workloads.draw(workloads.workload(f"websearch:{load}"), place, seed)
 
@@ -69,7 +88,7 @@ def _flows(rows: Sequence[tuple[int, int, int, int]], kind: str) -> Traffic:
     return Traffic(start, src, dst, size, (kind,) * len(rows))
 
 
-def _incasts(ms: float, count: int, within_us: float, size: int, rounds: Sequence[float]) -> Draw:
+def incasts(ms: float, count: int, within_us: float, size: int, rounds: Sequence[float]) -> Draw:
     """`count` receivers; at each of `rounds` us, 60 hosts send `size` bytes to each of them, moved
     by up to `within_us`."""
 
@@ -82,23 +101,27 @@ def _incasts(ms: float, count: int, within_us: float, size: int, rounds: Sequenc
             for at in rounds:
                 start = int((at + begin) * 1e6)
                 rows += [(start, src, chosen[0], size) for src in chosen[1:]]
-        return workloads.merged([_background(seed, hosts, ms), _flows(rows, INCAST)])
+        return workloads.merged([background(seed, hosts, ms), _flows(rows, INCAST)])
 
     return made
 
 
-def _job(shape: str, ms: float) -> Draw:
+def job_of(shape: str, ms: float) -> Draw:
+    """A collective, over `ms` of background."""
+
     def made(seed: int, hosts: int) -> Traffic:
         place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
         job = workloads.draw(workloads.workload(shape), place, seed)
-        return workloads.merged([_background(seed, hosts, ms), job])
+        return workloads.merged([background(seed, hosts, ms), job])
 
     return made
 
 
-def _served(ms: float) -> Draw:
+def served(ms: float) -> Draw:
+    """Services (`services`), over half the background."""
+
     def made(seed: int, hosts: int) -> Traffic:
-        return workloads.merged([_background(seed, hosts, ms, 0.15), *services(seed, hosts, ms)])
+        return workloads.merged([background(seed, hosts, ms, 0.15), *services(seed, hosts, ms)])
 
     return made
 
@@ -117,35 +140,35 @@ def _star(sizes: Sequence[int]) -> Draw:
     return made
 
 
-_FABRIC = "leafspine:leaves=4,spines=4,hosts=16"
+FABRIC = "leafspine:leaves=4,spines=4,hosts=16"
 
 #: Scenarios by name.
 CASES: dict[str, Case] = {
     "incast": Case(
         "Eight 60:1 incasts of 500 KB over 30 % WebSearch, 320 hosts, 1 ms of arrivals",
         "fat320",
-        _incasts(1.0, 8, 1000.0, 500_000, (0.0,)),
+        incasts(1.0, 8, 1000.0, 500_000, (0.0,)),
     ),
     "rounds": Case(
         "The same 60 hosts send 100 KB to one, three times, over 30 % WebSearch, 64 hosts",
-        _FABRIC,
-        _incasts(1.5, 1, 50.0, 100_000, (0.0, 600.0, 1200.0)),
+        FABRIC,
+        incasts(1.5, 1, 50.0, 100_000, (0.0, 600.0, 1200.0)),
     ),
     "services": Case(
         "Four services whose 8 to 60 workers answer at once, over 15 % WebSearch, 64 hosts, 4 ms",
-        _FABRIC,
-        _served(4.0),
+        FABRIC,
+        served(4.0),
     ),
     "alltoall": Case(
         "All-to-all of 64 hosts, 4 MB each, over 30 % WebSearch",
-        _FABRIC,
-        _job("alltoall:64x4M", 0.6),
+        FABRIC,
+        job_of("alltoall:64x4M", 0.6),
         job="alltoall",
     ),
     "ring": Case(
         "Ring all-reduce of 64 hosts, 4 MB, over 30 % WebSearch",
-        _FABRIC,
-        _job("ring:64x4M", 2.0),
+        FABRIC,
+        job_of("ring:64x4M", 2.0),
         job="ring",
     ),
     "n5": Case(
@@ -160,8 +183,8 @@ CASES: dict[str, Case] = {
     ),
     "background": Case(
         "WebSearch alone, 30 %, 64 hosts",
-        _FABRIC,
-        lambda seed, hosts: _background(seed, hosts, 1.0),
+        FABRIC,
+        lambda seed, hosts: background(seed, hosts, 1.0),
         apart=LIARS,
     ),
 }
@@ -172,51 +195,72 @@ def _network(name: str) -> Any:
     return topology(name)
 
 
-@cache
-def known_levels(case: str) -> dict[str, int]:
+def taught(case: Case) -> dict[str, int]:
     """The prior of a case: levels by class of flows, from other seeds."""
-    hosts = _network(CASES[case].network).hosts
-    return prior([CASES[case].draw(seed, hosts) for seed in TAUGHT])
+    hosts = _network(case.network).hosts
+    return prior([case.draw(seed, hosts) for seed in TAUGHT])
 
 
-def _scenario(case: Case, arm: Arm, name: str, seed: int) -> tuple[Scenario, Traffic]:
-    network = _network(case.network)
-    traffic = case.draw(seed, network.hosts)
-    return (
-        Scenario(
-            name,
-            network,
-            traffic.flows(),
-            min_gbps=_MIN_GBPS,
-            hints=arm.hints(traffic, known_levels(name), seed),
-            horizon_us=case.stop_ms * 1e3,
-        ),
-        traffic,
-    )
+@cache
+def known_levels(name: str) -> dict[str, int]:
+    """The prior of one of `CASES`."""
+    return taught(CASES[name])
 
 
 def closed_loop(
     name: str, arm: Arm, seed: int, predictor: Predictor | None = None
+) -> tuple[Result, Traffic, int]:
+    """One run of one of `CASES`, as `loop_of`."""
+    return loop_of(CASES[name], known_levels(name), arm, seed, predictor)
+
+
+def loop_of(
+    case: Case,
+    levels: dict[str, int],
+    arm: Arm,
+    seed: int,
+    predictor: Predictor | None = None,
+    record: Record = DEPTHS,
 ) -> tuple[Result, Traffic, int]:
     """One run; and how many guesses were still moving in its last repetition.
 
     A predictor hears what the run's receivers said before each start. Its guesses change the run,
     so the run is repeated with them until they no longer change: then it is the run in which each
     NIC predicts.
+
+    Parameters
+    ----------
+    case : Case
+    levels : dict of str to int
+        Prior by class of flows, as `taught` finds it.
+    arm : Arm
+    seed : int
+    predictor : callable, optional
+    record : Record
+        What is kept.
     """
-    case = CASES[name]
-    scenario, traffic = _scenario(case, arm, name, seed)
+    network = _network(case.network)
+    traffic = case.draw(seed, network.hosts)
+    hints = arm.hints(traffic, levels, seed)
+    scenario = Scenario(
+        case.title,
+        network,
+        traffic.flows(),
+        min_gbps=_MIN_GBPS,
+        hints=hints,
+        horizon_us=case.stop_ms * 1e3,
+    )
     start = arm.start_gbps or case.start_gbps
 
-    def once(hints: Hints) -> Result:
+    def once(heeded: Hints) -> Result:
         return run(
-            replace(scenario, hints=hints),
+            replace(scenario, hints=heeded),
             replace(law(arm.law), start_gbps=start),
             seed=seed,
-            record=Record(probe_us=0.0, packets=False, depth_us=_DEPTH_US),
+            record=record,
         )
 
-    result = once(scenario.hints)
+    result = once(hints)
     if predictor is None:
         return result, traffic, 0
     guesses = np.zeros(len(traffic), dtype=np.int64)
@@ -228,5 +272,5 @@ def closed_loop(
         if not moving:
             break
         guesses = found
-        result = once(replace(scenario.hints, guesses=tuple(guesses.tolist())))
+        result = once(replace(hints, guesses=tuple(guesses.tolist())))
     return result, traffic, moving

@@ -216,6 +216,15 @@ def test_traces_thin_out_but_stay_even() -> None:
     assert result.probe_queue.max() <= result.max_queue
 
 
+def test_of_many_receivers_those_of_the_most_flows_are_watched() -> None:
+    """Nine hosts get one flow each; three flows meet at the last one, whose queue is watched."""
+    pairs = [(20 + host, host) for host in range(9)] + [(30, 9), (31, 9), (32, 9)]
+    flows = tuple(Flow(src, dst, 200_000) for src, dst in pairs)
+    result = run(Scenario("many", star(33), flows), Fixed(), record=Record(probe_us=0.2))
+    assert result.probe_queue.shape[1] == 8
+    assert result.probe_queue.max() > 200_000
+
+
 def test_on_line_training_moves_each_flow_s_gains() -> None:
     result = run(incast("tenth"), Pid.thesis(preset="thesis-untrained", train=True), timing="ns3")
     start = np.array([-0.2, -0.05, 0.1])

@@ -11,11 +11,14 @@ from tests.conftest import draw
 from precog_sim.report import ns3, thesis
 from precog_sim.report.data import (
     AtWork,
+    Cell,
     DemoResult,
     Errors,
     Hardware,
     Loop,
     Mape,
+    Pair,
+    Paired,
     Row,
     RtlVsGolden,
     Scenario,
@@ -24,7 +27,7 @@ from precog_sim.report.data import (
     Tables,
 )
 from precog_sim.report.figures import Picture, draw_all
-from precog_sim.report.series import CDF_P, Prediction, Run, Series, Training
+from precog_sim.report.series import CDF_P, Prediction, Run, Series, Side, Training
 
 SIZES_MB = (200.0, 200.0, 150.0) + (5.0,) * 17
 
@@ -193,6 +196,7 @@ def synthetic_result(seed: int) -> DemoResult:
         machine="a made-up processor, 2 cores",
         versions={"python": "3.11.7", "amaranth": "0.5.10", "verilator": "5.048", "numpy": "2.4"},
         seeds={"incast": tuple(range(1, 21)), "training": (int(rng.integers(1000)),), "rtl": (1,)},
+        paired=_paired(rng),
         scenario=Scenario(20, 100.0, 4.17, 5.0, 0.1, SIZES_MB),
         wall_s=sum(stage.seconds for stage in timed),
         stages=timed,
@@ -232,6 +236,29 @@ def synthetic_result(seed: int) -> DemoResult:
         model_card=synthetic_card(rng),
         tuned_gains=tuple(float(v) for v in rng.normal([-0.33, -0.067, 0.057], 0.01)),
     )
+
+
+def _paired(rng: np.random.Generator) -> Paired:
+    def pair(off: float, on: float, unit: str) -> Pair:
+        low, high = rng.uniform(0.9, 1.1, 2)
+        return Pair(
+            Cell(off * low, 0.02 * off, 10, unit),
+            Cell(on * high, 0.02 * on, 10, unit),
+            Cell(on * high - off * low, 0.02 * off, 10, unit),
+        )
+
+    return Paired(
+        60, 500, 30, 6, 10, pair(5.2, 1.5, "MB"), pair(265, 19, "µs"), pair(2.7, 2.7, "ms"),
+        100, pair(0.56, 0.61, "ms"),
+    )  # fmt: skip
+
+
+def _side(rng: np.random.Generator, most: float) -> Side:
+    """A queue that comes at once and drains."""
+    time = np.arange(-100, 900, 2, dtype=np.float32)
+    queue = np.where(time < 0, 0.01, np.clip(most - time / 80, 0.01, None)).astype(np.float32)
+    rtt = (7 + 80 * queue * rng.uniform(0.8, 1, time.size)).astype(np.float32)
+    return Side(time, rtt, time, queue)
 
 
 def _run(rng: np.random.Generator, gain: float) -> Run:
@@ -281,6 +308,8 @@ def synthetic_series(seed: int) -> Series:
     return Series(
         predpid=_run(rng, 0.4),
         pid=_run(rng, 0.3),
+        off=_side(rng, 5.2),
+        on=_side(rng, 1.5),
         prediction=Prediction(
             t_us=time.astype(np.float32),
             truth_us=truth.astype(np.float32),

@@ -74,7 +74,7 @@ def _set(data: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("stages", {}, "stages must be a list, not {}"),
         ("stages", [3], r"stages\[0\] must be an object, not 3"),
         ("commit", 7, "commit must be text, not 7"),
-        ("schema", 99, "schema must be 2, not 99"),
+        ("schema", 99, "schema must be 3, not 99"),
     ],
 )
 def test_wrong_files_are_refused_by_key(

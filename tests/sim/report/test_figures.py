@@ -9,8 +9,10 @@ from precog_sim.report.data import DemoResult
 from precog_sim.report.figures import Picture
 from precog_sim.report.figures.agreement import comparisons, nearest
 from precog_sim.report.figures.network import binned, elephants
+from precog_sim.report.figures.paired import bars, drained_us
 from precog_sim.report.figures.spark import HEIGHT_PX, WIDTH_PX, spark
 from precog_sim.report.figures.style import COLOURS
+from precog_sim.report.series import Side
 
 # One worker draws the pictures, once.
 pytestmark = pytest.mark.xdist_group("report")
@@ -93,3 +95,16 @@ def test_table_6_takes_the_nearest_definition(result: DemoResult) -> None:
     cells = [row.cells[name] for row in rows for name in ("p99_us", "all_p99_us")]
     assert abs(best.mean - best.thesis) == min(abs(c.mean - best.thesis) for c in cells)
     assert nearest(rows, "jain") is None
+
+
+def test_an_rtt_is_a_bar_from_sending_to_arrival() -> None:
+    time, rtt = np.array([10, 30, 90], np.float32), np.array([4, 20, 50], np.float32)
+    side = Side(time, rtt, time, np.array([5.0, 0.5, 0.01], np.float32))
+    x, y = bars(side, 90.0)
+    nan = np.nan
+    np.testing.assert_array_equal(x, [6, 10, nan, 10, 30, nan])
+    np.testing.assert_array_equal(y, [4, 4, nan, 20, 20, nan])
+    assert drained_us(side, 5.0) == 30.0
+    assert drained_us(side, 50.0) == 10.0
+    with pytest.raises(ValueError, match=r"queue_mb must exceed 50\.0 MB somewhere"):
+        drained_us(side, 1000.0)

@@ -141,6 +141,7 @@ def test_every_figure_of_the_result_is_on_the_page(
         name: _marked(getattr(result, name), numbers, made, name)
         for name in (
             "scenario",
+            "paired",
             "rtl_vs_golden",
             "loop",
             "mape",
@@ -303,3 +304,19 @@ def test_files_of_different_runs_are_refused(result_dir: Path, result: DemoResul
     other.save(result_dir)
     with pytest.raises(ValueError, match="predpid must have one size and one FCT a flow"):
         load(result_dir)
+
+
+def test_what_is_not_significant_is_said_so(
+    result: DemoResult, series: Series, pictures: dict[str, Picture]
+) -> None:
+    def text(gap: float, ci95: float) -> str:
+        last = result.paired.last_ms
+        shown = replace(last, gap=replace(last.gap, mean=gap, ci95=ci95))
+        page = compose(
+            replace(result, paired=replace(result.paired, last_ms=shown)), series, pictures
+        )
+        return " ".join(" ".join(read(page).text).split())
+
+    assert "The last flow’s gain is not significant." in text(-0.03, 0.05)
+    assert "The last flow’s gain is significant." in text(-0.06, 0.05)
+    assert "The last flow’s loss is significant." in text(0.06, 0.05)

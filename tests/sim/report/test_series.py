@@ -12,7 +12,7 @@ from precog_sim.report.series import CDF_P, SERIES_FILE, Series, quantiles
 def test_round_trip_is_exact(tmp_path: Path, series: Series) -> None:
     series.save(tmp_path)
     back = Series.load(tmp_path)
-    for group in ("predpid", "pid", "prediction", "training"):
+    for group in ("predpid", "pid", "off", "on", "prediction", "training"):
         for field in fields(getattr(series, group)):
             ours = getattr(getattr(series, group), field.name)
             assert np.array_equal(ours, getattr(getattr(back, group), field.name)), field.name

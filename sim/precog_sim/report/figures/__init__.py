@@ -4,6 +4,7 @@ from precog_sim.report.data import DemoResult
 from precog_sim.report.figures.agreement import agreement
 from precog_sim.report.figures.figure20 import figure20
 from precog_sim.report.figures.network import cdf, run, start
+from precog_sim.report.figures.paired import paired
 from precog_sim.report.figures.predictor import errors, mape, training, window
 from precog_sim.report.figures.studies import ratios, sharing
 from precog_sim.report.figures.style import Picture
@@ -16,6 +17,7 @@ __all__ = ["Picture", "draw_all", "draw_studies"]
 def draw_all(result: DemoResult, series: Series) -> dict[str, Picture]:
     """Draw them all (some seconds of CPU time)."""
     pictures = (
+        paired(result, series),
         start(result, series),
         run(result, series),
         cdf(series),
