@@ -169,7 +169,7 @@ def _device(rtl: bool) -> tuple[Device, Callable[[bytes], object]]:
 
     from .rtl_card import CONFIG
 
-    nic = PacketNic(CONFIG)
+    nic = PacketNic(CONFIG, fast=True)
     return Device(nic), lambda frame: nic.run((), [Wire(frame)])
 
 

@@ -18,10 +18,10 @@ from .cards import Passed, bring_up, follower, scored
 __all__ = ["CONFIG", "RtlCard"]
 
 #: A small NIC that has all that the lab shows.
-CONFIG = replace(PRESETS["tiny"], width=64, receiver=True, trace=True, ecc=False)
+CONFIG = replace(PRESETS["tiny"], width=512, receiver=True, trace=True, ecc=False)
 
 _CNP_CYCLES = 2  # from the stamp of a CNP to the arbiter before the transmit path
-_STEP = 48  # cycles between two looks
+_STEP = 24  # cycles without a movement before a look
 _PATIENCE = 40  # looks
 _DECIDE = 600  # all laws have decided
 
@@ -54,7 +54,7 @@ class RtlCard:
     """
 
     def __init__(self, config: NicConfig, algorithm: str, link_gbps: float = 100.0) -> None:
-        self._nic = PacketNic(config)
+        self._nic = PacketNic(config, fast=True)
         self.device = Device(self._nic)
         self._golden = Emulator(config)
         assert self._golden.packets is not None
@@ -118,17 +118,17 @@ class RtlCard:
 
     def _put(self, stream: str, frame: bytes) -> _Heard:
         wires = [Wire(frame)]
-        run = self._run(1, wires) if stream == "s_axis_tx" else self._run(1, (), wires)
+        tx, rx = (wires, ()) if stream == "s_axis_tx" else ((), wires)
+        run = self._run(_STEP, tx, rx)
         heard = _Heard(run.sources[stream].first[0])
         self._add(heard, run)
         return heard
 
     def _hear(self, heard: _Heard, enough: Callable[[], bool]) -> None:
         for _ in range(_PATIENCE):
-            ends = enough()
-            self._add(heard, self._run(_STEP))
-            if ends:
+            if enough():
                 return
+            self._add(heard, self._run(_STEP))
 
     @staticmethod
     def _add(heard: _Heard, run: Run) -> None:

@@ -5,6 +5,8 @@ import re
 from importlib import resources
 from pathlib import Path
 
+from .build import prepared
+from .compiling import FAST
 from .verilate import BUILD_ROOT, shared_library
 
 __all__ = ["RtlBlock", "block_library"]
@@ -23,6 +25,7 @@ def block_library(
     top: str = _TOP,
     root: Path = BUILD_ROOT,
     once: bool = True,
+    fast: bool = False,
 ) -> Path:
     """The shared library of a block.
 
@@ -39,6 +42,9 @@ def block_library(
     once : bool
         One evaluation for each edge; otherwise until nothing changes: slower, for logic that looks
         like a loop to Verilator.
+    fast : bool
+        For a block that runs for minutes: compiled with more effort, its reset tied low as in
+        `build`. Registers start with their reset values.
 
     Raises
     ------
@@ -46,9 +52,11 @@ def block_library(
         A tool of the build is missing or failed.
     """
     text = resources.files(__package__).joinpath(f"{harness}.cpp").read_text()
-    headers = {"ports.h": _ports_header(verilog, top)}
+    ports = _ports_header(verilog, top)
+    headers = {"ports.h": f"#define NO_RESET\n{ports}" if fast else ports}
+    verilog, effort = (prepared(verilog, top), FAST) if fast else (verilog, _EFFORT)
     return shared_library(
-        verilog, text, headers, top=top, label=label, root=root, effort=_EFFORT, once=once
+        verilog, text, headers, top=top, label=label, root=root, effort=effort, once=once
     )
 
 

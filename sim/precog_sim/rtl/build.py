@@ -25,7 +25,7 @@ from .verilate import BUILD_ROOT, VerilateError, shared_library
 __all__ = ["TOP", "nic_library", "prepared", "verilog_library"]
 
 TOP = "precog_nic"
-_INNER = f"{TOP}_without_reset"
+_INNER = "{}_without_reset"
 
 #: What is run for long enough to be laid out by a practice run; and that.
 PRACTISED = [PRESETS[name] for name in ("lanes16", "lanes64", "lanes128", "predict64")]
@@ -124,30 +124,31 @@ def verilog_library(
     )
 
 
-def prepared(verilog: str) -> str:
+def prepared(verilog: str, top: str = TOP) -> str:
     """The text with its reset tied low, its sign extensions as replications and its clocks gated.
 
     The top has a further input then, a clock for each bit of `active`; without the output `active`
-    there is nothing to gate by.
+    there is nothing to gate by. Only `TOP` may have that output.
 
     Raises
     ------
     VerilateError
-        There is no module `TOP`, or a unit is not found in it.
+        There is no module `top`, or a unit is not found in it.
     """
-    head = re.search(rf"^module {TOP}\((.*?)\);(.*?)^endmodule", verilog, re.M | re.S)
+    head = re.search(rf"^module {top}\((.*?)\);(.*?)^endmodule", verilog, re.M | re.S)
     if head is None:
-        raise VerilateError(f"the Verilog must have a module {TOP}")
+        raise VerilateError(f"the Verilog must have a module {top}")
+    inner = _INNER.format(top)
     ports = [port.strip() for port in head.group(1).split(",")]
     declarations, connections = [], []
     for port in ports:
         kind = re.search(rf"^\s*(input|output)\s+(\[[\d:]+\])?\s*{port}\s*;", head.group(2), re.M)
         if kind is None:
-            raise VerilateError(f"port {port} must be declared in module {TOP}")
+            raise VerilateError(f"port {port} must be declared in module {top}")
         declarations.append(f"  {kind.group(1)} {kind.group(2) or ''} {port}")
         value = "1'b0" if port == "rst" else port
         connections.append(f"    .{port}({value})")
-    text = verilog.replace(f"module {TOP}(", f"module {_INNER}(", 1)
+    text = verilog.replace(f"module {top}(", f"module {inner}(", 1)
     text = _REPEATED.sub(
         lambda found: f"{{{1 + found.group(2).count(found.group(1))}{{{found.group(1)}}}}}", text
     )
@@ -155,7 +156,7 @@ def prepared(verilog: str) -> str:
         text = _gated(text)
         declarations.append(f"  input [{len(UNITS) - 1}:0] unit_clk")
     outer = ",\n".join(declarations), ",\n".join(connections)
-    return f"{text}\nmodule {TOP}(\n{outer[0]}\n);\n  {_INNER} nic (\n{outer[1]}\n  );\nendmodule\n"
+    return f"{text}\nmodule {top}(\n{outer[0]}\n);\n  {inner} nic (\n{outer[1]}\n  );\nendmodule\n"
 
 
 def _gated(text: str) -> str:
@@ -187,6 +188,6 @@ def _gated(text: str) -> str:
 
 def _own_gated(text: str, part: str, clock: str) -> tuple[str, int]:
     """The text with the registers of component `part` itself on `clock`; how many there are."""
-    name = re.escape(f"\\{TOP}.{part} " if part else _INNER)
+    name = re.escape(f"\\{TOP}.{part} " if part else _INNER.format(TOP))
     module = re.compile(rf"^module {name}\s*\(.*?^endmodule", re.M | re.S)
     return module.subn(lambda found: _OWN.sub(f"always @(posedge {clock})", found[0]), text)

@@ -117,7 +117,8 @@ def pack_user(wire: Wire) -> int:
 
 def frames_of(count: int, arrays: Arrays) -> Frames:
     """What a sink took."""
-    raw, offsets = arrays["data"].tobytes(), arrays["offsets"]
+    offsets = arrays["offsets"]
+    raw = arrays["data"][: offsets[count]].tobytes()
     made = Frames(first=arrays["first"][:count].tolist(), last=arrays["last"][:count].tolist())
     for n in range(count):
         user = USER.from_bits(int(arrays["user"][n]))

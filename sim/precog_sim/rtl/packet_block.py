@@ -30,7 +30,12 @@ _I64 = ctypes.c_int64
 
 
 def packet_library(
-    block: wiring.Component, *, label: str, root: Path = BUILD_ROOT, once: bool = True
+    block: wiring.Component,
+    *,
+    label: str,
+    root: Path = BUILD_ROOT,
+    once: bool = True,
+    fast: bool = False,
 ) -> Path:
     """The shared library of a block.
 
@@ -42,7 +47,7 @@ def packet_library(
         What is shown while building.
     root : Path
         Where build directories go.
-    once : bool
+    once, fast : bool
         As `block_library`.
 
     Raises
@@ -53,7 +58,7 @@ def packet_library(
     from precog_hw.export import block_verilog
 
     text = block_verilog(block, name=RtlBlock.TOP)
-    return block_library(text, "packet_harness", label=label, root=root, once=once)
+    return block_library(text, "packet_harness", label=label, root=root, once=once, fast=fast)
 
 
 @dataclass
@@ -86,6 +91,9 @@ class PacketBlock(RtlBlock):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._library.packet_run.restype = _I64
+        # A run of one short frame would spend most of its time on making these.
+        self._sinks: dict[str, tuple[Sink, Arrays]] = {}
+        self._monitors: dict[tuple[str, ...], tuple[Monitor, Arrays]] = {}
 
     def run(
         self,
@@ -197,18 +205,28 @@ class PacketBlock(RtlBlock):
         return made, arrays
 
     def _sink(self, prefix: str, room: int, bytes_room: int, stall: float) -> tuple[Sink, Arrays]:
-        arrays: Arrays = {
-            "data": np.zeros(bytes_room, dtype=np.uint8),
-            "offsets": np.zeros(room + 1, dtype=np.int64),
-            "user": np.zeros(room, dtype=np.uint64),
-            "first": np.zeros(room, dtype=np.int64),
-            "last": np.zeros(room, dtype=np.int64),
-        }
-        made = Sink(*self._axis(prefix), room, bytes_room, round(256 * stall))
-        point(made, arrays)
-        return made, arrays
+        """Room of earlier runs, if there is enough of it."""
+        kept = self._sinks.get(prefix)
+        if kept is None or kept[1]["user"].size < room or kept[1]["data"].size < bytes_room:
+            arrays: Arrays = {
+                "data": np.zeros(bytes_room, dtype=np.uint8),
+                "offsets": np.zeros(room + 1, dtype=np.int64),
+                "user": np.zeros(room, dtype=np.uint64),
+                "first": np.zeros(room, dtype=np.int64),
+                "last": np.zeros(room, dtype=np.int64),
+            }
+            made = Sink(*self._axis(prefix))
+            point(made, arrays)
+            kept = self._sinks[prefix] = made, arrays
+        kept[0].room, kept[0].bytes_room, kept[0].stall_256 = room, bytes_room, round(256 * stall)
+        return kept
 
     def _monitor(self, strobe: str, ports: Sequence[str], room: int) -> tuple[Monitor, Arrays]:
+        """Room of earlier runs, if there is enough of it."""
+        kept = self._monitors.get((strobe, *ports))
+        if kept is not None and kept[1]["cycle"].size >= room:
+            kept[0].room = room
+            return kept
         found = [self._port(name) for name in ports]
         stride = sum(size for _, size in found)
         arrays: Arrays = {
@@ -218,13 +236,14 @@ class PacketBlock(RtlBlock):
         }
         made = Monitor(strobe=self._port(strobe)[0], ports=len(found), room=room, stride=stride)
         point(made, arrays)
-        return made, arrays
+        kept = self._monitors[(strobe, *ports)] = made, arrays
+        return kept
 
     def _events(
         self, seen: int, arrays: Arrays, ports: Sequence[str]
     ) -> list[tuple[int, tuple[int, ...]]]:
         sizes = [self._port(name)[1] for name in ports]
-        raw, at, made = arrays["data"].tobytes(), 0, []
+        raw, at, made = arrays["data"][: seen * sum(sizes)].tobytes(), 0, []
         for n in range(seen):
             values = []
             for size in sizes:

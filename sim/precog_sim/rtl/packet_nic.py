@@ -51,13 +51,14 @@ def monitors(config: NicConfig) -> dict[str, list[str]]:
 
 
 @cache
-def _library(config: NicConfig, tick_ps: int) -> Path:
+def _library(config: NicConfig, tick_ps: int, fast: bool = False) -> Path:
     """Elaborating takes seconds, so a process does it once."""
     nic = PrecogNic(config, tick_ps=tick_ps)
     label = f"NIC with packets, {config.width} bits, {config.qps} QPs"
     # What was decided of a packet and what was read in it pass through one vector of the relaxed
     # form, which looks like a loop where no notification point takes it apart.
-    return packet_library(nic, label=label, once=bool(config.cnps or not config.relaxed))
+    once = bool(config.cnps or not config.relaxed)
+    return packet_library(nic, label=label, once=once, fast=fast)
 
 
 class PacketNic(PinTransport):
@@ -71,6 +72,8 @@ class PacketNic(PinTransport):
         Length of a cycle, picoseconds.
     block : PacketBlock, optional
         Such a NIC, just reset, or what does as it does; by default a new one.
+    fast : bool
+        The new one is built for long runs, as `block_library` has it.
 
     Attributes
     ----------
@@ -81,9 +84,14 @@ class PacketNic(PinTransport):
     """
 
     def __init__(
-        self, config: NicConfig, *, tick_ps: int = 1000, block: PacketBlock | None = None
+        self,
+        config: NicConfig,
+        *,
+        tick_ps: int = 1000,
+        block: PacketBlock | None = None,
+        fast: bool = False,
     ) -> None:
-        self.block = PacketBlock(_library(config, tick_ps)) if block is None else block
+        self.block = PacketBlock(_library(config, tick_ps, fast)) if block is None else block
         super().__init__(self.block, nic_map(config, tick_ps=tick_ps).address_bits)
         self.watches = False
         self._missed: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
