@@ -11,6 +11,7 @@ from precog_spec.engine.isa import (
     ROW_WORDS,
     SLOT_WORDS,
     SLOTS,
+    SMALL_BITS,
     THREADS,
     WORD,
     Op,
@@ -128,14 +129,18 @@ class Core(wiring.Component):
         last = self._operand(m, index)
         from_register = self._words[3].space == Space.REGISTER
         a = delayed(m, first, 1, "a").as_signed()
-        b = delayed(m, Mux(from_register, second, last), 1, "b").as_signed()
+        operand = Mux(from_register, second, last)
+        b = delayed(m, operand, 1, "b").as_signed()
+        # The multiplier's is 1 where its shifter alone is wanted.
+        factor = Mux(self._words[3].op == Op.SHR, 1, operand[:SMALL_BITS])
+        factor = delayed(m, factor, 1, "factor").as_signed()
         # An index is wanted in stage 2 of the next turn.
         word = self._words[4]
         place = Signal.like(index)
         m.d.comb += place.eq(Cat(word.b, word.c[0]) + a)
         m.d.comb += index.eq(delayed(m, place, THREADS - 2, "index"))
         simple = self._decide(m, a, b)
-        made = result(m, self._words[4], self._words[7], self._phase[4], a, b, simple)
+        made = result(m, self._words[4], self._words[7], self._phase[4], a, b, factor, simple)
         self._write(m, made, writes)
         return m
 

@@ -1,16 +1,17 @@
 """An instruction's fields, the registers that it reads, and the units that make its result."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 
-from precog_spec.engine.isa import REGISTERS, SMALL_BITS, WORD, Op
+from precog_spec.engine.isa import REGISTERS, WORD, Op
 
 from .threads import THREAD_BITS
-from .units import Mantissa, Product, Quotient
+from .units import Mantissa, Overflow, Product, Quotient
 
 __all__ = ["BLOCK_RAM", "Word", "registers", "result"]
 
+_SHIFT_BITS = 6
 BLOCK_RAM = {"ram_style": "block", "no_rw_check": 1}
 
 
@@ -52,7 +53,14 @@ def registers(
 
 
 def result(
-    m: Module, word: Word, last: Word, phase: Value, a: Value, b: Value, simple: Value
+    m: Module,
+    word: Word,
+    last: Word,
+    phase: Value,
+    a: Value,
+    b: Value,
+    factor: Value,
+    simple: Value,
 ) -> Value:
     """An instruction's result, in stage 7.
 
@@ -65,16 +73,31 @@ def result(
         Turns that it has had, in stage 4.
     a, b : Value
         Its operands, in stage 4.
+    factor : Value
+        What the multiplier gets as `b`.
     simple : Value
         Result of the simple unit, in stage 7.
     """
     m.submodules.product = product = Product()
     m.submodules.quotient = quotient = Quotient()
     m.submodules.mantissa = mantissa = Mantissa()
+    m.submodules.overflow = overflow = Overflow()
+    amount, limited = b[:_SHIFT_BITS], Signal(_SHIFT_BITS)
+    m.d.comb += limited.eq(Mux(amount > WORD - 1, WORD - 1, amount))
+    with m.Switch(word.op):
+        with m.Case(Op.SHR):
+            m.d.comb += product.shift.eq(amount)
+        with m.Case(Op.SHL):
+            m.d.comb += [product.left.eq(1), product.shift.eq(~amount)]
+        with m.Case(Op.SLS):
+            m.d.comb += [product.left.eq(1), product.shift.eq(~limited)]
+        with m.Default():
+            m.d.comb += product.shift.eq(word.c)
     m.d.comb += [
+        overflow.a.eq(a),
+        overflow.amount.eq(limited),
         product.a.eq(a),
-        product.b.eq(b[:SMALL_BITS].as_signed()),
-        product.shift.eq(word.c),
+        product.b.eq(factor),
         product.half.eq(word.op == Op.MLR),
         quotient.first.eq(phase == 0),
         quotient.part.eq(a),
@@ -84,8 +107,10 @@ def result(
     ]
     found = Signal(signed(WORD), name="result")
     with m.Switch(last.op):
-        with m.Case(Op.MUL, Op.MLR):
+        with m.Case(Op.MUL, Op.MLR, Op.SHL, Op.SHR):
             m.d.comb += found.eq(product.o)
+        with m.Case(Op.SLS):
+            m.d.comb += found.eq(Mux(overflow.o, simple, product.o))
         with m.Case(Op.FRC):
             m.d.comb += found.eq(quotient.o)
         with m.Case(Op.RCP, Op.RSQ):

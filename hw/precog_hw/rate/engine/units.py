@@ -4,7 +4,7 @@ Stages are counted from the operands' registers: a unit gets them in stage 0, an
 in stage 3, the write-back's, of the instruction's last turn.
 """
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -21,10 +21,11 @@ from precog_spec.engine.isa import (
 )
 from precog_spec.engine.tables import rsqrt_table
 
-__all__ = ["Mantissa", "Product", "Quotient", "delayed"]
+__all__ = ["Mantissa", "Overflow", "Product", "Quotient", "delayed"]
 
 _SPLIT = 24  # bits of the word's lower part
 _STAGES = 3
+_MOST = 63  # of a shift
 _X_BITS = 13  # position inside of a chord
 _BASE_BITS = RECIPROCAL_BITS + CHORD_GUARD_BITS
 _FALL_BITS = 14
@@ -44,7 +45,11 @@ class Product(wiring.Component):
 
     ::
 
-        a, b ─► two products ─► 74-bit sum ─► shift ─► + the last bit dropped ─► o
+        a, b ─► two products ─► 74-bit sum ─┬─► shift ─► + the last bit dropped ─► o
+        a << 63 ────────────────────────────┘
+
+    The shifter serves `Op.SHR`, where `b` is 1, and `Op.SHL` and `Op.SLS`: a shift to the left by n
+    is one of ``a << 63`` to the right by 63 - n.
 
     Latency: 3 cycles. Throughput: 1 a cycle. Cost: multipliers of 24 by 26 bits, twice.
 
@@ -52,6 +57,8 @@ class Product(wiring.Component):
     -------
     a, b : In
         Factors.
+    left : In(1)
+        The shifter gets ``a << 63``, not the product.
     shift : In(6)
     half : In(1)
         Round to nearest, ties up.
@@ -60,6 +67,7 @@ class Product(wiring.Component):
 
     a: In(signed(WORD))
     b: In(signed(SMALL_BITS))
+    left: In(1)
     shift: In(6)
     half: In(1)
     o: Out(signed(WORD))
@@ -68,19 +76,61 @@ class Product(wiring.Component):
         m = Module()
         low = Signal(signed(_SPLIT + SMALL_BITS + 1), reset_less=True)
         high = Signal(signed(WORD - _SPLIT + SMALL_BITS), reset_less=True)
-        total = Signal(signed(WORD + SMALL_BITS), reset_less=True)
+        total = Signal(signed(WORD + _MOST), reset_less=True)
+        product = Signal(signed(WORD + SMALL_BITS))
         shifted, dropped = Signal(signed(WORD), reset_less=True), Signal(reset_less=True)
+        left, a = delayed(m, self.left, 1, "left"), delayed(m, self.a, 1, "a")
+        m.d.comb += product.eq((high << _SPLIT) + low)
         m.d.sync += [
             low.eq(Cat(self.a[:_SPLIT], Const(0, 1)).as_signed() * self.b),
             high.eq(self.a[_SPLIT:].as_signed() * self.b),
-            total.eq((high << _SPLIT) + low),
+            total.eq(Mux(left, Cat(Const(0, _MOST), a).as_signed(), product)),
         ]
         shift = delayed(m, self.shift, 2, "shift")
         half = delayed(m, self.half, 2, "half")
-        # One bit below the result tells how to round.
-        wide = Cat(Const(0, 1), total).as_signed() >> shift
+        # One bit below the result tells how to round. Each step keeps what later ones may reach.
+        wide: Value = Cat(Const(0, 1), total)
+        for n in reversed(range(len(shift))):
+            reach = WORD + (1 << n)
+            after = Signal(reach, name=f"after{n}")
+            m.d.comb += after.eq(Mux(shift[n], wide[1 << n :], wide))
+            wide = after
         m.d.sync += [shifted.eq(wide[1 : WORD + 1]), dropped.eq(half & wide[0])]
         m.d.comb += self.o.eq(shifted + dropped)
+        return m
+
+
+class Overflow(wiring.Component):
+    """Whether a shift to the left changes a word's sign or loses bits that are not the sign.
+
+    Latency: 3 cycles. Throughput: 1 a cycle.
+
+    Members
+    -------
+    a : In(signed(48))
+    amount : In(6)
+        0 to 47.
+    o : Out(1)
+    """
+
+    a: In(signed(WORD))
+    amount: In(6)
+    o: Out(1)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # From the bit below the sign on: those that differ from it, in groups of eight.
+        differs = Signal(WORD)
+        m.d.comb += differs.eq(Cat(reversed(self.a[:-1])) ^ self.a[-1].replicate(WORD - 1))
+        groups = [differs[n : n + 8] for n in range(0, WORD, 8)]
+        place, part = self.amount[3:], self.amount[:3]
+        before = Signal(reset_less=True)
+        ahead = Cat(group.any() & (place > n) for n, group in enumerate(groups))
+        m.d.sync += before.eq(ahead.any())
+        group = delayed(m, Array(groups)[place], 1, "group")
+        part = delayed(m, part, 1, "part")
+        among = Cat(group[n] & (part > n) for n in range(7)).any()
+        m.d.comb += self.o.eq(delayed(m, before | among, 2, "found"))
         return m
 
 
