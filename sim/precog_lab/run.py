@@ -1,5 +1,6 @@
 """A whole run: boot, work, release, and the books."""
 
+import gc
 import random
 import shutil
 import tempfile
@@ -86,6 +87,7 @@ def run(
     guests_wanted = settings.senders + 1
     progress(f"{guests_wanted} guests, Linux {image.release}, {accel}")
     cards = [_card(settings) for _ in range(guests_wanted)]
+    gc.freeze()  # elaboration leaves objects by the million, which each collection would visit
     addresses = [Address(number) for number in range(guests_wanted)]
     links = [
         Wire[Any](settings.wire, random.Random(f"{settings.seed} {number}"))
