@@ -6,6 +6,7 @@ __all__ = [
     "command_registers",
     "counter_registers",
     "fraction_of",
+    "load_registers",
     "ticks_of",
     "window_registers",
 ]
@@ -70,6 +71,43 @@ def command_registers(
                 Field("overrun", 1, W1C, "A command came while busy and was ignored.", lsb=1),
             ),
         ),
+    )
+
+
+def load_registers(place: str, size: int, refused: str) -> tuple[Register, ...]:
+    """CRC, COMMAND, DATA and WORDS of a block that loads images.
+
+    Parameters
+    ----------
+    place : str
+        What takes an image; a register of that name in capitals chooses it.
+    size : int
+        Bytes of an image.
+    refused : str
+        When a load is refused.
+    """
+    return (
+        Register(
+            "CRC",
+            f"CRC-32 (Ethernet) expected over the image's {size} bytes.",
+            (Field("crc", 32, RW, "Expected CRC."),),
+        ),
+        Register(
+            "COMMAND",
+            f"Begin invalidates the {place} and takes words; commit checks and makes it valid.",
+            (
+                Field("begin", 1, PULSE, f"Start a load into {place.upper()}; refused {refused}."),
+                Field("commit", 1, PULSE, "End the load.", lsb=1),
+            ),
+            affects=("COUNTERS.COUNTERS",),
+        ),
+        Register(
+            "DATA",
+            "The next four bytes of the image, the first in the low byte.",
+            (Field("data", 32, PULSE, "Image word."),),
+            affects=("COUNTERS.COUNTERS",),
+        ),
+        Register("WORDS", "Words taken since BEGIN.", (Field("words", 16, RO, "Words."),)),
     )
 
 

@@ -4,14 +4,15 @@ It stands in the map of a NIC whose `NicConfig.law_cores` is not 0. Numbers and 
 `precog_models.rate.engine`; a test compares them.
 """
 
-from precog_spec.registers.common import counter_registers, ticks_of
+from precog_spec.registers.common import counter_registers, load_registers, ticks_of
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
 __all__ = ["LAW_EVENTS", "LAW_LOAD_STATUS", "LAW_SLOTS", "TRAPS", "law_block"]
 
-_RO, _RW, _W1C, _PULSE = Access.RO, Access.RW, Access.W1C, Access.PULSE
+_RO, _RW, _W1C = Access.RO, Access.RW, Access.W1C
 
 LAW_SLOTS = 8
+_IMAGE_BYTES = 8256
 
 #: What became of the last load, LAW.STATUS.code.
 LAW_LOAD_STATUS: tuple[tuple[str, int], ...] = (
@@ -110,27 +111,7 @@ def law_block(cores: int, tick_ps: int) -> Block:
                 (Field("budget", 10, _RW, "Turns.", reset=1023),),
             ),
             Register("BANK", "The bank that BEGIN takes.", (bank,)),
-            Register(
-                "CRC",
-                "CRC-32 (Ethernet) expected over the image's 8256 bytes.",
-                (Field("crc", 32, _RW, "Expected CRC."),),
-            ),
-            Register(
-                "COMMAND",
-                "Begin invalidates the bank and takes words; commit checks and makes it valid.",
-                (
-                    Field("begin", 1, _PULSE, "Start a load into BANK; refused while it is used."),
-                    Field("commit", 1, _PULSE, "End the load.", lsb=1),
-                ),
-                affects=("COUNTERS.COUNTERS",),
-            ),
-            Register(
-                "DATA",
-                "The next four bytes of the image, the first in the low byte.",
-                (Field("data", 32, _PULSE, "Image word."),),
-                affects=("COUNTERS.COUNTERS",),
-            ),
-            Register("WORDS", "Words since BEGIN.", (Field("words", 16, _RO, "Words."),)),
+            *load_registers("bank", _IMAGE_BYTES, "while it is used"),
             Register(
                 "STATUS",
                 "What became of the last load.",

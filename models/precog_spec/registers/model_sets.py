@@ -1,10 +1,12 @@
 """The block MODEL: the loader of model sets, and the map from slots to sets."""
 
+from precog_spec.contract import IMAGE_BYTES
+from precog_spec.registers.common import load_registers
 from precog_spec.registers.model import Access, Block, Field, Register, Table
 
 __all__ = ["LOAD_STATUS", "model_block"]
 
-RW, RO, W1C, PULSE = Access.RW, Access.RO, Access.W1C, Access.PULSE
+RW, RO, W1C = Access.RW, Access.RO, Access.W1C
 
 #: (name, code) of the outcomes of a load, in MODEL.STATUS.code.
 LOAD_STATUS: tuple[tuple[str, int], ...] = (
@@ -35,31 +37,7 @@ def model_block(sets: int) -> Block:
                 "The set that BEGIN takes.",
                 (number,),
             ),
-            Register(
-                "CRC",
-                "CRC-32 (Ethernet) expected over the image's 2048 bytes.",
-                (Field("crc", 32, RW, "Expected CRC."),),
-            ),
-            Register(
-                "COMMAND",
-                "Begin invalidates the set and takes words; commit checks and makes it valid.",
-                (
-                    Field("begin", 1, PULSE, "Start a load into SET; refused while it is mapped."),
-                    Field("commit", 1, PULSE, "End the load.", lsb=1),
-                ),
-                affects=("COUNTERS.COUNTERS",),
-            ),
-            Register(
-                "DATA",
-                "The next four bytes of the image, the first in the low byte.",
-                (Field("data", 32, PULSE, "Image word."),),
-                affects=("COUNTERS.COUNTERS",),
-            ),
-            Register(
-                "WORDS",
-                "Words taken since BEGIN.",
-                (Field("words", 16, RO, "Words."),),
-            ),
+            *load_registers("set", IMAGE_BYTES, "while it is mapped"),
             Register(
                 "STATUS",
                 "What became of the last load.",
