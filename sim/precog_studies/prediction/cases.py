@@ -22,19 +22,14 @@ from precog_studies.rivals.cases import incast_sizes
 __all__ = [
     "BACKGROUND",
     "CASES",
-    "DEPTHS",
     "FABRIC",
     "INCAST",
     "TAUGHT",
     "Case",
-    "Draw",
-    "background",
     "closed_loop",
     "incasts",
-    "job_of",
     "known_levels",
     "loop_of",
-    "served",
     "taught",
 ]
 
@@ -42,7 +37,7 @@ _GBPS = 100.0
 _MIN_GBPS = 0.1
 _REPEATS = 8
 #: What a run keeps: samples of all switch ports' queues.
-DEPTHS = Record(probe_us=0.0, packets=False, depth_us=5.0)
+_DEPTHS = Record(probe_us=0.0, packets=False, depth_us=5.0)
 TAUGHT = (1001, 1002, 1003)  #: seeds of what is learnt beforehand: the prior, whom to trust
 INCAST = ANSWER  #: class of flows that come at once
 BACKGROUND = ("websearch", MESSAGE)
@@ -77,7 +72,7 @@ class Case:
     apart: tuple[int, ...] = ()
 
 
-def background(seed: int, hosts: int, ms: float, load: float = 0.3) -> Traffic:
+def _background(seed: int, hosts: int, ms: float, load: float = 0.3) -> Traffic:
     """Web search between all hosts, starts within `ms`."""
     place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
     return workloads.draw(workloads.workload(f"websearch:{load}"), place, seed)
@@ -101,27 +96,27 @@ def incasts(ms: float, count: int, within_us: float, size: int, rounds: Sequence
             for at in rounds:
                 start = int((at + begin) * 1e6)
                 rows += [(start, src, chosen[0], size) for src in chosen[1:]]
-        return workloads.merged([background(seed, hosts, ms), _flows(rows, INCAST)])
+        return workloads.merged([_background(seed, hosts, ms), _flows(rows, INCAST)])
 
     return made
 
 
-def job_of(shape: str, ms: float) -> Draw:
+def _job(shape: str, ms: float) -> Draw:
     """A collective, over `ms` of background."""
 
     def made(seed: int, hosts: int) -> Traffic:
         place = workloads.Place(hosts, _GBPS, round(ms * 1e9))
         job = workloads.draw(workloads.workload(shape), place, seed)
-        return workloads.merged([background(seed, hosts, ms), job])
+        return workloads.merged([_background(seed, hosts, ms), job])
 
     return made
 
 
-def served(ms: float) -> Draw:
+def _served(ms: float) -> Draw:
     """Services (`services`), over half the background."""
 
     def made(seed: int, hosts: int) -> Traffic:
-        return workloads.merged([background(seed, hosts, ms, 0.15), *services(seed, hosts, ms)])
+        return workloads.merged([_background(seed, hosts, ms, 0.15), *services(seed, hosts, ms)])
 
     return made
 
@@ -157,18 +152,18 @@ CASES: dict[str, Case] = {
     "services": Case(
         "Four services whose 8 to 60 workers answer at once, over 15 % WebSearch, 64 hosts, 4 ms",
         FABRIC,
-        served(4.0),
+        _served(4.0),
     ),
     "alltoall": Case(
         "All-to-all of 64 hosts, 4 MB each, over 30 % WebSearch",
         FABRIC,
-        job_of("alltoall:64x4M", 0.6),
+        _job("alltoall:64x4M", 0.6),
         job="alltoall",
     ),
     "ring": Case(
         "Ring all-reduce of 64 hosts, 4 MB, over 30 % WebSearch",
         FABRIC,
-        job_of("ring:64x4M", 2.0),
+        _job("ring:64x4M", 2.0),
         job="ring",
     ),
     "n5": Case(
@@ -184,7 +179,7 @@ CASES: dict[str, Case] = {
     "background": Case(
         "WebSearch alone, 30 %, 64 hosts",
         FABRIC,
-        lambda seed, hosts: background(seed, hosts, 1.0),
+        lambda seed, hosts: _background(seed, hosts, 1.0),
         apart=LIARS,
     ),
 }
@@ -220,7 +215,7 @@ def loop_of(
     arm: Arm,
     seed: int,
     predictor: Predictor | None = None,
-    record: Record = DEPTHS,
+    record: Record = _DEPTHS,
 ) -> tuple[Result, Traffic, int]:
     """One run; and how many guesses were still moving in its last repetition.
 
