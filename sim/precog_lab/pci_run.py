@@ -167,9 +167,9 @@ def _device(rtl: bool) -> tuple[Device, Callable[[bytes], object]]:
     from precog_sim.rtl.packet_block import Wire
     from precog_sim.rtl.packet_nic import PacketNic
 
-    from .rtl_card import CONFIG
+    from .rtl_card import CONFIG, PRACTICE
 
-    nic = PacketNic(CONFIG, fast=True)
+    nic = PacketNic(CONFIG, practice=PRACTICE)
     return Device(nic), lambda frame: nic.run((), [Wire(frame)])
 
 

@@ -1,7 +1,7 @@
 """The card in RTL and its golden twin: the same frames at the same ticks, compared."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from ipaddress import IPv4Address
 
 from precog_host.device import Device
@@ -15,24 +15,37 @@ from precog_spec.config import PRESETS, NicConfig
 
 from .cards import Passed, bring_up, follower, scored
 
-__all__ = ["CONFIG", "RtlCard"]
+__all__ = ["CONFIG", "PRACTICE", "RtlCard"]
 
 #: A small NIC that has all that the lab shows.
 CONFIG = replace(PRESETS["tiny"], width=512, receiver=True, trace=True, ecc=False)
 
+#: The compiler lays a card's code out by a run of this.
+PRACTICE = ("-m", "precog_lab.practice")
+
 _CNP_CYCLES = 2  # from the stamp of a CNP to the arbiter before the transmit path
-_STEP = 24  # cycles without a movement before a look
-_PATIENCE = 40  # looks
+_DROPPED = 48  # cycles without a movement after which a frame has been dropped
+_PATIENCE = 960  # and after which something that must come does not
 _DECIDE = 600  # all laws have decided
 
 
-@dataclass
 class _Heard:
     """What a frame has led to up to now."""
 
-    began: int
-    tx: list[Wire] = field(default_factory=list)
-    rx: list[Wire] = field(default_factory=list)
+    def __init__(self, run: Run) -> None:
+        self._sources = run.sources
+        self.tx: list[Wire] = []
+        self.rx: list[Wire] = []
+        self.add(run)
+
+    def began(self, source: str) -> int:
+        """Cycle of the frame's first beat."""
+        return self._sources[source].first[0]
+
+    def add(self, run: Run) -> None:
+        """What came out of a further run."""
+        self.tx += run.sinks["m_axis_tx"].frames
+        self.rx += run.sinks["m_axis_rx"].frames
 
 
 class RtlCard:
@@ -46,6 +59,8 @@ class RtlCard:
         Law of all queue pairs.
     link_gbps : float
         Of the wire.
+    nic : PacketNic, optional
+        Of that configuration, just reset; by default a new one.
 
     Raises
     ------
@@ -53,10 +68,17 @@ class RtlCard:
         The RTL cannot be built.
     """
 
-    def __init__(self, config: NicConfig, algorithm: str, link_gbps: float = 100.0) -> None:
-        self._nic = PacketNic(config, fast=True)
+    def __init__(
+        self,
+        config: NicConfig,
+        algorithm: str,
+        link_gbps: float = 100.0,
+        *,
+        nic: PacketNic | None = None,
+    ) -> None:
+        self._nic = PacketNic(config, practice=PRACTICE) if nic is None else nic
         self.device = Device(self._nic)
-        self._golden = Emulator(config)
+        self._golden = Emulator(config, tick_ps=self.device.tick_ps)
         assert self._golden.packets is not None
         self._packets = self._golden.packets
         self._cnps = config.cnps
@@ -71,20 +93,21 @@ class RtlCard:
 
     def transmit(self, frame: bytes, t: int) -> Passed:
         """A frame of the guest through both."""
-        heard = self._put("s_axis_tx", frame)
-        golden = self._packets.transmit(frame, heard.began + self._cnps)
-        self._hear(heard, lambda: len(heard.tx) > 0)
+        heard = _Heard(self._run(_PATIENCE, tx=[Wire(frame)], wanted={"m_axis_tx": 1}))
+        golden = self._packets.transmit(frame, heard.began("s_axis_tx") + self._cnps)
         self._same("sent", [golden.frame], [wire.data for wire in heard.tx])
         return Passed([wire.data for wire in heard.tx], None, golden.slot, golden.descriptor)
 
     def receive(self, frame: bytes, t: int) -> Passed:
         """A frame from the wire through both, with the CNP that it may cause."""
-        heard = self._put("s_axis_rx", frame)
-        arrived = self._packets.receive(frame, heard.began)
+        heard = _Heard(self._run(_DROPPED, rx=[Wire(frame)], wanted={"m_axis_rx": 1}))
+        arrived = self._packets.receive(frame, heard.began("s_axis_rx"))
         got = arrived.received
         wanted = [] if got.frame is None else [got.frame]
         cnps = 0 if arrived.cnp is None else 1
-        self._hear(heard, lambda: len(heard.rx) == len(wanted) and len(heard.tx) == cnps)
+        missing = {"m_axis_rx": len(wanted) - len(heard.rx), "m_axis_tx": cnps - len(heard.tx)}
+        if any(count > 0 for count in missing.values()):
+            heard.add(self._run(_PATIENCE, wanted=missing))
         self._same("received", wanted, [wire.data for wire in heard.rx])
         if arrived.cnp is not None and heard.tx:
             due = heard.tx[0].time + _CNP_CYCLES
@@ -95,7 +118,7 @@ class RtlCard:
 
     def follow(self, qps: Sequence[RdmaQp], peers: dict[str, IPv4Address]) -> Change:
         """Make both cards' queue pairs those of the guest."""
-        self._run(_DECIDE)
+        self._rest()
         first, second = (one.update(qps, peers=peers) for one in self._followers)
         self._same("queue pairs", second, first)
         for device in self._devices:
@@ -110,33 +133,25 @@ class RtlCard:
 
     def close(self) -> None:
         """Both have counted alike."""
-        self._run(_DECIDE)
+        self._rest()
         golden, rtl = (device.packet for device in reversed(self._devices))
         assert golden is not None
         assert rtl is not None
         self._same("counters", golden.counters(), rtl.counters())
 
-    def _put(self, stream: str, frame: bytes) -> _Heard:
-        wires = [Wire(frame)]
-        tx, rx = (wires, ()) if stream == "s_axis_tx" else ((), wires)
-        run = self._run(_STEP, tx, rx)
-        heard = _Heard(run.sources[stream].first[0])
-        self._add(heard, run)
-        return heard
+    def _rest(self) -> None:
+        """All laws decide, and no frame comes out that none has led to."""
+        heard = _Heard(self._run(_DECIDE))
+        self._same("out of turn", [], [wire.data for wire in (*heard.tx, *heard.rx)])
 
-    def _hear(self, heard: _Heard, enough: Callable[[], bool]) -> None:
-        for _ in range(_PATIENCE):
-            if enough():
-                return
-            self._add(heard, self._run(_STEP))
-
-    @staticmethod
-    def _add(heard: _Heard, run: Run) -> None:
-        heard.tx += run.sinks["m_axis_tx"].frames
-        heard.rx += run.sinks["m_axis_rx"].frames
-
-    def _run(self, settle: int, tx: Sequence[Wire] = (), rx: Sequence[Wire] = ()) -> Run:
-        run = self._nic.run(tx, rx, settle=settle)
+    def _run(
+        self,
+        settle: int,
+        tx: Sequence[Wire] = (),
+        rx: Sequence[Wire] = (),
+        wanted: dict[str, int] | None = None,
+    ) -> Run:
+        run = self._nic.run(tx, rx, settle=settle, wanted=wanted)
         for row in self._nic.decisions(run):
             decision = Decision(*row)
             self._rates[decision.qp] = decision.rate

@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def block_library(
     top: str = _TOP,
     root: Path = BUILD_ROOT,
     once: bool = True,
-    fast: bool = False,
+    practice: Sequence[str] = (),
 ) -> Path:
     """The shared library of a block.
 
@@ -42,9 +43,9 @@ def block_library(
     once : bool
         One evaluation for each edge; otherwise until nothing changes: slower, for logic that looks
         like a loop to Verilator.
-    fast : bool
-        For a block that runs for minutes: compiled with more effort, its reset tied low as in
-        `build`. Registers start with their reset values.
+    practice : sequence of str
+        For a block that runs for minutes, as `shared_library` has it: compiled with more effort,
+        its reset tied low as in `build`. Registers start with their reset values.
 
     Raises
     ------
@@ -53,10 +54,18 @@ def block_library(
     """
     text = resources.files(__package__).joinpath(f"{harness}.cpp").read_text()
     ports = _ports_header(verilog, top)
-    headers = {"ports.h": f"#define NO_RESET\n{ports}" if fast else ports}
-    verilog, effort = (prepared(verilog, top), FAST) if fast else (verilog, _EFFORT)
+    headers = {"ports.h": f"#define NO_RESET\n{ports}" if practice else ports}
+    verilog, effort = (prepared(verilog, top), FAST) if practice else (verilog, _EFFORT)
     return shared_library(
-        verilog, text, headers, top=top, label=label, root=root, effort=effort, once=once
+        verilog,
+        text,
+        headers,
+        top=top,
+        label=label,
+        root=root,
+        effort=effort,
+        once=once,
+        practice=practice,
     )
 
 

@@ -87,6 +87,7 @@ class Sink(ctypes.Structure):
         ("first", _PI64),
         ("last", _PI64),
         ("taken", _I64),
+        ("wanted", _I64),
     ]
 
 

@@ -27,6 +27,7 @@ from .verilate import BUILD_ROOT
 __all__ = ["Frames", "PacketBlock", "Run", "Wire", "packet_library"]
 
 _I64 = ctypes.c_int64
+_ENDLESS = (1 << 63) - 1  # frames that a sink never has
 
 
 def packet_library(
@@ -35,7 +36,7 @@ def packet_library(
     label: str,
     root: Path = BUILD_ROOT,
     once: bool = True,
-    fast: bool = False,
+    practice: Sequence[str] = (),
 ) -> Path:
     """The shared library of a block.
 
@@ -47,7 +48,8 @@ def packet_library(
         What is shown while building.
     root : Path
         Where build directories go.
-    once, fast : bool
+    once : bool
+    practice : sequence of str
         As `block_library`.
 
     Raises
@@ -58,7 +60,9 @@ def packet_library(
     from precog_hw.export import block_verilog
 
     text = block_verilog(block, name=RtlBlock.TOP)
-    return block_library(text, "packet_harness", label=label, root=root, once=once, fast=fast)
+    return block_library(
+        text, "packet_harness", label=label, root=root, once=once, practice=practice
+    )
 
 
 @dataclass
@@ -108,6 +112,7 @@ class PacketBlock(RtlBlock):
         settle: int = 400,
         watchdog: int = 20_000,
         held: int = 64,
+        wanted: Mapping[str, int] | None = None,
     ) -> Run:
         """Send frames and take all that comes.
 
@@ -131,6 +136,8 @@ class PacketBlock(RtlBlock):
             Cycles without movement after which waiting frames are a failure.
         held : int
             Frames that may come besides those that go in: made inside, or kept from runs before.
+        wanted : mapping of str to int, optional
+            Frames by sink: the run ends as soon as each of these sinks has its number.
 
         Raises
         ------
@@ -151,6 +158,8 @@ class PacketBlock(RtlBlock):
         steps = (ctypes.c_uint64 * max(1, len(clocks)))(*clocks.values())
         c_in = (Source * max(1, len(inward)))(*(made for made, _ in inward))
         c_out = (Sink * max(1, len(outward)))(*(made for made, _ in outward))
+        for n, name in enumerate(sinks):
+            c_out[n].wanted = wanted.get(name, 0) if wanted else _ENDLESS
         c_watch = (Monitor * max(1, len(watched)))(*(made for made, _ in watched))
         result = self._library.packet_run(
             self._handle,

@@ -39,6 +39,7 @@ struct Sink {
     int64_t* first;      // out: cycle in which a frame's first beat was taken
     int64_t* last;       // out: and its last
     int64_t taken;       // out: frames
+    int64_t wanted;      // frames after which nobody need wait for more
 };
 
 struct Monitor {
@@ -50,8 +51,8 @@ struct Monitor {
     int64_t seen;         // out
 };
 
-// Runs until every source is empty, no frame stands half taken and no beat moved for `settle` cycles,
-// or none moves for `watchdog` cycles. `clocks` are ports that grow by `steps` every cycle. Returns cycles.
+// Runs until every source is empty, no frame stands half taken, and every sink has what it wants or
+// no beat moved for `settle` cycles; or until none moves for `watchdog` cycles. `clocks` are ports that grow by `steps` every cycle. Returns cycles.
 API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t n_sinks, Sink* sinks,
                        int64_t n_monitors, Monitor* monitors, int64_t n_clocks, const int64_t* clocks,
                        const uint64_t* steps, uint64_t seed, int64_t settle, int64_t watchdog) {
@@ -175,7 +176,9 @@ API int64_t packet_run(void* handle, int64_t n_sources, Source* sources, int64_t
         ++block->cycles;
         quiet = moved ? 0 : quiet + 1;
         for (int64_t n = 0; n < n_sinks; ++n) waiting |= open[n];
-        if (!waiting && quiet >= settle) return leave(block->cycles - start);
+        bool enough = n_sinks > 0;
+        for (int64_t n = 0; n < n_sinks; ++n) enough &= sinks[n].taken >= sinks[n].wanted;
+        if (!waiting && (enough || quiet >= settle)) return leave(block->cycles - start);
         if (waiting && quiet >= watchdog) return leave(WATCHDOG);
     }
 }

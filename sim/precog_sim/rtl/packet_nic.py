@@ -51,14 +51,14 @@ def monitors(config: NicConfig) -> dict[str, list[str]]:
 
 
 @cache
-def _library(config: NicConfig, tick_ps: int, fast: bool = False) -> Path:
+def _library(config: NicConfig, tick_ps: int, practice: tuple[str, ...] = ()) -> Path:
     """Elaborating takes seconds, so a process does it once."""
     nic = PrecogNic(config, tick_ps=tick_ps)
     label = f"NIC with packets, {config.width} bits, {config.qps} QPs"
     # What was decided of a packet and what was read in it pass through one vector of the relaxed
     # form, which looks like a loop where no notification point takes it apart.
     once = bool(config.cnps or not config.relaxed)
-    return packet_library(nic, label=label, once=once, fast=fast)
+    return packet_library(nic, label=label, once=once, practice=practice)
 
 
 class PacketNic(PinTransport):
@@ -72,7 +72,7 @@ class PacketNic(PinTransport):
         Length of a cycle, picoseconds.
     block : PacketBlock, optional
         Such a NIC, just reset, or what does as it does; by default a new one.
-    fast : bool
+    practice : tuple of str
         The new one is built for long runs, as `block_library` has it.
 
     Attributes
@@ -89,9 +89,9 @@ class PacketNic(PinTransport):
         *,
         tick_ps: int = 1000,
         block: PacketBlock | None = None,
-        fast: bool = False,
+        practice: tuple[str, ...] = (),
     ) -> None:
-        self.block = PacketBlock(_library(config, tick_ps, fast)) if block is None else block
+        self.block = PacketBlock(_library(config, tick_ps, practice)) if block is None else block
         super().__init__(self.block, nic_map(config, tick_ps=tick_ps).address_bits)
         self.watches = False
         self._missed: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
@@ -116,10 +116,12 @@ class PacketNic(PinTransport):
         stall: float = 0.0,
         settle: int | None = None,
         held: int = 64,
+        wanted: Mapping[str, int] | None = None,
     ) -> Run:
         """Frames both ways; monitors are samples, events, decisions and logs.
 
-        It ends `settle` cycles after the last movement, by default when a decision must be out.
+        It ends `settle` cycles after the last movement, by default when a decision must be out, or
+        before that when what is `wanted` has come.
         """
         sources: Mapping[str, Sequence[Wire]] = {"s_axis_tx": tx, "s_axis_rx": rx}
         self.last = self.block.run(
@@ -131,6 +133,7 @@ class PacketNic(PinTransport):
             stall=stall,
             settle=self._settle if settle is None else settle,
             held=held,
+            wanted=wanted,
         )
         return self.last
 

@@ -82,3 +82,17 @@ def test_a_broken_block_is_refused(hang: bool, message: str) -> None:
     with pytest.raises(RtlError, match=message):
         block.run({_SOURCE: wires}, [_SINK], stall=0.5, watchdog=300)
     block.close()
+
+
+def test_a_run_ends_with_what_is_wanted() -> None:
+    path = packet_library(SkidBuffer(beat_layout(64)), label="register slice, 64 bits")
+    block, wires = PacketBlock(path), _wires(random.Random(3), 3)
+    patient = block.run({_SOURCE: wires}, [_SINK], settle=50)
+    assert patient.cycles == patient.sinks[_SINK].last[-1] + 51
+    began = block.cycles
+    run = block.run({_SOURCE: wires}, [_SINK], settle=50, wanted={_SINK: 3})
+    assert run.sinks[_SINK].frames == wires
+    assert run.cycles == run.sinks[_SINK].last[-1] + 1 - began
+    # Frames that come no more are waited for as without a wish.
+    assert block.run({}, [_SINK], settle=50, wanted={_SINK: 1}).cycles == 50
+    block.close()
