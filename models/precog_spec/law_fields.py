@@ -37,6 +37,8 @@ __all__ = [
     "PSCHED_PARAMETERS",
     "RAISE",
     "RESULT_FIELDS",
+    "RING_PLACES",
+    "RING_STAMP_BITS",
     "SCORE_BITS",
     "SCORE_MAX",
     "TIMELY_PARAMETERS",
@@ -122,6 +124,9 @@ ACK_FIELDS = (
     ("seq", 24),  # first packet sequence number that is not acknowledged
     ("next", 24),  # next one to be sent
 )
+
+#: Packets in flight of each queue pair whose round trips a card measures; the bits of their T0.
+RING_PLACES, RING_STAMP_BITS = 8, 32
 
 #: What the host of a device or its packets can say; samples have a way of their own.
 LAW_EVENT_FIELDS = EVENT_FIELDS[:4]

@@ -36,16 +36,17 @@ def request_layout(slots: int) -> data.StructLayout:
             "opcode": unsigned(8),
             "psn": unsigned(PSN_BITS),
             "ack_req": unsigned(1),
-            "dma_length": unsigned(32),  # bytes, of a READ request
+            # Bytes that a READ request asks for; with `acks`, the payload of any other.
+            "dma_length": unsigned(32),
             "t": unsigned(Fmt.TIME.width),  # T0, ticks
         }
     )
 
 
-def answer_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
+def answer_layout(slots: int, *, senders: bool = False, acks: bool = False) -> data.StructLayout:
     """A packet that arrived and may have an effect, of a queue pair that exists.
 
-    `senders`: levels come with them.
+    `senders`: levels come with them; `acks`: and echoes of congestion marks.
     """
     return data.StructLayout(
         {
@@ -58,6 +59,7 @@ def answer_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
             "turnaround_valid": unsigned(1),
             "score": SCORED,
             **({"senders": LEVELLED} if senders else {}),
+            **({"mark": unsigned(1)} if acks else {}),
         }
     )
 

@@ -63,6 +63,8 @@ class RttCollector(wiring.Component):
         Events of a direction that may wait (power of two), unless `relaxed`.
     senders : bool
         Packets bring levels, too; `answer_layout` and `commit_layout` have them then.
+    acks : bool
+        `commit` has the facts of acknowledgements, `ACK_COMMIT`.
     relaxed : bool
         Packets wait where they come from; samples in block RAM, a cycle longer; an event in
         `RttPipeline.SAMPLE_LATENCY` + 1 cycles.
@@ -123,17 +125,18 @@ class RttCollector(wiring.Component):
         queue_depth: int = 8,
         relaxed: bool = False,
         senders: bool = False,
+        acks: bool = False,
     ) -> None:
         if slots < 2 or slots & (slots - 1):
             raise ValueError(f"slots must be a power of two, 2 or more, not {slots!r}")
         if sweep_cycles < 1:
             raise ValueError(f"sweep_cycles must be 1 or more, not {sweep_cycles!r}")
         self._slots, self._sweep_cycles, self._depth = slots, sweep_cycles, queue_depth
-        self._relaxed, self._senders = relaxed, senders
+        self._relaxed, self._senders, self._acks = relaxed, senders, acks
         super().__init__(
             {
                 "i_tx": In(stream.Signature(request_layout(slots))),
-                "i_rx": In(stream.Signature(answer_layout(slots, senders=senders))),
+                "i_rx": In(stream.Signature(answer_layout(slots, senders=senders, acks=acks))),
                 "i_reset": In(stream.Signature(range(slots))),
                 "first": In(1),
                 "o": Out(stream.Signature(SAMPLE)),
@@ -148,16 +151,16 @@ class RttCollector(wiring.Component):
                 "acked_slot": Out(range(slots)),
                 "acked_psn": Out(PSN_BITS),
                 "commit_stb": Out(1),
-                "commit": Out(commit_layout(slots, senders=senders)),
+                "commit": Out(commit_layout(slots, senders=senders, acks=acks)),
                 "rtt": Out(Fmt.RTT.width),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        event = event_layout(self._slots, senders=self._senders)
+        event = event_layout(self._slots, senders=self._senders, acks=self._acks)
         m.submodules.pipeline = pipeline = RttPipeline(
-            self._slots, spaced=self._relaxed, senders=self._senders
+            self._slots, spaced=self._relaxed, senders=self._senders, acks=self._acks
         )
         m.submodules.samples = samples = Queue(SAMPLE, _SAMPLE_ROWS, block=self._relaxed)
 
@@ -234,6 +237,11 @@ class RttCollector(wiring.Component):
             rx.payload.number.eq(answer.turnaround),
             rx.payload.counts.eq(answer.turnaround_valid),
         ]
+        if self._acks:
+            m.d.comb += [
+                rx.payload.plain.eq(plain & (kind == SYNDROME_ACK)),
+                rx.payload.mark.eq(answer.mark),
+            ]
         m.d.sync += [
             self.acked_stb.eq(acks),
             self.acked_slot.eq(answer.slot),
@@ -254,7 +262,7 @@ class RttCollector(wiring.Component):
         rx_turn = Signal()
         wait = Signal(range(self._sweep_cycles), init=self._sweep_cycles - 1)
         swept = Signal(range(self._slots))
-        event = Signal(event_layout(self._slots, senders=self._senders))
+        event = Signal(event_layout(self._slots, senders=self._senders, acks=self._acks))
         stb = Signal()
         m.d.comb += [pipeline.i_stb.eq(stb), pipeline.i.eq(event)]
         m.d.sync += stb.eq(0)

@@ -8,7 +8,7 @@ from precog_spec.frames.headers import PSN_BITS
 
 from .layouts import LEVELLED, SCORED, TURNAROUND_BITS
 
-__all__ = ["EventKind", "commit_layout", "event_layout"]
+__all__ = ["ACK_COMMIT", "EventKind", "commit_layout", "event_layout"]
 
 NUMBER_BITS = max(32, TURNAROUND_BITS)  # a READ's length has 32 bits
 
@@ -23,8 +23,23 @@ class EventKind(enum.Enum, shape=3):  # type: ignore[call-arg]
     SCORE = 4  # a packet that is no answer brought a score, or a level
 
 
-def event_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
-    """One event, decoded; `senders`: with levels."""
+#: The facts of acknowledgements, for programs.
+ACK_COMMIT = data.StructLayout(
+    {
+        "psn": unsigned(PSN_BITS),
+        "new": 1,  # TX: the PSN was not sent before
+        "fresh": 1,  # RX: an ACK that acknowledges more than any before
+        "number": unsigned(NUMBER_BITS),  # TX: bytes of payload. RX: T2 - T1, ticks
+        "counts": 1,  # TX: a READ, without payload. RX: T2 - T1 is known
+        "mark": 1,  # RX: it echoes a congestion mark
+        "acked": unsigned(PSN_BITS),  # the last PSN that is acknowledged now
+        "next": unsigned(PSN_BITS),  # next new PSN
+    }
+)
+
+
+def event_layout(slots: int, *, senders: bool = False, acks: bool = False) -> data.StructLayout:
+    """One event, decoded; `senders`: with levels; `acks`: with the facts of acknowledgements."""
     return data.StructLayout(
         {
             "kind": EventKind,
@@ -32,18 +47,21 @@ def event_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
             "psn": unsigned(PSN_BITS),
             "t": unsigned(Fmt.TIME.width),  # ticks
             "flag": 1,  # TX: may be timed. RX: a NAK. RESET: the first one, of what memory kept
-            "number": unsigned(NUMBER_BITS),  # TX: bytes that a READ asks for. RX: T2 - T1, ticks
+            # TX: bytes that a READ asks for, with `acks` of others the payload. RX: T2 - T1, ticks
+            "number": unsigned(NUMBER_BITS),
             "counts": 1,  # TX: a READ. RX: T2 - T1 is known
             "score": SCORED,  # RX, SCORE
             **({"senders": LEVELLED} if senders else {}),  # RX, SCORE
+            # RX: an ACK, an echo of a congestion mark
+            **(dict.fromkeys(("plain", "mark"), 1) if acks else {}),
         }
     )
 
 
-def commit_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
+def commit_layout(slots: int, *, senders: bool = False, acks: bool = False) -> data.StructLayout:
     """What golden models need to replay the order of events, and what each did.
 
-    `senders`: with levels.
+    `senders`: with levels; `acks`: with the facts of acknowledgements.
     """
     return data.StructLayout(
         {
@@ -53,5 +71,6 @@ def commit_layout(slots: int, *, senders: bool = False) -> data.StructLayout:
             "outcome": unsigned(len(Outcome)),  # `Outcome` bits, 0 without an event
             "score": SCORED,  # that may be followed
             **({"senders": LEVELLED} if senders else {}),  # that may be heeded
+            **({"ack": ACK_COMMIT} if acks else {}),
         }
     )

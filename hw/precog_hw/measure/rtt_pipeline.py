@@ -84,6 +84,9 @@ class RttPipeline(wiring.Component):
         An event stays for `SAMPLE_LATENCY` more cycles, and in these there is no other: it and its
         row are looked at where they are, and what serves events that follow each other is left out.
 
+    senders, acks : bool
+        As `commit_layout`.
+
     Members
     -------
     mtu_stb : In(1)
@@ -113,8 +116,10 @@ class RttPipeline(wiring.Component):
     LATENCY = 6
     SAMPLE_LATENCY = 8
 
-    def __init__(self, slots: int, *, spaced: bool = False, senders: bool = False) -> None:
-        self._slots, self._spaced, self._senders = slots, spaced, senders
+    def __init__(
+        self, slots: int, *, spaced: bool = False, senders: bool = False, acks: bool = False
+    ) -> None:
+        self._slots, self._spaced, self._senders, self._acks = slots, spaced, senders, acks
         super().__init__(
             {
                 "mtu_stb": In(1),
@@ -123,9 +128,9 @@ class RttPipeline(wiring.Component):
                 "timeout": In(32),
                 "floor": In(FLOOR_BITS),
                 "i_stb": In(1),
-                "i": In(event_layout(slots, senders=senders)),
+                "i": In(event_layout(slots, senders=senders, acks=acks)),
                 "commit_stb": Out(1),
-                "commit": Out(commit_layout(slots, senders=senders)),
+                "commit": Out(commit_layout(slots, senders=senders, acks=acks)),
                 "sample_stb": Out(1),
                 "sample_slot": Out(range(slots)),
                 "sample_rtt": Out(Fmt.RTT.width),
@@ -161,8 +166,10 @@ class RttPipeline(wiring.Component):
         ]
 
         if self._spaced:
-            outcome, row = self._alone(m, e, valid, psns)
+            outcome, row, new, does = self._alone(m, e, valid, psns)
             self._finish(m, e, valid, outcome, row)
+            if self._acks:
+                self._tell(m, e, valid, psns.psn, outcome, row, new, does)
             return m
 
         # Rows: read in cycle 1, written in cycle 6.
@@ -227,6 +234,8 @@ class RttPipeline(wiring.Component):
         ]
 
         self._finish(m, e, valid, outcome, row5)
+        if self._acks:
+            self._tell(m, e, valid, psns5.psn, outcome, row5, new, does)
         return m
 
     def _alone(
@@ -235,7 +244,7 @@ class RttPipeline(wiring.Component):
         e: list[data.View],
         valid: list[Signal],
         psns: data.View,
-    ) -> tuple[Signal, data.View]:
+    ) -> tuple[Signal, data.View, data.View, data.View]:
         """What an event finds in its row that meets no other: both stay, and so do the numbers."""
         m.d.sync += Assert(
             ~valid[0] | ~Cat(valid[1 : self.SAMPLE_LATENCY + 1]).any(), "events are apart"
@@ -256,7 +265,7 @@ class RttPipeline(wiring.Component):
             write.en.eq(valid[5]),
             write.data.eq(new),
         ]
-        return outcome, row
+        return outcome, row, new, does
 
     @staticmethod
     def _replaced(row: data.View, event: data.View, psns: data.View) -> list[object]:
@@ -356,6 +365,29 @@ class RttPipeline(wiring.Component):
                 ]
             with m.Case(EventKind.SCORE):
                 m.d.comb += new.timed.eq(row.timed)
+
+    def _tell(
+        self,
+        m: Module,
+        e: list[data.View],
+        valid: list[Signal],
+        psn: Value,
+        outcome: Signal,
+        row: data.View,
+        new: data.View,
+        does: data.View,
+    ) -> None:
+        """Cycles 5 and 6: the facts of acknowledgements."""
+        ack, event = self.commit.ack, e[5]
+        did = dict(zip(Outcome, outcome, strict=True))
+        answers = valid[5] & (event.kind == EventKind.RX) & ~did[Outcome.REFUSED_PSN]
+        m.d.sync += [
+            ack.new.eq(valid[5] & does.advances),
+            ack.fresh.eq(answers & event.plain & (psn != row.acked)),
+            ack.acked.eq(new.acked),
+            ack.next.eq(new.next),
+        ]
+        m.d.comb += [ack[name].eq(e[6][name]) for name in ("psn", "number", "counts", "mark")]
 
     def _finish(
         self, m: Module, e: list[data.View], valid: list[Signal], outcome: Signal, row: data.View

@@ -52,6 +52,7 @@ __all__ = ["MIN_TICK_PS", "Card"]
 _ANSWERED = ("cnp_sent", "cnp_limited", "cnp_unknown", "cnp_busy")
 _REFUSED = ("refused_icrc", "refused_cnp")
 _ACKED = ("acked_stb", "acked_slot", "acked_psn")
+_BECN = 14  # of the two bytes of the BTH that hold it
 MIN_TICK_PS = 4  # 24 bits of ns in 32 bits of ticks
 
 
@@ -81,6 +82,8 @@ class Card(wiring.Component):
         With enables and numbers of destinations; with the notification point; with the ICRC check.
     senders : bool
         With the count of queue pairs that send to the card.
+    acks : bool
+        `commit` has the facts of acknowledgements, `ACK_COMMIT`.
 
     Members
     -------
@@ -161,6 +164,7 @@ class Card(wiring.Component):
         cnps: bool = True,
         icrc: bool = True,
         senders: bool = False,
+        acks: bool = False,
     ) -> None:
         if tick_ps < MIN_TICK_PS:
             raise ValueError(f"tick_ps must be {MIN_TICK_PS} or more, not {tick_ps!r}")
@@ -170,7 +174,7 @@ class Card(wiring.Component):
         self._predicted = predicted
         self._relaxed, self._ipv6 = relaxed, ipv6
         self._measured, self._notifies, self._checks = destinations, cnps, icrc
-        self._senders = senders
+        self._senders, self._acks = senders, acks
         packets = packet_signature(width)
         scores = {
             "predicted_stb": In(1),
@@ -242,7 +246,7 @@ class Card(wiring.Component):
                 "score_slot": Out(range(slots)),
                 "score": Out(8),
                 "commit_stb": Out(1),
-                "commit": Out(commit_layout(slots, senders=senders)),
+                "commit": Out(commit_layout(slots, senders=senders, acks=acks)),
                 **(counted if senders else {}),
             }
         )
@@ -250,7 +254,7 @@ class Card(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.tx = tx = TxPath(
-            self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6
+            self._width, self._slots, relaxed=self._relaxed, ipv6=self._ipv6, acks=self._acks
         )
         m.submodules.rx = rx = RxPath(
             self._width,
@@ -271,7 +275,7 @@ class Card(wiring.Component):
             enables=self._measured,
         )
         m.submodules.collector = collector = RttCollector(
-            self._slots, relaxed=self._relaxed, senders=self._senders
+            self._slots, relaxed=self._relaxed, senders=self._senders, acks=self._acks
         )
         trust = self._trust(m, rx)
         connect(m, tx.o, flipped(self.o_tx))
@@ -460,7 +464,7 @@ class Card(wiring.Component):
         received = trust.o.payload
         got, error, parsed = received.decided, received.error, received.parsed
         descriptor = parsed.descriptor
-        answer = Signal(answer_layout(self._slots, senders=self._senders))
+        answer = Signal(answer_layout(self._slots, senders=self._senders, acks=self._acks))
         answered = Signal()
         taken, counts = Signal(), Signal()
         factor = ticks_factor(self._tick_ps)
@@ -498,6 +502,8 @@ class Card(wiring.Component):
                 answer.turnaround_valid.eq(got.turnaround_valid & self.registers.corrected),
                 answer.score.eq(got.score),
             ]
+            if self._acks:
+                m.d.sync += answer.mark.eq(parsed.headers.resv[_BECN])
             if self._senders:
                 m.d.sync += [
                     answer.senders.value.eq(got.senders),

@@ -13,7 +13,7 @@ from precog_spec.frames.cps import NS_BITS, SCORE_MAX, TIME_BITS, Mode, ShimType
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.headers import BTH, PSN_BITS, ROCE_PORT
 from precog_spec.frames.layout import Field
-from precog_spec.frames.opcodes import ACKNOWLEDGES
+from precog_spec.frames.opcodes import ACKNOWLEDGES, READ_REQUEST
 
 from .checksum import LATENCY as UPDATE_LATENCY
 from .checksum import HeaderUpdate
@@ -61,7 +61,7 @@ def sent_layout(slots: int) -> data.StructLayout:
             "opcode": unsigned(8),
             "psn": unsigned(PSN_BITS),
             "ack_req": unsigned(1),
-            "dma_length": unsigned(32),
+            "dma_length": unsigned(32),  # bytes, of a READ request; with `acks`, others' payload
             "end": unsigned(LENGTH_BITS),  # bytes of the frame, as the transport gave it
             "time": unsigned(Fmt.TIME.width),  # T0, ticks
         }
@@ -86,6 +86,8 @@ class CpsTransmit(wiring.Component):
     relaxed : bool
         One packet at a time: `parsed` stays until the next packet's `parsed_stb`, and so do `edit`
         and `sent`. No delay lines, and a cycle less.
+    acks : bool
+        `sent` has the payload of what is no READ request.
 
     Members
     -------
@@ -106,8 +108,8 @@ class CpsTransmit(wiring.Component):
 
     LATENCY = QpLookup.LATENCY + CpsSlots.TX_LATENCY + 2 + UPDATE_LATENCY
 
-    def __init__(self, slots: int, *, relaxed: bool = False) -> None:
-        self._slots, self._relaxed = slots, relaxed
+    def __init__(self, slots: int, *, relaxed: bool = False, acks: bool = False) -> None:
+        self._slots, self._relaxed, self._acks = slots, relaxed, acks
         super().__init__(
             {
                 "config": In(CPS_CONFIG),
@@ -195,6 +197,9 @@ class CpsTransmit(wiring.Component):
         """
         parsed, descriptor = self.parsed, self.parsed.descriptor
         roce = descriptor.reason == Reason.NONE
+        length = descriptor.dma_length
+        if self._acks:
+            length = Mux(descriptor.opcode.matches(*READ_REQUEST), length, descriptor.payload)
         m.submodules.asked = asked = DelayLine(_WAITING, QpLookup.LATENCY, stays=self._relaxed)
         strobe = self.parsed_stb
         if self._relaxed:
@@ -209,8 +214,9 @@ class CpsTransmit(wiring.Component):
             asked.i.reason.eq(Mux(roce, Reason.SHIM_PORT, descriptor.reason)),
             *(
                 asked.i[name].eq(descriptor[name])
-                for name in ("ipv6", "tags", "opcode", "psn", "ack_req", "dma_length")
+                for name in ("ipv6", "tags", "opcode", "psn", "ack_req")
             ),
+            asked.i.dma_length.eq(length),
             *(
                 asked.i[name].eq(parsed.headers[name])
                 for name in ("ip_length", "ip_checksum", "udp_length", "udp_checksum", "resv")

@@ -39,6 +39,8 @@ class TxPath(wiring.Component):
         QP slots.
     relaxed, ipv6 : bool
         As `Parser`.
+    acks : bool
+        As `CpsTransmit`.
 
     Members
     -------
@@ -61,8 +63,16 @@ class TxPath(wiring.Component):
     o: stream.Interface
     o_sent: stream.Interface
 
-    def __init__(self, width: int, slots: int, *, relaxed: bool = False, ipv6: bool = True) -> None:
-        self._relaxed, self._ipv6 = relaxed, ipv6
+    def __init__(
+        self,
+        width: int,
+        slots: int,
+        *,
+        relaxed: bool = False,
+        ipv6: bool = True,
+        acks: bool = False,
+    ) -> None:
+        self._relaxed, self._ipv6, self._acks = relaxed, ipv6, acks
         self._width = width
         self._slots = slots
         sent = sent_layout(slots)
@@ -95,7 +105,9 @@ class TxPath(wiring.Component):
         m.submodules.stage = stage = Stage(
             self._width, Direction.TX, CpsTransmit.LATENCY, relaxed=self._relaxed, ipv6=self._ipv6
         )
-        m.submodules.decide = decide = CpsTransmit(self._slots, relaxed=self._relaxed)
+        m.submodules.decide = decide = CpsTransmit(
+            self._slots, relaxed=self._relaxed, acks=self._acks
+        )
         m.submodules.finish = finish = Finish(
             sent_layout(self._slots), stage.packets, relaxed=self._relaxed
         )

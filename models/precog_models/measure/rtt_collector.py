@@ -51,6 +51,7 @@ from precog_spec.frames.opcodes import (
 
 from ..jit import njit
 from ..packet.parser import Descriptor
+from .ack_ring import Ack, AckRing
 
 __all__ = ["COLLECTOR_STATE", "NO_TURNAROUND", "RttCollector", "answered", "sent", "swept"]
 
@@ -228,6 +229,14 @@ class RttCollector:
         Ticks that a sample is longer than, or T2 - T1 is refused.
     mtu : sequence of int, optional
         Path MTU of each slot in bytes, for the length of READ responses; 1024 without it.
+    places : int
+        Packets in flight of a queue pair that are timed for programs; 0: none.
+
+    Attributes
+    ----------
+    ring : AckRing or None
+    ack : Ack or None
+        The acknowledgement that programs hear of, if the last event was one.
 
     Raises
     ------
@@ -243,7 +252,10 @@ class RttCollector:
         any_packet: bool = False,
         floor: int = 0,
         mtu: Sequence[int] | None = None,
+        places: int = 0,
     ) -> None:
+        self.ring = AckRing(slots, places) if places else None
+        self.ack: Ack | None = None
         self.timeout = timeout
         self.floor = floor
         self.any_packet = any_packet
@@ -262,12 +274,24 @@ class RttCollector:
         if packet.opcode in READ_REQUEST:
             span = max(1, -(-packet.dma_length // self.mtu[slot]))
         wanted = self.any_packet or solicits(packet.opcode, packet.ack_req)
-        return self._count(sent(self._state[slot], packet.psn, span, wanted, t, self.timeout))
+        state = self._state[slot]
+        new = not state[0] or ((packet.psn - state[1]) & _PSN_MASK) < _PSN_HALF
+        did = self._count(sent(state, packet.psn, span, wanted, t, self.timeout))
+        if self.ring is not None:
+            acked = int(state[5])
+            self.ring.sent(slot, packet.psn, packet.payload, t, new=bool(new), acked=acked)
+        return did
 
     def received(
-        self, slot: int, packet: Descriptor, t: int, turnaround: int = NO_TURNAROUND
+        self,
+        slot: int,
+        packet: Descriptor,
+        t: int,
+        turnaround: int = NO_TURNAROUND,
+        *,
+        marked: bool = False,
     ) -> int | None:
-        """A packet of the queue pair arrives at `t`.
+        """A packet of the queue pair arrives at `t`; `marked`, it echoes a congestion mark.
 
         Returns
         -------
@@ -284,10 +308,24 @@ class RttCollector:
                 answer = _Answer.NAK
             elif kind != SYNDROME_ACK:
                 return None
+        state = self._state[slot]
+        before = int(state[5])
         outcome, rtt = answered(
-            self._state[slot], packet.psn, int(answer), t, turnaround, self.timeout, self.floor
+            state, packet.psn, int(answer), t, turnaround, self.timeout, self.floor
         )
-        return rtt if Outcome.SAMPLE in self._count(outcome) else None
+        did = self._count(outcome)
+        counts = packet.opcode in PLAIN_ACKNOWLEDGES and Outcome.REFUSED_PSN not in did
+        if counts and answer is _Answer.ACK and packet.psn != before and self.ring is not None:
+            self.ack = self.ring.answered(
+                slot,
+                packet.psn,
+                t,
+                turnaround,
+                self.floor,
+                marked=marked,
+                following=int(state[1]),
+            )
+        return rtt if Outcome.SAMPLE in did else None
 
     def sweep(self, slot: int, t: int) -> Outcome:
         """Look at a queue pair that may have no packets any more."""
@@ -297,10 +335,13 @@ class RttCollector:
         """Forget a queue pair, as when it connects anew with another PSN."""
         timed = self._state[slot, COLLECTOR_STATE.index("timed")]
         self._state[slot] = 0
+        if self.ring is not None:
+            self.ring.reset(slot)
         return self._count(Outcome.FORGOTTEN if timed else 0)
 
     def _count(self, outcome: int) -> Outcome:
         self.outcome = made = Outcome(outcome)
+        self.ack = None
         for bit in made:
             self.counts[bit] += 1
         return made

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from precog_spec.contract import Outcome
 from precog_spec.frames.cps import TICKS_FACTOR_BITS, Mode, ShimType, ticks_factor
 from precog_spec.frames.descriptor import Reason
-from precog_spec.frames.headers import Ecn
+from precog_spec.frames.headers import BTH, Ecn
 from precog_spec.frames.opcodes import (
     CNP,
     PLAIN_ACKNOWLEDGES,
@@ -24,6 +24,7 @@ from precog_spec.frames.opcodes import (
     syndrome_kind,
 )
 
+from ..measure.ack_ring import Ack
 from ..measure.destinations import DestinationEvent, Destinations
 from ..measure.rtt_collector import NO_TURNAROUND, RttCollector
 from .cnp import CnpConfig, NotificationPoint
@@ -76,6 +77,7 @@ class CardConfig:
     cnps: bool = True  # the notification point
     icrc: bool = True  # the ICRC check; without it all ICRCs count as right
     senders: bool = False  # the count of queue pairs that send to the card
+    places: int = 0  # packets in flight that are timed for programs, of each queue pair
 
     def __post_init__(self) -> None:
         if self.tick_ps <= 0:
@@ -99,6 +101,7 @@ class Arrived(NamedTuple):
     notified: bool  # a CNP that may cut the queue pair's rate
     score: int | None  # that its law may follow
     senders: int  # level of its receiver that has risen; 0: nothing new
+    ack: Ack | None  # what programs hear
 
 
 class Card:
@@ -122,6 +125,7 @@ class Card:
             any_packet=config.any_packet,
             floor=config.rtt_floor,
             mtu=mtu,
+            places=config.places,
         )
         self.notification = NotificationPoint(self.cps.table, config.cnp)
         self.trust = Trust(slots, config.trust)
@@ -168,7 +172,7 @@ class Card:
         unlooked = not self.config.icrc or not self.trust.config.icrc_gate
         believed = got.frame is not None and (right or unlooked)
         acts = self.trust.acts(got, t, right=believed)
-        rtt = cnp = score = None
+        rtt = cnp = score = ack = None
         senders = 0
         if acts:
             assert got.slot is not None
@@ -182,7 +186,10 @@ class Card:
                 and shim.time is not None
             ):
                 turnaround = ticks_from_ns(shim.time, self.config.tick_ps)
-            rtt = self.collector.received(got.slot, got.descriptor, t, turnaround)
+            rtt = self.collector.received(
+                got.slot, got.descriptor, t, turnaround, marked=_echoes(got)
+            )
+            ack = self.collector.ack
             mark = got.descriptor.ecn == Ecn.CE
             self._account(got.slot, DestinationEvent(rtt, mark=mark, score=got.score))
             refused = Outcome.REFUSED_PSN in self.collector.outcome or _reserved(got.descriptor)
@@ -195,7 +202,7 @@ class Card:
             own = None if got.slot is None else self.cps.slots[got.slot].carried
             cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, own)
         notified = acts and got.descriptor.opcode == CNP
-        return Arrived(got, right, checked, rtt, cnp, notified, score, senders)
+        return Arrived(got, right, checked, rtt, cnp, notified, score, senders, ack)
 
     def sweep(self, slot: int, t: int) -> None:
         """The collector's look at a queue pair that may have no packets any more."""
@@ -223,6 +230,11 @@ def _reserved(packet: Descriptor) -> bool:
     """Whether it is an acknowledge with a syndrome that there is not: it says nothing at all."""
     kind = syndrome_kind(packet.syndrome)
     return packet.opcode in PLAIN_ACKNOWLEDGES and kind == SYNDROME_RESERVED
+
+
+def _echoes(got: Received) -> bool:
+    """Whether its BECN says that a packet of ours was marked on its way."""
+    return got.frame is not None and bool(BTH.get(got.frame, got.parsed.bth, "becn"))
 
 
 def _has_icrc(got: Received) -> bool:
