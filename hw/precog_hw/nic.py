@@ -9,7 +9,7 @@
                                  └─ counters ◄──── events ─────────┤
     i_sample, i_event ─────────────────────────────► core ─────────┴─► o_decision
        or
-    i_tx, i_rx ─► card ─► samples ─────────────────► core
+    i_tx, i_rx ─► card ─► samples, acknowledgements ─► core
     o_tx, o_rx ◄──┘ ▲       with wire: i_tx ─► [wire mode] ─► card, grants inside
           bank ─────┴ windows, counters, time (`precog_hw.adapters.packet`, `senders`)
     i_profile ─────────────────────────────────────► core ─────────► o_forecast, scores ─► card
@@ -86,7 +86,10 @@ class PrecogNic(wiring.Component):
     command_log_stb, command_log : Out(1), Out(COMMAND_LOG)
         With packets: each command of the core as it takes effect, for its golden model.
     i_law_ack : In(stream.Signature(LAW_ACK))
-        Acknowledgements, for laws that are programs; with `config.law_cores`.
+        Acknowledgements, for laws that are programs; with `config.law_cores`. Not with packets:
+        then they come from these.
+    law_ack_stb, law_ack : Out(1), Out(LAW_ACK)
+        With both: each acknowledgement as the core takes it.
     o_decision : Out(stream.Signature(DECISION))
         One decision for each sample of an enabled queue pair, in order; those of events between.
     i_profile : In(stream.Signature(PROFILE)), o_forecast : Out(stream.Signature(FORECAST))
@@ -236,6 +239,7 @@ class PrecogNic(wiring.Component):
             cnps=bool(config.cnps),
             icrc=bool(config.icrc),
             senders=bool(config.senders),
+            acks=bool(config.law_cores),
         )
 
     def _watches(self, m: Module, bank: RegisterBank, core: Core, watchdog: Watchdog) -> Value:

@@ -56,7 +56,6 @@ NEEDS = (
 )
 #: (option, the one that must be off with it, why).
 EXCLUDES = (
-    ("law_cores", "width", "programs hear samples from outside"),
     ("law_cores", "trace", "a program's decisions have no records"),
     ("activity", "width", "the packet path's clock always runs"),
     ("activity", "trace", "the trace's clock always runs"),

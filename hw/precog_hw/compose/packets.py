@@ -7,6 +7,7 @@ from precog_hw.adapters import receiver as receiver_adapter
 from precog_hw.adapters import senders as senders_adapter
 from precog_hw.adapters import wire as wire_adapter
 from precog_hw.adapters.packet import attach
+from precog_hw.rate.ack_events import AckEvents
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.score_events import ScoreEvents
 
@@ -75,7 +76,8 @@ def law_events(parts: Parts) -> None:
     source = parts.nic.i_event if parts.card is None else _packet_events(parts)
     joined = [(source, core.i_event)]
     if parts.config.law_cores:
-        joined.append((parts.nic.i_law_ack, core.i_law_ack))
+        acks = parts.nic.i_law_ack if parts.card is None else _packet_acks(parts)
+        joined.append((acks, core.i_law_ack))
     for outside, inside in joined:
         parts.m.d.comb += [
             inside.payload.eq(outside.payload),
@@ -130,6 +132,22 @@ def _packet_events(parts: Parts) -> stream.Interface:
     names = ("heard", "heard_slot", "heard_score")
     m.d.comb += [getattr(scores, n).eq(value) for n, value in zip(names, heard, strict=True)]
     return scores.o
+
+
+def _packet_acks(parts: Parts) -> stream.Interface:
+    m, nic, core, card = parts.m, parts.nic, parts.core, parts.card
+    assert card is not None
+    m.submodules.acks = acks = AckEvents(parts.config)
+    m.d.comb += [
+        acks.commit_stb.eq(card.commit_stb),
+        *(acks.commit[name].eq(card.commit[name]) for name in acks.commit.shape().members),
+        acks.floor.eq(card.registers.rtt_floor),
+        acks.command_stb.eq(core.command.valid & core.command.ready),
+        acks.command.eq(parts.window.o_config.payload),
+        nic.law_ack_stb.eq(core.i_law_ack.valid & core.i_law_ack.ready),
+        nic.law_ack.eq(core.i_law_ack.payload),
+    ]
+    return acks.o
 
 
 def _receives(parts: Parts) -> Value:

@@ -129,6 +129,7 @@ def _receiver(config: NicConfig) -> dict[str, wiring.Member]:
 def _packets(config: NicConfig) -> dict[str, wiring.Member]:
     packets = packet_signature(config.width)
     events = {"law_event_stb": Out(1), "law_event": Out(LAW_EVENT)} if config.laws else {}
+    acks = {"law_ack_stb": Out(1), "law_ack": Out(LAW_ACK)} if config.law_cores else {}
     return {
         "i_tx": In(packets),
         "o_tx": Out(packets),
@@ -139,4 +140,5 @@ def _packets(config: NicConfig) -> dict[str, wiring.Member]:
         "command_log_stb": Out(1),
         "command_log": Out(COMMAND_LOG),
         **events,
+        **acks,
     }

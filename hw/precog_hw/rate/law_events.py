@@ -1,6 +1,6 @@
-"""What packets and the clock tell the law dcqcn and PSCHED: notifications, bytes, passing time."""
+"""What packets and the clock tell laws and PSCHED: notifications, bytes, passing time."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
@@ -21,12 +21,14 @@ _BYTES_BITS = 32
 _TICKS_BITS = dict(DCQCN_PARAMETERS)["rate_ticks"]
 _ROUNDS = 4  # sweeps of all queue pairs in a period of the rate timer
 _ROWS = 16
-_LISTENS = data.StructLayout({"dcqcn": 1, "psched": 1})
+_LISTENS = data.StructLayout({"dcqcn": 1, "cnps": 1, "sweeps": 1})
 _CHECKS = 64  # queue pairs that wait for a tick of their check
 
 
 class LawEvents(wiring.Component):
     """Events of queue pairs that run dcqcn, and sweeps of those that run PSCHED, whose scores age.
+
+    With a law engine programs hear notifications and sweeps, too.
 
     ::
 
@@ -79,6 +81,7 @@ class LawEvents(wiring.Component):
 
     def __init__(self, config: NicConfig) -> None:
         self._qps = config.qps
+        self._programs = bool(config.law_cores)
         self._qp_bits = config.qp_bits
         super().__init__(
             {
@@ -106,7 +109,8 @@ class LawEvents(wiring.Component):
         counted = self._bytes(m, listens)
         event = self.o.payload
         free, notifies = ~self.o.valid | self.o.ready, Signal()
-        m.d.comb += notifies.eq(notices.takes & is_new)
+        checked = listens.read(m, notices.next_qp).dcqcn if self._programs else Const(1)
+        m.d.comb += notifies.eq(notices.takes & is_new & checked)
         checks, check_qp = self._checks(m, notifies, notices.first_qp, free & ~first)
         m.d.comb += [
             notices.takes.eq(free & first),
@@ -133,17 +137,19 @@ class LawEvents(wiring.Component):
         return m
 
     def _listeners(self, m: Module) -> BitMemory:
-        """Of each queue pair: it runs dcqcn, it runs PSCHED."""
+        """Of each queue pair: it runs dcqcn, and what it hears besides."""
         command = self.command
         listens = BitMemory(m, "listens", _LISTENS, self._qps)
         write = listens.write
+        runs = command.config.enable & command.config.algorithm[-1] & self._programs
         m.d.comb += [
             write.en.eq(self.command_stb & command.apply),
             write.addr.eq(command.qp),
             write.data.dcqcn.eq(
                 command.config.enable & (command.config.algorithm == Algorithm.DCQCN),
             ),
-            write.data.psched.eq(command.config.enable & command.config.psched),
+            write.data.cnps.eq(write.data.dcqcn | runs),
+            write.data.sweeps.eq((command.config.enable & command.config.psched) | runs),
         ]
         return listens
 
@@ -176,7 +182,7 @@ class LawEvents(wiring.Component):
         m.d.comb += [
             notices.heard.eq(self.heard),
             notices.qp.eq(self.heard_slot),
-            notices.counts.eq(listens.read(m, self.heard_slot).dcqcn),
+            notices.counts.eq(listens.read(m, self.heard_slot).cnps),
             notices.clear_stb.eq(self.command_stb & self.command.clear),
             notices.clear_qp.eq(self.command.qp),
         ]
@@ -220,7 +226,7 @@ class LawEvents(wiring.Component):
         m.d.sync += room.eq(counted.level <= _ROWS - 4)  # those on their way besides
         m.d.comb += [
             keeps.eq(listening.dcqcn & ~wiping),
-            asks.eq(sweeps & listening.psched),
+            asks.eq(sweeps & listening.sweeps),
             total.eq(old + more),
             enough.eq((self.byte_count != 0) & (total >= self.byte_count)),
             tells.eq(((works & keeps & (sweeps | enough)) | asks) & room),

@@ -37,8 +37,8 @@ class Notices(wiring.Component):
         A cycle later: the queue pair listens.
     clear_stb, clear_qp : In
         Forget what was heard of this queue pair up to now.
-    first, first_qp : Out
-        One waits, or waited until a clear: whose it is.
+    first, first_qp, next_qp : Out
+        One waits, or waited until a clear: whose it is, and whose in the next cycle.
     untold : Out(1)
         With `first`: it has not been told or cleared.
     takes : In(1)
@@ -57,6 +57,7 @@ class Notices(wiring.Component):
                 "clear_qp": In(self._bits),
                 "first": Out(1),
                 "first_qp": Out(self._bits),
+                "next_qp": Out(self._bits),
                 "untold": Out(1),
                 "takes": In(1),
             }
@@ -78,7 +79,7 @@ class Notices(wiring.Component):
         was_heard, was_told = heard.read(m, self.qp), told.read(m, self.qp)
         new = comes & self.counts & (was_heard == was_told) & waiting.w_rdy
 
-        next_qp = Signal.like(self.first_qp)
+        next_qp = self.next_qp
         m.d.comb += [
             waiting.r_en.eq(~self.first | self.takes),
             next_qp.eq(Mux(waiting.r_en, waiting.r_data, self.first_qp)),

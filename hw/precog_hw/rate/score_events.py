@@ -18,11 +18,13 @@ _SCORE_BITS = SCORE_BITS + 2
 
 
 class ScoreEvents(wiring.Component):
-    """Events of the laws pass, and take turns with the scores of queue pairs that run PSCHED.
+    """Events of the laws pass, and take turns with the scores of queue pairs that listen.
+
+    Those that run PSCHED do, and with a law engine those that run a program.
 
     ::
 
-        score ─► [runs PSCHED?] ─► last one of every queue pair ─┬─► o
+        score ─► [listens?] ─► last one of every queue pair ─┬─► o
         i ───────────────────────────────────────────────────────┘
 
     Every packet may bring a score; of those that wait the last one counts. A clear takes those that
@@ -52,7 +54,7 @@ class ScoreEvents(wiring.Component):
     o: stream.Interface
 
     def __init__(self, config: NicConfig) -> None:
-        self._qps = config.qps
+        self._qps, self._programs = config.qps, bool(config.law_cores)
         self._word = data.StructLayout(
             {"qp": unsigned(config.qp_bits), "score": unsigned(_SCORE_BITS)}
         )
@@ -74,10 +76,11 @@ class ScoreEvents(wiring.Component):
         m.submodules.latest = latest = Latest(self._word)
         listens = BitMemory(m, "listens", unsigned(1), self._qps)
         command, write = self.command, listens.write
+        runs = command.config.algorithm[-1] & self._programs
         m.d.comb += [
             write.en.eq(self.command_stb & command.apply),
             write.addr.eq(command.qp),
-            write.data.eq(command.config.enable & command.config.psched),
+            write.data.eq(command.config.enable & (command.config.psched | runs)),
         ]
         # Who listens is known in the next cycle: scores and clears wait for it.
         heard, slot, score = Signal(), Signal.like(self.heard_slot), Signal.like(self.heard_score)

@@ -12,7 +12,7 @@ from precog_hw.measure.queue_layouts import queue_event_layout
 from precog_hw.nic import COMMAND_LOG, PrecogNic, nic_map
 from precog_hw.predict.carried import CARRIED_COMMIT
 from precog_hw.predict.forecast import FORECAST
-from precog_hw.rate.law_layouts import LAW_EVENT
+from precog_hw.rate.law_layouts import LAW_ACK, LAW_EVENT
 from precog_hw.rate.receiver_layouts import COMMIT, quota_layout
 from precog_spec.config import NicConfig
 from precog_spec.contract import QueueEvent
@@ -28,12 +28,14 @@ _MONITORS = {
     "command_log_stb": ["command_log"],
 }
 _LAWS = {"law_event_stb": ["law_event"]}
+_PROGRAMS = {"law_ack_stb": ["law_ack"]}
 _FORECAST = {"m_forecast_tvalid": ["m_forecast_tdata"], "carried_log_stb": ["carried_log"]}
 _RECEIVER = {"receive_log_stb": ["receive_log"]}
 _QUOTA = {"m_quota_tvalid": ["m_quota_tdata"]}
 _WIRE = {"wire_log_stb": ["wire_log"], "pace_log_stb": ["pace_log"]}
 _QUEUES = {"queue_log_stb": ["queue_log"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
+_SETTLE_PROGRAM = 2500  # a packet's three events of one queue pair, each of 700 cycles
 _SETTLE_MICRO = 4000  # a program's longest way, and what the engine makes it wait
 
 
@@ -42,6 +44,7 @@ def monitors(config: NicConfig) -> dict[str, list[str]]:
     return {
         **_MONITORS,
         **(_LAWS if config.laws else {}),
+        **(_PROGRAMS if config.law_cores else {}),
         **(_RECEIVER if config.receiver else {}),
         **(_QUOTA if config.receiver and not config.wire else {}),
         **(_WIRE if config.wire else {}),
@@ -103,6 +106,8 @@ class PacketNic(PinTransport):
             self.block.poke(m_quota_tready=1)
         self._queue_event = queue_event_layout(config.qps)
         self._settle = _SETTLE_MICRO if config.micro else _SETTLE
+        if config.law_cores:
+            self._settle = _SETTLE_PROGRAM
         if config.forecast:
             self.block.poke(m_forecast_tready=1)
 
@@ -158,6 +163,10 @@ class PacketNic(PinTransport):
     def events(self, run: Run) -> list[tuple[int, ...]]:
         """Events as the laws took them, `law_fields.LAW_EVENT_FIELDS`."""
         return _rows(LAW_EVENT, run, "law_event_stb")
+
+    def acknowledgements(self, run: Run) -> list[tuple[int, ...]]:
+        """Acknowledgements as the programs took them, `law_fields.ACK_FIELDS`."""
+        return _rows(LAW_ACK, run, "law_ack_stb")
 
     def commands(self, run: Run) -> list[tuple[int, ...]]:
         """Commands of the core, in `COMMAND_LOG`'s field order."""

@@ -12,6 +12,7 @@ from precog_hw.export import port_map
 from precog_hw.measure.rtt_collector import RttCollector
 from precog_hw.pace.pacer import Pacer
 from precog_hw.packet.qp_lookup import QpLookup
+from precog_hw.rate.ack_events import AckEvents
 from precog_hw.rate.engine.stage import ProgramStage
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.law_stage import LawStage
@@ -37,6 +38,7 @@ PARTS: dict[str, Callable[[int], wiring.Component]] = {
     "collector": RttCollector,
     "law events": lambda qps: LawEvents(_config(qps)),
     "score events": lambda qps: ScoreEvents(_config(qps)),
+    "acks": lambda qps: AckEvents(NicConfig(qps=qps, width=64, law_cores=1, dsp="ecp5")),
     "laws": lambda qps: LawStage(_config(qps)),
     "law engine": lambda qps: ProgramStage(NicConfig(qps=qps, law_cores=1, dsp="ecp5")),
     "pacer": Pacer,

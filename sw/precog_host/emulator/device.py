@@ -6,12 +6,13 @@ those of `EmulatedPacket`.
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from precog_models.measure.ack_ring import Ack
 from precog_models.measure.profiler import ProfileSample
 from precog_models.nic import GoldenNic
 from precog_models.packet.cps_tx import Sent
@@ -25,12 +26,13 @@ from precog_spec.contract import (
     HEADER_OFFSET,
     IMAGE_BYTES,
     NO_SCORE,
+    PROGRAM_ALGORITHM,
     TOLD_BY_EVENTS,
     Algorithm,
     Flag,
     HeadKind,
 )
-from precog_spec.law_fields import EventKind
+from precog_spec.law_fields import PROGRAM_EVENTS, EventKind
 from precog_spec.registers.counters import COUNTERS
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import RegisterMap, Word
@@ -64,6 +66,7 @@ _TOO_MANY_WORDS = IMAGE_BYTES // 4 + 1  # where the loader's count stops
 _STATUS = dict(LOAD_STATUS)
 _STEPS_AT = HEADER_OFFSET + 1
 _DECISION = [name for name, _ in DECISION_FIELDS]
+_NONE: Ints = np.zeros((0, len(_DECISION)), dtype=np.int64)
 _ANY = [n for n, name in enumerate(_DECISION) if name in TOLD_BY_EVENTS]
 _SAMPLED = [n for n, name in enumerate(_DECISION) if name not in TOLD_BY_EVENTS]
 _RATE = _DECISION.index("rate")
@@ -188,6 +191,7 @@ class Emulator:
                 tick_ps,
                 self.decide,
                 self._packet_event,
+                self._packet_ack,
                 self._passed,
                 self._sourced,
                 self._left,
@@ -375,15 +379,19 @@ class Emulator:
         for (name, _), count in zip(_FLAG_COUNTERS, counts, strict=True):
             self._counters.add(name, count)
 
-    def _packet_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
+    def _packet_event(self, kind: EventKind, qp: int, t: int, value: int) -> Ints:
         """Tell who wants to know; a card says bytes when they are many, here each packet does."""
         if self.receiver is not None and kind == EventKind.BYTES:
             self.receiver.sent(value, t)
-        if self.receiver is not None and kind == EventKind.SCORE:
-            for told, score in self.receiver.score(qp, value, t):
-                self._law_event(kind, told, t, score)
-        else:
-            self._law_event(kind, qp, t, value)
+        if self.receiver is None or kind != EventKind.SCORE:
+            return self._law_event(kind, qp, t, value)
+        made = [_NONE]
+        for told, score in self.receiver.score(qp, value, t):
+            made.append(self._law_event(kind, told, t, score))
+        return np.concatenate(made)
+
+    def _packet_ack(self, qp: int, t: int, ack: Ack) -> Ints:
+        return self.acknowledge(np.array([qp, t, *ack], dtype=np.int64))
 
     def _left(self, sent: Sent, size: int, t: int) -> None:
         """A frame to the wire: wire mode counts it."""
@@ -391,12 +399,17 @@ class Emulator:
             enable = sent.slot is not None and self.nic.configuration(sent.slot)["enable"]
             self.wire.sent(sent, size, t, enabled=bool(enable))
 
-    def _law_event(self, kind: EventKind, qp: int, t: int, value: int) -> None:
+    def _law_event(self, kind: EventKind, qp: int, t: int, value: int) -> Ints:
         config = self.nic.configuration(qp)
         scores = kind == EventKind.SCORE
         wants = config["psched"] if scores else config["algorithm"] == Algorithm.DCQCN
-        if self.sizes.laws and config["enable"] and wants:
-            self.happen(np.array([kind, qp, t, value], dtype=np.int64))
+        hears = kind in PROGRAM_EVENTS and self._runs_program(config)
+        if self.sizes.laws and config["enable"] and (wants or hears):
+            return self.happen(np.array([kind, qp, t, value], dtype=np.int64))
+        return _NONE
+
+    def _runs_program(self, config: Mapping[str, int]) -> bool:
+        return bool(self.sizes.law_cores) and config["algorithm"] >= PROGRAM_ALGORITHM
 
     # --- predicted scores in packets --------------------------------------------------------------
 
@@ -521,6 +534,8 @@ class Emulator:
                 config |= self._file.get(f"QP.{register.name}")
             self.nic.configure(qp, config)
             self._models_changed()
+            if self.packets is not None:
+                self.packets.listen(qp, on=bool(config["enable"]) and self._runs_program(config))
         if "clear" in asked:
             self._clear(qp)
         if self.pacer is not None and asked & {"apply", "clear"}:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_models.measure.ack_ring import Ack
 from precog_models.packet.card import Arrived, Card, CardConfig
 from precog_models.packet.cnp import CnpConfig
 from precog_models.packet.cps_state import CpsConfig
@@ -18,7 +19,7 @@ from precog_spec.frames.cps import SCORE_MAX, Mode, ShimFault
 from precog_spec.frames.descriptor import Direction, Reason
 from precog_spec.frames.headers import Ecn
 from precog_spec.frames.qp_key import IPV4_MAPPED
-from precog_spec.law_fields import EventKind
+from precog_spec.law_fields import RING_PLACES, EventKind
 from precog_spec.registers.model import Register, resets
 from precog_spec.registers.packet import (
     DESTINATION_CONFIG,
@@ -39,6 +40,7 @@ from .senders import EmulatedSenders
 __all__ = ["EmulatedPacket"]
 
 _WORD = 0xFFFF_FFFF
+_NONE: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
 
 
 class EmulatedPacket:
@@ -55,6 +57,8 @@ class EmulatedPacket:
         Takes RTT samples [n, 3].
     happen : callable
         Takes what a law may want to know: an `EventKind`, the slot, ticks, a value.
+    acknowledge : callable
+        Takes what a program may want to know of an acknowledgement: the slot, ticks, an `Ack`.
     passed : callable
         Hears how late it is, in ticks, before each packet.
     sourced : callable
@@ -69,7 +73,8 @@ class EmulatedPacket:
     card : Card
     senders : EmulatedSenders or None
     decided : ndarray of int64, shape (n, 8)
-        Decisions on the frame that was received last.
+        Decisions on the frame that was received last: on a notification, a score, an
+        acknowledgement, a sample.
     """
 
     def __init__(
@@ -78,7 +83,8 @@ class EmulatedPacket:
         sizes: NicConfig,
         tick_ps: int,
         decide: Callable[[NDArray[np.int64]], NDArray[np.int64]],
-        happen: Callable[[EventKind, int, int, int], None],
+        happen: Callable[[EventKind, int, int, int], NDArray[np.int64]],
+        acknowledge: Callable[[int, int, Ack], NDArray[np.int64]],
         passed: Callable[[int], None],
         sourced: Callable[[int, int], None],
         left: Callable[[Sent, int, int], None],
@@ -87,11 +93,12 @@ class EmulatedPacket:
         self._file = file
         self._decide = decide
         self._happen = happen
+        self._acknowledge = acknowledge
         self._passed = passed
         self._sourced = sourced
         self._left = left
         self._damaged = damaged
-        self.decided: NDArray[np.int64] = np.zeros((0, len(DECISION_FIELDS)), dtype=np.int64)
+        self.decided = _NONE
         self._tick_ps = tick_ps
         config = CardConfig(
             tick_ps=tick_ps,
@@ -100,6 +107,7 @@ class EmulatedPacket:
             cnps=bool(sizes.cnps),
             icrc=bool(sizes.icrc),
             senders=bool(sizes.senders),
+            places=RING_PLACES if sizes.law_cores else 0,
         )
         self.card = Card(sizes.qps, config)
         self.senders = (
@@ -152,16 +160,28 @@ class EmulatedPacket:
             self._errors["icrc_ok" if arrived.icrc_ok else "icrc_bad"] += 1
             if not arrived.icrc_ok:
                 self._damaged()
+        self.decided = _NONE
         if got.slot is not None:
-            if arrived.notified:
-                self._happen(EventKind.CNP, got.slot, self._stamps(t)[0], 0)
-            if arrived.score is not None:
-                self._happen(EventKind.SCORE, got.slot, self._stamps(t)[0], arrived.score)
-        self.decided = self.decided[:0]
-        if arrived.rtt is not None:
-            stamp, _ = self._stamps(t)
-            self.decided = self._decide(np.array([[got.slot, arrived.rtt, stamp]], dtype=np.int64))
+            self.decided = np.concatenate(self._tell(arrived, got.slot, self._stamps(t)[0]))
         return arrived
+
+    def _tell(self, arrived: Arrived, slot: int, t: int) -> list[NDArray[np.int64]]:
+        """Decisions on what came of a packet, in their order."""
+        made = [_NONE]
+        if arrived.notified:
+            made.append(self._happen(EventKind.CNP, slot, t, 0))
+        if arrived.score is not None:
+            made.append(self._happen(EventKind.SCORE, slot, t, arrived.score))
+        if arrived.ack is not None:
+            made.append(self._acknowledge(slot, t, arrived.ack))
+        if arrived.rtt is not None:
+            made.append(self._decide(np.array([[slot, arrived.rtt, t]], dtype=np.int64)))
+        return made
+
+    def listen(self, slot: int, *, on: bool) -> None:
+        """The slot's queue pair runs a program from now on, or none."""
+        if self.card.collector.ring is not None:
+            self.card.collector.ring.listen(slot, on=on)
 
     def sweep(self, t: int) -> None:
         """Nothing comes until `t` ticks: timed packets whose time-out has passed are given up."""

@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.rate.law_events import LawEvents
 from precog_spec.config import NicConfig
-from precog_spec.contract import Algorithm
+from precog_spec.contract import PROGRAM_ALGORITHM, Algorithm
 from precog_spec.law_fields import EventKind
 
 QPS = 8
@@ -200,6 +200,32 @@ def test_the_check_after_a_notification_is_swept_in_time() -> None:
     (noticed, kind, _), (swept, other, _) = seen
     assert (kind, other) == (EventKind.CNP, EventKind.SWEEP)
     assert 400 <= swept - noticed <= 403
+
+
+def test_programs_hear_of_notifications_and_time_alone() -> None:
+    """No bytes, and no check of dcqcn's after a notification."""
+    dut = LawEvents(NicConfig(qps=QPS, sets=2, law_cores=1))
+    seen: list[tuple[int, int, int]] = []
+
+    async def main(ctx: Any) -> None:
+        ctx.set(dut.rate_ticks, T)
+        ctx.set(dut.cut_ticks, 400)
+        ctx.set(dut.byte_count, 1)
+        await configure(ctx, dut, 2, PROGRAM_ALGORITHM + 3)
+        for name in ("heard", "sent"):
+            ctx.set(getattr(dut, name), 1)
+            ctx.set(getattr(dut, f"{name}_slot"), 2)
+        ctx.set(dut.sent_bytes, 1000)
+        await ctx.tick()
+        ctx.set(dut.heard, 0)
+        ctx.set(dut.sent, 0)
+        seen.extend(await watch(ctx, dut, T - 100))
+
+    run(dut, main)
+    assert [kind for _, kind, _ in seen] == [EventKind.CNP, *[EventKind.SWEEP] * 4]
+    assert {value for *_, value in seen} == {0}
+    sweeps = [cycle for cycle, *_ in seen[1:]]
+    assert {later - sooner for sooner, later in pairwise(sweeps)} == {T // 4 + QPS}
 
 
 @pytest.mark.parametrize(("ticks", "most"), [(0, 0), (1, 10)])

@@ -8,6 +8,7 @@ from amaranth.sim import Simulator
 
 from precog_hw.rate.score_events import ScoreEvents
 from precog_spec.config import NicConfig
+from precog_spec.contract import PROGRAM_ALGORITHM
 from precog_spec.law_fields import NO_SCORE, EventKind
 
 QPS = 8
@@ -139,6 +140,27 @@ def test_a_score_after_a_clear_counts() -> None:
 
     run(dut, main)
     assert seen == [(3, 33)]
+
+
+def test_programs_hear_scores() -> None:
+    dut = ScoreEvents(NicConfig(qps=QPS, sets=2, law_cores=1))
+    seen: list[int] = []
+
+    async def main(ctx: Any) -> None:
+        await ctx.tick().repeat(QPS)
+        ctx.set(dut.o.ready, 1)
+        for qp, algorithm in ((6, PROGRAM_ALGORITHM), (7, PROGRAM_ALGORITHM - 1)):
+            ctx.set(dut.command.config.algorithm, algorithm)
+            await configure(ctx, dut, qp, clear=False)
+        ctx.set(dut.heard, 1)
+        for cycle in range(40):
+            ctx.set(dut.heard_slot, 6 + cycle % 2)
+            if ctx.get(dut.o.valid):
+                seen.append(ctx.get(dut.o.payload.qp))
+            await ctx.tick()
+
+    run(dut, main)
+    assert set(seen) == {6}
 
 
 def test_scores_and_events_take_turns() -> None:

@@ -50,7 +50,6 @@ def test_sizes() -> None:
         ({"law_cores": 2}, "law_cores must be one of 0, 1, 4, 8, not 2"),
         ({"law_cores": 8, "qps": 4}, "law_cores must be at most the 4 qps, not 8"),
         ({"law_cores": 1, "laws": False}, "law_cores needs laws, which is off"),
-        ({"law_cores": 1, "width": 64}, "law_cores excludes width, which is on"),
         ({"law_cores": 1, "trace": True}, "law_cores excludes trace, which is on"),
     ],
 )

@@ -1,0 +1,213 @@
+"""A NIC with packets and a law engine: programs hear the wire, in RTL as in the emulator."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import IPv6Address
+
+import pytest
+
+from precog_host.device import Device
+from precog_models.laws.compiler.compile import compile_law
+from precog_models.laws.compiler.load import load
+from precog_models.packet.card import Card, CardConfig
+from precog_sim.rtl.packet_block import Wire
+from precog_spec.config import PRESETS
+from precog_spec.contract import DECISION_FIELDS, Flag
+from precog_spec.law_fields import ACK_FIELDS, RING_PLACES
+
+from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
+from .packet_bench import TICK_PS, Pair, check_registers, open_pair, same_numbers
+
+pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_packet_nic")]
+
+CONFIG = replace(
+    PRESETS["tiny"],
+    width=64,
+    law_cores=1,
+    ecc=False,
+    ipv6=False,
+    destinations=False,
+    cnps=False,
+    icrc=False,
+)
+PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
+SLOTS = {1: ("lockstep", 0), 2: ("swift", 1)}
+_FLAGS = [name for name, _ in DECISION_FIELDS].index("flags")
+_BYTES = [name for name, _ in ACK_FIELDS].index("bytes")
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with open_pair(CONFIG) as both:
+        yield both
+
+
+def arm(*devices: Device) -> None:
+    """Two connections to one peer, each with a program; time alone tells them nothing."""
+    for device in devices:
+        assert device.packet is not None
+        assert device.law is not None
+        for slot in SLOTS:
+            device.packet.bind(slot, PEER, remote_qp=B_QP + slot, local_qp=A_QP + slot, score=37)
+        device.apply_preset("thesis")
+        device.set_parameters(dcqcn_rate_us=0.0, psched_score_us=0.0)
+        for slot, (law, number) in SLOTS.items():
+            made = compile_law(load(law))
+            device.law.load(made.program, made.law.integers("default", TICK_PS), slot=number)
+            device.qp(slot).configure(preset="precog", enable=True, algorithm=f"law:{number}")
+
+
+def answer(slot: int, psn: int, *, becn: int = 0) -> bytes:
+    """An ACK from the peer of a slot."""
+    bth = {"dqpn": A_QP + slot, "becn": becn}
+    return packet(opcode=0x11, psn=psn, back=True, bth=bth, aeth={"syndrome": 0x1F, "msn": 0})
+
+
+def same(pair: Pair) -> dict[str, int]:
+    """Both show the same; the core's counters."""
+    same_numbers(pair)
+    assert pair.rtl.law is not None
+    assert pair.golden.law is not None
+    assert pair.rtl.law.state() == pair.golden.law.state()
+    for slot in SLOTS:
+        assert pair.rtl.qp(slot).status() == pair.golden.qp(slot).status()
+    return pair.golden.counters()
+
+
+def heard_alike(pair: Pair, slot: int) -> bool:
+    """Whether a program heard of the packet that came last; both cards told it the same."""
+    assert pair.emulator.packets is not None
+    run, ack = pair.nic.last, pair.emulator.packets.card.collector.ack
+    t = run.sources["s_axis_rx"].first[0]
+    assert pair.nic.acknowledgements(run) == ([] if ack is None else [(slot, t, *ack)])
+    return ack is not None
+
+
+def test_programs_hear_every_acknowledgement(pair: Pair, seed: int, volume: int) -> None:
+    """ACKs one by one or coalesced, marks, scores, notifications, packets that are sent again."""
+    rng = random.Random(seed)
+    arm(pair.rtl, pair.golden)
+    peer = Card(4, CardConfig(tick_ps=TICK_PS))
+    for slot in SLOTS:
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
+    following = {slot: -20 for slot in SLOTS}
+    acked, heard = dict(following), 0
+    for _ in range(40 * volume):
+        slot = rng.choice(list(SLOTS))
+        for _ in range(rng.choice([1, 1, 4, 16])):
+            psn = following[slot] % (1 << 24)
+            frame = packet(
+                bytes(rng.randrange(300)), psn=psn, bth={"ackreq": 1, "dqpn": B_QP + slot}
+            )
+            there = peer.receive(pair.transmit(frame), following[slot] + 20, 0)
+            assert there.received.frame == frame
+            if rng.random() < 0.1:
+                pair.transmit(frame)  # once more: it has no round trip
+            following[slot] += 1
+        while acked[slot] < following[slot]:
+            acked[slot] += rng.randrange(1, following[slot] - acked[slot] + 1)
+            ack = answer(slot, (acked[slot] - 1) % (1 << 24), becn=rng.randrange(2))
+            peer.cps.slots[slot].score = rng.choice([None, rng.randrange(101)])
+            assert pair.receive(peer.transmit(ack, acked[slot] + 20, 0).frame) == ack
+            heard += heard_alike(pair, slot)
+        if rng.random() < 0.1:
+            cnp = packet(opcode=0x81, back=True, bth={"dqpn": A_QP + slot}, payload=bytes(16))
+            assert pair.receive(cnp) == cnp
+    counters = same(pair)
+    assert counters["samples"] > 20
+    assert heard > counters["samples"]
+    assert counters["ignored"] == 0
+    assert pair.golden.law is not None
+    assert pair.golden.law.state().counters["events"] == counters["decisions"]
+
+
+def test_back_to_back(pair: Pair, seed: int) -> None:
+    """ACKs at line rate: what waits is merged, no byte is lost, each decision is the golden one."""
+    rng = random.Random(seed)
+    arm(pair.rtl, pair.golden)
+    golden = pair.emulator.nic
+    size, count = 60, RING_PLACES
+    told = sent = heard = 0
+    for first in range(0, 5 * count, count):
+        order = [slot for slot in SLOTS for _ in range(count)]
+        rng.shuffle(order)
+        following = dict.fromkeys(SLOTS, first)
+        frames = {slot: iter(range(first, first + count)) for slot in SLOTS}
+        tx = [
+            Wire(
+                packet(bytes(size), psn=next(frames[slot]), bth={"dqpn": B_QP + slot, "ackreq": 1})
+            )
+            for slot in order
+        ]
+        pair.nic.run(tx=tx)
+        rx = []
+        for slot in order:
+            rx.append(Wire(answer(slot, following[slot])))
+            following[slot] += 1
+        run = pair.nic.run(rx=rx, settle=20_000)
+        sent += size * len(order)
+        acks = pair.nic.acknowledgements(run)
+        samples = pair.nic.samples(run)
+        assert samples
+        told += sum(row[_BYTES] for row in acks)
+        heard += len(acks)
+        assert told == sent
+        assert {row[0] for row in acks} == set(SLOTS)
+        decisions = pair.nic.decisions(run)
+        assert len(decisions) == len(acks) + len(samples)
+        for slot in SLOTS:
+            of_acks = iter([row for row in acks if row[0] == slot])
+            of_samples = iter([row for row in samples if row[0] == slot])
+            for row in decisions:
+                if row[0] != slot:
+                    continue
+                if row[_FLAGS] >> Flag.EVENT & 1:
+                    want = golden.acknowledge(next(of_acks))
+                else:
+                    want = golden.decide(*next(of_samples))
+                assert want is not None
+                assert row == tuple(want)
+    assert 2 * 5 < heard < 2 * 5 * count  # some were merged
+
+
+def test_a_queue_pair_that_goes_takes_its_packets_along(pair: Pair) -> None:
+    """Bytes in flight when it is released are not those of the one that comes."""
+    arm(pair.rtl, pair.golden)
+    for again in range(2):
+        for path in pair.paths():
+            if again:
+                path.unbind(1)
+                path.bind(1, PEER, remote_qp=B_QP + 1, local_qp=A_QP + 1)
+        for psn in range(3):
+            pair.transmit(packet(bytes(100), psn=psn, bth={"ackreq": 1, "dqpn": B_QP + 1}))
+    ack = answer(1, 1)
+    assert pair.receive(ack) == ack
+    ((_, _, _, told, *_),) = pair.nic.acknowledgements(pair.nic.last)
+    assert told == 200
+    same(pair)
+
+
+def test_a_reset_leaves_nothing_behind(pair: Pair) -> None:
+    """Memories keep their words over a reset: bytes in flight, and ACKs that no program heard."""
+    arm(pair.rtl, pair.golden)
+    frames = [packet(bytes(100), psn=psn, bth={"dqpn": B_QP + 1}) for psn in range(8)]
+    pair.nic.run(tx=[Wire(frame) for frame in frames])
+    acks = [answer(1, psn) for psn in range(6)]
+    pair.nic.run(rx=[Wire(ack) for ack in acks], settle=60)
+    block = pair.nic.block
+    block.poke(rst=1)
+    block.tick(2)
+    block.poke(rst=0)
+    block.tick()
+    arm(Device(pair.nic))
+    tx = [packet(bytes(70), psn=psn, bth={"dqpn": B_QP + 1}) for psn in (6, 7)]
+    pair.nic.run(tx=[Wire(frame) for frame in tx])
+    for psn in (6, 7):
+        told = pair.nic.acknowledgements(pair.nic.run(rx=[Wire(answer(1, psn))]))
+        assert [row[_BYTES] for row in told] == [70]
+
+
+def test_register_suite(seed: int) -> None:
+    """Generated from the map, on the RTL; no register of another part answers or changes."""
+    check_registers(CONFIG, TICK_PS, seed)
