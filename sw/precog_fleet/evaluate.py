@@ -10,8 +10,9 @@ An evaluation names the set by its digest, and its verdict follows from its figu
 it out again before a release.
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -30,7 +31,7 @@ from .dataset import Dataset
 from .durable import write_durably
 from .errors import FleetError
 from .fitting import column_of, crps_of
-from .modelset import MANIFEST, Manifest, ModelSet
+from .modelset import BASE, MANIFEST, Manifest, ModelSet
 from .releases import EVALUATION, MAX_EVALUATION_BYTES
 
 __all__ = [
@@ -39,12 +40,16 @@ __all__ = [
     "check",
     "closed_loop",
     "evaluate",
+    "forced",
     "forecast_figures",
     "load_evaluation",
+    "loop_failures",
     "verdict",
 ]
 
 ENTRY_POINT_GROUP = "precog.closed_loop"
+_INVERTED = "inverted"
+_LEAST_REASON, _MOST_REASON = 10, 500
 #: From the files of a model and of the one that runs, of seeds and a scale, to figures.
 ClosedLoop = Callable[..., dict[str, Any]]
 Floats = NDArray[np.float64]
@@ -124,14 +129,16 @@ def evaluate(
     wanted = limits or Limits()
     models = ModelSet.load(folder)
     digest = Manifest.parse((folder / MANIFEST).read_bytes()).digest
+    base = models.base.to_bytes()
     found: dict[str, Any] = {
         "digest": digest.hex(),
         "live_crc32": f"{live.base.crc32:#010x}",
         "data": {"sha256": data.card["sha256"], "test": list(data.times["test"])},
         "forecast": forecast_figures(models, live, data),
-        "closed_loop": loop(
-            models.base.to_bytes(), live.base.to_bytes(), seeds=range(seeds), scale=scale
-        ),
+        "closed_loop": {
+            "image": hashlib.sha256(base).hexdigest(),
+            **loop(base, live.base.to_bytes(), seeds=range(seeds), scale=scale),
+        },
         "limits": asdict(wanted),
     }
     failed = verdict(found, wanted)
@@ -201,17 +208,43 @@ def verdict(found: Mapping[str, Any], limits: Limits) -> list[str]:
             failed.append(f"closed loop must have {limits.seeds} seeds, not {loop['seeds']}")
         if not loop["results"]:
             failed.append("closed loop must have results")
-        for row in loop["results"]:
-            for other in ("alone", "live"):
-                for name, ratio in row[other].items():
-                    high = ratio["high"]
-                    if high is None or not high <= limits.loop:
-                        failed.append(
-                            f"{name} under {row['law']} in {row['network']} must be at most "
-                            f"{limits.loop:g} times that of {other}, not {high}"
-                        )
+        failed += loop_failures(loop, limits.loop, ("alone", "live", _INVERTED))
     except (KeyError, TypeError) as error:
         raise ValueError(f"evaluation must have figures: {error!r}") from error
+    return failed
+
+
+def loop_failures(loop: Mapping[str, Any], bound: float, against: Sequence[str]) -> list[str]:
+    """Measures of a closed loop whose upper 95 % end is above `bound`, each as a sentence.
+
+    Parameters
+    ----------
+    loop : mapping
+        As a `ClosedLoop` gives it.
+    bound : float
+    against : sequence of str
+        Ratios that count: to the law ``alone``, to the ``live`` models; of the ``inverted``
+        predictions to the law alone.
+
+    Raises
+    ------
+    KeyError
+        A row has no such ratio.
+    """
+    failed = []
+    for row in loop["results"]:
+        for other in against:
+            for name, ratio in row[other].items():
+                high = ratio["high"]
+                if high is not None and high <= bound:
+                    continue
+                turned = other == _INVERTED
+                told = "none" if high is None else f"{high:.3f}"
+                failed.append(
+                    f"{name} under {row['law']} in {row['network']} must be at most {bound:g} "
+                    f"times that of {'alone' if turned else other}, not {told}"
+                    f"{', if predictions are inverted' if turned else ''}"
+                )
     return failed
 
 
@@ -237,6 +270,27 @@ def load_evaluation(folder: Path) -> dict[str, Any]:
     return found
 
 
+def forced(folder: Path, why: str, reason: str) -> dict[str, bytes]:
+    """The files of a set that is released although `check` refused it, and said `why`.
+
+    The file of the evaluation then holds both texts, and no figures.
+
+    Raises
+    ------
+    ValueError
+        The reason is too short or too long, or a file is damaged.
+    """
+    if not _LEAST_REASON <= len(reason.strip()) <= _MOST_REASON:
+        raise ValueError(
+            f"reason must have {_LEAST_REASON} to {_MOST_REASON} characters, not "
+            f"{len(reason.strip())}: say why these models are released unjudged"
+        )
+    files = ModelSet.load(folder).files()
+    digest = Manifest.parse(files[MANIFEST]).digest.hex()
+    told = {"digest": digest, "passed": False, "forced": reason.strip(), "refused": why}
+    return files | {EVALUATION: (json.dumps(told, indent=1, sort_keys=True) + "\n").encode()}
+
+
 def check(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The files of a set that may be released, and its evaluation.
 
@@ -248,7 +302,8 @@ def check(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes],
         It has not been evaluated, was changed since, or a file is damaged.
     """
     files = ModelSet.load(folder).files()
-    digest = Manifest.parse(files[MANIFEST]).digest.hex()
+    manifest = Manifest.parse(files[MANIFEST])
+    digest = manifest.digest.hex()
     evaluation = load_evaluation(folder)
     if evaluation.get("digest") != digest:
         raise ValueError(
@@ -256,6 +311,12 @@ def check(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes],
             f"not of {evaluation.get('digest')}: evaluate them again"
         )
     failed = verdict(evaluation, limits or Limits())
+    image = evaluation["closed_loop"].get("image")
+    if image != manifest.files[BASE]:
+        raise ValueError(
+            f"closed loop must be of the base of {folder}, SHA-256 {manifest.files[BASE]}, not of "
+            f"{image}: evaluate the models again"
+        )
     if failed:
         raise FleetError(f"models of {folder} did not pass their evaluation: {'; '.join(failed)}")
     return files | {EVALUATION: (folder / EVALUATION).read_bytes()}, evaluation

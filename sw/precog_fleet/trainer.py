@@ -23,7 +23,7 @@ from .collect import CARD, collect
 from .dataset import load_dataset
 from .durable import write_durably
 from .errors import FleetError
-from .evaluate import ClosedLoop, Limits, check, evaluate
+from .evaluate import ClosedLoop, Limits, check, evaluate, forced
 from .modelset import MANIFEST, Manifest, ModelSet
 from .releases import EVALUATION
 from .repository import Repository
@@ -42,22 +42,34 @@ _RETRY_MS = 1000
 Submit = Callable[[Callable[[], Path]], "Future[Path]"]
 
 
-def release_models(repository: Repository, folder: Path, limits: Limits) -> tuple[int, bytes]:
+def release_models(
+    repository: Repository, folder: Path, limits: Limits, *, force: str = ""
+) -> tuple[int, bytes]:
     """Release the models of a folder that passed their evaluation; number and digest.
 
     Models that have been released already keep their number: a crash may come between a release
-    and its rollout.
+    and its rollout. With `force`, a reason, others are released, too: the reason and what was
+    refused are signed with the release, and stand in its list.
 
     Raises
     ------
     FleetError
         They did not pass, were changed since, or keys are missing.
+    ValueError
+        There is no evaluation of these very models, or the reason is too short.
     """
-    files, evaluation = check(folder, limits)
+    try:
+        files, evaluation = check(folder, limits)
+    except (FleetError, ValueError) as error:
+        if not force:
+            raise
+        files, evaluation = forced(folder, str(error), force), None
     digest = Manifest.parse(files[MANIFEST]).digest
     known = repository.digests()
     if digest in known:
         return known[digest], digest
+    if evaluation is None:
+        return repository.publish(files, {"forced": force.strip()}), digest
     forecast = evaluation["forecast"]
     about = {
         "skill": f"{forecast['skill']['value']:.4f}",

@@ -89,7 +89,7 @@ class QuickJob:
 def _evaluation(digest: str) -> bytes:
     skill = {"value": 0.5, "low": 0.4, "high": 0.6}
     ratio = {"slowdown": {"high": 1.0}}
-    row = {"law": "pid", "network": "made up", "alone": ratio, "live": ratio}
+    row = {"law": "pid", "network": "made up", "alone": ratio, "live": ratio, "inverted": ratio}
     forecast = {"windows": 100, "skill": skill, "skill_over_live": skill}
     told = {"digest": digest, "forecast": forecast, "closed_loop": {"seeds": 1, "results": [row]}}
     return json.dumps(told).encode()

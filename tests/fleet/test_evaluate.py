@@ -10,7 +10,7 @@ import pytest
 
 from precog_fleet.dataset import Dataset
 from precog_fleet.errors import FleetError
-from precog_fleet.evaluate import Limits, check, evaluate, verdict
+from precog_fleet.evaluate import Limits, check, evaluate, forced, verdict
 from precog_fleet.modelset import BASE, MANIFEST, Manifest, ModelSet
 from precog_fleet.releases import EVALUATION
 from precog_fleet.trainer import release_models
@@ -27,7 +27,7 @@ def loop(candidate: bytes, live: bytes, *, seeds: range, scale: float) -> dict[s
     assert candidate
     assert live
     same = {"slowdown_p99": {"mean": 1.0, "low": 0.99, "high": 1.01}}
-    row = {"network": "messages", "law": "dcqcn", "alone": same, "live": same}
+    row = {"network": "messages", "law": "dcqcn", "alone": same, "live": same, "inverted": same}
     return {"seeds": len(seeds), "scale": scale, "results": [row]}
 
 
@@ -97,12 +97,40 @@ def test_an_evaluation_is_of_these_very_models(models: Path, data: Dataset) -> N
         check(models, LIMITS)
 
 
+def test_the_closed_loop_is_of_this_very_image(models: Path, data: Dataset) -> None:
+    judged(models, data)
+    path = models / EVALUATION
+    told = json.loads(path.read_bytes())
+    told["closed_loop"]["image"] = "0" * 64
+    path.write_text(json.dumps(told))
+    with pytest.raises(ValueError, match=r"closed loop must be of the base of .* not of 0000"):
+        check(models, LIMITS)
+
+
+def test_a_forced_release_says_so(models: Path, tmp_path: Path) -> None:
+    """The reason and the refusal are signed with it; without a reason there is no release."""
+    made = repository(tmp_path)
+    with pytest.raises(ValueError, match="reason must have 10 to 500 characters, not 2"):
+        release_models(made, models, LIMITS, force="no")
+    assert made.releases() == {}
+    reason = "the old models stop senders"
+    number, digest = release_models(made, models, LIMITS, force=reason)
+    assert made.releases() == {number: {"forced": reason}}
+    (file,) = (made.folder / "targets" / f"r{number}").glob(f"*.{EVALUATION}")
+    told = json.loads(file.read_bytes())
+    assert told["digest"] == digest.hex()
+    assert (told["passed"], told["forced"]) == (False, reason)
+    assert "must have an evaluation" in told["refused"]
+
+
 def test_a_damaged_model_is_not_released(models: Path, data: Dataset) -> None:
     judged(models, data)
     path = models / BASE
     path.write_bytes(path.read_bytes()[:-1] + b"\xff")
     with pytest.raises(ValueError, match="must have SHA-256"):
         check(models, LIMITS)
+    with pytest.raises(ValueError, match="must have SHA-256"):
+        forced(models, "", "although it is damaged")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +146,11 @@ def test_a_damaged_model_is_not_released(models: Path, data: Dataset) -> None:
         ),
         (
             lambda e: e["closed_loop"]["results"][0]["alone"]["slowdown_p99"].update(high=None),
-            "times that of alone, not None",
+            "times that of alone, not none",
+        ),
+        (
+            lambda e: e["closed_loop"]["results"][0]["inverted"]["slowdown_p99"].update(high=1.06),
+            "times that of alone, not 1.060, if predictions are inverted",
         ),
     ],
 )

@@ -1,27 +1,34 @@
-"""One queue model in the closed loop, compared with the law alone and with the running model.
+"""One model in the closed loop, compared with the law alone, persistence, and its own inversion.
 
-The entry point of the group ``precog.closed_loop``: what the fleet asks before it releases a model.
-Scores of the sender's own queue are followed, with the skill monitor on; every run has a seed, and
-runs of one seed are compared with each other.
+`judge` is the entry point of the group ``precog.closed_loop``: what the fleet asks before it
+releases a model of queues. Scores of the sender's own queue are followed, with the skill monitor
+on; every run has a seed, and runs of one seed are compared with each other.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
 from precog_host.device import Device
 from precog_models.image import Image
-from precog_sim.loop import run_in_loop
+from precog_models.tree_image import TreeImage
+from precog_sim.loop import LoopSetup, run_in_loop
 from precog_sim.network import Record
 from precog_sim.scored.measure import Figures, measure, of_means
-from precog_sim.scored.networks import scenario
+from precog_sim.scored.networks import START_GBPS, scenario
 from precog_sim.scored.settings import LAWS, Case
+from precog_spec.contract import Fmt
 
-__all__ = ["judge"]
+__all__ = ["RTT_LAW", "judge", "queue_row", "rtt_row"]
 
+RTT_LAW = "predpid"
 _NETWORKS = ("messages",)
 _PROBE_US = 2.0
 _PROBES = 4096
+_BYTE_MAX = 127  # of a weight
+_How = tuple[Sequence[int], float, float | None]  # seeds, scale, delay of links
 
 
 def judge(
@@ -50,8 +57,7 @@ def judge(
     Returns
     -------
     dict
-        ``seeds``, ``scale``, ``delay_us`` and ``results``: rows with ``network``, ``law``, and of
-        each figure the ratio to the law ``alone`` and to the one that is ``live``.
+        ``seeds``, ``scale``, ``delay_us`` and ``results``: rows as `queue_row` makes them.
 
     Raises
     ------
@@ -60,40 +66,120 @@ def judge(
     ValueError
         There is no seed, network or delay.
     """
-    images = {"candidate": Image.from_bytes(candidate), "live": Image.from_bytes(live)}
-    if not seeds:
-        raise ValueError("seeds must be at least 1, not 0")
-    results = []
-    for network in networks:
-        for law in laws:
-            how = seeds, scale, delay_us
-            alone = _runs(Case(network, law), None, *how)
-            case = Case(network, law, "queue")
-            runs = {name: _runs(case, image, *how) for name, image in images.items()}
-            ours = runs["candidate"]
-            results.append(
-                {
-                    "network": network,
-                    "law": law,
-                    "followed": sum(run.followed for run in ours) / len(ours),
-                    "alone": {n: asdict(r) for n, r in of_means(ours, alone).items()},
-                    "live": {n: asdict(r) for n, r in of_means(ours, runs["live"]).items()},
-                }
-            )
+    images = Image.from_bytes(candidate), Image.from_bytes(live)
+    results = [
+        queue_row(*images, network, law, seeds=seeds, scale=scale, delay_us=delay_us)
+        for network in networks
+        for law in laws
+    ]
     return {"seeds": len(seeds), "scale": scale, "delay_us": delay_us, "results": results}
 
 
-def _runs(
-    case: Case, image: Image | None, seeds: Sequence[int], scale: float, delay_us: float | None
-) -> list[Figures]:
+def queue_row(
+    image: Image | TreeImage,
+    live: Image | None,
+    network: str,
+    law: str,
+    *,
+    seeds: Sequence[int],
+    scale: float,
+    delay_us: float | None = None,
+) -> dict[str, Any]:
+    """A model of queues under one law in one network.
+
+    Returns
+    -------
+    dict
+        ``network``, ``law``, ``followed``, and ratios by figure: of the model to the law ``alone``,
+        to the model that is ``live`` if there is one, to scores by ``persistence``; of its
+        ``inverted`` scores to the law alone, and of those ``untried``, without the skill monitor.
+
+    Raises
+    ------
+    ValueError
+        There is no seed, network or delay.
+    """
+    if not seeds:
+        raise ValueError("seeds must be at least 1, not 0")
+    how = seeds, scale, delay_us
+    kind = "tree" if isinstance(image, TreeImage) else "lstm"
+    alone = _scored(Case(network, law), None, how)
+    case = Case(network, law, "queue", model=kind)
+    ours = _scored(case, image, how)
+    turned = replace(case, source="queue_inverted")
+    found: dict[str, Any] = {
+        "network": network,
+        "law": law,
+        "followed": sum(run.followed for run in ours) / len(ours),
+        "alone": _ratios(ours, alone),
+        "persistence": _ratios(ours, _scored(Case(network, law, "persistence"), None, how)),
+        "inverted": _ratios(_scored(turned, image, how), alone),
+        "untried": _ratios(_scored(replace(turned, skill=False), image, how), alone),
+    }
+    if live is not None:
+        found["live"] = _ratios(ours, _scored(Case(network, law, "queue"), live, how))
+    return found
+
+
+def rtt_row(image: Image, network: str, *, seeds: Sequence[int], scale: float) -> dict[str, Any]:
+    """A model of RTTs: `predpid` with it, against `pid`; inverted, its predicted change is negated.
+
+    Persistence is `pid`: it acts on the last RTT.
+
+    Returns
+    -------
+    dict
+        ``network``, ``law``, and ratios by figure: ``alone``, ``persistence``, ``inverted``.
+
+    Raises
+    ------
+    ValueError
+        There is no seed or network.
+    DeviceError
+        The model is none of RTTs.
+    """
+    if not seeds:
+        raise ValueError("seeds must be at least 1, not 0")
+    how = seeds, scale, None
+    setup = LoopSetup(
+        preset="precog", algorithm=RTT_LAW, min_gbps=0.1, init_gbps=START_GBPS[network], image=image
+    )
+    alone = _runs(replace(setup, algorithm="pid", image=None), "", network, how)
+    to_alone = _ratios(_runs(setup, "", network, how), alone)
+    turned = replace(setup, image=_inverted(image))
+    return {
+        "network": network,
+        "law": RTT_LAW,
+        "alone": to_alone,
+        "persistence": to_alone,
+        "inverted": _ratios(_runs(turned, "", network, how), alone),
+    }
+
+
+def _inverted(image: Image) -> Image:
+    """The model whose head has the other sign; the most negative weight is cut by one step."""
+    wl = np.minimum(-image.weights.wl, _BYTE_MAX)
+    bl = np.minimum(-image.weights.bl, Fmt.OUT.max)
+    return replace(image, weights=replace(image.weights, wl=wl, bl=bl))
+
+
+def _ratios(ours: Sequence[Figures], others: Sequence[Figures]) -> dict[str, Any]:
+    return {name: asdict(ratio) for name, ratio in of_means(ours, others).items()}
+
+
+def _scored(case: Case, image: Image | TreeImage | None, how: _How) -> list[Figures]:
     setup = case.setup() if image is None else replace(case.setup(), queue_model=image)
+    return _runs(setup, case.options, case.network, how)
+
+
+def _runs(setup: LoopSetup, options: str, network: str, how: _How) -> list[Figures]:
+    seeds, scale, delay_us = how
     record = Record(
-        packets=False, log=True, scores=case.forecasts, probe_us=_PROBE_US, probes=_PROBES
+        packets=False, log=True, scores=setup.forecasts, probe_us=_PROBE_US, probes=_PROBES
     )
     found = []
     for seed in seeds:
-        with Device.open("emu:" + case.options) as device:
-            network = scenario(case.network, scale, delay_us=delay_us)
-            result = run_in_loop(device, setup, network, seed=seed, record=record)
-        found.append(measure(result))
+        with Device.open("emu:" + options) as device:
+            made = scenario(network, scale, delay_us=delay_us)
+            found.append(measure(run_in_loop(device, setup, made, seed=seed, record=record)))
     return found

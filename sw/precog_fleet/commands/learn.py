@@ -174,7 +174,7 @@ def _show(found: dict[str, Any]) -> None:
         ratio = forecast[name]
         rows.append((name, ratio["value"], ratio["low"], ratio["high"]))
     for row in found["closed_loop"]["results"]:
-        for other in ("alone", "live"):
+        for other in ("alone", "live", "inverted"):
             for name, ratio in row[other].items():
                 where = f"{name}, {row['law']} in {row['network']}, of {other}"
                 rows.append((where, ratio["mean"], ratio["low"], ratio["high"]))

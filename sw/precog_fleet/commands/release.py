@@ -74,7 +74,7 @@ def list_(folder: _Folder, json_: JsonOption = False) -> None:
         {"release": number, "digest": digests[number], **about}
         for number, about in repository.releases().items()
     ]
-    columns = ("release", "skill", "skill_over_live", "windows", "digest")
+    columns = ("release", "skill", "skill_over_live", "windows", "forced", "digest")
     emit(
         {"releases": rows},
         lambda: table(columns, [tuple(row.get(name) for name in columns) for row in rows]),
@@ -86,6 +86,14 @@ def release(
     models: Annotated[Path, typer.Argument(help="Folder of models that passed fleet evaluate.")],
     repository: Annotated[Path, typer.Option("-r", "--repository", help="Its folder.")],
     keys: _Keys,
+    force: Annotated[
+        str,
+        typer.Option(
+            help="Release them although they did not pass, or were not judged: the reason, which "
+            "is signed with the release.",
+            metavar="REASON",
+        ),
+    ] = "",
     json_: JsonOption = False,
 ) -> None:
     """Release models that passed their evaluation; agents run them once they are rolled out."""
@@ -97,7 +105,7 @@ def release(
 
     opened = Repository(repository, keys, now_ms)
     opened.check_keys()
-    number, digest = release_models(opened, models, Limits())
+    number, digest = release_models(opened, models, Limits(), force=force)
     emit(
         {"release": number, "digest": digest.hex(), "repository": str(repository)},
         lambda: typer.echo(

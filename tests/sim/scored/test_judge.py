@@ -15,6 +15,8 @@ def test_the_closed_loop_of_the_simulator() -> None:
     assert (found["seeds"], found["scale"]) == (2, 0.1)
     (row,) = found["results"]
     assert set(row["live"]) == {"slowdown_p50", "slowdown_p99", "queue_p99_kb"}
+    assert set(row) >= {"alone", "persistence", "inverted", "untried"}
+    assert row["inverted"] != row["untried"]
     for ratio in row["live"].values():
         assert ratio == {"mean": 1.0, "low": 1.0, "high": 1.0}
     assert row["followed"] > 0
