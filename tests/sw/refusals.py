@@ -70,7 +70,9 @@ RUNS: dict[str, Run] = {
     "law set": Run(bad={"budget": "--budget 0", "threshold_us": "--threshold-us nan"}),
     "law del": Run(bad={"slot": "8"}),
     "model del": Run({"slot": "0"}, {"slot": "2"}),
-    "model show": Run(bad={"model": "nobody"}, changes=False),
+    "model show": Run(
+        bad={"model": "nobody", "evaluation": "--evaluation {tmp}/cut.safetensors"}, changes=False
+    ),
     "qp import": Run(
         {
             "source": "{tmp}/list.json",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from precog_studies.prediction.arms import FALSE, OFF
 
-__all__ = ["FIGURES", "GOALS", "JUDGED", "NO_HARM", "Goal", "Ratio", "judged", "ratios"]
+__all__ = ["FIGURES", "GOALS", "JUDGED", "NO_HARM", "SHOWN", "Goal", "Ratio", "judged", "ratios"]
 
 JUDGED = "lstm"  #: the forecast that must be better than the others
 _DRAWS = 2000
@@ -113,7 +113,7 @@ class Goal:
 _NO_WORSE = 1.02
 NO_HARM = 1.05  #: bound of the upper end of a false prediction's interval
 
-_SHOWN = ("incast_mean",)  # not judged: fair shares end later on average
+SHOWN = ("incast_mean",)  # not judged: fair shares end later on average
 
 #: By case, of predictions that are meant.
 GOALS: dict[str, tuple[Goal, ...]] = {
@@ -150,6 +150,6 @@ def judged(arm: str, case: str, found: Mapping[str, Ratio]) -> dict[str, bool]:
         return {
             name: one.high <= NO_HARM
             for name, one in found.items()
-            if name not in _SHOWN and (name != "apart" or arm != "liars")
+            if name not in SHOWN and (name != "apart" or arm != "liars")
         }
     return {goal.figure: found[goal.figure].ratio <= goal.most for goal in GOALS[case]}

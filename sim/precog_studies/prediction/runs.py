@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_sim.network import Result
-from precog_studies.prediction.arms import ARMS, FALSE
+from precog_studies.prediction.arms import ARMS, FALSE, Arm
 from precog_studies.prediction.cases import BACKGROUND, CASES, INCAST, Case, closed_loop
-from precog_studies.prediction.starts.predictors import predictors
+from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.trials import ENOUGH, skill
 
-__all__ = ["SMALL", "measure"]
+__all__ = ["SMALL", "measure", "predicted"]
 
 SMALL = 30_000  #: bytes: a background flow below is small
 _MIDDLE = 300_000
@@ -29,9 +29,13 @@ def measure(name: str, arm_name: str, seed: int) -> dict[str, Any]:
     if shown is not None and shown <= ENOUGH:
         arm = ARMS["echo"]
     chosen = predictors()[arm.predictor] if arm.predictor else None
-    result, traffic, moving = closed_loop(name, arm, seed, chosen)
-    figures = _figures(result, np.array(traffic.kind), CASES[name])
-    return figures | {"moving": moving, "skill": shown}
+    return predicted(name, arm, seed, chosen) | {"skill": shown}
+
+
+def predicted(name: str, arm: Arm, seed: int, predictor: Predictor | None) -> dict[str, Any]:
+    """One run in which each NIC predicts: figures; ``moving``, as `loop_of` counts."""
+    result, traffic, moving = closed_loop(name, arm, seed, predictor)
+    return _figures(result, np.array(traffic.kind), CASES[name]) | {"moving": moving}
 
 
 def _figures(result: Result, kind: NDArray[np.str_], case: Case) -> dict[str, Any]:

@@ -9,22 +9,25 @@ Guesses at random have a skill of 0, of whatever mean; false ones less; a source
 crowded start in its trial has none. This is Peirce's skill score (1884).
 """
 
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from precog_net.workloads import Traffic
 from precog_sim.network import Result
 from precog_studies.prediction.arms import ARMS, Arm
 from precog_studies.prediction.cases import TAUGHT, closed_loop, known_levels
 from precog_studies.prediction.guesses import LEAST
-from precog_studies.prediction.starts.predictors import predictors
+from precog_studies.prediction.starts.predictors import Predictor, predictors
 from precog_studies.prediction.starts.windows import known, windows
 
-__all__ = ["ENOUGH", "skill"]
+__all__ = ["ENOUGH", "error_of", "skill", "skill_of"]
 
 ENOUGH = 0.25  #: skill that a source must surpass to be heeded
 _HEEDED = 2  # least level that changes a start
+_Guessed = tuple[Result, Traffic, NDArray[np.int64]]  # a run, its flows, their guesses
 
 
 @cache
@@ -36,13 +39,38 @@ def _runs(case: str) -> list[tuple[int, Result, Traffic]]:
 @cache
 def skill(case: str, arm: Arm) -> float:
     """Skill of an arm's guesses in a case's trial, -1..1."""
+    if arm.predictor:
+        return skill_of(case, predictors()[arm.predictor])
+    told = (
+        (result, traffic, np.array(arm.hints(traffic, known_levels(case), seed).guesses))
+        for seed, result, traffic in _runs(case)
+    )
+    return _skill(told)
+
+
+def skill_of(case: str, predictor: Predictor) -> float:
+    """Skill of a predictor in a case's trial, -1..1."""
+    return _skill(_guessed(case, predictor))
+
+
+def error_of(case: str, predictor: Predictor) -> float:
+    """Mean distance, in levels, from a predictor's guesses to what its flows heard in the trial."""
+    parts = [
+        np.abs(guesses - result.heard)[traffic.size > LEAST]
+        for result, traffic, guesses in _guessed(case, predictor)
+    ]
+    return float(np.concatenate(parts).mean())
+
+
+def _guessed(case: str, predictor: Predictor) -> Iterator[_Guessed]:
+    for _, result, traffic in _runs(case):
+        told = known(traffic, result.heard, result.heard_us)
+        yield result, traffic, predictor(windows(traffic, told))
+
+
+def _skill(trial: Iterable[_Guessed]) -> float:
     guessed: dict[bool, list[bool]] = {True: [], False: []}
-    for seed, result, traffic in _runs(case):
-        if arm.predictor:
-            told = known(traffic, result.heard, result.heard_us)
-            guesses = predictors()[arm.predictor](windows(traffic, told))
-        else:
-            guesses = np.array(arm.hints(traffic, known_levels(case), seed).guesses)
+    for result, traffic, guesses in trial:
         for f in np.flatnonzero(traffic.size > LEAST).tolist():
             guessed[bool(result.heard[f] >= _HEEDED)].append(bool(guesses[f] >= _HEEDED))
     hits, alarms = (float(np.mean(guessed[crowded] or [False])) for crowded in (True, False))

@@ -1,9 +1,8 @@
 """``precog model``: model images and the device's model sets."""
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeGuard
+from typing import Annotated
 
 import typer
 
@@ -77,6 +76,10 @@ def show(
     model: Annotated[
         str | None, typer.Argument(help="Model file, or the name of a shipped model.")
     ] = None,
+    evaluation: Annotated[
+        Path | None,
+        typer.Option(help="Record of precog model evaluate: shown with the data card."),
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
@@ -85,10 +88,11 @@ def show(
     Every command opens its device anew: the sets of emu: and sim: are empty at first.
     """
     if model is None:
+        refuse_ignored(context, "evaluation", why="without a model")
         _show_sets(device, json_)
     else:
         refuse_ignored(context, "device", why="with a model")
-        _show_image(model, json_)
+        _show_image(model, evaluation, json_)
 
 
 def _show_sets(device: str, json_: bool) -> None:
@@ -107,38 +111,16 @@ def _show_sets(device: str, json_: bool) -> None:
     emit({"sets": [dataclasses.asdict(s) for s in sets], "shipped": shipped}, draw, json_)
 
 
-def _show_image(model: str, json_: bool) -> None:
+def _show_image(model: str, evaluation: Path | None, json_: bool) -> None:
+    from precog_host.commands.model_card import draw, read_evaluation
     from precog_models.tree_image import find_any
 
-    meta = find_any(model).metadata()
-
-    def draw() -> None:
-        arch = meta["architecture"]
-        is_tree = arch["cell"] == "tree"
-        size = f"of depth {arch['depth']}, " if is_tree else ""
-        size += "-".join(str(arch[n]) for n in ("inputs", "hidden", "outputs") if n in arch)
-        typer.echo(
-            f"{arch['cell']} {size}, "
-            f"{arch['steps']} steps, head {arch['head']}, version {meta['version']}"
-        )
-        typer.echo(f"contract {meta['contract_hash']}, CRC {meta['payload_crc32']}")
-        card = dict(meta["card"])
-        errors = card.get("errors")
-        if not _is_error_table(errors):
-            table(("data card", ""), sorted(_flat(card)))
-        else:
-            del card["errors"]
-            table(("data card", ""), sorted(_flat(card)))
-            methods = sorted({method for group in errors.values() for method in group})
-            table(
-                ("test MAPE, %", *methods),
-                [
-                    (name, *(group.get(method, {}).get("balanced") for method in methods))
-                    for name, group in errors.items()
-                ],
-            )
-
-    emit(meta, draw, json_)
+    image = find_any(model)
+    meta = image.metadata()
+    judged = None if evaluation is None else read_evaluation(evaluation, image.to_bytes())
+    emit(
+        meta if judged is None else meta | {"evaluation": judged}, lambda: draw(meta, judged), json_
+    )
 
 
 @app.command()
@@ -183,20 +165,3 @@ def quantize(
         lambda: typer.echo(f"{output}: version {version}, CRC {meta['payload_crc32']}"),
         json_,
     )
-
-
-def _is_error_table(errors: object) -> TypeGuard[dict[str, dict[str, dict[str, Any]]]]:
-    """Whether a card's errors are what `precog model train` writes: group, method, figures."""
-    return isinstance(errors, dict) and all(
-        isinstance(group, dict) and all(isinstance(figures, dict) for figures in group.values())
-        for group in errors.values()
-    )
-
-
-def _flat(card: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """The leaves of nested objects, with dotted names."""
-    for key, value in card.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", str(value)

@@ -16,7 +16,7 @@ from precog_spec.contract import PROBABILITY, Fmt
 
 from .windows import BINS, INPUTS, LEVEL, LEVEL_ONE
 
-__all__ = ["MODELS", "Predictor", "linear_columns", "predictors", "quantile", "read"]
+__all__ = ["MODELS", "Predictor", "linear_columns", "of_image", "predictors", "quantile", "read"]
 
 MODELS = Path(__file__).parent / "models"
 _SHARE = 0.5
@@ -44,6 +44,11 @@ def _of(image: Image | TreeImage, x: _Ints) -> _Ints:
     return distributions(forward_windows(image.weights, x), image.weights.outputs)
 
 
+def of_image(image: Image | TreeImage) -> Predictor:
+    """The predictor that a model is."""
+    return lambda x: quantile(_of(image, x), _SHARE)
+
+
 def read(lstm: Image, tree: TreeImage) -> Mapping[str, Predictor]:
     """Predictors by name."""
     weights = np.array(lstm.card["ar"])
@@ -55,8 +60,8 @@ def read(lstm: Image, tree: TreeImage) -> Mapping[str, Predictor]:
     return {
         "persistence": lambda x: x[:, -1, LEVEL] // LEVEL_ONE,
         "ar": linear,
-        "tree": lambda x: quantile(_of(tree, x), _SHARE),
-        "lstm": lambda x: quantile(_of(lstm, x), _SHARE),
+        "tree": of_image(tree),
+        "lstm": of_image(lstm),
     }
 
 

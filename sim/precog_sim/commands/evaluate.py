@@ -1,0 +1,61 @@
+"""``precog model evaluate``: a model image in the closed loop, before it may be released."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from precog_host.commands.model_card import draw_evaluation
+from precog_host.output import JsonOption, emit, progress_bar
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(help="Model file, or the name of a shipped model.")],
+    seeds: Annotated[int, typer.Option(help="Paired runs of each scenario, 2 or more.")] = 20,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Some of them; repeatable. RTTs: leaves, messages; queues: messages, duplex; "
+            "starts: rounds, background."
+        ),
+    ] = None,
+    bound: Annotated[
+        float, typer.Option(help="Most that the upper 95 % end of a measure's ratio may be.")
+    ] = 1.05,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder of the record.")] = Path("build/evaluation"),
+    json_: JsonOption = False,
+) -> None:
+    """Judge a model in the closed loop, against the same law without it; 1 if it does harm.
+
+    Predictions of RTTs, of queues, or of N at a start. The inverted model is judged, too: its
+    trial or the skill monitor must keep it from harm.
+    """
+    from precog_fleet.errors import FleetError
+    from precog_models.tree_image import find_any
+    from precog_sim.evaluation import evaluated
+    from precog_studies.record import write_record
+
+    image = find_any(model)
+    with progress_bar("Closed loop") as report:
+        found = evaluated(
+            image,
+            seeds=seeds,
+            scenarios=scenario or (),
+            bound=bound,
+            jobs=jobs,
+            report=report,
+        )
+    path = out / f"{found['image'][:16]}.json"
+    found = {"model": model, **found, "record": str(path)}
+    write_record(path, found)
+    emit(found, lambda: _show(found), json_)
+    if not found["passed"]:
+        raise FleetError(f"model {model} did not pass: {'; '.join(found['failed'])}")
+
+
+def _show(found: dict[str, Any]) -> None:
+    draw_evaluation(found)
+    typer.echo(f"{found['record']}, {found['seconds']} s")

@@ -1,0 +1,165 @@
+"""Whether one model image may be released: offline skill and the closed loop, side by side.
+
+The scenarios are those that no shipped model was trained on. The bound and its words are the
+fleet's (`precog_fleet.evaluate.loop_failures`).
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from precog_fleet.evaluate import loop_failures
+from precog_fleet.runner import Here, Pool, Task
+from precog_models.image import Image
+from precog_models.tree_image import TreeImage
+from precog_sim.scored.judge import queue_row, rtt_row
+from precog_sim.scored.settings import LAWS
+from precog_spec.contract import HeadKind
+from precog_studies.prediction.candidate import start_row
+from precog_studies.prediction.starts.windows import BINS, INPUTS
+
+__all__ = ["AGAINST", "SCENARIOS", "evaluated", "kind_of"]
+
+#: By the kind of a model; networks of `precog_sim.scored.networks`, cases of the prediction study.
+SCENARIOS: dict[str, tuple[str, ...]] = {
+    "rtt": ("leaves", "messages"),
+    "queue": ("messages", "duplex"),
+    "start": ("rounds", "background"),
+}
+AGAINST = ("alone", "inverted")  #: ratios of a row that are bounded
+_SCALE = 0.3
+_Any = Image | TreeImage
+Report = Callable[[int, int], None]
+
+
+def kind_of(image: _Any) -> str:
+    """What a model predicts: ``rtt``, ``queue`` (of a sender) or ``start`` (N at a flow's start).
+
+    Raises
+    ------
+    ValueError
+        It is none of these.
+    """
+    if isinstance(image, Image) and image.weights.kind == HeadKind.RTT:
+        return "rtt"
+    if "forecast" in image.card:
+        return "queue"
+    inputs, outputs = image.header.inputs, image.header.outputs
+    if (inputs, outputs) != (INPUTS, BINS):
+        raise ValueError(
+            "model must predict RTTs, have a queue model's calibration in its card, or have "
+            f"{INPUTS} inputs and {BINS} outputs as models of starts, not {inputs} and {outputs}"
+        )
+    return "start"
+
+
+def evaluated(
+    image: _Any,
+    *,
+    seeds: int,
+    scenarios: Sequence[str] = (),
+    bound: float = 1.05,
+    jobs: int = 1,
+    report: Report = lambda done, total: None,
+) -> dict[str, Any]:
+    """Judge a model.
+
+    Parameters
+    ----------
+    image : Image or TreeImage
+    seeds : int
+        Paired runs, 2 or more.
+    scenarios : sequence of str
+        Some of `SCENARIOS` of the model's kind; empty: all.
+    bound : float
+        Of the upper 95 % end of every measure's ratio to the law without prediction.
+    jobs : int
+        Processes.
+    report : callable
+        Hears of rows done and of all.
+
+    Returns
+    -------
+    dict
+        JSON data: ``image`` (SHA-256 of the file), ``kind``, ``bound``, ``offline``,
+        ``closed_loop``, ``passed`` and ``failed``, sentences.
+
+    Raises
+    ------
+    ValueError
+        The model is of no kind that is known, or a number or scenario is wrong.
+    FleetError
+        A process died again and again.
+    """
+    kind = kind_of(image)
+    if seeds < 2:
+        raise ValueError(f"seeds must be at least 2, not {seeds}: a ratio has an interval")
+    if not 1.0 <= bound <= 10.0:
+        raise ValueError(f"bound must be in 1..10, not {bound!r}")
+    wrong = [name for name in scenarios if name not in SCENARIOS[kind]]
+    if wrong:
+        known = ", ".join(SCENARIOS[kind])
+        raise ValueError(
+            f"scenario of a model of kind {kind} must be one of {known}, not {wrong[0]}"
+        )
+    began = time.monotonic()
+    data = image.to_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    chosen = tuple(dict.fromkeys(scenarios)) or SCENARIOS[kind]
+    places = [(name, law) for name in chosen for law in (LAWS if kind == "queue" else ("",))]
+    tasks = [Task(f"{at}", _row, (image, kind, *place, seeds)) for at, place in enumerate(places)]
+    found: dict[str, dict[str, Any]] = {}
+    runner = Here() if jobs == 1 or len(tasks) == 1 else Pool(min(jobs, len(tasks)))
+    try:
+        report(0, len(tasks))
+        for task, figures in runner.run(iter(tasks)):
+            found[task.name] = figures
+            report(len(found), len(tasks))
+    finally:
+        runner.close()
+    rows = [found[task.name] for task in tasks]
+    loop = {"image": digest, "seeds": seeds, "scale": _SCALE, "results": rows}
+    failed = loop_failures(loop, bound, AGAINST)
+    return {
+        "image": digest,
+        "crc32": f"{image.crc32:#010x}",
+        "kind": kind,
+        "bound": bound,
+        "offline": _offline(image, rows),
+        "closed_loop": loop,
+        "seconds": round(time.monotonic() - began, 1),
+        "passed": not failed,
+        "failed": failed,
+    }
+
+
+def _row(image: _Any, kind: str, scenario: str, law: str, seeds: int) -> dict[str, Any]:
+    """A model in one scenario; `law` is a queue model's."""
+    if kind == "start":
+        return start_row(image, scenario, seeds=seeds)
+    if kind == "queue":
+        return queue_row(image, None, scenario, law, seeds=range(seeds), scale=_SCALE)
+    assert isinstance(image, Image)
+    return rtt_row(image, scenario, seeds=range(seeds), scale=_SCALE)
+
+
+def _offline(image: _Any, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Errors and skill over persistence on data held back: the card's, or those of the trials."""
+    found = [
+        {"data": f"trial of {one['network']}", **one["offline"]} for one in rows if "offline" in one
+    ]
+    errors = image.card.get("errors")
+    if not isinstance(errors, dict):
+        return found
+    if "crps_skill" in errors:
+        found.append({"data": "held back", "skill": errors["crps_skill"]})
+    for group, methods in errors.items():
+        try:
+            own, last = (float(methods[name]["balanced"]) for name in ("integer", "persistence"))
+        except (LookupError, TypeError, ValueError):  # another card than precog model train writes
+            continue
+        if last > 0:
+            row = {"data": group, "error": own, "persistence": last, "skill": 1 - own / last}
+            found.append(row)
+    return found

@@ -1,0 +1,127 @@
+"""A model's card: its metadata, and what `precog model evaluate` found of it."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import typer
+
+from precog_host.output import table
+
+__all__ = ["draw", "draw_evaluation", "read_evaluation"]
+
+_MOST_BYTES = 1 << 20
+_TITLES = {
+    "alone": "model / no prediction",
+    "persistence": "model / persistence",
+    "inverted": "inverted / no prediction",
+    "untried": "inverted, untried / no prediction",
+}
+
+
+def read_evaluation(path: Path, image: bytes) -> dict[str, Any]:
+    """The record of an image's evaluation.
+
+    Raises
+    ------
+    ValueError
+        The file is no record, or that of another image.
+    OSError
+        It cannot be read.
+    """
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    found = _record(data)
+    if found is None or len(data) > _MOST_BYTES:
+        raise ValueError(f"{path} must be a record of precog model evaluate")
+    digest = hashlib.sha256(image).hexdigest()
+    if found["image"] != digest:
+        raise ValueError(
+            f"{path} must be of the image with SHA-256 {digest}, not of {found['image']}: judge it "
+            "with precog model evaluate"
+        )
+    return found
+
+
+def _record(data: bytes) -> dict[str, Any] | None:
+    """The record in a file's bytes; None: there is none."""
+    try:
+        found = dict(json.loads(data))
+        parts = found["offline"], found["closed_loop"]["results"], found["closed_loop"]["seeds"]
+        whole = all(isinstance(part, list) for part in parts[:2])
+        whole &= {"image", "bound", "passed"} <= set(found)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return found if whole else None
+
+
+def draw(meta: dict[str, Any], judged: dict[str, Any] | None) -> None:
+    """Print the metadata of an image, and the closed loop's figures if it was judged."""
+    arch = meta["architecture"]
+    is_tree = arch["cell"] == "tree"
+    size = f"of depth {arch['depth']}, " if is_tree else ""
+    size += "-".join(str(arch[n]) for n in ("inputs", "hidden", "outputs") if n in arch)
+    typer.echo(
+        f"{arch['cell']} {size}, "
+        f"{arch['steps']} steps, head {arch['head']}, version {meta['version']}"
+    )
+    typer.echo(f"contract {meta['contract_hash']}, CRC {meta['payload_crc32']}")
+    card = dict(meta["card"])
+    errors = card.get("errors")
+    if not _is_error_table(errors):
+        table(("data card", ""), sorted(_flat(card)))
+    else:
+        del card["errors"]
+        table(("data card", ""), sorted(_flat(card)))
+        methods = sorted({method for group in errors.values() for method in group})
+        table(
+            ("test MAPE, %", *methods),
+            [
+                (name, *(group.get(method, {}).get("balanced") for method in methods))
+                for name, group in errors.items()
+            ],
+        )
+    if judged is not None:
+        draw_evaluation(judged)
+
+
+def draw_evaluation(found: dict[str, Any]) -> None:
+    """Print offline and closed-loop figures of a model, and the verdict."""
+    loop = found["closed_loop"]
+    columns = ("data", "error", "persistence", "skill")
+    rows = [tuple(one.get(name) for name in columns) for one in found["offline"]]
+    table(columns, rows, title="Offline")
+    rows = []
+    for one in loop["results"]:
+        for name in one["alone"]:
+            cells = (_text(one[key][name]) if key in one else "" for key in _TITLES)
+            rows.append((one["network"], one["law"], name, *cells))
+    title = f"Closed loop: ratios with 95 % intervals, {loop['seeds']} paired seeds"
+    table(("scenario", "law", "measure", *_TITLES.values()), rows, title=title)
+    verdict = "passed" if found["passed"] else "not passed"
+    typer.echo(f"image {found['image'][:16]}, bound {found['bound']:g}: {verdict}")
+
+
+def _text(ratio: dict[str, float | None]) -> str:
+    if ratio["mean"] is None:
+        return "-"
+    return f"{ratio['mean']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}]"
+
+
+def _is_error_table(errors: object) -> TypeGuard[dict[str, dict[str, dict[str, Any]]]]:
+    """Whether a card's errors are what `precog model train` writes: group, method, figures."""
+    return isinstance(errors, dict) and all(
+        isinstance(group, dict) and all(isinstance(figures, dict) for figures in group.values())
+        for group in errors.values()
+    )
+
+
+def _flat(card: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The leaves of nested objects, with dotted names."""
+    for key, value in card.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", str(value)

@@ -1,0 +1,109 @@
+"""A model image in the closed loop: which it is, what is compared, and who is refused."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from precog_host import cli
+from precog_models.image import Image, pretrained
+from precog_models.tree_image import load_any
+from precog_sim.evaluation import evaluated, kind_of
+from precog_sim.scored.judge import rtt_row
+from precog_studies.prediction.candidate import start_row
+from precog_studies.prediction.starts.predictors import MODELS
+
+_START = MODELS / "lstm.safetensors"
+
+
+def _run(*words: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(words)
+    return int(caught.value.code or 0)
+
+
+def _with(image: Image, **changes: Any) -> Image:
+    return dataclasses.replace(image, weights=dataclasses.replace(image.weights, **changes))
+
+
+def test_a_model_is_known_by_what_it_predicts() -> None:
+    assert [kind_of(pretrained(name)) for name in ("rtt-incast", "queue-4rtt")] == ["rtt", "queue"]
+    assert {kind_of(load_any(path)) for path in MODELS.glob("*.safetensors")} == {"start"}
+    bare = dataclasses.replace(pretrained("queue-1rtt"), card={})
+    with pytest.raises(ValueError, match=r"model must predict RTTs, have .* not 4 and 16"):
+        kind_of(bare)
+
+
+def test_a_model_that_predicts_no_change_is_its_own_inversion() -> None:
+    image = pretrained()
+    w = image.weights
+    still = _with(image, wl=np.zeros_like(w.wl), bl=np.zeros_like(w.bl))
+    found = rtt_row(still, "leaves", seeds=range(2), scale=0.1)
+    assert found["alone"] == found["inverted"] == found["persistence"]
+    other = rtt_row(image, "leaves", seeds=range(2), scale=0.1)
+    assert other["alone"] != found["alone"]
+    assert other["alone"] != other["inverted"]
+
+
+def test_inverted_guesses_of_a_start_do_not_pass_their_trial() -> None:
+    found = start_row(Image.load(_START), "rounds", seeds=2)
+    assert found["tried"]["model"] > 0.25 > 0 > found["tried"]["inverted"]
+    assert found["offline"]["skill"] == pytest.approx(
+        1 - found["offline"]["error"] / found["offline"]["persistence"]
+    )
+    assert found["alone"]["queue_max"]["mean"] < 0.5
+    assert found["inverted"]["queue_max"]["mean"] == pytest.approx(1.0, abs=0.01)
+    assert found["untried"]["middle"]["mean"] > found["inverted"]["middle"]["mean"]
+    assert "incast_mean" not in found["alone"]
+
+
+def test_the_command_names_what_harms_and_its_record_is_of_this_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("model", "evaluate", "rtt-incast", "--scenario", "leaves", "--seeds", "3")
+    assert _run(*words, "--out", str(tmp_path), "-j") == 1
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    path = Path(told["record"])
+    assert json.loads(path.read_bytes()) == told
+    assert not told["passed"]
+    harm = told["closed_loop"]["results"][0]["inverted"]["slowdown_p99"]["high"]
+    assert (
+        "; slowdown_p99 under predpid in leaves must be at most 1.05 "
+        f"times that of alone, not {harm:.3f}, if predictions are inverted"
+    ) in err
+    assert _run(*words, "--out", str(tmp_path), "--bound", "2") == 0
+    assert "passed" in capsys.readouterr().out
+    assert _run("model", "show", "rtt-incast", "--evaluation", str(path)) == 0
+    shown = capsys.readouterr().out
+    assert "Closed loop" in shown
+    assert "Offline" in shown
+    (tmp_path / "list.json").write_text("[]")
+    assert _run("model", "show", "rtt-incast", "--evaluation", str(tmp_path / "list.json")) == 2
+    assert "must be a record of precog model evaluate" in capsys.readouterr().err
+    assert _run("model", "show", "queue-1rtt", "--evaluation", str(path)) == 2
+    assert "must be of the image with SHA-256" in capsys.readouterr().err
+
+
+def test_processes_change_nothing() -> None:
+    one, two = (evaluated(pretrained(), seeds=2, jobs=jobs) for jobs in (1, 2))
+    assert one["closed_loop"] == two["closed_loop"]
+    assert next(row["data"] for row in one["offline"]) == "32 senders"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("nobody", "No such file; shipped models"),
+        ("rtt-incast --seeds 1", "seeds must be at least 2, not 1: a ratio has an interval"),
+        ("rtt-incast --scenario rounds", "kind rtt must be one of leaves, messages, not rounds"),
+        ("rtt-incast --bound 0.9", "bound must be in 1..10, not 0.9"),
+        ("rtt-incast --jobs 0", "jobs"),
+    ],
+)
+def test_refused(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("model", "evaluate", *words.split()) != 0
+    assert message in " ".join(capsys.readouterr().err.split())
