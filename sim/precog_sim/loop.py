@@ -160,7 +160,7 @@ class LoopSetup:
             raise ValueError(
                 f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}"
             )
-        parameters = device.planned_parameters(
+        parameters = device.shared.planned(
             self.preset,
             timely=self.timely if self.algorithm == "timely" else None,
             dcqcn=self.dcqcn if self.algorithm == "dcqcn" else None,
@@ -169,7 +169,7 @@ class LoopSetup:
             **dict(self.parameters),
         )
         if self.image is not None:
-            device.check_model(self.image, slot=0)
+            device.model.check(self.image, slot=0)
         planned = [
             device.qp(number).planned(
                 preset=self.preset,
@@ -186,9 +186,9 @@ class LoopSetup:
             )
             for number, start in enumerate(self.start_gbps(flows))
         ]
-        device.write_parameters(parameters)
+        device.shared.write(parameters)
         if self.image is not None:
-            device.load_model(self.image, slot=0)
+            device.model.load(self.image, slot=0)
         for number, config in enumerate(planned):
             device.qp(number).apply(config)
 
@@ -208,7 +208,7 @@ class LoopSetup:
                 "it with forecast=1,profile=1"
             )
         assert self.queue_model is not None
-        device.check_model(self.queue_model, slot=_QUEUE_SLOT, queue=True)
+        device.model.check(self.queue_model, slot=_QUEUE_SLOT, queue=True)
         return device.profiler, device.forecast
 
     def apply_forecasts(self, device: Device, flows: int, period_us: float) -> None:
@@ -224,7 +224,7 @@ class LoopSetup:
         queues, forecasting = self.check_forecasts(device)
         model = self.queue_model
         assert model is not None
-        device.load_model(model, slot=_QUEUE_SLOT, queue=True)
+        device.model.load(model, slot=_QUEUE_SLOT, queue=True)
         scale = Settings.from_card(model.card).normaliser
         parts = {"center": (scale.centers, PROFILE_CENTER), "gain": (scale.gains, PROFILE_GAIN)}
         queues.set_parameters(

@@ -249,7 +249,7 @@ class Card:
 
         def work(device: Device) -> None:
             for slot, number in sets.items():
-                device.map_slot(slot, number)
+                device.model.map_slot(slot, number)
 
         self.do(now, work)
 
@@ -261,7 +261,7 @@ class Card:
         CardDownError
             The device is down.
         """
-        models = self.do(now, lambda device: device.models())
+        models = self.do(now, lambda device: device.model.sets())
         return {slot: (m.set, m.version) for m in models if m.valid for slot in m.slots}
 
     def seat(self, now: int, slots: Mapping[int, int]) -> None:

@@ -73,11 +73,11 @@ def fill_sets(
             )
         if isinstance(image, TreeImage) != bool(device.sizes.tree):
             raise ValueError(f"{name} must run models of the other kind of cell")
-    free = [m.set for m in device.models() if not m.slots and m.set not in kept]
+    free = [m.set for m in device.model.sets() if not m.slots and m.set not in kept]
     if len(free) < len(images):
         raise ValueError(f"{name} must have {len(images)} free sets, not {len(free)}")
     for number, image in zip(free, images, strict=False):
-        device.write_set(number, image.payload)
+        device.model.write_set(number, image.payload)
     return free[: len(images)]
 
 

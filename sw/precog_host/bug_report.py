@@ -74,11 +74,11 @@ def _sections(device: Device) -> dict[str, Callable[[], Any]]:
         "identity": lambda: device.identity,
         "sizes": lambda: device.sizes,
         "registers": lambda: decoded(device),
-        "models": device.models,
+        "models": device.model.sets,
         "qps": lambda: [device.qp(n).status() for n in range(device.sizes.qps)],
         "parameters": device.parameters,
         "counters": device.counters,
-        "watchdog": device.watchdog,
+        "watchdog": device.watchdog.state,
         "interrupts": device.interrupt.state,
     }
     packets, pacing, queues = device.packet, device.pacer, device.profiler

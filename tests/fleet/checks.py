@@ -48,7 +48,7 @@ class Checks:
         known = {shipped().base.weights.version}
         known |= {100 + job for job in range(1, 40)} | {200 + job for job in range(1, 40)}
         for name, card in self.of.cards.items():
-            live = {model.version for model in Device(card).models() if model.slots}
+            live = {model.version for model in Device(card).model.sets() if model.slots}
             assert live, f"{name} runs no model"
             assert live <= known, f"{name} runs {live - known}"
 

@@ -54,7 +54,7 @@ def only(of: Flock) -> tuple[Agent, Seating]:
 
 def live_versions(of: Flock, name: str = "host0") -> set[int]:
     """Of the sets that the card's slots stand for."""
-    return {m.version for m in Device(of.cards[name]).models() if m.slots}
+    return {m.version for m in Device(of.cards[name]).model.sets() if m.slots}
 
 
 def test_windows_tell_what_came_true(tmp_path: Path, seed: int) -> None:
@@ -181,12 +181,12 @@ def test_restart_keeps_the_live_model_and_what_was_flushed(tmp_path: Path, seed:
         of.run(80)
         assert live_versions(of) == {5}
         waiting, rows = agent.telemetry.waiting, agent.telemetry.counts["rows"]
-        mapped = Device(of.cards["host0"]).models()
+        mapped = Device(of.cards["host0"]).model.sets()
         agent._shelf.close()  # the process is killed: nothing is flushed
         os.close(agent.telemetry._lock)
         of.agents["host0"] = again = of.start("host0")
         of.run(3)
-        assert Device(of.cards["host0"]).models() == mapped
+        assert Device(of.cards["host0"]).model.sets() == mapped
         seating = again.seatings[0]
         assert seating.counts["reloaded"] == 0
         assert [*seating.lineup.refused] == [bytes([1]) * 32]
@@ -353,7 +353,7 @@ def test_a_release_by_tuf_reaches_a_card_behind_udp(tmp_path: Path, seed: int) -
                     break
             assert (seating.counts["risen"], source.counts["fetched"]) == (1, 1)
             assert seating.counts["unlike"] == 0
-            assert {m.version for m in Device(emulator).models() if m.slots} == {107}
+            assert {m.version for m in Device(emulator).model.sets() if m.slots} == {107}
             assert len({seating.head(qp) for qp in QPS} - {None}) == 2
     finally:
         server.stop()

@@ -38,7 +38,7 @@ def besieged(tmp_path: Path, seed: int) -> Iterator[Flock]:
 
 def cards(of: Flock) -> list[object]:
     """What the siege must not change: the models of all cards."""
-    return [Device(emulator).models() for emulator in of.cards.values()]
+    return [Device(emulator).model.sets() for emulator in of.cards.values()]
 
 
 def test_nothing_hostile_is_accepted_and_all_of_it_is_seen(besieged: Flock) -> None:

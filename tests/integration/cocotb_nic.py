@@ -141,8 +141,8 @@ async def the_nic_decides_as_the_golden_model(dut):
     recorder = Recorder(emulator)
     device = Device(recorder)
     device.apply_preset("thesis")
-    device.write_set(1, model_image(numbers, "trained", CONFIG.steps))
-    device.map_slot(0, 1)
+    device.model.write_set(1, model_image(numbers, "trained", CONFIG.steps))
+    device.model.map_slot(0, 1)
     for qp in range(CONFIG.qps):
         device.qp(qp).configure(
             preset="thesis",

@@ -198,7 +198,7 @@ def test_every_decision_is_traced(bench: GrantBench, seed: int) -> None:
     tracings = [device.trace for device in (bench.rtl, bench.golden)]
     for n in range(2):
         for device in (bench.rtl, bench.golden):
-            device.load_model(random_image(seed + n, version=n + 7), slot=n, set=1 - n)
+            device.model.load(random_image(seed + n, version=n + 7), slot=n, set=1 - n)
     for qp in range(QPS):
         some_law(bench, qp)
         slot = qp if qp < 2 else rng.randrange(3)

@@ -55,9 +55,9 @@ class Scores:
             queue = pack(replace(weights, kind=HeadKind.QUEUE, version=9))
         arm(pair)
         for device in (pair.rtl, pair.golden):
-            device.load_model(pretrained(), slot=_RTT)
-            device.write_set(_QUEUE, queue)
-            device.map_slot(_QUEUE, _QUEUE)
+            device.model.load(pretrained(), slot=_RTT)
+            device.model.write_set(_QUEUE, queue)
+            device.model.map_slot(_QUEUE, _QUEUE)
             device.qp(1).configure(
                 preset="precog", enable=True, algorithm="predpid", model_slot=_RTT
             )
@@ -173,11 +173,11 @@ def test_the_newest_score_goes_out(source: str, pair: Pair, seed: int) -> None:
     scores.follows = False
     gone = _QUEUE if source == "queue" else _RTT
     for device in (pair.rtl, pair.golden):
-        device.map_slot(gone, gone, enable=False)
+        device.model.map_slot(gone, gone, enable=False)
     left = scores.sent()
     assert (left is None) == (source != "max")
     for device in (pair.rtl, pair.golden):
-        device.map_slot(gone, gone)
+        device.model.map_slot(gone, gone)
     assert scores.sent() == left
     (scores.profile if source == "queue" else scores.sample)()
     assert scores.sent() is not None

@@ -108,7 +108,7 @@ class Traffic:
         arm(self.pair)
         law = rng.choice(["predpid", "timely", "dcqcn"])
         for device in (self.pair.rtl, self.pair.golden):
-            device.load_model(random_image(1, steps=CONFIG.steps), slot=0)
+            device.model.load(random_image(1, steps=CONFIG.steps), slot=0)
             device.set_parameters(
                 psched="precog", psched_skill=0, dcqcn="paper", dcqcn_byte_count=3000
             )

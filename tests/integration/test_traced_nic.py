@@ -38,9 +38,9 @@ class Cards:
             assert device.profiler is not None
             assert device.forecast is not None
             device.profiler.set_parameters(period_us=PERIOD_US)
-            device.load_model(pretrained("queue-4rtt"), slot=1, set=5, queue=True)
-            device.write_set(4, image)
-            device.map_slot(2, 4)
+            device.model.load(pretrained("queue-4rtt"), slot=1, set=5, queue=True)
+            device.model.write_set(4, image)
+            device.model.map_slot(2, 4)
             for qp in (0, 1):  # queue pair 2 has no model
                 device.forecast.configure(qp, model_slot=1 + qp)
             device.forecast.set_parameters(threshold_bin=2)
@@ -118,7 +118,7 @@ def test_both_devices_record_the_same_words(cards: Cards) -> None:
     assert all(len({one[f"x{n}"] for one in of[0]}) > 3 for n in range(4))
 
     for device in cards.devices:
-        device.map_slot(1, 4)  # the other queue pair's model
+        device.model.map_slot(1, 4)  # the other queue pair's model
     for changes in ({"kinds": ["forecast"], "qp": 0}, {"all_qps": True, "every": 3}):
         for tracing in cards.tracings:
             tracing.configure(**changes)  # type: ignore[arg-type]

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from precog_host.device import Device, Watchdog
+from precog_host.device import Device
+from precog_host.driver.watchdog import Watchdog
 from precog_host.transport import BusError, DeviceError, SampleTransport
 from precog_models.image import Image, ModelImageError
 from precog_models.nic import GoldenNic
@@ -36,7 +37,7 @@ def golden_decisions(device: Device, image: Image, samples: np.ndarray) -> np.nd
 def prepare(device: Device, image: Image) -> None:
     device.apply_preset("precog")
     device.set_parameters(skill_monitor=0)  # a random model on random RTTs is worse than none
-    device.load_model(image, slot=1)
+    device.model.load(image, slot=1)
     for qp in range(device.sizes.qps):
         device.qp(qp).configure(preset="precog", enable=True, algorithm="predpid", model_slot=1)
 
@@ -53,7 +54,7 @@ def assert_live(device: Device, image: Image, samples: np.ndarray) -> None:
 def test_a_loaded_model_decides_as_the_golden_core(device: Device, seed: int) -> None:
     image = random_image(seed)
     prepare(device, image)
-    entry = next(entry for entry in device.models() if entry.slots)
+    entry = next(entry for entry in device.model.sets() if entry.slots)
     assert entry.slots == (1,)
     assert entry.valid
     assert entry.version == image.weights.version
@@ -112,8 +113,8 @@ def test_counters_count(device: Device, seed: int) -> None:
 def test_a_new_model_replaces_the_old_one_in_another_set(device: Device, seed: int) -> None:
     first, second = random_image(seed, version=1), random_image(seed + 1, version=2)
     prepare(device, first)
-    before = next(entry.set for entry in device.models() if entry.slots == (1,))
-    loaded = device.load_model(second, slot=1)
+    before = next(entry.set for entry in device.model.sets() if entry.slots == (1,))
+    loaded = device.model.load(second, slot=1)
     assert loaded.set != before
     assert loaded.version == 2
     assert_live(device, second, random_samples(seed, 40, [0, 3]))
@@ -164,39 +165,39 @@ def test_the_device_refuses_a_bad_payload(
 ) -> None:
     live = random_image(seed)
     prepare(device, live)
-    free = next(entry.set for entry in device.models() if not entry.slots)
+    free = next(entry.set for entry in device.model.sets() if not entry.slots)
     payload = random_image(seed + 1).payload
     assert callable(change)
     crc = random_image(seed + 1).crc32 if keep_crc else None
     errors = device.counters()["load_errors"]
     with pytest.raises(DeviceError, match=f"model set {free} was refused: {message}"):
-        device.write_set(free, change(payload), crc=crc)
-    assert not device.models()[free].valid
+        device.model.write_set(free, change(payload), crc=crc)
+    assert not device.model.sets()[free].valid
     assert device.registers.fields("MODEL", "ERROR") == {"load": 0, "map": 0}
     assert device.counters()["load_errors"] == errors + 1
     with pytest.raises(DeviceError, match=f"model slot 1 was refused: set {free} is not valid"):
-        device.map_slot(1, free)
+        device.model.map_slot(1, free)
     assert_live(device, live, random_samples(seed, 20, [0, 1]))
-    device.write_set(free, payload)  # the loader works again
-    assert device.models()[free].valid
+    device.model.write_set(free, payload)  # the loader works again
+    assert device.model.sets()[free].valid
 
 
 def test_commit_with_a_wrong_crc(device: Device, seed: int) -> None:
     live = random_image(seed)
     prepare(device, live)
-    free = next(entry.set for entry in device.models() if not entry.slots)
+    free = next(entry.set for entry in device.model.sets() if not entry.slots)
     image = random_image(seed + 1)
     with pytest.raises(DeviceError, match="refused: bad crc"):
-        device.write_set(free, image.payload, crc=image.crc32 ^ 0x8000_0000)
+        device.model.write_set(free, image.payload, crc=image.crc32 ^ 0x8000_0000)
     assert_live(device, live, random_samples(seed, 20, [0, 1]))
 
 
 def test_a_mapped_set_is_not_loaded_into(device: Device, seed: int) -> None:
     live = random_image(seed)
     prepare(device, live)
-    mapped = next(entry.set for entry in device.models() if entry.slots)
+    mapped = next(entry.set for entry in device.model.sets() if entry.slots)
     with pytest.raises(DeviceError, match="set in use by slot 1: load into another"):
-        device.load_model(random_image(seed + 1), slot=1, set=mapped)
+        device.model.load(random_image(seed + 1), slot=1, set=mapped)
     assert_live(device, live, random_samples(seed, 20, [0, 1]))
 
 
@@ -209,9 +210,9 @@ def test_commit_without_begin(device: Device) -> None:
 
 def test_no_free_set(device: Device, seed: int) -> None:
     for slot in range(device.sizes.sets):
-        device.load_model(random_image(seed + slot), slot=slot)
+        device.model.load(random_image(seed + slot), slot=slot)
     with pytest.raises(DeviceError, match=f"all {device.sizes.sets} model sets are mapped"):
-        device.load_model(random_image(seed), slot=0)
+        device.model.load(random_image(seed), slot=0)
 
 
 @pytest.mark.variants
@@ -236,7 +237,7 @@ def test_a_bad_file_never_reaches_the_device(
     path.write_bytes(spoil(random_image(seed + 1).to_bytes()))
     words = device.registers.fields("MODEL", "WORDS")
     with pytest.raises(ModelImageError, match=message):
-        device.load_model(path, slot=1)
+        device.model.load(path, slot=1)
     assert device.registers.fields("MODEL", "WORDS") == words
     assert_live(device, live, random_samples(seed, 20, [0, 1]))
 
@@ -246,7 +247,7 @@ def test_a_model_larger_than_the_device_is_refused(device: Device, seed: int) ->
     if most == 8:
         pytest.skip("this device runs the longest window")
     with pytest.raises(DeviceError, match=f"model steps must be at most {most} here, not 8"):
-        device.load_model(random_image(seed, steps=8))
+        device.model.load(random_image(seed, steps=8))
 
 
 @pytest.mark.parametrize(
@@ -263,10 +264,10 @@ def test_a_model_that_the_datapath_cannot_use_is_refused(
     image = random_image(seed)
     other = Image(dataclasses.replace(image.weights, **change))  # type: ignore[arg-type]
     with pytest.raises(DeviceError, match=message):
-        emulated.load_model(other)
-    assert not any(entry.valid or entry.slots for entry in emulated.models())
-    emulated.write_set(0, other.payload)  # the engine itself runs it
-    assert emulated.models()[0].valid
+        emulated.model.load(other)
+    assert not any(entry.valid or entry.slots for entry in emulated.model.sets())
+    emulated.model.write_set(0, other.payload)  # the engine itself runs it
+    assert emulated.model.sets()[0].valid
 
 
 @pytest.mark.parametrize(
@@ -408,7 +409,7 @@ def test_clear_starts_from_the_initial_rate(device: Device, seed: int) -> None:
 
 def test_a_command_for_a_qp_that_does_not_exist(device: Device) -> None:
     with pytest.raises(DeviceError, match="command was refused: range"):
-        device.qp_command(device.sizes.qps, "fetch")
+        device.qp_window.command(device.sizes.qps, "fetch")
     device.qp(0).status()  # the error has been cleared
 
 
@@ -468,15 +469,15 @@ def test_a_promise_is_kept_and_shown(device: Device) -> None:
 
 
 def test_the_watchdog_holds_advice(device: Device) -> None:
-    assert device.watchdog() == Watchdog(None, False)
+    assert device.watchdog.state() == Watchdog(None, False)
     with pytest.raises(ValueError, match=r"period_us must be 0 or at least 0\.001"):
-        device.set_watchdog(1e-9)
+        device.watchdog.set(1e-9)
     with pytest.raises(ValueError, match="period_us must be in"):
-        device.set_watchdog(-1.0)
-    device.set_watchdog(1e6)
-    assert device.watchdog() == Watchdog(1e6, False)
-    device.set_watchdog(0)
-    assert device.watchdog() == Watchdog(None, False)
+        device.watchdog.set(-1.0)
+    device.watchdog.set(1e6)
+    assert device.watchdog.state() == Watchdog(1e6, False)
+    device.watchdog.set(0)
+    assert device.watchdog.state() == Watchdog(None, False)
 
 
 @pytest.mark.cosim
@@ -485,14 +486,14 @@ def test_without_kicks_the_base_law_decides_alone(seed: int) -> None:
     """On the RTL, where registers take time: predictions are followed again after a kick."""
     with Device.open("sim:tiny") as device:
         prepare(device, random_image(seed))
-        device.set_watchdog(0.03)  # 30 cycles: fewer than these reads take
+        device.watchdog.set(0.03)  # 30 cycles: fewer than these reads take
         for _ in range(30):
             device.counters()
-        assert device.watchdog().expired
+        assert device.watchdog.state().expired
         rows = device.decide(random_samples(seed, 10, [0]))
         assert not (rows[:, 7] & 1).any()
         assert (rows[:, 7] >> Flag.HELD & 1).all()
-        device.set_watchdog(1e6)
+        device.watchdog.set(1e6)
         rows = device.decide(random_samples(seed, 10, [0]))
         assert (rows[:, 7] & 1).all()
 

@@ -50,7 +50,7 @@ def test_a_part_that_fails_is_its_error(monkeypatch: pytest.MonkeyPatch) -> None
         def fails() -> None:
             raise DeviceError("QP window stays busy")
 
-        monkeypatch.setattr(device, "models", fails)
+        monkeypatch.setattr(device.model, "sets", fails)
         report = collect(device, "emu:qps=8")
         assert report["models"] == {"error": "QP window stays busy"}
         assert report["counters"]["samples"] == 0

@@ -15,7 +15,7 @@ from precog_spec.secded import pairs
 def guarded(device: Device, seed: int) -> EccDriver:
     """Two models, and two queue pairs that run them."""
     for slot in (0, 1):
-        device.load_model(random_image(seed + slot), slot=slot, set=slot)
+        device.model.load(random_image(seed + slot), slot=slot, set=slot)
         device.qp(slot).configure(
             preset="thesis", enable=True, algorithm="predpid", model_slot=slot
         )
@@ -52,8 +52,8 @@ def test_single_errors_are_corrected_wherever_they_are(device: Device, seed: int
 
 def test_a_double_error_disables_its_set_alone(device: Device, seed: int) -> None:
     guarding = guarded(device, seed)
-    device.map_slot(1, 0)  # two slots, one set
-    device.map_slot(0, 0)
+    device.model.map_slot(1, 0)  # two slots, one set
+    device.model.map_slot(0, 0)
     device.qp(2).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=1)
     rng = np.random.default_rng(seed)
     bits = rng.choice(36, 2, replace=False)
@@ -61,7 +61,7 @@ def test_a_double_error_disables_its_set_alone(device: Device, seed: int) -> Non
     assert (before[:, 3] != 0).any()
     last = guarding.inject(0, 17, 5, (int(bits[0]), int(bits[1])))
     assert (last.row, last.word, last.bit, last.double) == (17, 4, None, True)
-    models = device.models()
+    models = device.model.sets()
     assert (models[0].valid, models[0].slots) == (False, ())
     assert models[1].valid
     after = device.decide(random_samples(seed, 8, [0, 1, 2]))
@@ -73,7 +73,7 @@ def test_a_double_error_disables_its_set_alone(device: Device, seed: int) -> Non
     assert not device.registers.fields("ECC", "ERROR")["uncorrectable"]
     with pytest.raises(ValueError, match="set 0 must hold a valid model: load one first"):
         guarding.inject(0, 0, 0, (1,))
-    device.load_model(random_image(seed), slot=0, set=0)
+    device.model.load(random_image(seed), slot=0, set=0)
     assert guarding.state().sets == ()
     assert (device.decide(random_samples(seed, 8, [0]))[:, 3] != 0).any()
 

@@ -56,7 +56,7 @@ def test_names_and_sizes_are_the_golden_ones() -> None:
 def test_forecasts_are_the_card_s(emulator: Emulator, device: Device, seed: int) -> None:
     rng = np.random.default_rng(seed)
     image = pretrained(QUEUE)
-    loaded = device.load_model(image, slot=2, queue=True)
+    loaded = device.model.load(image, slot=2, queue=True)
     assert device.forecast is not None
     device.forecast.configure(1, model_slot=2, source="queue")
     assert device.forecast.pair(1).model_slot == 2
@@ -87,7 +87,7 @@ def test_forecasts_are_the_card_s(emulator: Emulator, device: Device, seed: int)
 
 
 def test_scores_of_the_rtt_model_are_told(emulator: Emulator, device: Device) -> None:
-    device.load_model(pretrained(), slot=0)
+    device.model.load(pretrained(), slot=0)
     assert device.forecast is not None
     device.forecast.set_parameters(rtt_budget_us=2.5)
     assert device.forecast.parameters()["rtt_budget_us"] == 2.5
@@ -105,14 +105,14 @@ def test_scores_of_the_rtt_model_are_told(emulator: Emulator, device: Device) ->
 def test_heads_of_the_wrong_kind(emulator: Emulator, device: Device) -> None:
     queue = pretrained(QUEUE)
     with pytest.raises(DeviceError, match="model head must be rtt here, not queue: load it with"):
-        device.load_model(queue)
+        device.model.load(queue)
     with pytest.raises(DeviceError, match="model head must be queue here, not rtt: load it"):
-        device.load_model(pretrained(), queue=True)
+        device.model.load(pretrained(), queue=True)
     with pytest.raises(DeviceError, match="device makes no forecasts"):
-        Device(Emulator(NicConfig())).load_model(queue, queue=True)
+        Device(Emulator(NicConfig())).model.load(queue, queue=True)
     # Mapped all the same, it counts as no model.
-    device.load_model(queue, slot=1, queue=True)
-    device.load_model(pretrained(), slot=2)
+    device.model.load(queue, slot=1, queue=True)
+    device.model.load(pretrained(), slot=2)
     assert device.forecast is not None
     device.qp(0).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=1)
     device.forecast.configure(0, model_slot=2)
@@ -187,8 +187,8 @@ def test_predicted_scores_in_packets() -> None:
     assert path is not None
     assert forecasting is not None
     assert packets is not None
-    device.load_model(pretrained(), slot=0)
-    device.load_model(pretrained(QUEUE), slot=1, queue=True)
+    device.model.load(pretrained(), slot=0)
+    device.model.load(pretrained(QUEUE), slot=1, queue=True)
     device.qp(2).configure(preset="thesis", enable=True, model_slot=0)
     forecasting.configure(2, model_slot=1)
     forecasting.set_parameters(rtt_budget_us=0.5, carry_age_us=50.0)
@@ -210,7 +210,7 @@ def test_predicted_scores_in_packets() -> None:
     assert queue is not None
     device.decide(np.array([[2, 9000, 61_000]]))
     assert carried(61_000) == max(queue, emulator.nic.rtt_score(2) - 1)
-    device.map_slot(0, 0, enable=False)
+    device.model.map_slot(0, 0, enable=False)
     assert row.carried == queue
     device.qp(2).configure(enable=False, clear=False)
     assert row.carried is None
@@ -230,7 +230,7 @@ def test_profiles_lead_to_forecasts() -> None:
     assert profiler is not None
     assert forecasts is not None
     assert device.profiler is not None
-    device.load_model(pretrained(QUEUE), slot=1, queue=True)
+    device.model.load(pretrained(QUEUE), slot=1, queue=True)
     assert device.forecast is not None
     device.forecast.configure(2, model_slot=1, source="queue")
     device.qp(2).configure(preset="thesis", enable=True, psched=True)
@@ -244,7 +244,7 @@ def test_profiles_lead_to_forecasts() -> None:
             sample = profiler.profiler.sample(2, 100 * n)
             profiles.append([2, 100 * n, *sample.x])
     other = Emulator(PACKETS)
-    Device(other).load_model(pretrained(QUEUE), slot=1, queue=True)
+    Device(other).model.load(pretrained(QUEUE), slot=1, queue=True)
     second = Device(other).forecast
     assert second is not None
     second.configure(2, model_slot=1)

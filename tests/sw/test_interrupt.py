@@ -45,16 +45,16 @@ def test_what_happens_is_a_cause(device: Device, seed: int) -> None:
         interrupts.clear(up)
         return up
 
-    device.load_model(random_image(seed), slot=0, set=0)
+    device.model.load(random_image(seed), slot=0, set=0)
     device.qp(1).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=0)
     assert len(device.decide(random_samples(seed, 5, [1]))) == 5
     assert came() == []
     payload = random_image(seed + 1).payload
     with pytest.raises(DeviceError, match="bad crc"):
-        device.write_set(1, payload, crc=1)
+        device.model.write_set(1, payload, crc=1)
     assert came() == ["load"]
     with pytest.raises(DeviceError, match="set 1 is not valid"):
-        device.map_slot(1, 1)
+        device.model.map_slot(1, 1)
     assert came() == ["load"]
     assert device.decide(np.array([[2, 5000, 10**9]], dtype=np.int64)).shape == (0, 8)
     assert came() == ["dropped"]

@@ -116,8 +116,8 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
 
 def prepare(device: Device) -> None:
     """Queue pairs 1 and 2, a model in slot 0 and set 0, a queue model in slot 1, records."""
-    device.load_model(pretrained(), slot=0)
-    device.load_model(pretrained("queue-1rtt"), slot=1, queue=True)
+    device.model.load(pretrained(), slot=0)
+    device.model.load(pretrained("queue-1rtt"), slot=1, queue=True)
     assert device.packet is not None
     assert device.trace is not None
     device.packet.bind(2, "10.0.0.7", remote_qp=17, local_qp=18, destination=5, score=44)

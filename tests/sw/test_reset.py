@@ -21,7 +21,7 @@ PARTS = ("laws", "predictor", "counters")
 def equipped(device: Device, seed: int) -> None:
     """Two models, and a queue pair for each."""
     for slot in (0, 1):
-        device.load_model(random_image(seed + slot), slot=slot, set=slot)
+        device.model.load(random_image(seed + slot), slot=slot, set=slot)
         device.qp(slot).configure(
             preset="thesis", enable=True, algorithm="predpid", model_slot=slot, init_gbps=10.0
         )
@@ -49,10 +49,10 @@ def test_a_reset_brings_back_what_it_says_and_nothing_else(device: Device, seed:
     equipped(device, seed)
     device.set_parameters(skill_monitor=0)
     first = device.decide(samples)
-    shown, models = device.qp(0).status(), device.models()
+    shown, models = device.qp(0).status(), device.model.sets()
     device.reset.reset(["predictor"])
     assert device.qp(0).status() == shown
-    assert device.models() == models
+    assert device.model.sets() == models
     assert device.counters()["decisions"] == 40
     device.reset.reset(["laws"])
     samples[:, 2] += samples[-1, 2] - samples[0, 2] + 1
@@ -68,10 +68,10 @@ def test_a_load_goes_on_over_a_reset(device: Device, seed: int) -> None:
     image, registers = random_image(seed + 9), device.registers
 
     def valid() -> list[bool]:
-        return [one.valid for one in device.models()][:2]
+        return [one.valid for one in device.model.sets()][:2]
 
     def live(one: Device) -> None:
-        one.load_model(random_image(seed), slot=0, set=0)
+        one.model.load(random_image(seed), slot=0, set=0)
         one.qp(0).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=0)
 
     live(device)
@@ -89,8 +89,8 @@ def test_a_load_goes_on_over_a_reset(device: Device, seed: int) -> None:
     assert valid() == [True, True]
     with Device.open("emu:qps=8,sets=4") as twin:
         live(twin)
-        twin.load_model(image, slot=1, set=1)
-        device.map_slot(1, 1)
+        twin.model.load(image, slot=1, set=1)
+        device.model.map_slot(1, 1)
         for one in (device, twin):
             one.qp(1).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=1)
         samples = random_samples(seed, 30, [0, 1])

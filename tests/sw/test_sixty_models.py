@@ -41,7 +41,7 @@ def test_each_queue_pair_has_a_model_of_its_own(kind: str, seed: int, volume: in
     with Device.open(f"{kind}:lanes=16,columns=1,steps=3,qps={_SETS},sets={_SETS}") as device:
         device.set_parameters("precog")
         for k, image in enumerate(images):
-            assert device.load_model(image, slot=k).version == 1 + k
+            assert device.model.load(image, slot=k).version == 1 + k
             device.qp(k).configure(preset="precog", enable=True, algorithm="predpid", model_slot=k)
         samples = np.array(
             [

@@ -65,7 +65,7 @@ def test_forecasts_are_recorded_with_what_they_were_made_of() -> None:
     profiles = np.array([[1, 100 * n, 4000 - n, -n, n * n, -9] for n in range(1, 12)])
     emulator.forecast(profiles[:1])
     model = pretrained("queue-4rtt")
-    device.load_model(model, slot=1, set=1, queue=True)
+    device.model.load(model, slot=1, set=1, queue=True)
     device.forecast.configure(1, model_slot=1)
     made = emulator.forecast(profiles[1:])
     none, *records = device.trace.drain()

@@ -40,7 +40,7 @@ def image(seed: int) -> TreeImage:
 def test_forecasts_are_the_tree_s(emulator: Emulator, image: TreeImage, seed: int) -> None:
     rng = np.random.default_rng(seed)
     device = Device(emulator)
-    assert device.load_model(image, slot=2, queue=True).version == 77
+    assert device.model.load(image, slot=2, queue=True).version == 77
     assert device.forecast is not None
     device.forecast.configure(1, model_slot=2, source="queue")
     device.qp(1).configure(preset="thesis", enable=True, algorithm="pid", psched=True)
@@ -66,29 +66,29 @@ def test_broken_trees_are_refused(emulator: Emulator, seed: int) -> None:
     device = Device(emulator)
     for payload, status in broken_images(np.random.default_rng(seed)).values():
         with pytest.raises(DeviceError, match=f"was refused: {status.replace('_', ' ')}"):
-            device.write_set(3, payload)
-        assert not device.models()[3].valid
+            device.model.write_set(3, payload)
+        assert not device.model.sets()[3].valid
 
 
 def test_trees_and_lstms_are_not_mistaken(emulator: Emulator, image: TreeImage) -> None:
     trees, lstms = Device(emulator), Device(Emulator(NicConfig(qps=4, sets=4, forecast=True)))
     with pytest.raises(DeviceError, match=r"an LSTM here, not a tree: .* \(tree=0\)"):
-        lstms.load_model(image, queue=True)
+        lstms.model.load(image, queue=True)
     with pytest.raises(DeviceError, match=r"a tree here, not an LSTM: .* precog model distill"):
-        trees.load_model(pretrained(LSTM), queue=True)
+        trees.model.load(pretrained(LSTM), queue=True)
     with pytest.raises(DeviceError, match="rtt here, not queue: load it with --queue"):
-        trees.load_model(image)
+        trees.model.load(image)
     for device, payload in ((lstms, image.payload), (trees, pretrained(LSTM).payload)):
         with pytest.raises(DeviceError, match="was refused: bad header"):
-            device.write_set(1, payload)
-    assert trees.load_model(pretrained()).valid  # RTTs are an LSTM's in any case
+            device.model.write_set(1, payload)
+    assert trees.model.load(pretrained()).valid  # RTTs are an LSTM's in any case
     with pytest.raises(ValueError, match="tree needs forecast, which is off"):
         NicConfig(tree=True)
 
 
 def test_flips_in_trees_are_found(emulator: Emulator, image: TreeImage) -> None:
     device = Device(emulator)
-    number = device.load_model(image, slot=2, queue=True).set
+    number = device.model.load(image, slot=2, queue=True).set
     assert device.ecc is not None
     found = device.ecc.inject(number, 30, 3, (35,), tree=True)
     assert (found.tree, found.row, found.word, found.bit) == (True, 30, 3, 35)
@@ -99,7 +99,7 @@ def test_flips_in_trees_are_found(emulator: Emulator, image: TreeImage) -> None:
     with pytest.raises(ValueError, match="trees have no second copy"):
         device.ecc.inject(number, 25, 0, (1,), second=True, tree=True)
     assert device.ecc.inject(number, 0, 0, (1, 2), tree=True).double
-    assert not device.models()[number].valid
+    assert not device.model.sets()[number].valid
     device.qp(0).configure(preset="thesis", enable=True, algorithm="pid")
     assert device.forecast is not None
     device.forecast.configure(0, model_slot=2)

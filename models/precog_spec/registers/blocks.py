@@ -70,16 +70,16 @@ law|law_cores|LAW|rate/engine/core.py|rate/engine/machine.py|law.py|law|law
 mac|macs|MAC|mac/port.py|mac.py|mac.py|mac|packet mac
 interrupt||INTERRUPT|||interrupt.py|interrupt|interrupt
 reset||RESET|||reset.py|reset|device reset
-watchdog||WATCHDOG|csr/watchdog.py||||cc watchdog
+watchdog||WATCHDOG|csr/watchdog.py|||watchdog|cc watchdog
 counters||COUNTERS|csr/counters.py||counters.py||cc counter
 pid||PID|rate/pid.py|rate/pid.py|||cc param
 timely|laws|TIMELY|rate/timely.py|rate/timely.py|||cc param
 dcqcn|laws|DCQCN|rate/dcqcn.py|rate/dcqcn.py|||cc param
 psched|laws|PSCHED|rate/psched.py|rate/psched.py|||cc sla
 measure||MEASURE|measure/feature.py|measure/feature.py|||cc param
-model||MODEL|predict/model_store.py|predict/lstm.py|||model
+model||MODEL|predict/model_store.py|predict/lstm.py||model|model
 destination|destinations|DESTINATION|measure/destinations.py|measure/destinations.py|||packet destination
-qp||QP|csr/qp.py||||qp
+qp||QP|csr/qp.py|||qp|qp
 id||ID|||||device show
 """  # noqa: E501
 

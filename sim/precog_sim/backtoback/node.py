@@ -107,11 +107,11 @@ class Node:
         assert device.profiler is not None
         self.path, self.forecasting, self.receiving = path, forecasting, receiving
         self.queues = device.profiler
-        device.load_model(pretrained(_RTT_MODEL), slot=0)
+        device.model.load(pretrained(_RTT_MODEL), slot=0)
         queue = pretrained("queue-1rtt")
         steps = min(queue.weights.steps, device.sizes.steps)
         queue = replace(queue, weights=replace(queue.weights, steps=steps))
-        device.load_model(queue, slot=1, queue=True)
+        device.model.load(queue, slot=1, queue=True)
         device.set_parameters(psched="precog", psched_skill=0, skill_monitor=0, dcqcn="paper")
         device.profiler.set_parameters(every=8)
         forecasting.set_parameters(rtt_budget_us=4.0)
@@ -167,9 +167,9 @@ class Node:
     def _load(self, device: Device) -> None:
         image = pretrained(_RTT_MODEL)
         weights = replace(image.weights, version=self._version)
-        if all(one.slots for one in device.models()):  # no set is free
-            device.map_slot(0, 0, enable=False)
-        device.load_model(replace(image, weights=weights), slot=0)
+        if all(one.slots for one in device.model.sets()):  # no set is free
+            device.model.map_slot(0, 0, enable=False)
+        device.model.load(replace(image, weights=weights), slot=0)
 
     def _bands(self) -> int:
         """Queue pairs with a band whose laws hear of its end."""

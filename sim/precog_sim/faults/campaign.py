@@ -125,8 +125,8 @@ class Faults:
         golden = Device(self._golden)
         for number, image in enumerate(self._images):
             self._load(number)
-            golden.write_set(number, image)
-            golden.map_slot(number, number)
+            golden.model.write_set(number, image)
+            golden.model.map_slot(number, number)
         self._bounds = np.zeros((config.qps, 2), dtype=np.int64)
         for qp in range(config.qps):
             self._configure(qp)
@@ -160,13 +160,13 @@ class Faults:
         return self._rng.bytes(HEADER_OFFSET) + header + bytes(IMAGE_BYTES - HEADER_OFFSET - 12)
 
     def _load(self, number: int) -> None:
-        self.device.write_set(number, self._images[number])
-        self.device.map_slot(number, number)
+        self.device.model.write_set(number, self._images[number])
+        self.device.model.map_slot(number, number)
 
     def _find_words(self, number: int) -> dict[tuple[int, int, int], tuple[RtlMemory, int]]:
         """Where each stored word of a set lies: by its content, after a load of random words."""
         payload = self._payload()
-        self.device.write_set(number, payload)
+        self.device.model.write_set(number, payload)
         words = np.frombuffer(payload, dtype="<u4").astype(np.int64)
         place_of = {word: divmod(n, 16) for n, word in enumerate(guard(words).tolist())}
         found = {}

@@ -232,7 +232,7 @@ class Campaign:
         qps = self._rng.choice(self.config.qps, min(4, self.config.qps), replace=False)
         for what, rtl, golden in (
             ("counters", self.rtl.counters(), self.golden.counters()),
-            ("model sets", self.rtl.models(), self.golden.models()),
+            ("model sets", self.rtl.model.sets(), self.golden.model.sets()),
             *(
                 (f"QP {qp}", self.rtl.qp(int(qp)).status(), self.golden.qp(int(qp)).status())
                 for qp in qps
@@ -258,8 +258,8 @@ class Campaign:
                 slot = int(rng.choice(list(self._slot_set)))  # keep one set free for the next load
             image = model_image(rng, family, self.config.steps)
             for device in (self.rtl, self.golden):
-                device.write_set(number, image)
-                device.map_slot(slot, number)
+                device.model.write_set(number, image)
+                device.model.map_slot(slot, number)
             self._slot_set[slot] = number
             self.result.model_loads += 1
         values = parameter_fields(rng, self._defaults)

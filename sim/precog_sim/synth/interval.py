@@ -41,8 +41,8 @@ def interval(nic: RtlNic, qps: int) -> tuple[float, int]:
         Queue pairs that take turns; with 16 a context is ready when its turn comes.
     """
     with Device(RtlTransport(nic)) as device:
-        device.write_set(0, image())
-        device.map_slot(0, 0)
+        device.model.write_set(0, image())
+        device.model.map_slot(0, 0)
         for qp in range(qps):
             device.qp(qp).configure(preset="thesis", enable=True, algorithm="predpid", model_slot=0)
         n = _ROUNDS * qps

@@ -94,7 +94,7 @@ def inject(
     with _guarding(device) as (opened, guarding):
         guarding.check_place(number, row, word, tuple(bits), second=second, tree=tree)
         if image is not None:
-            opened.load_model(image, set=number, queue=image.header.kind is HeadKind.QUEUE)
+            opened.model.load(image, set=number, queue=image.header.kind is HeadKind.QUEUE)
         found = guarding.inject(number, row, word, tuple(bits), second=second, tree=tree)
         state = guarding.state()
 

@@ -44,7 +44,7 @@ def load(
 
     image = find_any(model)
     with Device.open(device) as opened:
-        loaded = opened.load_model(image, slot=slot, set=set_, queue=queue)
+        loaded = opened.model.load(image, slot=slot, set=set_, queue=queue)
     data = dataclasses.asdict(loaded) | {"crc32": f"{image.crc32:#010x}"}
     emit(
         data,
@@ -66,7 +66,7 @@ def del_(
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        opened.unmap_slot(slot)
+        opened.model.unmap_slot(slot)
     emit({"slot": slot}, lambda: typer.echo(f"slot {slot} has no model"), json_)
 
 
@@ -100,7 +100,7 @@ def _show_sets(device: str, json_: bool) -> None:
     from precog_models.image import pretrained_names
 
     with Device.open(device) as opened:
-        sets = opened.models()
+        sets = opened.model.sets()
     shipped = pretrained_names()
 
     def draw() -> None:

@@ -39,7 +39,7 @@ def set_(
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        opened.set_watchdog(period_us)
+        opened.watchdog.set(period_us)
         _emit(opened, json_)
 
 
@@ -49,11 +49,11 @@ def kick(device: DeviceOption = "emu:", json_: JsonOption = False) -> None:
     from precog_host.device import Device
 
     with Device.open(device) as opened:
-        opened.kick()
+        opened.watchdog.kick()
         _emit(opened, json_)
 
 
 def _emit(opened: "Device", json_: bool) -> None:
-    state = opened.watchdog()
+    state = opened.watchdog.state()
     shown = {"period_us": state.period_us, "expired": state.expired}
     emit(shown, lambda: table(list(shown), [tuple(shown.values())]), json_)

@@ -136,7 +136,7 @@ class Qp:
             As `configure`.
         """
         device = self._device
-        device.qp_command(self.number, "fetch")
+        device.qp_window.command(self.number, "fetch")
         config: dict[str, int] = {}
         for register in QP_CONFIG:
             config |= device.registers.fields("QP", register.name)
@@ -220,16 +220,16 @@ class Qp:
             device.registers.write_fields(
                 "QP", register.name, **{f.name: config[f.name] for f in register.fields}
             )
-        device.qp_command(self.number, "apply", *(["clear"] if clear else []))
+        device.qp_window.command(self.number, "apply", *(["clear"] if clear else []))
 
     def clear(self) -> None:
         """Start anew: empty history, initial rate; the configuration stays."""
-        self._device.qp_command(self.number, "clear")
+        self._device.qp_window.command(self.number, "clear")
 
     def status(self) -> QpStatus:
         """Configuration and last decision, of one instant."""
         device = self._device
-        device.qp_command(self.number, "fetch")
+        device.qp_window.command(self.number, "fetch")
         words: dict[str, int] = {}
         real: dict[str, float] = {}
         for register in (*QP_CONFIG, *QP_STATUS):

@@ -78,7 +78,7 @@ class Demo:
     def _set_up(device: Device) -> None:
         device.apply_preset("precog")
         device.set_parameters(psched_skill=0)
-        device.load_model(pretrained())
+        device.model.load(pretrained())
         for number, law in enumerate(_LAWS):
             model = 0 if law == "predpid" else None
             device.qp(number).configure(

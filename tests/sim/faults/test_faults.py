@@ -40,7 +40,7 @@ def test_a_scrubber_that_stands_is_noticed(nic: RtlNic, seed: int) -> None:
 def test_faults_that_nothing_repairs_are_noticed(nic: RtlNic, seed: int) -> None:
     """A double error in a set that is not valid: nobody looks there, and it stays."""
     faults = Faults(nic, CONFIG, seed)
-    faults.device.map_slot(0, 0, enable=False)
+    faults.device.model.map_slot(0, 0, enable=False)
     faults.device.registers.write_fields("MODEL", "SET", set=0)
     faults.device.registers.write_fields("MODEL", "COMMAND", begin=1)
     faults.single(2 * 277)  # so that some are in that set
