@@ -23,7 +23,7 @@ _DEVICES = (
     "law_cores=1",
 )
 #: Parts of the emulated device that are not blocks.
-_HELPERS = {"__init__.py", "ageing.py", "carried.py", "device.py", "register_file.py"}
+_HELPERS = {"__init__.py", "ageing.py", "carried.py", "device.py", "opening.py", "register_file.py"}
 #: Names that differ from their block's, over all blocks. It may only become less.
 _OTHER_NAMES = 15
 

@@ -115,7 +115,7 @@ class SharedTransport(Transport, Protocol):
 
 
 def _emulator(argument: str) -> Transport:
-    from precog_host.emulator.device import open_emulator
+    from precog_host.emulator.opening import open_emulator
 
     return open_emulator(argument)
 

@@ -7,7 +7,8 @@ from precog_fleet.agent_process import AgentProcess
 from precog_fleet.practice import PRACTICE_URI
 from precog_fleet.watching import Watch
 from precog_host.device import Device
-from precog_host.emulator.device import Emulator, open_emulator
+from precog_host.emulator.device import Emulator
+from precog_host.emulator.opening import open_emulator
 from precog_host.transport import DeviceError
 
 from .meshed import Lab

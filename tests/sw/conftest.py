@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from precog_host.device import Device
-from precog_host.emulator.device import open_emulator
+from precog_host.emulator.opening import open_emulator
 
 from .links import LoggedCard, linked
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_host.emulator.device import Emulator, open_emulator
+from precog_host.emulator.device import Emulator
+from precog_host.emulator.opening import open_emulator
 from precog_host.pci import PciTransport
 from precog_host.serve import EtherboneServer, TransportBus
 from precog_host.transport import BusError, Transport, open_transport

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from precog_host import transport
-from precog_host.emulator.device import Emulator, open_emulator
+from precog_host.emulator.device import Emulator
+from precog_host.emulator.opening import open_emulator
 from precog_models.image import Image
 from precog_models.predict.lstm import LstmWeights
 from precog_spec.contract import HIDDEN, MAX_INPUTS, MAX_OUTPUTS, Fmt, HeadKind

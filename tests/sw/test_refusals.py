@@ -14,7 +14,8 @@ from tests.sw.refusals import ANYTHING, RUNS, Run
 from precog_host import cli
 from precog_host.application import application
 from precog_host.device import Device
-from precog_host.emulator.device import Emulator, open_emulator
+from precog_host.emulator.device import Emulator
+from precog_host.emulator.opening import open_emulator
 from precog_models.image import pretrained
 
 from .support import random_samples

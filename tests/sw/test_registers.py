@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from precog_host.device import Device
-from precog_host.emulator.device import Emulator, open_emulator
+from precog_host.emulator.device import Emulator
+from precog_host.emulator.opening import open_emulator
 from precog_host.registers import Registers
 from precog_host.transport import BusError, DeviceError, open_transport, transport_names
 from precog_spec.config import NicConfig

@@ -77,9 +77,9 @@ timely|laws|TIMELY|rate/timely.py|rate/timely.py|||cc param
 dcqcn|laws|DCQCN|rate/dcqcn.py|rate/dcqcn.py|||cc param
 psched|laws|PSCHED|rate/psched.py|rate/psched.py|||cc sla
 measure||MEASURE|measure/feature.py|measure/feature.py|||cc param
-model||MODEL|predict/model_store.py|predict/lstm.py||model|model
+model||MODEL|predict/model_store.py|predict/lstm.py|model.py|model|model
 destination|destinations|DESTINATION|measure/destinations.py|measure/destinations.py|||packet destination
-qp||QP|csr/qp.py|||qp|qp
+qp||QP|csr/qp.py||qp.py|qp|qp
 id||ID|||||device show
 """  # noqa: E501
 

@@ -5,7 +5,6 @@ Storage, reset values, access rules and refusals come from the map (`RegisterFil
 those of `EmulatedPacket`.
 """
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -16,18 +15,14 @@ from precog_models.measure.ack_ring import Ack
 from precog_models.measure.profiler import ProfileSample
 from precog_models.nic import GoldenNic
 from precog_models.packet.cps_tx import Sent
-from precog_models.predict.tree_model import TreeFault, read_image
 from precog_models.trace import forecast_record
-from precog_spec.config import OPTIONS, NicConfig, option_value
+from precog_spec.config import NicConfig
 from precog_spec.contract import (
     CONTRACT_HASH,
     DECISION_FIELDS,
     FORECAST_FIELDS,
-    HEADER_OFFSET,
-    IMAGE_BYTES,
     NO_SCORE,
     PROGRAM_ALGORITHM,
-    TOLD_BY_EVENTS,
     Algorithm,
     Flag,
     HeadKind,
@@ -35,10 +30,8 @@ from precog_spec.contract import (
 from precog_spec.law_fields import PROGRAM_EVENTS, EventKind
 from precog_spec.registers.counters import COUNTERS
 from precog_spec.registers.identity import Identity
-from precog_spec.registers.model import RegisterMap, Word
-from precog_spec.registers.model_sets import LOAD_STATUS
+from precog_spec.registers.model import RegisterMap
 from precog_spec.registers.precog import build_map
-from precog_spec.registers.qp import QP_CONFIG, QP_STATUS
 
 from ..samples import checked_profiles, checked_samples
 from ..transport import DeviceError
@@ -49,27 +42,23 @@ from .forecast import EmulatedForecast
 from .interrupt import EmulatedInterrupt
 from .law import EmulatedLaw
 from .mac import EmulatedMac
+from .model import EmulatedModel
 from .pacer import EmulatedPacer
 from .packet import EmulatedPacket
 from .profiler import EmulatedProfiler
+from .qp import EmulatedQp
 from .receiver import EmulatedReceiver
 from .register_file import RegisterFile, ignored
 from .reset import EmulatedReset
 from .trace import EmulatedTrace
 from .wire import EmulatedWire
 
-__all__ = ["Emulator", "open_emulator"]
+__all__ = ["Emulator"]
 
 Ints = NDArray[np.int64]
 
-_TOO_MANY_WORDS = IMAGE_BYTES // 4 + 1  # where the loader's count stops
-_STATUS = dict(LOAD_STATUS)
-_STEPS_AT = HEADER_OFFSET + 1
 _DECISION = [name for name, _ in DECISION_FIELDS]
 _NONE: Ints = np.zeros((0, len(_DECISION)), dtype=np.int64)
-_ANY = [n for n, name in enumerate(_DECISION) if name in TOLD_BY_EVENTS]
-_SAMPLED = [n for n, name in enumerate(_DECISION) if name not in TOLD_BY_EVENTS]
-_RATE = _DECISION.index("rate")
 _FLAGS = _DECISION.index("flags")
 _FORECAST = [name for name, _ in FORECAST_FIELDS]
 _CPS = _FORECAST.index("cps")
@@ -139,20 +128,23 @@ class Emulator:
         self._file = file = RegisterFile(self.map)
         self._snapshot = EmulatedSnapshot(file)
         self._counters = EmulatedCounters([name for name, _ in COUNTERS])
-        self._last: Ints = np.zeros((self.sizes.qps, len(_DECISION)), dtype=np.int64)
-        self._samples: Ints = np.zeros(self.sizes.qps, dtype=np.int64)
-        self._loading: int | None = None
-        self._image = bytearray()
-        file.written |= {
-            "MODEL.COMMAND": self._model_command,
-            "MODEL.DATA": self._model_data,
-            "QP.COMMAND": self._qp_command,
-        }
-        file.tables |= {
-            "COUNTERS.COUNTERS": (self._counters.read, ignored),
-            "MODEL.SLOTS": (self._read_slot, self._map_slot),
-            "MODEL.SETS": (self._read_set, ignored),
-        }
+        self._qps = EmulatedQp(
+            file,
+            self.nic,
+            self.sizes.qps,
+            changed=self._models_changed,
+            cleared=self._cleared,
+            commanded=self._commanded,
+        )
+        file.tables["COUNTERS.COUNTERS"] = (self._counters.read, ignored)
+        self._model = EmulatedModel(
+            file,
+            self.nic,
+            self.sizes,
+            failed=self._load_failed,
+            changed=self._models_changed,
+            loaded=self._loaded,
+        )
         self.interrupts = EmulatedInterrupt(file, self.sizes)
         for name in self.sizes.parameter_blocks:
             for register in self.map.block(name).registers:
@@ -171,7 +163,7 @@ class Emulator:
             self.profiler.use = self._profiled
         self.trace = EmulatedTrace(file, self.interrupts) if self.sizes.trace else None
         self.law = (
-            EmulatedLaw(file, self.nic, self.interrupts, self._law_failed)
+            EmulatedLaw(file, self.nic, self.interrupts, self._load_failed)
             if self.sizes.law_cores
             else None
         )
@@ -340,8 +332,7 @@ class Emulator:
 
     def rate(self, qp: int) -> int:
         """Rate of a queue pair's last decision, in RATE's format; its initial one before that."""
-        decided = int(self._last[qp, _RATE]) if self._samples[qp] else 0
-        return decided or self.nic.configuration(qp)["init_rate"]
+        return self._qps.rate(qp)
 
     def account(self, decisions: Ints, *, dropped: int = 0, ignored: int = 0) -> None:
         """Let status and counters follow decisions that compiled code drew from `nic`.
@@ -365,15 +356,11 @@ class Emulator:
             return
         if self.pacer is not None:
             self.pacer.decide(decisions)
-        qp = decisions[:, 0]
         flags = decisions[:, _FLAGS]
-        # Of several rows for one QP, numpy's assignment keeps the last.
-        self._last[qp[:, None], _ANY] = decisions[:, _ANY]
-        sampled = decisions[flags >> Flag.EVENT & 1 == 0]
-        self._last[sampled[:, :1], _SAMPLED] = sampled[:, _SAMPLED]
-        np.add.at(self._samples, qp, 1)
-        self._counters.add("samples", len(sampled))
-        self._counters.add("events", len(decisions) - len(sampled))
+        events = int((flags >> Flag.EVENT & 1).sum())
+        self._qps.decided(decisions)
+        self._counters.add("samples", len(decisions) - events)
+        self._counters.add("events", events)
         self._counters.add("decisions", len(decisions))
         counts = (flags[:, np.newaxis] >> _FLAG_BITS & 1).sum(axis=0).tolist()
         for (name, _), count in zip(_FLAG_COUNTERS, counts, strict=True):
@@ -434,130 +421,28 @@ class Emulator:
     def _set_parameters(self, word: str, _: int = 0) -> None:
         self.nic.set_parameters(self._file.get(word))
 
-    def _read_slot(self, word: Word) -> int:
-        number, enable = self.nic.slot(word.index)
-        set_field, enable_field = self.map.block("MODEL").table("SLOTS").registers[0].fields
-        return enable_field.put(set_field.put(0, number), int(enable))
+    def _loaded(self, number: int, words: NDArray[np.uint32]) -> None:
+        if self.ecc is not None:
+            self.ecc.loaded(number, words)
 
-    def _read_set(self, word: Word) -> int:
-        assert word.register is not None
-        valid, version = self.nic.set_state(word.index)
-        return int(valid) if word.register.name == "SET_STATE" else version
-
-    def _fail(self, bit: str, code: str = "") -> None:
-        self._file.put("MODEL.ERROR", **{bit: 1})
-        self._counters.add("load_errors", 1)
-        self.interrupts.happened("load")
-        if code:
-            self._file.put("MODEL.STATUS", code=_STATUS[code])
-
-    def _law_failed(self) -> None:
-        """A load of a program, or a write of its map, was refused."""
+    def _load_failed(self) -> None:
+        """A load of a model or a program, or a write of their maps, was refused."""
         self._counters.add("load_errors", 1)
         self.interrupts.happened("load")
 
-    def _map_slot(self, word: Word, value: int) -> None:
-        set_field, enable_field = self.map.block("MODEL").table("SLOTS").registers[0].fields
-        number, enable = set_field.get(value), bool(enable_field.get(value))
-        try:
-            self.nic.map_slot(word.index, number, enable=enable)
-        except ValueError:
-            self._fail("map")
-        self._models_changed()
-
-    def _model_command(self, value: int) -> None:
-        asked = self._file.asked("MODEL.COMMAND", value)
-        if "begin" in asked:
-            self._begin(self._file.get("MODEL.SET")["set"])
-        if "commit" in asked:
-            self._commit()
-
-    def _begin(self, number: int) -> None:
-        mapped = {s for s, enable in map(self.nic.slot, range(self.sizes.sets)) if enable}
-        self._loading = None
-        if number in mapped:
-            self._fail("load", "set_in_use")
-            return
-        self.nic.invalidate_set(number)
-        self._loading = number
-        self._image.clear()
-        self._file.put("MODEL.WORDS", words=0)
-        self._file.put("MODEL.STATUS", code=_STATUS["loading"])
-
-    def _model_data(self, value: int) -> None:
-        if self._loading is None:
-            self._fail("load", "not_begun")
-            return
-        count = self._file.get("MODEL.WORDS")["words"] + 1
-        self._file.put("MODEL.WORDS", words=min(count, _TOO_MANY_WORDS))
-        if len(self._image) < IMAGE_BYTES:
-            self._image += value.to_bytes(4, "little")
-
-    def _commit(self) -> None:
-        number, self._loading = self._loading, None
-        if number is None:
-            self._fail("load", "not_begun")
-        elif self._file.get("MODEL.WORDS")["words"] * 4 != IMAGE_BYTES:
-            self._fail("load", "bad_length")
-        elif zlib.crc32(self._image) != self._file.get("MODEL.CRC")["crc"]:
-            self._fail("load", "bad_crc")
-        elif int.from_bytes(self._image[HEADER_OFFSET + 8 : HEADER_OFFSET + 12], "little") != (
-            CONTRACT_HASH
-        ):
-            self._fail("load", "bad_contract")
-        else:
-            try:
-                if self._image[_STEPS_AT] > self.sizes.steps:
-                    raise ValueError(f"steps must be at most {self.sizes.steps}")
-                model = read_image(bytes(self._image))
-                self.nic.load_set(number, model)
-            except TreeFault:
-                self._fail("load", "bad_tree" if self.sizes.tree else "bad_header")
-            except ValueError:
-                self._fail("load", "bad_header")
-            else:
-                self._file.put("MODEL.STATUS", code=_STATUS["ok"])
-                if self.ecc is not None:
-                    self.ecc.loaded(number, np.frombuffer(self._image, dtype="<u4"))
-
-    def _qp_command(self, value: int) -> None:
-        qp = self._file.get("QP.SELECT")["index"]
-        asked = self._file.asked("QP.COMMAND", value)
-        if not asked:
-            return
-        if qp >= self.sizes.qps:
-            self._file.put("QP.ERROR", range=1)
-            return
-        if "apply" in asked:
-            config: dict[str, int] = {}
-            for register in QP_CONFIG:
-                config |= self._file.get(f"QP.{register.name}")
-            self.nic.configure(qp, config)
-            self._models_changed()
-            if self.packets is not None:
-                self.packets.listen(qp, on=bool(config["enable"]) and self._runs_program(config))
-        if "clear" in asked:
-            self._clear(qp)
-        if self.pacer is not None and asked & {"apply", "clear"}:
-            self.pacer.command(qp, self.nic.configuration(qp), asked)
-        if "fetch" in asked:
-            status = dict(zip(_DECISION, self._last[qp].tolist(), strict=True))
-            status["samples"] = int(self._samples[qp]) & 0xFFFF_FFFF
-            for registers, shown in ((QP_CONFIG, self.nic.configuration(qp)), (QP_STATUS, status)):
-                for register in registers:
-                    word = f"QP.{register.name}"
-                    self._file.put(word, **{f.name: shown[f.name] for f in register.fields})
-
-    def _clear(self, qp: int) -> None:
-        self.nic.reset_qp(qp)
+    def _cleared(self, qp: int) -> None:
         if self.carried is not None:
             self.carried.forget(qp)
+
+    def _commanded(self, qp: int, asked: set[str]) -> None:
+        if self.pacer is not None:
+            self.pacer.command(qp, self.nic.configuration(qp), asked)
 
     # --- resets ----------------------------------------------------------------------------------
 
     def _resets(self) -> dict[str, Callable[[], None]]:
         parts: dict[str, Callable[[], None]] = {
-            "laws": self._clear_all,
+            "laws": self._qps.clear_all,
             "predictor": self.nic.restart_predictor,
             "counters": self._snapshot.clear,
         }
@@ -573,39 +458,6 @@ class Emulator:
             parts["trace"] = self.trace.reset
         return parts
 
-    def _clear_all(self) -> None:
-        for qp in range(self.sizes.qps):
-            self._clear(qp)
-            if self.pacer is not None:
-                self.pacer.command(qp, self.nic.configuration(qp), {"clear"})
-
     def _reset_receiver(self, receiver: EmulatedReceiver) -> None:
         for qp, score in receiver.reset():
             self._law_event(EventKind.SCORE, qp, receiver.now, score)
-
-
-def open_emulator(argument: str) -> Emulator:
-    """An emulator from ``name=value`` pairs, such as ``emu:qps=128,sets=32,tick_ps=2000``.
-
-    Raises
-    ------
-    DeviceError
-        A name or value is none of an emulator's.
-    """
-    values: dict[str, int] = {}
-    for part in filter(None, argument.split(",")):
-        name, _, text = part.partition("=")
-        if name not in (*OPTIONS, "tick_ps"):
-            known = ", ".join(f"{known}=<number>" for known in sorted((*OPTIONS, "tick_ps")))
-            raise DeviceError(f"emulator argument {part!r} must be one of {known}")
-        if name in values:
-            raise DeviceError(f"emulator argument {name} must be given once, not again as {part!r}")
-        try:
-            values[name] = option_value(name, text)
-        except ValueError as error:
-            raise DeviceError(f"emulator argument {part!r} {error}") from error
-    tick_ps = values.pop("tick_ps", 1000)
-    try:
-        return Emulator(NicConfig(**values), tick_ps=tick_ps)  # type: ignore[arg-type]
-    except ValueError as error:
-        raise DeviceError(f"emulator: {error}") from error

@@ -12,7 +12,7 @@ import pytest
 from tests.models.bridge.test_uartbone import Memory, read, write
 
 from precog_host.device import Device
-from precog_host.emulator.device import open_emulator
+from precog_host.emulator.opening import open_emulator
 from precog_host.serve import TransportBus
 from precog_host.transport import BusError, DeviceError
 from precog_models.bridge.uartbone import UartBridge
