@@ -25,7 +25,7 @@
     resets of parts ◄── bank, in each part's host; the core's in `precog_hw.adapters.reset`
 """
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 
 from precog_hw.adapters import ecc as ecc_adapter
@@ -173,8 +173,7 @@ class PrecogNic(wiring.Component):
         elif profiles is not None:
             m.d.comb += profiles.ready.eq(1)
         samples = self.i_sample if card is None else packets.packets(parts)
-        if config.laws:
-            packets.law_events(parts)
+        merged = packets.law_events(parts) if config.laws else Const(0)
         decided = self.o_decision.valid & self.o_decision.ready
         missed = packets.missed(parts, samples)
         m.d.comb += [
@@ -202,7 +201,7 @@ class PrecogNic(wiring.Component):
             ecc_adapter.attach(m, bank, tables, core, sets=config.sets)
             causes["ecc"] = core.ecc_events.uncorrectable
         if config.law_cores:
-            law_adapter.attach(m, bank, tables, core)
+            law_adapter.attach(m, bank, tables, core, merged)
             causes["trap"] = core.law_fail_stb
         host.queue_pairs(parts)
         if config.macs:

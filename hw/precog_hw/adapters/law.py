@@ -1,6 +1,6 @@
 """The block LAW, wired: loader, slots and counters of the law engine between bank and core."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module, Value
 
 from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
@@ -13,7 +13,7 @@ __all__ = ["attach"]
 _NAMES = 4
 
 
-def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core) -> None:
+def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core, merged: Value) -> None:
     """Put registers and counters between a bank and a core with a law engine.
 
     Parameters
@@ -24,6 +24,8 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core) -> 
         Of a map with the block LAW.
     tables : CounterTables
     core : Core
+    merged : Value
+        Strobe: an acknowledgement of a packet replaces one that waits.
     """
     name = core.law_query_name
     entry, trap = core.law_query_entry, core.law_trap
@@ -63,4 +65,4 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, core: Core) -> 
     ]
     m.submodules.law_counters = counters = Counters(len(LAW_EVENTS))
     tables.show("law", "counters", counters)
-    m.d.comb += counters.events.eq(core.law_counts)
+    m.d.comb += counters.events.eq(Cat(core.law_counts, merged))

@@ -70,13 +70,21 @@ def missed(parts: Parts, samples: stream.Interface) -> Value:
     return told & ~core.dropped
 
 
-def law_events(parts: Parts) -> None:
-    """As samples: not before all queue pairs are disabled."""
+def law_events(parts: Parts) -> Value:
+    """As samples: not before all queue pairs are disabled.
+
+    Says when an acknowledgement replaces one that waits.
+    """
+    merged: Value = Const(0)
     core, ready = parts.core, parts.window.ready
     source = parts.nic.i_event if parts.card is None else _packet_events(parts)
     joined = [(source, core.i_event)]
     if parts.config.law_cores:
-        acks = parts.nic.i_law_ack if parts.card is None else _packet_acks(parts)
+        if parts.card is None:
+            acks = parts.nic.i_law_ack
+        else:
+            made = _packet_acks(parts)
+            acks, merged = made.o, made.merged
         joined.append((acks, core.i_law_ack))
     for outside, inside in joined:
         parts.m.d.comb += [
@@ -84,6 +92,7 @@ def law_events(parts: Parts) -> None:
             inside.valid.eq(outside.valid & ready),
             outside.ready.eq(inside.ready & ready),
         ]
+    return merged
 
 
 def log_commands(parts: Parts) -> None:
@@ -134,7 +143,7 @@ def _packet_events(parts: Parts) -> stream.Interface:
     return scores.o
 
 
-def _packet_acks(parts: Parts) -> stream.Interface:
+def _packet_acks(parts: Parts) -> AckEvents:
     m, nic, core, card = parts.m, parts.nic, parts.core, parts.card
     assert card is not None
     m.submodules.acks = acks = AckEvents(parts.config)
@@ -147,7 +156,7 @@ def _packet_acks(parts: Parts) -> stream.Interface:
         nic.law_ack_stb.eq(core.i_law_ack.valid & core.i_law_ack.ready),
         nic.law_ack.eq(core.i_law_ack.payload),
     ]
-    return acks.o
+    return acks
 
 
 def _receives(parts: Parts) -> Value:

@@ -36,6 +36,7 @@ LAW_EVENTS: tuple[tuple[str, str], ...] = (
     ("trapped", "of them those that ended in an instruction that is none, or past the last one"),
     ("overrun", "of them those that took more turns than the budget"),
     ("safe", "events of QPs whose slot has no program: the safe law decided"),
+    ("merged", "acknowledgements of packets that a later one replaced while they waited"),
 )
 
 

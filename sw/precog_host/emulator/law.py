@@ -47,7 +47,7 @@ class EmulatedLaw:
         self._image: list[int] = []
         self._names = [[0] * 4 for _ in range(BANKS)]
         self._traps = 0
-        self._counters = EmulatedCounters([name for name, _ in LAW_EVENTS], self._engine.counts)
+        self._counters = EmulatedCounters([name for name, _ in LAW_EVENTS], self._counts)
         file.written |= {
             "LAW.THRESHOLD": self._set_parameters,
             "LAW.BUDGET": self._set_parameters,
@@ -71,6 +71,9 @@ class EmulatedLaw:
             self._file.put("LAW.TRAP", **{name: last[name] for name in ("slot", "status", "qp")})
             self._file.put("LAW.ERROR", trap=1)
             self._interrupts.happened("trap")
+
+    def _counts(self) -> dict[str, int]:
+        return {**self._engine.counts(), "merged": 0}  # no acknowledgement waits here
 
     def _set_parameters(self, _: int = 0) -> None:
         threshold = self._file.get("LAW.THRESHOLD")["threshold"]
