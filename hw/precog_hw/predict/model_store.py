@@ -5,44 +5,53 @@ as valid from a good commit to the next `begin`. The map names only valid sets, 
 names, or that an inference still uses, cannot be begun: so a live model is never touched.
 """
 
-from enum import IntEnum
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
+from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
 from precog_spec.config import NicConfig
-from precog_spec.contract import CONTRACT_HASH, MAX_INPUTS, MAX_OUTPUTS, TREE_DEPTH, Cell, HeadKind
 
+from .image_checks import IMAGE_WORDS, LoadStatus, header_limits, image_outcome
 from .layouts import EPOCH_BITS, image_word_layout, model_layout
 from .pipeline import Delays
-from .tree_check import TreeCheck
 from .weights import HEADER_WORD, TAIL_ROW
 from .word_crc import WordCrc
 
-__all__ = ["LoadStatus", "ModelStore"]
+__all__ = ["ModelStore"]
 
-_WORDS = 512
 _BEGIN_CYCLES = 8  # until a map write or a request of just before is seen
 _COMMIT_CYCLES = 8  # until the last word has gone through CRC and comparisons
 
 
-class LoadStatus(IntEnum):
-    """What became of the last load, as the register map's `LOAD_STATUS` has it."""
+@dataclass(frozen=True)
+class _Pool:
+    """State that the loader, the map and the scrubber share."""
 
-    IDLE = 0
-    LOADING = 1
-    OK = 2
-    BAD_CRC = 3
-    BAD_LENGTH = 4
-    BAD_CONTRACT = 5
-    BAD_HEADER = 6
-    SET_IN_USE = 7
-    NOT_BEGUN = 8
-    BAD_TREE = 9
+    slots: data.View  #: by slot: whether it stands for a set, and which
+    valid: Signal  #: by set: it holds a model
+    epoch: Signal  #: that of the next model; tells contexts of different models apart
+    put_model: WritePort  #: by set: what the engine must know of its model
+    get_model: ReadPort
+    put_slot: WritePort  #: the same by slot
+    put_version: WritePort  #: version by set
+
+
+@dataclass(frozen=True)
+class _Due:
+    """Commands and words whose turn has come."""
+
+    begin: Signal  #: a begin that is not ignored
+    commit: Signal  #: a commit that belongs to a begin
+    commit_stb: Value  #: any commit
+    commit_crc: Value  #: its CRC-32
+    word_stb: Value
+    word: Value
+    astray: Signal  #: a word or a commit without a begin
 
 
 class ModelStore(wiring.Component):
@@ -140,9 +149,108 @@ class ModelStore(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
+        pool = self._pool(m)
+        mapped, granted_stb = self._map(m, pool)
+
+        # Words.
+        number = Signal(config.set_bits)
+        count = Signal(range(IMAGE_WORDS + 2))
+        loading = Signal()
+        taken = Signal(image_word_layout(config))
+        header = Signal(data.ArrayLayout(32, 4))
+        m.submodules.crc = crc = WordCrc(serial=config.relaxed)
+        deciding = Signal()  # on a begin or a commit
+        due = self._due(m, loading=loading, deciding=deciding)
+        delay = Delays(m)
+        begun = delay(due.begin, _BEGIN_CYCLES - 1, reset=True)
+        checked = delay(due.commit, _COMMIT_CYCLES - 1, reset=True)
+        named, in_use, blocked = (Signal(config.sets) for _ in range(3))
+        stopped = Signal()
+        was_valid = Signal()
+        now_valid = Signal()
+        m.d.sync += [
+            in_use.eq(self.in_use),
+            named.eq(mapped),
+            blocked.eq(named | in_use),
+            stopped.eq(blocked.bit_select(number, 1)),
+            now_valid.eq(0),
+            taken.en.eq(due.word_stb & loading & (count < IMAGE_WORDS)),
+            taken.set.eq(number),
+            taken.row.eq(count[4:9]),
+            taken.word.eq(count[:4]),
+            taken.data.as_value().eq(due.word),
+            self.load.eq(taken),
+        ]
+        with m.If(due.word_stb & loading & (count != IMAGE_WORDS + 1)):
+            m.d.sync += count.eq(count + 1)
+        m.d.comb += [
+            self.words.eq(count),
+            crc.begin.eq(begun),
+            crc.valid.eq(taken.en),
+            crc.word.eq(taken.data.as_value()),
+        ]
+        for n in range(4):
+            hit = Signal(name=f"header_{n}")
+            m.d.sync += hit.eq(taken.en & (taken.row == TAIL_ROW) & (taken.word == HEADER_WORD + n))
+            with m.If(hit):
+                m.d.sync += header[n].eq(self.load.data.as_value())
+
+        # Commands.
+        wanted = Signal(32)
+        outcome, good = image_outcome(
+            m, config, taken=taken, header=header, count=count, crc=crc.crc, wanted=wanted
+        )
+
+        m.d.sync += self.load_error.eq(0)
+        put = self._put(m, pool, header=header, number=number)
+        with m.If(due.begin):
+            # Not valid from now on, so that nobody maps it while that is looked up.
+            m.d.sync += [
+                number.eq(self.begin_set),
+                was_valid.eq(pool.valid.bit_select(self.begin_set, 1)),
+                pool.valid.bit_select(self.begin_set, 1).eq(0),
+                loading.eq(0),
+                deciding.eq(1),
+            ]
+        with m.Elif(due.commit):
+            m.d.sync += [loading.eq(0), wanted.eq(due.commit_crc), deciding.eq(1)]
+        with m.Elif(due.astray | ((due.commit_stb | due.word_stb) & ~loading & ~deciding)):
+            m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
+        # The decision ends together with the change of `valid`: a begin sees the set as it then is.
+        ended = Signal()
+        m.d.sync += ended.eq(begun | checked)
+        with m.If(ended):
+            m.d.sync += deciding.eq(0)
+        with m.If(begun):
+            m.d.sync += [
+                count.eq(Mux(stopped, count, 0)),
+                loading.eq(~stopped),
+                self.status.eq(Mux(stopped, LoadStatus.SET_IN_USE, LoadStatus.LOADING)),
+                self.load_error.eq(stopped),
+                now_valid.eq(stopped & was_valid),
+            ]
+        with m.If(checked):
+            m.d.sync += [
+                self.status.eq(outcome),
+                self.load_error.eq(~good),
+                now_valid.eq(good),
+            ]
+            with m.If(good):
+                m.d.comb += [put.en.eq(1), pool.put_version.en.eq(1)]
+                m.d.sync += pool.epoch.eq(pool.epoch + 1)
+        with m.If(now_valid):
+            m.d.sync += pool.valid.bit_select(number, 1).eq(1)
+        if config.ecc:
+            accepted = checked & good
+            self._guard(m, pool, number=number, accepted=accepted)
+            self._renew(m, pool, put, granted_stb=granted_stb, accepted=accepted)
+        return m
+
+    def _pool(self, m: Module) -> _Pool:
+        """State of the sets and of the slots, and the ports that read it."""
+        config = self._config
         model = model_layout(config)
-        entry = data.StructLayout({"enable": 1, "set": config.set_bits})
-        slots = Signal(data.ArrayLayout(entry, config.sets))
+        slots = Signal(data.ArrayLayout(_entry(config), config.sets))
         valid = Signal(config.sets)
         epoch = Signal(EPOCH_BITS)
 
@@ -177,15 +285,26 @@ class ModelStore(wiring.Component):
                 self.asked_version.eq(asked.data),
                 self.slot_enables.eq(enabled),
             ]
+        return _Pool(
+            slots=slots,
+            valid=valid,
+            epoch=epoch,
+            put_model=put_model,
+            get_model=get_model,
+            put_slot=put_slot,
+            put_version=put_version,
+        )
 
-        # The map.
+    def _map(self, m: Module, pool: _Pool) -> tuple[Signal, Signal]:
+        """Writes of the map: sets that slots stand for, and the strobe of a write."""
+        config = self._config
         mapped = Signal(config.sets)
-        sets = [Mux(slots[n].enable, 1 << slots[n].set, 0) for n in range(config.sets)]
+        sets = [Mux(pool.slots[n].enable, 1 << pool.slots[n].set, 0) for n in range(config.sets)]
         m.d.comb += mapped.eq(reduce(or_, sets))
-        wish, granted = Signal(entry), Signal(entry)
+        wish, granted = Signal(_entry(config)), Signal(_entry(config))
         wish_stb, granted_stb = Signal(), Signal()
         wish_slot, granted_slot = Signal(config.set_bits), Signal(config.set_bits)
-        refused = wish.enable & ~valid.bit_select(wish.set, 1)
+        refused = wish.enable & ~pool.valid.bit_select(wish.set, 1)
         m.d.sync += [
             wish_stb.eq(self.map_stb),
             wish_slot.eq(self.map_slot),
@@ -197,25 +316,22 @@ class ModelStore(wiring.Component):
             granted.eq(wish),
         ]
         m.d.comb += [
-            get_model.addr.eq(granted.set),
-            put_slot.en.eq(granted_stb),
-            put_slot.addr.eq(granted_slot),
-            put_slot.data.eq(get_model.data),
-            put_slot.data.set.eq(granted.set),
+            pool.get_model.addr.eq(granted.set),
+            pool.put_slot.en.eq(granted_stb),
+            pool.put_slot.addr.eq(granted_slot),
+            pool.put_slot.data.eq(pool.get_model.data),
+            pool.put_slot.data.set.eq(granted.set),
         ]
         with m.If(granted_stb):
-            m.d.sync += slots[granted_slot].eq(granted)
+            m.d.sync += pool.slots[granted_slot].eq(granted)
+        return mapped, granted_stb
 
-        # Words.
-        number = Signal(config.set_bits)
-        count = Signal(range(_WORDS + 2))
-        loading = Signal()
-        taken = Signal(image_word_layout(config))
-        header = Signal(data.ArrayLayout(32, 4))
-        m.submodules.crc = crc = WordCrc(serial=config.relaxed)
-        # Words and commits wait until the `begin` before them has been decided; without one they
-        # are refused at once.
-        deciding = Signal()  # on a begin or a commit
+    def _due(self, m: Module, *, loading: Value, deciding: Value) -> _Due:
+        """Commands and words when their turn has come, and those that come without a begin.
+
+        Words and commits wait until the `begin` before them has been decided; without one they
+        are refused at once.
+        """
         committing = Signal()  # a commit waits
         astray, put_word, put_commit = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -244,185 +360,93 @@ class ModelStore(wiring.Component):
             commit.eq(commit_stb & loading & ~deciding),
             self.busy.eq(deciding | (waiting != 0)),
         ]
-        begun = delay(begin, _BEGIN_CYCLES - 1, reset=True)
-        checked = delay(commit, _COMMIT_CYCLES - 1, reset=True)
-        named, in_use, blocked = (Signal(config.sets) for _ in range(3))
-        stopped = Signal()
-        was_valid = Signal()
-        now_valid = Signal()
-        m.d.sync += [
-            in_use.eq(self.in_use),
-            named.eq(mapped),
-            blocked.eq(named | in_use),
-            stopped.eq(blocked.bit_select(number, 1)),
-            now_valid.eq(0),
-            taken.en.eq(word_stb & loading & (count < _WORDS)),
-            taken.set.eq(number),
-            taken.row.eq(count[4:9]),
-            taken.word.eq(count[:4]),
-            taken.data.as_value().eq(word),
-            self.load.eq(taken),
-        ]
-        with m.If(word_stb & loading & (count != _WORDS + 1)):
-            m.d.sync += count.eq(count + 1)
-        m.d.comb += [
-            self.words.eq(count),
-            crc.begin.eq(begun),
-            crc.valid.eq(taken.en),
-            crc.word.eq(taken.data.as_value()),
-        ]
-        for n in range(4):
-            hit = Signal(name=f"header_{n}")
-            m.d.sync += hit.eq(taken.en & (taken.row == TAIL_ROW) & (taken.word == HEADER_WORD + n))
-            with m.If(hit):
-                m.d.sync += header[n].eq(self.load.data.as_value())
-
-        # Commands.
-        limits = (
-            ("inputs", header[0][0:8], MAX_INPUTS),
-            ("steps", header[0][8:16], config.steps),
-            ("outputs", header[0][16:24], MAX_OUTPUTS),
+        return _Due(
+            begin=begin,
+            commit=commit,
+            commit_stb=commit_stb,
+            commit_crc=commit_crc,
+            word_stb=word_stb,
+            word=word,
+            astray=astray,
         )
-        cell_fits: Value = header[3] == Cell.LSTM
-        faulty: Value = Const(0)
-        if config.tree:
-            m.submodules.tree_check = check = TreeCheck(config)
-            m.d.comb += [check.i.eq(taken), check.steps.eq(header[0][8:16])]
-            depth, of_tree = header[3][8:], header[0][24:] == HeadKind.QUEUE
-            is_tree = (header[3][:8] == Cell.TREE) & (depth != 0) & (depth <= TREE_DEPTH)
-            cell_fits = Mux(of_tree, is_tree, cell_fits)
-            faulty = of_tree & check.fault
-        good_header = Signal()
-        good_tree = Signal()
-        good_crc = Signal()
-        good_contract = Signal()
-        good_length = Signal()
-        wanted = Signal(32)
-        ranges = [(value != 0) & (value <= limit) for _, value, limit in limits]
-        m.d.sync += [
-            good_header.eq(
-                ranges[0] & ranges[1] & ranges[2] & (header[0][24:] <= max(HeadKind)) & cell_fits
-            ),
-            good_tree.eq(~faulty),
-            good_crc.eq(crc.crc == wanted),
-            good_contract.eq(header[2] == CONTRACT_HASH),
-            good_length.eq(count == _WORDS),
-        ]
-        outcome = Signal(4)
-        good = Signal()
-        m.d.sync += good.eq(good_length & good_crc & good_contract & good_header & good_tree)
-        with m.If(~good_length):
-            m.d.sync += outcome.eq(LoadStatus.BAD_LENGTH)
-        with m.Elif(~good_crc):
-            m.d.sync += outcome.eq(LoadStatus.BAD_CRC)
-        with m.Elif(~good_contract):
-            m.d.sync += outcome.eq(LoadStatus.BAD_CONTRACT)
-        with m.Elif(~good_header):
-            m.d.sync += outcome.eq(LoadStatus.BAD_HEADER)
-        with m.Elif(~good_tree):
-            m.d.sync += outcome.eq(LoadStatus.BAD_TREE)
-        with m.Else():
-            m.d.sync += outcome.eq(LoadStatus.OK)
 
-        m.d.sync += self.load_error.eq(0)
+    def _put(self, m: Module, pool: _Pool, *, header: data.View, number: Value) -> data.View:
+        """Writes into the sets' memory: the model that the header describes, unless overridden."""
+        config = self._config
         # A register before the sets' memory: what is renewed has just been read from it.
-        put = Signal(data.StructLayout({"en": 1, "set": config.set_bits, "model": model}))
+        put = Signal(
+            data.StructLayout({"en": 1, "set": config.set_bits, "model": model_layout(config)})
+        )
         m.d.sync += [
-            put_model.en.eq(put.en),
-            put_model.addr.eq(put.set),
-            put_model.data.eq(put.model),
+            pool.put_model.en.eq(put.en),
+            pool.put_model.addr.eq(put.set),
+            pool.put_model.data.eq(put.model),
         ]
         m.d.comb += [
             put.set.eq(number),
-            put.model.epoch.eq(epoch),
-            put_version.addr.eq(number),
-            put_version.data.eq(header[1]),
+            put.model.epoch.eq(pool.epoch),
+            pool.put_version.addr.eq(number),
+            pool.put_version.data.eq(header[1]),
         ]
-        for name, value, _ in limits:
+        for name, value, _ in header_limits(config, header):
             m.d.comb += put.model[name].eq(value - 1)
         if config.forecast:
             m.d.comb += put.model.kind.eq(header[0][24:])
         if config.tree:
             m.d.comb += put.model.depth.eq(header[3][8:])
-        with m.If(begin):
-            # Not valid from now on, so that nobody maps it while that is looked up.
-            m.d.sync += [
-                number.eq(self.begin_set),
-                was_valid.eq(valid.bit_select(self.begin_set, 1)),
-                valid.bit_select(self.begin_set, 1).eq(0),
-                loading.eq(0),
-                deciding.eq(1),
-            ]
-        with m.Elif(commit):
-            m.d.sync += [loading.eq(0), wanted.eq(commit_crc), deciding.eq(1)]
-        with m.Elif(astray | ((commit_stb | word_stb) & ~loading & ~deciding)):
-            m.d.sync += [self.status.eq(LoadStatus.NOT_BEGUN), self.load_error.eq(1)]
-        # The decision ends together with the change of `valid`: a begin sees the set as it then is.
-        ended = Signal()
-        m.d.sync += ended.eq(begun | checked)
-        with m.If(ended):
-            m.d.sync += deciding.eq(0)
-        with m.If(begun):
-            m.d.sync += [
-                count.eq(Mux(stopped, count, 0)),
-                loading.eq(~stopped),
-                self.status.eq(Mux(stopped, LoadStatus.SET_IN_USE, LoadStatus.LOADING)),
-                self.load_error.eq(stopped),
-                now_valid.eq(stopped & was_valid),
-            ]
-        with m.If(checked):
-            m.d.sync += [
-                self.status.eq(outcome),
-                self.load_error.eq(~good),
-                now_valid.eq(good),
-            ]
-            with m.If(good):
-                m.d.comb += [put.en.eq(1), put_version.en.eq(1)]
-                m.d.sync += epoch.eq(epoch + 1)
-        with m.If(now_valid):
-            m.d.sync += valid.bit_select(number, 1).eq(1)
-        if not config.ecc:
-            return m
+        return put
 
+    def _guard(self, m: Module, pool: _Pool, *, number: Value, accepted: Value) -> None:
+        """Sets for the scrubber: those that hold a model, and one that it takes away."""
         loaded = Signal()  # and not a begin that was refused
-        m.d.sync += loaded.eq(checked & good)
+        m.d.sync += loaded.eq(accepted)
         m.d.comb += [
-            self.valid.eq(valid),
+            self.valid.eq(pool.valid),
             self.loaded_stb.eq(loaded),
             self.loaded_set.eq(number),
         ]
         with m.If(self.fail_stb):
-            m.d.sync += valid.bit_select(self.guarded_set, 1).eq(0)
-            for slot in slots:
+            m.d.sync += pool.valid.bit_select(self.guarded_set, 1).eq(0)
+            for slot in pool.slots:
                 with m.If(slot.set == self.guarded_set):
                     m.d.sync += slot.enable.eq(0)
 
-        # A new epoch for a set, in its entry and in those of the slots that stand for it, between
-        # the loader's and the host's writes.
+    def _renew(
+        self, m: Module, pool: _Pool, put: data.View, *, granted_stb: Value, accepted: Value
+    ) -> None:
+        """A new epoch for a set, between the loader's writes and the host's.
+
+        It goes into the set's entry, then into those of the slots that stand for the set.
+        """
+        config = self._config
         entered, at = Signal(), Signal(config.set_bits)
         renewed = Signal(EPOCH_BITS)
         with m.If(self.renewing & ~granted_stb):
-            m.d.comb += get_model.addr.eq(self.guarded_set)
+            m.d.comb += pool.get_model.addr.eq(self.guarded_set)
             with m.If(entered):
-                mine = slots[at].enable & (slots[at].set == self.guarded_set)
+                mine = pool.slots[at].enable & (pool.slots[at].set == self.guarded_set)
                 m.d.comb += [
-                    put_slot.en.eq(mine),
-                    put_slot.addr.eq(at),
-                    put_slot.data.set.eq(self.guarded_set),
-                    put_slot.data.epoch.eq(renewed),
+                    pool.put_slot.en.eq(mine),
+                    pool.put_slot.addr.eq(at),
+                    pool.put_slot.data.set.eq(self.guarded_set),
+                    pool.put_slot.data.epoch.eq(renewed),
                 ]
                 m.d.sync += [at.eq(at + 1), self.renewing.eq(at != config.sets - 1)]
-            with m.Elif(~(checked & good)):
+            with m.Elif(~accepted):
                 m.d.comb += [
                     put.en.eq(1),
                     put.set.eq(self.guarded_set),
-                    put.model.eq(get_model.data),
-                    put.model.epoch.eq(epoch),
+                    put.model.eq(pool.get_model.data),
+                    put.model.epoch.eq(pool.epoch),
                 ]
-                m.d.sync += [entered.eq(1), epoch.eq(epoch + 1), renewed.eq(epoch)]
+                m.d.sync += [entered.eq(1), pool.epoch.eq(pool.epoch + 1), renewed.eq(pool.epoch)]
         with m.If(self.renew_stb):  # only while nothing is being renewed
             m.d.sync += [self.renewing.eq(1), entered.eq(0), at.eq(0)]
-        return m
+
+
+def _entry(config: NicConfig) -> data.StructLayout:
+    """One entry of the map."""
+    return data.StructLayout({"enable": 1, "set": config.set_bits})
 
 
 def _forecast_ports(config: NicConfig) -> dict[str, wiring.Member]:

@@ -40,6 +40,9 @@ LAW_EVENTS: tuple[tuple[str, str], ...] = (
 )
 
 
+_BANK = Field("bank", 3, _RW, "Number of a bank.")
+
+
 def law_block(cores: int, tick_ps: int) -> Block:
     """The block.
 
@@ -50,19 +53,6 @@ def law_block(cores: int, tick_ps: int) -> Block:
     tick_ps : int
         Length of a tick in picoseconds.
     """
-
-    def constant(name: str, bits: int, value: int, doc: str, lsb: int = 0) -> Field:
-        return Field(name, bits, _RO, doc, lsb=lsb, reset=value)
-
-    bank = Field("bank", 3, _RW, "Number of a bank.")
-    names = tuple(
-        Register(
-            f"BANK_NAME{n}",
-            "Characters of the law's name, the first in the low byte.",
-            (Field(f"name{n}", 32, _RO, "Four characters."),),
-        )
-        for n in range(4)
-    )
     return Block(
         "LAW",
         "Laws that are programs. A program is loaded into a bank and checked there; a slot stands "
@@ -72,118 +62,162 @@ def law_block(cores: int, tick_ps: int) -> Block:
         id=0x19,
         version=(1, 0),
         registers=(
-            Register(
-                "CAPABILITIES",
-                "Size of the engine.",
-                (
-                    constant("isa", 8, 1, "Version of the instruction set."),
-                    constant("cores", 4, cores, "Cores.", lsb=8),
-                    constant("slots", 4, LAW_SLOTS, "Slots, and banks.", lsb=12),
-                    constant("image", 16, 2064, "Words of an image.", lsb=16),
-                ),
-                constant=True,
-            ),
-            Register(
-                "SIZES",
-                "What a program may have.",
-                (
-                    constant("code", 16, 1024, "Instructions."),
-                    constant("memory", 16, 512, "Words of parameters and constants.", lsb=16),
-                ),
-                constant=True,
-            ),
-            Register(
-                "THRESHOLD",
-                "RTT above which no rate and no window rises.",
-                (
-                    Field(
-                        "threshold",
-                        24,
-                        _RW,
-                        "RTT.",
-                        reset=min(ticks_of(50.0, tick_ps), (1 << 24) - 1),
-                        unit="ticks",
-                    ),
-                ),
-            ),
-            Register(
-                "BUDGET",
-                "Most turns of an event; one of 6 threads has a turn in each cycle.",
-                (Field("budget", 10, _RW, "Turns.", reset=1023),),
-            ),
-            Register("BANK", "The bank that BEGIN takes.", (bank,)),
+            *_engine(cores),
+            *_limits(tick_ps),
+            Register("BANK", "The bank that BEGIN takes.", (_BANK,)),
             *load_registers("bank", _IMAGE_BYTES, "while it is used"),
-            Register(
-                "STATUS",
-                "What became of the last load.",
-                (
-                    Field("code", 4, _RO, "Outcome.", values=LAW_LOAD_STATUS),
-                    Field("busy", 1, _RO, "A commit is being decided.", lsb=8),
-                ),
+            *_outcomes(),
+        ),
+        tables=(_slots(), _banks(), _counters()),
+    )
+
+
+def _engine(cores: int) -> tuple[Register, ...]:
+    """Constants: the engine's size, and a program's."""
+
+    def constant(name: str, bits: int, value: int, doc: str, lsb: int = 0) -> Field:
+        return Field(name, bits, _RO, doc, lsb=lsb, reset=value)
+
+    return (
+        Register(
+            "CAPABILITIES",
+            "Size of the engine.",
+            (
+                constant("isa", 8, 1, "Version of the instruction set."),
+                constant("cores", 4, cores, "Cores.", lsb=8),
+                constant("slots", 4, LAW_SLOTS, "Slots, and banks.", lsb=12),
+                constant("image", 16, 2064, "Words of an image.", lsb=16),
             ),
-            Register(
-                "ERROR",
-                "What went wrong; each bit stays until 1 is written to it.",
-                (
-                    Field("load", 1, _W1C, "A load failed or was refused."),
-                    Field("map", 1, _W1C, "A map write was refused.", lsb=1),
-                    Field("trap", 1, _W1C, "An event ended in a trap.", lsb=2),
-                ),
+            constant=True,
+        ),
+        Register(
+            "SIZES",
+            "What a program may have.",
+            (
+                constant("code", 16, 1024, "Instructions."),
+                constant("memory", 16, 512, "Words of parameters and constants.", lsb=16),
             ),
-            Register(
-                "TRAP",
-                "The last trap.",
-                (
-                    Field("slot", 3, _RO, "Slot that was disabled."),
-                    Field("status", 2, _RO, "How the event ended.", lsb=4, values=TRAPS),
-                    Field("qp", 16, _RO, "Its QP.", lsb=16),
+            constant=True,
+        ),
+    )
+
+
+def _limits(tick_ps: int) -> tuple[Register, ...]:
+    """Numbers of the safety layer."""
+    return (
+        Register(
+            "THRESHOLD",
+            "RTT above which no rate and no window rises.",
+            (
+                Field(
+                    "threshold",
+                    24,
+                    _RW,
+                    "RTT.",
+                    reset=min(ticks_of(50.0, tick_ps), (1 << 24) - 1),
+                    unit="ticks",
                 ),
             ),
         ),
-        tables=(
-            Table(
-                "SLOTS",
-                "What a slot stands for. A write is refused, and changes nothing, when it enables "
-                "a bank that is not valid.",
-                (
-                    Register(
-                        "SLOT",
-                        "One entry of the map.",
-                        (bank, Field("enable", 1, _RW, "The slot has a program.", lsb=8)),
-                        affects=("LAW.ERROR", "COUNTERS.COUNTERS"),
-                    ),
-                    Register(
-                        "SLOT_STATE",
-                        "What became of it.",
-                        (Field("trapped", 1, _RO, "A trap disabled it, and it was not written."),),
-                    ),
-                ),
-                count=LAW_SLOTS,
-            ),
-            Table(
-                "BANKS",
-                "The programs that were loaded.",
-                (
-                    Register(
-                        "BANK_STATE",
-                        "Whether a slot may stand for the bank.",
-                        (Field("valid", 1, _RO, "Holds a checked program."),),
-                    ),
-                    Register(
-                        "BANK_VERSION",
-                        "Version from the image's header: the program's CRC-32.",
-                        (Field("version", 32, _RO, "Version."),),
-                    ),
-                    *names,
-                ),
-                count=LAW_SLOTS,
-            ),
-            Table(
-                "COUNTERS",
-                "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
-                + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(LAW_EVENTS)),
-                counter_registers(),
-                count=len(LAW_EVENTS),
+        Register(
+            "BUDGET",
+            "Most turns of an event; one of 6 threads has a turn in each cycle.",
+            (Field("budget", 10, _RW, "Turns.", reset=1023),),
+        ),
+    )
+
+
+def _outcomes() -> tuple[Register, ...]:
+    """Results of a load, errors, the last trap."""
+    return (
+        Register(
+            "STATUS",
+            "What became of the last load.",
+            (
+                Field("code", 4, _RO, "Outcome.", values=LAW_LOAD_STATUS),
+                Field("busy", 1, _RO, "A commit is being decided.", lsb=8),
             ),
         ),
+        Register(
+            "ERROR",
+            "What went wrong; each bit stays until 1 is written to it.",
+            (
+                Field("load", 1, _W1C, "A load failed or was refused."),
+                Field("map", 1, _W1C, "A map write was refused.", lsb=1),
+                Field("trap", 1, _W1C, "An event ended in a trap.", lsb=2),
+            ),
+        ),
+        Register(
+            "TRAP",
+            "The last trap.",
+            (
+                Field("slot", 3, _RO, "Slot that was disabled."),
+                Field("status", 2, _RO, "How the event ended.", lsb=4, values=TRAPS),
+                Field("qp", 16, _RO, "Its QP.", lsb=16),
+            ),
+        ),
+    )
+
+
+def _slots() -> Table:
+    """The map from slots to banks."""
+    return Table(
+        "SLOTS",
+        "What a slot stands for. A write is refused, and changes nothing, when it enables "
+        "a bank that is not valid.",
+        (
+            Register(
+                "SLOT",
+                "One entry of the map.",
+                (_BANK, Field("enable", 1, _RW, "The slot has a program.", lsb=8)),
+                affects=("LAW.ERROR", "COUNTERS.COUNTERS"),
+            ),
+            Register(
+                "SLOT_STATE",
+                "What became of it.",
+                (Field("trapped", 1, _RO, "A trap disabled it, and it was not written."),),
+            ),
+        ),
+        count=LAW_SLOTS,
+    )
+
+
+def _banks() -> Table:
+    """Programs that were loaded: valid or not, version, name."""
+    names = tuple(
+        Register(
+            f"BANK_NAME{n}",
+            "Characters of the law's name, the first in the low byte.",
+            (Field(f"name{n}", 32, _RO, "Four characters."),),
+        )
+        for n in range(4)
+    )
+    return Table(
+        "BANKS",
+        "The programs that were loaded.",
+        (
+            Register(
+                "BANK_STATE",
+                "Whether a slot may stand for the bank.",
+                (Field("valid", 1, _RO, "Holds a checked program."),),
+            ),
+            Register(
+                "BANK_VERSION",
+                "Version from the image's header: the program's CRC-32.",
+                (Field("version", 32, _RO, "Version."),),
+            ),
+            *names,
+        ),
+        count=LAW_SLOTS,
+    )
+
+
+def _counters() -> Table:
+    """64-bit counters of events."""
+    return Table(
+        "COUNTERS",
+        "Events since reset, as of the last COUNTERS.COMMAND.snapshot: "
+        + "; ".join(f"{n} {name}" for n, (name, _) in enumerate(LAW_EVENTS)),
+        counter_registers(),
+        count=len(LAW_EVENTS),
     )

@@ -12,7 +12,7 @@ from tests.models.predict import exact_lstm
 from tests.models.predict.weights import random_weights
 
 from precog_hw.predict.engine import LstmEngine
-from precog_hw.predict.model_store import LoadStatus
+from precog_hw.predict.image_checks import LoadStatus
 from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import pack
 from precog_spec.config import NicConfig

@@ -8,7 +8,8 @@ import pytest
 from amaranth.sim import Simulator
 from tests.models.predict.weights import random_weights
 
-from precog_hw.predict.model_store import LoadStatus, ModelStore
+from precog_hw.predict.image_checks import LoadStatus
+from precog_hw.predict.model_store import ModelStore
 from precog_models.predict.lstm import pack
 from precog_spec.config import NicConfig
 from precog_spec.contract import HEADER_OFFSET
