@@ -20,7 +20,8 @@ two LUTs and a TRELLIS_DPR16X4 as four; "LUT RAM" is the part of LUTs that holds
 of a queue pair belongs in block RAM (DP16KD): then logic grows as numbers of queue pairs get
 wider, by a few per cent each time they double. What grows by more than {margin} % is marked.
 
-`{command}`, commit {commit}, {tool}.
+The last run, with {tool}:
+`{command}`.
 """
 
 _COLUMNS = {
@@ -52,14 +53,15 @@ def page(said: Mapping[str, Any], record: Path) -> str:
     """A table for each block, those that grow too fast named, and the picture."""
     parts = _by_part(said["found"])
     lines = [_TOP.format(record=record.as_posix(), margin=MARGIN, **{k: said[k] for k in _SAID})]
-    head = ["block", "queue pairs", *_COLUMNS.values(), "LUT, growth at each doubling"]
+    head = ["block", "queue pairs", *_COLUMNS.values(), "LUT, growth at each doubling", "commit"]
     rows = [head, ["---"] * len(head)]
     for part, of_part in parts.items():
         for n, line in enumerate(of_part):
             last = n == len(of_part) - 1 and n > 0
             growth = f"{grows(of_part, 'lut'):.1f} %" if last else ""
-            counts = (f"{line[name]:,}" for name in _COLUMNS)
-            rows.append([part if n == 0 else "", f"{line['qps']:,}", *counts, growth])
+            counts = (f"{line[column]:,}" for column in _COLUMNS)
+            name = part if n == 0 else ""
+            rows.append([name, f"{line['qps']:,}", *counts, growth, line["commit"]])
     lines += ["| " + " | ".join(cells) + " |" for cells in rows]
     faults = [part for part in parts if max(grows(parts[part], n) for n in _LOGIC) > MARGIN]
     word = f"Grows faster than memory: {', '.join(faults)}." if faults else "No block does."
@@ -69,7 +71,7 @@ def page(said: Mapping[str, Any], record: Path) -> str:
 
 
 _LOGIC = ("lut", "ff")
-_SAID = ("command", "commit", "tool")
+_SAID = ("command", "tool")
 
 
 def picture(parts: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
