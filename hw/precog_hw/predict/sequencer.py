@@ -44,6 +44,85 @@ def response_layout(config: NicConfig) -> data.StructLayout:
     )
 
 
+class _Work:
+    """Signals that the parts of the sequencer share."""
+
+    def __init__(self, config: NicConfig) -> None:
+        sizes = Sizes(config)
+        request = request_layout(config)
+        # The request that waits for its start.
+        self.req = Signal(request)
+        self.req_valid = Signal()
+        self.taken = Signal()
+        self.started = Signal()
+        # A job's first three cycles.
+        self.fresh = Signal()
+        self.check = Signal()
+        self.store = Signal()
+
+        # Jobs in flight.
+        self.jobs = Signal(data.ArrayLayout(_job_layout(config), JOBS))
+        self.alloc = Signal(range(JOBS))
+        self.hazard = Signal()  # the queue pair's last job still writes its state
+        self.free = Signal()
+        self.level = Signal(range(PASSES + 1))  # of the MAC array's queue
+        self.claim = Signal(range(PASSES + 1))
+        self.room = Signal()
+        self.head_held = Signal()
+        self.held = Signal(2)
+
+        # The job at work.
+        self.job = Signal(request)
+        self.number = Signal(2)
+        self.step = Signal(sizes.step_bits)
+        self.group = Signal(sizes.group_bits)
+        self.place = Signal(3)
+        self.phase = Signal(3)  # of a unit, with few lanes: four gates, then their products
+        self.turn = Signal(3)  # the replay's sample, from 0; T - 1 is the new one
+        self.newest = Signal()  # turn == T - 1, or no replay
+        # What ends with this slot: the sum over the inputs, the pass, the sample's passes.
+        self.done = Signal()
+        self.last_group = Signal()
+        self.last_step = Signal()
+        self.running = Signal()
+
+        # Its context.
+        self.tag = Signal(_tag_layout(config))
+        self.mismatch = Signal()
+        self.x_new = Signal(X_VECTOR)
+        self.fetching = Signal()
+        self.sweep = Signal(range(config.qps + 1))  # clears all tags
+        self.sweeping = self.sweep != config.qps
+        self.reset_now = Signal()
+
+
+def _job_layout(config: NicConfig) -> data.StructLayout:
+    """A job in flight."""
+    return data.StructLayout(
+        {
+            "qp": config.qp_bits,
+            "set": config.set_bits,
+            "live": 1,
+            "outputs": 4,
+            "mac": 1,  # its run-ahead is not finished
+            "rsp": 1,  # its response has not been taken
+            "ready": 1,  # its response is complete
+        }
+    )
+
+
+def _tag_layout(config: NicConfig) -> data.StructLayout:
+    """Whose state a queue pair's rows hold, and how many inputs are kept where."""
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "epoch": EPOCH_BITS,
+            "next": Sizes(config).step_bits,
+            "kept": range(config.steps),
+        }
+    )
+
+
 class Sequencer(wiring.Component):
     """Admission, contexts, history of inputs and order of passes.
 
@@ -107,168 +186,152 @@ class Sequencer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, sizes = self._config, Sizes(self._config)
-        request = request_layout(config)
-        depth_bits = sizes.step_bits
-        keep = config.steps - 1
+        w = _Work(self._config)
+        self._take(m, w)
+        self._in_flight(m, w)
+        self._room(m, w)
+        self._enter(m, w)
+        self._slot(m, w)
+        self._context(m, w)
+        m.d.comb += self.busy.eq(w.req_valid | w.fresh | w.check | w.store | w.running | w.sweeping)
+        self._sequence(m, w)
+        return m
 
-        # The request that waits for its start. One without a model runs one step and one output
-        # of whatever set: its place in the order costs no second path. (It waits for as much room
-        # as that set's model would need.)
-        req, req_valid = Signal(request), Signal()
-        asked = {
-            name: Mux(req.model.live, req.model[name], 0) for name in ("inputs", "steps", "outputs")
-        }
-        started = Signal()
-        fresh, check, store = Signal(), Signal(), Signal()  # a job's first three cycles
-        taken = Signal()
+    def _take(self, m: Module, w: _Work) -> None:
+        """The next request waits for its start."""
         m.d.comb += [
-            self.i_req.ready.eq(~req_valid & ~fresh),
-            taken.eq(self.i_req.valid & self.i_req.ready),
+            self.i_req.ready.eq(~w.req_valid & ~w.fresh),
+            w.taken.eq(self.i_req.valid & self.i_req.ready),
         ]
-        with m.If(taken):
-            m.d.sync += [req.eq(self.i_req.payload), req_valid.eq(1)]
-        with m.Elif(started):
-            m.d.sync += req_valid.eq(0)
+        with m.If(w.taken):
+            m.d.sync += [w.req.eq(self.i_req.payload), w.req_valid.eq(1)]
+        with m.Elif(w.started):
+            m.d.sync += w.req_valid.eq(0)
 
+    def _in_flight(self, m: Module, w: _Work) -> None:
+        """Jobs in flight: responses in their order, hazards, sets in use."""
+        config = self._config
         # Jobs in flight. One that has started is entered a cycle later.
-        job = Signal(request)
-        job_layout = data.StructLayout(
-            {
-                "qp": config.qp_bits,
-                "set": config.set_bits,
-                "live": 1,
-                "outputs": 4,
-                "mac": 1,  # its run-ahead is not finished
-                "rsp": 1,  # its response has not been taken
-                "ready": 1,  # its response is complete
-            }
-        )
-        jobs = Signal(data.ArrayLayout(job_layout, JOBS))
-        alloc, oldest = Signal(range(JOBS)), Signal(range(JOBS))
+        oldest = Signal(range(JOBS))
         same_qp = Signal(JOBS)
-        hazard = Signal()
-        free = Signal()
         in_use = Signal(config.sets)
         m.d.comb += [
-            hazard.eq(Cat(jobs[n].mac & same_qp[n] for n in range(JOBS)).any()),
+            w.hazard.eq(Cat(w.jobs[n].mac & same_qp[n] for n in range(JOBS)).any()),
             self.o_rsp.payload.job.eq(oldest),
         ]
         # Responses come from registers; the next one follows two cycles later.
         m.d.sync += [
-            self.o_rsp.valid.eq(jobs[oldest].ready | (self.head_done & (self.head_job == oldest))),
+            self.o_rsp.valid.eq(
+                w.jobs[oldest].ready | (self.head_done & (self.head_job == oldest))
+            ),
             *(
-                self.o_rsp.payload[name].eq(jobs[oldest][name])
+                self.o_rsp.payload[name].eq(w.jobs[oldest][name])
                 for name in ("qp", "live", "set", "outputs")
             ),
         ]
         # No job starts between a request's transfer and its own start, so it is compared once.
-        with m.If(taken):
-            m.d.sync += same_qp.eq(Cat(jobs[n].qp == self.i_req.payload.qp for n in range(JOBS)))
-        m.d.sync += free.eq(~(jobs[alloc].mac | jobs[alloc].rsp))
-        users = [(jobs[n].mac | jobs[n].rsp, jobs[n].set) for n in range(JOBS)]
-        users += [(req_valid & req.model.live, req.model.set), (fresh, job.model.set)]
-        m.d.comb += in_use.eq(reduce(or_, (Mux(uses, 1 << number, 0) for uses, number in users)))
+        with m.If(w.taken):
+            m.d.sync += same_qp.eq(Cat(w.jobs[n].qp == self.i_req.payload.qp for n in range(JOBS)))
+        m.d.sync += w.free.eq(~(w.jobs[w.alloc].mac | w.jobs[w.alloc].rsp))
+        users = [(w.jobs[n].mac | w.jobs[n].rsp, w.jobs[n].set) for n in range(JOBS)]
+        users += [(w.req_valid & w.req.model.live, w.req.model.set), (w.fresh, w.job.model.set)]
+        m.d.comb += in_use.eq(reduce(or_, (Mux(uses, 1 << used, 0) for uses, used in users)))
         m.d.comb += self.in_use.eq(in_use)
         with m.If(self.o_rsp.valid & self.o_rsp.ready):
-            m.d.sync += [jobs[oldest].rsp.eq(0), jobs[oldest].ready.eq(0), oldest.eq(oldest + 1)]
+            m.d.sync += [
+                w.jobs[oldest].rsp.eq(0),
+                w.jobs[oldest].ready.eq(0),
+                oldest.eq(oldest + 1),
+            ]
             m.d.sync += self.o_rsp.valid.eq(0)
         with m.If(self.head_done):
-            m.d.sync += jobs[self.head_job].ready.eq(1)
+            m.d.sync += w.jobs[self.head_job].ready.eq(1)
         with m.If(self.mac_done & self.mac_pass.last):
-            m.d.sync += jobs[self.mac_pass.job].mac.eq(0)
+            m.d.sync += w.jobs[self.mac_pass.job].mac.eq(0)
 
+    def _room(self, m: Module, w: _Work) -> None:
+        """Room in the MAC array's queue for all passes of the next job."""
         # Room in the MAC array's queue, and the head that repeats for further outputs.
-        level = Signal(range(PASSES + 1))
-        claim = Signal(range(PASSES + 1))
-        room = Signal()
-        wanted = Mux(req_valid, req.model.steps, self.i_req.payload.model.steps)
+        wanted = Mux(w.req_valid, w.req.model.steps, self.i_req.payload.model.steps)
         m.d.sync += [
-            claim.eq(0),
-            level.eq(level + claim - self.mac_done),
+            w.claim.eq(0),
+            w.level.eq(w.level + w.claim - self.mac_done),
             # What is wanted is known late in the cycle.
-            room.eq(Cat(level + n <= PASSES for n in range(MAX_STEPS)).bit_select(wanted, 1)),
+            w.room.eq(Cat(w.level + n <= PASSES for n in range(MAX_STEPS)).bit_select(wanted, 1)),
         ]
-        head_held = Signal()
-        held = Signal(2)
 
-        # Contexts: whose state a QP's rows hold, and how many inputs are kept where.
-        tag_layout = data.StructLayout(
-            {"valid": 1, "epoch": EPOCH_BITS, "next": depth_bits, "kept": range(keep + 1)}
-        )
-        m.submodules.tags = tags = block_memory(tag_layout, config.qps)
-        put_tag, get_tag = tags.write_port(), tags.read_port()
-        m.submodules.history = history = block_memory(X_VECTOR, config.qps << depth_bits)
-        put_x, get_x = history.write_port(), history.read_port()
-
-        # The job at work.
-        number = Signal(2)
-        step = Signal(depth_bits)
-        group, place = Signal(sizes.group_bits), Signal(3)
-        turn = Signal(3)  # the replay's sample, from 0; T - 1 is the new one
-        tag = Signal(tag_layout)
-        same = Signal(4)  # the tag is of this model: valid, and the epoch's bytes
-        stateful, mismatch = Signal(), Signal()
-        x_new, x_now = Signal(X_VECTOR), Signal(X_VECTOR)
-        newest = Signal()  # turn == T - 1, or no replay
-        model = job.model
-
-        # What ends with this slot: the sum over the inputs, the pass, the sample's passes.
-        done, last_group, last_step = Signal(), Signal(), Signal()
-        with m.If(fresh):
+    def _enter(self, m: Module, w: _Work) -> None:
+        """A job that has started is entered, and holds the head while it has further outputs."""
+        model = w.job.model
+        with m.If(w.fresh):
             m.d.sync += [
-                held.eq(number),
-                head_held.eq(model.outputs != 0),
-                jobs[number].qp.eq(job.qp),
-                jobs[number].set.eq(model.set),
-                jobs[number].live.eq(model.live),
-                jobs[number].outputs.eq(model.outputs),
-                jobs[number].mac.eq(model.steps != 0),
-                jobs[number].rsp.eq(1),
+                w.held.eq(w.number),
+                w.head_held.eq(model.outputs != 0),
+                w.jobs[w.number].qp.eq(w.job.qp),
+                w.jobs[w.number].set.eq(model.set),
+                w.jobs[w.number].live.eq(model.live),
+                w.jobs[w.number].outputs.eq(model.outputs),
+                w.jobs[w.number].mac.eq(model.steps != 0),
+                w.jobs[w.number].rsp.eq(1),
             ]
-        with m.Elif(self.head_done & (self.head_job == held)):
-            m.d.sync += head_held.eq(0)
+        with m.Elif(self.head_done & (self.head_job == w.held)):
+            m.d.sync += w.head_held.eq(0)
 
-        running = Signal()
-        phase = Signal(3)  # of a unit, with few lanes: four gates, then cycles for their products
-        serial = sizes.gates == 1
+    def _slot(self, m: Module, w: _Work) -> None:
+        """The slot for the element-wise pipe."""
+        model = w.job.model
         slot = self.o_slot
         m.d.comb += [
-            slot.valid.eq(running),
-            slot.qp.eq(job.qp),
+            slot.valid.eq(w.running),
+            slot.qp.eq(w.job.qp),
             slot.set.eq(model.set),
-            slot.job.eq(number),
-            slot.step.eq(step),
-            slot.group.eq(group),
-            slot.input.eq(place),
-            slot.first.eq(place == 0),
-            slot.done.eq(done),
-            slot.last_group.eq(last_group),
-            slot.last_pass.eq(last_step & newest),
-            slot.final.eq(step == model.steps),
+            slot.job.eq(w.number),
+            slot.step.eq(w.step),
+            slot.group.eq(w.group),
+            slot.input.eq(w.place),
+            slot.first.eq(w.place == 0),
+            slot.done.eq(w.done),
+            slot.last_group.eq(w.last_group),
+            slot.last_pass.eq(w.last_step & w.newest),
+            slot.final.eq(w.step == model.steps),
             slot.outputs.eq(model.outputs),
         ]
-        if serial:
+        if Sizes(self._config).gates == 1:
             # Order o, i, f, g.
             m.d.comb += [
-                slot.valid.eq(running & ~phase[2]),
-                slot.gate.eq(phase - 1),
-                slot.done.eq(done & (phase == GATES - 1)),
+                slot.valid.eq(w.running & ~w.phase[2]),
+                slot.gate.eq(w.phase - 1),
+                slot.done.eq(w.done & (w.phase == GATES - 1)),
             ]
+
+    def _context(self, m: Module, w: _Work) -> None:
+        """Tags and kept inputs: read at a job's start, compared, updated; all tags are cleared."""
+        config = self._config
+        model = w.job.model
+        keep = config.steps - 1
+        depth_bits = Sizes(config).step_bits
+        # Contexts: whose state a QP's rows hold, and how many inputs are kept where.
+        m.submodules.tags = tags = block_memory(_tag_layout(config), config.qps)
+        put_tag, get_tag = tags.write_port(), tags.read_port()
+        m.submodules.history = history = block_memory(
+            X_VECTOR, config.qps << Sizes(config).step_bits
+        )
+        put_x, get_x = history.write_port(), history.read_port()
+        same = Signal(4)  # the tag is of this model: valid, and the epoch's bytes
+        stateful, x_now = Signal(), Signal(X_VECTOR)
 
         # A replay reads the inputs that came before the new one.
         back, known = Signal(3), Signal()
         past = Signal(depth_bits)
-        fetching = Signal()
-        m.d.sync += [known.eq(back <= tag.kept), past.eq(tag.next - back), fetching.eq(0)]
-        m.d.comb += [back.eq(model.steps - turn), get_x.addr.eq(Cat(past, job.qp))]
+        m.d.sync += [known.eq(back <= w.tag.kept), past.eq(w.tag.next - back), w.fetching.eq(0)]
+        m.d.comb += [back.eq(model.steps - w.turn), get_x.addr.eq(Cat(past, w.job.qp))]
 
         # The tag read at the start is compared one cycle later, when the first slot is on its way.
-        m.d.comb += [get_tag.addr.eq(req.qp), self.o_flush.eq(check & mismatch)]
-        m.d.sync += [fresh.eq(started), check.eq(fresh), store.eq(check)]
-        with m.If(fresh):
+        m.d.comb += [get_tag.addr.eq(w.req.qp), self.o_flush.eq(w.check & w.mismatch)]
+        m.d.sync += [w.fresh.eq(w.started), w.check.eq(w.fresh), w.store.eq(w.check)]
+        with m.If(w.fresh):
             m.d.sync += [
-                tag.eq(get_tag.data),
+                w.tag.eq(get_tag.data),
                 stateful.eq(model.steps != 0),
                 same.eq(
                     Cat(
@@ -278,119 +341,124 @@ class Sequencer(wiring.Component):
                 ),
             ]
         m.d.comb += [
-            mismatch.eq(stateful & ~(tag.valid & same.all())),
-            self.i_x.ready.eq(check),
+            w.mismatch.eq(stateful & ~(w.tag.valid & same.all())),
+            self.i_x.ready.eq(w.check),
         ]
-        m.d.sync += Assert(~check | self.i_x.valid, "a request's inputs must be there in time")
-        with m.If(check):
-            m.d.sync += [x_new.eq(self.i_x.payload), x_now.eq(self.i_x.payload)]
-            with m.If(~mismatch):
-                m.d.sync += claim.eq(model.steps)
-        with m.If(fetching):
-            with m.If(newest):
-                m.d.sync += x_now.eq(x_new)
+        m.d.sync += Assert(~w.check | self.i_x.valid, "a request's inputs must be there in time")
+        with m.If(w.check):
+            m.d.sync += [w.x_new.eq(self.i_x.payload), x_now.eq(self.i_x.payload)]
+            with m.If(~w.mismatch):
+                m.d.sync += w.claim.eq(model.steps)
+        with m.If(w.fetching):
+            with m.If(w.newest):
+                m.d.sync += x_now.eq(w.x_new)
             with m.Elif(known):
                 m.d.sync += x_now.eq(get_x.data)
             with m.Else():
                 m.d.sync += x_now.eq(X_VECTOR.const([0] * 8))
-        place_1 = Signal.like(place)
-        m.d.sync += place_1.eq(place)
-        m.d.comb += self.o_x.eq(Mux(check, self.i_x.payload[0], x_now[place_1]))
+        place_1 = Signal.like(w.place)
+        m.d.sync += place_1.eq(w.place)
+        m.d.comb += self.o_x.eq(Mux(w.check, self.i_x.payload[0], x_now[place_1]))
 
         # The tag and the history are updated when the inputs are in; `sweep` clears all tags.
-        sweep = Signal(range(config.qps + 1))
-        sweeping = sweep != config.qps
-        reset_now = Signal()
         m.d.comb += [
-            put_x.en.eq(store),
-            put_x.addr.eq(Cat(tag.next, job.qp)),
-            put_x.data.eq(x_new),
-            put_tag.en.eq(store | reset_now | sweeping),
-            put_tag.addr.eq(Mux(store, job.qp, Mux(sweeping, sweep, self.i_reset.payload))),
+            put_x.en.eq(w.store),
+            put_x.addr.eq(Cat(w.tag.next, w.job.qp)),
+            put_x.data.eq(w.x_new),
+            put_tag.en.eq(w.store | w.reset_now | w.sweeping),
+            put_tag.addr.eq(Mux(w.store, w.job.qp, Mux(w.sweeping, w.sweep, self.i_reset.payload))),
         ]
-        with m.If(store):
+        with m.If(w.store):
             m.d.comb += [
                 put_tag.data.valid.eq(model.live),
                 put_tag.data.epoch.eq(model.epoch),
-                put_tag.data.next.eq(tag.next + 1),
-                put_tag.data.kept.eq(Mux(tag.kept == keep, keep, tag.kept + 1)),
+                put_tag.data.next.eq(w.tag.next + 1),
+                put_tag.data.kept.eq(Mux(w.tag.kept == keep, keep, w.tag.kept + 1)),
             ]
-        with m.If(sweeping):
-            m.d.sync += sweep.eq(sweep + 1)
+        with m.If(w.sweeping):
+            m.d.sync += w.sweep.eq(w.sweep + 1)
 
-        m.d.comb += self.busy.eq(req_valid | fresh | check | store | running | sweeping)
-
+    def _sequence(self, m: Module, w: _Work) -> None:
+        """Start of jobs, and the order of their slots."""
+        model = w.job.model
+        sizes = Sizes(self._config)
+        serial = sizes.gates == 1
+        # A request without a model runs one step and one output of any set: its place in the order
+        # costs no second path. It waits for as much room as that set's model would need.
+        asked = {
+            name: Mux(w.req.model.live, w.req.model[name], 0)
+            for name in ("inputs", "steps", "outputs")
+        }
         ok = Signal()
-        m.d.comb += ok.eq(req_valid & ~hazard & ~head_held & free & room)
+        m.d.comb += ok.eq(w.req_valid & ~w.hazard & ~w.head_held & w.free & w.room)
         with m.FSM(name="sequence") as sequence:
-            m.d.comb += self.soon.eq(started | running | sequence.ongoing("FETCH"))
-            with m.State("CLEAR"), m.If(~sweeping):
+            m.d.comb += self.soon.eq(w.started | w.running | sequence.ongoing("FETCH"))
+            with m.State("CLEAR"), m.If(~w.sweeping):
                 m.next = "IDLE"
             with m.State("IDLE"):
                 m.d.sync += [
-                    job.eq(req),
-                    *(job.model[name].eq(value) for name, value in asked.items()),
-                    number.eq(alloc),
-                    step.eq(asked["steps"]),
-                    group.eq(0),
-                    place.eq(0),
-                    done.eq(asked["inputs"] == 0),
-                    *([phase.eq(0)] if serial else []),
-                    last_group.eq(0),
-                    last_step.eq(asked["steps"] == 0),
-                    newest.eq(1),
+                    w.job.eq(w.req),
+                    *(w.job.model[name].eq(value) for name, value in asked.items()),
+                    w.number.eq(w.alloc),
+                    w.step.eq(asked["steps"]),
+                    w.group.eq(0),
+                    w.place.eq(0),
+                    w.done.eq(asked["inputs"] == 0),
+                    *([w.phase.eq(0)] if serial else []),
+                    w.last_group.eq(0),
+                    w.last_step.eq(asked["steps"] == 0),
+                    w.newest.eq(1),
                 ]
                 with m.If(self.i_reset.valid):
-                    m.d.comb += [reset_now.eq(1), self.i_reset.ready.eq(1)]
+                    m.d.comb += [w.reset_now.eq(1), self.i_reset.ready.eq(1)]
                 with m.Elif(ok):
-                    m.d.comb += started.eq(1)
-                    m.d.sync += [alloc.eq(alloc + 1), running.eq(1)]
+                    m.d.comb += w.started.eq(1)
+                    m.d.sync += [w.alloc.eq(w.alloc + 1), w.running.eq(1)]
                     m.next = "RUN"
             with m.State("RUN"):
-                m.d.sync += [place.eq(place + 1), done.eq(place + 1 == model.inputs)]
-                with m.If(done):
-                    m.d.sync += [place.eq(0), done.eq(model.inputs == 0)]
+                m.d.sync += [w.place.eq(w.place + 1), w.done.eq(w.place + 1 == model.inputs)]
+                with m.If(w.done):
+                    m.d.sync += [w.place.eq(0), w.done.eq(model.inputs == 0)]
                     if serial:
-                        later = (phase + 1)[:3]
-                        m.d.sync += [phase.eq(later), done.eq((model.inputs == 0) | later[2])]
-                    with m.If(phase.all()) if serial else nullcontext():
+                        later = (w.phase + 1)[:3]
+                        m.d.sync += [w.phase.eq(later), w.done.eq((model.inputs == 0) | later[2])]
+                    with m.If(w.phase.all()) if serial else nullcontext():
                         m.d.sync += [
-                            group.eq(group + 1),
-                            last_group.eq(group == sizes.groups - 2),
+                            w.group.eq(w.group + 1),
+                            w.last_group.eq(w.group == sizes.groups - 2),
                         ]
-                        with m.If(last_group):
-                            m.d.sync += [step.eq(step - 1), last_step.eq(step == 1)]
-                            with m.If(last_step):
-                                m.d.sync += running.eq(0)
-                                with m.If(newest):
+                        with m.If(w.last_group):
+                            m.d.sync += [w.step.eq(w.step - 1), w.last_step.eq(w.step == 1)]
+                            with m.If(w.last_step):
+                                m.d.sync += w.running.eq(0)
+                                with m.If(w.newest):
                                     m.next = "IDLE"
                                 with m.Else():
                                     m.d.sync += [
-                                        turn.eq(turn + 1),
-                                        newest.eq(turn + 1 == model.steps),
+                                        w.turn.eq(w.turn + 1),
+                                        w.newest.eq(w.turn + 1 == model.steps),
                                     ]
                                     m.next = "WAIT"
-                with m.If(check & mismatch):
-                    m.d.sync += [running.eq(0), newest.eq(0), turn.eq(0)]
+                with m.If(w.check & w.mismatch):
+                    m.d.sync += [w.running.eq(0), w.newest.eq(0), w.turn.eq(0)]
                     m.next = "WAIT"
             with m.State("WAIT"):
                 m.d.sync += [
-                    step.eq(turn),
-                    group.eq(0),
-                    place.eq(0),
-                    done.eq(model.inputs == 0),
-                    *([phase.eq(0)] if serial else []),
-                    last_group.eq(0),
-                    last_step.eq(turn == 0),
+                    w.step.eq(w.turn),
+                    w.group.eq(0),
+                    w.place.eq(0),
+                    w.done.eq(model.inputs == 0),
+                    *([w.phase.eq(0)] if serial else []),
+                    w.last_group.eq(0),
+                    w.last_step.eq(w.turn == 0),
                 ]
-                with m.If(level == 0):
+                with m.If(w.level == 0):
                     m.next = "READ"
             with m.State("READ"):
-                m.d.sync += fetching.eq(1)
+                m.d.sync += w.fetching.eq(1)
                 m.next = "FETCH"
             with m.State("FETCH"):
                 # Step 1 needs no stored state; a sample that is not the newest has turn + 1 passes.
-                m.d.sync += claim.eq(Mux(newest, model.steps, turn + 1))
-                m.d.sync += running.eq(1)
+                m.d.sync += w.claim.eq(Mux(w.newest, model.steps, w.turn + 1))
+                m.d.sync += w.running.eq(1)
                 m.next = "RUN"
-        return m
