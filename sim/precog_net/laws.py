@@ -178,6 +178,7 @@ def _executed(path: Path, _digest: bytes, text: bytes) -> ModuleType:
 
 
 def _made(found: object, name: str) -> CongestionControl | ModuleType | Path:
+    """The law that was found: a module of events, its file if cards run it, or an object."""
     if isinstance(found, ModuleType) and any(key.startswith("on_") for key in vars(found)):
         return Path(str(found.__file__)) if _on_cards(found) else found
     try:

@@ -285,7 +285,7 @@ def _parsed(work: Callable[[], T]) -> T:
 
 
 def _check_root(data: bytes) -> None:
-    """Refuse what would be pinned for ever, and could not be believed."""
+    """Refuse data that is not a repository's first root: it would be pinned for ever."""
     try:
         kind = Metadata[Root].from_bytes(data).signed.type
     except tuf.RepositoryError as error:

@@ -253,7 +253,7 @@ class Store:
         return self._marks.get((origin, key), (0, 0))[0]
 
     def seen(self, origin: str, key: str) -> int:
-        """As `mark`, but for records of no use here as well: no peer needs to send them again."""
+        """The newest version seen of a pair, declined or not: no peer needs to send it again."""
         return max(self.mark(origin, key), self._declined.version(origin, key))
 
     def pairs(self, interest: Iterable[str]) -> dict[Pair, int]:

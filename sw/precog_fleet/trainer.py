@@ -365,7 +365,7 @@ class Trainer:
             self.errors["repository"] = str(error)
 
     def status(self, now: int) -> dict[str, Any]:
-        """JSON data."""
+        """The trainer's state as JSON data."""
         return {
             "role": "trainer",
             "at": now,

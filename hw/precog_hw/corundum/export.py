@@ -93,7 +93,7 @@ def app_files(
 
 
 def app_core(width: int, nic: str, *, address_bits: int) -> str:
-    """``precog_app_<width>``, the modules that it instantiates among them.
+    """Verilog of ``precog_app_<width>`` and of all modules that it instantiates.
 
     Parameters
     ----------

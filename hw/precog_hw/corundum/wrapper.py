@@ -180,7 +180,7 @@ def _of_port(port: Port) -> str:
 
 
 def _ports(widths: Sequence[int], address_bits: int) -> list[str]:
-    """Each port: a NIC, or wires."""
+    """Verilog that gives each port a NIC, or plain wires if there are more ports than NICs."""
     users = {
         "tx": (1 + TX_SIDE, "AXIS_SYNC_TX_USER_WIDTH"),
         "rx": (1 + RX_SIDE, "AXIS_SYNC_RX_USER_WIDTH"),

@@ -53,7 +53,7 @@ class _Table:
 
     @property
     def size(self) -> int:
-        """Rows: an index is or-ed to the first one."""
+        """Rows that the table takes: a power of two, since an index is or-ed to the first row."""
         return 1 << len(self.index)
 
 

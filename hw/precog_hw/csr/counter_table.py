@@ -99,6 +99,7 @@ class CounterTables:
             m.d.sync += idle.eq(flight.idle)
 
     def _connect(self, block: str, table: str, counters: AnyCounters) -> None:
+        """Connect counters to the table of the register bank through which the host reads them."""
         name = port(block, table)
         self._m.d.comb += [
             counters.index.eq(getattr(self._bank, f"{name}_index")),

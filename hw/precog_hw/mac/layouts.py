@@ -25,7 +25,7 @@ def word_layout(width: int) -> data.StructLayout:
 
 
 def from_beat(m: Module, word: data.View, beat: data.View) -> None:
-    """`word` is a packet stream's beat."""
+    """Drive `word` with the beat of a packet stream."""
     m.d.comb += [
         word.data.eq(beat.data),
         word.end.eq(last_byte(beat.keep)),

@@ -116,6 +116,7 @@ class MacPort(wiring.Component):
         return m
 
     def _transmit(self, m: Module) -> dict[str, tuple[str, object]]:
+        """Beats to the line: gate, clock crossing, one byte a cycle, transmitter."""
         word = word_layout(self._width)
         renamed = DomainRenamer(self._tx)
         m.submodules.gate = gate = Gate(self._width, _BEGIN_WORDS, relaxed=self._relaxed)

@@ -20,6 +20,7 @@ _HEARD = ("marks", "score", "score_valid")  # what packets from there say; the r
 
 
 def _part(heard: bool) -> data.StructLayout:
+    """The fields that packets set (`heard`), or those that time stamps set."""
     return data.StructLayout(
         {name: unsigned(bits) for name, bits in DESTINATION_FIELDS if (name in _HEARD) is heard}
     )

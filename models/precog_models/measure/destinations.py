@@ -75,7 +75,7 @@ class Destinations:
         self._rows[destination].add(event)
 
     def read(self, destination: int, *, clear: bool = False) -> dict[str, int]:
-        """All numbers of one instant; `clear` starts again from nothing behind it."""
+        """Numbers of a destination, of one instant; `clear` then sets them to zero."""
         row = self._rows[destination]
         if clear:
             self._rows[destination] = DestinationRow()

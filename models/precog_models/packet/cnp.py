@@ -187,6 +187,7 @@ def _ipv4(frame: bytes | bytearray, parsed: Parsed, length: int, config: CnpConf
 
 
 def _ipv6(frame: bytes | bytearray, parsed: Parsed, length: int, config: CnpConfig) -> bytes:
+    """The IPv6 header of a CNP that answers `frame`: its addresses are swapped."""
     return IPV6.pack(
         version=6,
         dscp=config.dscp,

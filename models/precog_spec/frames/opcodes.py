@@ -104,7 +104,7 @@ def _reliable(*operations: int) -> frozenset[int]:
 
 
 def _named(*operations: int) -> frozenset[int]:
-    """Of all services that have them."""
+    """Opcodes of these operations, in every service that has them."""
     return frozenset(op for op in NAMES if op != CNP and op & 0x1F in operations)
 
 

@@ -63,6 +63,7 @@ def mixed(remainders: Sequence[int], bits: int) -> tuple[int, ...]:
     """The ways' rows, of `bits` bits, from the three remainders."""
 
     def turned(value: int, by: int) -> int:
+        """Rotate `value` left, in `bits` bits."""
         return (value << by | value >> (bits - by)) & ((1 << bits) - 1)
 
     ways = range(WAYS)

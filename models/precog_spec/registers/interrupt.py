@@ -21,7 +21,7 @@ INTERRUPT_CAUSES: tuple[tuple[str, str, str], ...] = (
 
 
 def causes_of(sizes: object) -> tuple[str, ...]:
-    """Causes that a device of this `NicConfig`, can have."""
+    """Causes that a device of this `NicConfig` can have."""
     return tuple(name for name, part, _ in INTERRUPT_CAUSES if built(sizes, part))
 
 

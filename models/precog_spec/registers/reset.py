@@ -23,7 +23,7 @@ RESET_BLOCKS: tuple[tuple[str, str, str], ...] = (
 
 
 def resets_of(sizes: object) -> tuple[str, ...]:
-    """Parts with a reset that a device of this `NicConfig`, has."""
+    """Parts with a reset that a device of this `NicConfig` has."""
     return tuple(name for name, part, _ in RESET_BLOCKS if built(sizes, part))
 
 

@@ -22,7 +22,7 @@ _TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def counter_tables(sizes: object) -> tuple[str, ...]:
-    """Tables of 64-bit counters that a device of these `NicConfig` has, as ``BLOCK.TABLE``."""
+    """Tables of 64-bit counters that a device of this `NicConfig` has, as ``BLOCK.TABLE``."""
     return tuple(
         name for part, names in _TABLES if not part or getattr(sizes, part) for name in names
     )

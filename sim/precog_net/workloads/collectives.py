@@ -45,6 +45,7 @@ def _parts(size: int, count: int) -> list[int]:
 
 
 def _ring(steps: _Steps, hosts: int, size: int) -> None:
+    """Steps of a ring all-reduce: each host sends a part on when its neighbour's has arrived."""
     chunks = _parts(size, hosts)
     before: list[int] = []
     for step in range(2 * (hosts - 1)):

@@ -109,7 +109,7 @@ class _Top(wiring.Component):
 def check(
     proof: Proof, part: Part = Part.WHOLE, *, depth: int | None = None, waves: Path | None = None
 ) -> Outcome:
-    """Ask the solver.
+    """Let the solver try to refute a proof, or one part of it.
 
     Parameters
     ----------

@@ -105,6 +105,7 @@ def _signatures(authority: bytes, key: SigningKey) -> tuple[float, float]:
 
 
 def _least(times: int, work: Callable[[int], object]) -> float:
+    """CPU seconds of the fastest of several runs of `work`."""
     took = []
     for n in range(times):
         began = time.process_time()

@@ -218,7 +218,7 @@ class Port:
     # --- messages --------------------------------------------------------------------------------
 
     def arrive(self, key: str, frame: bytes) -> None:
-        """A push; it waits for the server."""
+        """Queue a pushed record for the server, unless it is dead."""
         if not self.dead:
             self.server.queue(self.fabric.costs.receive, partial(self._take, key, frame))
 
@@ -253,6 +253,7 @@ class Port:
             self.fabric.carry(self, asker, 0.0, partial(asker._reply, asked, reply))
 
     def _reply(self, asked: _Asked, reply: bytes) -> None:
+        """An answer to an exchange of gossip: continue it, or end it."""
         if asked is not self._asked or self.dead:
             return
         before = self._judged()

@@ -57,11 +57,11 @@ class Outside:
         return self._fleet.reporters.get(key, 1)
 
     def receive(self, frame: bytes, now: int) -> Outcome:
-        """It holds nothing."""
+        """Accept every record; none is kept."""
         return Outcome.ACCEPTED
 
     def expire(self, now: int) -> int:
-        """Nothing."""
+        """Expire no record, since none is kept."""
         return 0
 
 
@@ -147,7 +147,7 @@ class Host:
         return found
 
     def others(self) -> tuple[str, str]:
-        """Keys of what it says besides reports."""
+        """Keys of the records that an agent sends apart from reports."""
         return f"health/{self.identity.name}", f"skill/r{_RELEASE}"
 
     def step(self, now: int, wait_s: float = 0.0) -> None:

@@ -65,6 +65,7 @@ def _echo(first: int = 0, lie: str = "") -> Make:
 
 
 def _guessed(guess: Guess) -> Make:
+    """Hints that guess, for each flow, how many flows will share its link."""
     return lambda traffic, known, seed: Hints(
         echo=True, least=LEAST, guesses=guess(traffic, known, seed)
     )

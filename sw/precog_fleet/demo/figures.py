@@ -83,7 +83,7 @@ class History:
         return found
 
     def skill(self) -> dict[str, float]:
-        """What the cards forecast, over persistence."""
+        """Skill of the cards' forecasts, relative to persistence."""
         return asdict(skill(self.score, self.reference, self.blocks()))
 
     def gain(self, models: ModelSet) -> dict[str, float]:

@@ -197,6 +197,7 @@ class Demo:
         return not rollouts.running and live != release and self.lab.decided(live)
 
     def _tell(self) -> None:
+        """Say how many agents run the newest release."""
         live = self.lab.trainer.rollouts.live[0]
         self._say(f"{self.lab.running(live)} agents run release {live}")
 

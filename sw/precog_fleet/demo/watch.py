@@ -42,13 +42,13 @@ class _Process(Protocol):
 
     @property
     def uplink(self) -> _Link:
-        """Its link."""
+        """The agent's link to the mesh."""
 
 
 class _Holder(Protocol):
     @property
     def store(self) -> Store:
-        """What a router holds."""
+        """Records that a router holds."""
 
 
 class Fleet(Protocol):
@@ -56,11 +56,11 @@ class Fleet(Protocol):
 
     @property
     def agents(self) -> Mapping[str, _Process]:
-        """By name."""
+        """Agents' processes by name."""
 
     @property
     def router(self) -> _Holder:
-        """The only one, or one of them."""
+        """A router, whose store has the reports of all agents."""
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,7 @@ class EmulatedPacer:
             self._order(qp, rate, window)
 
     def _order(self, qp: int, rate: int, window: int) -> None:
+        """Give a queue pair its new rate and window, and its waiting packet a new time."""
         pacer, now = self.pacer, self._now
         pacer.limit(qp, window, now)
         pacer.set_rate(qp, rate, now)

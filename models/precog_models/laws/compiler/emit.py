@@ -105,6 +105,7 @@ def _lives(function: Function) -> dict[Var, tuple[int, int]]:
     place = 0
 
     def note(operand: Operand | None) -> None:
+        """Extend the life of a variable to this place."""
         if isinstance(operand, Var):
             first, _ = lives.get(operand, (place, place))
             lives[operand] = (first, place)
