@@ -435,8 +435,11 @@ class Emulator:
             self.carried.forget(qp)
 
     def _commanded(self, qp: int, asked: set[str]) -> None:
+        config = self.nic.configuration(qp)
         if self.pacer is not None:
-            self.pacer.command(qp, self.nic.configuration(qp), asked)
+            self.pacer.command(qp, config, asked)
+        if self.packets is not None:
+            self.packets.listen(qp, on=bool(config["enable"]) and self._runs_program(config))
 
     # --- resets ----------------------------------------------------------------------------------
 
