@@ -41,6 +41,8 @@ __all__ = [
     "RING_STAMP_BITS",
     "SCORE_BITS",
     "SCORE_MAX",
+    "SENDERS_AT",
+    "SENDERS_BITS",
     "TIMELY_PARAMETERS",
     "TIMELY_STATE",
     "EventKind",
@@ -71,7 +73,7 @@ class EventKind(IntEnum):
     LOSS = 4  # a NAK or a time-out; none of the sources' laws reacts to one
     CONFIGURE = 5  # take the event's configuration; another law starts anew from the present rate
     RESET = 6  # forget all but the configuration
-    SCORE = 7  # a congestion score has come: no law's affair, but `rate.psched`'s
+    SCORE = 7  # a score has come, for `rate.psched`, or a level of senders, for programs
 
 
 class ScoreCommand(IntEnum):
@@ -221,6 +223,8 @@ PSCHED_CONFIG = ("sla_priority", "sla_latency", "min_rate", "max_rate")
 
 SCORE_MAX = 100
 SCORE_BITS = 8
+#: The receiver's level, binary logarithm of its senders, above score and command in the value.
+SENDERS_AT, SENDERS_BITS = 16, 4
 JUDGED_MIN = 16  # scores that must have been judged before one is followed
 DOUBT_MAX = 7  # halvings of what scores may take
 FACTOR_FRAC = 16

@@ -48,6 +48,22 @@ class EngineSetup:
     values: dict[str, float] = field(default_factory=dict)
     start_gbps: float = 10.0
 
+    def check(self, device: Device, flows: int) -> None:
+        """Refuse a device that cannot run the law for so many flows.
+
+        Raises
+        ------
+        ValueError
+            It has no law engine, or fewer queue pairs than flows.
+        """
+        if device.law is None:
+            raise ValueError("device must have a law engine: open it with law_cores=1")
+        if flows > device.sizes.qps:
+            raise ValueError(
+                f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}: "
+                f"open it with qps={1 << (flows - 1).bit_length()}"
+            )
+
     def apply(self, device: Device, flows: int) -> None:
         """Load the law, and let queue pairs 0..flows-1 of `device` run it.
 
@@ -58,13 +74,8 @@ class EngineSetup:
         DeviceError
             It refused the program.
         """
-        if device.law is None:
-            raise ValueError("device must have a law engine: open it with law_cores=1")
-        if flows > device.sizes.qps:
-            raise ValueError(
-                f"flows must be at most the device's {device.sizes.qps} queue pairs, not {flows}: "
-                f"open it with qps={1 << (flows - 1).bit_length()}"
-            )
+        self.check(device, flows)
+        assert device.law is not None
         made = compile_law(load(self.law))
         values = made.law.integers(self.preset, device.tick_ps, **self.values)
         device.law.load(made.program, values, slot=_SLOT)

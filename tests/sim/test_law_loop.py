@@ -10,10 +10,11 @@ import pytest
 from precog_host import cli
 from precog_host.device import Device
 from precog_sim.law_loop import EngineRun, EngineSetup, compare_engines, run_with_engine
-from precog_sim.network import Ecn, Scenario, incast, run
+from precog_sim.network import Ecn, Hints, Scenario, incast, run
 from precog_sim.network.asking import LOG_FIELDS
 from precog_sim.network.program_law import Programmed
 from precog_spec.engine.events import Kind
+from precog_spec.law_fields import SENDERS_AT
 
 _RTL = "sim:tiny,law_cores=1"  # four queue pairs
 _EVENT, _QP = LOG_FIELDS.index("event"), LOG_FIELDS.index("qp")
@@ -64,6 +65,27 @@ def test_the_rtl_in_the_loop_decides_as_the_golden_engine(law: str) -> None:
     kinds = set(golden.log[:, _EVENT].tolist())
     wanted = {"lockstep": {Kind.ACK}, "timely": set(), "dcqcn": {Kind.ACK, Kind.CNP, Kind.TIMER}}
     assert kinds == {Kind.SAMPLE} | wanted[law]
+
+
+@pytest.mark.cosim
+@pytest.mark.xdist_group("law_engine")
+def test_the_rtl_in_the_loop_hears_its_receivers_level_as_the_golden_engine() -> None:
+    """Three flows are a level of 2: the law cuts its windows, which it does not without a word."""
+    network = incast("hundredth", senders=3, sizes=[240_000] * 3)
+    scenario = dataclasses.replace(network, hints=Hints(echo=True, least=30_000))
+    setup = EngineSetup("lockstep_hints", values={"sign": 1.0}, start_gbps=100.0)
+    golden = _golden(setup, scenario)
+    with Device.open(_RTL) as device:
+        rtl = run_with_engine(device, setup, scenario)
+    found = compare_engines(golden, rtl)
+    assert (found.mismatches, found.first) == (0, "")
+    assert found.decisions == len(golden.log)
+    told = golden.log[golden.log[:, _EVENT] == Kind.SCORE]
+    assert set((told[:, 4] >> SENDERS_AT).tolist()) >= {1, 2}
+    unheard = _golden(setup, network)
+    assert Kind.SCORE not in unheard.log[:, _EVENT]
+    assert golden.result.max_queue <= unheard.result.max_queue
+    assert (golden.result.fct_us != unheard.result.fct_us).any()
 
 
 @pytest.mark.cosim

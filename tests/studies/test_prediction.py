@@ -9,6 +9,7 @@ import pytest
 
 from precog_models.packet.senders import level_of
 from precog_net.workloads import Traffic
+from precog_sim.network import incast
 from precog_studies.prediction import guesses
 from precog_studies.prediction.__main__ import main
 from precog_studies.prediction.arms import ARMS, FALSE, OFF
@@ -16,6 +17,7 @@ from precog_studies.prediction.cases import CASES, known_levels
 from precog_studies.prediction.judged import GOALS, judged, ratios
 from precog_studies.prediction.page import against
 from precog_studies.prediction.runs import measure
+from precog_studies.prediction.told import with_arm
 from precog_studies.prediction.trials import ENOUGH, skill
 
 _US = 1_000_000
@@ -143,3 +145,16 @@ def test_the_page_in_the_documents_is_of_its_record() -> None:
     docs = Path(__file__).parents[2] / "docs/evidence"
     said = json.loads((docs / "data/prediction.json").read_text())
     assert (docs / "prediction.md").read_text() == page(said, "docs/evidence/data/prediction.json")
+
+
+def test_an_arm_of_any_scenario() -> None:
+    scenario = incast("hundredth", senders=5, sizes=[100_000] * 5)
+    assert with_arm(scenario, OFF) == scenario
+    echo = with_arm(scenario, "echo").hints
+    assert (echo.echo, echo.guesses) == (True, ())
+    oracle = with_arm(scenario, "oracle").hints
+    assert (oracle.echo, oracle.guesses) == (True, (3,) * 5)
+    assert with_arm(scenario, "guess_inverted").hints.guesses == (3,) * 5
+    for name in ("lstm", "prior", "start10", "nobody"):
+        with pytest.raises(ValueError, match=f"arm must be one of off, echo, .*, not '{name}'"):
+            with_arm(scenario, name)

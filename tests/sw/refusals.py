@@ -369,6 +369,7 @@ RUNS: dict[str, Run] = {
             "timing": "lockstep --timing nobody",
             "start_gbps": "lockstep --start-gbps 5",
             "seed": "lockstep --seed 2",
+            "arm": "lockstep --arm lstm",
         }
     ),
 }

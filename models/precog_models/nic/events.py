@@ -3,7 +3,14 @@
 import numpy as np
 
 from precog_spec.engine.events import Kind
-from precog_spec.law_fields import LAW_EVENTS, PSCHED_EVENTS, SCORE_BITS, EventKind
+from precog_spec.law_fields import (
+    LAW_EVENTS,
+    PSCHED_EVENTS,
+    SCORE_BITS,
+    SENDERS_AT,
+    SENDERS_BITS,
+    EventKind,
+)
 
 from ..jit import njit
 from ..rate.psched import psched_keep, psched_score
@@ -12,6 +19,7 @@ from .laws import (
     W_NEXT,
     W_NOW,
     W_SCORE,
+    W_SENDERS,
     advice_held,
     has_law_unit,
     is_programmed,
@@ -47,6 +55,7 @@ _HEARD_OF = {
 _HEARD = tuple(int(_HEARD_OF.get(kind, -1)) for kind in EventKind)
 _ACK_KIND, SAMPLE_KIND = int(Kind.ACK), int(Kind.SAMPLE)
 _SCORE_MASK = (1 << SCORE_BITS) - 1
+_SENDERS_AT, _SENDERS_MASK = SENDERS_AT, (1 << SENDERS_BITS) - 1
 
 
 @njit
@@ -81,6 +90,7 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
         words[0], words[W_NOW] = heard, t
         if kind == _SCORE_EVENT:
             words[W_SCORE] = value & _SCORE_MASK
+            words[W_SENDERS] = value >> _SENDERS_AT & _SENDERS_MASK
         decision[:] = 0
         decision[0], decision[7] = qp, OF_EVENT
         run_program(block, qp, words, decision)

@@ -51,6 +51,7 @@ __all__ = [
     "W_PREDICTION",
     "W_RTT",
     "W_SCORE",
+    "W_SENDERS",
     "advice_held",
     "has_law_unit",
     "is_programmed",
@@ -61,9 +62,20 @@ __all__ = [
 
 # Words of a program's event.
 EVENT_WORDS, ACK_SIZE = len(PROGRAM_WORDS), len(ACK_FIELDS)
-(W_NOW, W_RTT, W_NEXT, W_SCORE, W_BASE, W_MTU, W_PREDICTED, W_HELD, W_PREDICTION) = (
+(W_NOW, W_RTT, W_NEXT, W_SCORE, W_SENDERS, W_BASE, W_MTU, W_PREDICTED, W_HELD, W_PREDICTION) = (
     [name for name, _, _ in PROGRAM_WORDS].index(name)
-    for name in ("now", "rtt", "next", "score", "base", "mtu", "predicted", "held", "prediction")
+    for name in (
+        "now",
+        "rtt",
+        "next",
+        "score",
+        "senders",
+        "base",
+        "mtu",
+        "predicted",
+        "held",
+        "prediction",
+    )
 )
 
 _ENGINE_BASE = engine_size(0)

@@ -29,6 +29,14 @@ def law(
     timing: Annotated[str, typer.Option(help="exact or ns3.")] = "exact",
     start_gbps: Annotated[float, typer.Option(help="Rate at which flows start.")] = 10.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the run.")] = 0,
+    arm: Annotated[
+        str,
+        typer.Option(
+            help="What flows know of N, their receiver's flows, as in precog study prediction: "
+            "off, echo (N on each acknowledgement), first_echo, oracle (and at the start), lie_*, "
+            "guess_*.",
+        ),
+    ] = "off",
     device: DeviceOption = "sim:tiny,law_cores=1,qps=32",
     json_: JsonOption = False,
 ) -> None:
@@ -37,24 +45,29 @@ def law(
     The device is emu: or sim:, with law_cores=1 and a queue pair for each flow. A decision that
     differs ends the command with status 1.
     """
+    import time
+
     import numpy as np
 
     from precog_host.device import Device
     from precog_sim.law_loop import EngineSetup, compare_engines, run_with_engine
     from precog_sim.network import incast
     from precog_sim.network.metrics import measure
+    from precog_studies.prediction.told import with_arm
 
-    network = incast(scenario, senders=senders, sizes=size)
+    network = with_arm(incast(scenario, senders=senders, sizes=size), arm, seed)
     setup = EngineSetup(name, preset, parameters_given(assignments or ()), start_gbps)
-    runs = []
     with Device.open(device) as opened:
-        runs.append(run_with_engine(opened, setup, network, timing=timing, seed=seed))
+        setup.check(opened, len(network.flows))
+        # The golden engine goes first: it compiles the simulator, which is not to be timed.
+        with Device.open(_GOLDEN.format(qps=opened.sizes.qps)) as other:
+            golden = run_with_engine(other, setup, network, timing=timing, seed=seed)
+        began = time.process_time()
+        run = run_with_engine(opened, setup, network, timing=timing, seed=seed)
+        cpu_s = time.process_time() - began
         assert opened.law is not None
         counters = opened.law.state().counters
-        qps = opened.sizes.qps
-    with Device.open(_GOLDEN.format(qps=qps)) as opened:
-        runs.append(run_with_engine(opened, setup, network, timing=timing, seed=seed))
-    found, result = compare_engines(*runs), runs[0].result
+    found, result = compare_engines(run, golden), run.result
     if np.isnan(result.fct_us).all():
         raise RuntimeError(
             f"no flow of {name} finished in {network.horizon_us:g} µs (the horizon): give smaller "
@@ -67,9 +80,11 @@ def law(
         "timing": timing,
         "seed": seed,
         "device": device,
+        "arm": arm,
         "flows": len(network.flows),
         "finished": bool(result.finished),
         "decisions": found.decisions,
+        "decisions_per_cpu_s": round(found.decisions / max(cpu_s, 1e-9)),
         "events": found.events,
         "mismatches": found.mismatches,
         "first": found.first,
@@ -84,7 +99,8 @@ def law(
 def _show(record: dict[str, Any]) -> None:
     typer.echo(
         f"{record['law']}, {record['scenario']}: {record['decisions']} decisions of "
-        f"{record['device']} compared with the golden engine's, {record['mismatches']} differ"
+        f"{record['device']} compared with the golden engine's, {record['mismatches']} differ; "
+        f"{record['decisions_per_cpu_s']} decisions per CPU second"
     )
     table(("counter", "events"), list(record["counters"].items()))
     table(("metric", "value"), list(record["metrics"].items()))

@@ -20,9 +20,9 @@ from precog_sim.network.layout import Window
 from precog_sim.network.native import call_decide
 from precog_sim.network.program import EVENT, SETTINGS, Program, native
 from precog_sim.network.program_integer import SWEEP_NS
-from precog_spec.contract import DECISION_FIELDS, Fmt
+from precog_spec.contract import DECISION_FIELDS, NO_SCORE, Fmt
 from precog_spec.engine.events import Kind
-from precog_spec.law_fields import ACK_FIELDS, EventKind
+from precog_spec.law_fields import ACK_FIELDS, SENDERS_AT, EventKind
 
 __all__ = ["LOG_FIELDS", "Asking", "asking"]
 
@@ -123,6 +123,15 @@ def entry_on_{name}(p, s, e):
     ask(p, e, p.happen, {kind})
 {after}
 """
+_SCORE = """
+def entry_on_score(p, s, e):
+    at = next_row(p)
+    stored(at, {code})
+    stored(at + 8, e.flow)
+    stored(at + 16, int(e.now) & TIME)
+    stored(at + 24, NO_SCORE + (e.senders << SENDERS_AT))
+    ask(p, e, p.happen, {kind})
+"""
 _EVENTS = {"cnp": EventKind.CNP, "loss": EventKind.LOSS, "timer": EventKind.SWEEP}
 _PARAMETERS = np.dtype(
     [
@@ -144,6 +153,8 @@ def _program(heard: frozenset[str], like: Program) -> Program:
         "PSN": (1 << 24) - 1,
         "ACK": int(Kind.ACK),
         "SAMPLE": int(Kind.SAMPLE),
+        "NO_SCORE": NO_SCORE,
+        "SENDERS_AT": SENDERS_AT,
     }
     texts = {"start": _START, "sample": _SAMPLE}
     if "ack" in heard:
@@ -153,6 +164,8 @@ def _program(heard: frozenset[str], like: Program) -> Program:
             after = "    e.due[0] = e.now + p.sweep" if name == "timer" else ""
             kind = int(Kind[name.upper()])
             texts[name] = _OTHER.format(name=name, code=int(event), kind=kind, after=after)
+    if "score" in heard:
+        texts["score"] = _SCORE.format(code=int(EventKind.SCORE), kind=int(Kind.SCORE))
     records = [_PARAMETERS, _STATE, EVENT]
     code = {
         f"on_{name}": native("asked", f"on_{name}", text, space, None, records)
@@ -234,7 +247,8 @@ def asking(
     Parameters
     ----------
     heard : frozenset of str
-        ``ack``, ``cnp``, ``loss``, ``timer``; samples are always heard.
+        ``ack``, ``cnp``, ``loss``, ``timer``, ``score`` (the receiver's level); samples are
+        always heard.
     like : Program
     start_gbps : float
     room : int

@@ -12,7 +12,7 @@ from precog_hw.rows import BitMemory
 from precog_hw.stream.queue import Queue
 from precog_spec.config import NicConfig
 from precog_spec.engine.events import EVENT_FIELDS, Kind
-from precog_spec.law_fields import PROGRAM_EVENTS, EventKind
+from precog_spec.law_fields import PROGRAM_EVENTS, SENDERS_AT, EventKind
 
 __all__ = ["WORDS", "Intake"]
 
@@ -117,6 +117,7 @@ class Intake(wiring.Component):
             _Source.ACK: heard & ~(passes & self.o_event.ready),
         }
         chosen, last = self._turns(m, waits)
+        is_score = event.kind == EventKind.SCORE
         hears = Cat(event.kind == kind for kind in PROGRAM_EVENTS).any()
         m.d.comb += [
             self.takes.eq(
@@ -150,7 +151,8 @@ class Intake(wiring.Component):
             m.d.sync += [
                 last.eq(_Source.EVENT),
                 words.now.eq(event.t),
-                words.score.eq(Mux(event.kind == EventKind.SCORE, event.value, 0)),
+                words.score.eq(Mux(is_score, event.value, 0)),
+                words.senders.eq(Mux(is_score, event.value >> SENDERS_AT, 0)),
             ]
             with m.Switch(event.kind):
                 for kind, heard in _KINDS.items():

@@ -23,7 +23,7 @@ from precog_sim.rtl.event_block import event_library
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 from precog_spec.engine.events import Kind
-from precog_spec.law_fields import EventKind
+from precog_spec.law_fields import SENDERS_AT, SENDERS_BITS, EventKind
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_stage")]
 
@@ -80,8 +80,11 @@ class Bench:
     def happen(self, qp: int, t: int) -> None:
         """Another event that is to come."""
         kind, value = self.rng.choice(list(_KINDS)), self.rng.randrange(101)
-        self.feeds["event"].append({"kind": kind, "qp": qp, "t": t, "value": value})
-        score = {"score": value} if kind == EventKind.SCORE else {}
+        level = self.rng.randrange(1 << SENDERS_BITS)
+        self.feeds["event"].append(
+            {"kind": kind, "qp": qp, "t": t, "value": value | level << SENDERS_AT}
+        )
+        score = {"score": value, "senders": level} if kind == EventKind.SCORE else {}
         self.words[t] = (qp, event_words(_KINDS[kind], now=t, mtu=_MTU, **score))
 
     def run(self, library: Path) -> None:
