@@ -56,6 +56,40 @@ def last_layout(config: NicConfig) -> data.StructLayout:
     )
 
 
+class _Work:
+    """Signals that the scrubber's parts share."""
+
+    def __init__(self, config: NicConfig) -> None:
+        place = place_layout(config)
+        self.cursor = Signal(place)
+        self.at = Signal(place)
+        self.target = Signal(place)
+        self.asked = Signal()  # an injection waits
+        self.wanted = Signal()  # a walk of the host's waits
+        self.hurry = Signal()  # on that walk
+        self.injecting = Signal()
+        self.flipping = Signal()
+        self.flips = Signal(FLIPS)
+        self.mask = Signal(STORED_BITS)
+        self.words = Signal(data.ArrayLayout(STORED_BITS, 2), reset_less=True)
+        self.odd = Signal()
+        self.number = Signal(range(len(_COLUMNS)))
+        self.bit = Signal(6)
+        self.syndrome = Signal(_CHECK)
+        self.wait = Signal(4)
+        self.alive = Signal()
+        self.gone = Signal()
+        self.used = Signal()
+        self.any_valid = Signal()
+        self.found = Signal()
+        self.tried = Signal.like(self.number)  # of the cycle before
+        self.which = Mux(self.number < PAIR_BITS, self.number[5], self.number[2])
+        self.one = Signal(STORED_BITS, reset_less=True)  # from LOCATE to CORRECT
+        self.step = Signal()  # the cursor goes to the next pair
+        self.skip = Signal()  # the cursor goes to the next set
+        self.begins = Signal()
+
+
 class Scrubber(wiring.Component):
     """SECDED without a corrector between the memories and who reads them.
 
@@ -134,191 +168,201 @@ class Scrubber(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        place = place_layout(self._config)
-        cursor, at, target = Signal(place), Signal(place), Signal(place)
-        asked, wanted = Signal(), Signal()  # an injection waits, a walk of the host's does
-        hurry = Signal()  # on that walk
-        injecting, flipping = Signal(), Signal()
-        flips, mask = Signal(FLIPS), Signal(STORED_BITS)
-        words = Signal(data.ArrayLayout(STORED_BITS, 2), reset_less=True)
-        odd = Signal()
-        number, bit = Signal(range(len(_COLUMNS))), Signal(6)
-        syndrome = Signal(_CHECK)
-        wait = Signal(4)
+        w = _Work(self._config)
         m.submodules.pause = pause = _Pause()
-        events, last = self.events, self.last
+        self._check(m, w)
+        self._commands(m, w)
+        m.d.comb += [
+            pause.begin_stb.eq(w.step | self.events.passes),
+            pause.cycles.eq(self.period),
+            w.begins.eq(w.hurry | (self.enable & w.any_valid & pause.over)),
+        ]
+        with m.If(self.events.passes):
+            m.d.sync += w.hurry.eq(0)
 
+        m.d.sync += w.wait.eq(w.wait - 1)
+        with m.FSM(name="scrub") as fsm:
+            self._begin(m, w)
+            self._read(m, w)
+            self._search(m, w)
+            self._end(m, w)
+        strobes = self.inject_stb | self.scrub_stb
+        m.d.comb += self.working.eq(~fsm.ongoing("IDLE") | w.begins | self.busy | strobes)
+        with m.If(self.events.corrected | self.events.uncorrectable):
+            m.d.sync += [
+                self.last.place.eq(w.at),
+                self.last.place.word.eq(Cat(self.events.corrected & w.odd, w.at.word[1:])),
+                self.last.bit.eq(Mux(self.events.corrected, w.bit, 0)),
+                self.last.uncorrectable.eq(self.events.uncorrectable),
+                self.last.valid.eq(1),
+            ]
+        return m
+
+    def _check(self, m: Module, w: _Work) -> None:
+        """The syndrome of the pair that was read, and what is asked for and written."""
         # A set that is taken from under the walk: what was read of it means nothing.
-        alive, gone = Signal(), Signal()
-        used = Signal()
-        m.d.sync += used.eq(self.in_use.any())
-        any_valid = Signal()
-        m.d.sync += [alive.eq(self.valid.bit_select(at.set, 1)), any_valid.eq(self.valid.any())]
-        with m.If(~alive):
-            m.d.sync += gone.eq(1)
-
-        check = parity(m, "stored", Cat(words[0][:32], words[1][:32]))
-        m.d.sync += syndrome.eq(check ^ Cat(words[0][32:], words[1][32:]))
-        found, tried = Signal(), Signal.like(number)  # of the cycle before
-        m.d.sync += [found.eq(Array(_COLUMNS)[number] == syndrome), tried.eq(number)]
-        which = Mux(number < PAIR_BITS, number[5], number[2])
-        one = Signal(STORED_BITS, reset_less=True)  # from LOCATE to CORRECT
+        m.d.sync += w.used.eq(self.in_use.any())
         m.d.sync += [
-            mask.eq((1 << flips.first) | Mux(flips.double, 1 << flips.second, 0)),
-            one.eq(1 << bit),
+            w.alive.eq(self.valid.bit_select(w.at.set, 1)),
+            w.any_valid.eq(self.valid.any()),
+        ]
+        with m.If(~w.alive):
+            m.d.sync += w.gone.eq(1)
+
+        check = parity(m, "stored", Cat(w.words[0][:32], w.words[1][:32]))
+        m.d.sync += w.syndrome.eq(check ^ Cat(w.words[0][32:], w.words[1][32:]))
+        m.d.sync += [w.found.eq(Array(_COLUMNS)[w.number] == w.syndrome), w.tried.eq(w.number)]
+        m.d.sync += [
+            w.mask.eq((1 << w.flips.first) | Mux(w.flips.double, 1 << w.flips.second, 0)),
+            w.one.eq(1 << w.bit),
         ]
         m.d.comb += [
-            bit.eq(Mux(number < PAIR_BITS, number[:5], 32 | number[:2])),
-            self.busy.eq(asked | injecting | wanted | hurry),
-            self.request.place.eq(at),
-            self.request.place.word.eq(Cat(odd, at.word[1:])),
-            self.put.set.eq(at.set),
-            self.put.row.eq(at.row),
-            self.put.word.eq(Cat(odd, at.word[1:])),
-            self.put.data.eq(Mux(odd, words[1], words[0])[:32]),
-            self.put.check.eq(Mux(odd, words[1], words[0])[32:]),
-            self.put.copies.eq(Mux(_of_tree(at), 0b100, Mux(at.second, 0b10, 0b01))),
-            self.set.eq(at.set),
+            w.bit.eq(Mux(w.number < PAIR_BITS, w.number[:5], 32 | w.number[:2])),
+            self.busy.eq(w.asked | w.injecting | w.wanted | w.hurry),
+            self.request.place.eq(w.at),
+            self.request.place.word.eq(Cat(w.odd, w.at.word[1:])),
+            self.put.set.eq(w.at.set),
+            self.put.row.eq(w.at.row),
+            self.put.word.eq(Cat(w.odd, w.at.word[1:])),
+            self.put.data.eq(Mux(w.odd, w.words[1], w.words[0])[:32]),
+            self.put.check.eq(Mux(w.odd, w.words[1], w.words[0])[32:]),
+            self.put.copies.eq(Mux(_of_tree(w.at), 0b100, Mux(w.at.second, 0b10, 0b01))),
+            self.set.eq(w.at.set),
         ]
+
+    def _commands(self, m: Module, w: _Work) -> None:
+        """The host's commands: an injection, a walk; the cursor's steps."""
+        events = self.events
         with m.If(self.inject_stb):
             with m.If(self.busy):
                 m.d.comb += events.refused.eq(1)
             with m.Else():
                 m.d.sync += [
-                    asked.eq(1),
-                    target.eq(self.inject_place),
-                    flips.eq(self.inject_flips),
+                    w.asked.eq(1),
+                    w.target.eq(self.inject_place),
+                    w.flips.eq(self.inject_flips),
                 ]
         with m.Elif(self.scrub_stb):
             with m.If(self.busy):
                 m.d.comb += events.refused.eq(1)
             with m.Else():
-                m.d.sync += wanted.eq(1)
+                m.d.sync += w.wanted.eq(1)
 
-        step, skip = Signal(), Signal()  # the cursor goes to the next pair, to the next set
-        self._walk(m, cursor, step, skip)
-        begins = Signal()
-        m.d.comb += [
-            pause.begin_stb.eq(step | events.passes),
-            pause.cycles.eq(self.period),
-            begins.eq(hurry | (self.enable & any_valid & pause.over)),
-        ]
-        with m.If(events.passes):
-            m.d.sync += hurry.eq(0)
+        self._walk(m, w.cursor, w.step, w.skip)
 
-        m.d.sync += wait.eq(wait - 1)
-        with m.FSM(name="scrub") as fsm:
-            with m.State("IDLE"):
-                m.d.sync += [at.eq(cursor), odd.eq(0), self.hold.eq(0), wait.eq(2)]
-                with m.If(asked):
-                    m.d.sync += [at.eq(target), asked.eq(0), injecting.eq(1)]
-                    m.next = "SEEK"
-                with m.Elif(wanted):
-                    m.d.sync += [wanted.eq(0), hurry.eq(1), cursor.eq(0)]
-                with m.Elif(begins):
-                    m.next = "SEEK"
-            with m.State("SEEK"), m.If(wait == 0):
-                m.d.sync += [gone.eq(0), wait.eq(_QUIET)]
-                with m.If(~injecting):
-                    m.d.comb += skip.eq(~alive)
-                    m.next = "IDLE"
-                    with m.If(alive):
-                        m.next = "READ"
-                with m.Elif(alive & _stored(at)):
-                    m.d.sync += [self.hold.eq(1), flipping.eq(1)]
-                    m.next = "QUIET"
-                with m.Else():
-                    m.d.comb += events.refused.eq(1)
-                    m.d.sync += injecting.eq(0)
-                    m.next = "IDLE"
-            with m.State("QUIET"):
-                with m.If(used):
-                    m.d.sync += wait.eq(_QUIET)
-                with m.Elif(wait == 0):
-                    m.next = "PUT"
-                    with m.If(flipping):
-                        m.d.sync += odd.eq(at.word[0])
-                        m.next = "READ"
-            with m.State("READ"):
-                m.d.comb += self.request.valid.eq(1)
-                m.d.sync += wait.eq(_GAP)
-                with m.If(self.answer.valid):
-                    m.d.sync += words[odd].eq(self.answer.word)
-                    m.next = "GAP"
-            with m.State("GAP"), m.If(wait == 0):
-                m.d.sync += [wait.eq(CHECK_LATENCY), number.eq(0)]
-                with m.If(flipping):
-                    m.next = "FLIP"
-                with m.Elif(odd):
-                    m.next = "CHECK"
-                with m.Else():
-                    m.d.sync += odd.eq(1)
-                    m.next = "READ"
-            with m.State("FLIP"):
-                m.d.sync += words[odd].eq(words[odd] ^ mask)
-                m.next = "PUT"
-            with m.State("CHECK"), m.If(wait == 0):
-                m.d.sync += wait.eq(_FAIL)
-                m.next = "SEARCH"
-                with m.If(gone | (syndrome == 0)):
-                    m.next = "DONE"
-                with m.Elif(~syndrome.xor()):
-                    m.next = "FAIL"
-            with m.State("SEARCH"):
-                m.d.sync += [number.eq(number + 1), wait.eq(_FAIL)]
-                with m.If(gone):
-                    m.next = "DONE"
-                with m.Elif(found):
-                    m.d.sync += number.eq(tried)
-                    m.next = "LOCATE"
-                with m.Elif(tried == len(_COLUMNS) - 1):
-                    m.next = "FAIL"
-            with m.State("LOCATE"):
-                m.d.sync += [wait.eq(_QUIET), self.hold.eq(1)]
-                m.next = "CORRECT"
-            with m.State("CORRECT"):
-                m.d.sync += [odd.eq(which), words[which].eq(words[which] ^ one)]
-                m.next = "QUIET"
-            with m.State("PUT"):
-                m.d.comb += self.put.en.eq(~gone)
-                m.d.sync += wait.eq(_SETTLE)
-                with m.If(gone):
-                    m.d.comb += events.refused.eq(flipping)
-                    m.d.sync += flipping.eq(0)
-                    m.next = "DONE"
-                with m.Elif(self.put_ready):
-                    m.next = "SETTLE"
-            with m.State("SETTLE"), m.If(wait == 0):
-                with m.If(flipping):
-                    m.d.comb += events.injected.eq(1)
-                    m.d.sync += [flipping.eq(0), odd.eq(0)]
-                    m.next = "READ"
-                with m.Else():
-                    m.d.comb += self.renew_stb.eq(1)
-                    m.next = "RENEW"
-            with m.State("RENEW"), m.If(~self.renewing):
-                m.d.comb += events.corrected.eq(1)
-                m.next = "DONE"
-            with m.State("FAIL"):
-                m.d.comb += self.fail_stb.eq(1)
-                with m.If(wait == 0):
-                    m.d.comb += events.uncorrectable.eq(1)
-                    m.next = "DONE"
-            with m.State("DONE"):
-                m.d.comb += [step.eq(~injecting & ~gone), events.scrubbed.eq(~injecting)]
-                m.d.sync += injecting.eq(0)
+    def _begin(self, m: Module, w: _Work) -> None:
+        """States until a pair is read or written: idle, its set is looked up, inferences end."""
+        events = self.events
+        with m.State("IDLE"):
+            m.d.sync += [w.at.eq(w.cursor), w.odd.eq(0), self.hold.eq(0), w.wait.eq(2)]
+            with m.If(w.asked):
+                m.d.sync += [w.at.eq(w.target), w.asked.eq(0), w.injecting.eq(1)]
+                m.next = "SEEK"
+            with m.Elif(w.wanted):
+                m.d.sync += [w.wanted.eq(0), w.hurry.eq(1), w.cursor.eq(0)]
+            with m.Elif(w.begins):
+                m.next = "SEEK"
+        with m.State("SEEK"), m.If(w.wait == 0):
+            m.d.sync += [w.gone.eq(0), w.wait.eq(_QUIET)]
+            with m.If(~w.injecting):
+                m.d.comb += w.skip.eq(~w.alive)
                 m.next = "IDLE"
-        strobes = self.inject_stb | self.scrub_stb
-        m.d.comb += self.working.eq(~fsm.ongoing("IDLE") | begins | self.busy | strobes)
-        with m.If(events.corrected | events.uncorrectable):
-            m.d.sync += [
-                last.place.eq(at),
-                last.place.word.eq(Cat(events.corrected & odd, at.word[1:])),
-                last.bit.eq(Mux(events.corrected, bit, 0)),
-                last.uncorrectable.eq(events.uncorrectable),
-                last.valid.eq(1),
-            ]
-        return m
+                with m.If(w.alive):
+                    m.next = "READ"
+            with m.Elif(w.alive & _stored(w.at)):
+                m.d.sync += [self.hold.eq(1), w.flipping.eq(1)]
+                m.next = "QUIET"
+            with m.Else():
+                m.d.comb += events.refused.eq(1)
+                m.d.sync += w.injecting.eq(0)
+                m.next = "IDLE"
+        with m.State("QUIET"):
+            with m.If(w.used):
+                m.d.sync += w.wait.eq(_QUIET)
+            with m.Elif(w.wait == 0):
+                m.next = "PUT"
+                with m.If(w.flipping):
+                    m.d.sync += w.odd.eq(w.at.word[0])
+                    m.next = "READ"
+
+    def _read(self, m: Module, w: _Work) -> None:
+        """States that read a pair's words, and flip bits of one for an injection."""
+        with m.State("READ"):
+            m.d.comb += self.request.valid.eq(1)
+            m.d.sync += w.wait.eq(_GAP)
+            with m.If(self.answer.valid):
+                m.d.sync += w.words[w.odd].eq(self.answer.word)
+                m.next = "GAP"
+        with m.State("GAP"), m.If(w.wait == 0):
+            m.d.sync += [w.wait.eq(CHECK_LATENCY), w.number.eq(0)]
+            with m.If(w.flipping):
+                m.next = "FLIP"
+            with m.Elif(w.odd):
+                m.next = "CHECK"
+            with m.Else():
+                m.d.sync += w.odd.eq(1)
+                m.next = "READ"
+        with m.State("FLIP"):
+            m.d.sync += w.words[w.odd].eq(w.words[w.odd] ^ w.mask)
+            m.next = "PUT"
+
+    def _search(self, m: Module, w: _Work) -> None:
+        """States that look for the wrong bit: the column of the code that equals the syndrome."""
+        with m.State("CHECK"), m.If(w.wait == 0):
+            m.d.sync += w.wait.eq(_FAIL)
+            m.next = "SEARCH"
+            with m.If(w.gone | (w.syndrome == 0)):
+                m.next = "DONE"
+            with m.Elif(~w.syndrome.xor()):
+                m.next = "FAIL"
+        with m.State("SEARCH"):
+            m.d.sync += [w.number.eq(w.number + 1), w.wait.eq(_FAIL)]
+            with m.If(w.gone):
+                m.next = "DONE"
+            with m.Elif(w.found):
+                m.d.sync += w.number.eq(w.tried)
+                m.next = "LOCATE"
+            with m.Elif(w.tried == len(_COLUMNS) - 1):
+                m.next = "FAIL"
+        with m.State("LOCATE"):
+            m.d.sync += [w.wait.eq(_QUIET), self.hold.eq(1)]
+            m.next = "CORRECT"
+        with m.State("CORRECT"):
+            m.d.sync += [w.odd.eq(w.which), w.words[w.which].eq(w.words[w.which] ^ w.one)]
+            m.next = "QUIET"
+
+    def _end(self, m: Module, w: _Work) -> None:
+        """States that write a word, renew or disable the set, and go on."""
+        events = self.events
+        with m.State("PUT"):
+            m.d.comb += self.put.en.eq(~w.gone)
+            m.d.sync += w.wait.eq(_SETTLE)
+            with m.If(w.gone):
+                m.d.comb += events.refused.eq(w.flipping)
+                m.d.sync += w.flipping.eq(0)
+                m.next = "DONE"
+            with m.Elif(self.put_ready):
+                m.next = "SETTLE"
+        with m.State("SETTLE"), m.If(w.wait == 0):
+            with m.If(w.flipping):
+                m.d.comb += events.injected.eq(1)
+                m.d.sync += [w.flipping.eq(0), w.odd.eq(0)]
+                m.next = "READ"
+            with m.Else():
+                m.d.comb += self.renew_stb.eq(1)
+                m.next = "RENEW"
+        with m.State("RENEW"), m.If(~self.renewing):
+            m.d.comb += events.corrected.eq(1)
+            m.next = "DONE"
+        with m.State("FAIL"):
+            m.d.comb += self.fail_stb.eq(1)
+            with m.If(w.wait == 0):
+                m.d.comb += events.uncorrectable.eq(1)
+                m.next = "DONE"
+        with m.State("DONE"):
+            m.d.comb += [w.step.eq(~w.injecting & ~w.gone), events.scrubbed.eq(~w.injecting)]
+            m.d.sync += w.injecting.eq(0)
+            m.next = "IDLE"
 
     def _walk(self, m: Module, cursor: data.View, step: Signal, skip: Signal) -> None:
         """From pair to pair, copy to copy and set to set; says when it begins anew."""
