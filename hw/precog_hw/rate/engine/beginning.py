@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Mux, Value
 from amaranth.lib import data
 
-from precog_hw.rate.law_layouts import BOUNDS, clamped
+from precog_hw.rate.law_layouts import BOUNDS
 from precog_spec.contract import Fmt
 from precog_spec.engine.events import Kind
 from precog_spec.engine.isa import SLOTS
@@ -35,7 +35,7 @@ def begin(
     program: data.View,
     threshold: Value,
 ) -> list[Any]:
-    """What is in force for an event.
+    """What is in force for an event, but that the rate may be out of its bounds.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def begin(
         begun.windows.eq(program.windowed),
         begun.slot.eq(given.slot),
         begun.bounds.eq(bounds),
-        begun.rate.eq(clamped(Mux(row.live, row.rate, given.init_rate), bounds)),
+        begun.rate.eq(Mux(row.live, row.rate, given.init_rate)),
         begun.window.eq(Mux(row.live, row.window, 0)),
         begun.base.eq(Mux(words.base == 0, row.base, words.base)),
         begun.above.eq(_timed(words) & (words.rtt > threshold)),

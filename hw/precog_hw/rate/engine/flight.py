@@ -63,8 +63,8 @@ class Flight(wiring.Component):
     An event that the core has not answered in time has ended, too: then the core is reset, and
     every event that it had has `lost` its result. Results of events that are not there are ignored.
 
-    Latency: an event that ends is offered at most 2 cycles later, if no other is. Throughput: one
-    begins and one ends in a cycle.
+    Latency: an event that ends is offered at most 2 cycles later, if no other is; what is said of
+    `asked` a cycle later. Throughput: one begins in every other cycle, and one ends in a cycle.
 
     Parameters
     ----------
@@ -75,8 +75,9 @@ class Flight(wiring.Component):
     begin_stb, begin : In
         An event begins in the place `id`. Without a program it has ended at once.
     id, has_free : Out
+        A place of the core of `asked` that was free a cycle ago.
     asked, clash : In, Out(1)
-        A queue pair, and whether an event of it is in flight.
+        A queue pair, and whether an event of it was in flight a cycle ago.
     none : Out(1)
         No event is in flight.
     banks : Out(8)
@@ -127,9 +128,8 @@ class Flight(wiring.Component):
         states = [Signal(_State, name=f"state{n}") for n in range(self._places)]
         ages = [Signal(_AGE_BITS, name=f"age{n}") for n in range(self._places)]
         lost = [Signal(name=f"lost{n}") for n in range(self._places)]
-        limit, told = Signal(_AGE_BITS), Signal()
+        limit, told = Signal(_AGE_BITS, name="limit"), Signal()
         m.d.comb += [
-            limit.eq(THREADS * self.budget + SPARE),
             told.eq(self.told_stb & self.running.bit_select(self.told.id, 1)),
             self.of.eq(self._kept(m, "begun", self.begin_stb, self.id, self.begin, turn)),
             self.said.eq(self._kept(m, "said", told, self.told.id, self.told, turn)),
@@ -140,7 +140,11 @@ class Flight(wiring.Component):
         ]
         self._occupied(m, states, turn)
         late = Signal(self._places)
-        m.d.comb += self.restart.eq(late.any())
+        # The core is reset a cycle after an event is late, once.
+        m.d.sync += [
+            limit.eq(THREADS * self.budget + SPARE - 1),
+            self.restart.eq(late.any() & ~self.restart),
+        ]
         for n, (state, age) in enumerate(zip(states, ages, strict=True)):
             runs = state == _State.RUNS
             m.d.comb += late[n].eq(runs & (age >= limit))
@@ -163,9 +167,11 @@ class Flight(wiring.Component):
     def _choose(self, m: Module, states: list[Signal], turn: Signal) -> None:
         """The place for the next event, and the one whose turn is next."""
         core = self.asked[: (self._cores - 1).bit_length()]
+        free, is_free = Signal.like(self.id, name="free"), Signal(name="is_free")
         for n in reversed(range(self._places)):
             with m.If((states[n] == _State.FREE) & (core == n // THREADS)):
-                m.d.comb += [self.id.eq(n), self.has_free.eq(1)]
+                m.d.comb += [free.eq(n), is_free.eq(1)]
+        m.d.sync += [self.id.eq(free), self.has_free.eq(is_free)]
         ended = Signal(self._places)
         m.d.comb += ended.eq(Cat(state == _State.ENDED for state in states))
         with m.If(~self.ended | self.done_stb):
@@ -216,8 +222,10 @@ class Flight(wiring.Component):
             named = Signal(BANKS, name=f"named{n}")
             m.d.comb += named.bit_select(bank, 1).eq(there & live)
             banks = banks | named
+        clashes_now = Signal()
+        m.d.sync += self.clash.eq(clashes_now)
         m.d.comb += [
-            self.clash.eq(Cat(clashes).any()),
+            clashes_now.eq(Cat(clashes).any()),
             self.banks.eq(banks),
             self.of.qp.eq(Array(owners)[turn]),
         ]

@@ -37,7 +37,7 @@ class _Source(IntEnum):
 class Intake(wiring.Component):
     """Chooses the next event of a queue pair that runs a program; those of others go on.
 
-    Latency: 2 cycles. Throughput: an event in each cycle with `may`, of each source in every other.
+    Latency: 3 cycles. Throughput: an event in each cycle with `may`, of each source in every third.
 
     Parameters
     ----------
@@ -186,7 +186,8 @@ class Intake(wiring.Component):
     ) -> dict[_Source, tuple[Value, Signal]]:
         """Of each head, its queue pair, offer and transfer: whether it is known, and a program's.
 
-        A head waits a cycle for the bit of its queue pair, so that the bits are in block RAM.
+        A head waits two cycles for the bit of its queue pair: the bits are in block RAM, and what
+        that says is registered. After a change of the bits all heads wait again.
         """
         runs = BitMemory(m, "runs", unsigned(1), self._config.qps)
         m.d.comb += [
@@ -196,11 +197,16 @@ class Intake(wiring.Component):
         ]
         mine = {}
         for source, (qp, offered, taken) in heads.items():
+            read = Signal(name=f"read_{source.name.lower()}")
             known = Signal(name=f"known_{source.name.lower()}")
             its = Signal(name=f"mine_{source.name.lower()}")
-            m.d.sync += known.eq(offered & ~taken)
+            stays = offered & ~taken & ~self.put_stb
             exists = (qp >> self._config.qp_bits) == 0
-            m.d.comb += its.eq(runs.read(m, qp) & exists)
+            m.d.sync += [
+                read.eq(stays),
+                known.eq(stays & read),
+                its.eq(runs.read(m, qp) & exists),
+            ]
             mine[source] = offered & known, its
         return mine
 

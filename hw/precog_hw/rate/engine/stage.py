@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp import config_layout
-from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT
+from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT, clamped
 from precog_hw.rows import plain_memory
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
@@ -61,11 +61,11 @@ class ProgramStage(wiring.Component):
 
     A core has ``THREADS * budget + 192`` cycles for an event, whatever the program does: if one is
     late, the core is reset, and all that it had are overruns. An event that has begun is answered
-    in that time and at most 32 cycles more for each core.
+    in that time and at most 38 cycles more for each core.
 
-    Latency: of what passes 1 cycle; of others 12 cycles, 17 more where the program is another one
-    than before, and what `Core` says. Throughput: an event in 6 cycles; of each core, one in 25
-    cycles, or in a sixth of what its program takes; a decision that passes in every other cycle.
+    Latency: of what passes 2 cycles; of others 17 cycles, 16 more where the program is another one
+    than before, and what `Core` says. Throughput: an event in 7 cycles; of each core, one in 28
+    cycles, or in a sixth of what its program takes; a decision that passes in every third cycle.
     Cost: cores, `Flight`, `Safety`, 218 bits of memory of each queue pair.
 
     Parameters
@@ -162,7 +162,7 @@ class ProgramStage(wiring.Component):
         self._begun = begun = Signal.like(flight.begin)
         place = Signal(_PLACE_BITS, name="place")
         number = Signal.like(flight.id, name="number")
-        commanded, holds = Signal(), Signal()
+        commanded, settled, holds = Signal(), Signal(), Signal()
         command, passes = self.command.payload, Signal()
         m.d.comb += [
             flight.asked.eq(self._qp),
@@ -177,6 +177,7 @@ class ProgramStage(wiring.Component):
             with m.State("IDLE"):
                 m.d.comb += intake.may.eq(~self.command.valid)
                 m.d.sync += [
+                    settled.eq(0),
                     commanded.eq(self.command.valid),
                     self._qp.eq(Mux(self.command.valid, command.qp, intake.qp)),
                 ]
@@ -184,9 +185,10 @@ class ProgramStage(wiring.Component):
                     m.next = "READ"
             # The row is read in each cycle: the last one before the event begins counts.
             with m.State("READ"):
+                m.d.sync += settled.eq(1)  # places are said a cycle later
                 with m.If(commanded & flight.none):
                     m.next = "COMMAND"
-                with m.If(~commanded & flight.has_free & ~flight.clash):
+                with m.If(~commanded & settled & flight.has_free & ~flight.clash):
                     m.next = "FETCH"
             with m.State("COMMAND"), m.If(~passes):
                 on = command.config.enable & command.config.algorithm[-1]
@@ -198,8 +200,11 @@ class ProgramStage(wiring.Component):
                 m.next = "IDLE"
             with m.State("FETCH"):
                 m.d.sync += begin(begun, config, row, intake.words, self.program, self.threshold)
+                m.next = "BOUND"
+            with m.State("BOUND"):
+                m.d.sync += begun.rate.eq(clamped(begun.rate, begun.bounds))
                 m.next = "BEGIN"
-                with m.If(self.program.live & (~row.tagged | (row.tag != self.program.tag))):
+                with m.If(begun.live & (~begun.was_tagged | (begun.was_tag != begun.tag))):
                     m.next = "CLEAR"
             with m.State("CLEAR"):
                 m.d.comb += inner.i_row.valid.eq(1)
@@ -230,7 +235,7 @@ class ProgramStage(wiring.Component):
         waits = self.command.valid | intake.waits | self.i.valid
         sent = fsm.ongoing("SEND") & inner.i.ready
         commit = self._commit
-        about_to = fsm.ongoing("CLEAR") | fsm.ongoing("BEGIN")
+        about_to = Cat(fsm.ongoing(name) for name in ("BOUND", "CLEAR", "BEGIN")).any()
         m.d.comb += holds.eq(about_to & begun.live)
         strobes = {
             "events": sent,
