@@ -26,7 +26,7 @@ from precog_sim.network.outside import observe, tell
 from precog_sim.network.pool import allocate
 from precog_sim.network.port import gap_ps
 from precog_sim.network.queues import take
-from precog_sim.network.ring import add_flow
+from precog_sim.network.ring import add_flow, at_turn, clear_finished, note_turn
 from precog_sim.network.selective import any_lost
 from precog_sim.network.told import begin_hinted, keep_cap
 from precog_sim.network.turns import next_priority, priority_of
@@ -34,7 +34,16 @@ from precog_sim.network.wheel import cancel, schedule
 from precog_spec.contract import QueueEvent
 from precog_spec.law_fields import EventKind
 
-__all__ = ["after_send", "begin_flow", "deliver", "hand_over", "host_next", "wake", "wake_earlier"]
+__all__ = [
+    "after_send",
+    "begin_flow",
+    "deliver",
+    "hand_over",
+    "host_next",
+    "pick",
+    "wake",
+    "wake_earlier",
+]
 
 _NEVER = 1 << 62
 _BYTES = int(EventKind.BYTES)
@@ -151,16 +160,16 @@ def _may_send(net: Net, f: int) -> bool:
 
 
 @inlined
-def _pick(net: Net, q: int, now: int) -> tuple[int, int]:
+def pick(net: Net, q: int, now: int) -> tuple[int, int]:
     """The flow of a host's priority `q` that may send now, -1: none; and when one may, if none."""
     ns3 = net.cfg[Cfg.NS3] != 0
     soonest = _NEVER
     chosen = -1
-    first = net.prio[q, PrioCol.RING]
-    if first < 0:
+    ring = net.prio[q, PrioCol.RING]
+    if ring < 0:
         return chosen, soonest
-    if net.prio[q, PrioCol.LAST] >= 0:
-        first = net.flow[net.prio[q, PrioCol.LAST], FlowCol.RING_NEXT]
+    finished = _NEVER
+    first, place = at_turn(net, q)
     f = first
     while True:
         if _has_bytes(net, f):
@@ -175,19 +184,24 @@ def _pick(net: Net, q: int, now: int) -> tuple[int, int]:
             # ns-3 also wakes for a flow that its window will hold back.
             if due < soonest and (open_window or ns3):
                 soonest = due
+        elif ns3 and net.flow[f, FlowCol.END] >= 0:
+            finished = min(finished, place)
         f = net.flow[f, FlowCol.RING_NEXT]
         if f == first:
             break
+        place = 0 if f == ring else place + 1
+    if finished < _NEVER:
+        clear_finished(net, q, finished)
     return chosen, soonest
 
 
 @outlined
 def _pick_priority(net: Net, p: int, now: int) -> tuple[int, int]:
-    """As `_pick`, of all priorities of host port `p`."""
+    """As `pick`, of all priorities of host port `p`."""
     count = net.cfg[Cfg.PRIORITIES]
     soonest = _NEVER
     for c in range(count):
-        f, due = _pick(net, p * count + c, now)
+        f, due = pick(net, p * count + c, now)
         if now < due:  # a priority that is paused does not keep others from waking
             soonest = min(soonest, due)
         net.ready[c] = 0
@@ -197,7 +211,7 @@ def _pick_priority(net: Net, p: int, now: int) -> tuple[int, int]:
     c = next_priority(net, p)
     if c < 0:
         return -1, soonest
-    f, _ = _pick(net, p * count + c, now)
+    f, _ = pick(net, p * count + c, now)
     return f, soonest
 
 
@@ -226,7 +240,7 @@ def host_next(net: Net, p: int, now: int) -> int:
         ):
             return take(net, q)
     if count == 1:
-        chosen, soonest = _pick(net, p, now)
+        chosen, soonest = pick(net, p, now)
     else:
         chosen, soonest = _pick_priority(net, p, now)
     if chosen < 0:
@@ -259,7 +273,7 @@ def host_next(net: Net, p: int, now: int) -> int:
     net.flow[f, FlowCol.LAST_WIRE] = wire
     net.flow[f, FlowCol.SENT_PACKETS] += 1
     net.flow[f, FlowCol.AVAILABLE] = now + gap_ps(net, wire, net.real[f, FlowCol.RATE])
-    net.prio[priority_of(net, p, f), PrioCol.LAST] = f
+    note_turn(net, priority_of(net, p, f), f)
     net.ctl[Ctl.DATA_SENT] += 1
     if net.law[net.flow[f, FlowCol.LAW], LawCol.SEND] != 0:
         sent(net, f, wire, now)

@@ -170,7 +170,7 @@ class PrioCol(IntEnum):
     INGRESS = 9  # bytes in the switch that came in here, headroom excepted
     HEADROOM_USED = 10
     RING = 11  # a host's first active flow
-    LAST = 12  # the flow that sent last
+    LAST = 12  # the flow that sent last; in ns3 timing its place in the ring
     PAUSED_AT = 13  # ps
     PAUSED_PS = 14  # for how long it was paused, up to the last RESUME
     WIDTH = 16
