@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seeds",
         type=int,
-        default=5,
+        default=9,
         help=f"draws of {', '.join(SEEDED)}; 0 is judged",
     )
     given = sys.argv[1:] if arguments is None else list(arguments)

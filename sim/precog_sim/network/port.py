@@ -17,14 +17,6 @@ def tx_done_row(p: int) -> int:
 
 
 @inlined
-def tx_ps(net: Net, p: int, size: int) -> int:
-    """Time on the wire of `size` bytes at port `p`; whole nanoseconds, cut off, in ns3 timing."""
-    if net.cfg[Cfg.NS3] != 0:
-        return int(size * net.port_f[p]) // 1000 * 1000
-    return int(size * net.port_f[p] + 0.5)
-
-
-@inlined
 def gap_ps(net: Net, size: int, rate: float) -> int:
     """Pacing gap of `size` bytes at `rate` bit/s.
 
@@ -37,6 +29,14 @@ def gap_ps(net: Net, size: int, rate: float) -> int:
         low = int((seconds * 4294967296.0 - high) * 4294967296.0)
         return ((high * 1_000_000_000 + ((low * 1_000_000_000) >> 32)) >> 32) * 1000
     return int(size * 8e12 / rate + 0.5)
+
+
+@inlined
+def tx_ps(net: Net, p: int, size: int) -> int:
+    """Time on the wire of `size` bytes at port `p`; in ns3 timing cut as `gap_ps` is."""
+    if net.cfg[Cfg.NS3] != 0:
+        return gap_ps(net, size, net.port[p, PortCol.MBPS] * 1e6)
+    return int(size * net.port_f[p] + 0.5)
 
 
 @inlined
