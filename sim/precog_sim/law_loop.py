@@ -49,7 +49,7 @@ class EngineSetup:
     start_gbps: float = 10.0
 
     def check(self, device: Device, flows: int) -> None:
-        """Refuse a device that cannot run the law for so many flows.
+        """Refuse a device that cannot run the law for all flows.
 
         Raises
         ------

@@ -78,9 +78,9 @@ def _seeds(runs: list[dict[str, Any]]) -> list[str]:
     if not lines:
         return []
     text = (
-        "Of all normal flows draw 0 is judged. DCQCN's marks are drawn at random, and ns-3's files have whole "
-        "nanoseconds, so that the order of an incast's flows within one is unknown. Other draws "
-        "of both move the p95 by themselves:"
+        "Of all normal flows draw 0 is judged. DCQCN's marks are drawn at random, and ns-3's "
+        "files have whole nanoseconds, so that the order of an incast's flows within one is "
+        "unknown. Other draws of both move the p95 by themselves:"
     )
     return ["", text, "", *lines]
 
@@ -121,8 +121,8 @@ def _judged(runs: list[dict[str, Any]]) -> list[str]:
         return []
     limits = dict.fromkeys(f"{line['law'].upper()} {line['bin_within']:.0%}" for line in runs)
     text = (
-        f"By size, of {rows} sizes with {MANY} flows or more {rows - len(lines)} have the median of "
-        f"their draws' p95 within the law's limit ({', '.join(limits)}), {alone} that of draw 0."
+        f"By size, of {rows} sizes with {MANY} flows or more {rows - len(lines)} have the median "
+        f"of their draws' p95 within the law's limit ({', '.join(limits)}), {alone} that of draw 0."
     )
     return ["", text + (" Beyond it are:" if lines else ""), *([""] if lines else []), *lines]
 
