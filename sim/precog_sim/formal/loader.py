@@ -19,32 +19,36 @@ from .peek import Opened
 
 __all__ = ["MUTANTS", "PROOFS"]
 
+_CHECKS = "precog_hw.predict.image_checks"
 _STORE = "precog_hw.predict.model_store"
 WORDS = 4
 _SMALL = (
-    ("_WORDS = 512", f"_WORDS = {WORDS}"),
+    (_CHECKS, "IMAGE_WORDS = 512", f"IMAGE_WORDS = {WORDS}"),
     (
+        _STORE,
         "import HEADER_WORD, TAIL_ROW\n",
         "import HEADER_WORD, TAIL_ROW\nHEADER_WORD, TAIL_ROW = 1, 0\n",
     ),
 )
 _LIVE = (
     (
+        _STORE,
         "slots = Signal(data.ArrayLayout(entry, config.sets))",
         "slots = Signal(data.ArrayLayout(entry, config.sets), init=[{'enable': 1, 'set': 0}])",
     ),
-    ("valid = Signal(config.sets)", "valid = Signal(config.sets, init=1)"),
+    (_STORE, "valid = Signal(config.sets)", "valid = Signal(config.sets, init=1)"),
 )
 
 
-def _store(*changes: tuple[str, str]) -> wiring.Component:
-    """A store of two sets whose source has the changes."""
+def _store(*changes: tuple[str, str, str]) -> wiring.Component:
+    """A store of two sets whose source has the changes, of a module each; the checks' come first,
+    so that the store is executed with what they define."""
     from precog_spec.config import PRESETS
 
     config = replace(PRESETS["tiny"], sets=2)
     if changes:
-        (old, new), *others = changes
-        with mutated(Mutant("", _STORE, old, new, "")):
+        (module, old, new), *others = changes
+        with mutated(Mutant("", module, old, new, "")):
             return _store(*others)
     from precog_hw.predict.model_store import ModelStore
 
@@ -165,14 +169,14 @@ MUTANTS = (
     ),
     Mutant(
         "loader.crc",
-        _STORE,
+        _CHECKS,
         "good.eq(good_length & good_crc & good_contract & good_header & good_tree)",
         "good.eq(good_length & good_contract & good_header & good_tree)",
         "a wrong CRC is reported, but the set is made valid",
     ),
     Mutant(
         "loader.crc",
-        _STORE,
+        _CHECKS,
         "good.eq(good_length & good_crc & good_contract & good_header & good_tree)",
         "good.eq(good_crc & good_contract & good_header & good_tree)",
         "a short image is made valid",
