@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, Fragment, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -89,6 +89,14 @@ def test_every_mutant_still_applies() -> None:
         assert mutant.proof in names
         with mutated(mutant) as module:
             assert module.__name__ == mutant.module
+
+
+def test_every_harness_elaborates() -> None:
+    """Those of the slow proofs, too: their changes of a block's text must still apply."""
+    waiting = [Fragment.get(proof.build(), None) for proof in PROOFS]
+    while waiting:
+        inner = waiting.pop().subfragments
+        waiting += [Fragment.get(fragment, None) for fragment, *_ in inner]
 
 
 def test_a_mutant_whose_text_is_gone_is_an_error() -> None:

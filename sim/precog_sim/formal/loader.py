@@ -33,8 +33,8 @@ _SMALL = (
 _LIVE = (
     (
         _STORE,
-        "slots = Signal(data.ArrayLayout(entry, config.sets))",
-        "slots = Signal(data.ArrayLayout(entry, config.sets), init=[{'enable': 1, 'set': 0}])",
+        "ArrayLayout(_entry(config), config.sets))",
+        "ArrayLayout(_entry(config), config.sets), init=[{'enable': 1, 'set': 0}])",
     ),
     (_STORE, "valid = Signal(config.sets)", "valid = Signal(config.sets, init=1)"),
 )
