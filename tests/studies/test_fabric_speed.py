@@ -1,12 +1,14 @@
 """The study of the network simulator's speed, with the shortest runs."""
 
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+import precog_studies.fabric_speed.__main__ as study
 from precog_studies.fabric_speed import cases, rings, rival
 from precog_studies.fabric_speed.__main__ import PARTS, main
 
@@ -96,12 +98,18 @@ def test_the_command_keeps_the_parts_it_was_not_asked_for(
     page = tmp_path / "page.md"
     words = ["--scale", "0.01", "--rounds", "1", "--out", str(tmp_path), "--page", str(page)]
     assert main(["--parts", "hosts", "ns3", *words]) == 0
-    assert main(["--parts", "senders", *words]) == 0
+    monkeypatch.setattr(study, "_CORES", ((16, 10.0),))
+    assert main(["--parts", "senders", "cores", *words]) == 0
     said = json.loads((tmp_path / "fabric_speed.json").read_text())
-    assert set(said) == {"hosts", "senders", "ns3"} < set(PARTS)
+    assert set(said) == {"cores", "hosts", "senders", "ns3"} < set(PARTS)
+    cores = said["cores"]["found"]
+    assert cores["processors"] == len(os.sched_getaffinity(0))
+    assert [one["threads"] for one in cores["runs"]][:1] == [1]
+    assert max(one["threads"] for one in cores["runs"]) <= cores["processors"]
     assert all(part["commit"] for part in said.values())
     assert said["hosts"]["found"][0]["events"] > 0
     text = page.read_text()
+    assert "times as fast as one" in text
     assert "Not measured: no interpreter" in text
     assert "data/fabric_speed.svg" in text
     assert (tmp_path / "fabric_speed.svg").is_file()

@@ -1,11 +1,12 @@
 """``precog study fabric-speed``: how fast and how large the network simulator is.
 
 Parts, each with the command and the commit that made it: ``hosts`` (16 to 2,048), ``timings``
-(320 hosts, exact on one thread and on two, and ns3), ``senders`` (20 to 500 long flows into one
-port), ``ns3`` (the same flows there, with ``--ns3 PYTHON``, an interpreter that has the package
-ns3), ``rings`` (an all-reduce alone, and under each law with web search; a run whose result is
-there is not done again). Writes ``fabric_speed.json``, which keeps the parts that were not asked
-for, and a page with ``--page``.
+(320 hosts, exact on one thread and on two, and ns3), ``cores`` (320 and 2,048 hosts on one thread
+and as many as the machine has processors), ``senders`` (20 to 500 long flows into one port),
+``ns3`` (the same flows there, with ``--ns3 PYTHON``, an interpreter that has the package ns3),
+``rings`` (an all-reduce alone, and under each law with web search; a run whose result is there is
+not done again). Writes ``fabric_speed.json``, which keeps the parts that were not asked for, and a
+page with ``--page``.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from precog_host.output import progress_bar
 from precog_net.laws import NAMES, RIVALS
 from precog_sim.commit import commit_name
 from precog_studies.fabric_speed import cases, rings, rival
+from precog_studies.fabric_speed.machine import processor, processors
 from precog_studies.fabric_speed.page import page
 from precog_studies.kept import kept
 from precog_studies.record import finish, write_record
@@ -31,6 +33,8 @@ __all__ = ["PARTS", "main"]
 _HOST_MS = 640.0  # hosts x milliseconds of a run: some 20 million events
 _SENDER_MS = 10.0
 _TIMINGS = (320, 10.0)
+_CORES = ((320, 10.0), (2048, 1.0))
+_THREADS = (1, 2, 4, 8, 16, 32)
 _MANNERS = (("exact", 1), ("exact", 2), ("ns3", 1))  # timing, threads
 #: `pid` has a target for one switch, and needs seconds here.
 _LAWS = (*sorted(set(NAMES) - {"fixed", "pid"}), *sorted(RIVALS), "card:lockstep")
@@ -80,6 +84,32 @@ def _timings(asked: argparse.Namespace) -> Any:
     }
 
 
+def _cores(asked: argparse.Namespace) -> Any:
+    counts = [n for n in _THREADS if n <= processors()]
+    rows = []
+    for hosts, ms in _CORES:
+        runs: dict[int, list[cases.Cost]] = {threads: [] for threads in counts}
+        for _ in range(asked.rounds):
+            for threads, some in runs.items():
+                some.append(
+                    cases.measured("fabric", hosts, ms * asked.scale, "hpcc", "exact", threads)
+                )
+        if len({(one.events, one.packets) for some in runs.values() for one in some}) != 1:
+            raise RuntimeError(f"runs of {hosts} hosts must be equal on any number of threads")
+        rows += [
+            {
+                "hosts": hosts,
+                "ms": ms * asked.scale,
+                "threads": threads,
+                "events": some[0].events,
+                "cpu_s": median(one.cpu_s for one in some),
+                "wall_s": median(one.wall_s for one in some),
+            }
+            for threads, some in runs.items()
+        ]
+    return {"processor": processor(), "processors": processors(), "runs": rows}
+
+
 def _ns3(asked: argparse.Namespace) -> Any:
     reason = rival.why_not(asked.ns3)
     if reason:
@@ -122,6 +152,7 @@ def _rings(asked: argparse.Namespace) -> Any:
 #: What the study has, in the page's order.
 PARTS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "timings": _timings,
+    "cores": _cores,
     "hosts": _hosts,
     "senders": _senders,
     "ns3": _ns3,
