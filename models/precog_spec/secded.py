@@ -22,7 +22,7 @@ __all__ = [
     "TAIL_ROW",
     "check_bits",
     "columns",
-    "pairs",
+    "guarded_pairs",
 ]
 
 PAIR_BITS = 64
@@ -77,7 +77,7 @@ def columns(data_bits: int) -> tuple[int, ...]:
     return tuple(chosen)
 
 
-def pairs(*, tree: bool = False) -> tuple[tuple[int, int, int], ...]:
+def guarded_pairs(*, tree: bool = False) -> tuple[tuple[int, int, int], ...]:
     """Every guarded pair of a set in the order in which it is scrubbed: (copy, row, pair).
 
     `copy` 1 is the second one, at the MAC array; 2, with `tree`, is in the trees' memory.

@@ -312,7 +312,7 @@ class Trainer:
             try:
                 live = self.live(self._open["live"])
             except (ValueError, OSError) as error:
-                return self._end(now, "failed", str(error))
+                return self._end_job(now, "failed", str(error))
             since = self._open["since"]
             self._future = self._submit(lambda: self._job(folder, live, since))
         if not self._future.done():
@@ -320,14 +320,14 @@ class Trainer:
         try:
             models = self._future.result()
         except Exception as error:  # whatever was wrong with data or workers: the loop goes on
-            return self._end(now, "failed", str(error) or type(error).__name__)
+            return self._end_job(now, "failed", str(error) or type(error).__name__)
         try:
             number, digest = release_models(self.repository, models, self._job.limits)
             if not self._started(number):
                 self.rollouts.start(number, digest, now)
         except (FleetError, ValueError) as error:
-            return self._end(now, "failed", str(error))
-        return self._end(now, "released", f"release {number}")
+            return self._end_job(now, "failed", str(error))
+        return self._end_job(now, "released", f"release {number}")
 
     def _started(self, release: int) -> bool:
         """Whether this job has begun its rollout: a crash may come before its end is noted."""
@@ -337,7 +337,8 @@ class Trainer:
             for row in self.rollouts.history
         )
 
-    def _end(self, now: int, what: str, why: str) -> str:
+    def _end_job(self, now: int, what: str, why: str) -> str:
+        """Note that the open job has ended; the next one may begin."""
         text = self._note(now, what, why)
         self._open = None
         self._ended = now

@@ -9,7 +9,7 @@ from tests.sw.support import random_image, random_samples
 from precog_host import cli
 from precog_host.device import Device
 from precog_host.driver.ecc import EccDriver
-from precog_spec.secded import pairs
+from precog_spec.secded import guarded_pairs
 
 
 def guarded(device: Device, seed: int) -> EccDriver:
@@ -26,7 +26,7 @@ def guarded(device: Device, seed: int) -> EccDriver:
 def test_single_errors_are_corrected_wherever_they_are(device: Device, seed: int) -> None:
     guarding = guarded(device, seed)
     rng = np.random.default_rng(seed)
-    walk = pairs()
+    walk = guarded_pairs()
     places = [walk[n] for n in rng.choice(len(walk), 10, replace=False)]
     places += [(0, 31, 4), (1, 24, 0), (1, 26, 7)]
     golden = random_samples(seed, 30, [0, 1])

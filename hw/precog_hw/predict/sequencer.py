@@ -439,6 +439,8 @@ class Sequencer(wiring.Component):
                                         w.newest.eq(w.turn + 1 == model.steps),
                                     ]
                                     m.next = "WAIT"
+                # The context holds another model's state: stop, and replay the kept inputs, the
+                # oldest first. WAIT lets the MAC array's queue drain; READ and FETCH get an input.
                 with m.If(w.check & w.mismatch):
                     m.d.sync += [w.running.eq(0), w.newest.eq(0), w.turn.eq(0)]
                     m.next = "WAIT"

@@ -10,7 +10,7 @@ from precog_hw.stream.packet import USER, beat_layout, packet_signature
 from precog_hw.stream.queue import Queue
 
 from .ingress import place_layout
-from .layouts import StoreConfig, job_layout
+from .layouts import StoreConfig, leaving_layout
 
 __all__ = ["Egress"]
 
@@ -38,7 +38,7 @@ class Egress(wiring.Component):
 
     Members
     -------
-    i : In(stream.Signature(job_layout(config)))
+    i : In(stream.Signature(leaving_layout(config)))
     o : Out(packet_signature(width))
     place : Out(place_layout(config))
     read : In(width)
@@ -58,7 +58,7 @@ class Egress(wiring.Component):
         self._config = config
         super().__init__(
             {
-                "i": In(stream.Signature(job_layout(config))),
+                "i": In(stream.Signature(leaving_layout(config))),
                 "o": Out(packet_signature(config.width)),
                 "place": Out(place_layout(config)),
                 "read": In(config.width),

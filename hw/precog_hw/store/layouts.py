@@ -18,7 +18,7 @@ __all__ = [
     "commit_layout",
     "event_layout",
     "following_layout",
-    "job_layout",
+    "leaving_layout",
     "quota_layout",
     "row_layout",
     "size_layout",
@@ -205,7 +205,7 @@ def cells_layout(config: StoreConfig) -> data.StructLayout:
     )
 
 
-def job_layout(config: StoreConfig) -> data.StructLayout:
+def leaving_layout(config: StoreConfig) -> data.StructLayout:
     """A packet that leaves."""
     return data.StructLayout(
         {

@@ -8,7 +8,7 @@ from precog_hw.rows import plain_memory
 from precog_hw.stream.packet import USER
 from precog_hw.stream.queue import Queue
 
-from .layouts import StoreConfig, following_layout, job_layout
+from .layouts import StoreConfig, following_layout, leaving_layout
 
 __all__ = ["Release"]
 
@@ -42,7 +42,7 @@ class Release(wiring.Component):
         A packet leaves its queue, and another one is in it.
     popped : In(following_layout(config))
         The one that leaves.
-    o_job : Out(stream.Signature(job_layout(config)))
+    o_job : Out(stream.Signature(leaving_layout(config)))
         The packet that leaves.
     o_following : Out(stream.Signature(following_layout(config)))
         The packet behind it.
@@ -67,7 +67,7 @@ class Release(wiring.Component):
                 "popped_stb": In(1),
                 "popped_more": In(1),
                 "popped": In(following),
-                "o_job": Out(stream.Signature(job_layout(config))),
+                "o_job": Out(stream.Signature(leaving_layout(config))),
                 "o_following": Out(stream.Signature(following)),
             }
         )
@@ -75,7 +75,7 @@ class Release(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, following = self._config, following_layout(self._config)
-        m.submodules.jobs = jobs = Queue(job_layout(config), self.ROOM)
+        m.submodules.jobs = jobs = Queue(leaving_layout(config), self.ROOM)
         m.submodules.followers = followers = Queue(following, self.ROOM)
         wiring.connect(m, jobs.o, wiring.flipped(self.o_job))
         wiring.connect(m, followers.o, wiring.flipped(self.o_following))
@@ -96,7 +96,7 @@ class Release(wiring.Component):
         ]
         m.d.comb += [user_read.addr.eq(self.popped.cell), read.addr.eq(self.popped.cell)]
 
-        left, job, found = Signal(following), Signal(job_layout(config)), Signal(following)
+        left, job, found = Signal(following), Signal(leaving_layout(config)), Signal(following)
         goes, more = Signal(2), Signal(2)
         m.d.sync += [
             left.eq(self.popped),

@@ -153,6 +153,7 @@ def psched_score(state: NDArray[np.int64], value: int, t: int) -> None:
     state[_SCORED] = score < NO_SCORE
     state[_COMMAND] = value >> SCORE_BITS & 3
     state[_SCORE] = min(score, SCORE_MAX)
+    # Of several scores between two samples, the first one's time counts for the deadline.
     if not state[_HEARD]:
         state[_SCORE_T] = t
     if score < NO_SCORE:

@@ -201,10 +201,10 @@ class RtlNode(Node):
         return was != self._profiles
 
     def _until(self, t: int) -> None:
-        """It is `t`, or later."""
-        ahead = self._start + t - self.nic.block.cycles
-        if ahead > 0:
-            self._run(ahead)
+        """Run the RTL up to `t`; a cycle is a tick."""
+        now = self.nic.block.cycles - self._start
+        if t > now:
+            self._run(t - now)
 
     def _put(self, stream: str, frame: bytes) -> _Heard:
         """A frame goes in."""

@@ -117,7 +117,7 @@ class Waiting:
         self._look(slot, t)
 
     def _look(self, slot: int, t: int) -> None:
-        """Whether its window holds it now."""
+        """Count a packet that its window holds, and see to it that windows open by time."""
         if self.pacer.rows[slot].shut:
             self.shut += 1
             if not self._sweeps:

@@ -33,7 +33,7 @@ from precog_spec.contract import (
     HeadKind,
 )
 from precog_spec.law_fields import LAW_EVENTS, EventKind
-from precog_spec.secded import STORED_BITS, pairs
+from precog_spec.secded import STORED_BITS, guarded_pairs
 
 __all__ = ["STATES", "Faults", "Found"]
 
@@ -139,7 +139,7 @@ class Faults:
         whole = config.steps * (config.steps + 1) // 2 * turn  # a context that is computed anew
         pair = 2 * (config.steps * 16 // config.columns + 30)
         found = self.found
-        found.detection_bound = (len(pairs()) * config.sets + 1) * pair + 4 * whole + 200
+        found.detection_bound = (len(guarded_pairs()) * config.sets + 1) * pair + 4 * whole + 200
         found.answer_bound = _QUEUED * whole + 4 * (4 * whole + 200)
 
     # --- models ----------------------------------------------------------------------------------
@@ -175,7 +175,9 @@ class Faults:
                 if value and value in place_of:
                     row, word = place_of[value]
                     found[int(".drain." in memory.name), row, word] = memory, index
-        expected = {(second, row, 2 * pair + n) for second, row, pair in pairs() for n in (0, 1)}
+        expected = {
+            (second, row, 2 * pair + n) for second, row, pair in guarded_pairs() for n in (0, 1)
+        }
         if set(found) != expected:
             raise ValueError(
                 f"stored words of set {number} must be found in the RTL's memories: "
@@ -269,7 +271,7 @@ class Faults:
 
     def _flips(self, number: int, pair: int, bits: Ints, cycle: int) -> list[list[int]]:
         """Faults in bits 0..71 of a pair of a set."""
-        second, row, which = pairs()[pair]
+        second, row, which = guarded_pairs()[pair]
         faults = []
         for bit in bits.tolist():
             word, place = divmod(bit, STORED_BITS)
@@ -281,10 +283,10 @@ class Faults:
         """`count` single errors in different pairs while traffic flows."""
         rng, sets = self._rng, self.config.sets
         before = self._counters()
-        chosen = rng.choice(len(pairs()) * sets, count, replace=False)
+        chosen = rng.choice(len(guarded_pairs()) * sets, count, replace=False)
         faults: list[list[int]] = []
         for one in chosen.tolist():
-            number, pair = divmod(one, len(pairs()))
+            number, pair = divmod(one, len(guarded_pairs()))
             bits = rng.integers(0, 2 * STORED_BITS, 1)
             faults += self._flips(number, pair, bits, int(rng.integers(1, 4000)))
         schedule_faults(self.nic, np.array(faults))
@@ -309,7 +311,7 @@ class Faults:
         for number in sets:
             bits = rng.choice(2 * STORED_BITS, 2, replace=False)
             apart.append(bool((bits < STORED_BITS).sum() == 1))
-            faults += self._flips(number, int(rng.integers(len(pairs()))), bits, struck)
+            faults += self._flips(number, int(rng.integers(len(guarded_pairs()))), bits, struck)
         begin = self.nic.cycles
         schedule_faults(self.nic, np.array(faults))
         self.nic.idle(struck // 2)

@@ -28,7 +28,7 @@ _NS_PER_BYTE = 0.08  # at 100 Gb/s
 _LINK_NS = 1000.0
 _HEADER, _ACK = 48, 60
 _STEP_MS = 0.02
-_LONGEST = 4  # the others' search goes on for up to this many times its first length
+_LONGEST = 4  # flows of web search start for up to this many times `Ring.search_ms`
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Ring:
     size: int = 100_000_000
 
     @property
-    def others_ms(self) -> float:
-        """How long the others' search goes on at first; longer than most laws need for the job.
+    def search_ms(self) -> float:
+        """How long flows of web search start in the first run; most laws need less for the job.
 
-        Small jobs take a round trip for each of their steps.
+        100 ms for 100 MB; small jobs take a round trip for each of their steps.
         """
         return max(100.0 * self.size / 100_000_000, _STEP_MS * 2 * (self.hosts - 1))
 
@@ -58,7 +58,7 @@ class Completion:
     others_p95 : float or None
         Slowdown of the others' flows that ended; None: there are none.
     watched_ms : float
-        The others' search, and the run, last so long.
+        Flows of web search start, and the run lasts, so long.
     """
 
     took_us: float | None
@@ -107,14 +107,14 @@ def on_leaves(ring: Ring, name: str, load: float, seed: int) -> Completion:
     """The job on leaves and spines, with web search at `load` from its first to its last byte.
 
     Of the four racks' hosts the job's are drawn at random. If the job outlasts the search, both
-    are run again with a search twice as long, up to four times `Ring.others_ms`. Without others the
+    are run again with a search twice as long, up to four times `Ring.search_ms`. Without others the
     job has a second.
     """
     if load == 0:
         return _on_leaves(ring, name, load, seed, 1000.0)
     length = 1
     while True:
-        found = _on_leaves(ring, name, load, seed, length * ring.others_ms)
+        found = _on_leaves(ring, name, load, seed, length * ring.search_ms)
         if found.took_us is not None or length >= _LONGEST:
             return found
         length *= 2

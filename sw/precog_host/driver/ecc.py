@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from precog_spec.registers.ecc import ECC_EVENTS
-from precog_spec.secded import pairs
+from precog_spec.secded import guarded_pairs
 
 from ..registers import Registers
 from ..transport import DeviceError
@@ -211,7 +211,7 @@ class EccDriver(Windows):
         if tree and second:
             raise ValueError("second must be left out with tree: trees have no second copy")
         copy = 2 if tree else int(second)
-        if (copy, row, word // 2) not in pairs(tree=tree):
+        if (copy, row, word // 2) not in guarded_pairs(tree=tree):
             where = ("the set's memory", "the second copy", "the trees' memory")[copy]
             raise ValueError(f"word must be one that {where} stores, not {word} of row {row}")
 

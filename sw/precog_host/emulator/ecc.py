@@ -12,7 +12,7 @@ from precog_models.nic import GoldenNic
 from precog_models.predict.ecc import Found, decode_pairs, guard
 from precog_spec.registers.ecc import ECC_EVENTS
 from precog_spec.registers.model import Word
-from precog_spec.secded import PAIRS, STORED_BITS, pairs
+from precog_spec.secded import PAIRS, STORED_BITS, guarded_pairs
 
 from .counters import EmulatedCounters
 from .register_file import RegisterFile, ignored
@@ -41,7 +41,7 @@ class EmulatedEcc:
         self._corrected = [0] * nic.sets
         self._disabled = [False] * nic.sets
         self._tree = bool(nic.trees)
-        self._pairs = pairs(tree=self._tree)
+        self._pairs = guarded_pairs(tree=self._tree)
         file.written["ECC.COMMAND"] = self._command
         file.tables |= {
             "ECC.COUNTERS": (self._counters.read, ignored),

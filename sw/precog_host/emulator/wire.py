@@ -55,6 +55,6 @@ class EmulatedWire:
         asked = self._file.asked("WIRE.COMMAND", value)
         if asked and self._file.get("WIRE.SELECT")["index"] >= 2 * self._qps:
             self._file.put("WIRE.ERROR", range=1)
-        elif asked:
+        elif asked:  # no packet waits here, so every row is empty
             for register in WIRE_ROW:
                 self._file.put(f"WIRE.{register.name}", **{f.name: 0 for f in register.fields})

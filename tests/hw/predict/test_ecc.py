@@ -11,7 +11,7 @@ from precog_hw.predict.check_bits import CheckBits
 from precog_hw.predict.ecc import Scrubber
 from precog_models.predict.ecc import Found, decode_pairs, guard
 from precog_spec.config import NicConfig
-from precog_spec.secded import STORED_BITS, pairs
+from precog_spec.secded import STORED_BITS, guarded_pairs
 
 CONFIG = NicConfig(qps=4, sets=2, lanes=16, columns=1, steps=3)
 TREES = replace(CONFIG, forecast=True, tree=True)
@@ -205,7 +205,7 @@ def test_words_of_trees_are_found_where_they_are(seed):
 @pytest.mark.parametrize("config", [CONFIG, TREES], ids=["lstm", "tree"])
 def test_the_walk_reads_every_pair_of_valid_sets_in_order(seed, config):
     bench = Bench(seed, config)
-    order = pairs(tree=bool(config.tree))
+    order = guarded_pairs(tree=bool(config.tree))
 
     async def run(ctx):
         ctx.set(bench.dut.scrub_stb, 1)

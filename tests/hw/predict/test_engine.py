@@ -16,7 +16,7 @@ from precog_hw.predict.image_checks import LoadStatus
 from precog_hw.predict.unit import Predictor
 from precog_models.predict.lstm import pack
 from precog_spec.config import NicConfig
-from precog_spec.secded import pairs
+from precog_spec.secded import guarded_pairs
 
 from .bench import PredictorBench, Sample, expected, load, predictor_library
 
@@ -173,7 +173,7 @@ def test_a_set_is_not_begun_while_an_inference_uses_it(seed):
 def test_stored_words_are_read_for_the_scrubber(lanes, columns, seed):
     """Each once, from the copy that is asked for, wherever the lane count has put it."""
     rng = random.Random(seed)
-    places = [(second, row, 2 * pair + rng.randrange(2)) for second, row, pair in pairs()]
+    places = [(second, row, 2 * pair + rng.randrange(2)) for second, row, pair in guarded_pairs()]
     chosen = rng.sample([place for place in places if not place[0]], 14)
     chosen += rng.sample([place for place in places if place[0]], 3)
     chosen += [(1 - second, row, word) for second, row, word in chosen if 24 <= row < 27]

@@ -13,7 +13,7 @@ from precog_spec.secded import (
     TAIL_ROW,
     check_bits,
     columns,
-    pairs,
+    guarded_pairs,
 )
 
 WIDTHS = (1, 4, 8, 26, 32, 64, 120)
@@ -93,7 +93,7 @@ def test_empty_memory_is_clean() -> None:
 
 
 def test_every_stored_word_is_in_the_walk_once() -> None:
-    walk = pairs()
+    walk = guarded_pairs()
     assert len(walk) == len(set(walk)) == 277
     rows = {(second, row) for second, row, _ in walk}
     assert rows == {(0, row) for row in range(32)} | {(1, row) for row in (24, 25, 26)}

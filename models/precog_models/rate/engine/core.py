@@ -105,6 +105,6 @@ class Core:
         ndarray of int64, shape (n, 2)
             Status and turns of each.
         """
-        ends = np.zeros((len(events), 2), dtype=np.int64)
-        run_many(self.code, self.entries, self.slot, rows, events, self.budget, ends)
-        return ends
+        status_turns = np.zeros((len(events), 2), dtype=np.int64)
+        run_many(self.code, self.entries, self.slot, rows, events, self.budget, status_turns)
+        return status_turns
