@@ -16,13 +16,27 @@ from precog_spec.registers.precog import build_map
 project = "Precog"
 author = "the Precog authors"
 copyright = "the Precog authors, Apache-2.0"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
 html_theme = "furo"
 html_title = "Precog"
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "notebooks"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
+sphinx_gallery_conf = {
+    "examples_dirs": "notebooks",
+    "gallery_dirs": "tutorials/notebooks",
+    "filename_pattern": r"\.py",
+    "write_computation_times": False,
+    # What a page shows depends on all of Precog, not on its script alone.
+    "run_stale_examples": True,
+}
 
 _REFERENCE = Path(__file__).parent / "reference" / "generated"
 

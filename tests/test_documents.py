@@ -23,8 +23,37 @@ def test_the_readme_is_short() -> None:
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx_gallery", reason="make docs installs sphinx-gallery")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     command += ["-d", str(tmp_path / "doctrees"), "docs", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site/reference/generated/registers.html").exists()
+    notebook = (tmp_path / "site/tutorials/notebooks/incast.html").read_text(encoding="utf-8")
+    assert "decisions, " in notebook
+    assert notebook.count("_images/sphx_glr_incast_") >= 2
+
+
+_NOTEBOOK = '"""\nTitle\n=====\n\nText.\n"""\n\n# %%\n# A cell.\n\nprint(1 / {})\n'
+
+
+@pytest.mark.parametrize("divisor", [1, 0])
+def test_a_cell_that_fails_fails_the_build(tmp_path: Path, divisor: int) -> None:
+    pytest.importorskip("sphinx_gallery", reason="make docs installs sphinx-gallery")
+    lines = [
+        "import runpy",
+        f"_ours = runpy.run_path({str(_ROOT / 'docs/conf.py')!r})",
+        'extensions = ["sphinx_gallery.gen_gallery"]',
+        'sphinx_gallery_conf = _ours["sphinx_gallery_conf"]',
+        'exclude_patterns = _ours["exclude_patterns"]',
+    ]
+    (tmp_path / "conf.py").write_text("\n".join(lines))
+    index = "Title\n=====\n\n.. toctree::\n\n   tutorials/notebooks/index\n"
+    (tmp_path / "index.rst").write_text(index)
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/GALLERY_HEADER.rst").write_text("Notebooks\n=========\n")
+    (tmp_path / "notebooks/divide.py").write_text(_NOTEBOOK.format(divisor))
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", str(tmp_path), str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
+    assert ("ZeroDivisionError" in done.stderr) == (divisor == 0)
+    assert (done.returncode == 0) == (divisor != 0), done.stderr
