@@ -1,0 +1,63 @@
+"""From the rate unit's decision to the output: the other laws, PSCHED, the law engine."""
+
+from amaranth.hdl import Mux
+from amaranth.lib import wiring
+
+from precog_hw.passing import pass_ports
+from precog_hw.rate.engine.engine import HOST_PORTS
+
+from .forecasts import scores
+from .parts import Laws, Parts
+
+__all__ = ["decisions"]
+
+
+def decisions(parts: Parts) -> None:
+    """Connect all that follows the rate unit."""
+    m, core, rate = parts.m, parts.core, parts.rate
+    if parts.laws is None:
+        wiring.connect(m, rate.o, wiring.flipped(core.o_decision))
+        return
+    laws, psched, engine = parts.laws.stage, parts.laws.psched, parts.laws.engine
+    wiring.connect(m, rate.o, laws.i)
+    wiring.connect(m, parts.laws.raws.o, laws.i_raw)
+    events = laws.i_event if engine is None else engine.i_event
+    if parts.forecaster is None:
+        wiring.connect(m, wiring.flipped(core.i_event), events)
+    else:
+        scores(parts, events)
+    wiring.connect(m, laws.o, psched.i)
+    _outputs(parts, parts.laws)
+    m.d.comb += [
+        laws.parameters.eq(core.parameters),
+        psched.parameters.eq(core.parameters),
+        psched.about.eq(laws.about),
+        psched.hold.eq(core.hold),
+    ]
+    if parts.config.trace:
+        of, made_of = laws.about, core.made_of
+        m.d.comb += [
+            *(made_of[name].eq(of[name]) for name in ("t", "rtt")),
+            made_of.score.eq(psched.score),
+            made_of.model.eq(Mux(of.sample, rate.o_model.as_value(), 0)),
+        ]
+
+
+def _outputs(parts: Parts, laws: Laws) -> None:
+    """The law engine, where there is one, between PSCHED and the output."""
+    m, core, stage, engine = parts.m, parts.core, laws.stage, laws.engine
+    if engine is None:
+        wiring.connect(m, laws.psched.o, wiring.flipped(core.o_decision))
+        m.d.comb += core.event_ignored.eq(stage.ignored)
+        return
+    wiring.connect(m, laws.psched.o, engine.i)
+    wiring.connect(m, engine.o, wiring.flipped(core.o_decision))
+    wiring.connect(m, engine.o_event, stage.i_event)
+    wiring.connect(m, wiring.flipped(core.i_law_ack), engine.i_ack)
+    pass_ports(m, core, engine, HOST_PORTS, prefix="law_")
+    m.d.comb += [
+        engine.about.eq(stage.about),
+        engine.hold.eq(core.hold | core.parameters.advice_hold),
+        engine.mtu.eq(core.parameters.mtu),
+        core.event_ignored.eq(stage.ignored | engine.ignored),
+    ]
