@@ -44,7 +44,7 @@ def same(
     if not wrong:
         return
     lines = [f"{block} differs from the golden model{f' at {at}' if at else ''}:"]
-    lines += [f"  {n or 'value'}: {mine.get(n)}, golden {golden.get(n)}" for n in wrong]
+    lines += [_difference(n or "value", mine.get(n), golden.get(n)) for n in wrong]
     right = [f"{n}={mine[n]}" for n in names if n not in wrong]
     if right:
         lines.append(f"  equal: {', '.join(right)}")
@@ -53,6 +53,15 @@ def same(
     lines += [f"  state {name}: {value}" for name, value in (state or {}).items()]
     lines.append("  waveforms: run this test again with --waves and the seed above")
     raise AssertionError("\n".join(lines))
+
+
+def _difference(name: str, got: Any, want: Any) -> str:
+    """Both values, and which bits of flags differ: each bit has a name."""
+    line = f"  {name}: {got}, golden {want}"
+    if name != "flags" or not (isinstance(got, int) and isinstance(want, int)):
+        return line
+    bits = [str(n) for n in range(max(got, want).bit_length()) if (got ^ want) >> n & 1]
+    return f"{line} (bit {', '.join(bits)})"
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from amaranth.sim import Simulator
 from precog_sim.rtl.block import RtlBlock, block_library
 
 from .differing import same
+from .wave_text import last_changes
 from .waves import folder_of, waves
 
 VERILOG = """\
@@ -67,6 +68,9 @@ def test_a_simulation_that_fails_leaves_its_last_cycle(tmp_path: Path) -> None:
         simulated(Counter())
     simulated_once = (tmp_path / "w/amaranth-1.vcd").read_text()
     assert changes(simulated_once, "inner") == [0, 1, 2, 3]
+    (line,) = last_changes(tmp_path / "w/amaranth-1.vcd", r"\.inner$", count=2)
+    assert re.fullmatch(r"[\w.]+\.inner: \d+=2 \d+=3", line)
+    assert last_changes(tmp_path / "w/amaranth-1.vcd", "absent", count=2) == []
     layout = (tmp_path / "w/amaranth-1.gtkw").read_text()
     assert "en" in layout
     with pytest.raises(AssertionError):
@@ -110,5 +114,7 @@ def test_a_difference_names_fields_inputs_and_state() -> None:
         "  state s: 3",
         "  waveforms: run this test again with --waves and the seed above",
     ]
+    with pytest.raises(AssertionError, match=r"flags: 26, golden 58 \(bit 5\)"):
+        same("rate.o", {"flags": 26}, {"flags": 58})
     with pytest.raises(AssertionError, match=r"\[1\]: 3, golden 2"):
         same("x", [1, 3], (1, 2))

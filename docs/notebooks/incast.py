@@ -6,9 +6,8 @@ Twenty hosts send to one host through one switch, at 100 Gb/s. Three flows are l
 are short. We run the incast under two laws, look at the queue and at the RTTs, change the number of
 senders, and read single decisions of a card.
 
-You need Precog with its ``sim`` and ``hw`` extras: ``pip install 'precog[sim,hw]'``, or the
-``.venv`` of a checkout. The first run compiles the simulator, which takes a minute or two; later
-runs load it.
+You need ``.venv`` of the checkout, or its extra ``sim``. The first run compiles the simulator,
+which takes a minute or two; later runs load it.
 """
 
 # %%
