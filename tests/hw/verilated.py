@@ -39,8 +39,8 @@ class Verilated:
         """Set inputs of the module that the component does not have."""
         self._block.poke(**values)
 
-    def run(self, *benches: Bench, cycles: int, background: Sequence[Bench] = ()) -> None:
-        """Until all benches have ended; those in the background come first, and need not end.
+    def run(self, *benches: Bench, cycles: int) -> None:
+        """Until all benches have ended.
 
         Raises
         ------
@@ -48,8 +48,7 @@ class Verilated:
             They have not after so many cycles.
         """
         context = self._context
-        runs = [bench(context) for bench in (*background, *benches)]
-        left = set(range(len(background), len(runs)))
+        runs = [bench(context) for bench in benches]
         wanted = {n: run.send(None) for n, run in enumerate(runs)}
         for _ in range(cycles):
             sampled = {n: [context.get(one) for one in some] for n, some in wanted.items()}
@@ -59,8 +58,7 @@ class Verilated:
                     wanted[n] = runs[n].send(values)
                 except StopIteration:
                     del wanted[n]
-                    left.discard(n)
-            if not left:
+            if not wanted:
                 self._block.close()
                 return
         raise AssertionError(f"the design hangs: no end after {cycles} cycles")

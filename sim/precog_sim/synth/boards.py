@@ -2,7 +2,8 @@
 
 For each board: synthesise, place and route with one seed, pack. The bitstream is
 ``OUT/BOARD-seedN.bit``; ``OUT/boards.json`` and the tracked record get its line. The exit status is
-not 0 if a clock of one is too slow, or, with ``--twice``, if a second build differs.
+not 0 if one does not fit or has a clock that is too slow, or, with ``--twice``, if a second build
+differs.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from precog_hw.boards.board import BOARDS, board
 from precog_sim.commit import commit_name
 
 from .bitstream import BitstreamError, build, row
+from .target import SynthError
 
 __all__ = ["COLUMNS", "main", "shown"]
 
@@ -37,7 +39,12 @@ def main() -> int:
     for name in arguments.board:
         print(f"{name}: synthesis, place and route, some ten minutes ...", flush=True)
         seed = board(name).seed if arguments.seed is None else arguments.seed
-        built = build(name, seed, arguments.out, anew=arguments.twice)
+        try:
+            built = build(name, seed, arguments.out, anew=arguments.twice)
+        except SynthError as error:  # it does not fit: the others may
+            print(f"{name}: {error}", file=sys.stderr)
+            status = 1
+            continue
         line = row(built, commit_name("hw", "models"))
         if arguments.twice:
             again = build(name, seed, arguments.out, anew=True)
