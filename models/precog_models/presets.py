@@ -29,7 +29,7 @@ class LawPreset:
     advice_limit : float or None
         A prediction is clamped to RTT * (1 +- limit); None: taken as it comes.
     skill_monitor : bool
-        Predictions are not followed while they are worse than persistence.
+        Predictions are followed only while they are clearly better than persistence.
     advice_deadline_cycles : int
         How long a decision waits for its prediction; 0: for ever.
     rttch : bool

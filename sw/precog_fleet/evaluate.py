@@ -36,6 +36,7 @@ from .releases import EVALUATION, MAX_EVALUATION_BYTES
 
 __all__ = [
     "ENTRY_POINT_GROUP",
+    "FALSE",
     "Limits",
     "check",
     "closed_loop",
@@ -48,7 +49,14 @@ __all__ = [
 ]
 
 ENTRY_POINT_GROUP = "precog.closed_loop"
-_INVERTED = "inverted"
+#: False predictions that may be in a row, and how a failure says so.
+FALSE = {
+    "inverted": "predictions are inverted",
+    "random": "predictions are random",
+    "stale": "predictions are stale",
+    "rising": "a rise is always predicted",
+    "falling": "a fall is always predicted",
+}
 _LEAST_REASON, _MOST_REASON = 10, 500
 #: From the files of a model and of the one that runs, of seeds and a scale, to figures.
 ClosedLoop = Callable[..., dict[str, Any]]
@@ -208,7 +216,7 @@ def verdict(found: Mapping[str, Any], limits: Limits) -> list[str]:
             failed.append(f"closed loop must have {limits.seeds} seeds, not {loop['seeds']}")
         if not loop["results"]:
             failed.append("closed loop must have results")
-        failed += loop_failures(loop, limits.loop, ("alone", "live", _INVERTED))
+        failed += loop_failures(loop, limits.loop, ("alone", "live", "inverted"))
     except (KeyError, TypeError) as error:
         raise ValueError(f"evaluation must have figures: {error!r}") from error
     return failed
@@ -223,8 +231,8 @@ def loop_failures(loop: Mapping[str, Any], bound: float, against: Sequence[str])
         As a `ClosedLoop` gives it.
     bound : float
     against : sequence of str
-        Ratios that count: to the law ``alone``, to the ``live`` models; of the ``inverted``
-        predictions to the law alone.
+        Ratios that count: to the law ``alone``, to the ``live`` models; of `FALSE` predictions to
+        the law alone. All false ones that a row has count, too.
 
     Raises
     ------
@@ -233,17 +241,16 @@ def loop_failures(loop: Mapping[str, Any], bound: float, against: Sequence[str])
     """
     failed = []
     for row in loop["results"]:
-        for other in against:
+        for other in dict.fromkeys((*against, *(name for name in FALSE if name in row))):
             for name, ratio in row[other].items():
                 high = ratio["high"]
                 if high is not None and high <= bound:
                     continue
-                turned = other == _INVERTED
                 told = "none" if high is None else f"{high:.3f}"
                 failed.append(
                     f"{name} under {row['law']} in {row['network']} must be at most {bound:g} "
-                    f"times that of {'alone' if turned else other}, not {told}"
-                    f"{', if predictions are inverted' if turned else ''}"
+                    f"times that of {'alone' if other in FALSE else other}, not {told}"
+                    f"{f', if {FALSE[other]}' if other in FALSE else ''}"
                 )
     return failed
 

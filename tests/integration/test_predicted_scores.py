@@ -61,6 +61,7 @@ class Scores:
             device.qp(1).configure(
                 preset="precog", enable=True, algorithm="predpid", model_slot=_RTT
             )
+            device.set_parameters(skill_monitor=0)  # RTTs by chance: no model has skill
             forecasting = device.forecast
             assert forecasting is not None
             forecasting.configure(1, model_slot=_QUEUE)

@@ -10,6 +10,7 @@ import pytest
 
 from precog_host import cli
 from precog_models.image import Image, pretrained
+from precog_models.presets import LAW_PRESETS
 from precog_models.tree_image import load_any
 from precog_sim.evaluation import evaluated, kind_of
 from precog_sim.scored.judge import rtt_row
@@ -41,11 +42,21 @@ def test_a_model_that_predicts_no_change_is_its_own_inversion() -> None:
     image = pretrained()
     w = image.weights
     still = _with(image, wl=np.zeros_like(w.wl), bl=np.zeros_like(w.bl))
-    found = rtt_row(still, "leaves", seeds=range(2), scale=0.1)
-    assert found["alone"] == found["inverted"] == found["persistence"]
-    other = rtt_row(image, "leaves", seeds=range(2), scale=0.1)
+    found = rtt_row(still, "leaves", seeds=range(2), scale=0.3)
+    assert found["alone"] == found["inverted"] == found["persistence"] == found["stale"]
+    other = rtt_row(image, "leaves", seeds=range(2), scale=0.3)
     assert other["alone"] != found["alone"]
     assert other["alone"] != other["inverted"]
+
+
+def test_false_rtt_predictions_are_not_followed() -> None:
+    """Without the monitor the inverted model harms; with it none does, and the true one helps."""
+    found = rtt_row(pretrained(), "leaves", seeds=range(3), scale=0.3)
+    assert found["untried"]["queue_p99_kb"]["low"] > 1.5
+    for false in ("inverted", "random", "stale", "rising", "falling"):
+        assert all(ratio["high"] <= 1.05 for ratio in found[false].values()), false
+    assert found["alone"]["slowdown_p99"]["high"] < 1
+    assert 0.05 < found["followed"] < 0.5
 
 
 def test_inverted_guesses_of_a_start_do_not_pass_their_trial() -> None:
@@ -61,8 +72,11 @@ def test_inverted_guesses_of_a_start_do_not_pass_their_trial() -> None:
 
 
 def test_the_command_names_what_harms_and_its_record_is_of_this_image(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without the skill monitor the inverted model does harm."""
+    blind = dataclasses.replace(LAW_PRESETS["precog"], skill_monitor=False)
+    monkeypatch.setitem(LAW_PRESETS, "precog", blind)
     words = ("model", "evaluate", "rtt-incast", "--scenario", "leaves", "--seeds", "3")
     assert _run(*words, "--out", str(tmp_path), "-j") == 1
     out, err = capsys.readouterr()
@@ -75,7 +89,8 @@ def test_the_command_names_what_harms_and_its_record_is_of_this_image(
         "; slowdown_p99 under predpid in leaves must be at most 1.05 "
         f"times that of alone, not {harm:.3f}, if predictions are inverted"
     ) in err
-    assert _run(*words, "--out", str(tmp_path), "--bound", "2") == 0
+    monkeypatch.undo()
+    assert _run(*words, "--out", str(tmp_path)) == 0
     assert "passed" in capsys.readouterr().out
     assert _run("model", "show", "rtt-incast", "--evaluation", str(path)) == 0
     shown = capsys.readouterr().out

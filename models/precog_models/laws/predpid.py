@@ -1,16 +1,15 @@
 """PIDNN: the law of `pid` on the RTT that a model predicts, thesis (12)-(20).
 
 The prediction is clamped to RTT (1 +- advice_limit), unless `advice_clamp` is 0. It is followed
-while the predictor has been at least as good as persistence over some 64 samples, unless
-`skill_monitor` is 0; it is judged all the same, so that it can win its way back. Without a
-prediction, or while advice is held, the law is `pid`.
+while the predictor's errors over some 64 samples and one RTT are at most three quarters of
+persistence's errors, unless `skill_monitor` is 0. It is judged all the same, so that it can win its
+way. Without a prediction, or while advice is held, the law is `pid`.
 
 `skill_error` and `skill_persistence` are 64 times the mean error of the prediction made with a
-sample, and of saying that the next RTT will be this sample's. They do not decay below 64: less than
-a format's unit is no difference.
+sample, and of saying that the next RTT will be this sample's.
 """
 
-from precog_spec.contract import SKILL_SHIFT
+from precog_spec.contract import SKILL_PART_SHIFT, SKILL_SHIFT
 
 from .language import Field, Fmt, Parameter, Preset, Q, Record, clamp
 from .pid import PARAMETERS as PID_PARAMETERS
@@ -49,6 +48,7 @@ _FRAC = Fmt.SRTT.frac_bits
 _SRTT_MAX = Fmt.SRTT.max
 _LIMIT_DROP = 16 - Fmt.SRTT.frac_bits
 _SKILL_SHIFT = SKILL_SHIFT
+_PART_SHIFT = SKILL_PART_SHIFT
 _SUM_MAX = _SUM.max
 
 
@@ -64,7 +64,8 @@ def _skilled(s: Record, e: Record) -> bool:
     s.skill_valid = e.predicted
     s.skill_pred = e.prediction if e.predicted != 0 else 0
     s.skill_rtt = e.rtt
-    return s.skill_error >> _SKILL_SHIFT <= s.skill_persistence >> _SKILL_SHIFT
+    most = s.skill_persistence - (s.skill_persistence >> _PART_SHIFT)
+    return s.skill_error + (e.rtt << _FRAC) <= most
 
 
 def _advised(p: Record, e: Record) -> int:

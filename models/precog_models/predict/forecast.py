@@ -130,7 +130,7 @@ def rtt_told(
     predicted, base : int
         The decision's; 0: there was no prediction.
     skilled : bool
-        The predictor is not known to be worse than persistence.
+        The predictor is known to be clearly better than persistence, or is not judged.
     """
     value = 0
     if predicted and skilled:

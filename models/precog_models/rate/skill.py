@@ -1,15 +1,20 @@
-"""The skill monitor: is the predictor better than persistence on this queue pair?
+"""The skill monitor: is the predictor clearly better than persistence on this queue pair?
 
 The prediction made with a sample is of the next sample's RTT; persistence says that RTT will be
-this sample's. Both errors go into running sums over 64 samples; while the prediction's sum is the
-greater one, its advice is not followed. The predictor goes on predicting, so that it can win its
+this sample's. Both errors go into running sums over 64 samples. Advice is followed while the
+prediction's sum and one RTT together are at most three quarters of persistence's:
+
+    sum |RTT - prediction| + RTT <= 3/4 sum |RTT - last RTT|
+
+So a predictor must first have saved an RTT of error. One that is false never has: what it costs is
+bounded by what it was right about before. The predictor goes on predicting, so that it can win its
 way back.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_spec.contract import SKILL_SHIFT, Fmt
+from precog_spec.contract import SKILL_PART_SHIFT, SKILL_SHIFT, Fmt
 
 from ..jit import njit
 
@@ -46,5 +51,5 @@ def skill_step(state: NDArray[np.int64], rtt: int, pred_valid: bool, rtt_pred: i
     state[_VALID] = pred_valid
     state[_PRED] = rtt_pred if pred_valid else 0
     state[_RTT] = rtt
-    # The sums do not decay below 2**SKILL_SHIFT: less than the format's unit is no difference.
-    return bool(state[_ERROR] >> SKILL_SHIFT <= state[_PERSISTENCE] >> SKILL_SHIFT)
+    most = state[_PERSISTENCE] - (state[_PERSISTENCE] >> SKILL_PART_SHIFT)
+    return bool(state[_ERROR] + (rtt << _FRAC) <= most)

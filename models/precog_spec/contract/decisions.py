@@ -9,6 +9,7 @@ __all__ = [
     "DESTINATION_FIELDS",
     "PROGRAM_ALGORITHM",
     "SAMPLE_FIELDS",
+    "SKILL_PART_SHIFT",
     "SKILL_SHIFT",
     "TOLD_BY_EVENTS",
     "Algorithm",
@@ -57,7 +58,7 @@ class Flag(IntEnum):
     RATE_CLAMPED = 4  # min or max rate was active
     TARGET_MOVED = 5  # the target adjuster fired
     EVENT = 6  # not of a sample: an event's; only qp, rate and window count
-    UNSKILLED = 7  # predpid ran as pid: the predictor is worse than persistence on this QP
+    UNSKILLED = 7  # predpid ran as pid: the predictor has shown too little skill on this QP
     LATE = 8  # the prediction, or that there is none, missed its deadline: predpid ran as pid
     HELD = 9  # advice of every kind was held: the base law alone decided
     SCORED = 10  # a congestion score moved the law's rate
@@ -100,3 +101,5 @@ DESTINATION_FIELDS = (
 
 #: The skill monitor's errors are sums over 2**SKILL_SHIFT samples that decay.
 SKILL_SHIFT = 6
+#: Predictions must miss by less than persistence's error less its 2**-SKILL_PART_SHIFT.
+SKILL_PART_SHIFT = 2

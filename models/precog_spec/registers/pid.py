@@ -60,7 +60,7 @@ def pid_block(tick_ps: int) -> Block:
                         "skill_monitor",
                         1,
                         RW,
-                        "Not while a QP's predictions are worse than persistence, the mean of 64.",
+                        "Only while a QP's predictions are clearly better than persistence.",
                         reset=1,
                     ),
                     Field("advice_hold", 1, RW, "Never: the base laws decide alone.", lsb=1),

@@ -28,6 +28,8 @@ _NETWORKS = ("messages",)
 _PROBE_US = 2.0
 _PROBES = 4096
 _BYTE_MAX = 127  # of a weight
+_CHANGE = 0.2  # of RTTs, always predicted
+_SCRAMBLED = 11  # a stream of its own for each seed
 _How = tuple[Sequence[int], float, float | None]  # seeds, scale, delay of links
 
 
@@ -110,7 +112,7 @@ def queue_row(
     found: dict[str, Any] = {
         "network": network,
         "law": law,
-        "followed": sum(run.followed for run in ours) / len(ours),
+        "followed": _mean_followed(ours),
         "alone": _ratios(ours, alone),
         "persistence": _ratios(ours, _scored(Case(network, law, "persistence"), None, how)),
         "inverted": _ratios(_scored(turned, image, how), alone),
@@ -122,14 +124,18 @@ def queue_row(
 
 
 def rtt_row(image: Image, network: str, *, seeds: Sequence[int], scale: float) -> dict[str, Any]:
-    """A model of RTTs: `predpid` with it, against `pid`; inverted, its predicted change is negated.
+    """A model of RTTs: `predpid` with it, against `pid`, and with false ones in its place.
 
-    Persistence is `pid`: it acts on the last RTT.
+    Persistence is `pid`: it acts on the last RTT. False are the model with its predicted change
+    negated (``inverted``), with weights of its head drawn anew for each seed (``random``), the
+    smoothed RTT, which is late (``stale``), and changes of +20 % and -20 % throughout (``rising``,
+    ``falling``).
 
     Returns
     -------
     dict
-        ``network``, ``law``, and ratios by figure: ``alone``, ``persistence``, ``inverted``.
+        ``network``, ``law``, ``followed``, and ratios by figure: ``alone``, ``persistence``, those
+        of false predictions, and of inverted ones ``untried``, without the skill monitor.
 
     Raises
     ------
@@ -145,22 +151,52 @@ def rtt_row(image: Image, network: str, *, seeds: Sequence[int], scale: float) -
         preset="precog", algorithm=RTT_LAW, min_gbps=0.1, init_gbps=START_GBPS[network], image=image
     )
     alone = _runs(replace(setup, algorithm="pid", image=None), "", network, how)
-    to_alone = _ratios(_runs(setup, "", network, how), alone)
-    turned = replace(setup, image=_inverted(image))
-    return {
-        "network": network,
-        "law": RTT_LAW,
-        "alone": to_alone,
-        "persistence": to_alone,
-        "inverted": _ratios(_runs(turned, "", network, how), alone),
+    ours = _runs(setup, "", network, how)
+    false = {
+        "inverted": [_inverted(image)] * len(seeds),
+        "random": [_scrambled(image, seed) for seed in seeds],
+        "stale": [_constant(image, 0.0)] * len(seeds),
+        "rising": [_constant(image, _CHANGE)] * len(seeds),
+        "falling": [_constant(image, -_CHANGE)] * len(seeds),
     }
+    found = {"network": network, "law": RTT_LAW, "followed": _mean_followed(ours)}
+    found["alone"] = found["persistence"] = _ratios(ours, alone)
+    for name, images in false.items():
+        runs = [
+            _runs(replace(setup, image=one), "", network, ((seed,), scale, None))[0]
+            for one, seed in zip(images, seeds, strict=True)
+        ]
+        found[name] = _ratios(runs, alone)
+    blind = replace(setup, image=_inverted(image), parameters=(("skill_monitor", 0.0),))
+    return found | {"untried": _ratios(_runs(blind, "", network, how), alone)}
+
+
+def _with_head(image: Image, wl: Any, bl: Any) -> Image:
+    return replace(image, weights=replace(image.weights, wl=wl, bl=bl))
 
 
 def _inverted(image: Image) -> Image:
     """The model whose head has the other sign; the most negative weight is cut by one step."""
     wl = np.minimum(-image.weights.wl, _BYTE_MAX)
-    bl = np.minimum(-image.weights.bl, Fmt.OUT.max)
-    return replace(image, weights=replace(image.weights, wl=wl, bl=bl))
+    return _with_head(image, wl, np.minimum(-image.weights.bl, Fmt.OUT.max))
+
+
+def _scrambled(image: Image, seed: int) -> Image:
+    """The model whose head's weights are drawn at random where it has any."""
+    wl = image.weights.wl
+    drawn = np.random.default_rng((seed, _SCRAMBLED)).integers(-_BYTE_MAX, _BYTE_MAX + 1, wl.shape)
+    return _with_head(image, np.where(wl != 0, drawn, 0).astype(wl.dtype), image.weights.bl)
+
+
+def _constant(image: Image, change: float) -> Image:
+    """A model that always predicts this change of the smoothed RTT."""
+    bl = np.zeros_like(image.weights.bl)
+    bl[0] = round(change * Fmt.OUT.one)
+    return _with_head(image, np.zeros_like(image.weights.wl), bl)
+
+
+def _mean_followed(runs: Sequence[Figures]) -> float:
+    return sum(run.followed for run in runs) / len(runs)
 
 
 def _ratios(ours: Sequence[Figures], others: Sequence[Figures]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Figures:
     unfinished : int
         Flows that the horizon cut short.
     followed : float
-        Share of decisions that a score moved or would have moved.
+        Share of decisions that a score or a predicted RTT moved or would have moved.
     """
 
     slowdown_p50: float
@@ -91,7 +91,7 @@ def measure(result: Result) -> Figures:
         pauses=result.pauses,
         jain=jain(result.size[alike] / fct[alike]),
         unfinished=int(late.sum()),
-        followed=float((flags >> Flag.SCORED & 1).mean()),
+        followed=float((flags & (1 << Flag.SCORED | 1 << Flag.PREDICTED) != 0).mean()),
     )
 
 

@@ -14,10 +14,14 @@ __all__ = ["draw", "draw_evaluation", "read_evaluation"]
 
 _MOST_BYTES = 1 << 20
 _TITLES = {
-    "alone": "model / no prediction",
+    "alone": "model",
     "persistence": "model / persistence",
-    "inverted": "inverted / no prediction",
-    "untried": "inverted, untried / no prediction",
+    "inverted": "inverted",
+    "random": "random",
+    "stale": "stale",
+    "rising": "rising",
+    "falling": "falling",
+    "untried": "inverted, untried",
 }
 
 
@@ -94,12 +98,13 @@ def draw_evaluation(found: dict[str, Any]) -> None:
     rows = [tuple(one.get(name) for name in columns) for one in found["offline"]]
     table(columns, rows, title="Offline")
     rows = []
+    shown = {key: text for key, text in _TITLES.items() if any(key in r for r in loop["results"])}
     for one in loop["results"]:
         for name in one["alone"]:
-            cells = (_text(one[key][name]) if key in one else "" for key in _TITLES)
+            cells = (_text(one[key][name]) if key in one else "" for key in shown)
             rows.append((one["network"], one["law"], name, *cells))
-    title = f"Closed loop: ratios with 95 % intervals, {loop['seeds']} paired seeds"
-    table(("scenario", "law", "measure", *_TITLES.values()), rows, title=title)
+    title = f"Closed loop: ratios to no prediction, 95 % intervals, {loop['seeds']} paired seeds"
+    table(("scenario", "law", "measure", *shown.values()), rows, title=title)
     verdict = "passed" if found["passed"] else "not passed"
     typer.echo(f"image {found['image'][:16]}, bound {found['bound']:g}: {verdict}")
 

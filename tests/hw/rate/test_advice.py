@@ -1,4 +1,4 @@
-"""Advice that is late, held or worse than persistence: the base law alone, in bounded time."""
+"""Advice that is late, held or without skill: the base law alone, in bounded time."""
 
 from typing import Any
 

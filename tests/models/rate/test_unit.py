@@ -81,7 +81,7 @@ def step(
 
 
 def test_prediction_replaces_the_measurement() -> None:
-    par = parameters()
+    par = parameters(skill_monitor=0)
     measured = step(fresh(), config(), par, 5500)
     predicted = step(fresh(), config(), par, 5000, 5500 << 8)
     assert measured[:3] == predicted[:3]
@@ -91,8 +91,9 @@ def test_prediction_replaces_the_measurement() -> None:
 
 @pytest.mark.parametrize(("pred", "seen"), [(100_000, 6250), (0, 3750), (6249, 6249), (6251, 6250)])
 def test_advice_is_clamped(pred: int, seen: int) -> None:
-    clamped = step(fresh(), config(), parameters(), 5000, pred << 8)
-    free = step(fresh(), config(), parameters(advice_clamp=0), 5000, seen << 8)
+    blind = {"skill_monitor": 0}
+    clamped = step(fresh(), config(), parameters(**blind), 5000, pred << 8)
+    free = step(fresh(), config(), parameters(**blind, advice_clamp=0), 5000, seen << 8)
     assert clamped[0] == free[0]
     assert (Flag.ADVICE_CLAMPED in clamped[3]) == (pred != seen)
 
