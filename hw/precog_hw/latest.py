@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.rows import RowMemory, plain_memory
+from precog_hw.rows import RowMemory, plain_memory, sliced_memory
 
 __all__ = ["Latest"]
 
@@ -31,6 +31,8 @@ class Latest(wiring.Component):
     ----------
     layout : data.StructLayout
         A word; its first member is `qp`, of 1 bit or more.
+    sliced : bool
+        Words are in a `sliced_memory`.
 
     Members
     -------
@@ -46,7 +48,8 @@ class Latest(wiring.Component):
 
     o: stream.Interface
 
-    def __init__(self, layout: data.StructLayout) -> None:
+    def __init__(self, layout: data.StructLayout, *, sliced: bool = False) -> None:
+        self._sliced = sliced
         self._bits = layout["qp"].width
         self._rest = layout.size - self._bits
         self._qps = 1 << self._bits
@@ -66,7 +69,8 @@ class Latest(wiring.Component):
         # Of two places one is the output, and the other is full until its word has moved there.
         depth = max(self._qps, 3)
         m.submodules.waiting = waiting = SyncFIFOBuffered(width=bits + 1, depth=depth)
-        m.submodules.orders = orders = plain_memory(unsigned(self._rest), self._qps)
+        memory = sliced_memory if self._sliced else plain_memory
+        m.submodules.orders = orders = memory(unsigned(self._rest), self._qps)
         # A queue pair waits while its bits differ; each has one writer.
         m.submodules.told = told = RowMemory(1, self._qps)
         m.submodules.taken = taken = RowMemory(1, self._qps)

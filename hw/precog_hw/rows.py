@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BitMemory", "RowMemory", "RowUpdate", "plain_memory"]
+from .sliced import SlicedMemory, slice_width
+
+__all__ = ["BitMemory", "RowMemory", "RowUpdate", "plain_memory", "sliced_memory"]
 
 
 def plain_memory(
@@ -22,6 +24,17 @@ def plain_memory(
     """
     attrs: dict[str, Any] = {"no_rw_check": 1} | ({"ram_style": "block"} if block else {})
     return Memory(shape=shape, depth=depth, init=list(init), attrs=attrs)
+
+
+def sliced_memory(shape: ShapeLike, depth: int) -> Memory | SlicedMemory:
+    """`plain_memory`, in slices if rows are wide and many, with zeros at power-up.
+
+    Where it is measured that the choice of a word takes more logic than the block itself.
+    """
+    width = slice_width(depth)
+    if width is None or Shape.cast(shape).width <= width:
+        return plain_memory(shape, depth)
+    return SlicedMemory(shape, depth, {"no_rw_check": 1})
 
 
 class BitMemory:
@@ -73,6 +86,8 @@ class RowMemory(wiring.Component):
         Rows.
     init : sequence
         Contents at power-up; zeros without it.
+    sliced : bool
+        As `sliced_memory` has it, without `init`.
 
     Members
     -------
@@ -86,8 +101,10 @@ class RowMemory(wiring.Component):
 
     CYCLES = 2
 
-    def __init__(self, shape: ShapeLike, depth: int, init: Sequence[Any] = ()) -> None:
-        self._shape, self._depth, self._init = shape, depth, init
+    def __init__(
+        self, shape: ShapeLike, depth: int, init: Sequence[Any] = (), *, sliced: bool = False
+    ) -> None:
+        self._shape, self._depth, self._init, self._sliced = shape, depth, init, sliced
         super().__init__(
             {
                 "write_stb": In(1),
@@ -100,7 +117,11 @@ class RowMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rows = rows = plain_memory(self._shape, self._depth, self._init)
+        if self._sliced:
+            rows = sliced_memory(self._shape, self._depth)
+        else:
+            rows = plain_memory(self._shape, self._depth, self._init)
+        m.submodules.rows = rows
         write, read = rows.write_port(), rows.read_port()
         word, written1, written2 = (Signal(self._shape) for _ in range(3))
         met1, met2 = Signal(), Signal()
@@ -139,6 +160,8 @@ class RowUpdate(wiring.Component):
         Of a row; zeros at power-up.
     depth : int
         Rows.
+    sliced : bool
+        As `sliced_memory` has it.
 
     Members
     -------
@@ -157,8 +180,8 @@ class RowUpdate(wiring.Component):
 
     CYCLES = 3
 
-    def __init__(self, shape: data.Layout, depth: int) -> None:
-        self._shape, self._depth = shape, depth
+    def __init__(self, shape: data.Layout, depth: int, *, sliced: bool = False) -> None:
+        self._shape, self._depth, self._sliced = shape, depth, sliced
         super().__init__(
             {
                 "i_stb": In(1),
@@ -172,7 +195,8 @@ class RowUpdate(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.rows = rows = plain_memory(self._shape, self._depth)
+        memory = sliced_memory if self._sliced else plain_memory
+        m.submodules.rows = rows = memory(self._shape, self._depth)
         write, read = rows.write_port(), rows.read_port()
         m.d.comb += [
             read.addr.eq(self.i_row),

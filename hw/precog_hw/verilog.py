@@ -16,6 +16,7 @@ from typing import Any
 from amaranth._toolchain.yosys import find_yosys  # as `amaranth.back.verilog` finds it
 from amaranth.back import rtlil
 
+from precog_hw.verilog_rows import clear_deep, without_zeros
 from precog_hw.verilog_tidy import tidy
 
 __all__ = ["elaborating", "verilog_text"]
@@ -86,10 +87,10 @@ def verilog_text(component: Any, *, name: str, ports: dict[str, Any]) -> str:
     with elaborating():
         text = rtlil.convert(component, name=name, ports=ports, emit_src=False)
     yosys = find_yosys(lambda version: version >= (0, 40))
-    text = _SHIFT.sub(_equal_shift, _BOTH.sub(_equal_operands, text))
+    text = without_zeros(_SHIFT.sub(_equal_shift, _BOTH.sub(_equal_operands, text)))
     script = f"read_rtlil <<rtlil\n{text}\nrtlil\n{_SCRIPT.format(name=name)}"
     # Its warning that not every process can be written does not concern those that Amaranth makes.
-    return _HEAD + tidy(str(yosys.run(["-q", "-"], script, ignore_warnings=True)))
+    return _HEAD + clear_deep(tidy(str(yosys.run(["-q", "-"], script, ignore_warnings=True))))
 
 
 def _equal_operands(cell: re.Match[str]) -> str:

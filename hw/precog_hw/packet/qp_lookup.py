@@ -10,9 +10,9 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from precog_hw.rows import sliced_memory
 from precog_spec.frames.crc import remainder
 from precog_spec.frames.qp_key import (
     ADDRESS_BITS,
@@ -197,12 +197,7 @@ class QpLookup(wiring.Component):
         m.d.sync += go.eq(self.i_access.valid & ~go & ~tx.valid & ~meets[access.way])
         for way in range(WAYS):
             # Never read where it is written: synthesis need not keep the old word.
-            ram = Memory(
-                shape=cell_layout(self._slots),
-                depth=table_rows(self._slots),
-                init=[],
-                attrs={"no_rw_check": 1},
-            )
+            ram = sliced_memory(cell_layout(self._slots), table_rows(self._slots))
             m.submodules[f"way{way}"] = ram
             port, first, second = ram.write_port(), ram.read_port(), ram.read_port()
             m.d.comb += [

@@ -71,7 +71,7 @@ def set_write(ctx: Any, view: Any, write: Write) -> None:
     ctx.set(view.cell.slot, write.slot)
 
 
-@pytest.mark.parametrize(("slots", "cycles"), [(16, 1200), (1024, 700)])
+@pytest.mark.parametrize(("slots", "cycles"), [(16, 1200), (1024, 700), (4096, 300)])
 def test_exact_with_latency_while_keys_move(slots: int, cycles: int, seed: int) -> None:
     rng = random.Random(seed)
     dut = QpLookup(slots)
