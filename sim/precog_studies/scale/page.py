@@ -64,7 +64,11 @@ def page(said: Mapping[str, Any], record: Path) -> str:
             rows.append([name, f"{line['qps']:,}", *counts, growth, line["commit"]])
     lines += ["| " + " | ".join(cells) + " |" for cells in rows]
     faults = [part for part in parts if max(grows(parts[part], n) for n in _LOGIC) > MARGIN]
-    word = f"Grows faster than memory: {', '.join(faults)}." if faults else "No block does."
+    word = (
+        f"Grows faster than memory: {', '.join(faults)}."
+        if faults
+        else "No block grows faster than memory."
+    )
     lines += ["", word, "", f"![Area against queue pairs](data/{record.stem}.svg)", ""]
     picture(parts, record.with_suffix(".svg"))
     return "\n".join(lines)
