@@ -25,6 +25,7 @@ __all__ = [
     "SHIFT_TANH",
     "SUM_C_BITS",
     "CellPipe",
+    "cell_stages",
     "state_write_layout",
 ]
 
@@ -53,6 +54,13 @@ def state_write_layout(config: NicConfig) -> data.ArrayLayout:
         ),
         config.columns,
     )
+
+
+def cell_stages(*, fabric_tables: bool) -> tuple[int, int, int]:
+    """Cycles from a slot to its gates, to its cell state and to the table's value of that."""
+    table_latency = 4 if fabric_tables else 3
+    gates = 5 + table_latency
+    return gates, gates + 2, gates + 2 + table_latency
 
 
 class CellPipe(wiring.Component):
@@ -115,9 +123,7 @@ class CellPipe(wiring.Component):
         self._config = config
         self._fabric_tables = fabric_tables
         self._block_tables = config.relaxed and not fabric_tables
-        table_latency = 4 if fabric_tables else 3
-        self._gates_at = 5 + table_latency
-        self._tanh_at = self._gates_at + 2 + table_latency
+        self._gates_at, _, self._tanh_at = cell_stages(fabric_tables=fabric_tables)
         self.latency = self._tanh_at + 2
         slot = slot_layout(config)
         hidden = data.ArrayLayout(signed(Fmt.H.width), config.columns)

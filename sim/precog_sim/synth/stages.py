@@ -1,0 +1,165 @@
+"""Cycles from a sample to its prediction, stage by stage.
+
+The core runs in Amaranth's simulator with one sample at a time, whose context is ready; each
+stage's register is watched.
+"""
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from amaranth.hdl import Signal
+from amaranth.lib import data
+from amaranth.sim import Simulator
+
+from precog_hw.core import Core
+from precog_hw.predict.cell import cell_stages
+from precog_hw.predict.layouts import slot_layout
+from precog_spec.config import NicConfig
+
+from ..formal.peek import Opened
+from .interval import image
+
+__all__ = ["STAGES", "stages"]
+
+#: What is done up to the cycle that is told, in order.
+STAGES = (
+    "the sample leaves its queue",
+    "S: weighted sum of the sample and the state",
+    "1 / S: leading zeros, shift, table, chord",
+    "K: deviation times 1 / S, rounded",
+    "the last hidden units' slot enters the engine",
+    "sums of the gates: weight times K and the stored part",
+    "tables of the gates",
+    "cell state",
+    "table of the cell state",
+    "hidden values",
+    "output: products, sums, shift",
+    "the output is offered",
+    "prediction: (1 + output) S, limited",
+)
+
+_LIMIT = 5000  # cycles without a prediction
+
+
+def stages(config: NicConfig) -> list[int]:
+    """The cycle of each of `STAGES`, of a core with 16 lanes or more.
+
+    Raises
+    ------
+    TimeoutError
+        No prediction came.
+    """
+    core = Core(config)
+    inner = Opened(core)
+    watches = _watches(config, core, inner)
+    last: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        await _prepare(ctx, core)
+        for n in range(4):
+            await ctx.tick().repeat(200)
+            core_sample = core.i_sample
+            ctx.set(core_sample.payload.qp, 1)
+            ctx.set(core_sample.payload.rtt, 5000 + 300 * n)
+            ctx.set(core_sample.payload.t, 6000 * n)
+            ctx.set(core_sample.valid, 1)
+            last[:] = [0] * len(watches)
+            for cycle in range(_LIMIT):
+                for stage, (shown, before) in enumerate(watches):
+                    if shown(ctx):
+                        last[stage] = cycle - before
+                if last[-1]:
+                    break
+                await ctx.tick()
+                ctx.set(core_sample.valid, 0)
+            else:
+                raise TimeoutError(f"no prediction from the core within {_LIMIT} cycles")
+
+    simulator = Simulator(inner.fragment)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return last
+
+
+def _watches(
+    config: NicConfig, core: Core, inner: Opened
+) -> list[tuple[Callable[[Any], bool], int]]:
+    """Of each stage: whether its result has just come, and how many cycles ago it did."""
+    gates, state, tanh = cell_stages(fabric_tables=config.lanes == 128)
+    begun, taken = inner["feature.step"], inner["head.steps"]
+
+    def first(strobes: Signal) -> Callable[[Any], bool]:
+        return lambda ctx: bool(ctx.get(strobes) & 1)
+
+    def set_(strobe: Signal) -> Callable[[Any], bool]:
+        return lambda ctx: bool(ctx.get(strobe))
+
+    def slot(stage: int) -> Callable[[Any], bool]:
+        view = data.View(slot_layout(config), inner[f"predictor.engine.cell.slot_{stage}"])
+        return lambda ctx: bool(ctx.get(view.valid) and ctx.get(view.final))
+
+    ends = (1, 5, gates, state, tanh, tanh + 2)
+    return [
+        (first(begun), 1),
+        (_changes(inner["feature.srtt"]), 0),
+        (_changes(inner["feature.reciprocal.y"]), 0),
+        (set_(inner["feature.o__valid"]), 0),
+        *((slot(stage), 1 if stage == 1 else 0) for stage in ends),
+        (set_(inner["predictor.engine.head.done"]), 0),
+        (first(taken), 1),
+        (set_(inner["head.o__valid"]), 0),
+    ]
+
+
+def _changes(signal: Signal) -> Callable[[Any], bool]:
+    """Whether it differs from the cycle before."""
+    held: list[int] = []
+
+    def changed(ctx: Any) -> bool:
+        now = ctx.get(signal)
+        before, held[:] = list(held), [now]
+        return before != [now]
+
+    return changed
+
+
+async def _prepare(ctx: Any, core: Core) -> None:
+    """A model in slot 0, which queue pair 1 asks."""
+    ctx.set(core.o_decision.ready, 1)
+    ctx.set(core.begin_set, 0)
+    ctx.set(core.begin_stb, 1)
+    await ctx.tick()
+    ctx.set(core.begin_stb, 0)
+    await ctx.tick().repeat(10)
+    model = image()
+    for at in range(0, len(model), 4):
+        ctx.set(core.word, int.from_bytes(model[at : at + 4], "little"))
+        ctx.set(core.word_stb, 1)
+        await ctx.tick()
+    ctx.set(core.word_stb, 0)
+    ctx.set(core.commit_crc, zlib.crc32(model))
+    ctx.set(core.commit_stb, 1)
+    await ctx.tick()
+    ctx.set(core.commit_stb, 0)
+    await ctx.tick().until(~core.busy)
+    ctx.set(core.map_set, 0)
+    ctx.set(core.map_slot, 0)
+    ctx.set(core.map_enable, 1)
+    ctx.set(core.map_stb, 1)
+    await ctx.tick()
+    ctx.set(core.map_stb, 0)
+    ctx.set(core.parameters.sigma, 13107)
+    command = core.command.payload
+    ctx.set(command.qp, 1)
+    ctx.set(command.apply, 1)
+    ctx.set(command.clear, 1)
+    for name, value in {
+        **{"enable": 1, "algorithm": 2, "model_enable": 1, "model_slot": 0},
+        **{"min_rate": 1, "max_rate": 1 << 30, "init_rate": 1 << 20, "target": 5000 << 8},
+    }.items():
+        ctx.set(command.config[name], value)
+    ctx.set(core.command.valid, 1)
+    await ctx.tick().until(core.command.ready)
+    ctx.set(core.command.valid, 0)
