@@ -1,7 +1,7 @@
 """Whether one model image may be released: offline skill and the closed loop, side by side.
 
-The scenarios are those that no shipped model was trained on. The bound and its words are the
-fleet's (`precog_fleet.evaluate.loop_failures`).
+The scenarios are networks of `precog_sim.scored.networks` and cases of the prediction study that no
+shipped model was trained on. They, the bound and its words are the fleet's (`precog_fleet.record`).
 """
 
 import hashlib
@@ -10,24 +10,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from precog_fleet.evaluate import loop_failures
+from precog_fleet.record import AGAINST, SCENARIOS
 from precog_fleet.runner import Here, Pool, Task
 from precog_models.image import Image
 from precog_models.tree_image import TreeImage
+from precog_sim.commit import commit_name
 from precog_sim.scored.judge import queue_row, rtt_row
 from precog_sim.scored.settings import LAWS
 from precog_spec.contract import HeadKind
 from precog_studies.prediction.candidate import start_row
 from precog_studies.prediction.starts.windows import BINS, INPUTS
 
-__all__ = ["AGAINST", "SCENARIOS", "evaluated", "kind_of"]
+__all__ = ["evaluated", "kind_of"]
 
-#: By the kind of a model; networks of `precog_sim.scored.networks`, cases of the prediction study.
-SCENARIOS: dict[str, tuple[str, ...]] = {
-    "rtt": ("leaves", "messages"),
-    "queue": ("messages", "duplex"),
-    "start": ("rounds", "background"),
-}
-AGAINST = ("alone", "inverted")  #: ratios of a row that are bounded
 _SCALE = 0.3
 _Any = Image | TreeImage
 Report = Callable[[int, int], None]
@@ -82,7 +77,7 @@ def evaluated(
     Returns
     -------
     dict
-        JSON data: ``image`` (SHA-256 of the file), ``kind``, ``bound``, ``offline``,
+        JSON data: ``image`` (SHA-256 of the file), ``commit``, ``kind``, ``bound``, ``offline``,
         ``closed_loop``, ``passed`` and ``failed``, sentences.
 
     Raises
@@ -124,6 +119,7 @@ def evaluated(
     return {
         "image": digest,
         "crc32": f"{image.crc32:#010x}",
+        "commit": commit_name("models", "sim", "sw"),
         "kind": kind,
         "bound": bound,
         "offline": _offline(image, rows),

@@ -24,7 +24,8 @@ from .dataset import load_dataset
 from .durable import write_durably
 from .errors import FleetError
 from .evaluate import ClosedLoop, Limits, check, evaluate, forced
-from .modelset import MANIFEST, Manifest, ModelSet
+from .modelset import BASE, MANIFEST, Manifest, ModelSet
+from .record import check_record
 from .releases import EVALUATION
 from .repository import Repository
 from .rollouts import Rollouts
@@ -43,27 +44,35 @@ Submit = Callable[[Callable[[], Path]], "Future[Path]"]
 
 
 def release_models(
-    repository: Repository, folder: Path, limits: Limits, *, force: str = ""
+    repository: Repository,
+    folder: Path,
+    limits: Limits,
+    *,
+    force: str = "",
+    record: Path | None = None,
 ) -> tuple[int, bytes]:
     """Release the models of a folder that passed their evaluation; number and digest.
 
     Models that have been released already keep their number: a crash may come between a release
     and its rollout. With `force`, a reason, others are released, too: the reason and what was
-    refused are signed with the release, and stand in its list.
+    refused are signed with the release, and stand in its list. A `record` of ``precog model
+    evaluate`` must have passed, too; its commit and seeds are signed with the release.
 
     Raises
     ------
     FleetError
         They did not pass, were changed since, or keys are missing.
     ValueError
-        There is no evaluation of these very models, or the reason is too short.
+        There is no evaluation or record of these very models, or the reason is too short.
     """
     try:
         files, evaluation = check(folder, limits)
+        image = Manifest.parse(files[MANIFEST]).files[BASE]
+        judged = {} if record is None else check_record(record, image, limits)
     except (FleetError, ValueError) as error:
         if not force:
             raise
-        files, evaluation = forced(folder, str(error), force), None
+        files, evaluation, judged = forced(folder, str(error), force), None, {}
     digest = Manifest.parse(files[MANIFEST]).digest
     known = repository.digests()
     if digest in known:
@@ -76,7 +85,7 @@ def release_models(
         "skill_over_live": f"{forecast['skill_over_live']['value']:.4f}",
         "windows": forecast["windows"],
     }
-    return repository.publish(files, about), digest
+    return repository.publish(files, about | judged), digest
 
 
 @dataclass(frozen=True)

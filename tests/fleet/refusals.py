@@ -325,6 +325,7 @@ REFUSED: dict[str, dict[str, Cases]] = {
             ("{models} -r {repo}", "missing option '-k'"),
             *_after("{models} -r {repo} -k", _NO_KEYS),
         ),
+        "record": (("{models} -r {repo} -k {keys} --record {nope}", "must have an evaluation"),),
         "force": (("{models} -r {repo} -k {keys} --force no", "reason must have 10 to 500 char"),),
     },
     "rollout": {

@@ -17,6 +17,7 @@ from precog_fleet.runner import Here
 from precog_host import cli
 
 from .test_evaluate import loop
+from .test_record import record
 
 ROUTER = "tls/127.0.0.1:9"  # nobody listens there
 Run = Callable[..., tuple[int, str, str]]
@@ -80,11 +81,16 @@ def test_from_telemetry_to_a_release(run: Run, hosts: Path, tmp_path: Path) -> N
     path = models / "evaluation.json"
     found["forecast"]["windows"], found["closed_loop"]["seeds"] = 200, 5
     path.write_text(json.dumps(found))
+    status, _, err = run(*release)
+    assert (status, "must have a record of its base" in err) == (2, True)
+    base_digest = found["closed_loop"]["image"]
+    release += ("--record", record(tmp_path, base_digest))
     first = told(run(*release, "-j"))
     assert first == {"release": 1, "digest": done["digest"], "repository": str(repo)}
     assert run(*release)[1].startswith(f"release 1, SHA-256 {done['digest']}: bring it out")
     (row,) = told(run("repository", "list", repo, "-j"))["releases"]
     assert (row["release"], row["digest"]) == (1, done["digest"])
+    assert (row["evaluated"], row["loop_seeds"]) == ("0123abcd", 5)
     assert told(run("repository", "renew", repo, "-k", keys, "-j"))["renewed"] == []
     client = Releases(tmp_path / "m", str(repo), root=Path(made["root"]).read_bytes())
     got = client.fetch(1, bytes.fromhex(done["digest"]), "host0")

@@ -74,7 +74,7 @@ def list_(folder: _Folder, json_: JsonOption = False) -> None:
         {"release": number, "digest": digests[number], **about}
         for number, about in repository.releases().items()
     ]
-    columns = ("release", "skill", "skill_over_live", "windows", "forced", "digest")
+    columns = ("release", "skill", "windows", "evaluated", "loop_seeds", "forced", "digest")
     emit(
         {"releases": rows},
         lambda: table(columns, [tuple(row.get(name) for name in columns) for row in rows]),
@@ -86,6 +86,10 @@ def release(
     models: Annotated[Path, typer.Argument(help="Folder of models that passed fleet evaluate.")],
     repository: Annotated[Path, typer.Option("-r", "--repository", help="Its folder.")],
     keys: _Keys,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Record of their base by precog model evaluate, all scenarios."),
+    ] = None,
     force: Annotated[
         str,
         typer.Option(
@@ -105,7 +109,7 @@ def release(
 
     opened = Repository(repository, keys, now_ms)
     opened.check_keys()
-    number, digest = release_models(opened, models, Limits(), force=force)
+    number, digest = release_models(opened, models, Limits(), force=force, record=record or Path())
     emit(
         {"release": number, "digest": digest.hex(), "repository": str(repository)},
         lambda: typer.echo(
