@@ -71,6 +71,9 @@ def test_a_simulation_that_fails_leaves_its_last_cycle(tmp_path: Path) -> None:
     (line,) = last_changes(tmp_path / "w/amaranth-1.vcd", r"\.inner$", count=2)
     assert re.fullmatch(r"[\w.]+\.inner: \d+=2 \d+=3", line)
     assert last_changes(tmp_path / "w/amaranth-1.vcd", "absent", count=2) == []
+    lines = ("$scope module top $end", "$var string 1 % \\i.edit $end", "$var wire 1 z x $end")
+    (tmp_path / "a.vcd").write_text("\n".join((*lines, "#0", "sKEEP %", "0z", "#5", "1z", "")))
+    assert last_changes(tmp_path / "a.vcd", "", count=4) == ["top.i.edit: 0=KEEP", "top.x: 0=0 5=1"]
     layout = (tmp_path / "w/amaranth-1.gtkw").read_text()
     assert "en" in layout
     with pytest.raises(AssertionError):

@@ -37,9 +37,11 @@ def last_changes(path: Path, pattern: str, count: int) -> list[str]:
             names.setdefault(words[3], []).append(".".join([*scope, name]))
         elif line.startswith("#"):
             time = line[1:]
-        elif change := re.fullmatch(r"(?:b([01xz]+) |([01xz]))(\S+)", line):
-            bits, code = change[1] or change[2], change[3]
-            value = str(int(bits, 2)) if set(bits) <= {"0", "1"} else bits
+        elif change := re.fullmatch(r"(?:b([01xz]+) |([01xz])|s(\S+) )(\S+)", line):
+            vector, bit, word, code = change.groups()
+            value = word or vector or bit
+            if vector and set(vector) <= {"0", "1"}:
+                value = str(int(vector, 2))
             changes.setdefault(code, []).append(f"{time}={value}")
     return [
         f"{name}: {' '.join(changes.get(code, [])[-count:])}"

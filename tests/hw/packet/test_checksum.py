@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 from amaranth.sim import Simulator
+from tests.differing import same
 from tests.models.packet.frames import packet
 
 from precog_hw.packet.checksum import LATENCY, HeaderUpdate
@@ -101,8 +102,8 @@ def updated(requests: list[Request], rng: random.Random, idle: float = 0.0) -> l
 
 
 def compare(answers: list[Fields], expected: list[Fields], requests: list[Request]) -> None:
-    for answer, fields, request in zip(answers, expected, requests, strict=True):
-        assert answer == fields, request
+    for n, (answer, fields, request) in enumerate(zip(answers, expected, requests, strict=True)):
+        same("checksum.o", answer, fields, at=f"packet {n}", inputs=[request])
 
 
 def test_random_words_and_edges(seed: int) -> None:
