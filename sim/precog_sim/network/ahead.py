@@ -8,6 +8,7 @@ miss an event that is put between, or follow one that was taken back, costs only
 """
 
 from precog_sim.network.control import Cfg, Ctl
+from precog_sim.network.ecmp import way_word
 from precog_sim.network.jit import inlined
 from precog_sim.network.layout import FlowCol, Kind, PortCol, PrioCol, Rec
 from precog_sim.network.machine import prefetch, trailing_zeros
@@ -52,15 +53,21 @@ def _ask(net: Net, row: int) -> None:
     p = net.rec[row, Rec.PORT]
     flow = net.rec[row, Rec.OWNER] * FlowCol.WIDTH
     told = row * net.telemetry.shape[1]
-    prefetch(net.flow, flow)
     prefetch(net.port, p * PortCol.WIDTH)
-    if net.port[p, PortCol.NODE] >= net.cfg[Cfg.HOSTS]:
+    node = net.port[p, PortCol.NODE]
+    if node >= net.cfg[Cfg.HOSTS]:
+        if net.cfg[Cfg.WAYS] != 0:
+            answer = kind & 7 != Kind.DATA
+            prefetch(net.ways, way_word(net, node, net.rec[row, Rec.OWNER], answer))
+        else:
+            prefetch(net.flow, flow)
         prefetch(net.port, p * PortCol.WIDTH + LINE)
         prefetch(net.prio, p * net.cfg[Cfg.PRIORITIES] * PrioCol.WIDTH + LINE)
         if net.cfg[Cfg.TELEMETRY] != 0:
             prefetch(net.telemetry, told)
         return
     prefetch(net.prio, p * net.cfg[Cfg.PRIORITIES] * PrioCol.WIDTH)
+    prefetch(net.flow, flow)
     prefetch(net.flow, flow + LINE)
     if kind & 7 == Kind.DATA:
         return

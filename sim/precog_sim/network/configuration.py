@@ -8,6 +8,7 @@ from precog_sim.network.law_tables import Laws
 from precog_sim.network.result import Record
 from precog_sim.network.rows import Rows
 from precog_sim.network.scenario import SPRAYS, Scenario
+from precog_sim.network.tables import way_columns
 from precog_sim.network.wheel import bucket_bits, buckets_ahead
 
 __all__ = ["configuration"]
@@ -88,6 +89,7 @@ def configuration(
         Cfg.BASE_LEARNT: int(scenario.hearing.base == "learnt"),
         Cfg.FAULTS: int(scenario.has_faults),
         Cfg.SPRAY: SPRAYS.index(scenario.spray),
+        Cfg.WAYS: way_columns(scenario),
         Cfg.BUCKET_BITS: bits,
         Cfg.AHEAD: buckets_ahead(bits, ns3=ns3),
         Cfg.SLOT_MASK: slots - 1,

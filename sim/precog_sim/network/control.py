@@ -78,7 +78,8 @@ class Cfg(IntEnum):
     HINT_STALE_PS = 64
     HINT_START = 65  # starts may believe a level
     HINT_HOLD_PS = 66
-    WIDTH = 67
+    WAYS = 67  # switches in the rows of `Net.ways`; 0: there is no such table
+    WIDTH = 68
 
 
 class FCfg(IntEnum):

@@ -94,6 +94,7 @@ def _member(run: Net, k: int, parity: int) -> Net:
         routes=run.routes,
         last=unchecked(run.last, 0),
         route_ports=unchecked(run.route_ports, 0),
+        ways=unchecked(run.ways, 0),
         turns=run.turns,
         fault=unchecked(run.fault, FaultCol.WIDTH),
         wire_loss=unchecked(run.wire_loss, 0),

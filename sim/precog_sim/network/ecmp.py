@@ -5,17 +5,20 @@ the HPCC authors' ns-3 code there is its hash: MurmurHash3 (x86, 32 bit; Appleby
 the addresses and ports, with the number of the switch as seed. Data and answers hash apart, for
 the two ends of their headers are swapped.
 
+A flow's packets all take one way, so a switch keeps the port that it found for the first of them,
+for data and for answers (`Net.ways`): a look there costs less than routes and hash.
+
 Sprayed packets choose each for itself, whatever their flow: at random, or the next hops take turns
 at every switch, for each destination.
 """
 
 from precog_sim.network.control import Cfg
 from precog_sim.network.draws import at_port
-from precog_sim.network.jit import compiled, inlined
+from precog_sim.network.jit import compiled, inlined, outlined
 from precog_sim.network.layout import FlowCol, Spray
 from precog_sim.network.net import Net
 
-__all__ = ["FIRST_PORT", "next_hop", "ns3_hash", "route"]
+__all__ = ["FIRST_PORT", "next_hop", "ns3_hash", "route", "way_word"]
 
 FIRST_PORT = 10_000  # source port of the first flow between two hosts
 _FIRST_ADDRESS = 0x0B00_0001
@@ -94,6 +97,21 @@ def route(net: Net, node: int, f: int, answer: bool) -> int:
     return int(net.route_ports[first + x % n])
 
 
+@outlined
+def _find_way(net: Net, node: int, f: int, answer: bool, at: int) -> int:
+    """`route`, kept in word `at` of the table of ways."""
+    out = route(net, node, f, answer)
+    net.ways[at] = out + 1
+    return int(out)
+
+
+@inlined
+def way_word(net: Net, node: int, f: int, answer: bool) -> int:
+    """The word of `Net.ways` for switch `node` and the data of flow `f`, or its answers."""
+    direction = 2 * f + (1 if answer else 0)
+    return int(direction * net.cfg[Cfg.WAYS] + node - net.cfg[Cfg.HOSTS])
+
+
 @inlined
 def next_hop(net: Net, node: int, p: int, f: int, answer: bool) -> int:
     """Output port at `node` for one packet of flow `f`, or for one that answers it; -1: none.
@@ -101,6 +119,10 @@ def next_hop(net: Net, node: int, p: int, f: int, answer: bool) -> int:
     It came in at port `p`.
     """
     spray = net.cfg[Cfg.SPRAY]
+    if net.cfg[Cfg.WAYS] != 0:
+        at = way_word(net, node, f, answer)
+        out = int(net.ways[at]) - 1
+        return out if out >= 0 else _find_way(net, node, f, answer, at)
     if spray == Spray.NONE:
         return route(net, node, f, answer)
     dst = net.flow[f, FlowCol.SRC if answer else FlowCol.DST]

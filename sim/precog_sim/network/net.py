@@ -49,6 +49,8 @@ class Net(NamedTuple):
     # is that switch
     last: Table  # [host]: the port of its switch to it; -1: there is none
     route_ports: Table
+    ways: NDArray[np.int32]
+    # [flow and direction, switch]: output port, plus 1, of the packets that passed; 0: none did
     turns: Table  # [switch, host]: next hops that packets were sprayed to, counted
     fault: Table  # [port, FaultCol]
     wire_loss: _Reals  # [port]: share of the packets to it that its link loses

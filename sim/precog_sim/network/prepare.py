@@ -33,6 +33,7 @@ from precog_sim.network.tables import (
     route_tables,
     score_knots,
     switch_table,
+    way_table,
 )
 from precog_spec.contract import DECISION_FIELDS, FORECAST_FIELDS, SAMPLE_FIELDS
 from precog_spec.law_fields import LAW_EVENT_FIELDS
@@ -177,6 +178,7 @@ def prepare(
         learnt=np.zeros((flows, len(BASE_STATE)), dtype=np.int64),
         telemetry=telemetry,
         **route_tables(topology, topology.routes),
+        ways=way_table(scenario),
         ctl=ctl,
         cfg=cfg,
         fcfg=fcfg,

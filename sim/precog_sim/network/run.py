@@ -15,7 +15,7 @@ from precog_sim.network.partition_tables import crew_table
 from precog_sim.network.prepare import prepare
 from precog_sim.network.result import Record, Result
 from precog_sim.network.scenario import Scenario
-from precog_sim.network.tables import route_tables
+from precog_sim.network.tables import route_tables, way_table
 
 __all__ = ["run"]
 
@@ -107,7 +107,8 @@ def run(
         if crew[Crew.STATUS] != Status.ROUTES:
             break
         topology = scenario.topology
-        net = net._replace(**route_tables(topology, topology.routes_without(links.down)))
+        routes = topology.routes_without(links.down)
+        net = net._replace(**route_tables(topology, routes), ways=way_table(scenario))
         crew[Crew.STATUS] = Status.RUN
         _together(net, crew)
     return outcome(made, time.process_time() - began)

@@ -31,9 +31,12 @@ __all__ = [
     "score_knots",
     "switch_table",
     "udp_ports",
+    "way_columns",
+    "way_table",
 ]
 
 NEVER = 1 << 62  #: start of a flow that has not begun
+_MOST_WAYS = 1 << 26  # 256 MB, of which only what is used takes memory
 _Table = NDArray[np.int64]
 
 
@@ -143,6 +146,18 @@ def route_tables(topology: Topology, routes: Routes) -> dict[str, Any]:
     reached = routes.count[topology.neighbours, host] > 0
     last = np.where(reached, routes.ports[routes.start[topology.neighbours, host]], -1)
     return {"routes": at_lines(table), "last": last, "route_ports": routes.ports}
+
+
+def way_columns(scenario: Scenario) -> int:
+    """Switches in a row of `way_table`; 0: packets are sprayed, or the table would be too large."""
+    switches = scenario.topology.switches
+    kept = scenario.spray == "none" and 2 * len(scenario.flows) * switches <= _MOST_WAYS
+    return switches if kept else 0
+
+
+def way_table(scenario: Scenario) -> NDArray[np.int32]:
+    """Room for the output ports that switches find."""
+    return lined((max(2 * len(scenario.flows) * way_columns(scenario), 1),), np.int32)
 
 
 def follower_table(scenario: Scenario, flow: _Table) -> _Table:
