@@ -69,12 +69,13 @@ def advance(net: Net, until: int) -> None:
         if kind < Kind.TX_DONE:
             kind &= 7  # a packet, without its mark
         kick = -1
+        passes = False  # the packet in `row` leaves at once
         if faults and kind <= Kind.RESUME and wire_lost(net, row, now):
             continue
         if kind < Kind.PAUSE:
             p = net.rec[row, Rec.PORT]
             if net.port[p, PortCol.NODE] >= hosts:
-                kick = switch_arrive(net, row, now)
+                kick, passes = switch_arrive(net, row, now)
             elif kind == Kind.DATA:
                 if net.cfg[Cfg.RECEIVER_FUNCTION] != 0:
                     hear_peer(net, net.rec[row, Rec.OWNER], net.telemetry[row, 0], now)
@@ -185,10 +186,12 @@ def advance(net: Net, until: int) -> None:
                 kick = net.flow[f, FlowCol.PORT]
         if kick < 0:
             continue
-        is_host = net.port[kick, PortCol.NODE] < hosts
-        row = host_next(net, kick, now) if is_host else switch_next(net, kick, now)
-        if row < 0:
-            continue
+        is_host = False
+        if not passes:
+            is_host = net.port[kick, PortCol.NODE] < hosts
+            row = host_next(net, kick, now) if is_host else switch_next(net, kick, now)
+            if row < 0:
+                continue
         done = now + tx_ps(net, kick, net.rec[row, Rec.SIZE])
         net.port[kick, PortCol.BUSY_UNTIL] = done
         if ns3:
@@ -196,7 +199,7 @@ def advance(net: Net, until: int) -> None:
             schedule(net, tx_done_row(kick), done)
         elif is_host:
             after_send(net, kick)
-        elif something_waits(net, kick):
+        elif not passes and something_waits(net, kick):
             net.port[kick, PortCol.PENDING] = 1
             schedule(net, tx_done_row(kick), done)
         onto_wire(net, row, kick, done)

@@ -70,8 +70,35 @@ def _threshold(net: Net, p: int, s: int) -> int:
 
 
 @inlined
-def switch_arrive(net: Net, row: int, now: int) -> int:
-    """A packet has reached a switch: route, admit, queue. Returns the output port, -1: dropped."""
+def _passes(net: Net, p: int, s: int, out: int, size: int, now: int) -> bool:
+    """Whether a packet of `size` bytes, in at port `p` of switch `s`, leaves `out` at once.
+
+    Nothing else may wait there or be on its wire. What has come in at `p` must be within the
+    reserve with it, so that the packet changes no account and no PAUSE or RESUME is due. All is of
+    one priority; with several, the scheduler has accounts, too.
+    """
+    return bool(
+        net.port[out, PortCol.BUSY_UNTIL] <= now
+        and net.port[out, PortCol.PENDING] == 0
+        and net.port[out, PortCol.HIGH_HEAD] < 0
+        and net.prio[out, PrioCol.HEAD] < 0
+        and net.prio[out, PrioCol.PAUSED] == 0
+        and net.cfg[Cfg.PRIORITIES] == 1
+        and net.prio[p, PrioCol.INGRESS] + size <= net.cfg[Cfg.RESERVE]
+        and net.prio[p, PrioCol.HEADROOM_USED] == 0
+        and net.prio[p, PrioCol.PAUSING] == 0
+        and net.port[p, PortCol.HEADROOM] >= size
+        and _threshold(net, p, s) > 0
+    )
+
+
+@inlined
+def switch_arrive(net: Net, row: int, now: int) -> tuple[int, bool]:
+    """A packet has reached a switch: route, admit, queue.
+
+    Returns the output port, -1: dropped; and whether the packet is not in its queue, since it
+    leaves at once.
+    """
     p = net.rec[row, Rec.PORT]
     f = net.rec[row, Rec.OWNER]
     size = net.rec[row, Rec.SIZE]
@@ -84,24 +111,29 @@ def switch_arrive(net: Net, row: int, now: int) -> int:
         if is_data:
             net.ctl[Ctl.DATA_DROPPED] += 1
         free(net, row)
-        return -1
+        return -1, False
     out = next_hop(net, node, p, f, not is_data)
     if out < 0:
         if net.cfg[Cfg.FAULTS] == 0:
             net.ctl[Ctl.ERROR] = Err.NO_ROUTE
             net.ctl[Ctl.ERROR_VALUE] = f
-            return out
+            return out, False
         net.ctl[Ctl.UNREACHABLE] += 1
         if is_data:
             net.ctl[Ctl.DATA_DROPPED] += 1
         free(net, row)
-        return -1
+        return -1, False
     if kind == Kind.CNP:
         push_high(net, out, row)
-        return out
+        return out, False
+    s = node - net.cfg[Cfg.HOSTS]
+    if _passes(net, p, s, out, size, now):
+        if size > net.prio[out, PrioCol.LARGEST]:
+            net.prio[out, PrioCol.LARGEST] = size
+        _stamp(net, out, out, row, now)
+        return out, True
     q = priority_of(net, p, f)
     to = priority_of(net, out, f)
-    s = node - net.cfg[Cfg.HOSTS]
     reserve = net.cfg[Cfg.RESERVE]
     held = net.prio[q, PrioCol.INGRESS]
     queued = net.prio[to, PrioCol.BYTES] + size
@@ -117,7 +149,7 @@ def switch_arrive(net: Net, row: int, now: int) -> int:
         if is_data:
             net.ctl[Ctl.DATA_DROPPED] += 1
         free(net, row)
-        return -1
+        return -1, False
     total = held + size
     if total <= reserve:
         net.prio[q, PrioCol.INGRESS] = total
@@ -140,7 +172,7 @@ def switch_arrive(net: Net, row: int, now: int) -> int:
         net.prio[q, PrioCol.PAUSING] = 1
         _send_pfc(net, p, q, Kind.PAUSE, now)
     push(net, to, row)
-    return out
+    return out, False
 
 
 @inlined
@@ -182,6 +214,24 @@ def _leave(net: Net, out: int, to: int, row: int, now: int) -> None:
             _send_pfc(net, p, q, Kind.RESUME, now)
 
 
+@inlined
+def _stamp(net: Net, p: int, q: int, row: int, now: int) -> None:
+    """A packet of priority `q` leaves port `p`: telemetry goes with it, and it is counted."""
+    if net.cfg[Cfg.TELEMETRY] != 0 and net.rec[row, Rec.KIND] & 7 == Kind.DATA:
+        if net.cfg[Cfg.TELEMETRY] == Telemetry.PINT:
+            note_load(net, p, q, row, now, at_port(net, p))
+        else:
+            hop = net.telemetry[row, 0]
+            net.telemetry[row, 0] = hop + 1
+            net.telemetry[row, 1 + 4 * hop] = now // 1000
+            net.telemetry[row, 2 + 4 * hop] = net.port[p, PortCol.SENT]
+            net.telemetry[row, 3 + 4 * hop] = (
+                net.prio[q, PrioCol.BYTES] + net.port[p, PortCol.HIGH_BYTES]
+            )
+            net.telemetry[row, 4 + 4 * hop] = net.port[p, PortCol.MBPS]
+    net.port[p, PortCol.SENT] += net.rec[row, Rec.SIZE]
+
+
 @outlined
 def _priority(net: Net, p: int) -> int:
     """Row of the priority that switch port `p` serves next; -1: there is none."""
@@ -212,19 +262,6 @@ def switch_next(net: Net, p: int, now: int) -> int:
     if q >= 0 and net.prio[q, PrioCol.HEAD] >= 0 and net.prio[q, PrioCol.PAUSED] == 0:
         row = take(net, q)
         _leave(net, p, q, row, now)
-        if net.cfg[Cfg.TELEMETRY] != 0 and net.rec[row, Rec.KIND] & 7 == Kind.DATA:
-            if net.cfg[Cfg.TELEMETRY] == Telemetry.PINT:
-                note_load(net, p, q, row, now, at_port(net, p))
-            else:
-                hop = net.telemetry[row, 0]
-                net.telemetry[row, 0] = hop + 1
-                net.telemetry[row, 1 + 4 * hop] = now // 1000
-                net.telemetry[row, 2 + 4 * hop] = net.port[p, PortCol.SENT]
-                net.telemetry[row, 3 + 4 * hop] = (
-                    net.prio[q, PrioCol.BYTES] + net.port[p, PortCol.HIGH_BYTES]
-                )
-                net.telemetry[row, 4 + 4 * hop] = net.port[p, PortCol.MBPS]
-    else:
-        return -1
-    net.port[p, PortCol.SENT] += net.rec[row, Rec.SIZE]
-    return row
+        _stamp(net, p, q, row, now)
+        return row
+    return -1
