@@ -8,6 +8,7 @@ import re
 __all__ = ["clear_deep", "without_zeros"]
 
 _DEEP = 2048  # rows
+_ROW = "cleared_row"  # no block has a signal of that name
 _ZEROS = re.compile(
     r'\n  cell \$meminit_v2 \S+\n    parameter \\MEMID "[^"]*"\n    parameter \\ABITS \d+\n'
     r"    parameter \\WIDTH \d+\n    parameter \\WORDS (?P<rows>\d+)\n"
@@ -38,12 +39,12 @@ def _cleared(found: re.Match[str], module: str) -> str:
     block = f"clear_{name.strip().lstrip(chr(92))}"
     if not re.fullmatch(r"\w+", block):
         block = f"\\{block} "
-    row = f"row[{last.bit_length() - 1}:0]"
+    row = f"{_ROW}[{last.bit_length() - 1}:0]"
     return (
         f"{found[0]}"
         f"  initial begin : {block}\n"
-        f"    integer row;\n"
-        f"    for (row = 0; row <= {last}; row = row + 1)\n"
+        f"    integer {_ROW};\n"
+        f"    for ({_ROW} = 0; {_ROW} <= {last}; {_ROW} = {_ROW} + 1)\n"
         f"      {name}[{row}] = 0;\n"
         f"  end\n"
     )

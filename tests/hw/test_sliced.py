@@ -12,6 +12,7 @@ from amaranth.hdl._ir import PortDirection
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
+from precog_hw.export import port_map
 from precog_hw.rows import RowUpdate, plain_memory, sliced_memory
 from precog_hw.sliced import SlicedMemory, slice_width
 from precog_hw.verilog import verilog_text
@@ -111,21 +112,30 @@ def _stored(depth: int, init: list[int]) -> str:
 @pytest.mark.parametrize(("depth", "loops"), [(1024, 0), (4096, 3), (16384, 9)])
 def test_deep_rows_are_cleared_by_a_loop(depth: int, loops: int) -> None:
     text = _stored(depth, [])
-    assert text.count(f"row <= {depth - 1};") == loops
+    assert text.count(f"cleared_row <= {depth - 1};") == loops
     assert text.count("\n") < 300 or not loops
 
 
 def test_contents_are_written_out() -> None:
     text = _stored(2048, [0, 5])
     assert "rows[1] = 9'h005;" in text
-    assert "for (row" not in text
+    assert "cleared_row" not in text
 
 
 @pytest.mark.cosim
 def test_verilator_finds_nothing_to_warn_of_in_loops(tmp_path: Path) -> None:
-    (tmp_path / "top.v").write_text(_stored(4096, []))
+    dut = RowUpdate(data.StructLayout({"n": 3}), 2048)  # has a signal `row`
+    ports = {"given" if name == "new" else name: of for name, of in port_map(dut).items()}
+    texts = {"slices": _stored(4096, []), "top": verilog_text(dut, name="top", ports=ports)}
+    assert all("cleared_row" in text for text in texts.values())
+    for name, text in texts.items():
+        _lint(text, name, tmp_path)
+
+
+def _lint(text: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.v").write_text(text)
     done = subprocess.run(
-        ["verilator", "--lint-only", "-Wall", "top.v"],
+        ["verilator", "--lint-only", "-Wall", f"{name}.v", "--top-module", "top"],
         cwd=tmp_path,
         env=verilator_environment(),
         capture_output=True,
