@@ -6,8 +6,9 @@ sees twenty cycles of registers at once.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from amaranth.hdl import Assert, Module, Mux, Value
+from amaranth.hdl import Assert, Cat, Module, Mux, Value
 from amaranth.lib import data
 
 from precog_spec.contract import Flag
@@ -15,7 +16,21 @@ from precog_spec.law_fields import JUDGED_MIN, SCORE_MAX, ScoreCommand
 
 from .peek import Opened
 
-__all__ = ["COMMAND", "COMMANDED", "IDLE", "LOAD", "OFFER", "Told", "steps"]
+__all__ = [
+    "COMMAND",
+    "COMMANDED",
+    "FORGOTTEN",
+    "IDLE",
+    "LOAD",
+    "OFFER",
+    "Told",
+    "commanded",
+    "steps",
+]
+
+#: Fields of a queue pair that its reset clears, and so does turning its scheduler off.
+FORGOTTEN = ("scored", "score", "score_t", "heard", "least", "most", "doubt", "cut")
+
 
 # States, in the order in which the gateware's machine names them.
 IDLE, LOAD, SCORE, COMMAND, COMMANDED = range(5)
@@ -205,3 +220,36 @@ def _scores(
     claim(after(SPREAD) & (state == SPREAD), floor == told.taken)
     claim(after(WEIGH), floor == told.floor)
     claim(after(PROVE), inner["sunk"] == (old.output < told.floor))
+
+
+def commanded(
+    m: Module,
+    inner: Opened,
+    asked: Value,
+    command: data.View,
+    ghost: dict[str, Any],
+    rows: tuple[data.View, data.View],
+    read: tuple[Value, Value],
+) -> None:
+    """Assert what holds while a command for the watched queue pair is in flight (`asked`).
+
+    `ghost` is what the queue pair has been told; `rows` and `read` are as in `steps`.
+    """
+    state, (row, config) = inner["psched_state"], rows
+    old, new = (data.View(row.shape(), inner[name]) for name in ("old", "new"))
+    held = Value.cast(old), inner["config"]
+    kept = Value.cast(row), Value.cast(config)
+    keeps = ~command.clear & command.config.psched
+    based = ~command.clear & ghost["based"]
+    init = Mux(command.apply, command.config.init_rate, ghost["config"].init_rate)
+    made = (
+        ~new.has_output
+        & Cat(new[name] == Mux(keeps, ghost[name], 0) for name in FORGOTTEN[1:]).all()
+        & (~new.scored | (keeps & ghost["scored"]))
+        & (new.based == based)
+        & (new.base == Mux(based, ghost["base"], init))
+    )
+    for at, pair in ((LOAD, read), (COMMAND, held)):
+        for got, expected in zip(pair, kept, strict=True):
+            m.d.comb += Assert(~(asked & (state == at)) | (got == expected))
+    m.d.comb += Assert(~(asked & (state == COMMANDED)) | made)
