@@ -11,6 +11,7 @@ from precog_host import cli
 from precog_models.laws.compiler.load import law_names
 from precog_models.rate.engine.page import page
 from precog_models.rate.engine.program import Program
+from precog_spec.engine.isa import THREADS
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -61,7 +62,7 @@ def test_check(run: Run) -> None:
     told = json.loads(run("check", "pid", "--widths", "-j")[1])
     (event,) = told["events"]
     assert event["event"] == "on_sample"
-    assert event["cycles"] == 6 * event["turns"] > 0
+    assert event["cycles"] == THREADS * event["turns"] > 0
     assert max(line["bits"] for line in told["widths"]) == event["bits"] <= told["word_bits"] == 48
     gap = next(line for line in told["widths"] if line["construct"] == "(error << _GUARD) - s.mean")
     assert (gap["bits"], gap["range"]) == (27, "about -2**25..about 2**26")
@@ -94,7 +95,7 @@ def test_trace(run: Run) -> None:
     assert told["row"]["mean"] == mean
     assert told["row"]["rate"] == 268435456 - round(268435456 * fall / (1 << 24))
     cycles = [line["cycle"] for line in told["lines"]]
-    assert all(after - before in (6, 24) for before, after in pairwise(cycles))
+    assert all(after - before in (THREADS, 4 * THREADS) for before, after in pairwise(cycles))
     assert told["lines"][-1]["instruction"] == "end"
     assert "e.now - s.last_t" in run("trace", "timely", *words)[1]
 

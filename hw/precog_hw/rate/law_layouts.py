@@ -106,10 +106,20 @@ def result_layout(qp_bits: int) -> data.StructLayout:
 
 def clamped(value: Value, bounds: data.View) -> Value:
     """An unsigned `value` within the bounds; if they cross, the upper one counts."""
+    return within(value, bounds, beyond(value, bounds))
+
+
+def beyond(value: Value, bounds: data.View) -> Value:
+    """Whether an unsigned `value` is below the bounds, and whether above: 2 bits."""
     low, high = bounds.min_rate, bounds.max_rate
-    below, crossed = value < low, low > high
-    top = (value > high) | (below & crossed)
-    return Cat(Mux(top, high, Mux(below, low, value)))[: len(high)]
+    below = value < low
+    return Cat(below, (value > high) | (below & (low > high)))
+
+
+def within(value: Value, bounds: data.View, out: Value) -> Value:
+    """`value` within the bounds, where `out` is what `beyond` says of it."""
+    low, high = bounds.min_rate, bounds.max_rate
+    return Cat(Mux(out[1], high, Mux(out[0], low, value)))[: len(high)]
 
 
 def counted(count: Value) -> Value:

@@ -50,7 +50,7 @@ SLOT_WORDS = 512  # parameters, constants and tables of a program slot
 DIRECT_WORDS = 256  # of them, those that an operand can name
 ROW_WORDS = 16  # of a queue pair: rate, window, the law's state
 SLOTS = 8
-THREADS = 6  # events that a core runs at once: one instruction of each in as many cycles
+THREADS = 8  # events that a core runs at once: one instruction of each in as many cycles
 EVENT_AT = 128  # of a `Space.ROW` operand: from here on words of the event
 
 

@@ -28,7 +28,7 @@ _QP_BITS = 2
 class SafetyHarness(wiring.Component):
     """`Safety` and a queue pair whose rate and window it decides on for ever.
 
-    The inputs of an event stay for three cycles; what leaves in the last of them counts.
+    The inputs of an event stay for four cycles; what leaves in the last of them counts.
     """
 
     threshold: In(Fmt.RTT.width)
@@ -45,7 +45,7 @@ class SafetyHarness(wiring.Component):
         bounds, mtu = Signal.like(dut.bounds), Signal(16)
         rate, window = Signal(Fmt.RATE.width), Signal(Fmt.WINDOW.width)
         live, phase = Signal(), Signal(2)
-        last = phase == 2
+        last = phase == 3
         above = self.timed & (self.rtt > self.threshold)
         m.d.comb += [
             bounds.eq(free(len(bounds.as_value()))),
@@ -68,12 +68,11 @@ class SafetyHarness(wiring.Component):
         for name in ("said", "kind", "above"):
             value = Value.cast(getattr(dut, name))
             m.d.comb += Assume(~past.known | (phase == 0) | (value == past(value, name)))
-        m.d.sync += phase.eq(Mux(last, 0, phase + 1))
+        m.d.sync += phase.eq(phase + 1)
         with m.If(self.happens & last):
             m.d.sync += [rate.eq(dut.o_rate), window.eq(dut.o_window), live.eq(1)]
         rose = (window != 0) & ((dut.o_window == 0) | (dut.o_window > window))
         m.d.comb += [
-            Assert(phase <= 2),
             Assert(~last | (dut.o_rate >= bounds.min_rate), "not below the lowest rate"),
             Assert(~last | (dut.o_rate <= bounds.max_rate), "not above the highest rate"),
             Assert((window == 0) | (window >= mtu), "a window holds a packet"),
@@ -138,14 +137,14 @@ PROOFS = (
         "law.safety",
         SafetyHarness,
         Mode.INDUCTION,
-        7,
+        9,
         "whatever a program says: bounds, a window of a packet, no rise above the threshold",
     ),
     Proof(
         "law.owner",
         OwnerHarness,
         Mode.INDUCTION,
-        6,
+        7,
         "a row is written for the queue pair whose event has ended well, and for no other",
     ),
 )
@@ -153,7 +152,7 @@ MUTANTS = (
     Mutant(
         "law.safety",
         _SAFETY,
-        "inside.eq(clamped(wanted, bounds))",
+        "inside.eq(within(wanted, bounds, out))",
         "inside.eq(wanted)",
         "a program's rate passes its bounds",
         quick=True,
@@ -192,8 +191,8 @@ MUTANTS = (
     Mutant(
         "law.owner",
         _RETIRER,
-        "left.eq(Mux(done, Array(masks)[first], 0)),",
-        "left.eq(Array(masks)[first]),",
+        "left.eq(Mux(done, Array(masks)[self.thread], 0)),",
+        "left.eq(Array(masks)[self.thread]),",
         "a trapped event's stores are made",
         quick=True,
     ),

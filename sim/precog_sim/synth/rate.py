@@ -1,5 +1,6 @@
 """Blocks other than engine and packet path, for synthesis."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from precog_hw.pace.pacer import Pacer
 from precog_hw.pace.wire_path import queues
 from precog_hw.predict.carried import CarriedScores
 from precog_hw.predict.tree import TreePredictor
+from precog_hw.rate.engine.stage import ProgramStage
 from precog_hw.rate.law_unit import LawUnit
 from precog_hw.rate.psched import Psched
 from precog_hw.rate.receiver import Receiver
@@ -30,15 +32,25 @@ from .wrap import WrapCost, Wrapped
 
 __all__ = [
     "ENGINES",
-    "GOAL_MHZ",
+    "GOALS_MHZ",
     "QPS",
     "RATE_BLOCKS",
     "chains_cost",
+    "cleared",
     "rate_target",
     "rate_verilog",
 ]
 
-GOAL_MHZ = 125
+_GOAL_MHZ = 125
+_CLEARED = re.compile(r"^\s*\S+\s*\[\d+\] = \d+'h0+;\n", re.M)
+
+
+def cleared(text: str) -> str:
+    """Verilog without the rows of memories that are 0 at power-up.
+
+    yosys takes an hour over 65,536 of them; block RAM is so anyway.
+    """
+    return _CLEARED.sub("", text)
 
 
 def _psched(qps: int) -> Psched:
@@ -74,6 +86,11 @@ def _store(qps: int) -> PacketStore:
     return PacketStore(queues(wire_store(NicConfig(qps=qps, width=64, grants=True, wire=1024))))
 
 
+def _law_engine(qps: int) -> ProgramStage:
+    """The engine with one core, without the store that loads its programs."""
+    return ProgramStage(NicConfig(qps=qps, law_cores=1, dsp="ecp5"))
+
+
 def _core_forecast(qps: int) -> Core:
     """All that predicts: 64 model sets with check bits, a model of RTTs and one of queues each.
 
@@ -88,6 +105,7 @@ ENGINES = {"core-forecast": replace(PRESETS["lanes16"], sets=64, forecast=True, 
 #: What is built for this many queue pairs.
 RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
     "laws": LawUnit,
+    "law-engine": _law_engine,
     "psched": _psched,
     "pacer": Pacer,
     "profiler": _profiler,
@@ -102,7 +120,13 @@ RATE_BLOCKS: dict[str, Callable[[int], wiring.Component]] = {
 
 #: Queue pairs of a block when nobody says how many. 64 sets are a model of either kind for each of
 #: 32; contexts of 64 with both do not fit in addition (217 block RAMs of 208).
-QPS = {name: 1024 for name in RATE_BLOCKS} | {"core-forecast": 32, "tree": 64}
+QPS = {name: 1024 for name in RATE_BLOCKS} | {
+    "core-forecast": 32,
+    "law-engine": 64,
+    "tree": 64,
+}
+#: The clock that is aimed at.
+GOALS_MHZ = dict.fromkeys(RATE_BLOCKS, _GOAL_MHZ) | {"law-engine": 150}
 
 
 def rate_target(block: str) -> Target:
@@ -110,9 +134,9 @@ def rate_target(block: str) -> Target:
 
     `router1` spends ten minutes and more on the last hundreds of wires of these.
     """
-    many = block in ("pacer", "profiler", "store", "wire", "core-forecast")
+    many = block in ("pacer", "profiler", "store", "wire", "core-forecast", "law-engine")
     router = "router2" if many else "router1"
-    return replace(ECP5_85, goal_mhz=round(1.1 * GOAL_MHZ), router=router)
+    return replace(ECP5_85, goal_mhz=round(1.1 * GOALS_MHZ[block]), router=router)
 
 
 def rate_verilog(block: str, qps: int, *, alone: bool = False) -> str:
@@ -124,7 +148,8 @@ def rate_verilog(block: str, qps: int, *, alone: bool = False) -> str:
     text: str = verilog.convert(
         made, name=TOP, ports=ports, emit_src=False, strip_internal_attrs=True
     )
-    return text
+    # Its programs' memories have 12,288 rows.
+    return cleared(text) if block == "law-engine" else text
 
 
 def chains_cost(netlist: Netlist, alone: Netlist) -> WrapCost:

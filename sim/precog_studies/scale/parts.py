@@ -1,6 +1,5 @@
 """Blocks with state of each queue pair, and what yosys makes of them on an ECP5."""
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -20,12 +19,10 @@ from precog_hw.rate.receiver import Receiver
 from precog_hw.rate.score_events import ScoreEvents
 from precog_sim.synth.blocks import TOP
 from precog_sim.synth.place import mapped_cells
+from precog_sim.synth.rate import cleared
 from precog_spec.config import NicConfig
 
 __all__ = ["PARTS", "area", "used"]
-
-
-_CLEARED = re.compile(r"^\s*\S+\s*\[\d+\] = \d+'h0+;\n", re.M)
 
 
 def _config(qps: int) -> NicConfig:
@@ -73,6 +70,4 @@ def area(part: str, qps: int, root: Path) -> dict[str, int]:
     # The constant `ready` of a stream that is always ready is no port.
     ports = {n: port for n, port in port_map(made).items() if isinstance(port[0], Signal)}
     text = verilog.convert(made, name=TOP, ports=ports, emit_src=False, strip_internal_attrs=True)
-    # yosys takes an hour over 65,536 rows that are 0 at power-up; block RAM is so anyway.
-    text = _CLEARED.sub("", text)
-    return used(mapped_cells(text, TOP, root))
+    return used(mapped_cells(cleared(text), TOP, root))

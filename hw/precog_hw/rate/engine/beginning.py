@@ -58,7 +58,7 @@ def begin(
         begun.slot.eq(given.slot),
         begun.bounds.eq(bounds),
         begun.rate.eq(Mux(row.live, row.rate, given.init_rate)),
-        begun.window.eq(Mux(row.live, row.window, 0)),
+        begun.window.eq(row.window),  # 0 where it is not live
         begun.base.eq(Mux(words.base == 0, row.base, words.base)),
         begun.above.eq(_timed(words) & (words.rtt > threshold)),
         begun.was_tagged.eq(row.tagged),
@@ -66,22 +66,40 @@ def begin(
     ]
 
 
-def event_of(event: data.View, words: data.View, given: data.View, begun: data.View) -> list[Any]:
+def first_base(words: data.View, begun: data.View) -> Value:
+    """The least RTT that a program hears of: the event's own, if there has been none.
+
+    Parameters
+    ----------
+    words, begun : data.View
+        As for `begin`, which has been.
+    """
+    return Mux((begun.base == 0) & _timed(words), words.rtt, begun.base)
+
+
+def event_of(
+    event: data.View, words: data.View, begun: data.View, init_rate: Value, base: Value
+) -> list[Any]:
     """The event for a core, but for the queue pair, its number and the MTU.
 
     Parameters
     ----------
     event : data.View
         `layouts.event_layout`, assigned.
-    words, given, begun : data.View
+    words, begun : data.View
         As for `begin`, which has been.
+    init_rate : Value
+        Of the queue pair's configuration.
+    base : Value
+        `first_base`.
     """
-    first = (begun.base == 0) & _timed(words)
     return [
         event.slot.eq(begun.bank),
         event.words.eq(words),
-        *(event.words[name].eq(given[name]) for name in GIVEN_RATES),
+        event.words.min_rate.eq(begun.bounds.min_rate),
+        event.words.max_rate.eq(begun.bounds.max_rate),
+        event.words.init_rate.eq(init_rate),
         event.words.rate.eq(begun.rate),
         event.words.window.eq(begun.window),
-        event.words.base.eq(Mux(first, words.rtt, begun.base)),
+        event.words.base.eq(base),
     ]

@@ -1,4 +1,4 @@
-"""A core of the law engine: six events at once, an instruction a cycle."""
+"""A core of the law engine: eight events at once, an instruction a cycle."""
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
@@ -11,7 +11,6 @@ from precog_spec.engine.isa import (
     ROW_WORDS,
     SLOT_WORDS,
     SLOTS,
-    SMALL_BITS,
     THREADS,
     WORD,
     Op,
@@ -29,7 +28,7 @@ from .units import delayed
 
 __all__ = ["Core"]
 
-_STAGES = 8
+_STAGES = 11
 _OP_BITS = 6
 _WRITES = (Shape.THREE, Shape.TWO, Shape.PRODUCT, Shape.INDEX)
 
@@ -46,15 +45,16 @@ class Core(wiring.Component):
                  ▲                                └─► stores ─► retirer ─► [rows], o
                  └──────────────── decision ◄─────┘
 
-    An instruction passes through eight stages: program memory (0, 1), operands (2, 3), units (4 to
-    6), write-back (7). Threads take turns, so the next one of a thread is fetched in its stage 6:
-    after its branch is decided in 4, and its result is written before operands are read again.
+    An instruction passes through eleven stages: its thread (0), program memory (1, 2), operands (3,
+    4), units (5 to 9), write-back (10). Threads take turns, so the next one of a thread begins in
+    its stage 8: after its branch is decided in 5 to 7; its result is written before operands are
+    read again, in stage 11. So a register on the way costs nothing but time of the one event.
 
     A queue pair has one event in the core at a time: the next one waits at the input, so that it
     sees the row that the first one leaves.
 
-    Latency: of an event, `THREADS` cycles for each turn of its program, 21 to start, a cycle for
-    each word that it stored, and at most 10. Throughput: an instruction a cycle; an event in 21
+    Latency: of an event, `THREADS` cycles for each turn of its program, 22 to start, a cycle for
+    each word that it stored, and at most 15. Throughput: an instruction a cycle; an event in 22
     cycles at most.
 
     Parameters
@@ -119,28 +119,24 @@ class Core(wiring.Component):
         self._slot = self._pipeline(m, threads.about.slot, "slot")
         self._qp = self._pipeline(m, threads.about.qp, "qp")
         self._pc = self._pipeline(m, threads.pc, "pc")
+        self._turns = delayed(m, threads.about.turns, 4, "turns")
         fetched = delayed(m, self._fetch(m), 1, "fetched")
-        self._words = {2: Word(fetched)}
-        for n in range(3, _STAGES):
+        self._words = {3: Word(fetched)}
+        for n in range(4, _STAGES):
             fetched = delayed(m, fetched, 1, f"fetched{n}")
             self._words[n] = Word(fetched)
         index = Signal((SLOT_WORDS - 1).bit_length())
-        first, second, writes = registers(m, self._words[2], self._thread[2])
-        last = self._operand(m, index)
-        from_register = self._words[3].space == Space.REGISTER
+        first, second, writes = registers(m, self._words[3], self._thread[3])
         a = delayed(m, first, 1, "a").as_signed()
-        operand = Mux(from_register, second, last)
-        b = delayed(m, operand, 1, "b").as_signed()
-        # The multiplier's is 1 where its shifter alone is wanted.
-        factor = Mux(self._words[3].op == Op.SHR, 1, operand[:SMALL_BITS])
-        factor = delayed(m, factor, 1, "factor").as_signed()
-        # An index is wanted in stage 2 of the next turn.
-        word = self._words[4]
+        b = delayed(m, self._operand(m, second, index), 1, "b").as_signed()
+        # An index is wanted in stage 3 of the next turn.
+        word = self._words[5]
         place = Signal.like(index)
         m.d.comb += place.eq(Cat(word.b, word.c[0]) + a)
         m.d.comb += index.eq(delayed(m, place, THREADS - 2, "index"))
         simple = self._decide(m, a, b)
-        made = result(m, self._words[4], self._words[7], self._phase[4], a, b, factor, simple)
+        first_turn = delayed(m, self._phase[4] == 0, 1, "first_turn")
+        made = result(m, self._words, first_turn, a, b, simple)
         self._write(m, made, writes)
         return m
 
@@ -162,7 +158,6 @@ class Core(wiring.Component):
             dispatcher.any_free.eq(threads.any_free),
             dispatcher.clash.eq(threads.clash),
             threads.asked.eq(self.i.payload.qp),
-            threads.budget.eq(self.budget),
             threads.start_stb.eq(dispatcher.start_stb),
             threads.start_thread.eq(dispatcher.thread),
             threads.start_pc.eq(dispatcher.pc),
@@ -181,31 +176,31 @@ class Core(wiring.Component):
         ]
 
     def _fetch(self, m: Module) -> Value:
-        """The instruction, in stage 1."""
+        """The instruction, in stage 2."""
         m.submodules.code = code = Memory(
-            shape=32, depth=SLOTS * CODE_WORDS, init=[], attrs={"ram_style": "block"}
+            shape=32, depth=SLOTS * CODE_WORDS, init=[], attrs=BLOCK_RAM
         )
         read, load = code.read_port(), code.write_port()
         m.d.comb += [
-            read.addr.eq(Cat(self._pc[0], self._slot[0])),
+            read.addr.eq(Cat(self._pc[1], self._slot[1])),
             load.addr.eq(Cat(self.code.place, self.code.slot)),
             load.data.eq(self.code.word),
             load.en.eq(self.code_stb),
         ]
         return read.data
 
-    def _operand(self, m: Module, index: Value) -> Value:
-        """The last operand, unless it is a register, in stage 3."""
-        word = self._words[2]
+    def _operand(self, m: Module, register: Value, index: Value) -> Value:
+        """The last operand, in stage 4."""
+        word = self._words[3]
         m.submodules.slot_memory = memory = Memory(
-            shape=signed(WORD), depth=SLOTS * SLOT_WORDS, init=[], attrs={"ram_style": "block"}
+            shape=signed(WORD), depth=SLOTS * SLOT_WORDS, init=[], attrs=BLOCK_RAM
         )
         slot, load = memory.read_port(), memory.write_port()
-        looks_up = (word.op == Op.LDX) & (self._phase[2] != 0)
+        looks_up = (word.op == Op.LDX) & (self._phase[3] != 0)
         place = Signal.like(index)
         m.d.comb += [
             place.eq(Mux(looks_up, index, word.b)),
-            slot.addr.eq(Cat(place, self._slot[2])),
+            slot.addr.eq(Cat(place, self._slot[3])),
             load.addr.eq(Cat(self.slot.place, self.slot.slot)),
             load.data.eq(self.slot.word),
             load.en.eq(self.slot_stb),
@@ -215,88 +210,103 @@ class Core(wiring.Component):
         )
         event, told = heard.read_port(), heard.write_port()
         m.d.comb += [
-            event.addr.eq(Cat(word.b[:5], self._thread[2])),
+            event.addr.eq(Cat(word.b[:5], self._thread[3])),
             told.en.eq(self._dispatcher.write_stb),
             told.addr.eq(Cat(self._dispatcher.place, self._dispatcher.thread)),
             told.data.eq(self._dispatcher.word),
         ]
-        row = self._rows(m)
-        after = self._words[3]
+        # The memories come late in stage 4: which one counts is known before.
+        of_row = word.space == Space.ROW
+        sources = {
+            "register": (word.space == Space.REGISTER, register),
+            "slot": (word.space == Space.SLOT, slot.data),
+            "event": (of_row & word.b[-1], event.data),
+            "row": (of_row & ~word.b[-1], self._rows(m)),
+        }
+        number = Mux(word.space == Space.NUMBER, word.b, 0).as_signed()
         value = Signal(signed(WORD), name="operand")
-        with m.Switch(after.space):
-            with m.Case(Space.NUMBER):
-                m.d.comb += value.eq(after.b.as_signed())
-            with m.Case(Space.SLOT):
-                m.d.comb += value.eq(slot.data)
-            with m.Case(Space.ROW):
-                m.d.comb += value.eq(Mux(after.b[-1], event.data, row))
+        found: Value = delayed(m, number, 1, "number").as_signed()
+        for name, (wanted, data) in sources.items():
+            chosen = delayed(m, wanted, 1, f"from_{name}")
+            found = found | (data & chosen.replicate(WORD).as_signed())
+        m.d.comb += value.eq(found)
         return value
 
     def _rows(self, m: Module) -> Value:
-        """The row's word, in stage 3; the retirer's writes go before the host's."""
+        """The row's word, in stage 4; the retirer's writes go before the host's."""
         m.submodules.rows = rows = Memory(self.row_data, attrs=BLOCK_RAM)
         read, keep = rows.read_port(), rows.write_port()
         retirer, host = self._retirer, self.i_row
         m.d.comb += [
-            read.addr.eq(Cat(self._words[2].b[:4], self._qp[2])),
+            read.addr.eq(Cat(self._words[3].b[:4], self._qp[3])),
             host.ready.eq(~retirer.write_stb),
+        ]
+        m.d.sync += [
             keep.en.eq(retirer.write_stb | host.valid),
             keep.addr.eq(Cat(host.payload.place, host.payload.qp)),
             keep.data.eq(host.payload.word),
         ]
         with m.If(retirer.write_stb):
-            m.d.comb += [
+            m.d.sync += [
                 keep.addr.eq(Cat(retirer.place, retirer.qp)),
                 keep.data.eq(retirer.word),
             ]
         return read.data
 
     def _decide(self, m: Module, a: Value, b: Value) -> Value:
-        """Branches, stores, ends and traps, in stage 4; the simple unit's result, in stage 7."""
+        """Branches, stores, ends and traps, in stage 6; the simple unit's result, in stage 8."""
         m.submodules.simple = simple = Simple()
+        m.d.comb += [simple.op.eq(self._words[4].op), simple.a.eq(a), simple.b.eq(b)]
+        # What its operands say nothing of.
         word = self._words[4]
-        m.d.comb += [simple.op.eq(word.op), simple.a.eq(a), simple.b.eq(b)]
-        taken = Signal()
-        with m.Switch(word.op):
-            with m.Case(Op.BEQ):
-                m.d.comb += taken.eq(simple.same)
-            with m.Case(Op.BNE):
-                m.d.comb += taken.eq(~simple.same)
-            with m.Case(Op.BLT):
-                m.d.comb += taken.eq(simple.less)
-            with m.Case(Op.BGE):
-                m.d.comb += taken.eq(~simple.less)
-            with m.Case(Op.JMP):
-                m.d.comb += taken.eq(1)
         known = [op in set(Op) for op in range(1 << _OP_BITS)]
         costs = Array(OPS[Op(op)].turns if known[op] else 1 for op in range(1 << _OP_BITS))
-        decision = self._threads.decision
-        m.d.comb += [
-            self._threads.decision_stb.eq(self._live[4]),
-            decision.thread.eq(self._thread[4]),
-            decision.first.eq(self._phase[4] == 0),
-            decision.cost.eq(costs[word.op]),
-            decision.last.eq(self._phase[4] == decision.cost - 1),
-            decision.illegal.eq(word.op >= len(Op)),
+        cost = delayed(m, costs[self._words[3].op], 1, "cost")
+        illegal = word.op >= len(Op)
+        last = self._phase[4] == cost - 1
+        begins = (self._phase[4] == 0) & ~illegal
+        turns = Signal(TURN_BITS + 1, name="turns")
+        m.d.comb += turns.eq(self._turns + Mux(begins, cost, 0))
+        near = Signal(len(self._threads.decision.near), name="near")
+        m.d.comb += near.eq(self._pc[4] + 1)
+        word, decision = self._words[5], self._threads.decision
+        turns = delayed(m, turns, 1, "told_turns")
+        illegal, last = delayed(m, illegal, 1, "illegal"), delayed(m, last, 1, "last")
+        near = delayed(m, near, 1, "told_near")
+        always = word.op == Op.JMP
+        m.d.sync += [
+            self._threads.decision_stb.eq(self._live[5]),
+            decision.thread.eq(self._thread[5]),
+            decision.turns.eq(turns),
+            decision.illegal.eq(illegal),
+            decision.over.eq(turns > self.budget),
+            decision.last.eq(last),
             decision.end.eq(word.op == Op.END),
-            decision.pc.eq(self._pc[4] + 1 + Mux(taken, Cat(word.c, word.rd), 0)),
-            self._retirer.store_stb.eq(self._live[4] & (word.op == Op.ST)),
-            self._retirer.store_thread.eq(self._thread[4]),
+            decision.near.eq(near),
+            decision.far.eq(near + Cat(word.c, word.rd)),
+            decision.by_less.eq((word.op == Op.BLT) | (word.op == Op.BGE)),
+            decision.by_same.eq((word.op == Op.BEQ) | (word.op == Op.BNE)),
+            decision.inverts.eq((word.op == Op.BNE) | (word.op == Op.BGE) | always),
+        ]
+        m.d.comb += [self._threads.less.eq(simple.less), self._threads.same.eq(simple.same)]
+        m.d.sync += [
+            self._retirer.store_stb.eq(self._live[5] & (word.op == Op.ST)),
+            self._retirer.store_thread.eq(self._thread[5]),
             self._retirer.store_place.eq(word.b[:4]),
             self._retirer.store_word.eq(a),
         ]
+        self._last = last
         return simple.o
 
     def _write(self, m: Module, result: Value, writes: list[wiring.PureInterface]) -> None:
-        """Write-back, in stage 7 of the last turn: until then operands are read."""
-        word = self._words[7]
-        last = delayed(m, self._threads.decision.last, 3, "last")
+        """Write-back, in stage 10 of the last turn: until then operands are read."""
         makes = Signal()
-        with m.Switch(word.op), m.Case(*(op for op in Op if OPS[op].shape in _WRITES)):
-            m.d.comb += makes.eq(1)
+        with m.Switch(self._words[5].op), m.Case(*(op for op in Op if OPS[op].shape in _WRITES)):
+            m.d.comb += makes.eq(self._live[5] & self._last)
+        makes = delayed(m, makes, 5, "makes")
         for write in writes:
             m.d.comb += [
-                write.en.eq(self._live[7] & makes & last),
-                write.addr.eq(Cat(word.rd, self._thread[7])),
+                write.en.eq(makes),
+                write.addr.eq(Cat(self._words[10].rd, self._thread[10])),
                 write.data.eq(result),
             ]

@@ -36,7 +36,7 @@ class Cores(wiring.Component):
     qps : int
         Queue pairs, a power of two.
     cores : int
-        A power of two, at most `qps`. A core has at most six events at once.
+        A power of two, at most `qps`. A core has at most eight events at once.
 
     Members
     -------

@@ -1,6 +1,6 @@
 """Brings events into a core: a thread for each, its words, the program's entry."""
 
-from amaranth.hdl import Array, Cat, Module, signed
+from amaranth.hdl import Array, Cat, Module, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -8,8 +8,10 @@ from amaranth.lib.wiring import In, Out
 from precog_spec.engine.events import EVENT_FIELDS
 from precog_spec.engine.isa import CODE_WORDS, SLOTS, WORD
 
+from .execute import BLOCK_RAM
 from .layouts import ENTRY_WRITE, event_layout
 from .threads import THREAD_BITS
+from .units import delayed
 
 __all__ = ["EVENT_PLACES", "Dispatcher"]
 
@@ -21,7 +23,7 @@ _WORDS = len(EVENT_FIELDS)
 class Dispatcher(wiring.Component):
     """Gives an event to a free thread, once no other thread has its queue pair.
 
-    Latency: one cycle, one for each word, and one to start. Throughput: an event in that time.
+    Latency: two cycles, one for each word, and one to start. Throughput: an event in that time.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ class Dispatcher(wiring.Component):
     i : In(stream.Signature(event_layout))
     entry : In(ENTRY_WRITE), entry_stb : In(1)
     free, any_free, clash : In
-        Of `Threads`, for the event at the input.
+        Of `Threads`, for the event at the input, a cycle ago.
     thread : Out(3), place : Out(5), word : Out(48), write_stb : Out(1)
         A word for the thread.
     start_stb : Out(1), pc : Out, heard : Out(1)
@@ -62,7 +64,7 @@ class Dispatcher(wiring.Component):
         m = Module()
         event = self.i.payload
         m.submodules.entries = entries = Memory(
-            shape=1 + len(self.pc), depth=SLOTS << 3, init=[], attrs={"ram_style": "block"}
+            shape=1 + len(self.pc), depth=SLOTS << 3, init=[], attrs=BLOCK_RAM
         )
         read, load = entries.read_port(), entries.write_port()
         m.d.comb += [
@@ -70,18 +72,30 @@ class Dispatcher(wiring.Component):
             load.addr.eq(Cat(self.entry.kind, self.entry.slot)),
             load.data.eq(Cat(self.entry.place, self.entry.heard)),
             load.en.eq(self.entry_stb),
-            self.pc.eq(read.data[:-1]),
-            self.heard.eq(read.data[-1]),
-            self.word.eq(Array(event.words[name] for name, _, _ in EVENT_FIELDS)[self.place]),
+        ]
+        place, seen, writes = Signal.like(self.place), Signal(), Signal()
+        words = [event.words[name] for name, _, _ in EVENT_FIELDS]
+        groups = [
+            delayed(m, Array(words[n : n + 8])[place[:3]], 1, f"words{n}")
+            for n in range(0, _WORDS, 8)
+        ]
+        m.d.sync += [
+            seen.eq(0),
+            Cat(self.pc, self.heard).eq(read.data),
+            self.place.eq(delayed(m, place, 1, "place")),
+            self.write_stb.eq(delayed(m, writes, 1, "writes")),
+            self.word.eq(Array(groups)[delayed(m, place[3:], 1, "group")]),
         ]
         with m.FSM():
-            with m.State("WAIT"), m.If(self.i.valid & self.any_free & ~self.clash):
-                m.d.sync += [self.thread.eq(self.free), self.place.eq(0)]
-                m.next = "WORDS"
+            with m.State("WAIT"):
+                m.d.sync += [seen.eq(self.i.valid), self.thread.eq(self.free), place.eq(0)]
+                with m.If(seen & self.any_free & ~self.clash):
+                    m.d.sync += seen.eq(0)
+                    m.next = "WORDS"
             with m.State("WORDS"):
-                m.d.comb += self.write_stb.eq(1)
-                m.d.sync += self.place.eq(self.place + 1)
-                with m.If(self.place == _WORDS - 1):
+                m.d.comb += writes.eq(1)
+                m.d.sync += place.eq(place + 1)
+                with m.If(place == _WORDS - 1):
                     m.next = "START"
             with m.State("START"):
                 m.d.comb += [self.start_stb.eq(1), self.i.ready.eq(1)]

@@ -4,10 +4,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 
-from precog_spec.engine.isa import REGISTERS, WORD, Op
+from precog_spec.engine.isa import REGISTERS, SMALL_BITS, WORD, Op
 
 from .threads import THREAD_BITS
-from .units import Mantissa, Overflow, Product, Quotient
+from .units import Mantissa, Overflow, Product, Quotient, delayed
 
 __all__ = ["BLOCK_RAM", "Word", "registers", "result"]
 
@@ -36,7 +36,7 @@ def registers(
     ----------
     m : Module
     word : Word
-        The instruction, in stage 2.
+        The instruction, in stage 3.
     thread : Value
         Whose registers.
     """
@@ -53,70 +53,75 @@ def registers(
 
 
 def result(
-    m: Module,
-    word: Word,
-    last: Word,
-    phase: Value,
-    a: Value,
-    b: Value,
-    factor: Value,
-    simple: Value,
+    m: Module, words: dict[int, Word], first: Value, a: Value, b: Value, simple: Value
 ) -> Value:
-    """An instruction's result, in stage 7.
+    """An instruction's result, in stage 10.
 
     Parameters
     ----------
     m : Module
-    word, last : Word
-        The instruction in stage 4; the one in stage 7.
-    phase : Value
-        Turns that it has had, in stage 4.
+    words : dict of int to Word
+        The instruction in each stage.
+    first : Value
+        It is its first turn, in stage 5.
     a, b : Value
-        Its operands, in stage 4.
-    factor : Value
-        What the multiplier gets as `b`.
+        Its operands, in stage 5.
     simple : Value
-        Result of the simple unit, in stage 7.
+        Result of the simple unit, in stage 8.
     """
     m.submodules.product = product = Product()
     m.submodules.quotient = quotient = Quotient()
     m.submodules.mantissa = mantissa = Mantissa()
     m.submodules.overflow = overflow = Overflow()
     amount, limited = b[:_SHIFT_BITS], Signal(_SHIFT_BITS)
-    m.d.comb += limited.eq(Mux(amount > WORD - 1, WORD - 1, amount))
-    with m.Switch(word.op):
-        with m.Case(Op.SHR):
-            m.d.comb += product.shift.eq(amount)
-        with m.Case(Op.SHL):
-            m.d.comb += [product.left.eq(1), product.shift.eq(~amount)]
-        with m.Case(Op.SLS):
-            m.d.comb += [product.left.eq(1), product.shift.eq(~limited)]
-        with m.Default():
-            m.d.comb += product.shift.eq(word.c)
+    right, left, limits = (
+        delayed(m, words[5].op == op, 1, op.name.lower()) for op in (Op.SHR, Op.SHL, Op.SLS)
+    )
     m.d.comb += [
+        limited.eq(Mux(amount > WORD - 1, WORD - 1, amount)),
         overflow.a.eq(a),
         overflow.amount.eq(limited),
         product.a.eq(a),
-        product.b.eq(factor),
-        product.half.eq(word.op == Op.MLR),
-        quotient.first.eq(phase == 0),
+        product.b.eq(b[:SMALL_BITS]),
+        product.half.eq(delayed(m, words[5].op == Op.MLR, 1, "half")),
+        product.plain.eq(right),
+        product.left.eq(left | limits),
+        quotient.first.eq(first),
         quotient.part.eq(a),
         quotient.whole.eq(b),
         mantissa.v.eq(b),
-        mantissa.root.eq(word.op == Op.RSQ),
+        mantissa.root.eq(words[5].op == Op.RSQ),
     ]
-    found = Signal(signed(WORD), name="result")
-    with m.Switch(last.op):
-        with m.Case(Op.MUL, Op.MLR, Op.SHL, Op.SHR):
-            m.d.comb += found.eq(product.o)
-        with m.Case(Op.SLS):
-            m.d.comb += found.eq(Mux(overflow.o, simple, product.o))
-        with m.Case(Op.FRC):
-            m.d.comb += found.eq(quotient.o)
-        with m.Case(Op.RCP, Op.RSQ):
-            m.d.comb += found.eq(mantissa.o)
-        with m.Case(Op.CLZ):
-            m.d.comb += found.eq(mantissa.zeros)
-        with m.Default():
-            m.d.comb += found.eq(simple)
-    return found
+    amount, limited = delayed(m, amount, 1, "amount"), delayed(m, limited, 1, "limited")
+    shift = Signal(_SHIFT_BITS, name="shift")
+    m.d.comb += shift.eq(Mux(right, amount, words[6].c))
+    with m.If(left):
+        m.d.comb += shift.eq(~amount)
+    with m.If(limits):
+        m.d.comb += shift.eq(~limited)
+    # In stage 8, but for products; an operation's word is decoded a stage before.
+    other, shifts = Signal(signed(WORD), name="other"), Signal(name="shifts")
+    op = words[7].op
+    uses = {
+        "product": (op == Op.MUL) | (op == Op.MLR) | (op == Op.SHL) | (op == Op.SHR),
+        "saturates": op == Op.SLS,
+        "quotient": op == Op.FRC,
+        "mantissa": (op == Op.RCP) | (op == Op.RSQ),
+        "zeros": op == Op.CLZ,
+    }
+    use = {name: delayed(m, value, 1, f"use_{name}") for name, value in uses.items()}
+    m.d.comb += other.eq(simple)
+    for name, value in (
+        ("quotient", quotient.o),
+        ("mantissa", mantissa.o),
+        ("zeros", mantissa.zeros),
+    ):
+        with m.If(use[name]):
+            m.d.comb += other.eq(value)
+    m.d.comb += [
+        shifts.eq(use["product"] | (use["saturates"] & ~overflow.o)),
+        product.shift.eq(delayed(m, shift, 1, "shift")),
+        product.other.eq(delayed(m, other, 1, "other")),
+        product.other_stb.eq(delayed(m, ~shifts, 1, "stays")),
+    ]
+    return product.o

@@ -12,13 +12,14 @@ from precog_spec.contract import Fmt
 from precog_spec.engine.image_fields import BANKS, BUDGET_BITS
 from precog_spec.engine.isa import SLOTS, THREADS
 
+from .execute import BLOCK_RAM
 from .layouts import ID_BITS, result_layout
 
 __all__ = ["SPARE", "Flight", "begun_layout"]
 
-#: Cycles that an event takes in a core besides its turns, and some more: 21 to start, 6 to its
-#: first turn, and 20 for each event that is retired before it.
-SPARE = 192
+#: Cycles that an event takes in a core besides its turns, and some more: 22 to start, 8 to its
+#: first turn, and 21 for each event that is retired before it.
+SPARE = 256
 _SLOT_BITS = (SLOTS - 1).bit_length()
 _BANK_BITS = (BANKS - 1).bit_length()
 _AGE_BITS = (THREADS * (1 << BUDGET_BITS) + SPARE + 1).bit_length()
@@ -63,8 +64,9 @@ class Flight(wiring.Component):
     An event that the core has not answered in time has ended, too: then the core is reset, and
     every event that it had has `lost` its result. Results of events that are not there are ignored.
 
-    Latency: an event that ends is offered at most 2 cycles later, if no other is; what is said of
-    `asked` a cycle later. Throughput: one begins in every other cycle, and one ends in a cycle.
+    Latency: an event that ends is offered at most 3 cycles later, if no other is; what is known of
+    it a cycle after that; what is said of `asked` a cycle later. Throughput: one begins in every
+    other cycle, and one ends in two.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ class Flight(wiring.Component):
     running : Out(6 * cores)
         Places whose event the core has, or gets.
     ended : Out(1)
-        There is an event that has ended: `of`, `said`, `lost`; they stay until `done_stb`.
+        There is an event that has ended: `of`, `said`, `lost`, from a cycle later to `done_stb`.
     done_stb : In(1)
         Its place is free again.
     """
@@ -129,14 +131,18 @@ class Flight(wiring.Component):
         ages = [Signal(_AGE_BITS, name=f"age{n}") for n in range(self._places)]
         lost = [Signal(name=f"lost{n}") for n in range(self._places)]
         limit, told = Signal(_AGE_BITS, name="limit"), Signal()
+        current = Signal(name="current")
         m.d.comb += [
             told.eq(self.told_stb & self.running.bit_select(self.told.id, 1)),
-            self.of.eq(self._kept(m, "begun", self.begin_stb, self.id, self.begin, turn)),
-            self.said.eq(self._kept(m, "said", told, self.told.id, self.told, turn)),
-            self.ended.eq(Array(state == _State.ENDED for state in states)[turn]),
-            self.lost.eq(Array(lost)[turn]),
+            current.eq(Array(state == _State.ENDED for state in states)[turn]),
             self.none.eq(Cat(state == _State.FREE for state in states).all()),
             self.running.eq(Cat(state == _State.RUNS for state in states)),
+        ]
+        m.d.sync += [
+            self.of.eq(self._kept(m, "begun", self.begin_stb, self.id, self.begin, turn)),
+            self.said.eq(self._kept(m, "said", told, self.told.id, self.told, turn)),
+            self.lost.eq(Array(lost)[turn]),
+            self.ended.eq(current & ~self.done_stb),
         ]
         self._occupied(m, states, turn)
         late = Signal(self._places)
@@ -155,16 +161,16 @@ class Flight(wiring.Component):
                     age.eq(0),
                     lost[n].eq(0),
                 ]
-            with m.Elif(told & (self.told.id == n)):
+            with m.Elif(runs & self.told_stb & (self.told.id == n)):
                 m.d.sync += state.eq(_State.ENDED)
             with m.Elif(runs & self.restart):
                 m.d.sync += [state.eq(_State.ENDED), lost[n].eq(1)]
             with m.If(self.done_stb & (turn == n)):
                 m.d.sync += state.eq(_State.FREE)
-        self._choose(m, states, turn)
+        self._choose(m, states, turn, current)
         return m
 
-    def _choose(self, m: Module, states: list[Signal], turn: Signal) -> None:
+    def _choose(self, m: Module, states: list[Signal], turn: Signal, current: Signal) -> None:
         """The place for the next event, and the one whose turn is next."""
         core = self.asked[: (self._cores - 1).bit_length()]
         free, is_free = Signal.like(self.id, name="free"), Signal(name="is_free")
@@ -174,7 +180,7 @@ class Flight(wiring.Component):
         m.d.sync += [self.id.eq(free), self.has_free.eq(is_free)]
         ended = Signal(self._places)
         m.d.comb += ended.eq(Cat(state == _State.ENDED for state in states))
-        with m.If(~self.ended | self.done_stb):
+        with m.If(~current | self.done_stb):
             # The first one that has ended: behind this one, or else of all.
             for n in reversed(range(self._places)):
                 with m.If(ended[n]):
@@ -192,9 +198,9 @@ class Flight(wiring.Component):
             shape=shape,
             depth=1 << (self._places - 1).bit_length(),
             init=[],
-            attrs={"ram_style": "distributed"},
+            attrs=BLOCK_RAM,
         )
-        write, read = memory.write_port(), memory.read_port(domain="comb")
+        write, read = memory.write_port(), memory.read_port()
         m.d.comb += [
             write.en.eq(stb),
             write.addr.eq(at),
@@ -227,5 +233,5 @@ class Flight(wiring.Component):
         m.d.comb += [
             clashes_now.eq(Cat(clashes).any()),
             self.banks.eq(banks),
-            self.of.qp.eq(Array(owners)[turn]),
         ]
+        m.d.sync += self.of.qp.eq(Array(owners)[turn])

@@ -37,7 +37,8 @@ class _Source(IntEnum):
 class Intake(wiring.Component):
     """Chooses the next event of a queue pair that runs a program; those of others go on.
 
-    Latency: 3 cycles. Throughput: an event in each cycle with `may`, of each source in every third.
+    Latency: 4 cycles. Throughput: an event in every other cycle with `may`, of each source in every
+    fourth.
 
     Parameters
     ----------
@@ -55,8 +56,8 @@ class Intake(wiring.Component):
         As `ProgramStage`.
     hold : In(1)
     may, takes, qp : In(1), Out(1), Out
-        An event may be taken; one is, of this queue pair. Its words are there from the next cycle
-        on, until the next `may`.
+        An event may be chosen; one that was a cycle ago is taken, of this queue pair. Its words are
+        there from the next cycle on, until the next one is chosen.
     words : Out(WORDS), sampled : Out(1)
         Without what the stage knows; it is of the decision that waits.
     ignored, waits : Out(1)
@@ -102,9 +103,9 @@ class Intake(wiring.Component):
                 _Source.ACK: (ack.qp, acks.valid, acks.ready),
             },
         )
-        decided, of_sample = mine[_Source.SAMPLE]
-        told, of_event = mine[_Source.EVENT]
-        heard, of_ack = mine[_Source.ACK]
+        decided, of_sample, _ = mine[_Source.SAMPLE]
+        told, of_event, soon = mine[_Source.EVENT]
+        heard, of_ack, _ = mine[_Source.ACK]
         m.d.comb += [
             self.known.eq(decided),
             self.own.eq(of_sample & self.about.sample),
@@ -113,8 +114,8 @@ class Intake(wiring.Component):
         waits = {
             _Source.SAMPLE: decided & self.own,
             _Source.EVENT: told & of_event,
-            # Of two that are ignored, one in a cycle: they are counted.
-            _Source.ACK: heard & ~(passes & self.o_event.ready),
+            # Of two that are ignored, one in a cycle: they are counted. So no event passes then.
+            _Source.ACK: heard & (~soon | (told & of_event)),
         }
         chosen, last = self._turns(m, waits)
         is_score = event.kind == EventKind.SCORE
@@ -133,7 +134,7 @@ class Intake(wiring.Component):
             events.ready.eq(Mux(of_event, chosen[_Source.EVENT], passes & self.o_event.ready)),
             acks.ready.eq(chosen[_Source.ACK]),
         ]
-        with m.If(self.may):
+        with m.If(Cat(chosen.values()).any()):
             m.d.sync += [words.eq(0), words.held.eq(self.hold)]
         with m.If(chosen[_Source.SAMPLE]):
             m.d.comb += self.qp.eq(self.decision.qp)
@@ -183,8 +184,8 @@ class Intake(wiring.Component):
 
     def _mine(
         self, m: Module, heads: dict[_Source, tuple[Value, Value, Value]]
-    ) -> dict[_Source, tuple[Value, Signal]]:
-        """Of each head, its queue pair, offer and transfer: whether it is known, and a program's.
+    ) -> dict[_Source, tuple[Value, Signal, Value]]:
+        """Of each head, its queue pair, offer and transfer: is it known, a program's, known soon.
 
         A head waits two cycles for the bit of its queue pair: the bits are in block RAM, and what
         that says is registered. After a change of the bits all heads wait again.
@@ -207,13 +208,13 @@ class Intake(wiring.Component):
                 known.eq(stays & read),
                 its.eq(runs.read(m, qp) & exists),
             ]
-            mine[source] = offered & known, its
+            mine[source] = offered & known, its, offered & read
         return mine
 
     def _turns(
         self, m: Module, waits: dict[_Source, Signal]
     ) -> tuple[dict[_Source, Signal], Signal]:
-        """Which source is taken, the one that was last behind the others; which that is."""
+        """Which source was chosen a cycle ago, the last one behind the others; which that is."""
         last, sources = Signal(_Source), list(_Source)
         chosen = {source: Signal(name=f"chosen_{source.name.lower()}") for source in sources}
         for n, source in enumerate(sources):
@@ -223,5 +224,6 @@ class Intake(wiring.Component):
                 ahead = order[: (n - of_last - 1) % len(sources)]
                 before.append(Cat(waits[one] for one in ahead).any())
             free = ~Array(before)[last]
-            m.d.comb += chosen[source].eq(self.may & waits[source] & free)
+            may = self.may & ~Cat(chosen.values()).any()
+            m.d.sync += chosen[source].eq(may & waits[source] & free)
         return chosen, last

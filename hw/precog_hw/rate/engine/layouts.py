@@ -19,7 +19,7 @@ __all__ = [
 _SLOT_BITS = 3
 _KIND_BITS = 3
 
-#: Number that an event keeps in the cores: six for each of eight.
+#: Number that an event keeps in the cores: eight for each of eight.
 ID_BITS = 6
 
 #: A word of a program's code.

@@ -18,7 +18,7 @@ _PLACE_BITS = (ROW_WORDS - 1).bit_length()
 class Retirer(wiring.Component):
     """Keeps what threads store until their event has ended; then it is made, unless it trapped.
 
-    Latency: two cycles and one for each word. Throughput: one thread in that time.
+    Latency: three cycles and one for each word. Throughput: one thread in that time.
 
     Parameters
     ----------
@@ -95,17 +95,19 @@ class Retirer(wiring.Component):
         m.d.sync += [self.write_stb.eq(0), self.place.eq(next_place)]
         with m.FSM():
             with m.State("WAIT"):
-                chosen = Array(self.abouts[n] for n in range(THREADS))[first]
+                m.d.sync += self.thread.eq(first)
+                with m.If(self.ended.any()):
+                    m.next = "PICK"
+            with m.State("PICK"):
+                chosen = Array(self.abouts[n] for n in range(THREADS))[self.thread]
                 done = chosen.status == Status.DONE
                 m.d.sync += [
-                    self.thread.eq(first),
                     about.eq(chosen),
-                    left.eq(Mux(done, Array(masks)[first], 0)),
+                    left.eq(Mux(done, Array(masks)[self.thread], 0)),
                     self.o.rated.eq(0),
                     self.o.windowed.eq(0),
                 ]
-                with m.If(self.ended.any()):
-                    m.next = "WORDS"
+                m.next = "WORDS"
             with m.State("WORDS"):
                 # The word that is read now is written in the next cycle.
                 m.d.sync += [self.write_stb.eq(left.any()), left.eq(left & (left - 1))]

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from precog_hw.rate.law_layouts import BOUNDS, clamped
+from precog_hw.rate.law_layouts import BOUNDS, beyond, within
 from precog_spec.contract import Fmt
 from precog_spec.engine.events import Kind
 from precog_spec.engine.image_fields import SAFE_FALL, SAFE_RISE
@@ -34,7 +34,7 @@ SAID = data.StructLayout(
 class Safety(wiring.Component):
     """Rate and window in force after an event.
 
-    Latency: 2 cycles, in which all inputs stay the same. Throughput: an event in 3 cycles.
+    Latency: 3 cycles, in which all inputs stay the same. Throughput: an event in 4 cycles.
 
     Members
     -------
@@ -76,7 +76,8 @@ class Safety(wiring.Component):
             with m.Elif(said.windowed):
                 m.d.sync += window.eq(least)
         inside = Signal(_RATE)
-        m.d.sync += inside.eq(clamped(wanted, bounds))
+        out = Signal(2)
+        m.d.sync += [out.eq(beyond(wanted, bounds)), inside.eq(within(wanted, bounds, out))]
         m.d.comb += [
             self.o_rate.eq(Mux(self.above & (inside > self.rate), self.rate, inside)),
             self.o_window.eq(window),

@@ -9,14 +9,14 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION
 from precog_hw.csr.qp import config_layout
-from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT, clamped
+from precog_hw.rate.law_layouts import ABOUT, LAW_ACK, LAW_EVENT, beyond, within
 from precog_hw.rows import plain_memory
 from precog_spec.config import NicConfig
 from precog_spec.contract import Flag, Fmt
 from precog_spec.engine.image_fields import BANKS, BUDGET_BITS
 from precog_spec.engine.isa import ROW_WORDS, SLOTS
 
-from .beginning import GIVEN, GIVEN_RATES, begin, event_of
+from .beginning import GIVEN, GIVEN_RATES, begin, event_of, first_base
 from .commit import CLOSED, ROW, TRAP, Commit
 from .core import Core
 from .cores import Cores
@@ -52,20 +52,20 @@ class ProgramStage(wiring.Component):
         i_ack ───┤                     └─────(safe law)────┘
                  └─► o_event, of other queue pairs
 
-    Samples, events and acknowledgements take turns; six events a core are in flight at once, each
+    Samples, events and acknowledgements take turns; eight events a core are in flight at once, each
     of another queue pair: one that comes for a queue pair that has one waits until its row is
-    written, and those behind it wait with it. So do those behind one whose core has six.
+    written, and those behind it wait with it. So do those behind one whose core has eight.
     They end in any order, which `close` tells. A trap disables
     the slot for events that begin after it. Decisions that pass do not wait for events in flight.
     A command waits until none is.
 
-    A core has ``THREADS * budget + 192`` cycles for an event, whatever the program does: if one is
+    A core has ``THREADS * budget + 256`` cycles for an event, whatever the program does: if one is
     late, the core is reset, and all that it had are overruns. An event that has begun is answered
-    in that time and at most 38 cycles more for each core.
+    in that time and at most 66 cycles more for each core.
 
-    Latency: of what passes 2 cycles; of others 17 cycles, 16 more where the program is another one
-    than before, and what `Core` says. Throughput: an event in 7 cycles; of each core, one in 28
-    cycles, or in a sixth of what its program takes; a decision that passes in every third cycle.
+    Latency: of what passes 2 cycles; of others 21 cycles, 16 more where the program is another one
+    than before, and what `Core` says. Throughput: an event in 9 cycles; of each core, one in 31
+    cycles, or in an eighth of what its program takes; a decision that passes in every third cycle.
     Cost: cores, `Flight`, `Safety`, 218 bits of memory of each queue pair.
 
     Parameters
@@ -163,46 +163,62 @@ class ProgramStage(wiring.Component):
         place = Signal(_PLACE_BITS, name="place")
         number = Signal.like(flight.id, name="number")
         commanded, settled, holds = Signal(), Signal(), Signal()
+        was_reset, out = Signal(), Signal(2)
+        m.d.sync += was_reset.eq(flight.restart)
         command, passes = self.command.payload, Signal()
+        could_pass = intake.known & ~intake.own & ~self.halt
         m.d.comb += [
             flight.asked.eq(self._qp),
             flight.budget.eq(self.budget),
             flight.told_stb.eq(inner.o_stb),
             flight.told.eq(inner.o),
-            self.slot.eq(config.slot),
             # A program that an event is about to run must not be touched, either.
             self.running.eq(flight.banks | (holds << begun.bank)),
+        ]
+        # What is read of a queue pair: a program is found, and a command compared, a cycle later.
+        was_on, init_rate = Signal(), Signal(_RATE)
+        base = Signal(_RTT)
+        m.d.sync += [
+            self.slot.eq(config.slot),
+            was_on.eq(config.on),
+            init_rate.eq(config.init_rate),
+            base.eq(first_base(intake.words, begun)),
         ]
         with m.FSM(name="programs") as fsm:
             with m.State("IDLE"):
                 m.d.comb += intake.may.eq(~self.command.valid)
                 m.d.sync += [
                     settled.eq(0),
-                    commanded.eq(self.command.valid),
-                    self._qp.eq(Mux(self.command.valid, command.qp, intake.qp)),
+                    commanded.eq(~intake.takes),
+                    self._qp.eq(Mux(intake.takes, intake.qp, command.qp)),
                 ]
                 with m.If(self.command.valid | intake.takes):
                     m.next = "READ"
             # The row is read in each cycle: the last one before the event begins counts.
             with m.State("READ"):
                 m.d.sync += settled.eq(1)  # places are said a cycle later
-                with m.If(commanded & flight.none):
+                with m.If(commanded & settled & flight.none):
                     m.next = "COMMAND"
                 with m.If(~commanded & settled & flight.has_free & ~flight.clash):
                     m.next = "FETCH"
-            with m.State("COMMAND"), m.If(~passes):
+            with m.State("COMMAND"), m.If(~could_pass):
+                m.next = "APPLY"
+            with m.State("APPLY"):
                 on = command.config.enable & command.config.algorithm[-1]
                 m.d.comb += [
                     self.command.ready.eq(1),
                     self._put_config.eq(command.apply),
-                    self._wipe.eq(command.clear | (command.apply & (~on | ~config.on))),
+                    self._wipe.eq(command.clear | (command.apply & (~on | ~was_on))),
                 ]
                 m.next = "IDLE"
             with m.State("FETCH"):
                 m.d.sync += begin(begun, config, row, intake.words, self.program, self.threshold)
                 m.next = "BOUND"
             with m.State("BOUND"):
-                m.d.sync += begun.rate.eq(clamped(begun.rate, begun.bounds))
+                m.d.sync += out.eq(beyond(begun.rate, begun.bounds))
+                m.next = "CLAMP"
+            with m.State("CLAMP"):
+                m.d.sync += begun.rate.eq(within(begun.rate, begun.bounds, out))
                 m.next = "BEGIN"
                 with m.If(begun.live & (~begun.was_tagged | (begun.was_tag != begun.tag))):
                     m.next = "CLEAR"
@@ -219,23 +235,24 @@ class ProgramStage(wiring.Component):
                 with m.If(begun.live):
                     m.next = "SEND"
             with m.State("SEND"):
-                m.d.comb += inner.i.valid.eq(1)
                 # After a reset of the core the event has ended.
+                m.d.comb += inner.i.valid.eq(~was_reset)
                 with m.If(inner.i.ready | ~flight.running.bit_select(number, 1)):
                     m.next = "IDLE"
         m.d.comb += [
-            *event_of(inner.i.payload, intake.words, config, begun),
+            *event_of(inner.i.payload, intake.words, begun, init_rate, base),
             inner.i.payload.qp.eq(self._qp),
             inner.i.payload.id.eq(number),
             inner.i.payload.words.mtu.eq(self.mtu),
             inner.i_row.payload.qp.eq(self._qp),
             *(getattr(inner, name).eq(getattr(self, of)) for name, of in _TO_CORE.items()),
         ]
+        m.d.comb += passes.eq(could_pass & ~self._commit.offers & ~fsm.ongoing("APPLY"))
         self._offer(m, passes)
         waits = self.command.valid | intake.waits | self.i.valid
         sent = fsm.ongoing("SEND") & inner.i.ready
         commit = self._commit
-        about_to = Cat(fsm.ongoing(name) for name in ("BOUND", "CLEAR", "BEGIN")).any()
+        about_to = Cat(fsm.ongoing(name) for name in ("BOUND", "CLAMP", "CLEAR", "BEGIN")).any()
         m.d.comb += holds.eq(about_to & begun.live)
         strobes = {
             "events": sent,
@@ -303,7 +320,6 @@ class ProgramStage(wiring.Component):
             begun.held.eq(intake.words.held),
             begun.decision.eq(self.i.payload),
             begun.about.eq(self.about),
-            passes.eq(intake.known & ~intake.own & ~offers & ~self.halt),
             self.o.valid.eq(passes | offers),
             self.o.payload.eq(self.i.payload),
             self.of.eq(self.about),

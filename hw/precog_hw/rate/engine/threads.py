@@ -1,6 +1,6 @@
 """Threads of a core: which event each one runs, and where it is in its program."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,16 +30,34 @@ class _State(enum.Enum, shape=2):  # type: ignore[call-arg]
     ENDED = 2  # its stores are being made
 
 
-#: What an instruction, in its stage 4, does to its thread.
+#: What an instruction, in its stage 6, does to its thread.
 DECISION = data.StructLayout(
     {
         "thread": unsigned(THREAD_BITS),
-        "first": unsigned(1),  # turn of the instruction
         "last": unsigned(1),  # turn of the instruction
-        "cost": unsigned(3),  # its turns
+        "turns": unsigned(TURN_BITS + 1),  # of the event, those of the instruction included
+        "over": unsigned(1),  # they are more than the budget
         "illegal": unsigned(1),
         "end": unsigned(1),
-        "pc": unsigned(_PC_BITS + 2),  # of the next instruction
+        "near": unsigned(_PC_BITS + 2),  # the next instruction
+        "far": unsigned(_PC_BITS + 2),  # the target
+        "by_less": unsigned(1),  # whether it branches hangs on `less`, on `same`
+        "by_same": unsigned(1),
+        "inverts": unsigned(1),  # it branches unless it were so
+    }
+)
+
+
+#: The same, decided.
+_CHANGE = data.StructLayout(
+    {
+        "stb": unsigned(1),
+        "thread": unsigned(THREAD_BITS),
+        "last": unsigned(1),
+        "turns": unsigned(TURN_BITS),
+        "ends": unsigned(1),
+        "status": Status,
+        "pc": unsigned(_PC_BITS),
     }
 )
 
@@ -60,7 +78,8 @@ def about_layout(qp_bits: int) -> data.StructLayout:
 class Threads(wiring.Component):
     """Gives each thread its turn, and follows its program counter.
 
-    Latency: a decision counts two cycles later, when its thread's turn comes again.
+    Latency: a decision counts two cycles later, when its thread's turn comes again; what is said
+    of `asked` and of free threads a cycle later.
 
     Parameters
     ----------
@@ -68,8 +87,6 @@ class Threads(wiring.Component):
 
     Members
     -------
-    budget : In(12)
-        Most turns of an event.
     asked : In(qp_bits), clash : Out(1)
         A queue pair, and whether a thread has it.
     free : Out(3), any_free : Out(1)
@@ -78,7 +95,8 @@ class Threads(wiring.Component):
         Begin an event; one that is not heard ends at once.
     thread, live, phase, pc, about : Out
         The thread whose turn it is; turns that its instruction has had.
-    decision : In(DECISION), decision_stb : In(1)
+    decision : In(DECISION), decision_stb, less, same : In(1)
+        What an instruction does; how its operands compare.
     ended : Out(6), abouts : Out
         Threads whose event has ended, and all events.
     retired : In(3), retired_stb : In(1)
@@ -89,7 +107,6 @@ class Threads(wiring.Component):
         about = about_layout(qp_bits)
         super().__init__(
             {
-                "budget": In(TURN_BITS),
                 "asked": In(qp_bits),
                 "clash": Out(1),
                 "free": Out(THREAD_BITS),
@@ -106,6 +123,8 @@ class Threads(wiring.Component):
                 "about": Out(about),
                 "decision": In(DECISION),
                 "decision_stb": In(1),
+                "less": In(1),
+                "same": In(1),
                 "ended": Out(THREADS),
                 "abouts": Out(data.ArrayLayout(about, THREADS)),
                 "retired": In(THREAD_BITS),
@@ -120,27 +139,37 @@ class Threads(wiring.Component):
         phases = [Signal(2, name=f"phase{n}") for n in range(THREADS)]
         abouts = [Signal(self.about.shape(), name=f"about{n}") for n in range(THREADS)]
         m.d.sync += self.thread.eq(Mux(self.thread == THREADS - 1, 0, self.thread + 1))
+        clashes = Cat(
+            (state != _State.FREE) & (about.qp == self.asked)
+            for state, about in zip(states, abouts, strict=True)
+        )
+        m.d.sync += [
+            self.any_free.eq(Cat(state == _State.FREE for state in states).any()),
+            self.clash.eq(clashes.any()),
+        ]
         m.d.comb += [
             self.live.eq(Array(state == _State.RUNS for state in states)[self.thread]),
             self.phase.eq(Array(phases)[self.thread]),
             self.pc.eq(Array(pcs)[self.thread]),
             self.about.eq(Array(abouts)[self.thread]),
             self.ended.eq(Cat(state == _State.ENDED for state in states)),
-            self.any_free.eq(Cat(state == _State.FREE for state in states).any()),
-            self.clash.eq(
-                Cat(
-                    (state != _State.FREE) & (about.qp == self.asked)
-                    for state, about in zip(states, abouts, strict=True)
-                ).any()
-            ),
         ]
+        change = self._decide(m)
         for n in reversed(range(THREADS)):
             with m.If(states[n] == _State.FREE):
-                m.d.comb += self.free.eq(n)
+                m.d.sync += self.free.eq(n)
         for n in range(THREADS):
             m.d.comb += self.abouts[n].eq(abouts[n])
-            with m.If(self.decision_stb & (self.decision.thread == n)):
-                self._decide(m, states[n], pcs[n], phases[n], abouts[n])
+            with m.If(change.stb & (change.thread == n)):
+                m.d.sync += [
+                    phases[n].eq(Mux(change.last, 0, phases[n] + 1)),
+                    abouts[n].turns.eq(change.turns),
+                    abouts[n].status.eq(change.status),
+                ]
+                with m.If(change.last):
+                    m.d.sync += pcs[n].eq(change.pc)
+                with m.If(change.ends):
+                    m.d.sync += states[n].eq(_State.ENDED)
             with m.If(self.start_stb & (self.start_thread == n)):
                 m.d.sync += [
                     states[n].eq(Mux(self.start_heard, _State.RUNS, _State.ENDED)),
@@ -152,28 +181,30 @@ class Threads(wiring.Component):
                 m.d.sync += states[n].eq(_State.FREE)
         return m
 
-    def _decide(
-        self, m: Module, state: Signal, pc: Signal, phase: Signal, about: data.View
-    ) -> None:
-        """What one instruction, in one of its turns, does to its thread."""
+    def _decide(self, m: Module) -> data.View:
+        """What one instruction, in one of its turns, does to its thread: in the next cycle."""
         decision = self.decision
-        turns = Signal(TURN_BITS + 1)
-        m.d.comb += turns.eq(about.turns + Mux(decision.first, decision.cost, 0))
-
-        def end(status: Value) -> None:
-            m.d.sync += [state.eq(_State.ENDED), about.status.eq(status)]
-
-        with m.If(~decision.illegal):
-            m.d.sync += about.turns.eq(turns)
+        change = Signal(_CHANGE)
+        taken = ((decision.by_less & self.less) | (decision.by_same & self.same)) ^ decision.inverts
+        next_pc = Signal(_PC_BITS + 2)
+        m.d.comb += next_pc.eq(Mux(taken, decision.far, decision.near))
+        fell = Mux(taken, decision.far[_PC_BITS:].any(), decision.near[_PC_BITS:].any())
+        m.d.sync += [
+            change.stb.eq(self.decision_stb),
+            change.thread.eq(decision.thread),
+            change.last.eq(decision.last),
+            change.turns.eq(decision.turns),
+            change.ends.eq(1),
+            change.pc.eq(next_pc),
+        ]
         with m.If(decision.illegal):
-            end(Status.ILLEGAL)
-        with m.Elif(turns > self.budget):
-            end(Status.OVERRUN)
-        with m.Elif(~decision.last):
-            m.d.sync += phase.eq(phase + 1)
-        with m.Elif(decision.end):
-            end(Status.DONE)
-        with m.Elif(decision.pc[_PC_BITS:].any()):
-            end(Status.FELL)
+            m.d.sync += change.status.eq(Status.ILLEGAL)
+        with m.Elif(decision.over):
+            m.d.sync += change.status.eq(Status.OVERRUN)
+        with m.Elif(decision.last & decision.end):
+            m.d.sync += change.status.eq(Status.DONE)
+        with m.Elif(decision.last & fell):
+            m.d.sync += change.status.eq(Status.FELL)
         with m.Else():
-            m.d.sync += [phase.eq(0), pc.eq(decision.pc)]
+            m.d.sync += change.ends.eq(0)
+        return change

@@ -1,7 +1,7 @@
 """Arithmetic units of a core, pipelined so that a result is there at its thread's next turn.
 
-Stages are counted from the operands' registers: a unit gets them in stage 0, and its result stands
-in stage 3, the write-back's, of the instruction's last turn.
+Cycles are counted from the operands' registers: a unit gets them in cycle 0. Its result stands in
+cycle 3 of the instruction's last turn, the product's in cycle 5, the write-back's.
 """
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed, unsigned
@@ -23,8 +23,9 @@ from precog_spec.engine.tables import rsqrt_table
 
 __all__ = ["Mantissa", "Overflow", "Product", "Quotient", "delayed"]
 
-_SPLIT = 24  # bits of the word's lower part
-_STAGES = 3
+_PART = 17  # bits of a factor's lower parts: what an 18-bit multiplier takes without a sign
+_SPLIT = 3  # the shift of this bit, and those above it, are a cycle of their own
+_RING = 7  # stages that find a bit of the quotient, of the cycles of a turn
 _MOST = 63  # of a shift
 _X_BITS = 13  # position inside of a chord
 _BASE_BITS = RECIPROCAL_BITS + CHORD_GUARD_BITS
@@ -45,49 +46,73 @@ class Product(wiring.Component):
 
     ::
 
-        a, b ─► two products ─► 74-bit sum ─┬─► shift ─► + the last bit dropped ─► o
-        a << 63 ────────────────────────────┘
+        a, b ─► six products ─► two sums ─► 111 bits ─► shift by 8s ─► shift ─► + rounding ─► o
+        a << 63, or a ──────────────────────┘                           └─ or `other`
 
-    The shifter serves `Op.SHR`, where `b` is 1, and `Op.SHL` and `Op.SLS`: a shift to the left by n
-    is one of ``a << 63`` to the right by 63 - n.
+    The shifter serves `Op.SHR`, which has a factor of 1, and `Op.SHL` and `Op.SLS`: a shift to the
+    left by n is one of ``a << 63`` to the right by 63 - n.
 
-    Latency: 3 cycles. Throughput: 1 a cycle. Cost: multipliers of 24 by 26 bits, twice.
+    Latency: 5 cycles. Throughput: 1 a cycle. Cost: six multipliers of 18 by 18 bits.
 
     Members
     -------
     a, b : In
         Factors.
-    left : In(1)
-        The shifter gets ``a << 63``, not the product.
+    left, plain : In(1)
+        The shifter gets ``a << 63``, or `a`, not the product: a cycle after them.
     shift : In(6)
+        2 cycles after them.
     half : In(1)
-        Round to nearest, ties up.
+        Round to nearest, ties up: a cycle after them.
+    other_stb, other : In(1), In(signed(48))
+        4 cycles after them: the result of another unit, in place of this one's.
     o : Out(signed(48))
     """
 
     a: In(signed(WORD))
     b: In(signed(SMALL_BITS))
     left: In(1)
+    plain: In(1)
     shift: In(6)
     half: In(1)
+    other_stb: In(1)
+    other: In(signed(WORD))
     o: Out(signed(WORD))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        low = Signal(signed(_SPLIT + SMALL_BITS + 1), reset_less=True)
-        high = Signal(signed(WORD - _SPLIT + SMALL_BITS), reset_less=True)
-        total = Signal(signed(WORD + _MOST), reset_less=True)
-        product = Signal(signed(WORD + SMALL_BITS))
-        shifted, dropped = Signal(signed(WORD), reset_less=True), Signal(reset_less=True)
-        left, a = delayed(m, self.left, 1, "left"), delayed(m, self.a, 1, "a")
-        m.d.comb += product.eq((high << _SPLIT) + low)
-        m.d.sync += [
-            low.eq(Cat(self.a[:_SPLIT], Const(0, 1)).as_signed() * self.b),
-            high.eq(self.a[_SPLIT:].as_signed() * self.b),
-            total.eq(Mux(left, Cat(Const(0, _MOST), a).as_signed(), product)),
+        parts = [self.a[:_PART], self.a[_PART : 2 * _PART], self.a[2 * _PART :].as_signed()]
+        low, high = self.b[:_PART], self.b[_PART:].as_signed()
+        with_low: list[Signal] = []
+        with_high: list[Signal] = []
+        for n, part in enumerate(parts):
+            for factor, products in ((low, with_low), (high, with_high)):
+                full = part * factor
+                product = Signal(full.shape(), name=f"product{n}{len(products)}", reset_less=True)
+                m.d.sync += product.eq(full)
+                products.append(product)
+        # Products that do not overlap are one term.
+        width = signed(WORD + SMALL_BITS)
+        one, two = Signal(width, reset_less=True), Signal(width, reset_less=True)
+        even = Signal(width)
+        odd = Signal(width)
+        m.d.comb += [
+            even.eq(Cat(with_low[0], with_low[2]).as_signed()),
+            odd.eq(Cat(Const(0, _PART), with_low[1], with_high[2]).as_signed()),
         ]
-        shift = delayed(m, self.shift, 2, "shift")
-        half = delayed(m, self.half, 2, "half")
+        m.d.sync += [
+            one.eq(even + odd),
+            two.eq((with_high[0] + (with_high[1] << _PART)) << _PART),
+        ]
+        total = Signal(signed(WORD + _MOST), reset_less=True)
+        a = delayed(m, self.a, 2, "a").as_signed()
+        left, plain = delayed(m, self.left, 1, "left"), delayed(m, self.plain, 1, "plain")
+        product = Signal(width)
+        m.d.comb += product.eq(one + two)
+        m.d.sync += total.eq(Mux(plain, a, product))
+        with m.If(left):
+            m.d.sync += total.eq(Cat(Const(0, _MOST), a).as_signed())
+        shift, half = delayed(m, self.shift, 1, "shift"), delayed(m, self.half, 3, "half")
         # One bit below the result tells how to round. Each step keeps what later ones may reach.
         wide: Value = Cat(Const(0, 1), total)
         for n in reversed(range(len(shift))):
@@ -95,8 +120,14 @@ class Product(wiring.Component):
             after = Signal(reach, name=f"after{n}")
             m.d.comb += after.eq(Mux(shift[n], wide[1 << n :], wide))
             wide = after
-        m.d.sync += [shifted.eq(wide[1 : WORD + 1]), dropped.eq(half & wide[0])]
-        m.d.comb += self.o.eq(shifted + dropped)
+            if n == _SPLIT:
+                wide, shift = delayed(m, wide, 1, "wide"), delayed(m, shift, 1, "fine")
+        value, dropped = Signal(signed(WORD), reset_less=True), Signal(reset_less=True)
+        m.d.sync += [
+            value.eq(Mux(self.other_stb, self.other, wide[1 : WORD + 1])),
+            dropped.eq(half & wide[0] & ~self.other_stb),
+        ]
+        m.d.comb += self.o.eq(value + dropped)
         return m
 
 
@@ -120,22 +151,23 @@ class Overflow(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # From the bit below the sign on: those that differ from it, in groups of eight.
-        differs = Signal(WORD)
-        m.d.comb += differs.eq(Cat(reversed(self.a[:-1])) ^ self.a[-1].replicate(WORD - 1))
+        differs = Signal(WORD, reset_less=True)
+        m.d.sync += differs.eq(Cat(reversed(self.a[:-1])) ^ self.a[-1].replicate(WORD - 1))
         groups = [differs[n : n + 8] for n in range(0, WORD, 8)]
-        place, part = self.amount[3:], self.amount[:3]
+        amount = delayed(m, self.amount, 1, "amount")
+        place, part = amount[3:], amount[:3]
         before = Signal(reset_less=True)
         ahead = Cat(group.any() & (place > n) for n, group in enumerate(groups))
         m.d.sync += before.eq(ahead.any())
         group = delayed(m, Array(groups)[place], 1, "group")
         part = delayed(m, part, 1, "part")
         among = Cat(group[n] & (part > n) for n in range(7)).any()
-        m.d.comb += self.o.eq(delayed(m, before | among, 2, "found"))
+        m.d.comb += self.o.eq(delayed(m, before | among, 1, "found"))
         return m
 
 
 class Quotient(wiring.Component):
-    """`Op.FRC`: 24 fraction bits of a quotient, six in each of four turns.
+    """`Op.FRC`: 24 fraction bits of a quotient: seven in each of three turns, three in the fourth.
 
     The remainder goes round with its thread: all threads may divide at once.
 
@@ -167,17 +199,20 @@ class Quotient(wiring.Component):
         whole: Value = self.whole
         stage_rest: Value = rest
         stage_bits: Value = bits
-        for n in range(_STAGES):
-            for k in range(FACTOR_BITS // (4 * _STAGES)):
-                stage_rest, stage_bits = self._bit(m, stage_rest, stage_bits, whole, f"{n}{k}")
+        found: Value = bits
+        for n in range(_RING):
+            stage_rest, stage_bits = self._bit(m, stage_rest, stage_bits, whole, str(n))
             stage_rest = delayed(m, stage_rest, 1, f"rest{n}")
             stage_bits = delayed(m, stage_bits, 1, f"bits{n}")
             whole = delayed(m, whole, 1, f"whole{n}")
-        loop = THREADS - _STAGES
+            if n + 1 == FACTOR_BITS - 3 * _RING:
+                found = stage_bits
+                over = delayed(m, over, n + 1, "over")
+        loop = THREADS - _RING
         m.d.comb += [
             kept_rest.eq(delayed(m, stage_rest, loop, "loop_rest")),
             kept_bits.eq(delayed(m, stage_bits, loop, "loop_bits")),
-            self.o.eq(Mux(delayed(m, over, _STAGES, "over"), 1 << FACTOR_BITS, stage_bits)),
+            self.o.eq(Mux(over, 1 << FACTOR_BITS, found)),
         ]
         return m
 
@@ -202,7 +237,7 @@ class Mantissa(wiring.Component):
 
         v ─► leading zeros, shift ─► table ─► fall * position ─► base - it ─► o
 
-    Latency: `zeros` 3 cycles; `o` 3 cycles in the second turn.
+    Latency: `zeros` 3 cycles; `o` 3 cycles in the second turn. Throughput: 1 a cycle.
 
     Members
     -------
@@ -220,24 +255,31 @@ class Mantissa(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        aligned: Value = self.v
-        counts: list[Value] = []
-        for bits in (16, 8, 4, 2, 1):
-            none = Signal(name=f"none{bits}")
+        # Which bytes are 0; the first one that is not, to the top; then the rest of the way.
+        empty = Cat(self.v[n : n + 8] == 0 for n in range(0, NORM_BITS, 8))
+        v, empty = delayed(m, self.v, 1, "v"), delayed(m, empty, 1, "empty")
+        aligned, count = Signal(NORM_BITS), Signal(2)
+        m.d.comb += [aligned.eq(v << 24), count.eq(3)]
+        for n in range(1, NORM_BITS // 8):
+            with m.If(~empty[n]):
+                m.d.comb += [aligned.eq(v << (24 - 8 * n)), count.eq(3 - n)]
+        zero = delayed(m, empty.all(), 1, "zero")
+        none = delayed(m, aligned[NORM_BITS - 4 :] == 0, 1, "none4")
+        aligned, counts = delayed(m, aligned, 1, "aligned"), [delayed(m, count, 1, "count8")]
+        for bits in (4, 2, 1):
+            if bits != 4:
+                none = Signal(name=f"none{bits}")
+                m.d.comb += none.eq(aligned[NORM_BITS - bits :] == 0)
             after = Signal(NORM_BITS, name=f"aligned{bits}")
-            m.d.comb += [
-                none.eq(aligned[NORM_BITS - bits :] == 0),
-                after.eq(Mux(none, aligned << bits, aligned)),
-            ]
+            m.d.comb += after.eq(Mux(none, aligned << bits, aligned))
             counts.append(none)
             aligned = after
         # 0 counts as 1: both are 31 places from the top.
-        zero = self.v == 0
         count = Mux(zero, NORM_BITS - 1, Cat(*reversed(counts)))
         normal = Signal(NORM_BITS, reset_less=True)
         m.d.sync += normal.eq(Cat(aligned[:-1], aligned[-1] | zero))
         zeros = delayed(m, count, 1, "count")
-        root = delayed(m, self.root, 1, "root")
+        root = delayed(m, self.root, 3, "root")
         rows = [*chord_table(), *([(0, 0)] * CHORDS), *rsqrt_table()]
         m.submodules.table = table = Memory(
             shape=unsigned(_BASE_BITS + _FALL_BITS),
@@ -258,7 +300,7 @@ class Mantissa(wiring.Component):
         m.d.sync += drop.eq((fall * place) >> _X_BITS)
         m.d.comb += made.eq((delayed(m, base, 1, "base") - drop) >> CHORD_GUARD_BITS)
         m.d.comb += [
-            self.zeros.eq(delayed(m, zeros, _STAGES - 1, "zeros")),
-            self.o.eq(delayed(m, made, THREADS - 1, "made")),
+            self.zeros.eq(zeros),
+            self.o.eq(delayed(m, made, THREADS - 3, "made")),
         ]
         return m

@@ -13,7 +13,7 @@ from precog_models.rate.engine.assembler import assemble
 from precog_models.rate.engine.machine import Status
 from precog_models.rate.engine.verify import verify
 from precog_spec.engine.events import EVENT_FIELDS, EVENTS
-from precog_spec.engine.isa import Instruction, Op, Space
+from precog_spec.engine.isa import THREADS, Instruction, Op, Space
 
 from .bench import NAMES, QPS, Bench, Slot
 
@@ -113,7 +113,7 @@ def test_traps_and_latency() -> None:
     alone = Bench(slots, {}, [(0, 0, words)])
     turns = alone.wanted[0][0][2]
     assert turns == 4
-    assert 6 * turns <= alone.simulate() <= 6 * turns + 21 + 2 + 10
+    assert THREADS * turns <= alone.simulate() <= THREADS * turns + 22 + 2 + 15
 
 
 def test_an_overrun() -> None:
