@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from precog_sim.network.scenario import Flow
+from precog_sim.network.flow import Flow
 
 __all__ = ["Traffic", "merged"]
 

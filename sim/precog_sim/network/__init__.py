@@ -38,6 +38,7 @@ load it from the cache.
 """
 
 from precog_sim.network.buffer_rules import BufferRule, check_buffer_rules
+from precog_sim.network.buffers import Buffers
 from precog_sim.network.checks import MOST_THREADS, check_threads, check_timing
 from precog_sim.network.congestion import (
     CongestionControl,
@@ -49,9 +50,12 @@ from precog_sim.network.congestion import (
     PredPid,
     Timely,
 )
+from precog_sim.network.ecn import Ecn
 from precog_sim.network.failures import Failure
+from precog_sim.network.flow import Flow
 from precog_sim.network.hearing import Hearing
 from precog_sim.network.hints import LIES, Hints
+from precog_sim.network.incast import INCASTS, incast
 from precog_sim.network.messages import Bursts, Messages, Poisson, Trace
 from precog_sim.network.metrics import Estimate, Metrics, estimate, measure, summarise
 from precog_sim.network.outside_law import Loop
@@ -61,7 +65,7 @@ from precog_sim.network.program_law import Mixed, Programmed
 from precog_sim.network.recovery import Answers, Recovery
 from precog_sim.network.result import Record, Result, SimulationError
 from precog_sim.network.run import run
-from precog_sim.network.scenario import INCASTS, Buffers, Ecn, Flow, Scenario, incast
+from precog_sim.network.scenario import Scenario
 from precog_sim.network.score_source import QUEUE_SOURCES, SOURCES, QueueCalls, Scores, ramp
 from precog_sim.network.topology import Link, Topology, fat_tree, star
 

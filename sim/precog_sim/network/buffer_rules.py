@@ -11,7 +11,8 @@
 
 from dataclasses import dataclass
 
-from precog_sim.network.scenario import Ecn, Scenario
+from precog_sim.network.ecn import Ecn
+from precog_sim.network.scenario import Scenario
 
 __all__ = [
     "PRIORITIES",

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from precog_models.rate.reference import dcqcn, dctcp, hpcc, pid, predictor, timely
 from precog_models.rate.reference.common import preset_of
+from precog_sim.network.ecn import Ecn
 from precog_sim.network.layout import Telemetry, Window
 from precog_sim.network.program import Program, program
-from precog_sim.network.scenario import Ecn
 from precog_sim.network.score_source import QueueCalls, Scores
 
 __all__ = [

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_sim.network.congestion import LawSetup, LinkFacts
+from precog_sim.network.ecn import Ecn
 from precog_sim.network.layout import FlowCol, LawCol, PortCol, Telemetry, Window
 from precog_sim.network.memory import LINE, lined
 from precog_sim.network.program import EVENT_WORDS, word
-from precog_sim.network.scenario import Ecn, Scenario
+from precog_sim.network.scenario import Scenario
 
 __all__ = ["Laws"]
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from precog_sim.network.congestion import CongestionControl, LawSetup, LinkFacts
+from precog_sim.network.ecn import Ecn
 from precog_sim.network.law_tables import Laws
 from precog_sim.network.layout import Window
 from precog_sim.network.program import Program, program
 from precog_sim.network.program_integer import integer_program
-from precog_sim.network.scenario import Ecn
 
 __all__ = ["Mixed", "Programmed"]
 

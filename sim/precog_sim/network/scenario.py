@@ -1,172 +1,35 @@
-"""What is simulated: a topology, its traffic, its buffers; and the incast presets.
+"""What is simulated: a topology, its traffic, its buffers.
 
 Everything is frozen data: two equal scenarios give equal runs.
 """
 
 import math
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from precog_sim.network.buffers import Buffers
 from precog_sim.network.ecn import Ecn
 from precog_sim.network.failures import Failure, LinkState, link_states
+from precog_sim.network.flow import Flow
 from precog_sim.network.hearing import Hearing
 from precog_sim.network.hints import Hints
 from precog_sim.network.layout import Spray
-from precog_sim.network.messages import Messages
 from precog_sim.network.priorities import Priorities
 from precog_sim.network.recovery import Answers, Recovery
-from precog_sim.network.topology import Topology, star
+from precog_sim.network.topology import Topology
 
 __all__ = [
-    "INCASTS",
     "SPRAYS",
-    "Buffers",
-    "Ecn",
-    "Flow",
     "Scenario",
-    "incast",
 ]
 
 #: How packets choose among equal paths.
 SPRAYS = tuple(way.name.lower() for way in Spray)
-_MIB = 1 << 20
-_SECOND_PS = 10**12
-_MAX_FLOW_BYTES = 1 << 40  # 1 TiB: its time at the floor rate still fits the picosecond clock
-
-
-@dataclass(frozen=True)
-class Flow:
-    """`size` bytes from host `src` to host `dst`, starting at `start_ps`.
-
-    Parameters
-    ----------
-    src, dst, size, start_ps : int
-    rtt_jitter_ps : int
-        Acknowledgements are held back in the sending host, by a time drawn uniformly from 0 to
-        this with the run's seed (whole nanoseconds).
-    rtt_jitter_of : str
-        ``"sample"``: the acknowledgement that completes an RTT sample is held back; ``"all"``: each
-        one is, by a time of its own, so that they come in another order.
-    messages : Messages, optional
-        When the bytes are handed over; None: all of them at the start.
-    after : tuple of int
-        Flows, by their place in the scenario, that must have arrived before this one begins,
-        `start_ps` later. Each begins or ends at this flow's source, which knows of no other.
-    priority : int
-        Its class of traffic (`Priorities`); its acknowledgements have the same.
-    dst_port : int
-        Only ns-3's hash of paths looks at it (`run`, ``ecmp="ns3"``).
-
-    Raises
-    ------
-    ValueError
-        The size is not in 1 byte..1 TiB, the start is negative, the jitter is not in 0..1 s, source
-        and destination are the same, or the port is not in 0..65535.
-    """
-
-    src: int
-    dst: int
-    size: int
-    start_ps: int = 0
-    rtt_jitter_ps: int = 0
-    rtt_jitter_of: str = "sample"
-    messages: Messages | None = None
-    dst_port: int = 100
-    after: tuple[int, ...] = ()
-    priority: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.size > 0:
-            raise ValueError(
-                f"flow size must be at least 1 byte, not {self.size!r}: leave the flow out instead"
-            )
-        if self.size > _MAX_FLOW_BYTES:
-            raise ValueError(
-                f"flow size must be at most {_MAX_FLOW_BYTES} bytes (1 TiB), not {self.size!r}"
-            )
-        if self.start_ps < 0:
-            raise ValueError(f"flow start must be >= 0 ps, not {self.start_ps!r}")
-        if not 0 <= self.rtt_jitter_ps <= _SECOND_PS:
-            raise ValueError(
-                f"flow rtt_jitter_ps must be in 0..{_SECOND_PS} (1 s), not {self.rtt_jitter_ps!r}"
-            )
-        if self.rtt_jitter_of not in ("sample", "all"):
-            raise ValueError(
-                f"flow rtt_jitter_of must be sample or all, not {self.rtt_jitter_of!r}"
-            )
-        if self.src == self.dst:
-            raise ValueError(f"flow destination must differ from its source, not {self.dst!r}")
-        if self.after and self.messages is not None:
-            raise ValueError("flow with messages must wait for no other flow: leave after out")
-        if not 0 <= self.dst_port <= 65535:
-            raise ValueError(f"flow dst_port must be in 0..65535, not {self.dst_port!r}")
-
-
-@dataclass(frozen=True)
-class Buffers:
-    """A switch's shared packet memory and its PFC.
-
-    Parameters
-    ----------
-    total : int
-        Bytes per switch.
-    pfc : str
-        ``"dynamic"``: an ingress port pauses its peer at (free shared bytes) >> `alpha_shift`, as
-        the ns-3 codes do; ``"static"``: at `pfc_bytes`; ``"off"``: never, and packets are dropped
-        as `drop` says.
-    pfc_bytes : int
-        t_PFC of the static form; 0: the largest that source 004 allows.
-    headroom : int
-        Bytes per port kept for what is in flight after a PAUSE; 0: 3 x rate x delay of the link.
-    reserve : int
-        Bytes per port that never count against the shared part.
-    alpha_shift : int
-        Shift of the dynamic threshold of a port as fast as the slowest host's link; of a faster
-        one it is less by one for every doubling begun, down to 0, as in ns-3.
-    resume_bytes : int
-        RESUME is sent this far below the threshold; 0: two packets of full size.
-    drop : str
-        Without PFC: ``"tail"``: packets are dropped when the memory is full; ``"dynamic"``: also
-        when their queue would be longer than `drop_alpha` times the memory that is free
-        (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
-    drop_alpha : float
-
-    Raises
-    ------
-    ValueError
-        `pfc` or `drop` is unknown, a size is negative, or `drop_alpha` is not positive.
-    """
-
-    total: int = 32 * _MIB
-    pfc: str = "dynamic"
-    pfc_bytes: int = 0
-    headroom: int = 0
-    reserve: int = 4096
-    alpha_shift: int = 3
-    resume_bytes: int = 3072
-    drop: str = "tail"
-    drop_alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.pfc not in ("dynamic", "static", "off"):
-            raise ValueError(f"pfc must be one of dynamic, static, off, not {self.pfc!r}")
-        if self.drop not in ("tail", "dynamic"):
-            raise ValueError(f"drop must be one of tail, dynamic, not {self.drop!r}")
-        if not 0 < self.drop_alpha < math.inf:
-            raise ValueError(f"drop_alpha must be positive and finite, not {self.drop_alpha!r}")
-        for name in ("total", "pfc_bytes", "headroom", "reserve", "alpha_shift", "resume_bytes"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"buffer {name} must be >= 0, not {getattr(self, name)!r}")
-
-    def shift_at(self, ratio: float) -> int:
-        """Shift of the dynamic threshold of a port that is `ratio` times as fast."""
-        return max(self.alpha_shift - max(math.ceil(math.log2(ratio)), 0), 0)
 
 
 @dataclass(frozen=True)
@@ -411,91 +274,3 @@ def _ns3_clock(start_ns: int) -> int:
     """
     seconds = Fraction((_NS3_BEGIN_NS + start_ns) / 10**9)
     return math.floor(seconds * 10**9) - _NS3_BEGIN_NS
-
-
-_MB = 1_000_000
-
-# name -> (sizes of the flows in bytes, link delay in ps)
-INCASTS: dict[str, tuple[tuple[int, ...], int]] = {
-    "thesis": ((200 * _MB, 200 * _MB, 150 * _MB) + (5 * _MB,) * 17, 1_000_000),
-    "tenth": ((20 * _MB, 20 * _MB, 15 * _MB) + (_MB // 2,) * 17, 1_000_000),
-    "hundredth": ((2 * _MB, 2 * _MB, 3 * _MB // 2) + (_MB // 20,) * 17, 1_000_000),
-    "senders8": ((40 * _MB, 40 * _MB, 30 * _MB) + (2 * _MB,) * 5, 1_000_000),
-    "senders32": ((40 * _MB, 40 * _MB, 30 * _MB) + (2 * _MB,) * 29, 1_000_000),
-    "base8us": ((40 * _MB, 40 * _MB, 30 * _MB) + (2 * _MB,) * 17, 1_960_000),
-}
-
-
-def incast(
-    preset: str = "thesis",
-    *,
-    senders: int | None = None,
-    sizes: Sequence[int] | None = None,
-    base_rtt_us: float | None = None,
-    scale: float = 1.0,
-    jitter_ns: float = 100.0,
-    gbps: float = 100.0,
-) -> Scenario:
-    """All senders towards one receiver through one switch; host 0 receives, sender k is host k + 1.
-
-    Parameters
-    ----------
-    preset : str
-        A name in `INCASTS`. ``thesis`` = 20 senders, 100 Gb/s, 1 us links, flows of 200, 200,
-        150 MB and 17 x 5 MB.
-    senders : int, optional
-        Another number of senders: the preset's first flows, or its last one repeated.
-    sizes : sequence of int, optional
-        Flow sizes in bytes instead of the preset's.
-    base_rtt_us : float, optional
-        Base RTT (delays both ways plus the payload's transmission one way) to be reached by the
-        links' delay.
-    scale : float
-        All sizes times this.
-    jitter_ns : float
-        Every flow starts up to this much later, by the run's seed.
-    gbps : float
-        Rate of every link.
-
-    Raises
-    ------
-    ValueError
-        Unknown preset, no sender, a flow of no bytes, a scale that is not positive, a base RTT that
-        no delay can reach, or jitter beyond the run's end.
-    """
-    if preset not in INCASTS:
-        raise ValueError(
-            f"incast preset must be one of {', '.join(sorted(INCASTS))}, not {preset!r}"
-        )
-    chosen, delay_ps = INCASTS[preset]
-    name = preset
-    if sizes is not None:
-        chosen = tuple(sizes)
-    if senders is not None:
-        if senders < 1:
-            raise ValueError(f"senders must be at least 1, not {senders!r}")
-        chosen = (chosen + (chosen[-1],) * senders)[:senders]
-        name += f" senders={senders}"
-    if not 0 < scale < math.inf:
-        raise ValueError(f"scale must be positive and finite, not {scale!r}")
-    if scale != 1.0:
-        chosen = tuple(math.floor(size * scale) for size in chosen)
-        name += f" scale={scale:g}"
-    payload = 1000
-    if base_rtt_us is not None:
-        if not math.isfinite(base_rtt_us):
-            raise ValueError(f"base_rtt_us must be finite, not {base_rtt_us!r}")
-        # four link delays and two transmissions of the payload
-        delay_ps = round((base_rtt_us * 1e6 - 2 * payload * 8000 / gbps) / 4)
-        if delay_ps < 0:
-            raise ValueError(
-                f"base_rtt_us must be at least {2 * payload * 8e-3 / gbps:g}, not {base_rtt_us!r}"
-            )
-        name += f" base={base_rtt_us:g}us"
-    flows = tuple(Flow(k + 1, 0, size) for k, size in enumerate(chosen))
-    topology = star(len(flows) + 1, gbps=gbps, delay_ps=delay_ps)
-    scenario = Scenario(name, topology, flows, payload=payload)
-    # A slow tail must not cut the run short: one floor-rate flow needs size / min rate.
-    longest = max(flow.size for flow in flows) * 8e-3 / scenario.min_gbps
-    horizon_us = max(scenario.horizon_us, 2 * longest)
-    return replace(scenario, jitter_ns=jitter_ns, horizon_us=horizon_us)

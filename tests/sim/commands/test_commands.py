@@ -19,7 +19,7 @@ from precog_sim.collect import PLANS
 from precog_sim.commands.train import train
 from precog_sim.demo.plan import Plan
 from precog_sim.network import incast
-from precog_sim.network.scenario import INCASTS
+from precog_sim.network.incast import INCASTS
 from precog_spec.config import PRESETS as NIC_PRESETS
 
 EXPORT = ["export", "-o", "x.v", "--block"]
