@@ -54,6 +54,9 @@ class Pair(NamedTuple):
         t = run.sources["s_axis_tx"].first[0] + self.emulator.sizes.cnps  # the arbiter
         sent = self.emulator.packets.transmit(frame, t, error=error)
         assert [wire.data for wire in run.sinks["m_axis_tx"].frames] == [sent.frame]
+        if self.emulator.sizes.law_cores:
+            decisions = self.emulator.packets.decided
+            assert self.nic.decisions(run) == [tuple(row) for row in decisions.tolist()]
         return sent.frame
 
     def receive(self, frame: bytes, *, error: bool = False) -> bytes | None:

@@ -14,7 +14,7 @@ from precog_models.packet.card import Card, CardConfig
 from precog_sim.rtl.packet_block import Wire
 from precog_spec.config import PRESETS
 from precog_spec.contract import DECISION_FIELDS, Flag
-from precog_spec.law_fields import ACK_FIELDS, RING_PLACES
+from precog_spec.law_fields import ACK_FIELDS, RING_PLACES, EventKind
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
 from .packet_bench import TICK_PS, Pair, check_registers, open_pair, same_numbers
@@ -58,10 +58,22 @@ def arm(*devices: Device) -> None:
             device.qp(slot).configure(preset="precog", enable=True, algorithm=f"law:{number}")
 
 
-def answer(slot: int, psn: int, *, becn: int = 0) -> bytes:
-    """An ACK from the peer of a slot."""
+def answer(slot: int, psn: int, *, becn: int = 0, syndrome: int = 0x1F) -> bytes:
+    """An ACK from the peer of a slot, or a NAK."""
     bth = {"dqpn": A_QP + slot, "becn": becn}
-    return packet(opcode=0x11, psn=psn, back=True, bth=bth, aeth={"syndrome": 0x1F, "msn": 0})
+    return packet(opcode=0x11, psn=psn, back=True, bth=bth, aeth={"syndrome": syndrome, "msn": 0})
+
+
+def lose(pair: Pair, peer: Card, slot: int, psn: int, *, score: int | None = None) -> bool:
+    """A NAK comes; whether a program heard of a loss, with the packet's own time."""
+    peer.cps.slots[slot].score = score
+    nak = answer(slot, psn % (1 << 24), syndrome=0x60)
+    assert pair.receive(peer.transmit(nak, 20, 0).frame) == nak
+    run = pair.nic.last
+    events = [row for row in pair.nic.events(run) if row[0] == EventKind.LOSS]
+    t = run.sources["s_axis_rx"].first[0]
+    assert events in ([], [(EventKind.LOSS, slot, t, 0)])
+    return bool(events)
 
 
 def same(pair: Pair) -> dict[str, int]:
@@ -92,7 +104,7 @@ def test_programs_hear_every_acknowledgement(pair: Pair, seed: int, volume: int)
     for slot in SLOTS:
         peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
     following = {slot: -20 for slot in SLOTS}
-    acked, heard = dict(following), 0
+    acked, heard, lost = dict(following), 0, 0
     for _ in range(40 * volume):
         slot = rng.choice(list(SLOTS))
         for _ in range(rng.choice([1, 1, 4, 16])):
@@ -111,15 +123,52 @@ def test_programs_hear_every_acknowledgement(pair: Pair, seed: int, volume: int)
             peer.cps.slots[slot].score = rng.choice([None, rng.randrange(101)])
             assert pair.receive(peer.transmit(ack, acked[slot] + 20, 0).frame) == ack
             heard += heard_alike(pair, slot)
+            if rng.random() < 0.1 and acked[slot] < following[slot]:
+                lost += lose(pair, peer, slot, acked[slot], score=rng.choice([None, 50]))
         if rng.random() < 0.1:
             cnp = packet(opcode=0x81, back=True, bth={"dqpn": A_QP + slot}, payload=bytes(16))
             assert pair.receive(cnp) == cnp
     counters = same(pair)
     assert counters["samples"] > 20
     assert heard > counters["samples"]
+    assert lost > 0
     assert counters["ignored"] == 0
     assert pair.golden.law is not None
     assert pair.golden.law.state().counters["events"] == counters["decisions"]
+
+
+def test_programs_hear_losses(pair: Pair, seed: int) -> None:
+    """NAKs and packets that are sent again, with scores; one loss for all that is in flight."""
+    rng = random.Random(seed)
+    arm(pair.rtl, pair.golden)
+    peer = Card(4, CardConfig(tick_ps=TICK_PS))
+    for slot in SLOTS:
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
+
+    def send(slot: int, psn: int) -> int:
+        pair.transmit(packet(bytes(200), psn=psn, bth={"ackreq": 1, "dqpn": B_QP + slot}))
+        return len(pair.nic.decisions(pair.nic.last))
+
+    for base in range(0, 4 * 8, 8):
+        slot = rng.choice(list(SLOTS))
+        for path in pair.paths():
+            path.unbind(slot)
+            path.bind(slot, PEER, remote_qp=B_QP + slot, local_qp=A_QP + slot, score=37)
+        assert not any(send(slot, base + n) for n in range(8))
+        assert pair.receive(answer(slot, base + 1)) is not None
+        rates = pair.golden.qp(slot).status()
+        for forged in (base + 9, base + 1):
+            assert not lose(pair, peer, slot, forged)
+        assert lose(pair, peer, slot, base + 3, score=rng.choice([None, 40]))
+        if SLOTS[slot][0] == "swift":
+            assert pair.golden.qp(slot).status() != rates
+        assert not any(send(slot, base + n) for n in range(3, 8))
+        assert not lose(pair, peer, slot, base + 5)
+        assert pair.receive(answer(slot, base + 7)) is not None
+        assert send(slot, base + 8) == 0
+        assert send(slot, base + 8) == 1  # the time-out
+        assert not lose(pair, peer, slot, base + 8)
+    same(pair)
 
 
 def test_back_to_back(pair: Pair, seed: int) -> None:

@@ -1,15 +1,19 @@
 """The packet path in a NIC: its streams, the events that laws hear from it, the receiver."""
 
-from amaranth.hdl import Const, Signal, Value
+from itertools import accumulate, pairwise
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import stream, wiring
 
 from precog_hw.adapters import receiver as receiver_adapter
 from precog_hw.adapters import senders as senders_adapter
 from precog_hw.adapters import wire as wire_adapter
 from precog_hw.adapters.packet import attach
+from precog_hw.measure.losses import Losses
 from precog_hw.rate.ack_events import AckEvents
 from precog_hw.rate.law_events import LawEvents
 from precog_hw.rate.score_events import ScoreEvents
+from precog_hw.stream.delay import DelayLine
 
 from .parts import Parts
 from .ports import COMMAND_LOG
@@ -96,6 +100,15 @@ def _packet_events(parts: Parts) -> stream.Interface:
     m, nic, core, card = parts.m, parts.nic, parts.core, parts.card
     assert card is not None
     m.submodules.events = events = LawEvents(parts.config)
+    if parts.config.law_cores:
+        m.submodules.losses = losses = Losses(parts.config.qps)
+        m.d.comb += [
+            losses.commit_stb.eq(card.commit_stb),
+            *(getattr(losses, name).eq(card.commit[name]) for name in ("kind", "slot", "t", "ack")),
+            events.lost.eq(losses.lost_stb),
+            events.lost_slot.eq(losses.lost_slot),
+            events.lost_t.eq(losses.lost_t),
+        ]
     m.submodules.scores = scores = ScoreEvents(parts.config)
     m.d.comb += [
         events.heard.eq(card.cnp_heard),
@@ -124,9 +137,20 @@ def _packet_events(parts: Parts) -> stream.Interface:
     if parts.receiver is not None:  # the score leaves it with a command
         told = parts.receiver
         heard = told.score_stb, told.score.qp, told.score.value
+    elif parts.config.law_cores:  # behind a loss that the same packet means
+        late = _delayed(m, Cat(heard))
+        bounds = [0, *accumulate(len(value) for value in heard)]
+        heard = tuple(late[start:end] for start, end in pairwise(bounds))
     names = ("heard", "heard_slot", "heard_score")
     m.d.comb += [getattr(scores, n).eq(value) for n, value in zip(names, heard, strict=True)]
     return scores.o
+
+
+def _delayed(m: Module, value: Value) -> Value:
+    """As many cycles later as `Losses` and `SendersTold` take."""
+    m.submodules.late_scores = late = DelayLine(len(value), Losses.LATENCY)
+    m.d.comb += late.i.eq(value)
+    return late.o
 
 
 def _packet_acks(parts: Parts) -> AckEvents:

@@ -20,6 +20,7 @@ from precog_spec.frames.opcodes import (
     SYNDROME_ACK,
     SYNDROME_NAK,
     SYNDROME_RNR,
+    SYNDROME_SEQUENCE_ERROR,
 )
 
 from .layouts import FLOOR_BITS, answer_layout, request_layout
@@ -241,6 +242,8 @@ class RttCollector(wiring.Component):
             m.d.comb += [
                 rx.payload.plain.eq(plain & (kind == SYNDROME_ACK)),
                 rx.payload.mark.eq(answer.mark),
+                rx.payload.lacks.eq(plain & (answer.syndrome[:7] == SYNDROME_SEQUENCE_ERROR)),
+                rx.payload.busy.eq(plain & (kind == SYNDROME_RNR)),
             ]
         m.d.sync += [
             self.acked_stb.eq(acks),

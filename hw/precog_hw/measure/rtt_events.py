@@ -34,6 +34,9 @@ ACK_COMMIT = data.StructLayout(
         "mark": 1,  # RX: it echoes a congestion mark
         "acked": unsigned(PSN_BITS),  # the last PSN that is acknowledged now
         "next": unsigned(PSN_BITS),  # next new PSN
+        "lost": 1,  # TX, RX: a sign that `psn` is lost, which is in flight
+        "busy": 1,  # RX: the receiver is not ready for `psn`, which is in flight
+        "answers": 1,  # RX: it acknowledges, or refuses, what is in flight
     }
 )
 
@@ -52,8 +55,8 @@ def event_layout(slots: int, *, senders: bool = False, acks: bool = False) -> da
             "counts": 1,  # TX: a READ. RX: T2 - T1 is known
             "score": SCORED,  # RX, SCORE
             **({"senders": LEVELLED} if senders else {}),  # RX, SCORE
-            # RX: an ACK, an echo of a congestion mark
-            **(dict.fromkeys(("plain", "mark"), 1) if acks else {}),
+            # RX: an ACK, an echo of a congestion mark, NAKs: of a sequence error, RNR
+            **(dict.fromkeys(("plain", "mark", "lacks", "busy"), 1) if acks else {}),
         }
     )
 

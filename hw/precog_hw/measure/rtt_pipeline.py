@@ -166,10 +166,10 @@ class RttPipeline(wiring.Component):
         ]
 
         if self._spaced:
-            outcome, row, new, does = self._alone(m, e, valid, psns)
+            outcome, row, new, does, stale = self._alone(m, e, valid, psns)
             self._finish(m, e, valid, outcome, row)
             if self._acks:
-                self._tell(m, e, valid, psns.psn, outcome, row, new, does)
+                self._tell(m, e, valid, psns.psn, outcome, row, new, does, stale)
             return m
 
         # Rows: read in cycle 1, written in cycle 6.
@@ -235,7 +235,7 @@ class RttPipeline(wiring.Component):
 
         self._finish(m, e, valid, outcome, row5)
         if self._acks:
-            self._tell(m, e, valid, psns5.psn, outcome, row5, new, does)
+            self._tell(m, e, valid, psns5.psn, outcome, row5, new, does, signs5.stale)
         return m
 
     def _alone(
@@ -244,7 +244,7 @@ class RttPipeline(wiring.Component):
         e: list[data.View],
         valid: list[Signal],
         psns: data.View,
-    ) -> tuple[Signal, data.View, data.View, data.View]:
+    ) -> tuple[Signal, data.View, data.View, data.View, Value]:
         """What an event finds in its row that meets no other: both stay, and so do the numbers."""
         m.d.sync += Assert(
             ~valid[0] | ~Cat(valid[1 : self.SAMPLE_LATENCY + 1]).any(), "events are apart"
@@ -265,7 +265,7 @@ class RttPipeline(wiring.Component):
             write.en.eq(valid[5]),
             write.data.eq(new),
         ]
-        return outcome, row, new, does
+        return outcome, row, new, does, signs5.stale
 
     @staticmethod
     def _replaced(row: data.View, event: data.View, psns: data.View) -> list[object]:
@@ -376,12 +376,19 @@ class RttPipeline(wiring.Component):
         row: data.View,
         new: data.View,
         does: data.View,
+        stale: Value,
     ) -> None:
         """Cycles 5 and 6: the facts of acknowledgements."""
         ack, event = self.commit.ack, e[5]
         did = dict(zip(Outcome, outcome, strict=True))
         answers = valid[5] & (event.kind == EventKind.RX) & ~did[Outcome.REFUSED_PSN]
+        # An answer's PSN is the one before what a NAK names; a request's is its own.
+        repeats = valid[5] & (event.kind == EventKind.TX) & ~does.advances
+        named = answers & (event.psn != row.next)
         m.d.sync += [
+            ack.lost.eq((repeats & ~stale & (psn != row.acked)) | (named & event.lacks)),
+            ack.busy.eq(named & event.busy),
+            ack.answers.eq(answers),
             ack.new.eq(valid[5] & does.advances),
             ack.fresh.eq(answers & event.plain & (psn != row.acked)),
             ack.acked.eq(new.acked),

@@ -1,4 +1,4 @@
-"""What packets and the clock tell laws and PSCHED: notifications, bytes, passing time."""
+"""What packets and the clock tell laws and PSCHED: notifications, losses, bytes, passing time."""
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
@@ -21,18 +21,19 @@ _BYTES_BITS = 32
 _TICKS_BITS = dict(DCQCN_PARAMETERS)["rate_ticks"]
 _ROUNDS = 4  # sweeps of all queue pairs in a period of the rate timer
 _ROWS = 16
-_LISTENS = data.StructLayout({"dcqcn": 1, "cnps": 1, "sweeps": 1})
+_LISTENS = data.StructLayout({"dcqcn": 1, "cnps": 1, "losses": 1, "sweeps": 1})
 _CHECKS = 64  # queue pairs that wait for a tick of their check
 
 
 class LawEvents(wiring.Component):
     """Events of queue pairs that run dcqcn, and sweeps of those that run PSCHED, whose scores age.
 
-    With a law engine programs hear notifications and sweeps, too.
+    With a law engine programs hear notifications and sweeps, too, and losses.
 
     ::
 
-        heard ─► [not told yet?] ─► [queue pairs] ─► first ────────────────┬─► o
+        lost ──► [not told yet?] ─► [queue pairs] ─► first ────────────────┐
+        heard ─► [not told yet?] ─► [queue pairs] ─► first ────────────────┼─► o
                                                   [due: cut_ticks later] ◄─┤ CNP
                                                              └─► sweep ────┤
         sent ──┬─► [bytes of the queue pair] ─► enough, or swept ─► [16] ──┘
@@ -44,14 +45,14 @@ class LawEvents(wiring.Component):
     which leaves the law half of its time (it takes 67 cycles for one with the preset ``vendor``, 27
     with ``paper``): with more than T / (4 * MIN_GAP) queue pairs a round takes longer than T/4.
     Where scores hold for a shorter time than T, or there is no rate timer, theirs counts; without
-    either there are none. A notification that comes while one of the same queue pair
+    either there are none. A notification or a loss that comes while one of the same queue pair
     has not been told yet is the same. While the law is busy with others, bytes go on being added:
-    none is lost. An event bears the time at which it is offered.
+    none is lost. An event bears the time at which it is offered, a loss the time of its sign.
 
-    Latency: a notification is offered 5 cycles after it was heard, bytes 3 after they were sent, if
-    nothing else is. Throughput: a packet per cycle in each direction; sweeps take the cycles that
-    packets leave, and wait while events do. Cost at 1024 queue pairs: 11 DP16KD, 1069 LUTs, 557
-    flip-flops.
+    Latency: a notification or a loss is offered 5 cycles after it was heard, bytes 3 after they
+    were sent, if nothing else is. Throughput: a packet per cycle in each direction; sweeps take the
+    cycles that packets leave, and wait while events do. Cost at 1024 queue pairs, without losses:
+    11 DP16KD, 1069 LUTs, 557 flip-flops.
 
     Parameters
     ----------
@@ -61,6 +62,8 @@ class LawEvents(wiring.Component):
     -------
     heard, heard_slot : In
         A notification of a known queue pair has come.
+    lost, lost_slot, lost_t : In
+        With a law engine: a known queue pair has lost a packet, which was seen at this time.
     sent, sent_slot, sent_bytes : In
         A packet of a known queue pair has left, of this many bytes.
     now : In(40)
@@ -87,6 +90,7 @@ class LawEvents(wiring.Component):
             {
                 "heard": In(1),
                 "heard_slot": In(config.qp_bits),
+                **(_lost(config) if config.law_cores else {}),
                 "sent": In(1),
                 "sent_slot": In(config.qp_bits),
                 "sent_bytes": In(17),
@@ -104,27 +108,34 @@ class LawEvents(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         listens = self._listeners(m)
-        notices = self._notices(m, listens)
+        notices = self._notices(m, "notices", self.heard, self.heard_slot, listens, "cnps")
         first, is_new = notices.first, notices.untold
+        kind, qp, t = Value.cast(EventKind.CNP), notices.first_qp, Value.cast(self.now)
         counted = self._bytes(m, listens)
         event = self.o.payload
         free, notifies = ~self.o.valid | self.o.ready, Signal()
         checked = listens.read(m, notices.next_qp).dcqcn if self._programs else Const(1)
-        m.d.comb += notifies.eq(notices.takes & is_new & checked)
-        checks, check_qp = self._checks(m, notifies, notices.first_qp, free & ~first)
         m.d.comb += [
+            notifies.eq(notices.takes & is_new & checked),
             notices.takes.eq(free & first),
-            counted.o.ready.eq(free & ~first & ~checks),
         ]
+        if self._programs:
+            lost = self._notices(m, "losses", self.lost, self.lost_slot, listens, "losses")
+            m.d.comb += lost.takes.eq(free & lost.first & ~first)
+            kind, qp = Mux(first, kind, EventKind.LOSS), Mux(first, qp, lost.first_qp)
+            t = Mux(lost.takes, self._lost_times(m, lost.next_qp), self.now)
+            first, is_new = first | lost.first, Mux(first, is_new, lost.untold)
+        checks, check_qp = self._checks(m, notifies, notices.first_qp, free & ~first)
+        m.d.comb += counted.o.ready.eq(free & ~first & ~checks)
         with m.If(free):
             m.d.sync += [
                 self.o.valid.eq(Mux(first, is_new, checks | counted.o.valid)),
-                event.t.eq(self.now),
+                event.t.eq(t),
             ]
             with m.If(first | checks):
                 m.d.sync += [
-                    event.kind.eq(Mux(first, EventKind.CNP, EventKind.SWEEP)),
-                    event.qp.eq(Mux(first, notices.first_qp, check_qp)),
+                    event.kind.eq(Mux(first, kind, EventKind.SWEEP)),
+                    event.qp.eq(Mux(first, qp, check_qp)),
                     event.value.eq(0),
                 ]
             with m.Else():
@@ -149,6 +160,7 @@ class LawEvents(wiring.Component):
                 command.config.enable & (command.config.algorithm == Algorithm.DCQCN),
             ),
             write.data.cnps.eq(write.data.dcqcn | runs),
+            write.data.losses.eq(runs),
             write.data.sweeps.eq((command.config.enable & command.config.psched) | runs),
         ]
         return listens
@@ -177,16 +189,30 @@ class LawEvents(wiring.Component):
         ]
         return due, first.qp
 
-    def _notices(self, m: Module, listens: BitMemory) -> Notices:
-        m.submodules.notices = notices = Notices(self._qps)
+    def _notices(
+        self, m: Module, name: str, heard: Value, qp: Signal, listens: BitMemory, who: str
+    ) -> Notices:
+        m.submodules[name] = notices = Notices(self._qps)
         m.d.comb += [
-            notices.heard.eq(self.heard),
-            notices.qp.eq(self.heard_slot),
-            notices.counts.eq(listens.read(m, self.heard_slot).cnps),
+            notices.heard.eq(heard),
+            notices.qp.eq(qp),
+            notices.counts.eq(listens.read(m, qp)[who]),
             notices.clear_stb.eq(self.command_stb & self.command.clear),
             notices.clear_qp.eq(self.command.qp),
         ]
         return notices
+
+    def _lost_times(self, m: Module, qp: Value) -> Value:
+        """When the last loss of a queue pair was seen, a cycle later."""
+        m.submodules.lost_times = times = plain_memory(unsigned(Fmt.TIME.width), self._qps)
+        write, read = times.write_port(), times.read_port()
+        m.d.comb += [
+            write.en.eq(self.lost),
+            write.addr.eq(self.lost_slot),
+            write.data.eq(self.lost_t),
+            read.addr.eq(qp),
+        ]
+        return read.data
 
     def _bytes(self, m: Module, listens: BitMemory) -> Queue:
         """Bytes sent and not told, a row per queue pair: read, add, write in three cycles."""
@@ -276,3 +302,7 @@ class LawEvents(wiring.Component):
         with m.Elif(passed != (1 << _TICKS_BITS) - 1):
             m.d.sync += passed.eq(passed + 1)
         return turn, at
+
+
+def _lost(config: NicConfig) -> dict[str, wiring.Member]:
+    return {"lost": In(1), "lost_slot": In(config.qp_bits), "lost_t": In(Fmt.TIME.width)}

@@ -44,6 +44,7 @@ from precog_spec.frames.opcodes import (
     SYNDROME_ACK,
     SYNDROME_NAK,
     SYNDROME_RNR,
+    SYNDROME_SEQUENCE_ERROR,
     is_reliable,
     solicits,
     syndrome_kind,
@@ -52,6 +53,7 @@ from precog_spec.frames.opcodes import (
 from ..jit import njit
 from ..packet.parser import Descriptor
 from .ack_ring import Ack, AckRing
+from .losses import Losses
 
 __all__ = ["COLLECTOR_STATE", "NO_TURNAROUND", "RttCollector", "answered", "sent", "swept"]
 
@@ -72,6 +74,7 @@ _PSN_HALF = 1 << (PSN_BITS - 1)
 _TIME_MASK = Fmt.TIME.max
 _TIME_HALF = 1 << (Fmt.TIME.width - 1)
 _RTT_MAX = Fmt.RTT.max
+_SYNDROME_MASK = 0x7F
 _STARTED = int(Outcome.STARTED)
 _SAMPLE = int(Outcome.SAMPLE)
 _COALESCED = int(Outcome.COALESCED)
@@ -235,8 +238,12 @@ class RttCollector:
     Attributes
     ----------
     ring : AckRing or None
+    losses : Losses or None
+        With a ring.
     ack : Ack or None
         The acknowledgement that programs hear of, if the last event was one.
+    lost : bool
+        Programs hear of a loss with the last event.
 
     Raises
     ------
@@ -255,7 +262,9 @@ class RttCollector:
         places: int = 0,
     ) -> None:
         self.ring = AckRing(slots, places) if places else None
+        self.losses = Losses(slots) if places else None
         self.ack: Ack | None = None
+        self.lost = False
         self.timeout = timeout
         self.floor = floor
         self.any_packet = any_packet
@@ -280,6 +289,8 @@ class RttCollector:
         if self.ring is not None:
             acked = int(state[5])
             self.ring.sent(slot, packet.psn, packet.payload, t, new=bool(new), acked=acked)
+        flies = 0 < (packet.psn - int(state[5])) & _PSN_MASK < _PSN_HALF
+        self._lose(slot, packet.psn, lost=not new and flies)
         return did
 
     def received(
@@ -325,6 +336,11 @@ class RttCollector:
                 marked=marked,
                 following=int(state[1]),
             )
+        if Outcome.REFUSED_PSN not in did:
+            flies = answer is _Answer.NAK and packet.psn != int(state[1])
+            lost = flies and packet.syndrome & _SYNDROME_MASK == SYNDROME_SEQUENCE_ERROR
+            busy = flies and syndrome_kind(packet.syndrome) == SYNDROME_RNR
+            self._lose(slot, packet.psn, lost=lost, busy=busy)
         return rtt if Outcome.SAMPLE in did else None
 
     def sweep(self, slot: int, t: int) -> Outcome:
@@ -337,11 +353,18 @@ class RttCollector:
         self._state[slot] = 0
         if self.ring is not None:
             self.ring.reset(slot)
+        if self.losses is not None:
+            self.losses.reset(slot)
         return self._count(Outcome.FORGOTTEN if timed else 0)
+
+    def _lose(self, slot: int, psn: int, *, lost: bool, busy: bool = False) -> None:
+        if self.losses is not None:
+            acked, following = (int(n) for n in self._state[slot, [5, 1]])
+            self.lost = self.losses.passed(slot, psn, acked, following, lost=lost, busy=busy)
 
     def _count(self, outcome: int) -> Outcome:
         self.outcome = made = Outcome(outcome)
-        self.ack = None
+        self.ack, self.lost = None, False
         for bit in made:
             self.counts[bit] += 1
         return made

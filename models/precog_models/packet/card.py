@@ -102,6 +102,7 @@ class Arrived(NamedTuple):
     score: int | None  # that its law may follow
     senders: int  # level of its receiver that has risen; 0: nothing new
     ack: Ack | None  # what programs hear
+    lost: bool = False  # programs hear of a loss
 
 
 class Card:
@@ -160,6 +161,7 @@ class Card:
         if sent.slot is not None:
             self.collector.sent(sent.slot, sent.descriptor, t)
             self._account(sent.slot, DestinationEvent())
+            sent = sent._replace(lost=self.collector.lost)
         return sent
 
     def receive(
@@ -202,7 +204,8 @@ class Card:
             own = None if got.slot is None else self.cps.slots[got.slot].carried
             cnp = self.notification.notify(got.frame, got.parsed, got.slot, t, own)
         notified = acts and got.descriptor.opcode == CNP
-        return Arrived(got, right, checked, rtt, cnp, notified, score, senders, ack)
+        lost = acts and self.collector.lost
+        return Arrived(got, right, checked, rtt, cnp, notified, score, senders, ack, lost)
 
     def sweep(self, slot: int, t: int) -> None:
         """The collector's look at a queue pair that may have no packets any more."""

@@ -32,6 +32,7 @@ class Sent(NamedTuple):
     slot: int | None
     reason: Reason  # NONE: the packet carries the score
     end: int  # bytes of the packet as it came, up to its ICRC
+    lost: bool = False  # it is sent again, and programs hear of a loss
 
 
 def transmit(

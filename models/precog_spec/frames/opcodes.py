@@ -36,6 +36,7 @@ __all__ = [
     "SYNDROME_NAK",
     "SYNDROME_RESERVED",
     "SYNDROME_RNR",
+    "SYNDROME_SEQUENCE_ERROR",
     "UNTOLD",
     "WHOLE",
     "extension_bytes",
@@ -122,6 +123,8 @@ ACKNOWLEDGES = PLAIN_ACKNOWLEDGES | READ_RESPONSES
 
 # AETH syndrome bits 6:5; bits 4:0 are a credit count, a timer or a NAK code.
 SYNDROME_ACK, SYNDROME_RNR, SYNDROME_RESERVED, SYNDROME_NAK = 0, 1, 2, 3
+#: Bits 6:0 of the NAK that names the packet which the responder lacks.
+SYNDROME_SEQUENCE_ERROR = SYNDROME_NAK << 5
 
 
 def syndrome_kind(syndrome: int) -> int:

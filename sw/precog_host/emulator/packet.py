@@ -73,8 +73,8 @@ class EmulatedPacket:
     card : Card
     senders : EmulatedSenders or None
     decided : ndarray of int64, shape (n, 8)
-        Decisions on the frame that was received last: on a notification, a score, an
-        acknowledgement, a sample.
+        Decisions on the last frame: on a notification or a loss, a score, an acknowledgement, a
+        sample.
     """
 
     def __init__(
@@ -146,6 +146,9 @@ class EmulatedPacket:
         self._left(sent, len(frame), self._stamps(t)[0])
         if sent.slot is not None and not sent.descriptor.error:
             self._happen(EventKind.BYTES, sent.slot, self._stamps(t)[0], sent.end)
+        self.decided = _NONE
+        if sent.slot is not None and sent.lost:
+            self.decided = self._happen(EventKind.LOSS, sent.slot, self._stamps(t)[0], 0)
         return sent
 
     def receive(self, frame: bytes, t: int, *, error: bool = False) -> Arrived:
@@ -170,6 +173,8 @@ class EmulatedPacket:
         made = [_NONE]
         if arrived.notified:
             made.append(self._happen(EventKind.CNP, slot, t, 0))
+        if arrived.lost:
+            made.append(self._happen(EventKind.LOSS, slot, t, 0))
         if arrived.score is not None:
             made.append(self._happen(EventKind.SCORE, slot, t, arrived.score))
         if arrived.ack is not None:

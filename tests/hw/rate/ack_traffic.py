@@ -7,6 +7,7 @@ from typing import Any
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
+from precog_hw.measure.losses import Losses
 from precog_hw.measure.rtt_collector import RttCollector
 from precog_hw.measure.rtt_events import EventKind
 from precog_hw.rate.ack_events import AckEvents
@@ -27,20 +28,24 @@ _LISTENS = 4  # cycles after its commit in which an event finds whether its queu
 
 
 class Measured(wiring.Component):
-    """The collector before the acknowledgements, with the ports of both."""
+    """The collector before acknowledgements and losses, with the ports of all."""
 
     def __init__(self, config: NicConfig, *, relaxed: bool = False) -> None:
         self.collector = RttCollector(
             config.qps, acks=True, sweep_cycles=64, queue_depth=4, relaxed=relaxed
         )
         self.acks = AckEvents(config)
+        self.losses = Losses(config.qps)
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.collector = collector = self.collector
         m.submodules.acks = acks = self.acks
+        m.submodules.losses = losses = self.losses
         m.d.comb += [
+            losses.commit_stb.eq(collector.commit_stb),
+            *(getattr(losses, n).eq(collector.commit[n]) for n in ("kind", "slot", "t", "ack")),
             acks.commit_stb.eq(collector.commit_stb),
             acks.floor.eq(collector.floor),
             collector.o.ready.eq(1),
@@ -75,6 +80,8 @@ class AckTraffic:
     ----------
     told : list of int
         Acknowledgements that each event of the gateware stands for.
+    lost, losses : list
+        Queue pairs and times of losses, of gateware and golden model.
     """
 
     def __init__(self, dut: Measured, golden: Golden, seed: int) -> None:
@@ -90,6 +97,8 @@ class AckTraffic:
         # None is a reset: nothing of before is told with what follows.
         self.made: list[deque[tuple[int, Ack] | None]] = [deque() for _ in range(self.slots)]
         self.told: list[int] = []
+        self.lost: list[tuple[int, int]] = []
+        self.losses: list[tuple[int, int]] = []
         self.merged = self.count = 0
         self._late: deque[list[tuple[EventKind, int, int]]] = deque([[] for _ in range(_LISTENS)])
 
@@ -133,7 +142,8 @@ class AckTraffic:
             psn = of.acked = (of.acked + min(of.every, flying)) % PSNS
             psn = (psn - 1) % PSNS
         elif chance < 0.96:
-            syndrome = rng.choice([0x60, 0x2E])  # a NAK, an RNR NAK: all again from there
+            # NAKs, one of them with a reserved bit, or an RNR NAK: all again from there.
+            syndrome = rng.choice([0x60, 0x60, 0xE0, 0x61, 0x2E])
             psn = of.again = (of.acked + rng.randrange(flying + 1)) % PSNS
             of.acked = psn
         else:
@@ -168,6 +178,9 @@ class AckTraffic:
         for kind, slot, t in self._late.popleft():
             self._replay(kind, slot, t)
         self.merged += ctx.get(self.dut.acks.merged)
+        losses = self.dut.losses
+        if ctx.get(losses.lost_stb):
+            self.lost.append((ctx.get(losses.lost_slot), ctx.get(losses.lost_t)))
 
     def _replay(self, kind: EventKind, slot: int, t: int) -> None:
         self.count += 1
@@ -181,12 +194,18 @@ class AckTraffic:
             of, packet, sent = self.pending[kind].popleft()
             assert (of, sent) == (slot, t)
             self.golden.sent(slot, packet, t)
+            self._lose(slot, t)
         else:
             of, packet, came, turnaround, mark = self.pending[kind].popleft()
             assert (of, came) == (slot, t)
             self.golden.received(slot, packet, t, turnaround, marked=mark)
+            self._lose(slot, t)
             if self.golden.ack is not None:
                 self.made[slot].append((t, self.golden.ack))
+
+    def _lose(self, slot: int, t: int) -> None:
+        if self.golden.lost:
+            self.losses.append((slot, t))
 
     def take(self, ctx: Any) -> None:
         """An event of the gateware: it stands for the oldest acknowledgements not told."""

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Acknowledgements for programs against their golden model, in the collector's order of events."""
+"""Acknowledgements and losses against their golden models, in the collector's order of events."""
 
 from collections.abc import Callable
 from typing import Any
@@ -101,7 +101,12 @@ def test_exact_in_the_collector_s_order(
     assert any(count > 1 for count in traffic.told) == (traffic.merged > 0)
     assert len(traffic.told) > cycles // 100
     assert any(listening.values())
-    print(f"{traffic.count} events, {len(traffic.told)} told, {traffic.merged} merged")
+    assert traffic.lost == traffic.losses
+    assert len(traffic.losses) > cycles // 400
+    print(
+        f"{traffic.count} events, {len(traffic.told)} told, {traffic.merged} merged, "
+        f"{len(traffic.losses)} losses"
+    )
 
 
 def test_latency_and_throughput() -> None:
