@@ -2,7 +2,7 @@
 
 ::
 
-    s_axil ─► front end ─► bank ─┬─ parameters ─────────────────► core
+    s_axil ─► front end ─► bank ─┬─ parameters ─────────────────► core (micro: reads the registers)
                                  ├─ model loader, slot map ─────► core
                                  ├─ QP window ─ commands ───────► core
                                  │      ▲ last decisions           │
@@ -41,9 +41,11 @@ from precog_hw.compose.wakes import wakes
 from precog_hw.core import Core
 from precog_hw.csr.axil import AxiLiteFrontEnd
 from precog_hw.csr.bank import RegisterBank
+from precog_hw.csr.bus_share import BusShare
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.qp import QpWindow
 from precog_hw.csr.watchdog import Watchdog
+from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import Receiver
@@ -136,12 +138,18 @@ class PrecogNic(wiring.Component):
         m, config = Module(), self._config
         m.submodules.front = front = AxiLiteFrontEnd(self.regmap.address_bits)
         m.submodules.bank = bank = RegisterBank(self.regmap)
-        m.submodules.core = core = Core(config)
+        m.submodules.core = core = MicroCore(config) if config.micro else Core(config)
         m.submodules.window = window = QpWindow(config)
         tables = CounterTables(m, bank, relaxed=config.relaxed)
         m.submodules.watchdog = watchdog = Watchdog()
         wiring.connect(m, wiring.flipped(self.s_axil), front.axil)
-        wiring.connect(m, front.bus, bank.bus)
+        if config.micro:
+            m.submodules.share = share = BusShare(self.regmap.address_bits)
+            wiring.connect(m, front.bus, share.host)
+            wiring.connect(m, core.registers, share.reader)
+            wiring.connect(m, share.bus, bank.bus)
+        else:
+            wiring.connect(m, front.bus, bank.bus)
         wiring.connect(m, core.o_decision, wiring.flipped(self.o_decision))
         card = None
         if config.width:
@@ -167,10 +175,10 @@ class PrecogNic(wiring.Component):
         samples = self.i_sample if card is None else packets.packets(parts)
         merged = packets.law_events(parts) if config.laws else Const(0)
         decided = self.o_decision.valid & self.o_decision.ready
+        missed = packets.missed(parts, samples)
         m.d.comb += [
             core.i_sample.payload.eq(samples.payload),
             core.i_sample.valid.eq(samples.valid & window.ready),
-            samples.ready.eq(core.i_sample.ready & window.ready),
             window.decision.eq(self.o_decision.payload),
             window.decision_stb.eq(decided),
         ]
@@ -211,7 +219,7 @@ class PrecogNic(wiring.Component):
             happened = zip(WIRE_EVENTS, parts.wire.events, strict=True)
             causes["waiting"] = Cat(e for (n, _), e in happened if n.startswith("dropped")).any()
         m.d.comb += self.irq.eq(interrupt_adapter.attach(m, bank, causes))
-        counters = host.count(parts, decided, load_error)
+        counters = host.count(parts, decided, missed, load_error)
         resetting = reset_adapter.attach(m, bank, window)
         if config.activity:
             wakes(parts, counters, causes, resetting)

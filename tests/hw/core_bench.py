@@ -2,23 +2,35 @@
 
 import random
 import zlib
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+from tests.hw.sticking import sticking
 from tests.hw.verilated import Verilated
 from tests.models.predict.weights import random_weights
 
+from precog_hw.compose.ports import nic_map
 from precog_hw.core import Core
+from precog_hw.micro.core import MicroCore
+from precog_hw.micro.registers import parameter_places
+from precog_hw.passing import pass_ports
 from precog_models.nic import Decision, GoldenNic
 from precog_models.predict.lstm import pack
+from precog_sim.rtl.stream_block import stream_library
 from precog_spec.config import PRESETS, NicConfig
 from precog_spec.registers.model_sets import LOAD_STATUS
 
-__all__ = ["CONFIG", "PARAMETERS", "CoreBench"]
+__all__ = ["CONFIG", "MICRO", "PARAMETERS", "CoreBench", "micro_library"]
 
 CONFIG = PRESETS["tiny"]
 _MOST_CYCLES = 100_000
+MICRO = replace(CONFIG, laws=False, ecc=False, micro=True)
 PARAMETERS = {
     "sigma": 13107,
     "base_window": 20_000,
@@ -39,6 +51,34 @@ PARAMETERS = {
 }
 
 
+class _Sticking(wiring.Component):
+    """The core on a small processor; `stuck` stops its engine (`sticking`)."""
+
+    def __init__(self, config: NicConfig) -> None:
+        self._stuck = Signal(name="engine_stuck")
+        with sticking(self._stuck):
+            self._core = MicroCore(config)
+        super().__init__({**self._core.signature.members, "stuck": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.core = core = self._core
+        m.d.comb += self._stuck.eq(self.stuck)
+        for name, member in core.signature.members.items():
+            if member.is_signature:
+                mine, its = wiring.flipped(getattr(self, name)), getattr(core, name)
+                wiring.connect(m, mine, its)
+            else:
+                pass_ports(m, self, core, [name])
+        return m
+
+
+@cache
+def micro_library(config: NicConfig) -> Path:
+    """The Verilated core on a small processor, with the port `stuck`."""
+    return stream_library(_Sticking(config), label="core on a processor")
+
+
 class CoreBench:
     """A core with two models and four queue pairs, and the golden NIC.
 
@@ -52,8 +92,9 @@ class CoreBench:
 
     def __init__(self, seed: int, config: NicConfig, library: Path) -> None:
         self.rng = random.Random(seed)
-        self.dut = Core(config)
+        self.dut = MicroCore(config) if config.micro else Core(config)
         self.simulation = Verilated(self.dut, library)
+        self.built = config
         self.golden = GoldenNic(qps=CONFIG.qps, sets=CONFIG.sets)
         self.golden.set_parameters(PARAMETERS)
         weights = np.random.default_rng(seed)
@@ -61,7 +102,25 @@ class CoreBench:
 
     def run(self, *benches: Any) -> None:
         """Until all benches have ended."""
-        self.simulation.run(*benches, cycles=_MOST_CYCLES)
+        background = [self._registers] if self.built.micro else []
+        self.simulation.run(*benches, cycles=_MOST_CYCLES, background=background)
+
+    async def _registers(self, ctx: Any) -> None:
+        """Answers a small processor that reads a parameter's register, as the bus does."""
+        bus = self.dut.registers
+        words: dict[int, int] = {}
+        for name, place in parameter_places(nic_map(self.built)).items():
+            word = words.get(place.word, 0)
+            words[place.word] = place.field.put(word, PARAMETERS[name])
+        while True:
+            if not (await ctx.tick().sample(bus.stb))[-1]:
+                continue
+            for _ in range(2):
+                await ctx.tick()
+            ctx.set(bus.rdata, words[ctx.get(bus.addr)])
+            ctx.set(bus.ack, 1)
+            await ctx.tick()
+            ctx.set(bus.ack, 0)
 
     async def start(self, ctx: Any) -> None:
         dut = self.dut

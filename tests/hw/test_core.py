@@ -1,25 +1,27 @@
 # amaranth: UnusedElaboratable=no
-"""The core against the golden NIC, Verilated with a small engine."""
+"""The core, and the core on a processor, against the golden NIC, Verilated with a small engine."""
 
 from typing import Any
 
 import pytest
 from tests.differing import same
 
+from precog_hw.micro.core import MicroCore
 from precog_models.law_presets import PSCHED_PRESETS
 from precog_models.nic import Decision
+from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 from precog_spec.law_fields import JUDGED_MIN, EventKind
 
-from .core_bench import CONFIG, PARAMETERS, CoreBench
+from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench, micro_library
 from .forecast_bench import OF_TREES, library
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("core_forecast")]
 
 
-def made(seed: int) -> CoreBench:
+def made(seed: int, config: NicConfig = OF_TREES) -> CoreBench:
     """A bench; `OF_TREES` is `CONFIG` with more models, and Verilated for its own tests, too."""
-    return CoreBench(seed, OF_TREES, library(OF_TREES))
+    return CoreBench(seed, config, micro_library(config) if config.micro else library(config))
 
 
 def test_one_at_a_time(seed: int) -> None:
@@ -71,13 +73,15 @@ def test_one_at_a_time(seed: int) -> None:
     assert exact_latencies > 2
 
 
-@pytest.mark.parametrize("free", [0.01, 1.0])
-def test_stream(free: float, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("free", "config", "count"), [(0.01, OF_TREES, 24), (1.0, OF_TREES, 24), (0.1, MICRO, 10)]
+)
+def test_stream(free: float, config: NicConfig, count: int, seed: int) -> None:
     """Samples as fast as they are taken, decisions as fast as allowed: same order, same values."""
-    bench = made(seed)
+    bench = made(seed, config)
     dut, rng = bench.dut, bench.rng
     samples = [
-        (rng.randrange(CONFIG.qps + 1), rng.randrange(4000, 6500), 100 * n) for n in range(24)
+        (rng.randrange(CONFIG.qps + 1), rng.randrange(4000, 6500), 100 * n) for n in range(count)
     ]
     decisions: list[Decision] = []
     wanted: list[Decision | None] = []
@@ -92,7 +96,7 @@ def test_stream(free: float, seed: int) -> None:
         while not wanted:
             await ctx.tick()
         # After the last decision nothing more comes.
-        left = 300
+        left = MicroCore.MOST_CYCLES if config.micro else 300
         for _ in range(20_000):
             ready = rng.random() < free
             ctx.set(dut.o_decision.ready, ready)
@@ -110,9 +114,14 @@ def test_stream(free: float, seed: int) -> None:
         same("core.o_decision", got, want, at=f"decision {n}", inputs=samples[: n + 1])
 
 
-def test_command_acts_after_what_has_begun(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("config", "delays"), [(OF_TREES, (3, 10, 14, 20, 40, 60)), (MICRO, (3, 14, 200, 800))]
+)
+def test_command_acts_after_what_has_begun(
+    config: NicConfig, delays: tuple[int, ...], seed: int
+) -> None:
     """A reset during a sample acts on the samples that still wait, not on that one."""
-    bench, delays = made(seed), (3, 10, 14, 20, 40, 60)
+    bench = made(seed, config)
     dut = bench.dut
     decisions: list[Decision] = []
     wanted: list[Decision | None] = []

@@ -7,9 +7,11 @@ import pytest
 from tests.differing import same
 
 from precog_models.nic import Decision
+from precog_spec.config import NicConfig
 from precog_spec.contract import Flag
 
-from .core_bench import CONFIG, PARAMETERS, CoreBench
+from .core_bench import CONFIG, MICRO, PARAMETERS, CoreBench
+from .forecast_bench import OF_TREES
 from .sticking import BEFORE
 from .test_core import made
 
@@ -24,9 +26,12 @@ async def restart(ctx: Any, bench: CoreBench) -> None:
     ctx.set(dut.command.valid, 0)
 
 
-def test_it_acts_after_what_has_begun_and_all_of_it_has_left(seed: int) -> None:
+@pytest.mark.parametrize(("config", "count"), [(OF_TREES, 24), (MICRO, 10)])
+def test_it_acts_after_what_has_begun_and_all_of_it_has_left(
+    config: NicConfig, count: int, seed: int
+) -> None:
     """Contexts are empty then, for models that look back."""
-    bench, count = made(seed), 24
+    bench = made(seed, config)
     dut, rng = bench.dut, bench.rng
     samples = [
         (rng.randrange(CONFIG.qps), rng.randrange(4000, 6500), 100 * n) for n in range(count)
@@ -89,10 +94,15 @@ def test_no_word_of_a_load_is_lost(seed: int) -> None:
     assert restarts > 20
 
 
-@pytest.mark.parametrize("deadline", [0, 400])
-def test_what_a_stuck_engine_owes_is_decided_without_it(deadline: int, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("deadline", "config", "count"),
+    [(0, OF_TREES, 9), (400, OF_TREES, 9), (0, MICRO, 6), (400, MICRO, 6)],
+)
+def test_what_a_stuck_engine_owes_is_decided_without_it(
+    deadline: int, config: NicConfig, count: int, seed: int
+) -> None:
     """Every sample gets its decision; those that found the engine stuck follow the base law."""
-    bench, count = made(seed), 9
+    bench = made(seed, config)
     bench.simulation.poke(stuck=1)
     dut, rng = bench.dut, bench.rng
     samples = [(n % CONFIG.qps, rng.randrange(4000, 6500), 100 * n) for n in range(count)]
@@ -103,7 +113,7 @@ def test_what_a_stuck_engine_owes_is_decided_without_it(deadline: int, seed: int
         ctx.set(dut.parameters, PARAMETERS | {"advice_deadline": deadline})
         for sample in samples:
             await bench.give(ctx, *sample)
-        for _ in range(1500):
+        for _ in range(3000 if config.micro else 1500):
             await ctx.tick()
         assert len(decisions) < count - 1
         await restart(ctx, bench)

@@ -39,8 +39,8 @@ class Verilated:
         """Set inputs of the module that the component does not have."""
         self._block.poke(**values)
 
-    def run(self, *benches: Bench, cycles: int) -> None:
-        """Until all benches have ended.
+    def run(self, *benches: Bench, cycles: int, background: Sequence[Bench] = ()) -> None:
+        """Until all benches have ended; those in the background come first, and need not end.
 
         Raises
         ------
@@ -48,7 +48,8 @@ class Verilated:
             They have not after so many cycles.
         """
         context = self._context
-        runs = [bench(context) for bench in benches]
+        runs = [bench(context) for bench in (*background, *benches)]
+        left = set(range(len(background), len(runs)))
         wanted = {n: run.send(None) for n, run in enumerate(runs)}
         for _ in range(cycles):
             sampled = {n: [context.get(one) for one in some] for n, some in wanted.items()}
@@ -58,7 +59,8 @@ class Verilated:
                     wanted[n] = runs[n].send(values)
                 except StopIteration:
                     del wanted[n]
-            if not wanted:
+                    left.discard(n)
+            if not left:
                 self._block.close()
                 return
         raise AssertionError(f"the design hangs: no end after {cycles} cycles")

@@ -29,7 +29,7 @@ BARE = replace(
     icrc=False,
     relaxed=True,
 )
-#: For the smallest FPGA: four lanes, no laws.
+#: For the smallest FPGA: four lanes, a small processor for the core, no laws.
 SMALLEST = replace(PRESETS["ecp5-25"], dsp="generic")
 PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
 

@@ -65,7 +65,12 @@ def queue_pairs(parts: Parts) -> None:
             parts.m.d.comb += getattr(parts.bank, name).eq(parts.window.status[field.name])
 
 
-def count(parts: Parts, decided: Value, load_error: ValueLike) -> EventCounters:
+def count(
+    parts: Parts,
+    decided: Value,
+    missed: ValueLike,
+    load_error: ValueLike,
+) -> EventCounters:
     """What is counted of the core."""
     m, nic, core, config = parts.m, parts.nic, parts.core, parts.config
     flags = nic.o_decision.payload.flags
@@ -83,7 +88,7 @@ def count(parts: Parts, decided: Value, load_error: ValueLike) -> EventCounters:
         "delta_clamped": decided & flags[Flag.DELTA_CLAMPED],
         "rate_clamped": decided & flags[Flag.RATE_CLAMPED],
         "target_moves": decided & flags[Flag.TARGET_MOVED],
-        "dropped": core.dropped,
+        "dropped": core.dropped | missed,
         "load_errors": load_error,
         "events": told,
         "ignored": core.event_ignored if config.laws else 0,

@@ -18,7 +18,7 @@ from precog_hw.stream.delay import DelayLine
 from .parts import Parts
 from .ports import COMMAND_LOG
 
-__all__ = ["law_events", "log_commands", "packets"]
+__all__ = ["law_events", "log_commands", "missed", "packets"]
 
 
 def packets(parts: Parts) -> stream.Interface:
@@ -58,6 +58,20 @@ def packets(parts: Parts) -> stream.Interface:
         nic.sample.eq(core.i_sample.payload),
     ]
     return card.o_sample
+
+
+def missed(parts: Parts, samples: stream.Interface) -> Value:
+    """When samples are taken; says which are not, where no packet may wait for a slow core."""
+    m, core, ready = parts.m, parts.core, Signal(name="sample_ready")
+    m.d.comb += ready.eq(core.i_sample.ready & parts.window.ready)
+    if not parts.config.micro or parts.card is None:
+        m.d.comb += samples.ready.eq(ready)
+        return Const(0)
+    # One that the core drops in the same cycle is counted first.
+    goes, told = samples.valid & ~ready, Signal(name="sample_missed")
+    m.d.comb += samples.ready.eq(ready | ~told)
+    m.d.sync += told.eq((goes & ~told) | (told & core.dropped))
+    return told & ~core.dropped
 
 
 def law_events(parts: Parts) -> Value:

@@ -9,6 +9,7 @@ from precog_hw.core import Core
 from precog_hw.csr.bank import RegisterBank
 from precog_hw.csr.counter_table import CounterTables
 from precog_hw.csr.qp import QpWindow
+from precog_hw.micro.core import MicroCore
 from precog_hw.pace.wire_mode import WireMode
 from precog_hw.packet.card import Card
 from precog_hw.rate.receiver import Receiver
@@ -42,7 +43,7 @@ class Parts:
     tick_ps: int
     bank: RegisterBank
     tables: CounterTables
-    core: Core
+    core: Core | MicroCore
     window: QpWindow
     card: Card | None
     wire: WireMode | None

@@ -22,7 +22,8 @@ class CounterTables:
     m : Module
         Of the device; counters become submodules of it.
     bank : RegisterBank
-        Whose bus is `AxiLiteFrontEnd`'s: it asks no oftener than counters in block RAM allow.
+        Whose bus is `AxiLiteFrontEnd`'s or `BusShare`'s: they ask no oftener than counters in
+        block RAM allow.
     relaxed : bool
         Tables that are made here in one block RAM, classes one at a time: `BlockCounters`.
 

@@ -1,7 +1,7 @@
 """Advice that comes too late is none: the decision does not wait for it."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from precog_hw.rate.layouts import ADVICE
@@ -23,11 +23,13 @@ class AdviceDeadline(wiring.Component):
     ----------
     flying : int
         Most samples whose advice may be outstanding.
+    advice : StructLayout
+        What it passes on, with a bit `late` in it.
 
     Members
     -------
-    i : In(stream.Signature(ADVICE))
-    o : Out(stream.Signature(ADVICE))
+    i : In(stream.Signature(advice))
+    o : Out(stream.Signature(advice))
         As many as samples, in order; with `late` instead of advice that has not come in time.
     cycles : In(16)
         How long `o.ready` may wait; 0: for ever.
@@ -40,12 +42,12 @@ class AdviceDeadline(wiring.Component):
     cycles: Signal
     owing: Signal
 
-    def __init__(self, flying: int) -> None:
+    def __init__(self, flying: int, advice: data.StructLayout = ADVICE) -> None:
         self._flying = flying
         super().__init__(
             {
-                "i": In(stream.Signature(ADVICE)),
-                "o": Out(stream.Signature(ADVICE)),
+                "i": In(stream.Signature(advice)),
+                "o": Out(stream.Signature(advice)),
                 "cycles": In(DEADLINE_BITS),
                 "owing": Out(1),
             }

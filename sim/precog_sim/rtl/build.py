@@ -60,7 +60,7 @@ def nic_library(config: NicConfig, *, root: Path = BUILD_ROOT, quiet: bool = Fal
     from precog_hw.export import nic_verilog
 
     label = f"NIC ({config.lanes} lanes, {config.qps} QPs)"
-    gated = not (config.trace or config.law_cores)
+    gated = not (config.micro or config.trace or config.law_cores)
     verilog = nic_verilog(replace(config, activity=gated), name=TOP)
     bits = config.qp_bits if told_queues(config) else 0
     return verilog_library(

@@ -400,7 +400,7 @@ class RtlNic(NicLibrary):
     ) -> None:
         self.config = config
         super().__init__(nic_library(config, quiet=quiet), watchdog_cycles=watchdog_cycles)
-        if config.lanes < 16:
+        if config.micro or config.lanes < 16:
             self._lib.precog_set_settle(self.handle, _SLOW_SETTLE)
         elif config.law_cores:
             self._lib.precog_set_settle(self.handle, _LAW_SETTLE)

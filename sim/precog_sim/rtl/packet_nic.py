@@ -36,7 +36,7 @@ _WIRE = {"wire_log_stb": ["wire_log"], "pace_log_stb": ["pace_log"]}
 _QUEUES = {"queue_log_stb": ["queue_log"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
 _SETTLE_PROGRAM = 2500  # a packet's three events of one queue pair, each of 700 cycles
-_SLOW_SETTLE = 4000  # and with few lanes: six passes of a model of three steps
+_SETTLE_MICRO = 4000  # a program's longest way, and what the engine makes it wait
 
 
 def monitors(config: NicConfig) -> dict[str, list[str]]:
@@ -105,7 +105,7 @@ class PacketNic(PinTransport):
         if config.receiver and not config.wire:
             self.block.poke(m_quota_tready=1)
         self._queue_event = queue_event_layout(config.qps)
-        self._settle = _SLOW_SETTLE if config.lanes < 16 else _SETTLE
+        self._settle = _SETTLE_MICRO if config.micro else _SETTLE
         if config.law_cores:
             self._settle = _SETTLE_PROGRAM
         if config.forecast:

@@ -1,0 +1,302 @@
+"""The NIC core on a small processor: as `precog_hw.core.Core` is, with a fraction of its LUTs.
+
+::
+
+    i_sample ─► [queue] ─► [machine] ── x, model ─► [predictor]
+                             │   ▲                     │ out
+    command ─────────────────┤ ▲ └──── [or late] ◄─────┘
+    registers ◄─────────────►┘ └─► o_decision
+
+The golden model is `precog_models.nic`; the laws timely and dcqcn, PSCHED and forecasts are not
+there.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from precog_hw.csr.axil import RegisterBus
+from precog_hw.csr.layouts import DECISION, PARAMETERS, SAMPLE
+from precog_hw.csr.qp import config_layout
+from precog_hw.passing import pass_ports
+from precog_hw.predict.unit import Predictor
+from precog_hw.rate.deadline import AdviceDeadline
+from precog_hw.stream.queue import Queue
+from precog_spec.config import NicConfig
+from precog_spec.contract import Algorithm, Fmt
+from precog_spec.registers.identity import Identity
+from precog_spec.registers.precog import build_map
+
+from .isa import WORD_BITS
+from .machine import Machine
+from .program import PORTS, WAITS, program
+from .registers import parameter_places
+
+__all__ = ["MicroCore"]
+
+_SAMPLES = 4  # that wait
+_OWED = 15  # samples whose advice is still in the predictor: it holds fewer
+_PATIENCE = 16384  # cycles that a restart waits for the predictor; what works ends in fewer
+
+#: What the predictor says of a sample.
+_ADVICE = data.StructLayout({"valid": 1, "late": 1, "out": signed(Fmt.OUT.width)})
+
+
+class MicroCore(wiring.Component):
+    """From a sample to its decision, for all queue pairs, one sample after the other.
+
+    Latency: of a sample that meets no other one `MOST_CYCLES` at most, and what the predictor takes
+    longer than the program between `REQUEST_CYCLES` and its wait for advice. Throughput: one
+    sample in that time. A decision that does not wait longer for its advice
+    is there `LATE_CYCLES` after the deadline at most.
+    Cost (preset ``ecp5-25``, its modules mapped one by one): one multiplier, 8 block RAMs, 2556
+    LUT4, 58 CCU2C, 733 flip-flops, and the predictor.
+
+    Parameters
+    ----------
+    config : NicConfig
+        What is built; without laws.
+
+    Members
+    -------
+    As `precog_hw.core.Core` has them without `config.laws`, and
+    registers : Out(RegisterBus)
+        Over which it reads the parameters, each once in a sample; of `parameters` it takes only
+        what concerns the advice on its way.
+    """
+
+    i_sample: stream.Interface
+    o_decision: stream.Interface
+    dropped: Signal
+    command: stream.Interface
+    hold: Signal
+    command_stb: Signal
+    parameters: data.View
+    registers: wiring.PureInterface
+
+    REGISTER_CYCLES = 10
+    """From asking for a register to its word, at most: a host's access goes first."""
+    MOST_CYCLES = 2393
+    """From a sample's turn to its decision, what the predictor makes it wait not counted."""
+    REQUEST_CYCLES = 439
+    """From a sample's turn to the predictor's request, at most."""
+    LATE_CYCLES = 976
+    """From the advice, or its deadline, to the decision, at most."""
+
+    def __init__(self, config: NicConfig) -> None:
+        self._config = config
+        self._predictor = Predictor(config)
+        self._map = build_map(config, Identity(0))
+        signature = self._predictor.signature
+        super().__init__(
+            {
+                "i_sample": In(stream.Signature(SAMPLE)),
+                "o_decision": Out(stream.Signature(DECISION)),
+                "dropped": Out(1),
+                "command": In(stream.Signature(config_layout(config))),
+                "hold": In(1),
+                "command_stb": Out(1),
+                "parameters": In(PARAMETERS),
+                "registers": Out(RegisterBus(self._map.address_bits)),
+            }
+            | {name: signature.members[name] for name in Predictor.outer_ports(config)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        code = program(config.qps, parameter_places(self._map))
+        m.submodules.samples = samples = Queue(SAMPLE, _SAMPLES, block=True)
+        m.submodules.machine = machine = Machine(code, dsp=config.dsp)
+        m.submodules.predictor = predictor = self._predictor
+        m.submodules.deadline = deadline = AdviceDeadline(_OWED, _ADVICE)
+        pass_ports(m, self, predictor, Predictor.outer_ports(config))
+        wiring.connect(m, wiring.flipped(self.i_sample), samples.i)
+
+        waits = {name: machine.waits[n] for n, name in enumerate(WAITS)}
+        there = {name: Signal(name=f"{name}_there") for name in WAITS}
+        m.d.comb += machine.there.eq(Cat(there[name] for name in WAITS))
+        is_command = self._begin(m, samples, deadline, waits, there)
+        self._ask(m, machine, waits, there)
+        advice, held = self._advised(m, deadline, waits, there)
+        self._decide(m, machine, samples, waits, there)
+        register = self._read(m, machine, waits, there)
+
+        sample, command = samples.o.payload, self.command.payload
+        absent = sample.qp >= config.qps
+        ports = {
+            "is_command": _flag(is_command),
+            "absent": _flag(absent),
+            "rtt": sample.rtt,
+            "t": sample.t,
+            "register": register,
+            "valid": _flag(advice.valid),
+            "late": _flag(advice.late),
+            "held": _flag(held),
+            "out": advice.out,
+            "apply": _flag(command.apply),
+            "clear": _flag(command.clear),
+            **self._configured(),
+        }
+        m.d.comb += [
+            machine.qp.eq(Mux(is_command, command.qp, sample.qp)),
+            *(machine.ports[name].eq(ports[name]) for name in PORTS),
+        ]
+        return m
+
+    def _configured(self) -> dict[str, Value]:
+        """What the host says of a queue pair, as the program keeps it."""
+        config = self.command.payload.config
+        predpid = config.algorithm == Algorithm.PREDPID
+        moves = predpid | (config.algorithm == Algorithm.PID)
+        exists = config.model_slot < self._config.sets
+        return {
+            "enable": _flag(config.enable),
+            "model": Cat(config.model_slot[: self._config.set_bits], config.model_enable & exists),
+            "from_base": _flag(config.target_mode),
+            "rttch": _flag(config.rttch),
+            "moves": _flag(moves),
+            "predpid": _flag(predpid),
+            "limited": _flag(config.win & (config.algorithm <= Algorithm.PREDPID)),
+            **{name: config[name] for name in ("target", "min_rate", "max_rate", "init_rate")},
+        }
+
+    def _read(
+        self, m: Module, machine: Machine, waits: dict[str, Value], there: dict[str, Signal]
+    ) -> Signal:
+        """The word of the register that was waited for last."""
+        bus, asked, word = self.registers, Signal(name="register_asked"), Signal(32)
+        m.d.comb += [
+            bus.stb.eq(waits["register"] & ~asked),
+            bus.addr.eq(machine.register),
+            there["register"].eq(bus.ack),
+        ]
+        m.d.sync += asked.eq(waits["register"] & ~bus.ack)
+        with m.If(bus.ack):
+            m.d.sync += word.eq(bus.rdata)
+        return word
+
+    def _begin(
+        self,
+        m: Module,
+        samples: Queue,
+        deadline: AdviceDeadline,
+        waits: dict[str, Value],
+        there: dict[str, Signal],
+    ) -> Signal:
+        """A command, once no advice is owed, or a sample; says which."""
+        payload, predictor = self.command.payload, self._predictor
+        is_command, begun = Signal(), Signal()
+        rests = waits["begin"] & ~deadline.owing
+        command = self.command.valid & ~payload.forget & rests
+        m.d.comb += [
+            begun.eq(command | (samples.o.valid & ~self.command.valid)),
+            there["begin"].eq(begun),
+        ]
+        with m.If(waits["begin"]):
+            m.d.sync += is_command.eq(command)
+
+        # A restart, once all is quiet. What is stuck must be restarted first.
+        stuck = Signal(range(_PATIENCE + 1))
+        forgets = self.command.valid & payload.forget
+        overdue = stuck == _PATIENCE
+        given = Signal()
+        with m.If(~forgets | given):
+            m.d.sync += stuck.eq(0)
+        with m.Elif(~rests & ~overdue):
+            m.d.sync += stuck.eq(stuck + 1)
+        offered = Signal()
+        taken = offered & predictor.i_restart.ready
+        m.d.comb += predictor.i_restart.valid.eq(offered)
+        m.d.sync += [
+            offered.eq(forgets & (rests | overdue) & ~given & ~taken),
+            given.eq((given | taken) & ~self.command.ready),
+        ]
+
+        # A reset of the queue pair's inputs, when the program has done the rest.
+        cleared = Signal()
+        reset = predictor.i_reset
+        asks = waits["commanded"] & payload.clear & ~cleared
+        done = waits["commanded"] & (cleared | ~payload.clear)
+        m.d.comb += [
+            reset.valid.eq(asks),
+            reset.payload.eq(payload.qp),
+            there["commanded"].eq(done),
+            self.command_stb.eq(done),
+            self.command.ready.eq(done | (given & rests)),
+        ]
+        m.d.sync += cleared.eq(asks & reset.ready)
+        return is_command
+
+    def _ask(
+        self, m: Module, machine: Machine, waits: dict[str, Value], there: dict[str, Signal]
+    ) -> None:
+        """The request, and then its input."""
+        predictor, feeds = self._predictor, Signal()
+        request, model = predictor.i_req, machine.values.model
+        m.d.comb += [
+            request.valid.eq(waits["request"] & ~feeds),
+            request.payload.qp.eq(machine.qp),
+            request.payload.slot.eq(model),
+            request.payload.enable.eq(model[self._config.set_bits]),
+            there["request"].eq(request.ready & ~feeds),
+            predictor.i_x.valid.eq(feeds),
+            predictor.i_x.payload[0].eq(machine.values.x),
+        ]
+        with m.If(request.valid & request.ready):
+            m.d.sync += feeds.eq(1)
+        with m.Elif(predictor.i_x.ready):
+            m.d.sync += feeds.eq(0)
+
+    def _advised(
+        self,
+        m: Module,
+        deadline: AdviceDeadline,
+        waits: dict[str, Value],
+        there: dict[str, Signal],
+    ) -> tuple[data.View, Signal]:
+        """Advice, and whether it is held, as they were when the sample's had come."""
+        predictor = self._predictor
+        advice, held = Signal(_ADVICE), Signal()
+        m.d.comb += [
+            deadline.cycles.eq(self.parameters.advice_deadline),
+            deadline.i.valid.eq(predictor.o_rsp.valid),
+            deadline.i.payload.valid.eq(predictor.o_rsp.payload.live),
+            deadline.i.payload.out.eq(predictor.o_rsp.payload.out[0]),
+            predictor.o_rsp.ready.eq(deadline.i.ready),
+            deadline.o.ready.eq(waits["advice"]),
+            there["advice"].eq(deadline.o.valid),
+        ]
+        with m.If(waits["advice"]):
+            m.d.sync += [
+                advice.eq(deadline.o.payload),
+                held.eq(self.hold | self.parameters.advice_hold),
+            ]
+        return advice, held
+
+    def _decide(
+        self,
+        m: Module,
+        machine: Machine,
+        samples: Queue,
+        waits: dict[str, Value],
+        there: dict[str, Signal],
+    ) -> None:
+        """The decision leaves, or there is none, and the sample goes."""
+        out = self.o_decision
+        told = ("rate", "window", "rtt_pred", "target", "base", "srtt")
+        m.d.comb += [
+            out.valid.eq(waits["decided"]),
+            out.payload.qp.eq(samples.o.payload.qp),
+            out.payload.flags.eq(machine.flags),
+            *(out.payload[name].eq(machine.values[name]) for name in told),
+            there["decided"].eq(out.ready),
+            there["dropped"].eq(1),
+            self.dropped.eq(waits["dropped"]),
+            samples.o.ready.eq((out.valid & out.ready) | self.dropped),
+        ]
+
+
+def _flag(value: Value) -> Value:
+    """0, or a number below it."""
+    return Cat(Const(0, WORD_BITS - 1), value).as_signed()
