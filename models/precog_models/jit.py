@@ -39,8 +39,8 @@ _SPEC = _MODELS.with_name("precog_spec")
 _BY_USER = config.CACHE_DIR
 _LOCK = threading.RLock()
 _LOG = logging.getLogger("precog")
-#: What is compiled together, by the folder of its sources, and how long that takes on two cores.
-_TIMES = {"precog_models": ("golden models", 30), "network": ("network simulator", 40)}
+#: What is compiled together, by the folder of its sources, and the CPU seconds it takes.
+_TIMES = {"precog_models": ("golden models", 30), "network": ("network simulator", 100)}
 
 
 def njit(function: _F, *, kept: bool = True, **options: Any) -> _F:
