@@ -21,7 +21,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "dev": (
         *("cocotb", "cocotbext", "z3", "hypothesis", "systemrdl", "peakrdl_ipxact"),
         *("peakrdl_regblock", "scapy", "pytest", "xdist", "ruff", "mypy"),
-        *("sphinx", "myst_parser", "furo", "sphinx_copybutton"),
+        *("sphinx", "myst_parser", "furo", "sphinx_copybutton", "sphinx_gallery"),
     ),
 }
 

@@ -31,7 +31,7 @@ def test_a_ring_takes_longer_beside_others() -> None:
 
 
 def test_others_outlast_a_slow_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rings.Ring, "others_ms", 0.1)
+    monkeypatch.setattr(rings.Ring, "search_ms", 0.1)
     ring = rings.Ring(hosts=16, size=400_000)
     found = rings.on_leaves(ring, "dctcp", 0.3, 1)
     assert found.took_us is not None

@@ -81,6 +81,7 @@ def begin(twins: Twins) -> None:
     twins.write("MODEL.COMMAND", 2)
     twins.settle("MODEL.STATUS", 1 << 8)
     twins.write("MODEL.SLOTS[0].SLOT", 1 << 8)
+    twins.write("PID.ADVICE_USE", 0)  # random weights would never earn the skill monitor's trust
     twins.write("QP.MAX_RATE", 1 << 27)
     twins.write("QP.TARGET", 5000 << 8)
     for qp, model in ((0, 1), (1, 0)):
@@ -133,6 +134,7 @@ def parameters(twins: Twins, rng: random.Random) -> None:
         twins.write(name, rng.getrandbits(bits))
     twins.write("MEASURE.SIGMA", rng.getrandbits(16))
     twins.write("PID.ADVICE", rng.getrandbits(17))
+    twins.write("PID.ADVICE_USE", rng.getrandbits(1))
 
 
 def decide(twins: Twins, rng: random.Random) -> None:
