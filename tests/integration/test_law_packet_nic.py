@@ -1,7 +1,7 @@
 """A NIC with packets and a law engine: programs hear the wire, in RTL as in the emulator."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv6Address
 
@@ -11,10 +11,11 @@ from precog_host.device import Device
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
 from precog_models.packet.card import Card, CardConfig
+from precog_models.packet.senders import SendersConfig
 from precog_sim.rtl.packet_block import Wire
 from precog_spec.config import PRESETS
 from precog_spec.contract import DECISION_FIELDS, Flag
-from precog_spec.law_fields import ACK_FIELDS, RING_PLACES, EventKind
+from precog_spec.law_fields import ACK_FIELDS, NO_SCORE, RING_PLACES, SENDERS_AT, EventKind
 
 from ..models.packet.frames import A_ADDRESS, A_QP, B_ADDRESS, B_QP, packet
 from .packet_bench import TICK_PS, Pair, check_registers, open_pair, same_numbers
@@ -25,6 +26,7 @@ CONFIG = replace(
     PRESETS["tiny"],
     width=64,
     law_cores=1,
+    senders=True,
     ecc=False,
     ipv6=False,
     destinations=False,
@@ -33,6 +35,8 @@ CONFIG = replace(
 )
 PEER = str(IPv6Address(B_ADDRESS).ipv4_mapped)
 SLOTS = {1: ("lockstep", 0), 2: ("swift", 1)}
+HINTED = {1: ("lockstep_hints", 0), 2: ("lockstep", 1)}
+CHANGES = {"lockstep_hints": {"sign": 0.1}}  # us: round trips are short here
 _FLAGS = [name for name, _ in DECISION_FIELDS].index("flags")
 _BYTES = [name for name, _ in ACK_FIELDS].index("bytes")
 
@@ -43,19 +47,24 @@ def pair() -> Iterator[Pair]:
         yield both
 
 
-def arm(*devices: Device) -> None:
+def arm(
+    *devices: Device, slots: Mapping[int, tuple[str, int]] = SLOTS, init_gbps: float = 10.0
+) -> None:
     """Two connections to one peer, each with a program; time alone tells them nothing."""
     for device in devices:
         assert device.packet is not None
         assert device.law is not None
-        for slot in SLOTS:
+        for slot in slots:
             device.packet.bind(slot, PEER, remote_qp=B_QP + slot, local_qp=A_QP + slot, score=37)
         device.apply_preset("thesis")
         device.set_parameters(dcqcn_rate_us=0.0, psched_score_us=0.0)
-        for slot, (law, number) in SLOTS.items():
+        for slot, (law, number) in slots.items():
             made = compile_law(load(law))
-            device.law.load(made.program, made.law.integers("default", TICK_PS), slot=number)
-            device.qp(slot).configure(preset="precog", enable=True, algorithm=f"law:{number}")
+            values = made.law.integers("default", TICK_PS, **CHANGES.get(law, {}))
+            device.law.load(made.program, values, slot=number)
+            device.qp(slot).configure(
+                preset="precog", enable=True, algorithm=f"law:{number}", init_gbps=init_gbps
+            )
 
 
 def answer(slot: int, psn: int, *, becn: int = 0, syndrome: int = 0x1F) -> bytes:
@@ -168,6 +177,50 @@ def test_programs_hear_losses(pair: Pair, seed: int) -> None:
         assert send(slot, base + 8) == 0
         assert send(slot, base + 8) == 1  # the time-out
         assert not lose(pair, peer, slot, base + 8)
+    same(pair)
+
+
+def test_a_receiver_s_word_of_n_cuts_lockstep_hints(pair: Pair) -> None:
+    """The level of a shim reaches the program, alone or with a score; lockstep goes on."""
+    arm(pair.rtl, pair.golden, slots=HINTED, init_gbps=100.0)
+    for device in (pair.rtl, pair.golden):
+        assert device.senders is not None
+        device.senders.set_parameters(heed=True)
+    peer = Card(4, CardConfig(tick_ps=TICK_PS, senders=True))
+    assert peer.senders is not None
+    peer.senders.config = SendersConfig(say=True, least=1, epoch=15)
+    for slot in range(4):
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
+
+    def send(slot: int, psn: int) -> None:
+        frame = packet(bytes(1000), psn=psn, bth={"ackreq": 1, "dqpn": B_QP + slot})
+        peer.receive(pair.transmit(frame), 20, 0)
+
+    def acked(slot: int, psn: int, *, score: int | None = None) -> list[int]:
+        peer.cps.slots[slot].score = score
+        pair.receive(peer.transmit(answer(slot, psn), 20, 0).frame)
+        events = pair.nic.events(pair.nic.last)
+        return [row[3] for row in events if row[:2] == (EventKind.SCORE, slot)]
+
+    for slot in HINTED:
+        send(slot, 0)
+        # Two queue pairs send to the peer from the second on.
+        level = slot - 1
+        assert acked(slot, 0) == ([NO_SCORE | level << SENDERS_AT] if level else [])
+    for n in range(1, 9):
+        for slot in HINTED:
+            send(slot, n)
+    for slot in range(4):  # two more, which are no queue pairs of this card
+        there = packet(bytes(1000), psn=99, bth={"dqpn": B_QP + slot})
+        peer.receive(there, 20, 0)
+    word = 2 << SENDERS_AT
+    assert acked(1, 4) == [NO_SCORE | word]
+    assert acked(2, 4, score=40) == [40 | word]
+    assert acked(1, 8, score=60) == [60 | word]
+    assert acked(2, 8) == []
+    cut, goes_on = (pair.golden.qp(slot).status() for slot in HINTED)
+    assert cut.rate_gbps < goes_on.rate_gbps
+    assert cut.window_bytes < goes_on.window_bytes
     same(pair)
 
 

@@ -87,7 +87,7 @@ def test_every_sender_hears_of_an_incast(relaxed: bool, seed: int, volume: int) 
         assert _level(back.frame) == level_of(slot + 1)
         heard.append(a.receive(back.frame, t + 6, t + 6).senders)
         t += 10
-    assert heard == [level_of(n + 1) for n in range(SLOTS - 1)]
+    assert heard == [level_of(n + 1) or None for n in range(SLOTS - 1)]
     there = a.transmit(_data(0, 8), t, t)
     b.receive(there.frame, t, t)
     back = b.transmit(_ack(0, 8), t, t)
@@ -115,16 +115,16 @@ def test_what_may_not_act_says_nothing(seed: int) -> None:
         "stranger": bytes(x ^ (n == 29) for n, x in enumerate(good)),
     }
     for name, frame in lies.items():
-        assert a.receive(frame, t, t).senders == 0, name
+        assert a.receive(frame, t, t).senders is None, name
     a.enable(1, enable=False)
-    assert a.receive(good, t, t).senders == 0
+    assert a.receive(good, t, t).senders is None
     a.enable(1, enable=True)
     assert a.receive(good, t, t).senders == 4
     a.transmit(_data(1, 8), t, t)
     a.receive(b.transmit(_ack(1, 8), t, t).frame, t, t)
     t += (1 << 30) + (5 << 12)  # longer than HOLD: that the PSN is old keeps it out now
     heard = a.golden.senders.heard if a.golden.senders else 0
-    assert a.receive(good, t, t).senders == 0
+    assert a.receive(good, t, t).senders is None
     assert a.golden.senders is not None
     assert a.golden.senders.heard == heard
     a.transmit(_data(SLOTS - 1, 3), t, t)
@@ -192,7 +192,7 @@ def test_any_packets(width: int, seed: int, volume: int) -> None:
         if rng.random() < 0.2:
             sent = mutate(rng, sent) or b"\0"
         arrived = back.receive(sent, t + 3, t + 3)
-        news += arrived.senders > 0
+        news += arrived.senders is not None
         kind = rng.random()
         if kind < 0.05:
             rng.choice((a, b)).reset(slot)

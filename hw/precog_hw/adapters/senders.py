@@ -27,7 +27,7 @@ def attach(m: Module, bank: RegisterBank, tables: CounterTables, card: Card) -> 
         for field in register.fields:
             value = getattr(bank, port("senders", register.name, field.name))
             m.d.comb += card.registers.senders[field.name].eq(value)
-    events = {"joined": card.joined, "heard": card.heeded, "risen": card.told_stb}
+    events = {"joined": card.joined, "heard": card.heeded, "risen": card.risen}
     counters = tables.events("senders_events", "senders", "counters", len(SENDERS_EVENTS))
     m.d.comb += [
         bank.senders_count_count.eq(card.count),

@@ -2,7 +2,7 @@
 
 from itertools import accumulate, pairwise
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 
 from precog_hw.adapters import receiver as receiver_adapter
@@ -12,7 +12,7 @@ from precog_hw.adapters.packet import attach
 from precog_hw.measure.losses import Losses
 from precog_hw.rate.ack_events import AckEvents
 from precog_hw.rate.law_events import LawEvents
-from precog_hw.rate.score_events import ScoreEvents
+from precog_hw.rate.score_events import ScoreEvents, hears_levels
 from precog_hw.stream.delay import DelayLine
 
 from .parts import Parts
@@ -155,6 +155,11 @@ def _packet_events(parts: Parts) -> stream.Interface:
         late = _delayed(m, Cat(heard))
         bounds = [0, *accumulate(len(value) for value in heard)]
         heard = tuple(late[start:end] for start, end in pairwise(bounds))
+    if hears_levels(parts.config):
+        m.d.comb += [
+            scores.news.eq(card.told_stb),
+            scores.level.eq(Mux(card.heeded, card.told.level, 0)),
+        ]
     names = ("heard", "heard_slot", "heard_score")
     m.d.comb += [getattr(scores, n).eq(value) for n, value in zip(names, heard, strict=True)]
     return scores.o

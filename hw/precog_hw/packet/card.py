@@ -142,7 +142,7 @@ class Card(wiring.Component):
         A packet has brought its sender's score, which the queue pair's law may follow.
     count, level, joined : Out
         With `senders`: of `Senders`.
-    heeded, told_stb, told : Out
+    heeded, told_stb, risen, told : Out
         With `senders`: of `SendersTold`.
 
     Raises
@@ -197,6 +197,7 @@ class Card(wiring.Component):
             "joined": Out(1),
             "heeded": Out(1),
             "told_stb": Out(1),
+            "risen": Out(1),
             "told": Out(told_layout(slots)),
         }
         remotes = {"remote_stb": In(1), "remote": In(remote_qp_layout(slots))}
@@ -416,7 +417,10 @@ class Card(wiring.Component):
             told.heard.level.eq(brought.value),
             told.heard.t.eq(collector.commit.t),
             *(getattr(self, n).eq(getattr(senders, n)) for n in ("count", "level", "joined")),
-            *(getattr(self, n).eq(getattr(told, n)) for n in ("heeded", "told_stb", "told")),
+            *(
+                getattr(self, n).eq(getattr(told, n))
+                for n in ("heeded", "told_stb", "risen", "told")
+            ),
         ]
         return [senders.i_reset, told.i_reset]
 

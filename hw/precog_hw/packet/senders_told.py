@@ -36,7 +36,7 @@ class SendersTold(wiring.Component):
 
     ::
 
-        heard ─┬─► row ─► level, time ─► greater, or old? ─► new, told
+        heard ─┬─► row ─► level, time ─► greater, or old? ─► new ─► another? ─► told
         reset ─┘   0       3                                  3
 
     Latency: 3 cycles. Throughput: a shim in each cycle. Cost: `RowUpdate` of 34 bits.
@@ -56,10 +56,12 @@ class SendersTold(wiring.Component):
         A shim that may have an effect.
     i_reset : In(stream.Signature(range(slots)))
         Host: forget the slot. Waits for a cycle without a shim.
-    told_stb, told : Out(1), Out(told_layout(slots))
-        News.
     heeded : Out(1)
         Strobe: a shim was looked at.
+    told : Out(told_layout(slots))
+        With it, the level in force.
+    told_stb, risen : Out(1)
+        With it: that is another than before; it is greater.
     """
 
     i_reset: stream.Interface
@@ -74,6 +76,7 @@ class SendersTold(wiring.Component):
                 "heard": In(told_layout(slots)),
                 "i_reset": In(stream.Signature(range(slots))),
                 "told_stb": Out(1),
+                "risen": Out(1),
                 "told": Out(told_layout(slots)),
                 "heeded": Out(1),
             }
@@ -105,9 +108,10 @@ class SendersTold(wiring.Component):
             expires.eq(since > (self.hold >> HOLD_STEP)),
             new.eq(Mux(rises | expires, Cat(of.level, time), old)),
             self.heeded.eq(shim),
-            self.told_stb.eq(shim & rises),
+            self.told_stb.eq(shim & (rises | (expires & (of.level != old.level)))),
+            self.risen.eq(shim & rises),
             self.told.slot.eq(rows.row),
-            self.told.level.eq(of.level),
+            self.told.level.eq(Mux(rises | expires, of.level, old.level)),
             self.told.t.eq(of.t),
         ]
         with m.If(of.resets):

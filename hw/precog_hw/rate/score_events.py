@@ -1,6 +1,6 @@
-"""Congestion scores that packets bring become events, between those of the laws."""
+"""Scores and levels that packets bring become events, between those of the laws."""
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,11 +10,17 @@ from precog_hw.rate.law_layouts import LAW_EVENT
 from precog_hw.rows import BitMemory
 from precog_spec.config import NicConfig
 from precog_spec.contract import Fmt
-from precog_spec.law_fields import NO_SCORE, SCORE_BITS, EventKind
+from precog_spec.law_fields import NO_SCORE, SCORE_BITS, SENDERS_AT, SENDERS_BITS, EventKind
 
-__all__ = ["ScoreEvents"]
+__all__ = ["ScoreEvents", "hears_levels"]
 
 _SCORE_BITS = SCORE_BITS + 2
+_LISTENS = data.StructLayout({"scores": 1, "levels": 1})
+
+
+def hears_levels(config: NicConfig) -> bool:
+    """Whether programs hear of levels: where a receiver has the scores, they do not."""
+    return bool(config.senders and config.law_cores and not config.receiver)
 
 
 class ScoreEvents(wiring.Component):
@@ -31,6 +37,9 @@ class ScoreEvents(wiring.Component):
     wait back: where one has its turn already, "none" follows it. An event bears the time at which
     it is offered.
 
+    Programs also hear the level of their receiver: each event of theirs has the one in force, and a
+    level that is new makes one by itself, without a score.
+
     Latency: 1 cycle from `i` to `o`, 9 from a score. Throughput: an event per cycle, a score in 4.
     Cost at 1024 queue pairs: `Latest` of 10 bits, 1 DP16KD.
 
@@ -42,6 +51,8 @@ class ScoreEvents(wiring.Component):
     -------
     heard, heard_slot, heard_score : In
         A packet of a known queue pair has brought a score; above it, a `ScoreCommand`.
+    news, level : In
+        With `hears_levels`: a packet of `heard_slot` has brought a new level; the one in force.
     now : In(40)
         Ticks.
     command_stb, command : In
@@ -55,14 +66,17 @@ class ScoreEvents(wiring.Component):
 
     def __init__(self, config: NicConfig) -> None:
         self._qps, self._programs = config.qps, bool(config.law_cores)
+        self._levels = hears_levels(config)
+        level = {"level": unsigned(SENDERS_BITS)} if self._levels else {}
         self._word = data.StructLayout(
-            {"qp": unsigned(config.qp_bits), "score": unsigned(_SCORE_BITS)}
+            {"qp": unsigned(config.qp_bits), "score": unsigned(_SCORE_BITS), **level}
         )
         super().__init__(
             {
                 "heard": In(1),
                 "heard_slot": In(config.qp_bits),
                 "heard_score": In(_SCORE_BITS),
+                **({"news": In(1), "level": In(SENDERS_BITS)} if self._levels else {}),
                 "now": In(Fmt.TIME.width),
                 "command_stb": In(1),
                 "command": In(config_layout(config)),
@@ -74,13 +88,14 @@ class ScoreEvents(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.latest = latest = Latest(self._word)
-        listens = BitMemory(m, "listens", unsigned(1), self._qps)
+        listens = BitMemory(m, "listens", _LISTENS, self._qps)
         command, write = self.command, listens.write
-        runs = command.config.algorithm[-1] & self._programs
+        runs = command.config.enable & command.config.algorithm[-1] & self._programs
         m.d.comb += [
             write.en.eq(self.command_stb & command.apply),
             write.addr.eq(command.qp),
-            write.data.eq(command.config.enable & (command.config.psched | runs)),
+            write.data.scores.eq((command.config.enable & command.config.psched) | runs),
+            write.data.levels.eq(runs),
         ]
         # Who listens is known in the next cycle: scores and clears wait for it.
         heard, slot, score = Signal(), Signal.like(self.heard_slot), Signal.like(self.heard_score)
@@ -94,7 +109,13 @@ class ScoreEvents(wiring.Component):
         ]
         # A clear waits for a cycle without a score; a later one of the same queue pair counts.
         takes_back, of = Signal(), Signal.like(self.heard_slot)
-        tells = heard & listens.read(m, self.heard_slot)
+        listening = listens.read(m, self.heard_slot)
+        tells = heard & listening.scores
+        if self._levels:
+            news, level = Signal(), Signal.like(self.level)
+            m.d.sync += [news.eq(self.news), level.eq(self.level)]
+            tells |= news & listening.levels
+            m.d.comb += latest.i.level.eq(Mux(tells & listening.levels, level, 0))
         with m.If(clears):
             m.d.sync += [takes_back.eq(1), of.eq(cleared)]
         with m.Elif(~tells | (slot == of)):
@@ -103,7 +124,7 @@ class ScoreEvents(wiring.Component):
             latest.i_stb.eq(tells | takes_back),
             latest.tells.eq(tells),
             latest.i.qp.eq(Mux(tells, slot, of)),
-            latest.i.score.eq(Mux(tells, score, NO_SCORE)),
+            latest.i.score.eq(Mux(tells & heard, score, NO_SCORE)),
         ]
 
         event, score_turn = self.o.payload, Signal()
@@ -123,6 +144,11 @@ class ScoreEvents(wiring.Component):
                     event.kind.eq(EventKind.SCORE),
                     event.qp.eq(latest.o.payload.qp),
                     event.t.eq(self.now),
-                    event.value.eq(latest.o.payload.score),
+                    event.value.eq(self._value(latest.o.payload)),
                 ]
         return m
+
+    def _value(self, word: data.View) -> Value:
+        if not self._levels:
+            return Value.cast(word.score)
+        return Cat(word.score, Const(0, SENDERS_AT - _SCORE_BITS), word.level)

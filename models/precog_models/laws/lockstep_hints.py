@@ -112,7 +112,9 @@ def on_ack(p: Record, s: Record, e: Record) -> tuple[int, int]:
 
 
 def on_score(p: Record, s: Record, e: Record) -> tuple[int, int]:
-    """The receiver's level has changed."""
+    """The receiver's level has changed, or a score has come."""
+    if e.senders == wrap(s.word >> _LEVEL_AT, _LEVEL_BITS):
+        return e.rate, e.window
     kept = ((s.word >> _CUT_AT) << _CUT_AT) + wrap(s.word, _PSN_BITS)
     s.word = kept + (e.senders << _LEVEL_AT) + (e.senders << _TOLD_AT)
     if e.held > 0 or e.senders < p.heeded or s.w == 0:

@@ -100,7 +100,7 @@ class Arrived(NamedTuple):
     cnp: bytes | None  # for the wire
     notified: bool  # a CNP that may cut the queue pair's rate
     score: int | None  # that its law may follow
-    senders: int  # level of its receiver that has risen; 0: nothing new
+    senders: int | None  # level of its receiver that has changed
     ack: Ack | None  # what programs hear
     lost: bool = False  # programs hear of a loss
 
@@ -174,8 +174,7 @@ class Card:
         unlooked = not self.config.icrc or not self.trust.config.icrc_gate
         believed = got.frame is not None and (right or unlooked)
         acts = self.trust.acts(got, t, right=believed)
-        rtt = cnp = score = ack = None
-        senders = 0
+        rtt = cnp = score = ack = senders = None
         if acts:
             assert got.slot is not None
             remember(self.cps, got, now_ns)

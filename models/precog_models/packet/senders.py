@@ -3,12 +3,13 @@
     data that `trust` lets act ─► sent in this epoch? ─► queue pairs of this and the last epoch
                                                           └─► level: log2, rounded up ─► shims
 
-    level of a shim ─► more than all of the queue pair's in the last HOLD? ─► its law hears of it
+    level of a shim ─► more than all of the queue pair's in the last HOLD, or less than these were?
+                       └─► its law hears of it
 
 An incast is over before one of its senders has seen its queue; the receiver sees all of them after
 a packet each. What it says may cut a rate, so that shims are heeded as their scores are: of a known
 queue pair in mode S to an enabled destination, with a right ICRC, and, on answers, a PSN in flight.
-A level that goes up and down is heard once.
+A level that goes up and down within HOLD is heard once.
 
 A message that its RETH announces as short does not count: its sender has nothing to hold back.
 """
@@ -117,17 +118,17 @@ class Senders:
         """What a shim that leaves at `t` ticks says."""
         return level_of(self.count(t)) if self._config.say else 0
 
-    def told(self, slot: int, level: int, t: int) -> int:
+    def told(self, slot: int, level: int, t: int) -> int | None:
         """A shim brought `level` for a queue pair at `t` ticks.
 
         Returns
         -------
-        int
-            The level if its law is to hear of it, else 0. After a pause close to a multiple of
-            2**40 ticks a rise may be missed.
+        int or None
+            The level if its law is to hear of it. After a pause close to a multiple of 2**40 ticks
+            a fall may be missed.
         """
         if not self._config.heed:
-            return 0
+            return None
         self.heard += 1
         said, at = self._said[slot]
         time = (t & Fmt.TIME.max) >> HOLD_STEP
@@ -136,7 +137,11 @@ class Senders:
         if rises or old:
             self._said[slot] = level, time
         self.risen += rises
-        return level if rises else 0
+        return level if rises or (old and level != said) else None
+
+    def said(self, slot: int) -> int:
+        """The level in force of a queue pair; 0 if shims are not heeded."""
+        return self._said[slot][0] if self._config.heed else 0
 
     def reset(self, slot: int) -> None:
         """Forget a queue pair."""

@@ -144,7 +144,9 @@ class CardPair:
         self._same("RTT", frame, [] if arrived.rtt is None else [arrived.rtt], rtts)
         if self.golden.senders is not None:
             slot, level = arrived.received.slot, arrived.senders
-            self._same("news", frame, [(slot, level)] if level else [], self.rtl.told(taken.run))
+            self._same(
+                "news", frame, [] if level is None else [(slot, level)], self.rtl.told(taken.run)
+            )
             self._same("count", frame, self.golden.senders.count(t), self.rtl.count())
         made = [wire.data for wire in taken.run.sinks["m_axis_tx"].frames]
         wanted = [] if arrived.cnp is None else [self.golden.transmit(arrived.cnp, t, now_ns).frame]

@@ -35,7 +35,7 @@ _QUOTA = {"m_quota_tvalid": ["m_quota_tdata"]}
 _WIRE = {"wire_log_stb": ["wire_log"], "pace_log_stb": ["pace_log"]}
 _QUEUES = {"queue_log_stb": ["queue_log"]}
 _SETTLE = 400  # cycles from a packet's end to its decision, with room
-_SETTLE_PROGRAM = 2500  # a packet's three events of one queue pair, each of 700 cycles
+_SETTLE_PROGRAM = 4500  # between decisions: the longest event of a law here takes 3,600
 _SETTLE_MICRO = 4000  # a program's longest way, and what the engine makes it wait
 
 

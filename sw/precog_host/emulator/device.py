@@ -27,7 +27,7 @@ from precog_spec.contract import (
     Flag,
     HeadKind,
 )
-from precog_spec.law_fields import PROGRAM_EVENTS, EventKind
+from precog_spec.law_fields import PROGRAM_EVENTS, SENDERS_AT, EventKind
 from precog_spec.registers.counters import COUNTERS
 from precog_spec.registers.identity import Identity
 from precog_spec.registers.model import RegisterMap
@@ -370,11 +370,18 @@ class Emulator:
         """Tell who wants to know; a card says bytes when they are many, here each packet does."""
         if self.receiver is not None and kind == EventKind.BYTES:
             self.receiver.sent(value, t)
-        if self.receiver is None or kind != EventKind.SCORE:
+        if kind != EventKind.SCORE:
             return self._law_event(kind, qp, t, value)
+        score = value % (1 << SENDERS_AT)
+        if self.receiver is None:
+            if self._runs_program(self.nic.configuration(qp)):
+                return self._law_event(kind, qp, t, value)
+            return _NONE if score == NO_SCORE else self._law_event(kind, qp, t, score)
+        if score == NO_SCORE:
+            return _NONE
         made = [_NONE]
-        for told, score in self.receiver.score(qp, value, t):
-            made.append(self._law_event(kind, told, t, score))
+        for told, act in self.receiver.score(qp, score, t):
+            made.append(self._law_event(kind, told, t, act))
         return np.concatenate(made)
 
     def _packet_ack(self, qp: int, t: int, ack: Ack) -> Ints:

@@ -185,11 +185,16 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
     dut, golden = SendersTold(slots), Golden(slots)
     expected: list[tuple[int, int, int]] = []
     got: list[tuple[int, int, int]] = []
-    heeded = 0
+    heeded = risen = 0
+    said: list[int] = []
+    levels: list[int] = []
 
     async def step(ctx: Any) -> None:
-        nonlocal heeded
-        heeded += ctx.get(dut.heeded)
+        nonlocal heeded, risen
+        if ctx.get(dut.heeded):
+            heeded += 1
+            levels.append(ctx.get(dut.told.level))
+        risen += ctx.get(dut.risen)
         if ctx.get(dut.told_stb):
             got.append(tuple(ctx.get(dut.told[name]) for name in ("slot", "level", "t")))
         await ctx.tick()
@@ -214,8 +219,10 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
             elif kind < 0.9:
                 ctx.set(dut.heard_stb, 1)
                 ctx.set(dut.heard, {"slot": slot, "level": level, "t": t})
-                if golden.told(slot, level, t):
+                if golden.told(slot, level, t) is not None:
                     expected.append((slot, level, t))
+                if heed:
+                    said.append(golden.said(slot))
             await step(ctx)
         ctx.set(dut.heard_stb, 0)
         for _ in range(5):
@@ -224,7 +231,8 @@ def test_news_are_the_golden_ones(hold: int, seed: int) -> None:
     _simulate(dut, bench)
     assert got == expected
     assert len(got) > 8
-    assert (heeded, len(got)) == (golden.heard, golden.risen)
+    assert levels == said
+    assert (heeded, risen) == (golden.heard, golden.risen)
 
 
 def test_levels() -> None:

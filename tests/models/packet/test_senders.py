@@ -79,16 +79,17 @@ def test_a_write_counts_by_its_announced_length() -> None:
 
 def test_a_rise_is_heard_once_and_again_after_the_hold() -> None:
     senders = Senders(2)
-    assert senders.told(0, 5, 0) == 0  # not heeded
+    assert senders.told(0, 5, 0) is None  # not heeded
     senders.config = SendersConfig(heed=True, hold=100 << 10)
     step = 1 << 10
     story = [
-        *((4, 0, 4), (4, 1, 0), (2, 2, 0), (5, 3, 5), (4, 4, 0)),
+        *((4, 0, 4), (4, 1, None), (2, 2, None), (5, 3, 5), (4, 4, None)),
         # 101 steps after the rise the level in force is the one that comes; then it may rise.
-        *((4, 103, 0), (4, 104, 0), (5, 105, 5)),
-        *((0, 300, 0), (3, 301, 3)),
+        *((4, 103, None), (4, 104, 4), (4, 104, None), (5, 105, 5)),
+        *((0, 300, 0), (0, 501, None), (3, 502, 3)),
     ]
     assert [senders.told(0, level, t * step) for level, t, _ in story] == [s[2] for s in story]
+    assert senders.said(0) == 3
     assert senders.told(1, 1, 301 * step) == 1
     assert (senders.heard, senders.risen) == (len(story) + 1, 5)
     senders.reset(0)
