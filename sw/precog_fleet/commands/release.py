@@ -109,6 +109,7 @@ def release(
 
     opened = Repository(repository, keys, now_ms)
     opened.check_keys()
+    # Without a record, one that is no file: by hand it is asked for, by the trainer it is not.
     number, digest = release_models(opened, models, Limits(), force=force, record=record or Path())
     emit(
         {"release": number, "digest": digest.hex(), "repository": str(repository)},
