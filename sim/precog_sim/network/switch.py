@@ -18,7 +18,7 @@ from precog_sim.network.queues import first, push, push_high, take
 from precog_sim.network.turns import next_priority, priority_of
 from precog_sim.network.wheel import schedule
 
-__all__ = ["PFC_BYTES", "something_waits", "switch_arrive", "switch_next"]
+__all__ = ["PFC_BYTES", "leaves_at_once", "something_waits", "switch_arrive", "switch_next"]
 
 PFC_BYTES = 43
 
@@ -70,7 +70,7 @@ def _threshold(net: Net, p: int, s: int) -> int:
 
 
 @inlined
-def _passes(net: Net, p: int, s: int, out: int, size: int, now: int) -> bool:
+def leaves_at_once(net: Net, p: int, s: int, out: int, size: int, now: int) -> bool:
     """Whether a packet of `size` bytes, in at port `p` of switch `s`, leaves `out` at once.
 
     Nothing else may wait there or be on its wire. What has come in at `p` must be within the
@@ -127,7 +127,7 @@ def switch_arrive(net: Net, row: int, now: int) -> tuple[int, bool]:
         push_high(net, out, row)
         return out, False
     s = node - net.cfg[Cfg.HOSTS]
-    if _passes(net, p, s, out, size, now):
+    if leaves_at_once(net, p, s, out, size, now):
         if size > net.prio[out, PrioCol.LARGEST]:
             net.prio[out, PrioCol.LARGEST] = size
         _stamp(net, out, out, row, now)
