@@ -1,12 +1,13 @@
-"""Tables that begin at a cache line, so that a row of a line's words is in one."""
+"""Where tables lie: at a cache line, so that a row of a line's words is in one, or in small pages."""
 
 import math
+import mmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LINE", "at_lines", "lined"]
+__all__ = ["LINE", "at_lines", "lined", "sparse"]
 
 LINE = 8  #: words of a cache line
 _LINE_BYTES = 64
@@ -25,4 +26,18 @@ def at_lines(table: NDArray[Any]) -> NDArray[Any]:
     """A copy of `table` at a cache line."""
     made = lined(table.shape, table.dtype)
     made[...] = table
+    return made
+
+
+def sparse(shape: tuple[int, ...], dtype: Any = np.int64) -> NDArray[Any]:
+    """A table of zeros of which little is written, here and there.
+
+    The system gives memory to large tables in huge pages of 2 MB and clears each of them as a whole
+    at the first write. Here it gives pages of 4 KB.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        room.madvise(mmap.MADV_NOHUGEPAGE)
+    made: NDArray[Any] = np.frombuffer(room, dtype=dtype, count=math.prod(shape)).reshape(shape)
     return made

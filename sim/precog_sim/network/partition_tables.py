@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.crew import STEP_PS, Bound, Crew
 from precog_sim.network.layout import FlowCol, PortCol
-from precog_sim.network.memory import LINE, lined
+from precog_sim.network.memory import LINE, lined, sparse
 from precog_sim.network.partition import Partition
 from precog_sim.network.pool import Stock, stock_words
 from precog_sim.network.result import Record
@@ -86,7 +86,7 @@ def partition_tables(
         "stock": stock,
         "wheel": wheel,
         "bits": lined((count, slots // 64)),
-        "heap": np.empty((count, rows.total, 3), dtype=np.int64),
+        "heap": sparse((count, rows.total, 3)),
         "ready": lined((count, LINE)),
         "places": places,
         "posted": np.zeros((2, count, -(-count // 16) * 16), dtype=np.int32),

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from precog_sim.network.congestion import LawSetup
 from precog_sim.network.layout import PortCol, QueueCol
+from precog_sim.network.memory import sparse
 from precog_sim.network.result import Record
 from precog_sim.network.rows import most_packets
 from precog_sim.network.scenario import Scenario
@@ -70,8 +71,8 @@ def room(
     acts = len(RECEIVER_EVENT) + len(RECEIVER_RESULT)
     return Kept(
         packet_rtt=np.empty(packets if record.packets else 0, dtype=np.int64),
-        samples=np.empty((samples, 3), dtype=np.int64),
-        sample_f=np.empty((samples, 2)),
+        samples=sparse((samples, 3)),
+        sample_f=sparse((samples, 2), np.float64),
         watched=watched,
         probe_time=np.zeros(probes, dtype=np.int64),
         probe_rate=np.zeros((probes, flows), dtype=np.float32),
