@@ -42,7 +42,7 @@ _MOST_FORECAST = 1 << 15
 
 #: (option, the one that it needs, why).
 NEEDS = (
-    ("law_cores", "laws", "programs run with the other laws"),
+    ("law_cores", "laws", "its programs are laws"),
     ("trace", "laws", "its records are of their decisions"),
     ("receiver", "laws", "its commands are for them"),
     ("receiver", "width", "scores come in packets"),
@@ -93,9 +93,10 @@ class NicConfig:
         Bits in a beat of the packet path (8, 64, 128, 256 or 512); 0 for a device without packets,
         to which samples come from outside.
     laws : bool
-        The laws timely and dcqcn.
+        The laws timely and dcqcn, and PSCHED.
     law_cores : int
-        Cores of the law engine (`precog_hw.rate.engine`): 0, 1, 4 or 8, at most `qps`.
+        Cores of the law engine (`precog_hw.rate.engine`): 0, 1, 4 or 8, at most `qps`. With an
+        engine timely and dcqcn are programs, without one they are fixed logic.
     grants : bool
         The pacer in grant mode (`precog_hw.pace.grants`).
     profile : bool
@@ -239,9 +240,15 @@ class NicConfig:
         return (self.sets - 1).bit_length()
 
     @property
+    def fixed_laws(self) -> bool:
+        """The laws timely and dcqcn are fixed logic, not programs."""
+        return self.laws and not self.law_cores
+
+    @property
     def parameter_blocks(self) -> tuple[str, ...]:
         """Register blocks whose RW fields are parameters that all queue pairs share."""
-        return ("MEASURE", "PID", *(("TIMELY", "DCQCN", "PSCHED") if self.laws else ()))
+        fixed = ("TIMELY", "DCQCN") if self.fixed_laws else ()
+        return ("MEASURE", "PID", *fixed, *(("PSCHED",) if self.laws else ()))
 
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(NicConfig)}

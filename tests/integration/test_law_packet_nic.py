@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from ipaddress import IPv6Address
+from itertools import pairwise
 
 import pytest
 
@@ -57,7 +58,8 @@ def arm(
         for slot in slots:
             device.packet.bind(slot, PEER, remote_qp=B_QP + slot, local_qp=A_QP + slot, score=37)
         device.apply_preset("thesis")
-        device.set_parameters(dcqcn_rate_us=0.0, psched_score_us=0.0)
+        device.set_parameters(psched_score_us=0.0)
+        device.law.configure(timer_ticks=0)
         for slot, (law, number) in slots.items():
             made = compile_law(load(law))
             values = made.law.integers("default", TICK_PS, **CHANGES.get(law, {}))
@@ -273,6 +275,87 @@ def test_back_to_back(pair: Pair, seed: int) -> None:
     assert pair.rtl.law is not None
     merged = pair.rtl.law.state().counters["merged"]
     assert 0 < merged == 2 * 5 * count - heard
+
+
+def test_timely_and_dcqcn_hear_the_wire(pair: Pair, seed: int) -> None:
+    """Named as where they are logic: samples move one, CNPs, bytes and time the other."""
+    rng = random.Random(seed)
+    arm(pair.rtl, pair.golden)
+    made = compile_law(load("dcqcn"))
+    values = made.law.integers("paper", TICK_PS, rate_ticks=20.0, byte_count=1000)
+    peer = Card(4, CardConfig(tick_ps=TICK_PS))
+    for slot in SLOTS:
+        peer.add(slot, A_ADDRESS, A_QP + slot, B_QP + slot)
+    for device in (pair.rtl, pair.golden):
+        assert device.law is not None
+        device.law.load(made.program, values, slot=3)
+        for slot, law in ((1, "timely"), (2, "dcqcn")):
+            device.qp(slot).configure(preset="precog", algorithm=law, init_gbps=40.0)
+            assert device.qp(slot).status().algorithm == law
+        assert [one.law for one in device.law.slots()][3:] == ["dcqcn", None, None, None, "timely"]
+    rates: dict[int, list[float]] = {slot: [] for slot in SLOTS}
+
+    def note() -> None:
+        for slot in SLOTS:
+            rates[slot].append(pair.golden.qp(slot).status().rate_gbps)
+
+    for psn in range(25):
+        for slot in SLOTS:
+            bth = {"ackreq": 1, "dqpn": B_QP + slot}
+            frame = packet(bytes(rng.randrange(300)), psn=psn, bth=bth)
+            peer.receive(pair.transmit(frame), 20, 0)
+            if rng.random() < 0.4:
+                cnp = packet(opcode=0x81, back=True, bth={"dqpn": A_QP + slot}, payload=bytes(16))
+                assert pair.receive(cnp) == cnp
+            if rng.random() < 0.7:
+                assert pair.receive(answer(slot, psn)) is not None
+            note()
+    counters = same(pair)
+    assert counters["ignored"] == 0
+    assert len(set(rates[1])) > 3
+    assert any(later < sooner for sooner, later in pairwise(rates[2]))
+    assert any(later > sooner for sooner, later in pairwise(rates[2]))
+
+
+def test_time_passes_for_programs(pair: Pair) -> None:
+    """LAW.TIMER has each queue pair told four times in its period: it raises dcqcn's rate."""
+    arm(pair.rtl, pair.golden)
+    made = compile_law(load("dcqcn"))
+    values = made.law.integers("paper", TICK_PS, rate_ticks=20.0)
+    for device in (pair.rtl, pair.golden):
+        assert device.law is not None
+        device.law.load(made.program, values, slot=0)
+        for slot in SLOTS:
+            device.qp(slot).configure(preset="precog", algorithm="dcqcn", init_gbps=40.0)
+    cnp = packet(opcode=0x81, back=True, bth={"dqpn": A_QP + 2}, payload=bytes(16))
+    assert pair.receive(cnp) == cnp
+    pair.nic.watches = True
+    assert pair.rtl.law is not None
+    pair.rtl.law.configure(timer_ticks=20_000_000 // TICK_PS)
+    pair.nic.missed()  # none of dcqcn's periods has passed yet
+    golden = pair.emulator.nic
+    told: list[tuple[int, int]] = []
+    decided: list[tuple[int, ...]] = []
+    expected: list[tuple[int, ...]] = []
+    for _ in range(10):
+        run = pair.nic.run(rx=[], settle=4500)
+        for (cycle, _), row in zip(run.events["law_event_stb"], pair.nic.events(run), strict=True):
+            assert row[0] == EventKind.SWEEP
+            told.append((row[1], cycle))
+            decision = golden.happen(*row)
+            assert decision is not None
+            expected.append(tuple(decision))
+        decided += pair.nic.decisions(run)
+        assert decided == expected[: len(decided)]
+    assert len(decided) >= len(expected) - 2  # a run may end while the engine is at work
+    rates = [row[1] for row in decided if row[0] == 2]
+    assert rates == sorted(rates)
+    assert rates[0] < rates[-1]
+    assert {qp for qp, _ in told} == set(SLOTS)
+    for slot in SLOTS:
+        cycles = [cycle for qp, cycle in told if qp == slot]
+        gaps = {later - sooner for sooner, later in pairwise(cycles)}
+        assert gaps == {(20_000_000 // TICK_PS // 4 // CONFIG.qps + 1) * CONFIG.qps}
 
 
 def test_a_queue_pair_that_goes_takes_its_packets_along(pair: Pair) -> None:

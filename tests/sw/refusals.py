@@ -67,7 +67,13 @@ RUNS: dict[str, Run] = {
             "assignments": "timely nothing=1",
         }
     ),
-    "law set": Run(bad={"budget": "--budget 0", "threshold_us": "--threshold-us nan"}),
+    "law set": Run(
+        bad={
+            "budget": "--budget 0",
+            "threshold_us": "--threshold-us nan",
+            "timer_us": "--timer-us -1",
+        }
+    ),
     "law del": Run(bad={"slot": "8"}),
     "model del": Run({"slot": "0"}, {"slot": "2"}),
     "model show": Run(

@@ -28,16 +28,20 @@ _CHECKS = 64  # queue pairs that wait for a tick of their check
 class LawEvents(wiring.Component):
     """Events of queue pairs that run dcqcn, and sweeps of those that run PSCHED, whose scores age.
 
-    With a law engine programs hear notifications and sweeps, too, and losses.
-
     ::
 
-        lost ──► [not told yet?] ─► [queue pairs] ─► first ────────────────┐
-        heard ─► [not told yet?] ─► [queue pairs] ─► first ────────────────┼─► o
+        heard ─► [not told yet?] ─► [queue pairs] ─► first ────────────────┬─► o
                                                   [due: cut_ticks later] ◄─┤ CNP
                                                              └─► sweep ────┤
         sent ──┬─► [bytes of the queue pair] ─► enough, or swept ─► [16] ──┘
         sweep ─┘ one queue pair after the other, all in T/4 if there is time
+
+    With a law engine dcqcn is a program. Programs hear notifications, losses and sweeps; bytes they
+    know from acknowledgements::
+
+        lost ──► [not told yet?] ─► [queue pairs] ─► first ──┐
+        heard ─► [not told yet?] ─► [queue pairs] ─► first ──┼─► o
+        sweep ─► [16] ───────────────────────────────────────┘
 
     Bytes are told when a step of the byte counter is full, and by the sweep; a sweep without any
     bytes says that time has passed. With a decrease check, a queue pair is swept when the check's
@@ -51,8 +55,8 @@ class LawEvents(wiring.Component):
 
     Latency: a notification or a loss is offered 5 cycles after it was heard, bytes 3 after they
     were sent, if nothing else is. Throughput: a packet per cycle in each direction; sweeps take the
-    cycles that packets leave, and wait while events do. Cost at 1024 queue pairs, without losses:
-    11 DP16KD, 1069 LUTs, 557 flip-flops.
+    cycles that packets leave, and wait while events do. Cost at 1024 queue pairs, without a law
+    engine: 11 DP16KD, 1069 LUTs, 557 flip-flops.
 
     Parameters
     ----------
@@ -65,11 +69,13 @@ class LawEvents(wiring.Component):
     lost, lost_slot, lost_t : In
         With a law engine: a known queue pair has lost a packet, which was seen at this time.
     sent, sent_slot, sent_bytes : In
-        A packet of a known queue pair has left, of this many bytes.
+        Without a law engine: a packet of a known queue pair has left, of this many bytes.
     now : In(40)
         Ticks; one cycle each.
-    byte_count, rate_ticks, cut_ticks : In
-        dcqcn's parameters B, T and the period of the decrease check.
+    rate_ticks : In(24)
+        T: dcqcn's parameter, or that of the law engine.
+    byte_count, cut_ticks : In
+        Without a law engine: dcqcn's parameter B, and the period of its decrease check.
     score_ticks : In(32)
         How long PSCHED's scores hold.
     command_stb, command : In
@@ -90,14 +96,9 @@ class LawEvents(wiring.Component):
             {
                 "heard": In(1),
                 "heard_slot": In(config.qp_bits),
-                **(_lost(config) if config.law_cores else {}),
-                "sent": In(1),
-                "sent_slot": In(config.qp_bits),
-                "sent_bytes": In(17),
+                **(_lost(config) if config.law_cores else _sent(config)),
                 "now": In(Fmt.TIME.width),
-                "byte_count": In(_BYTES_BITS),
                 "rate_ticks": In(_TICKS_BITS),
-                "cut_ticks": In(_TICKS_BITS),
                 "score_ticks": In(32),
                 "command_stb": In(1),
                 "command": In(config_layout(config)),
@@ -111,21 +112,20 @@ class LawEvents(wiring.Component):
         notices = self._notices(m, "notices", self.heard, self.heard_slot, listens, "cnps")
         first, is_new = notices.first, notices.untold
         kind, qp, t = Value.cast(EventKind.CNP), notices.first_qp, Value.cast(self.now)
-        counted = self._bytes(m, listens)
+        counted = self._time(m, listens) if self._programs else self._bytes(m, listens)
         event = self.o.payload
-        free, notifies = ~self.o.valid | self.o.ready, Signal()
-        checked = listens.read(m, notices.next_qp).dcqcn if self._programs else Const(1)
-        m.d.comb += [
-            notifies.eq(notices.takes & is_new & checked),
-            notices.takes.eq(free & first),
-        ]
+        free = ~self.o.valid | self.o.ready
+        m.d.comb += notices.takes.eq(free & first)
+        checks, check_qp = Const(0), Const(0, self._qp_bits)
         if self._programs:
             lost = self._notices(m, "losses", self.lost, self.lost_slot, listens, "losses")
             m.d.comb += lost.takes.eq(free & lost.first & ~first)
             kind, qp = Mux(first, kind, EventKind.LOSS), Mux(first, qp, lost.first_qp)
             t = Mux(lost.takes, self._lost_times(m, lost.next_qp), self.now)
             first, is_new = first | lost.first, Mux(first, is_new, lost.untold)
-        checks, check_qp = self._checks(m, notifies, notices.first_qp, free & ~first)
+        else:
+            notifies = notices.takes & is_new
+            checks, check_qp = self._checks(m, notifies, notices.first_qp, free & ~first)
         m.d.comb += counted.o.ready.eq(free & ~first & ~checks)
         with m.If(free):
             m.d.sync += [
@@ -151,21 +151,20 @@ class LawEvents(wiring.Component):
         """Of each queue pair: it runs dcqcn, and what it hears besides."""
         command = self.command
         listens = BitMemory(m, "listens", _LISTENS, self._qps)
-        write = listens.write
-        runs = command.config.enable & command.config.algorithm[-1] & self._programs
+        write, enable = listens.write, command.config.enable
+        runs = enable & command.config.algorithm[-1] & self._programs
+        dcqcn = enable & (command.config.algorithm == Algorithm.DCQCN) & (not self._programs)
         m.d.comb += [
             write.en.eq(self.command_stb & command.apply),
             write.addr.eq(command.qp),
-            write.data.dcqcn.eq(
-                command.config.enable & (command.config.algorithm == Algorithm.DCQCN),
-            ),
+            write.data.dcqcn.eq(dcqcn),
             write.data.cnps.eq(write.data.dcqcn | runs),
             write.data.losses.eq(runs),
-            write.data.sweeps.eq((command.config.enable & command.config.psched) | runs),
+            write.data.sweeps.eq((enable & command.config.psched) | runs),
         ]
         return listens
 
-    def _checks(self, m: Module, notifies: Signal, qp: Value, free: Value) -> tuple[Signal, Value]:
+    def _checks(self, m: Module, notifies: Value, qp: Value, free: Value) -> tuple[Signal, Value]:
         """Whether the decrease check of the queue pair in the second value is due and may be swept.
 
         All wait equally long, so the first in is the first due. One that finds no room is left to
@@ -216,15 +215,13 @@ class LawEvents(wiring.Component):
 
     def _bytes(self, m: Module, listens: BitMemory) -> Queue:
         """Bytes sent and not told, a row per queue pair: read, add, write in three cycles."""
-        layout = data.StructLayout({"slot": self._qp_bits, "bytes": _BYTES_BITS})
-        m.submodules.counted = counted = Queue(layout, _ROWS)
+        counted = self._counted(m)
         m.submodules.rows = rows = plain_memory(unsigned(_BYTES_BITS), self._qps)
         write, read = rows.write_port(), rows.read_port()
 
         clear = self.command_stb & self.command.clear
         wipes, wiped, _ = hold_clear(m, "sent", clear, self.command.qp, self.sent)
-        turn, at = self._sweep(m, counted, wipes)
-        swept = turn & ~self.sent & ~wipes
+        swept, at = self._sweep(m, counted, self.sent | wipes)
         slot = Mux(self.sent, self.sent_slot, Mux(wipes, wiped, at))
         listening = listens.read(m, slot)
 
@@ -279,8 +276,26 @@ class LawEvents(wiring.Component):
         ]
         return counted
 
-    def _sweep(self, m: Module, counted: Queue, wipes: Signal) -> tuple[Signal, Signal]:
-        """Whose turn it is, and whether now; not while the law is behind."""
+    def _time(self, m: Module, listens: BitMemory) -> Queue:
+        """Sweeps alone, as events without bytes: who listens is known a cycle later."""
+        counted = self._counted(m)
+        swept, at = self._sweep(m, counted, Const(0))
+        asks, slot = Signal(), Signal(self._qp_bits)
+        m.d.sync += [asks.eq(swept), slot.eq(at)]
+        m.d.comb += [
+            counted.i.valid.eq(asks & listens.read(m, at).sweeps),
+            counted.i.payload.slot.eq(slot),
+        ]
+        return counted
+
+    def _counted(self, m: Module) -> Queue:
+        """Queue pairs that are to be told of bytes, or that time has passed: of none."""
+        layout = data.StructLayout({"slot": self._qp_bits, "bytes": _BYTES_BITS})
+        m.submodules.counted = counted = Queue(layout, _ROWS)
+        return counted
+
+    def _sweep(self, m: Module, counted: Queue, others: Value) -> tuple[Signal, Signal]:
+        """Whose turn it is, and whether now: not while the law is behind or others work."""
         turn, at = Signal(), Signal(self._qp_bits)
         passed = Signal(_TICKS_BITS)
         gap = Signal(_TICKS_BITS)
@@ -296,7 +311,7 @@ class LawEvents(wiring.Component):
             timed.eq(period != 0),
             gap.eq(Mux(wanted < self.MIN_GAP, self.MIN_GAP, wanted)),
         ]
-        m.d.comb += turn.eq((passed >= gap) & idle & timed & ~self.sent & ~wipes)
+        m.d.comb += turn.eq((passed >= gap) & idle & timed & ~others)
         with m.If(turn):
             m.d.sync += [passed.eq(0), at.eq(at + 1)]
         with m.Elif(passed != (1 << _TICKS_BITS) - 1):
@@ -306,3 +321,13 @@ class LawEvents(wiring.Component):
 
 def _lost(config: NicConfig) -> dict[str, wiring.Member]:
     return {"lost": In(1), "lost_slot": In(config.qp_bits), "lost_t": In(Fmt.TIME.width)}
+
+
+def _sent(config: NicConfig) -> dict[str, wiring.Member]:
+    return {
+        "sent": In(1),
+        "sent_slot": In(config.qp_bits),
+        "sent_bytes": In(17),
+        "byte_count": In(_BYTES_BITS),
+        "cut_ticks": In(_TICKS_BITS),
+    }

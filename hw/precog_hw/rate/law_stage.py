@@ -1,4 +1,7 @@
-"""The laws other than the PID, behind the rate unit: decisions in, decisions with rates out."""
+"""The laws other than the PID, behind the rate unit: decisions in, decisions with rates out.
+
+With a law engine no law is here, and events for PSCHED alone take turns with decisions.
+"""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -7,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from precog_hw.csr.layouts import DECISION, PARAMETERS
 from precog_hw.csr.qp import config_layout
-from precog_hw.rate.law_layouts import ABOUT, LAW_EVENT
+from precog_hw.rate.law_layouts import ABOUT, LAW_EVENT, event_layout
 from precog_hw.rate.law_unit import LawUnit
 from precog_spec.config import NicConfig
 from precog_spec.contract import Algorithm, Flag, Fmt
@@ -29,7 +32,8 @@ def takes_events(algorithm: Signal) -> Signal:
 class LawStage(wiring.Component):
     """Decisions of other laws pass; those of TIMELY and DCQCN get the law's rate, and so do events.
 
-    What only PSCHED takes passes, too, as a decision without a rate.
+    What only PSCHED takes passes, too, as a decision without a rate. With a law engine TIMELY and
+    DCQCN are programs, and nothing else is left of the stage.
 
     ::
 
@@ -43,7 +47,7 @@ class LawStage(wiring.Component):
     so does everything that one law does: the golden model is told the events in the order of `o`.
 
     Latency: of what passes none; of others that of `LawUnit`, 3 cycles, and of what it works on.
-    Throughput: `LawUnit`'s. Cost: `LawUnit`, 250 flip-flops.
+    Throughput: `LawUnit`'s. Cost: `LawUnit`, without a law engine, and 250 flip-flops.
 
     Parameters
     ----------
@@ -100,17 +104,11 @@ class LawStage(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.laws = laws = LawUnit(self._config.qps)
-        for name in ("timely", "dcqcn"):
-            view = getattr(laws, name)
-            m.d.comb += [
-                view[field].eq(self.parameters[f"{name}_{field}"]) for field in view.shape().members
-            ]
-        event, job = Signal.like(laws.i.payload), self.i_event.payload
+        laws = self._laws(m) if self._config.fixed_laws else None
+        event, job = Signal(event_layout(self._config.qp_bits)), self.i_event.payload
         command = self.command.payload
-        m.d.comb += laws.i.payload.eq(event)
         taker, exists = self._takers(m), (job.qp >> self._config.qp_bits) == 0
-        to_law = exists & taker.law & _is_one(job.kind, LAW_EVENTS)
+        to_law = exists & taker.law & _is_one(job.kind, LAW_EVENTS) & (laws is not None)
         to_psched = exists & taker.psched & _is_one(job.kind, PSCHED_EVENTS)
 
         # What the law's answer is for.
@@ -119,10 +117,11 @@ class LawStage(wiring.Component):
         turn = Signal()  # the last job was a sample's
         again = Signal()  # RESET follows CONFIGURE
         offers, rated, scheduled = Signal(), Signal(), Signal()
-        sample = self.i.valid & self.i_raw.payload.law
+        of_law = self.i_raw.payload.law & (laws is not None)
+        sample = self.i.valid & of_law
         passing = Signal()
         m.d.comb += [
-            passing.eq(self.i.valid & ~self.i_raw.payload.law & ~offers),
+            passing.eq(self.i.valid & ~of_law & ~offers),
             self.o.valid.eq(passing | offers),
             self.o.payload.eq(self.i.payload),
             self.i.ready.eq(self.o.ready & (passing | (offers & ~of_event))),
@@ -154,6 +153,7 @@ class LawStage(wiring.Component):
                     self.about.score_stb.eq(event.kind == EventKind.SCORE),
                 ]
 
+        to_work = "IDLE" if laws is None else "LAW"  # without laws only a command gets there
         with m.FSM(name="stage") as fsm:
             with m.State("IDLE"):
                 m.d.sync += [answers.eq(1), of_event.eq(0), again.eq(0)]
@@ -177,7 +177,7 @@ class LawStage(wiring.Component):
                         event.t.eq(self.i_raw.payload.t),
                         event.value.eq(self.i_raw.payload.rtt),
                     ]
-                    m.next = "LAW"
+                    m.next = to_work
                 with m.Elif(self.i_event.valid):
                     m.d.sync += [turn.eq(0), of_event.eq(1)]
                     m.d.sync += [event[name].eq(job[name]) for name in LAW_EVENT.members]
@@ -186,7 +186,7 @@ class LawStage(wiring.Component):
                 m.d.comb += self.i_event.ready.eq(1)
                 m.d.sync += [rated.eq(to_law), scheduled.eq(taker.psched)]
                 with m.If(to_law):
-                    m.next = "LAW"
+                    m.next = to_work
                 with m.Elif(to_psched):
                     m.next = "PASS"
                 with m.Else():
@@ -197,22 +197,24 @@ class LawStage(wiring.Component):
                 m.next = "OFFER"
             with m.State("COMMAND"):
                 m.d.comb += self.command.ready.eq(1)
-                m.next = "LAW"
-            with m.State("LAW"):
-                m.d.comb += laws.i.valid.eq(1)
-                with m.If(laws.i.ready):
-                    m.next = "ANSWER"
-            with m.State("ANSWER"):
-                # What is being offered must not be replaced.
-                m.d.comb += laws.o.ready.eq(~answers | ~passing | self.o.ready)
-                m.d.sync += rate.eq(laws.o.payload.rate)
-                with m.If(laws.o.valid & laws.o.ready):
-                    m.next = "OFFER"
-                    with m.If(~answers):
-                        m.d.sync += [event.kind.eq(EventKind.RESET), again.eq(0)]
-                        m.next = "IDLE"
-                        with m.If(again):
-                            m.next = "LAW"
+                m.next = to_work
+            if laws is not None:
+                m.d.comb += laws.i.payload.eq(event)
+                with m.State("LAW"):
+                    m.d.comb += laws.i.valid.eq(1)
+                    with m.If(laws.i.ready):
+                        m.next = "ANSWER"
+                with m.State("ANSWER"):
+                    # What is being offered must not be replaced.
+                    m.d.comb += laws.o.ready.eq(~answers | ~passing | self.o.ready)
+                    m.d.sync += rate.eq(laws.o.payload.rate)
+                    with m.If(laws.o.valid & laws.o.ready):
+                        m.next = "OFFER"
+                        with m.If(~answers):
+                            m.d.sync += [event.kind.eq(EventKind.RESET), again.eq(0)]
+                            m.next = "IDLE"
+                            with m.If(again):
+                                m.next = "LAW"
             with m.State("OFFER"):
                 m.d.comb += offers.eq(1)
                 with m.If(self.o.ready):
@@ -220,6 +222,16 @@ class LawStage(wiring.Component):
         waits = self.command.valid | sample | self.i_event.valid
         m.d.comb += self.busy.eq(~fsm.ongoing("IDLE") | waits)
         return m
+
+    def _laws(self, m: Module) -> LawUnit:
+        """TIMELY and DCQCN, with their parameters."""
+        m.submodules.laws = laws = LawUnit(self._config.qps)
+        for name in ("timely", "dcqcn"):
+            view = getattr(laws, name)
+            m.d.comb += [
+                view[field].eq(self.parameters[f"{name}_{field}"]) for field in view.shape().members
+            ]
+        return laws
 
     def _takers(self, m: Module) -> data.View:
         """Who takes events of the queue pair of the event that waits; known a cycle later."""

@@ -95,7 +95,7 @@ def happen(block: Ints, event: Ints, decision: Ints) -> int:
         decision[0], decision[7] = qp, OF_EVENT
         run_program(block, qp, words, decision)
         return 0
-    law = has_law_unit(q) and kind in _EVENTS
+    law = has_law_unit(block, q) and kind in _EVENTS
     scheduled = q[Q_PSCHED_ON] != 0
     if not q[Q_ENABLE] or not (law or (scheduled and kind in _PSCHED_EVENTS)):
         return DROPPED

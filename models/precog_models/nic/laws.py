@@ -90,9 +90,9 @@ _LAWS = (int(Algorithm.TIMELY), int(Algorithm.DCQCN))
 
 
 @njit
-def has_law_unit(q: Ints) -> bool:
-    """The queue pair runs a law that `rate.law_unit` has."""
-    return q[Q_ALGORITHM] in _LAWS
+def has_law_unit(block: Ints, q: Ints) -> bool:
+    """The queue pair runs a law that `rate.law_unit` has; with a law engine there is no unit."""
+    return bool(block[ENGINE] == 0 and q[Q_ALGORITHM] in _LAWS)
 
 
 @njit

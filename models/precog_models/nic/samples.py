@@ -136,7 +136,7 @@ def decide(block: Ints, sample: Ints, decision: Ints) -> int:
         late,
         advice_held(block),
     )
-    if has_law_unit(q):
+    if has_law_unit(block, q):
         rate = law_rate(block, q, _RTT_EVENT, qp, t, rtt)
     programmed = is_programmed(block, q)
     if q[Q_PSCHED_ON] and not programmed:

@@ -60,7 +60,7 @@ def law_block(cores: int, tick_ps: int) -> Block:
         "in the QP's bounds, a window holds a packet, and neither rises while the RTT is above the "
         "threshold. A trap disables the slot, and its QPs run the built-in safe law.",
         id=0x19,
-        version=(1, 0),
+        version=(2, 0),
         registers=(
             *_engine(cores),
             *_limits(tick_ps),
@@ -103,7 +103,8 @@ def _engine(cores: int) -> tuple[Register, ...]:
 
 
 def _limits(tick_ps: int) -> tuple[Register, ...]:
-    """Numbers of the safety layer."""
+    """Numbers of the safety layer, and the period of time's events."""
+    default = min(ticks_of(50.0, tick_ps), (1 << 24) - 1)
     return (
         Register(
             "THRESHOLD",
@@ -114,7 +115,7 @@ def _limits(tick_ps: int) -> tuple[Register, ...]:
                     24,
                     _RW,
                     "RTT.",
-                    reset=min(ticks_of(50.0, tick_ps), (1 << 24) - 1),
+                    reset=default,
                     unit="ticks",
                 ),
             ),
@@ -123,6 +124,20 @@ def _limits(tick_ps: int) -> tuple[Register, ...]:
             "BUDGET",
             "Most turns of an event; one of 6 threads has a turn in each cycle.",
             (Field("budget", 10, _RW, "Turns.", reset=1023),),
+        ),
+        Register(
+            "TIMER",
+            "Time in which programs of a NIC with packets hear four times that time has passed.",
+            (
+                Field(
+                    "timer",
+                    24,
+                    _RW,
+                    "Period; that in which scores of PSCHED hold if it is shorter, or this is 0.",
+                    reset=default,
+                    unit="ticks",
+                ),
+            ),
         ),
     )
 

@@ -9,7 +9,7 @@ them.
 from precog_spec.registers.common import ticks_of
 from precog_spec.registers.model import Access, Block, Field, Register
 
-__all__ = ["dcqcn_block", "law_blocks", "psched_block", "timely_block"]
+__all__ = ["dcqcn_block", "fixed_law_blocks", "psched_block", "timely_block"]
 
 _RW = Access.RW
 
@@ -55,9 +55,9 @@ class _Maker:
         return Register(name.upper(), doc, (field,))
 
 
-def law_blocks(tick_ps: int) -> tuple[Block, ...]:
-    """The blocks of all laws; `tick_ps` is the length of a tick in picoseconds."""
-    return timely_block(tick_ps), dcqcn_block(tick_ps), psched_block(tick_ps)
+def fixed_law_blocks(tick_ps: int) -> tuple[Block, ...]:
+    """The blocks of laws that are logic; `tick_ps` is the length of a tick in picoseconds."""
+    return timely_block(tick_ps), dcqcn_block(tick_ps)
 
 
 def timely_block(tick_ps: int) -> Block:

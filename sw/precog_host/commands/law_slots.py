@@ -90,14 +90,21 @@ def set_(
     threshold_us: Annotated[
         float | None, typer.Option(help="RTT above which no rate and no window rises.")
     ] = None,
+    timer_us: Annotated[
+        float | None,
+        typer.Option(help="Time in which programs hear four times that it has passed."),
+    ] = None,
     device: DeviceOption = "emu:",
     json_: JsonOption = False,
 ) -> None:
-    """Set the bounds that a device keeps whatever its programs say."""
-    require_one(budget=budget, threshold_us=threshold_us)
+    """Set the bounds that a device keeps whatever its programs say, and their timer."""
+    require_one(budget=budget, threshold_us=threshold_us, timer_us=timer_us)
     with _engine(device) as (opened, engine):
-        ticks = None if threshold_us is None else round(threshold_us * 1e6 / opened.tick_ps)
-        engine.configure(budget=budget, threshold_ticks=ticks)
+        threshold, timer = (
+            None if given is None else round(given * 1e6 / opened.tick_ps)
+            for given in (threshold_us, timer_us)
+        )
+        engine.configure(budget=budget, threshold_ticks=threshold, timer_ticks=timer)
         state = engine.state()
     emit(dataclasses.asdict(state), lambda: _show(state), json_)
 
@@ -117,7 +124,8 @@ def _show(state: "LawState") -> None:
     typer.echo(
         f"{state.cores} core, instruction set {state.isa}, {state.code_words} instructions and "
         f"{state.memory_words} words a program; {state.budget} turns an event at most; nothing "
-        f"rises above {state.threshold_ticks} ticks"
+        f"rises above {state.threshold_ticks} ticks; time passes four times in {state.timer_ticks} "
+        "ticks"
     )
     if state.trap is not None:
         typer.echo(f"last trap: {state.trap['status']} in slot {state.trap['slot']}")

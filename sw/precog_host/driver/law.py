@@ -14,7 +14,11 @@ from precog_spec.registers.law import LAW_EVENTS, LAW_LOAD_STATUS, LAW_SLOTS, TR
 from ..registers import Registers
 from ..transport import DeviceError
 
-__all__ = ["LawDriver", "LawSlot", "LawState"]
+__all__ = ["STANDARD", "LawDriver", "LawSlot", "LawState"]
+
+#: Laws that every NIC has, and the preset with which an engine gets their program: that of the
+#: registers' resets where they are logic.
+STANDARD = {"timely": "precog", "dcqcn": "vendor"}
 
 _BUSY_READS = 10_000  # polls of a busy bit before the device counts as hung
 _TEXT = {number: name.replace("_", " ") for name, number in LAW_LOAD_STATUS}
@@ -43,6 +47,7 @@ class LawState:
     memory_words: int
     budget: int
     threshold_ticks: int
+    timer_ticks: int  #: in which programs hear four times that time has passed
     trap: dict[str, object] | None  #: the last one: slot, status, qp
     counters: dict[str, int]
     slots: tuple[LawSlot, ...]
@@ -66,6 +71,7 @@ class LawDriver:
         if not registers.sizes.law_cores:
             raise DeviceError("device has no law engine: it was built without (law_cores=0)")
         self._registers = registers
+        self._placed: dict[int, str] = {}
         seen = registers.fields("LAW", "CAPABILITIES")
         wanted = {"isa": ISA_VERSION, "slots": LAW_SLOTS, "image": IMAGE_WORDS}
         for name, value in wanted.items():
@@ -159,6 +165,51 @@ class LawDriver:
         """The first slot with a law of this name."""
         return next((one.slot for one in self.slots() if one.law == law), None)
 
+    def place(self, law: str) -> int:
+        """The slot of one of `STANDARD`: with its program, or the last one free for `fulfil`.
+
+        Raises
+        ------
+        DeviceError
+            No slot is free.
+        """
+        slots = self.slots()
+        own = [one.slot for one in slots if one.law == law]
+        own += [one.slot for one in slots if one.law is None and self._placed.get(one.slot) == law]
+        if own:
+            return own[0]
+        free = [one.slot for one in slots if one.law is None and one.slot not in self._placed]
+        if not free:
+            raise DeviceError(
+                f"all {LAW_SLOTS} law slots have programs, and none has {law}: take one away first "
+                "(precog law del)"
+            )
+        self._placed[free[-1]] = law
+        return free[-1]
+
+    def fulfil(self, slot: int) -> None:
+        """Load the law that `place` has given an empty slot to, if it has.
+
+        Raises
+        ------
+        DeviceError
+            As `load`.
+        """
+        law = self._placed.pop(slot, None)
+        if law is None or self._registers.entry("LAW", "SLOTS", slot, "SLOT")["enable"]:
+            return
+        from precog_models.laws.compiler.compile import compile_law
+        from precog_models.laws.compiler.load import load
+
+        made = compile_law(load(law))
+        values = made.law.integers(STANDARD[law], self._registers.identity.tick_ps)
+        self.load(made.program, values, slot=slot)
+
+    def named(self, slot: int) -> str:
+        """One of `STANDARD` if the slot has its program, else ``law:SLOT``."""
+        law = self._slot(slot).law
+        return law if law in STANDARD else f"law:{slot}"
+
     def state(self) -> LawState:
         """What the device shows."""
         registers = self._registers
@@ -173,24 +224,36 @@ class LawDriver:
             memory_words=sizes["memory"],
             budget=registers.fields("LAW", "BUDGET")["budget"],
             threshold_ticks=registers.fields("LAW", "THRESHOLD")["threshold"],
+            timer_ticks=registers.fields("LAW", "TIMER")["timer"],
             trap=dict(happened) if happened else None,
             counters=registers.snapshots.read("LAW", "COUNTERS", [name for name, _ in LAW_EVENTS]),
             slots=tuple(self.slots()),
         )
 
-    def configure(self, *, budget: int | None = None, threshold_ticks: int | None = None) -> None:
-        """Change the budget or the RTT threshold; what is None stays.
+    def configure(
+        self,
+        *,
+        budget: int | None = None,
+        threshold_ticks: int | None = None,
+        timer_ticks: int | None = None,
+    ) -> None:
+        """Change the budget, the RTT threshold or the timer; what is None stays.
 
         Raises
         ------
         ValueError
             A value does not fit; nothing is written then.
         """
-        wanted = (("BUDGET", "budget", budget), ("THRESHOLD", "threshold", threshold_ticks))
+        wanted = (
+            ("BUDGET", "budget", budget),
+            ("THRESHOLD", "threshold", threshold_ticks),
+            ("TIMER", "timer", timer_ticks),
+        )
         for register, name, value in wanted:
+            least = 0 if name == "timer" else 1
             most = (1 << self._registers.register("LAW", register).field(name).bits) - 1
-            if value is not None and not 1 <= value <= most:
-                raise ValueError(f"{name} must be in 1..{most}, not {value!r}")
+            if value is not None and not least <= value <= most:
+                raise ValueError(f"{name} must be in {least}..{most}, not {value!r}")
         for register, name, value in wanted:
             if value is not None:
                 self._registers.write_fields("LAW", register, **{name: value})

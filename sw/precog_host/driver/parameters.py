@@ -93,6 +93,12 @@ class ParametersDriver:
         known = self._known()
         integers = self._presets(preset, timely=timely, dcqcn=dcqcn, psched=psched)
         unknown = sorted(integers.keys() - {field.name for _, _, field in known.values()})
+        if unknown and self._registers.sizes.law_cores:
+            law = unknown[0].split("_")[0]
+            raise ValueError(
+                f"parameters of {law} come with its program on this device (law_cores is not 0): "
+                f"precog law load {law} --preset <name>"
+            )
         if unknown:
             raise ValueError(
                 f"device must have timely, dcqcn and psched for a preset of theirs, but it has no "

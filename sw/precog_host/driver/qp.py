@@ -9,10 +9,10 @@ from precog_spec.registers.model import Field
 from precog_spec.registers.qp import QP_CONFIG, QP_STATUS
 
 from ..units import from_real, to_real
+from .law import STANDARD, LawDriver
 
 if TYPE_CHECKING:
     from ..device import Device
-    from .law import LawDriver
 
 __all__ = ["Qp", "QpChanges", "QpStatus"]
 
@@ -56,7 +56,9 @@ class QpChanges(TypedDict, total=False):
     enable : bool
         Samples of the queue pair are decided on.
     algorithm : str
-        ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``.
+        ``"fixed"``, ``"pid"``, ``"predpid"``, ``"timely"`` or ``"dcqcn"``; with a law engine also
+        the name of a loaded law, or its slot, as in ``"law:2"``. An engine without a program of
+        timely or dcqcn gets it, with the configuration.
     target_us : float
         A fixed RTT target.
     follow_base : bool
@@ -172,10 +174,10 @@ class Qp:
             if flag is not None:
                 config[name] = int(flag)
         if config["win"] and config["algorithm"] > Algorithm.PREDPID:
-            law = _algorithm_name(config["algorithm"])
+            law = _algorithm_name(config["algorithm"], device.law)
             raise ValueError(f"win must be off with {law}: it has no window limit")
         if config["psched"] and config["algorithm"] >= PROGRAM_ALGORITHM:
-            law = _algorithm_name(config["algorithm"])
+            law = _algorithm_name(config["algorithm"], device.law)
             raise ValueError(f"psched must be off with {law}: programs hear scores themselves")
         promises = {name: config[name] for name in ("psched", "sla_priority", "sla_latency")}
         if any(promises.values()) and not device.sizes.laws:
@@ -216,6 +218,8 @@ class Qp:
             The device refused.
         """
         device = self._device
+        if device.law is not None and config["algorithm"] >= PROGRAM_ALGORITHM:
+            device.law.fulfil(config["algorithm"] - PROGRAM_ALGORITHM)
         for register in QP_CONFIG:
             device.registers.write_fields(
                 "QP", register.name, **{f.name: config[f.name] for f in register.fields}
@@ -243,7 +247,7 @@ class Qp:
         return QpStatus(
             qp=self.number,
             enable=bool(words["enable"]),
-            algorithm=_algorithm_name(words["algorithm"]),
+            algorithm=_algorithm_name(words["algorithm"], device.law),
             model_slot=words["model_slot"] if words["model_enable"] else None,
             target_mode="base" if words["target_mode"] else "fixed",
             rttch=bool(words["rttch"]),
@@ -265,20 +269,24 @@ class Qp:
         )
 
 
-def _algorithm_name(code: int) -> str:
+def _algorithm_name(code: int, engine: LawDriver | None) -> str:
     """A register may hold a code that is no law's; the device runs it as fixed."""
-    if code >= PROGRAM_ALGORITHM:
-        return f"law:{code - PROGRAM_ALGORITHM}"
-    return Algorithm(code).name.lower() if code in set(Algorithm) else f"code {code}"
+    slot = code - PROGRAM_ALGORITHM
+    if slot >= 0:
+        return f"law:{slot}" if engine is None else engine.named(slot)
+    known = code in set(Algorithm) and (engine is None or code <= Algorithm.PREDPID)
+    return Algorithm(code).name.lower() if known else f"code {code}"
 
 
-def _algorithm(name: str, engine: "LawDriver | None") -> int:
+def _algorithm(name: str, engine: LawDriver | None) -> int:
     """Code of a law that the device has, or of a program by its slot or its law's name."""
+    if engine is not None and name in STANDARD:
+        return PROGRAM_ALGORITHM + engine.place(name)
     names = {algorithm.name.lower(): int(algorithm) for algorithm in Algorithm}
     if engine is not None:
         for one in reversed(engine.slots()):
             names[f"law:{one.slot}"] = PROGRAM_ALGORITHM + one.slot
-            if one.law is not None and one.law not in Algorithm.__members__:
+            if one.law is not None:
                 names.setdefault(one.law, PROGRAM_ALGORITHM + one.slot)
     if name not in names:
         hint = "" if engine is None else "; load others with precog law load"

@@ -396,7 +396,8 @@ class Emulator:
     def _law_event(self, kind: EventKind, qp: int, t: int, value: int) -> Ints:
         config = self.nic.configuration(qp)
         scores = kind == EventKind.SCORE
-        wants = config["psched"] if scores else config["algorithm"] == Algorithm.DCQCN
+        counts = self.sizes.fixed_laws and config["algorithm"] == Algorithm.DCQCN
+        wants = config["psched"] if scores else counts
         hears = kind in PROGRAM_EVENTS and self._runs_program(config)
         if self.sizes.laws and config["enable"] and (wants or hears):
             return self.happen(np.array([kind, qp, t, value], dtype=np.int64))

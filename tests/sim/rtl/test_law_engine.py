@@ -10,6 +10,8 @@ from precog_host.transport import DeviceError
 from precog_models.laws.compiler.compile import compile_law
 from precog_models.laws.compiler.load import load
 from precog_models.rate.engine.image import image_of
+from precog_spec.contract import Algorithm
+from precog_spec.law_fields import EventKind
 
 pytestmark = [pytest.mark.cosim, pytest.mark.xdist_group("law_engine")]
 
@@ -83,3 +85,19 @@ def test_refused_programs_leave_what_is_live(twins: Twins, seed: int) -> None:
     twins.load("timely", 0)
     twins.traffic(rng, t + 1_000_000, 100)
     twins.same()
+
+
+@pytest.mark.parametrize(("qp", "number"), [(1, Algorithm.TIMELY), (2, Algorithm.DCQCN)])
+def test_numbers_of_laws_that_are_programs_stand_for_nothing(
+    twins: Twins, qp: int, number: Algorithm
+) -> None:
+    """Without logic for them they are run as fixed, and hear no events."""
+    for device in twins.devices:
+        config = device.qp(qp).planned(preset="precog", enable=True, algorithm="fixed")
+        device.qp(qp).apply({**config, "algorithm": number})
+    for n, rtt in enumerate((4180, 60_000, 9000, 100_000)):
+        twins.sample(qp, rtt, 10_000 * n)
+    event = np.array([EventKind.CNP, qp, 50_000, 0], dtype=np.int64)
+    assert len(twins.emulator.happen(event)) == 0
+    status = twins.devices[0].qp(qp).status()
+    assert (status.algorithm, status.rate_gbps) == (f"code {number}", status.init_rate_gbps)

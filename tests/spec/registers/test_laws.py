@@ -6,7 +6,7 @@ from precog_models.law_presets import DCQCN_PRESETS, PSCHED_PRESETS, TIMELY_PRES
 from precog_spec.config import NicConfig
 from precog_spec.law_fields import DCQCN_PARAMETERS, PSCHED_PARAMETERS, TIMELY_PARAMETERS, Variant
 from precog_spec.registers.identity import Identity
-from precog_spec.registers.laws import dcqcn_block, law_blocks, psched_block, timely_block
+from precog_spec.registers.laws import dcqcn_block, fixed_law_blocks, psched_block, timely_block
 from precog_spec.registers.model import Block
 from precog_spec.registers.precog import build_map
 
@@ -41,7 +41,7 @@ def test_resets_are_the_default_presets(tick_ps: int) -> None:
 
 
 def test_no_other_block_has_their_numbers() -> None:
-    ours = {block.name: block.id for block in law_blocks(1000)}
+    ours = {block.name: block.id for block in (*fixed_law_blocks(1000), psched_block(1000))}
     placed = [placed.block for placed in build_map(NicConfig(), Identity(0)).blocks]
     others = {block.id for block in placed if block.name not in ours}
     assert len(set(ours.values()) | others) == len(ours) + len(others)

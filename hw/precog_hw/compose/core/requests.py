@@ -73,7 +73,7 @@ def _row(parts: Parts) -> data.View:
         write.en.eq(command.valid & command.ready & command.payload.apply),
         write.addr.eq(command.payload.qp),
         write.data.enable.eq(configured.enable),
-        write.data.law.eq(takes_events(configured.algorithm)),
+        write.data.law.eq(takes_events(configured.algorithm) & config.fixed_laws),
         write.data.psched.eq(scheduled(configured)),
         write.data.model_enable.eq(configured.model_enable & (slot < config.sets)),
         write.data.model_slot.eq(slot),
